@@ -11,17 +11,17 @@ export interface AgentOptions {
     readonly kubeconfig: string;
     readonly ovsRunDir: string;
     readonly featureGates?: Gates;
-    /** More of antrea-agent.conf. Without it: noEncap. */
+    /** Additional settings of antrea-agent.conf. Default: noEncap only. */
     readonly config?: Readonly<Record<string, unknown>>;
-    /** The network namespace that it runs in. Default: ours. */
+    /** The network namespace of the process. Default: the current one. */
     readonly netnsPath?: string;
 }
 
-/** The bundled agent of one Node as a process, and calls to it. */
+/** The bundled agent of one Node as a process, with a CNI client. */
 export class AgentUnderTest implements AsyncDisposable {
     readonly cniSocket: string;
     readonly cni: CniClient;
-    /** When its process was started, on the clock of `performance.now`. */
+    /** Start time of its process, by `performance.now`. */
     readonly startedAt: number;
     readonly #daemon: Daemon;
 
@@ -58,7 +58,7 @@ export class AgentUnderTest implements AsyncDisposable {
         this.cni = new CniClient(this.cniSocket);
     }
 
-    /** Waits until it takes Pods. */
+    /** Waits until it accepts CNI requests. */
     async ready(): Promise<void> {
         const serves = async (): Promise<boolean> =>
             this.cni.call("CmdStatus", podCall(0, "")).then(
@@ -72,7 +72,7 @@ export class AgentUnderTest implements AsyncDisposable {
         return this.#daemon.memory();
     }
 
-    /** SIGKILL; resolves when the process is gone. */
+    /** SIGKILL; resolves when the process has ended. */
     async kill(): Promise<void> {
         await this.#daemon.kill();
     }

@@ -1,4 +1,4 @@
-// An agent that answers every ADD at once with the same result, so that the shim is measured and nothing else.
+// An agent that answers every ADD immediately with the same result, so that only the shim is measured.
 import { Server, ServerCredentials, type sendUnaryData, type ServerUnaryCall } from "@grpc/grpc-js";
 import { cniServiceDefinition, type CniCmdRequest, type CniCmdResponse } from "@antrea/cni";
 import { serveBench } from "./helper.ts";

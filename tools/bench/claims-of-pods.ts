@@ -2,8 +2,8 @@ import { ipAllocations, isOfPods, type IpAllocation } from "@antrea/crd";
 import { type ApiClient } from "@antrea/kube";
 
 /**
- * The claims of Pods and StatefulSets: not those by which the controller holds gateways and addresses of Nodes, which
- * stay for as long as a pool or Node names them.
+ * The allocations of Pods and StatefulSets, without the controller's reservations of gateways and Node addresses,
+ * which stay as long as a pool or Node has them.
  */
 export async function claimsOfPods(api: Pick<ApiClient, "pages">): Promise<readonly IpAllocation[]> {
     const found: IpAllocation[] = [];
@@ -12,7 +12,7 @@ export async function claimsOfPods(api: Pick<ApiClient, "pages">): Promise<reado
     return found;
 }
 
-/** How many addresses the controller holds as gateways of pools. */
+/** How many addresses the controller reserves as gateways of pools. */
 export async function heldGateways(api: Pick<ApiClient, "pages">): Promise<number> {
     let count = 0;
     for await (const { items } of api.pages(ipAllocations)) {

@@ -5,7 +5,7 @@ import { BenchError } from "./error.ts";
 /** The network configuration of every call to antrea. */
 export const antreaConfig = '{"cniVersion":"1.1.0","name":"antrea","type":"antrea"}';
 
-/** What a container runtime says of one Pod. The UID is that of its object, where it has one. */
+/** The CNI arguments of one Pod. The UID is that of its API object, if it has one. */
 export function podCall(index: number, netns: string, uid?: string): Omit<CniCmdArgs, "networkConfiguration"> {
     const id = index.toString(16);
     return {
@@ -23,7 +23,7 @@ export function podCall(index: number, netns: string, uid?: string): Omit<CniCmd
     };
 }
 
-/** Calls of the agent on one lasting connection. */
+/** Calls the agent over one persistent connection. */
 export class CniClient implements Disposable {
     readonly #client: Client;
 
@@ -53,7 +53,7 @@ export class CniClient implements Disposable {
     }
 }
 
-/** The milliseconds that the work takes. */
+/** The duration of the work in milliseconds. */
 export async function timed(work: () => Promise<unknown>): Promise<number> {
     const begin = performance.now();
     await work();

@@ -7,10 +7,10 @@ import { workPath } from "./paths.ts";
 
 const readyLimitMs = 60_000;
 
-/** Feature gates that are not as they are by default. */
+/** Feature gates that differ from their defaults. */
 export type Gates = Readonly<Record<string, boolean>>;
 
-/** Starts the bundled controller with NodeIPAM on; does not wait. */
+/** Starts the bundled controller with NodeIPAM enabled; does not wait. */
 export function spawnController(name: string, kubeconfig: string, featureGates: Gates = {}): Daemon {
     const configPath = workPath(`${name}.conf`);
     const config = {

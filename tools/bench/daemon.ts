@@ -7,7 +7,7 @@ import { bundlePath, extraNodeOptions, nodeOptionsOf, type Bundled } from "./pat
 
 const stopLimitMs = 15_000;
 
-/** Resident memory of a process in MiB: now, and the highest since its start. */
+/** Resident memory of a process in MiB: current, and peak. */
 export interface Memory {
     readonly now: number;
     readonly peak: number;
@@ -25,7 +25,7 @@ export class Daemon implements AsyncDisposable {
         readonly args: readonly string[];
         readonly env: NodeJS.ProcessEnv;
         readonly logPath: string;
-        /** The network namespace that it runs in. Default: ours. */
+        /** The network namespace of the process. Default: the current one. */
         readonly netnsPath?: string;
     }) {
         this.#name = `antrea-${options.app}`;
@@ -39,7 +39,10 @@ export class Daemon implements AsyncDisposable {
         this.#ended = new Promise((resolve) => this.#child.once("exit", () => resolve()));
     }
 
-    /** Waits until the probe is true; fails with the end of the log when the program ends or the time does. */
+    /**
+     * Waits until the probe is true; rejects with the end of the log when the program ends or the time limit is
+     * reached.
+     */
     async ready(probe: () => Promise<boolean>, limitMs: number): Promise<void> {
         const end = performance.now() + limitMs;
         while (!(await probe())) {
@@ -55,13 +58,13 @@ export class Daemon implements AsyncDisposable {
         return { now: of("VmRSS"), peak: of("VmHWM") };
     }
 
-    /** SIGKILL; resolves when the process is gone. */
+    /** SIGKILL; resolves when the process has ended. */
     async kill(): Promise<void> {
         this.#child.kill("SIGKILL");
         await this.#ended;
     }
 
-    /** The programs stop in order on SIGTERM; one that does not is killed. */
+    /** Stops the program by SIGTERM, and kills it if it does not stop. */
     async [Symbol.asyncDispose](): Promise<void> {
         if (!this.#running) return;
         this.#child.kill("SIGTERM");

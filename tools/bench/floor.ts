@@ -1,5 +1,5 @@
-// The least that wiring a Pod takes: the netlink and OVSDB steps of the agent in a straight line, without records,
-// flows, locks, gRPC or checks. A process of its own that measures itself, so that no message is in its figures.
+// The lower bound of wiring a Pod: the netlink and OVSDB steps of the agent in sequence, without records, flows, locks,
+// gRPC or checks. A separate process that measures itself, so that no messages are included.
 import { insert, map, mutate, named, optionalNumberOf, remove, byUuid, set, uuid } from "@antrea/ovsdb";
 import { OvsdbSession } from "@antrea/ovsdb/session";
 import { parseIp } from "@antrea/ip";
@@ -49,7 +49,7 @@ async function open({ socketPath }: { readonly socketPath: string }): Promise<vo
     await settle();
 }
 
-/** Waits until ovs-vswitchd has done all that was asked of it (next_cfg and cur_cfg, ovs-vswitchd.conf.db(5)). */
+/** Waits until ovs-vswitchd has applied all changes (next_cfg and cur_cfg, ovs-vswitchd.conf.db(5)). */
 async function settle(): Promise<void> {
     await database().transact([mutate("Open_vSwitch", [], [["next_cfg", "+=", 1]])]);
     await database().until(
@@ -61,7 +61,7 @@ async function settle(): Promise<void> {
     );
 }
 
-/** Wires a Pod; gives the milliseconds it took. */
+/** Wires a Pod; returns the milliseconds. */
 async function add({ index, netns }: { readonly index: number; readonly netns: string }): Promise<number> {
     const begin = performance.now();
     const name = `floor-${index}`;
@@ -111,7 +111,7 @@ async function add({ index, netns }: { readonly index: number; readonly netns: s
     return performance.now() - begin;
 }
 
-/** Removes the port; the veth pair goes with its namespace. */
+/** Removes the port; the veth pair is removed with its namespace. */
 async function del({ index }: { readonly index: number }): Promise<number> {
     const begin = performance.now();
     const name = `floor-${index}`;

@@ -9,13 +9,13 @@ interface Answer {
 }
 
 export interface HelperOptions {
-    /** The network namespace that it runs in. Default: ours. */
+    /** The network namespace of the process. Default: the current one. */
     readonly netnsPath?: string;
-    /** More options of Node.js. */
+    /** Additional options of Node.js. */
     readonly nodeOptions?: readonly string[];
 }
 
-/** The other end of `serveBench`: a script beside this one in a process of its own, asked one thing at a time. */
+/** The client of `serveBench`: a script of this folder in a separate process that executes one command at a time. */
 export class Helper implements AsyncDisposable {
     readonly #child: ChildProcess;
 
@@ -51,7 +51,7 @@ export class Helper implements AsyncDisposable {
     }
 }
 
-/** Answers the questions of a `Helper`; the process ends when it lets go. */
+/** Executes the commands of a `Helper`; the process ends when the helper disconnects. */
 export function serveBench(commands: Readonly<Record<string, (input: never) => unknown>>): void {
     process.on("disconnect", () => process.exit(0));
     process.on("message", ({ command, input }: { command: string; input: never }) => {

@@ -1,4 +1,4 @@
-/** Does the work for the numbers from 0 to below `count`, so many at once. */
+/** Runs the work for the numbers from 0 to below `count`, with limited concurrency. */
 export async function inParallel(
     count: number,
     width: number,

@@ -1,6 +1,6 @@
 import { type Socket } from "node:net";
 
-/** Passes bytes both ways; the end of one socket is that of the other. */
+/** Forwards bytes in both directions; when one socket ends, the other ends. */
 export function joinSockets(one: Socket, other: Socket): void {
     for (const [from, to] of [
         [one, other],

@@ -4,7 +4,7 @@ import { availableParallelism, cpus, loadavg, release, totalmem } from "node:os"
 import { join } from "node:path";
 import { repository } from "./paths.ts";
 
-/** What the figures were measured on, name and value. */
+/** The hardware and software of the measurement, name and value. */
 export function describeMachine(): ReadonlyMap<string, string> {
     const bun = join(repository, "node_modules/@oven/bun-linux-x64-baseline/bin/bun");
     const system = /^PRETTY_NAME="?([^"\n]*)/m.exec(readFileSync("/etc/os-release", "utf8"))?.[1] ?? "unknown";
@@ -21,7 +21,7 @@ export function describeMachine(): ReadonlyMap<string, string> {
     ]);
 }
 
-/** The load average of the last minute: above 0.5 before the start, something else was running too. */
+/** The one-minute load average: above 0.5 before the start, another program was running. */
 export function loadNow(): number {
     return loadavg()[0] ?? 0;
 }

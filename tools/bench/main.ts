@@ -56,7 +56,7 @@ async function measureNode(): Promise<void> {
     if (wants("burst")) await measure("100 ADDs at once, memory", () => burst(node, idle, namespaces));
 }
 
-// As the first process of its namespace this one has no default action for signals.
+// As PID 1 of its namespace this process has no default action for signals.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
 
 const loadBefore = loadNow();

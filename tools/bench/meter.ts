@@ -5,28 +5,28 @@ import { type KubeClients } from "@antrea/kube";
 import { type TestApiServer } from "@antrea/kube/testing";
 import { BenchError } from "./error.ts";
 
-/** What an API server and its etcd spent. */
+/** The cost at an API server and its etcd. */
 export interface Cost {
-    /** Processor time of kube-apiserver in milliseconds, of all its threads, user and system. */
+    /** Processor time of kube-apiserver in milliseconds, all threads, user and system. */
     readonly cpuMs: number;
     /** Bytes that etcd wrote to its log. */
     readonly etcdBytes: number;
-    /** Bytes of the events of all watches, as the API server encoded them. */
+    /** Bytes of all watch events, as the API server encoded them. */
     readonly watchedBytes: number;
-    /** Lists of claims that the API server answered. */
+    /** Lists of allocations that the API server answered. */
     readonly claimLists: number;
 }
 
-/** What was spent since the start of the programs. */
+/** The cost since the start of the programs. */
 export interface Reading extends Cost {
-    /** Processor time when the reading was over: it takes some itself, while `cpuMs` is that before. */
+    /** Processor time after the reading, which itself takes some; `cpuMs` is the value before. */
     readonly cpuMsAfter: number;
 }
 
-// USER_HZ, which Linux fixes at 100 for every process that reads /proc.
+// USER_HZ, which Linux fixes at 100 for user space.
 const tickMs = 10;
 
-/** Reads what a test API server spends. */
+/** Reads the cost at a test API server. */
 export class ApiServerMeter {
     readonly #url: string;
     readonly #clients: KubeClients;
@@ -73,7 +73,7 @@ export class ApiServerMeter {
     }
 }
 
-/** What was spent between two readings. */
+/** The cost between two readings. */
 export function spent(before: Reading, after: Reading): Cost {
     return {
         cpuMs: after.cpuMs - before.cpuMsAfter,
@@ -83,7 +83,7 @@ export function spent(before: Reading, after: Reading): Cost {
     };
 }
 
-/** The sum of all samples of a metric in the text format of Prometheus, or of those that have these labels (`a="b"`). */
+/** The sum of all samples of a metric in the Prometheus text format, or of those with these labels (`a="b"`). */
 export function metricSum(text: string, name: string, labels: readonly string[] = []): number {
     return text
         .split("\n")
@@ -94,7 +94,7 @@ export function metricSum(text: string, name: string, labels: readonly string[] 
 
 /** User and system time of a process in ticks, from the text of /proc/PID/stat. */
 export function cpuTicks(stat: string): number {
-    // The second field, the name, is in parentheses and may have spaces; utime and stime are fields 14 and 15.
+    // The second field, the name, is in parentheses and may contain spaces; utime and stime are fields 14 and 15.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return Number(fields[11]) + Number(fields[12]);
 }

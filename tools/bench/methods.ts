@@ -1,4 +1,4 @@
-/** How each benchmark measures, by the first word of its ids: paragraphs of docs/benchmarks/details.md. */
+/** The method of each benchmark, by the first word of its ids: paragraphs of docs/benchmarks/details.md. */
 export const methods: Readonly<Record<string, readonly string[]>> = {
     agent: [
         `200 ADDs and DELs, one at a time, by gRPC on a lasting connection. The floor is \`tools/bench/floor.ts\`: veth pair in one message, addresses and routes in one batch beside the OVSDB transaction for the port, then the wait for the port number; DEL is the transaction that removes the port. It has no flows, no records, no gRPC, no log, and it works on the same Open vSwitch. \`agent-hop\` is a call without work: the share of gRPC in the others.`,
@@ -48,7 +48,7 @@ export const methods: Readonly<Record<string, readonly string[]>> = {
     ],
 };
 
-/** The title of each group of results, and the id of the one that the overview shows. */
+/** The title of each group of results, and the id of the one in the overview. */
 export const groups: Readonly<Record<string, { readonly title: string; readonly key?: string }>> = {
     agent: { title: "Agent: ADD and DEL", key: "agent-add-p50" },
     plugin: { title: "CNI plugin: whole process", key: "plugin-add" },

@@ -11,15 +11,15 @@ const nodeName = "bench-node";
 const podNamespace = "bench";
 
 export interface NodeUnderTestOptions {
-    /** Whether the gate of the IPPools is on. Default false. */
+    /** Whether the feature gate of IPPools is enabled. Default false. */
     readonly pools?: boolean;
-    /** One of `startChartServer`. Default: one of its own. */
+    /** A server of `startChartServer`. Default: a new one. */
     readonly server?: TestApiServer;
 }
 
 /**
- * One Node as it runs in a cluster: etcd, kube-apiserver, Open vSwitch on the userspace datapath, the bundled controller
- * and the bundled agent, each in a process of its own.
+ * One Node as in a cluster: etcd, kube-apiserver, Open vSwitch on the userspace datapath, the bundled controller and
+ * the bundled agent, each in its own process.
  */
 export class NodeUnderTest implements AsyncDisposable {
     readonly ovs: PrivateOvs;
@@ -68,7 +68,7 @@ export class NodeUnderTest implements AsyncDisposable {
         return { agent: this.#agent.memory(), controller: this.#controller.memory() };
     }
 
-    /** Pods of this Node in the API, as the kubelet would see them; gives their UIDs. The Namespace must exist. */
+    /** Creates Pods of this Node in the API; returns their UIDs. The Namespace must exist. */
     async createPods(
         names: readonly string[],
         annotations: Readonly<Record<string, string>> = {},
@@ -83,7 +83,7 @@ export class NodeUnderTest implements AsyncDisposable {
         return Promise.all(names.map(create));
     }
 
-    /** The agent's process ends as with its Node: without a chance to do anything. */
+    /** Kills the agent's process, as when its Node fails. */
     async loseAgent(): Promise<void> {
         await this.#agent.kill();
     }

@@ -2,7 +2,7 @@ import { type Drawn } from "./charts/charts.ts";
 import { groups, methods } from "./methods.ts";
 import { type Result } from "./result.ts";
 
-/** The benchmark that a result belongs to: the first word of its id. */
+/** The benchmark of a result: the first word of its id. */
 export function groupOf(id: string): string {
     return id.replace(/-.*$/, "");
 }
@@ -26,7 +26,7 @@ function cells({ value, unit, against, ratio, pairRatio, goal, holds }: Result):
     ];
 }
 
-/** A text that is longer than this, in characters, stands below its table and is cut in it. */
+/** A longer text, in characters, is truncated in its table and printed below it. */
 const longest = 80;
 
 function short(text: string): string {
@@ -55,7 +55,7 @@ function goalsOf(results: readonly Result[]): string {
     return judged.length === 0 ? "" : `${judged.filter(({ holds }) => holds === true).length} of ${judged.length}`;
 }
 
-/** docs/benchmarks/README.md: one line for each benchmark, and the charts. */
+/** docs/benchmarks/README.md: one line per benchmark, and the charts. */
 export function overviewPage(results: readonly Result[], machine: readonly string[], charts: readonly Drawn[]): string {
     const byGroup = Map.groupBy(results, ({ id }) => groupOf(id));
     const rows = [...byGroup].flatMap(([group, of]) => {

@@ -2,17 +2,18 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { BenchError } from "./error.ts";
 
+/** Root of the repository, with a trailing slash. */
 export const repository: string = new URL("../..", import.meta.url).pathname;
 
 /** The apps that are bundled for Node.js. */
 export type Bundled = "agent" | "controller" | "webhook";
 
-/** What an app is run from, as in its image. */
+/** The bundle of an app, as in its image. */
 export function bundlePath(app: Bundled): string {
     return join(repository, "apps", app, "dist", `antrea-${app}.mjs`);
 }
 
-/** The options of Node.js that its image starts the app with. */
+/** The Node.js options with which its image starts the app. */
 export function nodeOptionsOf(app: Bundled): readonly string[] {
     const script = readFileSync(join(repository, "apps", app, "image", `antrea-${app}`), "utf8");
     const options = /^exec node (.*?)\S+\.mjs /m.exec(script)?.[1];
@@ -20,7 +21,7 @@ export function nodeOptionsOf(app: Bundled): readonly string[] {
     throw new BenchError("BAD_ARGUMENT", "internal", `no line "exec node … .mjs" in the start script of ${app}`);
 }
 
-/** More of them for this run. */
+/** Additional Node.js options of this run. */
 export function extraNodeOptions(): readonly string[] {
     return words(process.env.BENCH_NODE_OPTIONS ?? "");
 }
@@ -29,13 +30,15 @@ function words(text: string): readonly string[] {
     return text.split(" ").filter((word) => word !== "");
 }
 
+/** The compiled CNI plugin. */
 export const shimPath: string = join(repository, "apps/cni/dist/antrea-cni");
 
-/** A path in the folder of this run, which run.sh makes and removes. */
+/** A path in the work folder of this run, which run.sh creates and removes. */
 export function workPath(name: string): string {
     return join(variable("BENCH_WORK"), name);
 }
 
+/** The folder of the reference CNI plugins, which run.sh sets. */
 export function cniPluginsPath(): string {
     return variable("BENCH_CNI_PLUGINS");
 }

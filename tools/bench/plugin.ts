@@ -2,7 +2,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { type CniCmdArgs, type CniCommand } from "@antrea/cni";
 import { BenchError } from "./error.ts";
 
-/** The environment that a runtime gives to a CNI plugin (CNI spec 1.1, section 2). */
+/** The environment of a CNI plugin (CNI spec 1.1, section 2). */
 export function pluginEnvironment(
     command: CniCommand,
     call: Omit<CniCmdArgs, "networkConfiguration">,
@@ -18,7 +18,7 @@ export function pluginEnvironment(
     };
 }
 
-/** Runs a program from its start to its end; gives the milliseconds and what it printed. */
+/** Runs a program to its end; returns the milliseconds and its output. */
 export function runPlugin(
     path: string,
     env: NodeJS.ProcessEnv,
@@ -33,17 +33,17 @@ export function runPlugin(
     throw new BenchError("CALL_FAILED", "environment", `${path} ended with ${status}: ${said}`, { cause: error });
 }
 
-/** What came of one run of a plugin. */
+/** The result of one plugin run. */
 export interface PluginAnswer {
-    /** From before the process was made until its end. */
+    /** From before the process is created to its end. */
     readonly ms: number;
-    /** Null where a signal ended it. */
+    /** Null if a signal ended it. */
     readonly code: number | null;
-    /** All that it printed: a result, or an error object (CNI spec 1.1, section 5). */
+    /** The complete output: a result, or an error object (CNI spec 1.1, section 5). */
     readonly output: string;
 }
 
-/** Runs a plugin beside others. Rejects only when it cannot be started: that it fails is an answer. */
+/** Runs a plugin without blocking. Rejects only if it cannot be started: a failure is a result. */
 export async function execPlugin(path: string, env: NodeJS.ProcessEnv, input: string): Promise<PluginAnswer> {
     const begin = performance.now();
     const child = spawn(path, { env });
@@ -53,12 +53,12 @@ export async function execPlugin(path: string, env: NodeJS.ProcessEnv, input: st
         stream.on("data", (chunk: Buffer) => (output += chunk.toString()));
     child.once("error", reject);
     child.once("close", (code) => resolve({ ms: performance.now() - begin, code, output }));
-    child.stdin.on("error", () => undefined); // the exit code tells
+    child.stdin.on("error", () => undefined); // the exit code is evaluated
     child.stdin.end(input);
     return promise;
 }
 
-/** The same of a run that must succeed; resolves with what it printed. */
+/** Runs a plugin that must succeed; resolves with its output. */
 export async function startPlugin(path: string, env: NodeJS.ProcessEnv, input: string): Promise<string> {
     const { code, output } = await execPlugin(path, env, input);
     if (code === 0) return output;

@@ -3,21 +3,21 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Netlink } from "@antrea/netlink";
 import { BenchError } from "./error.ts";
 
-/** The Node's own interfaces: those that sandbox.sh made, and the NIC of a Node with peers. */
+/** The Node's own interfaces: those that sandbox.sh created, and the NIC of a Node with peers. */
 const nodeLinks: readonly string[] = ["bench0", "bench1", "bench-nic", "bench-nic-far"];
 const goneLimitMs = 30_000;
 
-/** Network namespaces for Pods, as a container runtime makes them. */
+/** Network namespaces for Pods, as a container runtime creates them. */
 export class PodNamespaces implements Disposable {
     readonly #netlink = Netlink.open();
 
-    /** Gives the paths. */
+    /** Returns the paths. */
     add(...names: readonly string[]): readonly string[] {
         ip(names.map((name) => `netns add ${name}`));
         return names.map((name) => `/run/netns/${name}`);
     }
 
-    /** Ends them and waits until the kernel, which does that later, has taken the links in them away. */
+    /** Deletes them and waits until the kernel has removed their links, which it does asynchronously. */
     async delete(...names: readonly string[]): Promise<void> {
         ip(names.map((name) => `netns delete ${name}`));
         const end = performance.now() + goneLimitMs;
@@ -29,8 +29,8 @@ export class PodNamespaces implements Disposable {
     }
 
     /**
-     * Takes the links of Pods away and leaves their namespaces. When this resolves the kernel is done: the end of a
-     * namespace goes on in the background for some 100 ms and slows down whoever makes a link meanwhile.
+     * Removes the links of Pods and keeps their namespaces. Resolves when the kernel has finished: the removal of a
+     * namespace continues in the background for some 100 ms and slows down the creation of links.
      */
     async clear(): Promise<void> {
         for (const index of await this.#podLinks()) await this.#netlink.deleteLink(index);

@@ -1,2 +1,2 @@
-// What the shim is compared with: the least that a compiled program can do.
+// The baseline of the shim: the minimal compiled program.
 console.log("{}");

@@ -1,9 +1,9 @@
 import { get } from "node:https";
 
-/** Whether a daemon on this machine says that it is ready. */
+/** Whether a daemon on this machine reports that it is ready. */
 export async function isReady(port: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    // Its certificate is its own.
+    // Its certificate is self-signed.
     const options = { host: "127.0.0.1", port, path: "/readyz", rejectUnauthorized: false, agent: false };
     get(options, (response) => {
         response.resume();

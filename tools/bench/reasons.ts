@@ -1,4 +1,4 @@
-/** What an agent does for a claim beside the create. */
+/** The agent's work for an allocation besides the create. */
 const fence =
     "After each create the agent asks for the IPPool, so that no Pod is wired by what the pool was before: one GET more.";
 
@@ -158,7 +158,7 @@ const nearly: Explanation = {
     next: "Longer rounds.",
 };
 
-/** Why a goal is missed where it is, and what to try next; looked up by the id of the result. */
+/** Why a goal is missed, and what to try next, by the id of the result. */
 const known: Readonly<Record<string, Explanation>> = {
     "agent-add-p50": hop,
     "agent-add-p99": hop,
@@ -206,6 +206,7 @@ const unknown: Explanation = {
     next: "Profile our side (BENCH_NODE_OPTIONS of tools/bench/run.sh, strace -f -r) and compare step by step.",
 };
 
+/** The known explanation of a result, or a default. */
 export function explain(id: string): Explanation {
     return known[id] ?? unknown;
 }

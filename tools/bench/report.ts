@@ -6,7 +6,7 @@ import { repository } from "./paths.ts";
 import { explain } from "./reasons.ts";
 import { type Result } from "./result.ts";
 
-/** Adds reason and next idea to what misses its goal. */
+/** Adds reason and next idea to results that miss their goal. */
 export function explained(results: readonly Result[]): readonly Result[] {
     return results.map((result) => (result.holds === false ? { ...result, ...explain(result.id) } : result));
 }
@@ -29,7 +29,7 @@ export function writeReport(run: Run): void {
     write(run.results, [...machine, `- The run: ${runText(run)} (0 is a machine at rest)`]);
 }
 
-/** The same with the results of some benchmarks alone, in the place of their earlier ones. */
+/** The same with new results of some benchmarks, replacing their earlier ones. */
 export function writePart(run: Run): void {
     const earlier = JSON.parse(readFileSync(latestFile, "utf8")) as readonly Result[];
     const groups = [...new Set(run.results.map(({ id }) => groupOf(id)))];
@@ -40,14 +40,14 @@ export function writePart(run: Run): void {
     write(inPlace(earlier, run.results), [...notes, ...apart]);
 }
 
-/** Writes pages and charts again from latest.json and the machine in details.md, without a run. */
+/** Rewrites pages and charts from latest.json and the machine in details.md, without a run. */
 export function writeAgain(): void {
     const earlier = JSON.parse(readFileSync(latestFile, "utf8")) as readonly Result[];
-    // With the reasons as they are known now.
+    // With the current reasons.
     write(explained(earlier), machineSection(readFileSync(detailsFile, "utf8")));
 }
 
-/** The results with those of some groups replaced, where these were, or else at the end. */
+/** The results with some groups replaced in place, or appended if new. */
 export function inPlace(earlier: readonly Result[], results: readonly Result[]): readonly Result[] {
     const groups = new Set(results.map(({ id }) => groupOf(id)));
     const first = earlier.findIndex(({ id }) => groups.has(groupOf(id)));

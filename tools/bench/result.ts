@@ -1,28 +1,28 @@
 import { median, pairRatio, quantile, type Pairs } from "./statistics.ts";
 
-/** One line of docs/benchmarks/latest.json. */
+/** One entry of docs/benchmarks/latest.json. */
 export interface Result {
     readonly id: string;
     readonly what: string;
     readonly value: number;
     readonly unit: string;
-    /** What the value is compared with, in the same unit; null where there is nothing to compare with. */
+    /** The value of the comparison, in the same unit; null without one. */
     readonly against: { readonly what: string; readonly value: number } | null;
     /** `value` divided by that of `against`. */
     readonly ratio: number | null;
-    /** Median of the ratios pair by pair, where pairs were measured. */
+    /** Median of the pairwise ratios, if pairs were measured. */
     readonly pairRatio?: number;
     readonly goal: string | null;
-    /** Null where there is no goal. */
+    /** Null without a goal. */
     readonly holds: boolean | null;
-    /** The curve that `value` and `against` are the ends of, where one was measured; ascending. */
+    /** The curve with `value` and `against` as its ends, if one was measured; ascending. */
     readonly points?: readonly Point[];
     /** Why a goal is missed, and what to try next. */
     readonly reason?: string;
     readonly next?: string;
 }
 
-/** One place on a curve. */
+/** One point of a curve. */
 export interface Point {
     readonly x: number;
     readonly value: number;
@@ -49,7 +49,7 @@ export function figure(input: {
     };
 }
 
-/** A fact that must be so, with the figure that goes with it. */
+/** A condition that must be true, with a figure. */
 export function fact(input: {
     readonly id: string;
     readonly what: string;
@@ -61,7 +61,7 @@ export function fact(input: {
     return { ...input, value: rounded(input.value), against: null, ratio: null };
 }
 
-/** A figure and that of a peer. `minRatio` is for figures of which more is better; `max` is a limit of the value itself. */
+/** A figure and that of a peer. `minRatio` is for figures where more is better; `max` limits the value itself. */
 export function compared(input: {
     readonly id: string;
     readonly what: string;
@@ -106,7 +106,7 @@ export function comparison(input: {
     return share === 0.5 ? { ...result, pairRatio: rounded(pairRatio(pairs)) } : result;
 }
 
-/** The median of a list of figures in the unit given. */
+/** The median of figures in the given unit. */
 export function typical(input: {
     readonly id: string;
     readonly what: string;
@@ -117,7 +117,7 @@ export function typical(input: {
     return figure({ ...input, value: median(input.samples) });
 }
 
-/** As figures are told: three digits, of large ones five. */
+/** Rounds to the precision of the report: three digits, or five for large figures. */
 export function rounded(value: number): number {
     return Number(value.toPrecision(value >= 1000 ? 5 : 3));
 }

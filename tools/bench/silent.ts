@@ -2,7 +2,7 @@ import { type Logger } from "@antrea/runtime";
 
 const silence = (): void => undefined;
 
-/** A logger for parts that run inside the benchmark's own processes. */
+/** A logger that discards everything, for parts that run in the benchmark's own processes. */
 export const silent: Logger = {
     trace: silence,
     debug: silence,

@@ -1,38 +1,39 @@
-/** The value below which a share of the samples lies, by the nearest rank. `share` is from 0 to 1. */
+/** The quantile by the nearest-rank method. `share` is from 0 to 1. */
 export function quantile(samples: readonly number[], share: number): number {
     const sorted = samples.toSorted((a, b) => a - b);
     return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))] ?? NaN;
 }
 
+/** The median by the nearest-rank method. */
 export function median(samples: readonly number[]): number {
     return quantile(samples, 0.5);
 }
 
-/** What two sides took, index by index at the same moment. */
+/** The durations of two sides; equal indexes were measured together. */
 export interface Pairs {
     readonly ours: readonly number[];
     readonly peer: readonly number[];
 }
 
-/** The median of the ratios pair by pair: it stands still where the machine's speed drifts. */
+/** The median of the pairwise ratios, which is insensitive to drift of the machine's speed. */
 export function pairRatio({ ours, peer }: Pairs): number {
     return median(ours.map((value, at) => value / (peer[at] ?? NaN)));
 }
 
-/** Runs both in turn, the one that goes first alternating from pair to pair. */
+/** Runs both sides, alternating which one is first. */
 export async function inTurn(index: number, ours: () => Promise<void>, peer: () => Promise<void>): Promise<void> {
     const [first, second] = index % 2 === 0 ? [ours, peer] : [peer, ours];
     await first();
     await second();
 }
 
-/** The items in their order, begun at another one each time: of several sides none always goes first. */
+/** The items rotated by an offset, so that no side is always first. */
 export function rotated<T>(items: readonly T[], by: number): readonly T[] {
     const first = by % items.length;
     return [...items.slice(first), ...items.slice(0, first)];
 }
 
-/** Numbers from 0 to below 1 that are the same for the same seed (mulberry32). */
+/** Pseudo-random numbers in [0, 1), determined by the seed (mulberry32). */
 export function seededRandom(seed: number): () => number {
     let state = seed >>> 0;
     return () => {
@@ -44,8 +45,8 @@ export function seededRandom(seed: number): () => number {
 }
 
 /**
- * When the calls of an open loop begin, in milliseconds from its start: independent of each other and of the answers,
- * `perSecond` of them in a second on average (a Poisson process).
+ * Start times of an open loop, in milliseconds from its start: a Poisson process with a mean of `perSecond` per
+ * second.
  */
 export function arrivals(perSecond: number, seconds: number, random: () => number): readonly number[] {
     const times: number[] = [];

@@ -1,17 +1,17 @@
-// The values of Antrea's chart that this chart has not: a values file of Antrea can be used as it is, as long as it asks for
-// nothing that is not there.
+// The values of upstream Antrea's chart that this chart lacks: a values file of Antrea can be used as it is, as long as
+// it enables nothing unsupported.
 
-/** A value that is accepted at Antrea's default and where it asks for nothing. */
+/** A value that is accepted if it is Antrea's default or enables nothing. */
 export interface AntreaValue {
     readonly path: string;
-    /** What is accepted. */
+    /** The accepted values. */
     readonly accepted: readonly unknown[];
-    /** Those of them that ask for something, and are said to have no effect. */
+    /** The accepted values that enable something, for which the notes state that they have no effect. */
     readonly noted: readonly unknown[];
 }
 
 const off = (paths: string): readonly AntreaValue[] => each(paths, [false]);
-/** On by default in Antrea. */
+/** Enabled by default in Antrea. */
 const on = (paths: string): readonly AntreaValue[] => each(paths, [true, false], [true]);
 const empty = (paths: string): readonly AntreaValue[] => each(paths, ["", null, [], {}]);
 
@@ -19,6 +19,7 @@ function each(paths: string, accepted: readonly unknown[], noted: readonly unkno
     return paths.split(" ").map((path) => ({ path, accepted, noted }));
 }
 
+/** All such values. */
 export const antreaValues: readonly AntreaValue[] = [
     ...on("antreaProxy.enable antreaProxy.proxyLoadBalancerIPs hostNetworkAcceleration.enable auditLogging.compress"),
     ...on(
@@ -66,7 +67,7 @@ export const antreaValues: readonly AntreaValue[] = [
     ...each("agent.antreaIPsec.securityContext.capabilities", [["NET_ADMIN"]]),
     ...off("agent.antreaIPsec.securityContext.privileged agent.installCNI.securityContext.privileged"),
     ...each("agent.installCNI.securityContext.capabilities", [["SYS_MODULE"]]),
-    // logs go to standard output, and the container runtime keeps their size
+    // logs are written to standard output, and the container runtime limits their size
     ...["agent.antreaAgent", "agent.antreaOVS", "controller.antreaController"].flatMap((path) => [
         ...each(`${path}.logFileMaxNum`, [4, 0]),
         ...each(`${path}.logFileMaxSize`, [100, 0]),

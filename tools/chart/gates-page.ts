@@ -1,7 +1,7 @@
 import { gateSpecs, type GateSpec } from "@antrea/settings";
 import { format, resolveConfig } from "prettier";
 
-/** docs/feature-gates.md, formatted as every page. */
+/** Generates docs/feature-gates.md, formatted as every page. */
 export async function gatesPage(): Promise<string> {
     const rows = [...gateSpecs]
         .sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -30,7 +30,7 @@ ${rows.join("\n")}
     return format(text, { ...(await resolveConfig(file)), parser: "markdown" });
 }
 
-/** What is in effect when nobody sets it. */
+/** The default state of a gate. */
 function onByDefault({ stage, available }: GateSpec): string {
     return available && stage !== "Alpha" ? "on" : "off";
 }

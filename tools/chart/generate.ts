@@ -31,12 +31,12 @@ function typeSchema(value: unknown): Schema {
     return { type: value === null ? "null" : typeof value };
 }
 
-/** A group of values is closed: a misspelt key is refused. */
+/** A group of values is closed: an unknown key is rejected. */
 function groupSchema(map: YAMLMap, path: readonly string[], firstComment: string | null | undefined): Schema {
     const properties: Record<string, Schema> = {};
     map.items.forEach((pair, index) => {
         const key = (pair as Pair<Scalar<string>, Node>).key;
-        // The comment above the first key of a map hangs on the map itself.
+        // The parser attaches the comment above the first key to the map itself.
         const comment = key.commentBefore ?? (index === 0 ? firstComment : undefined);
         properties[key.value] = valueSchema(pair as Pair<Scalar<string>, Node>, [...path, key.value], comment);
     });
@@ -72,13 +72,13 @@ function valueSchema(
 const root = document.contents;
 if (!isMap(root)) throw new TypeError("values.yaml is not a map");
 const body = groupSchema(root as YAMLMap, [], root.commentBefore ?? document.commentBefore);
-// Values of Antrea's that this chart has not: templates/_validate.tpl says of which values that is so.
+// Values of upstream Antrea that this chart lacks: templates/_validate.tpl validates them.
 for (const { path } of antreaValues) allow(body, path.split("."));
 // Helm passes `global` to every chart.
 (body["properties"] as Record<string, Schema>)["global"] = { type: "object" };
 const schema = { $schema: "https://json-schema.org/draft-07/schema#", ...body };
 
-/** Lets a schema take any value at a path. */
+/** Makes a schema accept any value at a path. */
 function allow(level: Schema, [step = "", ...rest]: readonly string[]): void {
     const properties = level["properties"] as Record<string, Schema>;
     if (rest.length === 0 && step in properties)
@@ -128,7 +128,7 @@ for (const [name, content] of files) {
     try {
         current = readFileSync(url, "utf8");
     } catch {
-        // not there yet
+        // does not exist yet
     }
     if (current === content) continue;
     stale += 1;

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { type Component } from "@antrea/settings";
 
-/** A value of the chart that is written into a settings file as it is. */
+/** A chart value that is copied into a settings file. */
 export interface MappedValue {
     readonly component: Component;
     /** The dotted key in the file. */
@@ -17,8 +17,8 @@ const opened = /^\{\{- with \.Values\.([\w.]+) \}\}$/;
 const inner = /^( *)(\w+): \{\{ \. \| quote \}\}$/;
 
 /**
- * Reads from the templates of the settings files which value goes to which key. Throws TypeError for a line that it does
- * not understand, so that no key is left without its rule.
+ * Reads from the templates of the settings files which value is written to which key. Throws TypeError for an
+ * unrecognized line, so that no key is left without its rule.
  */
 export function mappedValues(): readonly MappedValue[] {
     return (["agent", "controller"] as const).flatMap((component) => {
@@ -33,7 +33,7 @@ export function mappedValues(): readonly MappedValue[] {
 interface Reading {
     readonly component: Component;
     readonly groups: readonly string[];
-    /** The value that "." stands for. */
+    /** The value of "." in the template. */
     readonly scope: string | undefined;
     readonly found: readonly MappedValue[];
 }

@@ -11,11 +11,11 @@ import { stringify } from "yaml";
 
 const releaseNamespace = "{{ .Release.Namespace }}";
 
-/** The templates that are made from @antrea/crd: path in the chart, and content. */
+/** The templates generated from @antrea/crd: path in the chart, and content. */
 export function generatedTemplates(): readonly [path: string, content: string][] {
     const definitions = customResourceDefinitions().map((definition): [string, string] => [
         `templates/crds/${definition.metadata.name}.yaml`,
-        // Without its definition every pool and claim would be deleted, and addresses in use given out again.
+        // Deleting the definition would delete every pool and allocation, and addresses in use would be assigned again.
         `${head}${template(definition, { "helm.sh/resource-policy": "keep" })}`,
     ]);
     const policies = admissionPolicies({ namespace: releaseNamespace }).map((policy) => template(policy));
@@ -32,8 +32,8 @@ export function generatedTemplates(): readonly [path: string, content: string][]
 }
 
 /**
- * templates/_defaults.tpl: `antrea.defaults` is values.yaml, which Helm shows no template, and `antrea.sections` the paths in it
- * that are groups of values.
+ * templates/_defaults.tpl: `antrea.defaults` is values.yaml, which Helm does not pass to templates, and
+ * `antrea.sections` the paths of its groups.
  */
 export function defaultsTemplate(values: unknown, sections: readonly string[]): string {
     const defaults = stringify(values, { lineWidth: 0 });
@@ -60,7 +60,7 @@ function template(manifest: CrdManifest | PolicyManifest, annotations?: Readonly
         `  name: ${metadata.name}\n`,
         '  labels:\n    {{- include "antrea.labels" . | nindent 4 }}\n',
         annotations === undefined ? "" : indented(stringify({ annotations })),
-        // a rule stays on its line, however long
+        // a rule stays on its line, at any length
         stringify({ spec }, { lineWidth: 0, aliasDuplicateObjects: false }),
     ].join("");
     if (

@@ -12,12 +12,12 @@ import {
 import { antreaValues } from "./antrea-values.ts";
 import { mappedValues, type MappedValue } from "./settings-keys.ts";
 
-// Writes the rules of the settings as Helm templates: what agent or controller would refuse at their start is refused by
-// helm, before anything is changed, in the same words.
+// Generates the rules of the settings as Helm templates: what agent or controller would reject at start, helm rejects
+// before anything is changed, with the same text.
 
 const values = mappedValues().filter(({ key }) => key !== "featureGates");
 
-/** templates/_settings.tpl: `antrea.settings` gives one line for each value that the settings refuse. */
+/** templates/_settings.tpl: `antrea.settings` prints one line for each invalid value. */
 export function settingsTemplate(): string {
     const lines = [...gates(), ...unique(values.flatMap(valueCheck)), ...crossRules()];
     return [
@@ -67,7 +67,7 @@ export function settingsTemplate(): string {
     ].join("\n");
 }
 
-/** What of a value's rule JSON Schema can say, for the type that values.yaml gives it. */
+/** The part of a value's rule that JSON Schema can express, for its type in values.yaml. */
 export function schemaOf(path: string): Readonly<Record<string, unknown>> {
     const mapped = values.find((one) => one.path === path);
     const told = mapped && testOf(mapped.component, mapped.key);
@@ -80,7 +80,7 @@ export function schemaOf(path: string): Readonly<Record<string, unknown>> {
     return test.kind === "words" ? { enum: test.words } : {};
 }
 
-/** The family and the bits of a prefix, as `antrea.prefixBits` has them. */
+/** The family and the bits of a prefix, in the format of `antrea.prefixBits`. */
 function bitsOf({ family, base, length }: Prefix): string {
     return `${family}:${base.toString(2).padStart(familyBits(family), "0").slice(0, length)}`;
 }
@@ -133,7 +133,7 @@ function testArguments(test: ValueTest): string {
     }
 }
 
-/** The rules whose keys are all values of the chart; of the others it writes the defaults, which break none. */
+/** The rules whose keys are all chart values; others apply to defaults, which violate none. */
 function crossRules(): readonly string[] {
     return (["agent", "controller"] as const).flatMap((component) => {
         const own = values.filter((one) => one.component === component);
@@ -179,7 +179,7 @@ function expressionOf(condition: Condition, own: readonly MappedValue[]): string
     return all.includes(undefined) ? undefined : `(and ${all.join(" ")})`;
 }
 
-/** A rule in the words of the chart, where a value is called otherwise than the key. */
+/** A rule with the chart's names of values instead of the keys. */
 function inValues(rule: string): string {
     return values
         .filter(({ key, path, component }) => key !== path && `${component}.${key}` !== path)
@@ -193,7 +193,7 @@ function quoted(text: string): string {
     return JSON.stringify(text);
 }
 
-/** A text of Go without escapes, as patterns need. */
+/** A Go raw string, as patterns need. */
 function raw(text: string): string {
     if (text.includes("`") || text.includes("}}")) throw new TypeError(`cannot stand in a template: ${text}`);
     return `\`${text}\``;

@@ -3,23 +3,23 @@ import { Agent, request } from "node:https";
 import { type IpPool } from "@antrea/crd";
 import { BenchError } from "../error.ts";
 
-/** What the webhook said of one object. */
+/** The webhook's answer for one object. */
 export interface Answer {
     readonly allowed: boolean;
     readonly ms: number;
 }
 
-/** Asks the webhook as an API server does: AdmissionReviews by HTTPS on a lasting connection. */
+/** Calls the webhook as an API server does: AdmissionReviews over HTTPS on a persistent connection. */
 export class WebhookClient implements Disposable {
     readonly #port: number;
-    // Whose certificate it is, is not the question here.
+    // The certificate is not verified: it is not under test here.
     readonly #agent = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false });
 
     constructor(options: { readonly port: number }) {
         this.#port = options.port;
     }
 
-    /** Asks about an IPPool that is to be created, or to be changed from `old`. */
+    /** Requests a review of creating an IPPool, or of updating it from `old`. */
     async review(pool: IpPool, old?: IpPool): Promise<Answer> {
         const body = JSON.stringify(reviewOf(pool, old));
         const begin = performance.now();

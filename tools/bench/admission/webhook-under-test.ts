@@ -9,7 +9,7 @@ import { WebhookClient } from "./webhook-client.ts";
 const port = 9443;
 const readyLimitMs = 60_000;
 
-/** The bundled webhook, ready to serve, in front of a real API server that does not ask it. */
+/** The bundled webhook, ready to serve, next to a real API server that does not call it. */
 export class WebhookUnderTest implements AsyncDisposable {
     readonly client: WebhookClient;
     readonly daemon: Daemon;
@@ -42,7 +42,8 @@ export class WebhookUnderTest implements AsyncDisposable {
     }
 }
 
-// The webhook waits for this object, which gets its bundle. The API server must not ask: pools are stored as they are.
+// The webhook waits for this object, into which it writes its CA bundle. No rule makes the API server call it: pools
+// are stored unreviewed.
 function configuration(): KubeObject {
     const service = { namespace: "kube-system", name: "antrea-webhook", path: "/validate/ippool" };
     const rule = { apiGroups: ["bench.invalid"], apiVersions: ["v1"], operations: ["CREATE"], resources: ["none"] };

@@ -1,9 +1,11 @@
-// Lists all claims a page at a time, and keeps nothing.
+// Lists all allocations page by page and keeps none.
 import { ipAllocations, isOfPods } from "@antrea/crd";
 import { createKubeClients } from "@antrea/kube";
 import { serveBench } from "../helper.ts";
 
-/** Of one list: how many claims of Pods there were, and the seconds from its first request to its last page. */
+/**
+ * The result of one list: the number of allocations of Pods, and the seconds from the first request to the last page.
+ */
 export interface Listed {
     readonly count: number;
     readonly seconds: number;

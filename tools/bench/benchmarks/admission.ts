@@ -16,7 +16,7 @@ const reviews = 600;
 const warmUp = 300;
 const maxP99Ms = { count: 1_000, ms: 20 };
 
-/** How long the webhook takes to judge an IPPool, with more and more pools stored. */
+/** How long the webhook takes to review an IPPool, for an increasing number of stored pools. */
 export async function admission(): Promise<readonly Result[]> {
     await using server = await startChartServer();
     await server.apply(withoutRules(customResourceDefinitions()));
@@ -51,7 +51,7 @@ export async function admission(): Promise<readonly Result[]> {
     return results;
 }
 
-/** A pool that fits, one that overlaps, and a change, in turn; the milliseconds of each. */
+/** Reviews a valid pool, an overlapping one, and an update, in turn; the milliseconds of each. */
 async function judge(client: WebhookClient, count: number): Promise<readonly number[]> {
     const times: number[] = [];
     for (let index = -warmUp; index < reviews; index++) {
@@ -72,7 +72,7 @@ async function judge(client: WebhookClient, count: number): Promise<readonly num
     return times;
 }
 
-/** Growth is compared with that of the logarithm. */
+/** Compares the growth with logarithmic growth. */
 function growth(input: Parameters<typeof figure>[0], base: number, count: number): Result {
     const [fewest = count] = counts;
     if (count === fewest) return figure(input);
@@ -80,7 +80,7 @@ function growth(input: Parameters<typeof figure>[0], base: number, count: number
     return compared({ ...input, peer, maxRatio: Math.log(count) / Math.log(fewest) });
 }
 
-// Every pool has 1,024 addresses for itself, of which each range takes 64.
+// Every pool has its own 1,024 addresses, of which each range takes 64.
 function poolAt(index: number): IpPool {
     const base = 0x0a00_0000 + index * 1_024; // 10.0.0.0
     const ranges = Array.from({ length: rangesOfPool }, (_, at) => rangeAt(base + at * 256, 64));

@@ -8,7 +8,7 @@ import { inTurn } from "../statistics.ts";
 const counted = 200;
 const warmUp = 10;
 
-/** Benchmark 1: ADD and DEL of the agent against the floor, call by call on one Open vSwitch. */
+/** Benchmark 1: ADD and DEL of the agent against the minimal implementation, alternating, on one Open vSwitch. */
 export async function agentCalls(
     node: NodeUnderTest,
     floor: Helper,

@@ -65,7 +65,7 @@ const comparisons: readonly Comparison[] = [
     },
 ];
 
-/** Bridged Pods of two Nodes against what carries Pods otherwise; the Node's move; their ADD. */
+/** Bridged Pods on two Nodes against the alternatives; moving the uplink; their ADD. */
 export async function bridging(): Promise<readonly Result[]> {
     await using stage = await BridgingStage.start();
     return [...(await traffic(stage)), ...(await moves(stage)), ...(await calls(stage))];
@@ -76,7 +76,7 @@ async function traffic(stage: BridgingStage): Promise<readonly Result[]> {
     const of = (load: Load, side: Side): number[] => figures.get(`${load} ${side}`) ?? [];
     for (let round = 0; round < rounds; round++) {
         for (const load of loads) {
-            // It takes three times as long as the others, and spreads less.
+            // It takes three times as long as the others, and varies less.
             if (load === "throughput" && round % 2 === 1) continue;
             for (const side of rotated(sidesOf(load), round)) {
                 const [from, to] = await stage.pair(side);

@@ -9,7 +9,7 @@ const podCount = 100;
 const quietMs = 5_000;
 const maxMemoryMib = 120;
 
-/** Benchmarks 4 and 6: 100 ADDs at once, and the memory of agent and controller before and with these Pods. */
+/** Benchmarks 4 and 6: 100 concurrent ADDs, and the memory of agent and controller before and with these Pods. */
 export async function burst(
     node: NodeUnderTest,
     idle: ReturnType<NodeUnderTest["memory"]>,
@@ -29,9 +29,10 @@ export async function burst(
     const delBegin = performance.now();
     await Promise.all(calls.map((call) => node.cni.call("CmdDel", call)));
     const delMs = performance.now() - delBegin;
-    // A DEL that is answered has its flows gone and its port taken from the database. Whether ovs-vswitchd closes the first
-    // ports, some 10 ms each, before it has taken the flows of the last DEL is chance, and moves the last answer by a
-    // second. ovs-vsctl ends when all ports are closed, which is the same work either way.
+    // When a DEL is answered, its flows are deleted and its port is removed from the database. Whether ovs-vswitchd
+    // closes the first ports, at some 10 ms each, before or after it processes the flows of the last DEL is random, and
+    // moves the last answer by a second. ovs-vsctl returns when all ports are closed, which is the same work in either
+    // case.
     await node.ovs.vsctl("set", "Open_vSwitch", ".", "external_ids:bench-burst=done");
     const delSettledMs = performance.now() - delBegin;
     await namespaces.delete(...names);

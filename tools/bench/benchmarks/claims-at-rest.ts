@@ -24,7 +24,7 @@ import { inTurn, seededRandom } from "../statistics.ts";
 const claimCount = 100_000;
 const nodeCount = 400;
 const pool = "bench";
-// 172.16.0.0/15: 131,072 addresses, of which three quarters are claimed.
+// 172.16.0.0/15: 131,072 addresses, three quarters of them allocated.
 const poolBase = 0xac10_0000;
 const poolSize = 1 << 17;
 const rounds = 3;
@@ -33,7 +33,9 @@ const quietMs = 5_000;
 const podCount = 10;
 const controllerPort = 10_349;
 
-/** What 100,000 claims cost the controller at its start, and the agent of one Node that uses their pool. */
+/**
+ * The cost of 100,000 allocations at the start of the controller, and for the agent of one Node that uses their pool.
+ */
 export async function claimsAtRest(): Promise<readonly Result[]> {
     await using server = await startChartServer();
     await server.apply(withoutRules(customResourceDefinitions()));
@@ -76,7 +78,7 @@ async function createClaims(server: TestApiServer): Promise<void> {
     );
 }
 
-/** The controller's start as a process until it is ready, against a list of all claims that keeps nothing. */
+/** The time until the controller's process is ready, against a plain list of all allocations. */
 async function controllerStart(server: TestApiServer): Promise<readonly Result[]> {
     const kubeconfig = await kubeconfigOf(server, "antrea-controller");
     const pairs = { ours: [] as number[], peer: [] as number[] };
@@ -148,7 +150,7 @@ async function isTold(api: ApiClient): Promise<boolean> {
     return status?.usage?.used === claimCount;
 }
 
-/** The agent of one more Node whose Pods get addresses of the pool. */
+/** The agent of one more Node, whose Pods get addresses of the pool. */
 async function agentMemory(server: TestApiServer): Promise<readonly Result[]> {
     await using node = await NodeUnderTest.start({ pools: true, server });
     await node.createPodNamespace();

@@ -11,7 +11,7 @@ export interface ClaimsPart {
     readonly run: () => Promise<readonly Result[]>;
 }
 
-/** The agent's allocation against a real API server, in parts that each get a fresh one. */
+/** The agent's allocation against a real API server, in parts that each get a new one. */
 export const claimParts: readonly ClaimsPart[] = [
     part("claims-1", "claims of 1 agent", (stage) => sideBySide(stage, 1)),
     part("claims-10", "claims of 10 agents", (stage) => sideBySide(stage, 10)),
@@ -24,7 +24,7 @@ export const claimParts: readonly ClaimsPart[] = [
 function part(id: string, label: string, measure: (stage: ClaimsStage) => Promise<readonly Result[]>): ClaimsPart {
     const run = async (): Promise<readonly Result[]> => {
         await using stage = await ClaimsStage.start();
-        // The stage stands until the last result is in.
+        // The stage is kept until the last result.
         return await measure(stage);
     };
     return { id, label, run };

@@ -32,7 +32,7 @@ const ways: Readonly<Record<Measured, readonly Way[]>> = {
     encap: [{ id: "geneve", title: "across Nodes, geneve", reach: "across" }],
 };
 
-/** From Pod to Pod through the agent's pipeline, against a plain bridge and one with as many lookups of connections. */
+/** Traffic between Pods through the agent's pipeline, against a plain bridge and one with as many conntrack lookups. */
 export async function dataPlane(): Promise<readonly Result[]> {
     return [...(await inMode("noEncap")), ...(await inMode("encap")), ...(await generator())];
 }
@@ -71,7 +71,7 @@ async function inMode(mode: Measured): Promise<readonly Result[]> {
     );
 }
 
-/** What the generator of the load gives where no switch is: a veth pair from one namespace to the other. */
+/** The load generator without a switch: a veth pair between two network namespaces. */
 async function generator(): Promise<readonly Result[]> {
     using namespaces = new PodNamespaces();
     const names = ["generator-0", "generator-1"] as const;

@@ -25,7 +25,7 @@ const peerName = "ovs-ofctl --bundle add-flows, the whole process";
 interface SetAnswer {
     readonly buildMs: number;
     readonly ms: number;
-    /** By how much memory grew meanwhile at its highest. */
+    /** Increase of the peak resident memory meanwhile. */
     readonly grownMib: number;
 }
 
@@ -125,7 +125,7 @@ export async function manyFlows(): Promise<readonly Result[]> {
     ];
 }
 
-/** The same in processes that have sent no flows before, as after a start. */
+/** The same in new processes that have sent no flows, as after a start. */
 async function firstSets(
     socketPath: string,
     check: () => Promise<void>,
@@ -142,7 +142,7 @@ async function firstSets(
     return answers;
 }
 
-/** Untimed, since counting slows down. */
+/** Untimed, since counting is slow. */
 async function bytesOf(
     target: string,
     file: string,

@@ -9,7 +9,7 @@ import { createPeers } from "../peers/simulated-peers.ts";
 import { type Result } from "../result.ts";
 import { median, quantile, seededRandom } from "../statistics.ts";
 
-/** Pools of 2^8 to 2^20 addresses; nearly full those whose claims are made in the time that there is. */
+/** Pools of 2^8 to 2^20 addresses; the nearly full ones up to the size that can be filled in the available time. */
 const poolBits = [8, 10, 12, 14, 16, 18, 20] as const;
 const fullBits = [8, 10, 12, 14] as const;
 const fullShare = 0.95;
@@ -17,10 +17,10 @@ const nodeCounts = [1, 10, 100, 300, 1_000] as const;
 const nodesPool = poolOfBits(16);
 const poolCounts = [1, 10, 100, 1_000, 10_000] as const;
 
-/** What grows, and how fast each figure may grow with it. */
+/** The quantity that grows, and how fast each figure may grow with it. */
 interface Axis {
     readonly id: string;
-    /** What is counted. */
+    /** The quantity. */
     readonly of: string;
     readonly claim: Growth;
     readonly agent: Growth;
@@ -32,7 +32,7 @@ interface Place {
     readonly shown: Shown;
 }
 
-/** Latency and memory over the size of a pool, the number of Nodes, and the number of pools. */
+/** Latency and memory by pool size, number of Nodes, and number of pools. */
 export async function growth(): Promise<readonly Result[]> {
     const constant = { claim: "constant", agent: "constant", controller: "constant" } as const;
     const kept = { claim: "constant", agent: "logarithm", controller: "logarithm" } as const;
@@ -58,7 +58,7 @@ async function overSizes(): Promise<readonly Place[]> {
     return places;
 }
 
-/** Each on a server of its own, so that the claims of one place are not those of the next as well. */
+/** Each on its own server, so that allocations of one measurement do not affect the next. */
 async function overFull(): Promise<readonly Place[]> {
     const places: Place[] = [];
     for (const bits of fullBits) {
@@ -102,7 +102,7 @@ async function overPools(): Promise<readonly Place[]> {
     return places;
 }
 
-/** Claims a share of the pool at random, for Pods of other Nodes. */
+/** Allocates a random part of the pool for Pods on other Nodes. */
 async function fill(growing: GrowthServer, pool: SizedPool): Promise<void> {
     await using crew = crewOf(growing);
     const random = seededRandom(1);

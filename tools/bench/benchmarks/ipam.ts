@@ -11,7 +11,7 @@ import { openStatic } from "../ipam/static-address.ts";
 import { compared, comparison, fact, figure, type Result } from "../result.ts";
 import { median, quantile, rotated, seededRandom } from "../statistics.ts";
 
-/** So many ADDs at once, and how often. */
+/** Numbers of concurrent ADDs, and repetitions. */
 const bursts = [
     { size: 1, rounds: 50 },
     { size: 10, rounds: 10 },
@@ -23,21 +23,21 @@ const versions = 20;
 const churned = { calls: 400, width: 8, most: 100 } as const;
 const width = 4;
 const lost = 100;
-/** Containers of a subject are numbered from a multiple of this. */
+/** Container numbers of a subject start at a multiple of this. */
 const containersOfOne = 100_000;
 
-/** What one plugin showed. */
+/** The measurements of one plugin. */
 interface Shown {
     readonly harness: IpamHarness;
-    /** Processes that do nothing. */
+    /** Durations of processes that do nothing. */
     readonly starts: number[];
     readonly adds: Record<Size, number[]>;
     readonly dels: Record<Size, number[]>;
-    /** ADDs in a second, burst by burst. */
+    /** ADDs per second of each burst. */
     readonly rates: Record<Size, number[]>;
 }
 
-/** IPAM plugins behind one harness that knows only the protocol of CNI: antrea-cni, host-local, dhcp, static. */
+/** IPAM plugins in one harness that uses only the CNI protocol: antrea-cni, host-local, dhcp, static. */
 export async function ipam(): Promise<readonly Result[]> {
     await using stack = new AsyncDisposableStack();
     const server = stack.use(await startChartServer());
@@ -199,7 +199,7 @@ async function storedResults(ours: Shown, peer: Shown): Promise<readonly Result[
     ];
 }
 
-/** The whole pool, one more, and the whole pool again. Of what is not ours all of it is told, and none of it judged. */
+/** The whole pool, one more address, and the whole pool again. Results of other plugins are reported without a goal. */
 async function exhaustionResults(shown: Shown): Promise<readonly Result[]> {
     const { harness } = shown;
     const first = await exhaust(harness, width);

@@ -8,7 +8,10 @@ const nodeCount = 5_000;
 const parallel = 64;
 const limitMs = 240_000;
 
-/** Benchmark 5: 5,000 Nodes are there, then the controller starts; until each has a subnet of both families. */
+/**
+ * Benchmark 5: the time from the start of the controller, with 5,000 Nodes present, until each has a subnet of both
+ * families.
+ */
 export async function manyNodes(): Promise<readonly Result[]> {
     await using server = await startChartServer();
     const { api } = server.clients();

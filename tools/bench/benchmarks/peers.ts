@@ -14,13 +14,16 @@ const starts = 3;
 const changes = 100;
 const warmUp = 5;
 const quietMs = 5_000;
-/** What the agent does beside the ways, masquerading say, is over after it. */
+/** Other work of the agent after the node routes, such as masquerading, ends within this pause. */
 const pauseMs = 150;
 const limitMs = 10_000;
 const maxStartSeconds = 5;
 const maxChangeMs = 50;
 
-/** What 1,000 other Nodes cost an agent: its start, the change of one of them, and memory; by tunnels and by routes. */
+/**
+ * The cost of 1,000 other Nodes for an agent: its start, the change of one of them, and memory; with tunnels and with
+ * routes.
+ */
 export async function manyPeers(): Promise<readonly Result[]> {
     await using server = await startChartServer();
     await server.addNode(ownNode, { podCidrs: ownPodCidrs, internalIps: ownAddresses });
@@ -57,13 +60,13 @@ async function inMode(mode: Mode, server: TestApiServer, first: number): Promise
 }
 
 interface Naming {
-    /** The number of the first peer to change. */
+    /** Number of the first peer to change. */
     readonly first: number;
     readonly id: string;
     readonly what: string;
 }
 
-/** Changes peers one at a time, and looks at what is written for each. */
+/** Changes peers one at a time, and checks the writes for each. */
 async function oneByOne(
     mode: Mode,
     node: PeerNode,
@@ -126,7 +129,7 @@ async function oneByOne(
     ];
 }
 
-/** By a tunnel the flows change, and the routes, which lead to the gateway, stay as they are. */
+/** With a tunnel the flows change, and the routes, which lead to the gateway, do not. */
 function isInPlace(mode: Mode, peer: SimulatedPeer, writes: readonly Write[]): boolean {
     return peer.podCidrs.every((podCidr, at) => {
         const [kind, via] = mode === "encap" ? ["flow", peer.addresses[0]] : ["route", peer.addresses[at]];

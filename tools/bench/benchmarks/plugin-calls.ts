@@ -11,7 +11,7 @@ import { inTurn } from "../statistics.ts";
 const counted = 100;
 const warmUp = 5;
 
-/** Dual stack with default routes, as antrea's Pods have it. */
+/** Dual stack with default routes, as for Pods of Antrea. */
 const bridgeConfig = (): string =>
     JSON.stringify({
         cniVersion: "1.1.0",
@@ -26,7 +26,7 @@ const bridgeConfig = (): string =>
         },
     });
 
-/** Benchmark 2: whole processes of antrea-cni, with the agent behind it, and of bridge with host-local. */
+/** Benchmark 2: complete processes of antrea-cni with the agent, and of bridge with host-local. */
 export async function pluginCalls(
     node: NodeUnderTest,
     floor: Helper,

@@ -15,7 +15,7 @@ const warmUp = 10;
 const burstCount = 110;
 const maxBurstSeconds = 5;
 
-/** Where Pods get their addresses from: their Node's subnets, an IPv4 pool, or a pool of each family. */
+/** The source of Pod addresses: the Node's subnets, an IPv4 pool, or a pool of each family. */
 const kinds = ["subnet", "pool", "dual"] as const;
 type Kind = (typeof kinds)[number];
 const annotationsOf: Readonly<Record<Kind, Readonly<Record<string, string>>>> = {
@@ -24,7 +24,7 @@ const annotationsOf: Readonly<Record<Kind, Readonly<Record<string, string>>>> = 
     dual: { [poolsAnnotation]: "pool4,pool6" },
 };
 
-/** ADD and DEL of Pods with addresses of IPPools against Pods of the Node's subnets, on one agent. */
+/** ADD and DEL of Pods with IPPool addresses against Pods of the Node's subnets, on one agent. */
 export async function poolAdd(): Promise<readonly Result[]> {
     await using node = await NodeUnderTest.start({ pools: true });
     await node.createPodNamespace();
@@ -100,7 +100,7 @@ async function idleCalls(node: NodeUnderTest, floor: Helper, namespaces: PodName
     ];
 }
 
-/** As many Pods as a Node may have start at once: one process of the shim each. */
+/** As many Pods as may start on a Node at once: one shim process each. */
 async function burstThroughShim(node: NodeUnderTest, namespaces: PodNamespaces): Promise<readonly Result[]> {
     const names = Array.from({ length: burstCount }, (_, index) => `burst-${index}`);
     const paths = namespaces.add(...names);
@@ -174,7 +174,7 @@ const prefixesOf: Readonly<Record<Kind, readonly string[]>> = {
     dual: ["10.70.", "fd00:70::"],
 };
 
-/** Nothing is measured of Pods that get addresses of another kind. */
+/** Rejects if the Pods get addresses of another kind, which would invalidate the measurement. */
 function refuseOthers(kind: Kind, answer: string): void {
     const [addresses, prefixes] = [addressesOf(answer), prefixesOf[kind]];
     const fits = addresses.every((address, at) => address.startsWith(prefixes[at] ?? "none"));

@@ -11,7 +11,10 @@ const counted = 200;
 const warmUp = 10;
 const memoryRuns = 10;
 
-/** Benchmark 3: the compiled shim through a full CmdAdd, answered at once, against a compiled program that only prints. */
+/**
+ * Benchmark 3: the compiled shim through a full CmdAdd, answered immediately, against a compiled program that only
+ * prints.
+ */
 export async function shim(): Promise<readonly Result[]> {
     await using server = new Helper("answer-server.ts");
     const socketPath = workPath("answer.sock");
@@ -53,7 +56,7 @@ export async function shim(): Promise<readonly Result[]> {
     ];
 }
 
-/** Peak resident memory in MiB, as time(1) has it from the kernel: Node.js would count itself in. */
+/** Peak resident memory in MiB from time(1): a measurement by Node.js would include itself. */
 function peakMemory(path: string, environment: NodeJS.ProcessEnv): number {
     const report = workPath("time");
     runPlugin("/usr/bin/time", environment, antreaConfig, ["--format=%M", `--output=${report}`, path]);

@@ -12,22 +12,22 @@ import { untagged, type BridgingStage } from "./stage.ts";
 
 const warmUp = 10;
 const firstPod = 10_000;
-// 240.0.0.0/4: far from every pool.
+// 240.0.0.0/4: outside every pool.
 const firstAddress = 0xf000_0000n;
 
 const kinds = ["subnet", "bridged"] as const;
 type Kind = (typeof kinds)[number];
 type Times = Readonly<Record<Kind, number[]>>;
 
-/** Milliseconds of each call, index by index at the same moment. */
+/** Milliseconds of each call; equal indexes were measured together. */
 export interface AddTimes {
     readonly add: Times;
     readonly del: Times;
-    /** Of bare creates of a claim, which the ADD of a bridged Pod makes one of. */
+    /** Creates of an IPAllocation alone; the ADD of a bridged Pod contains one. */
     readonly claim: readonly number[];
 }
 
-/** ADDs and DELs of bridged Pods and of subnet Pods, one at a time and in turn, on the first Node. */
+/** ADDs and DELs of bridged Pods and of subnet Pods, alternating, on the first Node. */
 export async function measureAdds({ nodes, api }: BridgingStage, counted: number): Promise<AddTimes> {
     const [node] = nodes;
     await using floor = new Helper("floor.ts");
@@ -75,14 +75,14 @@ function bareClaim(index: number): ReturnType<typeof claimOf> {
     return claimOf(ip, "bench", "bench-node-none", podOf({ agent: 0, round: 0 }, index));
 }
 
-/** Takes a Pod's link away and leaves its namespace. */
+/** Removes a Pod's link and keeps its namespace. */
 async function clear(netnsPath: string): Promise<void> {
     using netlink = Netlink.openIn(netnsPath);
     const link = await netlink.link("eth0");
     if (link !== undefined) await netlink.deleteLink(link.index);
 }
 
-/** Nothing is measured of Pods that get addresses of another kind. */
+/** Rejects if the Pod gets an address of another kind, which would invalidate the measurement. */
 function refuseOther(kind: Kind, answer: string): void {
     const { ips } = JSON.parse(answer) as { readonly ips: readonly { readonly address: string }[] };
     const prefix = kind === "bridged" ? `${underlay.base}.` : placeOf(0).podCidr.replace(/0\/24$/, "");

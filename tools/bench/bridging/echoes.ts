@@ -6,7 +6,7 @@ import { within } from "../netns.ts";
 
 const intervalSeconds = 0.002;
 
-/** Echoes of one address, asked for each 2 ms, and when they came. */
+/** ICMP echoes of one address, requested every 2 ms, and their arrival times. */
 export class Echoes implements AsyncDisposable {
     readonly #child: ChildProcess;
     readonly #arrivals: number[] = [];
@@ -22,7 +22,7 @@ export class Echoes implements AsyncDisposable {
         this.#child = child;
     }
 
-    /** The longest time without an echo between two moments, in milliseconds since the epoch. */
+    /** The longest time without an echo between two times, in milliseconds since the epoch. */
     longestGap(from: number, to: number): number {
         return longestGapMs(this.#arrivals, from, to);
     }
@@ -35,15 +35,15 @@ export class Echoes implements AsyncDisposable {
     }
 }
 
-/** When an echo came, in milliseconds since the epoch, by a line of `ping -D`; undefined in other lines. */
+/** Arrival time of an echo in milliseconds since the epoch, from a line of `ping -D`; undefined for other lines. */
 export function arrivalOf(line: string): number | undefined {
     const seconds = /^\[(\d+\.\d+)\] \d+ bytes from /.exec(line)?.[1];
     return seconds === undefined ? undefined : Number(seconds) * 1000;
 }
 
 /**
- * The longest time without an arrival between two moments. One that began before or ends after is counted in full, so
- * there must be arrivals before and after.
+ * The longest time without an arrival between two times. A gap that overlaps a boundary counts in full, so there must
+ * be arrivals before and after.
  */
 export function longestGapMs(arrivals: readonly number[], from: number, to: number): number {
     const before = arrivals.findLastIndex((arrival) => arrival <= from);

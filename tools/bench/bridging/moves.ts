@@ -6,15 +6,15 @@ import { untilBridged } from "./until-bridged.ts";
 
 const settleMs = 200;
 
-/** The longest time without the Node, of each move and of each way back, in milliseconds. */
+/** The longest time without connectivity to the Node, of each move and each restore, in milliseconds. */
 export interface MoveGaps {
     readonly moves: readonly number[];
     readonly back: readonly number[];
 }
 
 /**
- * Ends the agent of the second Node and starts it again, some times, while a station of the underlay asks the Node for
- * echoes. The agent runs when this resolves.
+ * Repeatedly stops and starts the agent of the second Node, while a host on the underlay pings the Node. The agent is
+ * running when this resolves.
  */
 export async function measureMoves(stage: BridgingStage, count: number): Promise<MoveGaps> {
     const node = stage.nodes[1];
@@ -42,7 +42,7 @@ export async function measureMoves(stage: BridgingStage, count: number): Promise
     return gaps;
 }
 
-/** The NIC's name is that of the NIC, or of the port that takes its place. */
+/** Rejects unless the device with the NIC's name is the NIC itself, or the port that replaces it, as wanted. */
 function refuseOther(node: LoadNode, wanted: "veth" | "tun"): void {
     const [link] = JSON.parse(node.run("ip", "-j", "-d", "link", "show", nic)) as readonly [
         { readonly linkinfo?: { readonly info_kind?: string } },

@@ -13,32 +13,32 @@ import { UnderlaySwitch } from "./underlay-switch.ts";
 import { untilBridged } from "./until-bridged.ts";
 
 /**
- * Whose way the packets take: that of bridged Pods, that of Pods of the Nodes' subnets without bridging mode, or that of a
- * plain bridge, which is a learning switch or one that looks up each packet's connection as well.
+ * The data path of the packets: that of bridged Pods, that of Pods of the Nodes' subnets without bridging mode, or
+ * that of a plain bridge, which is a learning switch or also does a conntrack lookup per packet.
  */
 export const sides = ["bridged", "plain", "ct", "subnet", "bridged-vlan", "plain-vlan"] as const;
 export type Side = (typeof sides)[number];
 
-/** What the plain bridges of a side are; ours has none. */
+/** The kind of plain bridge of a side; the agent's sides have none. */
 const bridgeOf: Partial<Record<Side, Plain>> = { plain: "plain", ct: "ct", "plain-vlan": "plain" };
 
 type Annotations = Readonly<Record<string, string>>;
 type Pair = readonly [from: LoadPod, to: LoadPod];
 
 const vlan = 2;
-/** The annotations of bridged Pods in no VLAN, and of those in one. */
+/** The annotations of bridged Pods without a VLAN, and of those in one. */
 export const untagged = { [poolsAnnotation]: "untagged" } as const;
 const tagged = { [poolsAnnotation]: "tagged" } as const;
 
 /**
- * Six Nodes on one switch: two in bridging mode, two without it, and two with a plain bridge and no agent. Each side has a
- * Pod on both of two.
+ * Six Nodes on one switch: two in bridging mode, two without it, and two with a plain bridge and no agent. Each side
+ * has a Pod on both Nodes of a pair.
  */
 export class BridgingStage implements AsyncDisposable {
     readonly server: TestApiServer;
     readonly api: ApiClient;
     readonly network: UnderlaySwitch;
-    /** Those in bridging mode. */
+    /** The Nodes in bridging mode. */
     readonly nodes: readonly [LoadNode, LoadNode];
     readonly #pairs: Readonly<Record<Side, Pair>>;
     readonly #bridges: readonly PlainBridge[];
@@ -63,7 +63,7 @@ export class BridgingStage implements AsyncDisposable {
         this.#stack = parts.stack;
     }
 
-    /** The Pods of each side reach each other when this resolves. */
+    /** The Pods of each side have connectivity when this resolves. */
     static async start(): Promise<BridgingStage> {
         await using stack = new AsyncDisposableStack();
         const server = stack.use(await startChartServer());
@@ -131,7 +131,7 @@ export class BridgingStage implements AsyncDisposable {
         return stage;
     }
 
-    /** The Pods of a side, which are ready to be measured. */
+    /** The Pods of a side, ready to be measured. */
     async pair(side: Side): Promise<Pair> {
         const wanted = bridgeOf[side];
         if (wanted !== undefined && wanted !== this.#current) {

@@ -6,9 +6,9 @@ import { Echoes } from "./echoes.ts";
 const name = "underlay";
 const bridge = "switch";
 
-/** The network between the Nodes: a switch, a Linux bridge in a namespace of its own, which is a station too. */
+/** The network between the Nodes: a Linux bridge in its own network namespace, which is also a host on it. */
 export class UnderlaySwitch implements AsyncDisposable {
-    /** The station's address, the gateway of what has no VLAN. */
+    /** The host's address, the gateway of the untagged subnet. */
     static readonly address = `${underlay.base}.0.1`;
     readonly #netnsPath: string;
     readonly #namespaces: PodNamespaces;
@@ -18,13 +18,13 @@ export class UnderlaySwitch implements AsyncDisposable {
         const [netnsPath = ""] = namespaces.add(name);
         this.#netnsPath = netnsPath;
         this.#namespaces = namespaces;
-        // With an address of its own it does not take another one with each port.
+        // With a fixed MAC address it does not change with each new port.
         this.#ip("link", "add", bridge, "address", "02:00:0a:c9:00:01", "type", "bridge", "mcast_snooping", "0");
         this.#ip("link", "set", bridge, "up");
         this.#ip("address", "add", `${UnderlaySwitch.address}/${underlay.length}`, "dev", bridge);
     }
 
-    /** Gives a Node a NIC with a cable to the switch. */
+    /** Gives a Node a NIC that is connected to the switch. */
     connect(node: LoadNode, link: string = nic): void {
         this.#ports += 1;
         const port = `port-${this.#ports}`;
@@ -32,7 +32,7 @@ export class UnderlaySwitch implements AsyncDisposable {
         this.#ip("link", "set", port, "master", bridge, "up");
     }
 
-    /** From now on the station asks an address for echoes. */
+    /** Starts to ping an address from the host. */
     askForEchoes(address: string): Echoes {
         return new Echoes(address, this.#netnsPath);
     }

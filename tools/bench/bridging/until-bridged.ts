@@ -6,7 +6,7 @@ import { BenchError } from "../error.ts";
 const limitMs = 30_000;
 const pollMs = 25;
 
-/** Waits until the agent of a Node says that the NIC is a port of its bridge. */
+/** Waits until the agent of a Node reports that the NIC is a port of its bridge. */
 export async function untilBridged(api: ApiClient, name: string): Promise<void> {
     const end = performance.now() + limitMs;
     for (;;) {

@@ -3,7 +3,7 @@ import { axis, drawSvg, ink, titled } from "./svg.ts";
 
 const size = { width: 820, height: 400 };
 
-/** Which figure of a result: its own, that of its peer, or the ratio of both. */
+/** The figure of a result to plot: its value, that of its peer, or the ratio. */
 export type Figure = "value" | "peer" | "ratio";
 
 export interface Bar {
@@ -11,20 +11,20 @@ export interface Bar {
     readonly figure: Figure;
 }
 
-/** Bars side by side in groups, as many in each as there are names. */
+/** Groups of adjacent bars, one per name. */
 export interface BarChart {
     readonly title: string;
     readonly subtitle: string;
-    /** Of the axis of the figures. */
+    /** Unit of the value axis. */
     readonly unit: string;
     readonly scale: "log" | "linear";
     readonly groups: readonly string[];
     readonly bars: readonly { readonly name: string; readonly bars: readonly Bar[] }[];
-    /** A line across, at a goal. */
+    /** A horizontal line at a goal. */
     readonly line?: { readonly at: number; readonly name: string };
 }
 
-/** Undefined where none of its results is there. */
+/** Draws the chart. Undefined if none of its results exists. */
 export function drawBars(chart: BarChart, results: readonly Result[]): string | undefined {
     const byId = new Map(results.map((result) => [result.id, result]));
     const figures = chart.bars.map(({ name, bars }) => ({

@@ -2,15 +2,15 @@ import { type Result } from "../result.ts";
 import { drawBars, type BarChart } from "./bars.ts";
 import { drawGrowth, type GrowthChart } from "./growth.ts";
 
-/** A chart of docs/benchmarks, drawn. */
+/** A rendered chart of docs/benchmarks. */
 export interface Drawn {
     readonly file: string;
-    /** For those who do not see it. */
+    /** Alternative text of the image. */
     readonly alt: string;
     readonly svg: string;
 }
 
-/** All charts whose results are there, in the order of the page. */
+/** Draws all charts with results, in the order of the page. */
 export function drawAll(results: readonly Result[]): readonly Drawn[] {
     const drawn = [
         ...growthCharts.map(({ file, chart }) => ({ file, alt: altOf(chart), svg: drawGrowth(chart, results) })),

@@ -4,24 +4,24 @@ import { axis, drawSvg, ink, titled } from "./svg.ts";
 const size = { width: 820, height: 620 };
 
 interface Line {
-    /** That of the result whose points it shows. */
+    /** Id of the result with the points. */
     readonly id: string;
     readonly name: string;
     readonly dashed?: boolean;
 }
 
-/** Latency above, memory below, over one thing that grows. */
+/** Latency above, memory below, by one growing quantity. */
 export interface GrowthChart {
     readonly title: string;
     readonly subtitle: string;
     readonly over: string;
     readonly latency: readonly Line[];
     readonly memory: readonly Line[];
-    /** That of the logarithmic axis of what grows. Default 10. */
+    /** Base of the logarithmic axis of the quantity. Default 10. */
     readonly base?: 2;
 }
 
-/** Undefined where none of its results is there. */
+/** Draws the chart. Undefined if none of its results exists. */
 export function drawGrowth(chart: GrowthChart, results: readonly Result[]): string | undefined {
     const pointsOf = new Map(results.map(({ id, points }) => [id, points ?? []]));
     const parts = [chart.latency, chart.memory].map((lines) =>
@@ -73,7 +73,7 @@ export function drawGrowth(chart: GrowthChart, results: readonly Result[]): stri
     );
 }
 
-/** The powers that the axis begins and ends with. */
+/** The exponents of the ends of the axis. */
 function boundsOf(points: readonly Point[], base: number): object {
     const powers = points.map(({ x }) => logarithm(x, base));
     const [min, max] = [Math.floor(Math.min(...powers)), Math.ceil(Math.max(...powers))];
@@ -84,7 +84,7 @@ function logarithm(x: number, base: number): number {
     return Number((Math.log(x) / Math.log(base)).toFixed(4));
 }
 
-/** 1, 10, 1,000; of two the power. */
+/** Axis label: 1, 10, 1,000; for base 2 the exponent. */
 export function labelOf(power: number, base: number): string {
     const digits = "⁰¹²³⁴⁵⁶⁷⁸⁹";
     const raised = [...String(power)].map((digit) => digits[Number(digit)] ?? "").join("");

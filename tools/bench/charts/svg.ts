@@ -8,8 +8,9 @@ export interface Size {
     readonly height: number;
 }
 
-/** For light and dark pages: a background of its own, and colours that also differ for those who see no red or green. */
+/** For light and dark pages: with its own background, and colours distinguishable with red-green colour blindness. */
 export const colours = ["#0072b2", "#d55e00", "#009e73", "#7f7f7f", "#cc79a7"] as const;
+/** Colour of text and lines. */
 export const ink = "#24292f";
 
 /** Draws a chart as SVG. The same option gives the same text. */
@@ -31,8 +32,7 @@ export function drawSvg(option: EChartsCoreOption, { width, height }: Size): str
 }
 
 /**
- * Without what is for a mouse, and without the numbers that the library counts over all charts of a process: a page shows
- * an image.
+ * Removes mouse interaction and the counters that the library increments across charts: a page embeds the image only.
  */
 export function settled(svg: string): string {
     return `${svg
@@ -48,7 +48,7 @@ function hundredths(number: string): string {
     return String(Number(Number(number).toFixed(2)));
 }
 
-/** A title as all charts have it. */
+/** The title that all charts use. */
 export function titled(text: string, subtext: string): object {
     return {
         title: {
@@ -64,7 +64,7 @@ export function titled(text: string, subtext: string): object {
     };
 }
 
-/** What every axis has. */
+/** Common options of every axis. */
 export function axis(name: string): object {
     return {
         name,

@@ -3,15 +3,15 @@ import { Metrics } from "@antrea/runtime";
 import { IpPools, type IpPoolsOptions } from "@antrea/agent/features/ip-pools";
 import { silent } from "../silent.ts";
 
-/** The allocation of one Node's agent, with connections and watches of its own. */
+/** The allocation of one Node's agent, with its own connections and watches. */
 export interface AgentPools extends AsyncDisposable {
     readonly pools: IpPools;
     readonly metrics: Metrics;
 }
 
 /**
- * The agent's allocation, built as the agent builds it; it knows pools and claims when this resolves. Only the Event that
- * says once a Pod how far its address is routed is not written: it goes out beside the claim, and ends with that limit.
+ * The agent's allocation, built as in the agent; its caches are synced when this resolves. Only the Event about the
+ * routing range of a Pod's address is not written: it is sent concurrently with the allocation.
  */
 export async function openAgentPools(kubeconfig: string, options: IpPoolsOptions): Promise<AgentPools> {
     await using stack = new AsyncDisposableStack();

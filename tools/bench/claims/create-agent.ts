@@ -3,14 +3,14 @@ import { type IpAddress } from "@antrea/ip";
 import { createKubeClients } from "@antrea/kube";
 import { claimOf, nodeNameOf, openWatches, podOf, type Place, type SimulatedAgent } from "./simulated-agent.ts";
 
-// 240.0.0.0/4: far from every pool. Room for 4096 addresses of each agent in each round.
+// 240.0.0.0/4: outside every pool. Room for 4096 addresses of each agent in each round.
 const firstAddress = 0xf000_0000;
 const agentBits = 12;
 const roundBits = 22;
 
 /**
- * The floor of a claim: one create of an object of the same kind and size, of a name that nobody else wants, nothing
- * else. It holds as many watches as the agent does.
+ * The lower bound of an allocation: one create of an object of the same kind and size, without conflicts. It holds as
+ * many watches as the agent does.
  */
 export async function openCreateAgent(place: Place): Promise<SimulatedAgent> {
     await using stack = new AsyncDisposableStack();

@@ -8,14 +8,14 @@ import { type OpenInput, type WorkerRun } from "./worker.ts";
 const processCount = 4;
 const warmUpClaims = 5;
 
-/** What came of the claims of all agents, and what the API server spent on them. */
+/** The results of all agents, and the cost at the API server. */
 export interface Run extends WorkerRun {
-    /** Successful claims in a second. */
+    /** Successful allocations per second. */
     readonly perSecond: number;
     readonly cost: Cost;
 }
 
-/** Worker processes and the simulated agents in them, spread evenly; each agent has the token of its Node. */
+/** Worker processes and the simulated agents in them, distributed evenly; each agent has the token of its Node. */
 export class Crew implements AsyncDisposable {
     readonly #meter: ApiServerMeter;
     readonly #server: TestApiServer;
@@ -28,7 +28,10 @@ export class Crew implements AsyncDisposable {
         this.#server = components.server;
     }
 
-    /** Opens agents, waits until they watch, and lets them claim a little; `pool` is an object of the side's kind. */
+    /**
+     * Opens agents, waits until their watches are open, and lets them warm up; `pool` is an object of the side's
+     * kind.
+     */
     async open(side: Side, agents: number, pool: string): Promise<void> {
         this.#round += 1;
         const place = { side, pool, round: this.#round } satisfies Partial<Place>;
@@ -45,7 +48,7 @@ export class Crew implements AsyncDisposable {
         await this.#askAll("close", () => undefined);
     }
 
-    /** Opens agents, lets each claim one address after the other for some seconds, and closes them. */
+    /** Opens agents, runs a closed loop for some seconds, and closes them. */
     async round(side: Side, agents: number, pool: string, seconds: number): Promise<Run> {
         await this.open(side, agents, pool);
         const run = await this.closedLoop({ seconds });
@@ -53,13 +56,13 @@ export class Crew implements AsyncDisposable {
         return run;
     }
 
-    /** Each agent claims one address after the other, for some seconds or until all have made so many claims. */
+    /** Each agent allocates one address after the other, for some seconds or a total number of allocations. */
     async closedLoop({ seconds, claims }: { readonly seconds?: number; readonly claims?: number }): Promise<Run> {
         const share = claims === undefined ? {} : { claims: Math.ceil(claims / processCount) };
         return this.#measure(() => this.#askAll<WorkerRun>("closedLoop", () => ({ seconds, ...share })));
     }
 
-    /** Claims begin at random times, so many in a second on average. */
+    /** Allocations start at random times with the given mean rate. */
     async openLoop({ perSecond, seconds }: { readonly perSecond: number; readonly seconds: number }): Promise<Run> {
         const share = perSecond / processCount;
         return this.#measure(() =>
@@ -67,7 +70,10 @@ export class Crew implements AsyncDisposable {
         );
     }
 
-    /** Claims these addresses for Pods of so many Nodes, with the rights of the controller: an agent claims for its own. */
+    /**
+     * Allocates these addresses for Pods on so many Nodes, with the controller's permissions: an agent may allocate
+     * for its own Node only.
+     */
     async fill(pool: string, addresses: readonly number[], nodes: number): Promise<void> {
         const kubeconfig = await kubeconfigOf(this.#server, "antrea-controller");
         await this.#askAll("fill", (worker) => ({
@@ -79,7 +85,7 @@ export class Crew implements AsyncDisposable {
         }));
     }
 
-    /** Opens the watches of so many more agents, which claim nothing: all with one token, as all agents are one user. */
+    /** Opens the watches of further agents, which allocate nothing, with one token, as all agents are one user. */
     async watch(agents: number, blocks: readonly string[], resourceVersion: string): Promise<void> {
         const kubeconfig = await this.#agentKubeconfig(0);
         await this.#askAll("watch", (worker) => ({
@@ -130,7 +136,7 @@ export class Crew implements AsyncDisposable {
     }
 }
 
-/** Which of `count` agents live in this worker. */
+/** Which of `count` agents run in this worker. */
 function shareOf(worker: number, count: number): readonly number[] {
     return Array.from({ length: count }, (_, agent) => agent).filter((agent) => agent % processCount === worker);
 }

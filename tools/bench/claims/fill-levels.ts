@@ -7,12 +7,15 @@ import { type ClaimsStage } from "./stage.ts";
 
 const agents = 10;
 const rounds = 3;
-/** With the claims that warm agents up, all rounds together claim 5 % of a pool. */
+/** Including the warm-up, all rounds together allocate 5 % of a pool. */
 const claimsOfRound = 220;
 const flat = 1.25;
 const otherNodes = 100;
 
-/** Whether a claim costs the same in a pool that is empty, half full and nearly full; the three pools are used in turn. */
+/**
+ * Whether an allocation costs the same in an empty, a half full and a nearly full pool; the three pools are used in
+ * turn.
+ */
 export async function fillLevels(stage: ClaimsStage): Promise<readonly Result[]> {
     const empty = { ...(await stage.addPool()), runs: [] as Run[] };
     const half = { ...(await filledPool(stage, 0.45)), runs: [] as Run[] };
@@ -54,7 +57,7 @@ export async function fillLevels(stage: ClaimsStage): Promise<readonly Result[]>
     return [lists("empty", "empty pool", empty), ...ofLevels];
 }
 
-/** A pool of which a share is claimed, evenly spread. */
+/** A pool with a share of its addresses allocated, evenly distributed. */
 async function filledPool(stage: ClaimsStage, share: number): Promise<StagePool> {
     const pool = await stage.addPool();
     const random = seededRandom(1);

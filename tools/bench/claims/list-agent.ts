@@ -14,12 +14,13 @@ interface Entry {
     readonly owner: { readonly pod: Readonly<Record<"name" | "namespace" | "containerID" | "ifName", string>> };
 }
 
-/** A pool that lists in its status who has which address. */
+/** A pool whose status lists the owner of each address. */
 export interface ListPool extends KubeObject {
     readonly spec: { readonly size: number };
     readonly status?: { readonly ipAddresses?: readonly Entry[] };
 }
 
+/** The resource of the list design. */
 export const listPools: Resource<ListPool> = {
     group: "bench.antrea.io",
     version: "v1",
@@ -28,16 +29,16 @@ export const listPools: Resource<ListPool> = {
     namespaced: false,
 };
 
-/** The definition of `listPools`, for the API server. */
+/** The CustomResourceDefinition of `listPools`. */
 export const listPoolDefinition: KubeObject = definitionOf(listPools);
 
-/** The right of agents to read and write `listPools`, for the API server. */
+/** The RBAC objects that let agents read and write `listPools`. */
 export const listPoolRights: readonly KubeObject[] = rightsOf(listPools, "antrea-agent");
 
 /**
- * The design of one object a pool: read it, add an entry to the list in its status, write it if nobody else did, else
- * wait and read again, 8 tries with pauses from 10 ms that grow by half. It holds no watch, reads live, and nothing
- * limits its requests: all three in its favour.
+ * The design with one object per pool: read it, append an entry to the list in its status, and update it; on a
+ * conflict, wait and retry, 8 tries with pauses from 10 ms that grow by half. It has no watch, reads live, and its
+ * requests are not rate-limited, all of which favour it.
  */
 export async function openListAgent(place: Place): Promise<SimulatedAgent> {
     const clients = createKubeClients({ kubeconfig: place.kubeconfig, userAgent: "bench-list/0" });
@@ -65,7 +66,7 @@ async function addEntry(api: ApiClient, name: string, pod: SimulatedPod): Promis
     if (entries.length >= pool.spec.size) throw new BenchError("CALL_FAILED", "internal", `${name} is full`);
     const { namespace, containerId } = pod;
     const entry: Entry = {
-        // Nobody releases, so the first free address is the one after the last.
+        // No address is released, so the first free address is the one after the last.
         ipAddress: `10.16.${entries.length >> 8}.${entries.length & 255}`,
         phase: "Allocated",
         owner: { pod: { name: pod.name, namespace, containerID: containerId, ifName: "eth0" } },

@@ -9,7 +9,7 @@ const agents = 100;
 const perSecond = 300;
 const seconds = 10;
 
-/** How long a claim takes when claims begin at a steady rate, however long others take. */
+/** Latency of an allocation at a steady rate of starts, independent of the duration of others. */
 export async function openLoop(stage: ClaimsStage): Promise<readonly Result[]> {
     const pool = await stage.addPool();
     const run = async (side: Side): Promise<Run> => {

@@ -23,7 +23,10 @@ const sides: readonly Side[] = ["claims", "creates", "list"];
 const creates = "bare creates of objects of the same kind and size";
 const list = "a list in the status of one object";
 
-/** Claims of so many agents at once, against bare creates and the design of one object a pool, round by round. */
+/**
+ * Allocations of so many concurrent agents, against plain creates and the design with one object per pool, round by
+ * round.
+ */
 export async function sideBySide(stage: ClaimsStage, agents: number): Promise<readonly Result[]> {
     const pool = await stage.addPool();
     const runs: Readonly<Record<Side, Run[]>> = { claims: [], creates: [], list: [] };
@@ -93,7 +96,7 @@ function perSecond(run: Run): number {
     return run.perSecond;
 }
 
-// The floor must stand, or the ratio says nothing.
+// The baseline must be valid, or the ratio is meaningless.
 function refuseFailures(runs: readonly Run[]): void {
     const failure = failureOf(runs);
     if (failure !== undefined) throw new BenchError("CALL_FAILED", "environment", `a bare create failed: ${failure}`);

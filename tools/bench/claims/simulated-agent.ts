@@ -3,24 +3,24 @@ import { formatIp, type IpAddress } from "@antrea/ip";
 import { Informer, type ApiClient } from "@antrea/kube";
 import { silent } from "../silent.ts";
 
-/** The agent of one Node, as far as it claims addresses; with connections and watches of its own. */
+/** The allocating part of one Node's agent, with its own connections and watches. */
 export interface SimulatedAgent extends AsyncDisposable {
-    /** Claims an address for the Pod of that number. Rejects when the Pod gets none. */
+    /** Allocates an address for the Pod of this number. Rejects if the Pod gets none. */
     claim(pod: number): Promise<void>;
-    /** How often another was faster, since the start. */
+    /** Number of conflicts since the start. */
     conflicts(): Promise<number>;
 }
 
-/** Which design an agent works by. */
+/** The design that an agent implements. */
 export type Side = "claims" | "creates" | "list";
 
-/** Where an agent finds its place in a run. */
+/** What an agent needs to take part in a run. */
 export interface Place {
     readonly side: Side;
     readonly kubeconfig: string;
-    /** Which agent it is, counted from 0. */
+    /** Index of the agent, from 0. */
     readonly agent: number;
-    /** Which opening of agents this is: Pods of different rounds are different Pods. */
+    /** Index of the round: each round uses different Pods. */
     readonly round: number;
     readonly pool: string;
 }
@@ -32,11 +32,12 @@ export interface SimulatedPod {
     readonly containerId: string;
 }
 
+/** The Node name of a simulated agent. */
 export function nodeNameOf(agent: number): string {
     return `bench-node-${String(agent).padStart(4, "0")}`;
 }
 
-/** A Pod whose texts are as long as those of real ones. */
+/** A Pod with strings as long as those of real Pods. */
 export function podOf({ agent, round }: Pick<Place, "agent" | "round">, pod: number): SimulatedPod {
     const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, "0");
     const uid = `${hex(agent, 8)}-${hex(round, 4)}-4000-8000-${hex(pod, 12)}`;
@@ -48,7 +49,7 @@ export function podOf({ agent, round }: Pick<Place, "agent" | "round">, pod: num
     };
 }
 
-/** The claim of an address for a Pod, as an agent writes it. */
+/** The IPAllocation of a Pod, as an agent writes it. */
 export function claimOf(ip: IpAddress, pool: string, nodeName: string, pod: SimulatedPod): IpAllocation {
     const { namespace, name, uid, containerId } = pod;
     return {
@@ -64,7 +65,7 @@ export function claimOf(ip: IpAddress, pool: string, nodeName: string, pod: Simu
     };
 }
 
-/** The watches that an agent holds: the claims of its Node, and those of a block that it claims in. */
+/** The watches of an agent: the allocations of its Node, and those of a block that it allocates from. */
 export async function openWatches(api: ApiClient, nodeName: string, block: string): Promise<AsyncDisposable> {
     await using stack = new AsyncDisposableStack();
     const never = new AbortController().signal;

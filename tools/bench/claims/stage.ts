@@ -6,7 +6,7 @@ import { Crew } from "./crew.ts";
 import { listPoolDefinition, listPoolRights, listPools } from "./list-agent.ts";
 import { poolAt, poolOf, poolSize, type StagePool } from "./pools.ts";
 
-/** A real API server with its etcd, and the crew that works on it. */
+/** A real API server with its etcd, and the workers that load it. */
 export class ClaimsStage implements AsyncDisposable {
     readonly crew: Crew;
     readonly api: ApiClient;
@@ -28,7 +28,7 @@ export class ClaimsStage implements AsyncDisposable {
         return new ClaimsStage({ crew, api: server.clients().api, stack: stack.move() });
     }
 
-    /** Creates an IPPool, and an object of the list design, of one name and size. */
+    /** Creates an IPPool, and an object of the list design, of the same name and size. */
     async addPool(): Promise<StagePool> {
         const pool = poolAt(this.#pools);
         this.#pools += 1;

@@ -10,7 +10,7 @@ const watching = 1_000;
 const roundSeconds = 2.5;
 const flat = 1.25;
 
-/** Whether a claim costs the same when many agents watch that claim nothing. */
+/** Whether an allocation costs the same while many idle agents watch. */
 export async function watchingAgents(stage: ClaimsStage): Promise<readonly Result[]> {
     const { crew, api } = stage;
     const pool = await stage.addPool();

@@ -1,4 +1,4 @@
-// One of the processes that simulated agents live in.
+// One of the processes that simulated agents run in.
 import { setTimeout as sleep } from "node:timers/promises";
 import { ipAllocations } from "@antrea/crd";
 import { createKubeClients } from "@antrea/kube";
@@ -9,15 +9,15 @@ import { openCreateAgent } from "./create-agent.ts";
 import { openListAgent } from "./list-agent.ts";
 import { claimOf, nodeNameOf, podOf, type Place, type Side, type SimulatedAgent } from "./simulated-agent.ts";
 
-/** What came of the claims of one run. */
+/** The results of one run. */
 export interface WorkerRun {
-    /** Milliseconds of each claim that succeeded. */
+    /** Milliseconds of each successful allocation. */
     readonly latencies: readonly number[];
     readonly failures: number;
-    /** One of the failures, as text. */
+    /** The text of one failure. */
     readonly failure?: string;
     readonly conflicts: number;
-    /** Processor time of this process. */
+    /** Processor time of this process in milliseconds. */
     readonly cpuMs: number;
 }
 
@@ -50,7 +50,7 @@ async function close(): Promise<void> {
     opened = [];
 }
 
-/** Each agent claims one address after the other, for some time or some number of them. */
+/** Each agent allocates one address after the other, for some time or some number. */
 async function closedLoop({
     seconds,
     claims,
@@ -68,7 +68,7 @@ async function closedLoop({
     });
 }
 
-/** Claims begin when a schedule says so, whether earlier ones have ended or not; each is timed from its scheduled time. */
+/** Allocations start by a schedule, whether or not earlier ones have ended; each is timed from its scheduled start. */
 async function openLoop(o: {
     readonly perSecond: number;
     readonly seconds: number;
@@ -88,7 +88,7 @@ async function openLoop(o: {
     });
 }
 
-/** Claims for the Pods of so many Nodes, of the addresses given, made as fast as the API server takes them. */
+/** Allocations of the given addresses for Pods on so many Nodes, created as fast as the API server accepts them. */
 async function fill(o: {
     readonly kubeconfig: string;
     readonly pool: string;
@@ -110,7 +110,7 @@ async function fill(o: {
     await Promise.all(Array.from({ length: o.parallel }, loop));
 }
 
-/** Opens the watches of agents that claim nothing: each its Node's claims and a block. What they tell is not decoded. */
+/** Opens the watches of idle agents: each its Node's allocations and a block. The events are not decoded. */
 async function watch(o: {
     readonly kubeconfig: string;
     readonly agents: readonly number[];
@@ -135,12 +135,12 @@ async function watch(o: {
     watching = stack.move();
 }
 
-/** To its end, or to the abort. */
+/** Reads to the end, or until the abort. */
 async function readAll(response: AsyncIterable<unknown>): Promise<void> {
     try {
         for await (const chunk of response) void chunk;
     } catch {
-        // Ours, at the end.
+        // Aborted by this process at the end.
     }
 }
 

@@ -4,7 +4,7 @@ import { Helper } from "../helper.ts";
 import { joinSockets } from "../join-sockets.ts";
 import { workPath } from "../paths.ts";
 
-/** Lets other network namespaces reach a test API server, which listens on 127.0.0.1 of ours. */
+/** Makes a test API server, which listens on 127.0.0.1 of the current network namespace, reachable from others. */
 export class ApiDoor implements AsyncDisposable {
     readonly #port: number;
     readonly #socketPath = workPath("api.sock");
@@ -29,7 +29,7 @@ export class ApiDoor implements AsyncDisposable {
         return door;
     }
 
-    /** From now on the server is reached from the namespace at a path, by the same address as from ours. */
+    /** Makes the server reachable from the network namespace at a path, at the same address. */
     async openIn(netnsPath: string): Promise<void> {
         const relay = this.#relays.use(new Helper("data-plane/relay.ts", { netnsPath }));
         await relay.ask("listen", { port: this.#port, socketPath: this.#socketPath });

@@ -14,19 +14,21 @@ import { LoadPod } from "./load-pod.ts";
 /** `bridging` is noEncap with the NIC as a port of the bridge. */
 export type Mode = "encap" | "noEncap" | "bridging";
 
+/** The Namespace of all Pods. */
 export const podNamespace = "bench";
-/** Of a Node; it leads to the other Nodes. */
+/** The NIC of a Node, connected to the other Nodes. */
 export const nic = "eth1";
-/** The network that all Nodes are in. */
+/** The network of all Nodes. */
 export const underlay = { base: "10.201", length: 16 } as const;
 
-/** Where the Nodes are, Node 0 first. */
+/** Name and addresses of a Node. */
 export interface NodePlace {
     readonly name: string;
     readonly address: string;
     readonly podCidr: string;
 }
 
+/** Name and addresses of the Node with this index, from 0. */
 export function placeOf(index: number): NodePlace {
     return {
         name: `bench-node-${index}`,
@@ -35,10 +37,7 @@ export function placeOf(index: number): NodePlace {
     };
 }
 
-/**
- * A Node in a network namespace of its own: an Open vSwitch, a NIC that leads to another Node, and the bundled agent, or
- * none.
- */
+/** A Node in its own network namespace: Open vSwitch, a NIC, and optionally the bundled agent. */
 export class LoadNode implements AsyncDisposable {
     readonly index: number;
     readonly ovs: PrivateOvs;
@@ -54,7 +53,7 @@ export class LoadNode implements AsyncDisposable {
         this.#stack = stack;
     }
 
-    /** Without an agent, and not connected. */
+    /** Starts without an agent and without a connection. */
     static async start(index: number, api: ApiClient): Promise<LoadNode> {
         await using stack = new AsyncDisposableStack();
         const ovs = stack.use(await PrivateOvs.start({ network: "own" }));
@@ -63,7 +62,7 @@ export class LoadNode implements AsyncDisposable {
         return new LoadNode(index, ovs, api, stack.move());
     }
 
-    /** Joins the NICs of two Nodes. */
+    /** Connects the NICs of two Nodes. */
     static connect(one: LoadNode, other: LoadNode): void {
         one.run("ip", "link", "add", nic, "type", "veth", "peer", "name", nic, "netns", other.netnsId);
     }
@@ -72,17 +71,17 @@ export class LoadNode implements AsyncDisposable {
         return this.ovs.netnsPath;
     }
 
-    /** As ip(8) takes it. */
+    /** The namespace as ip(8) accepts it. */
     get netnsId(): string {
         return String(this.ovs.vswitchdPid);
     }
 
-    /** Runs a command on the Node; gives what it printed. */
+    /** Runs a command on the Node; returns its output. */
     run(...command: readonly string[]): string {
         return runWithin(this.netnsPath, ...command);
     }
 
-    /** Gives the Node its address, where its mode has it; once. The Node is connected already. */
+    /** Assigns the Node's address where its mode requires it; call once, after the Node is connected. */
     async prepare(mode: Mode): Promise<void> {
         if (this.#isPrepared) return;
         this.#isPrepared = true;
@@ -95,7 +94,9 @@ export class LoadNode implements AsyncDisposable {
         addAddresses(nic, addresses, netnsPath);
     }
 
-    /** Starts the agent; the Node is connected already, and its object is there. Resolves when it takes Pods. */
+    /**
+     * Starts the agent; the Node must be connected and its object must exist. Resolves when it accepts CNI requests.
+     */
     async startAgent(mode: Mode, server: TestApiServer): Promise<void> {
         await this.prepare(mode);
         const { netnsPath, ovs } = this;
@@ -114,19 +115,19 @@ export class LoadNode implements AsyncDisposable {
         await this.#agent.ready();
     }
 
-    /** Ends it in order, and waits. */
+    /** Stops it with SIGTERM and waits. */
     async stopAgent(): Promise<void> {
         await this.#agent?.[Symbol.asyncDispose]();
         this.#agent = undefined;
     }
 
-    /** Calls to the agent, which runs. */
+    /** CNI client of the running agent. */
     get cni(): CniClient {
         if (this.#agent !== undefined) return this.#agent.cni;
         throw new BenchError("NOT_READY", "internal", `no agent runs on ${placeOf(this.index).name}`);
     }
 
-    /** A Pod of that number, wired by the agent. */
+    /** A Pod with this number, wired by the agent. */
     async addPod(
         index: number,
         namespaces: PodNamespaces,
@@ -140,7 +141,7 @@ export class LoadNode implements AsyncDisposable {
         return this.#stack.use(await LoadPod.start(netnsPath, ips[0].address.replace(/\/.*$/, "")));
     }
 
-    /** The object of a Pod of this Node; gives its UID. */
+    /** Creates a Pod object on this Node; returns its UID. */
     async createPod(index: number, annotations: Readonly<Record<string, string>> = {}): Promise<string> {
         const pod = await this.#api.create(pods, {
             metadata: { name: `bench-${index}`, namespace: podNamespace, annotations },

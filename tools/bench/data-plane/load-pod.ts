@@ -4,7 +4,7 @@ import { BenchError } from "../error.ts";
 import { Helper } from "../helper.ts";
 import { runWithin, within } from "../netns.ts";
 
-/** What is measured between two Pods. */
+/** The quantities measured between two Pods. */
 export const loads = ["throughput", "requests", "connections"] as const;
 export type Load = (typeof loads)[number];
 
@@ -14,7 +14,7 @@ const throughputSeconds = 1;
 const runMs = 600;
 const readyLimitMs = 5_000;
 
-/** A Pod's network namespace with both ends of every load in it. */
+/** A Pod's network namespace with both endpoints of every load in it. */
 export class LoadPod implements AsyncDisposable {
     readonly netnsPath: string;
     readonly ip: string;
@@ -28,10 +28,10 @@ export class LoadPod implements AsyncDisposable {
         this.#stack = stack;
     }
 
-    /** The namespace has its address already. */
+    /** The namespace must have its address already. */
     static async start(netnsPath: string, ip: string): Promise<LoadPod> {
         await using stack = new AsyncDisposableStack();
-        // Thousands of connections to one port in a minute.
+        // Thousands of connections to one port within a minute.
         runWithin(netnsPath, "sysctl", "-qw", "net.ipv4.ip_local_port_range=1024 65535", "net.ipv4.tcp_tw_reuse=1");
         const helper = stack.use(new Helper("data-plane/load.ts", { netnsPath }));
         await helper.ask("listen", { port });
@@ -41,7 +41,7 @@ export class LoadPod implements AsyncDisposable {
         return new LoadPod(netnsPath, ip, helper, stack.move());
     }
 
-    /** Waits until a Pod answers. */
+    /** Waits until another Pod answers. */
     async reaches(other: LoadPod): Promise<void> {
         const end = performance.now() + readyLimitMs;
         for (;;) {
@@ -57,8 +57,8 @@ export class LoadPod implements AsyncDisposable {
     }
 
     /**
-     * Puts a load on the way to another Pod, throughput for a second and the others for `ms`; Mbit/s of TCP, else a
-     * second.
+     * Runs a load to another Pod, throughput for a second and the others for `ms`; returns Mbit/s of TCP, else a rate
+     * per second.
      */
     async measure(load: Load, other: LoadPod, ms = runMs): Promise<number> {
         if (load === "throughput") return this.#throughput(other);
@@ -80,7 +80,7 @@ export class LoadPod implements AsyncDisposable {
     }
 }
 
-/** Megabits a second that the far end received, from the JSON of iperf3. */
+/** Megabits per second that the receiver got, from the JSON of iperf3. */
 export function receivedMbits(json: string): number {
     const answer = JSON.parse(json) as {
         readonly end?: { readonly sum_received?: { readonly bits_per_second: number } };

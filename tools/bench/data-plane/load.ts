@@ -1,9 +1,9 @@
-// One end of the load between two Pods, in the network namespace of its Pod: requests of one byte and their answers.
+// One end of the load between two Pods, in the network namespace of its Pod: one-byte requests and their answers.
 import { serveBench } from "../helper.ts";
 import { socketAddress, tcp } from "./sockets.ts";
 
 const warmUpMs = 100;
-/** A request that no other follows. */
+/** Marks the last request. */
 const last = 0xff;
 let listener: number | undefined;
 
@@ -11,7 +11,7 @@ function listen({ port }: { readonly port: number }): void {
     listener = tcp.listen(port);
 }
 
-/** Answers on one connection after the other until the last request; gives how many it answered. */
+/** Answers on one connection after the other until the last request; returns the number of answers. */
 function answer(): number {
     const bytes = new Uint8Array(1);
     for (let answered = 0; ;) {
@@ -33,7 +33,7 @@ interface Run {
     readonly ms: number;
 }
 
-/** Requests in a second on one connection, one at a time. */
+/** Requests per second on one connection, one at a time. */
 function requests({ ip, port, ms }: Run): number {
     const fd = tcp.connect(socketAddress(ip, port));
     const rate = perSecond(ms, () => ask(fd, 0));
@@ -42,7 +42,7 @@ function requests({ ip, port, ms }: Run): number {
     return rate;
 }
 
-/** Connections in a second, one at a time, with one request each. */
+/** Connections per second, one at a time, with one request each. */
 function connections({ ip, port, ms }: Run): number {
     const address = socketAddress(ip, port);
     const one = (request: number): void => {

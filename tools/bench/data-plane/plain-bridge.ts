@@ -6,13 +6,16 @@ import { type PodNamespaces } from "../pod-namespaces.ts";
 import { nic, placeOf, type LoadNode, type Mode } from "./load-node.ts";
 import { LoadPod } from "./load-pod.ts";
 
-/** What our pipeline is compared with: a learning switch, and one that looks up each packet's connection once, as ours. */
+/**
+ * The baselines of the agent's pipeline: a learning switch, and one that does one conntrack lookup per packet, as the
+ * pipeline does.
+ */
 export type Plain = "plain" | "ct";
 
 const bridge = "br-plain";
 const tunnel = "plain-tun";
 const gateway = "plain-gw";
-/** That of the agent, `podLinkGroup`. */
+/** The agent's `podLinkGroup`. */
 const podLinkGroup = "178";
 const flows: Readonly<Record<Plain, readonly string[]>> = {
     plain: ["actions=NORMAL"],
@@ -25,9 +28,9 @@ const flows: Readonly<Record<Plain, readonly string[]>> = {
 };
 
 /**
- * A bridge on a Node without an agent, with the same way to the other Node as the agent's. ovs-vswitchd looks at its ports in
- * an order that follows from their numbers, and a request is the faster the later the port of the answer has its turn. So
- * each port gets the number that it has with the agent; `devicePorts` shows them.
+ * A bridge on a Node without an agent, with the same path to the other Node as the agent's. ovs-vswitchd polls its
+ * ports in an order that follows from their numbers, and a request is the faster the later the port of the answer is
+ * polled. So each port gets the number that it has with the agent; `devicePorts` lists them.
  */
 export class PlainBridge implements AsyncDisposable {
     readonly #node: LoadNode;
@@ -41,8 +44,8 @@ export class PlainBridge implements AsyncDisposable {
     }
 
     /**
-     * In mode noEncap the host routes to the other Node, in mode encap a port of the bridge leads there by geneve. In mode
-     * bridging the NIC does. The Node has its address in modes that give it one.
+     * In mode noEncap the host routes to the other Node, in mode encap a Geneve port of the bridge leads there, in
+     * mode bridging the NIC. The Node has its address in modes that assign one.
      */
     static async start(node: LoadNode, mode: Mode, other: LoadNode): Promise<PlainBridge> {
         const plain = new PlainBridge(node, mode);
@@ -76,7 +79,7 @@ export class PlainBridge implements AsyncDisposable {
         await this.#node.ovs.ofctl("--bundle", "replace-flows", bridge, flowFile(plain));
     }
 
-    /** A namespace with an interface as the agent's Pods have it, in a VLAN or, by default, in none. */
+    /** A namespace with an interface like that of the agent's Pods, in a VLAN or, by default, untagged. */
     async addPod(namespaces: PodNamespaces, vlan = 0): Promise<LoadPod> {
         const node = this.#node;
         this.#pods += 1;
@@ -102,8 +105,9 @@ export class PlainBridge implements AsyncDisposable {
             "netns",
             name,
         );
-        // As the links of the agent's Pods: netfilter knows them by their group, and drops what the host's stack gets of them.
-        // Else the host answers the question for the gateway with this link's address, and packets go past the bridge.
+        // As the links of the agent's Pods: netfilter matches their group, and drops their frames in the host's stack.
+        // Otherwise the host answers the ARP request for the gateway with this link's address, and packets bypass the
+        // bridge.
         node.run("ip", "link", "set", name, "group", podLinkGroup, "up");
         await node.ovs.addPort(bridge, name, { type: "" });
         if (vlan !== 0) await node.ovs.vsctl("set", "port", name, `tag=${vlan}`);
@@ -128,12 +132,12 @@ function flowFile(name: string): string {
     return workPath(`${name}.flows`);
 }
 
-/** The numbers of what are devices of others, the NIC and the Pods, by `ovs-appctl dpctl/show`. */
+/** The numbers of the ports that are devices (the NIC and the Pods), from `ovs-appctl dpctl/show`. */
 export function devicePorts(text: string): string {
     return [...text.matchAll(/^\s+port (\d+): \S+$/gm)].map(([, number]) => number).join(", ");
 }
 
-/** Fails where the ports of the agent's Node and those of the plain bridge's have other numbers. */
+/** Throws if the ports of the agent's Node and of the plain bridge's have different numbers. */
 export async function refuseOtherPorts(node: LoadNode, plain: LoadNode): Promise<void> {
     const portsOf = async ({ ovs }: LoadNode): Promise<string> => devicePorts(await ovs.appctl("dpctl/show"));
     const [ours, theirs] = [await portsOf(node), await portsOf(plain)];
@@ -143,8 +147,8 @@ export async function refuseOtherPorts(node: LoadNode, plain: LoadNode): Promise
 }
 
 /**
- * Gives the Nodes of the plain bridges the netfilter rules of the agent's Nodes, with their own names and subnets in them:
- * what the hosts do with a packet is then the same.
+ * Copies the netfilter rules of the agent's Nodes to the Nodes of the plain bridges, with their names and subnets:
+ * the hosts then process packets in the same way.
  */
 export function copyNetfilter(nodes: Pair<LoadNode>, plains: Pair<LoadNode>): void {
     for (const at of [0, 1] as const) {

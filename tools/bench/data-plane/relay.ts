@@ -1,4 +1,4 @@
-// Listens on 127.0.0.1 of the network namespace it runs in and passes on to a unix socket, which all namespaces share.
+// Listens on 127.0.0.1 of the network namespace it runs in and forwards to a unix socket, which all namespaces share.
 import { connect, createServer } from "node:net";
 import { serveBench } from "../helper.ts";
 import { joinSockets } from "../join-sockets.ts";

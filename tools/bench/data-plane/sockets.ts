@@ -1,8 +1,8 @@
 import koffi from "koffi";
 import { BenchError } from "../error.ts";
 
-// Blocking sockets by the C library, as netperf has them: the event loop of Node.js takes longer for a message than a
-// switch does, and would be what is measured.
+// Blocking sockets of the C library, as netperf uses: the event loop of Node.js takes longer for a message than a
+// switch does, and would dominate the measurement.
 
 const library = koffi.load(null);
 const libc = {
@@ -24,10 +24,10 @@ const SO_REUSEADDR = 2;
 const SO_RCVTIMEO = 20;
 const IPPROTO_TCP = 6;
 const TCP_NODELAY = 1;
-/** A network that passes nothing ends the run. */
+/** A network that drops everything ends the run. */
 const receiveTimeoutSeconds = 5n;
 
-/** Descriptors of TCP sockets; every call blocks the process. */
+/** TCP sockets as file descriptors; every call blocks the process. */
 export const tcp = {
     listen(port: number): number {
         const fd = check("socket", libc.socket(AF_INET, SOCK_STREAM, 0));
@@ -53,7 +53,7 @@ export const tcp = {
         check("send", libc.send(fd, bytes, bytes.length, 0));
     },
 
-    /** How many bytes came; 0 at the end. */
+    /** Number of bytes received; 0 at the end. */
     receive(fd: number, into: Uint8Array): number {
         return check("recv", libc.recv(fd, into, into.length, 0));
     },

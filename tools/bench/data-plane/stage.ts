@@ -6,11 +6,11 @@ import { LoadNode, placeOf, podNamespace, type Mode } from "./load-node.ts";
 import { type LoadPod } from "./load-pod.ts";
 import { PlainBridge, copyNetfilter, refuseOtherPorts, type Plain } from "./plain-bridge.ts";
 
-/** Whose way the packets take: the agent's, or that of the bridge beside it. */
+/** The data path of the packets: the agent's, or that of a bridge for comparison. */
 export const sides = ["ours", "plain", "ct"] as const;
 export type Side = (typeof sides)[number];
 
-/** From one Pod to another of its Node, or to one of the other Node. */
+/** Between two Pods on one Node, or on two Nodes. */
 export type Reach = "same" | "across";
 
 /** Two Pods on the first Node, and one on the second. */
@@ -20,7 +20,7 @@ interface Trio {
     readonly across: LoadPod;
 }
 
-/** Two Nodes with the agent and two with a plain bridge, a cable between both of two, and Pods on all of them. */
+/** Two Nodes with the agent and two with a plain bridge, each pair connected, with Pods on all of them. */
 export class Stage implements AsyncDisposable {
     readonly #bridges: readonly PlainBridge[];
     readonly #ours: Trio;
@@ -35,7 +35,7 @@ export class Stage implements AsyncDisposable {
         this.#stack = stack;
     }
 
-    /** All Pods reach each other when this resolves. */
+    /** All Pods have connectivity when this resolves. */
     static async start(mode: Mode): Promise<Stage> {
         await using stack = new AsyncDisposableStack();
         const server = stack.use(await startChartServer());
@@ -81,7 +81,7 @@ export class Stage implements AsyncDisposable {
         return stage;
     }
 
-    /** The Pods of a side, which are ready to be measured. */
+    /** The Pods of a side, ready to be measured. */
     async pair(side: Side, reach: Reach): Promise<readonly [from: LoadPod, to: LoadPod]> {
         const trio = side === "ours" ? this.#ours : this.#plain;
         if (side !== "ours" && side !== this.#current) {

@@ -3,7 +3,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 import { joinSockets } from "../join-sockets.ts";
 import { workPath } from "../paths.ts";
 
-/** Passes connections on to a unix socket and counts what they carry. */
+/** Forwards connections to a unix socket and counts the bytes. */
 export class ByteCounter implements AsyncDisposable {
     readonly socketPath = workPath("counted.sock");
     readonly #server: Server;

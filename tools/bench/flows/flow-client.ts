@@ -1,4 +1,4 @@
-// The agent's way of flows into Open vSwitch, in a process of its own: the table, the encoding, the connection.
+// The agent's path of flows into Open vSwitch, in a separate process: the table, the encoding, the connection.
 import { readFileSync } from "node:fs";
 import { Category, type FlowSet } from "@antrea/flows";
 import { OpenFlowConnection } from "@antrea/openflow/connection";
@@ -8,7 +8,7 @@ import { silent } from "../silent.ts";
 import { flowsOfNode } from "./node-flows.ts";
 
 const never = new AbortController().signal;
-// As long as the longest of all: the machine's pace is what is measured, not what the agent does when it is slow.
+// Longer than any measurement: the throughput is measured, not the agent's timeouts.
 const timeouts = { requestTimeoutMs: 120_000 };
 let opened: OpenFlowConnection | undefined;
 
@@ -22,14 +22,14 @@ async function open({ socketPath }: { readonly socketPath: string }): Promise<vo
     await opened.barrier();
 }
 
-/** A table that knows of no flows, as the bridge has none. */
+/** A table without flows, like the bridge. */
 function emptyTable(): FlowTable {
     const table = new FlowTable({ link: current(), logger: silent });
     table.useRound(1);
     return table;
 }
 
-/** All flows as those of one owner, in one bundle: from their inputs to the answer to a barrier behind it. */
+/** All flows with one owner, in one bundle: from their inputs to the barrier reply. */
 async function set({ count }: { readonly count: number }): Promise<{ buildMs: number; ms: number; grownMib: number }> {
     const table = emptyTable();
     const before = residentMib("VmRSS");
@@ -43,7 +43,7 @@ async function set({ count }: { readonly count: number }): Promise<{ buildMs: nu
     return { buildMs, ms, grownMib: residentMib("VmHWM") - before };
 }
 
-/** All flows as after a connection, with their owners and in bundles, and the look for others. */
+/** All flows as after a reconnect, with their owners and in bundles, and the query for stale ones. */
 async function replay({ count }: { readonly count: number }): Promise<number> {
     const table = emptyTable();
     const begin = performance.now();
@@ -52,7 +52,7 @@ async function replay({ count }: { readonly count: number }): Promise<number> {
     return performance.now() - begin;
 }
 
-/** Resident memory in MiB: now, or the highest since the start. */
+/** Resident memory in MiB: current, or peak. */
 function residentMib(key: "VmRSS" | "VmHWM"): number {
     const status = readFileSync("/proc/self/status", "utf8");
     return Number(new RegExp(`^${key}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]) / 1024;

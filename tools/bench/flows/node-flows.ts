@@ -12,7 +12,7 @@ import {
 import { type IpAddress, type Prefix } from "@antrea/ip";
 import { BenchError } from "../error.ts";
 
-/** The flows of one owner, as the agent's table has them. */
+/** The flows of one owner in the agent's table. */
 export interface OwnedFlows {
     readonly owner: string;
     readonly set: FlowSet;
@@ -22,8 +22,8 @@ const podCount = 110;
 const gatewayMac = Uint8Array.of(0x0e, 0, 0, 0, 0, 1);
 
 /**
- * So many flows of a dual-stack Node in mode encap: those without Pods, those of 110 Pods, and for the rest those of as
- * many other Nodes as it takes.
+ * So many flows of a dual-stack Node in mode encap: the static ones, those of 110 Pods, and for the rest those of as
+ * many other Nodes as needed.
  */
 export function flowsOfNode(count: number): readonly OwnedFlows[] {
     const next = new Pipeline(nodeTables);
@@ -58,7 +58,7 @@ export function flowsOfNode(count: number): readonly OwnedFlows[] {
     return owned;
 }
 
-/** The podCIDRs of Node number `index`: 10.10.0.0/24 and fd00:10:0:1::/64 of Node 0. */
+/** The podCIDRs of the Node with this index: 10.10.0.0/24 and fd00:10:0:1::/64 for Node 0. */
 function subnets(index: number): readonly Prefix[] {
     return [
         { family: 4, base: BigInt(0x0a0a_0000 + index * 256), length: 24 },

@@ -1,4 +1,4 @@
-// One simulated agent that claims an address, gives it back, and claims again: its pool stays as full as it is.
+// A simulated agent that repeatedly allocates and releases an address: the pool's usage stays constant.
 import { openAgentPools, type AgentPools } from "../claims/agent-pools.ts";
 import { podOf } from "../claims/simulated-agent.ts";
 import { serveBench } from "../helper.ts";
@@ -18,11 +18,13 @@ let opened: AgentPools | undefined;
 let made = 0;
 
 async function open({ kubeconfig, nodeName }: ClaimantInput): Promise<void> {
-    // Without a rest after each release: of a small pool all addresses would rest after some claims.
+    // Without a cooling time after each release: in a small pool all addresses would be cooling after some allocations.
     opened = await openAgentPools(kubeconfig, { nodeName, cooldownMs: 0 });
 }
 
-/** Claims one address after the other, and gives each back before the next; the milliseconds of the claims. */
+/**
+ * Allocates one address after the other, releasing each before the next; returns the milliseconds of the allocations.
+ */
 async function claims({ pool, count }: ClaimsInput): Promise<readonly number[]> {
     const { pools } = opened as AgentPools; // "open" comes first
     const times: number[] = [];

@@ -1,19 +1,19 @@
 import { rounded, type Point, type Result } from "../result.ts";
 
-/** How fast a figure may grow with what it is measured over. */
+/** How fast a figure may grow with the quantity. */
 export type Growth = "constant" | "logarithm";
 
-/** What counts as the same: two measurements of one thing differ by so much on a machine of two cores. */
+/** Tolerance for equality: repeated measurements on a machine with two cores differ by this factor. */
 const flat = 1.25;
-/** Below it the logarithm says nothing: that of 1 is 0. */
+/** Below it the logarithm is not meaningful: that of 1 is 0. */
 const logarithmFrom = 10;
 
-/** A figure over something that grows: what it is at the largest, against what it is at the smallest. */
+/** A figure by a growing quantity: compares its value at the largest quantity with that at the smallest. */
 export function curve(input: {
     readonly id: string;
     readonly what: string;
     readonly unit: string;
-    /** What x counts, "Nodes" for example. */
+    /** The quantity x, for example "Nodes". */
     readonly of: string;
     /** Ascending. */
     readonly points: readonly Point[];
@@ -37,7 +37,7 @@ export function curve(input: {
     };
 }
 
-// NaN lets no goal hold.
+// NaN meets no goal.
 const nothing: Point = { x: NaN, value: NaN };
 
 function limitOf(growth: Growth, first: number, last: number): number {

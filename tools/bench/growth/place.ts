@@ -24,20 +24,20 @@ const quietMs = 3_000;
 const toldLimitMs = 400_000;
 const pollMs = 500;
 
-/** What one place on the curves shows. */
+/** The measurements at one point of the curves. */
 export interface Shown {
-    /** Milliseconds of the claims of a simulated agent, one at a time. */
+    /** Milliseconds of the allocations of a simulated agent, one at a time. */
     readonly claims: readonly number[];
-    /** Bytes in etcd's log for a claim and its release. */
+    /** Bytes in etcd's log for an allocation and its release. */
     readonly written: number;
-    /** Milliseconds of the ADDs of a whole agent. */
+    /** Milliseconds of the ADDs of a complete agent. */
     readonly adds: readonly number[];
     /** Resident memory of agent and controller, in MiB. */
     readonly agentMib: number;
     readonly controllerMib: number;
 }
 
-/** A real API server for places on curves: what grows is put into it, then agent and controller are started afresh. */
+/** A real API server for points on curves: the objects are created, then agent and controller are started. */
 export class GrowthServer implements AsyncDisposable {
     readonly server: TestApiServer;
     readonly api: ApiClient;
@@ -59,7 +59,7 @@ export class GrowthServer implements AsyncDisposable {
         return growing;
     }
 
-    /** Measures with a pool that is there, and so many Nodes beside the agent's. */
+    /** Measures with an existing pool, and so many Nodes besides the agent's. */
     async measure(pool: string, otherNodes = 0): Promise<Shown> {
         const { server } = this;
         this.#places += 1;
@@ -94,12 +94,12 @@ export class GrowthServer implements AsyncDisposable {
         await this.server[Symbol.asyncDispose]();
     }
 
-    /** Waits until the controller has told the usage of each pool and holds its gateway: what it does first. */
+    /** Waits until the controller has written the usage of each pool and reserved its gateway, its first tasks. */
     async #told(): Promise<void> {
         const end = performance.now() + toldLimitMs;
         for (;;) {
             const { items } = await this.api.list(ipPools);
-            // No two pools here have a gateway in common.
+            // No two pools here share a gateway.
             const isTold = items.every(({ status }) => status?.usage !== undefined);
             if (isTold && (await heldGateways(this.api)) >= items.length) return;
             if (performance.now() > end) {

@@ -1,12 +1,12 @@
 /**
- * Who has which address, by the answers of a plugin alone: an address that is given to a second container while a first
- * one has it is a duplicate, whatever the plugin's own store says.
+ * Which container has which address, by the answers of a plugin alone: an address that is assigned to a second
+ * container while a first one has it is a duplicate, whatever the plugin's own store contains.
  */
 export class AddressBook {
     readonly #holders = new Map<string, number>();
     readonly #duplicates: string[] = [];
 
-    /** An ADD of the container was answered with these addresses, with or without a prefix length. */
+    /** Records the result of an ADD: these addresses, with or without prefix length. */
     given(container: number, addresses: readonly string[]): void {
         for (const address of addresses.map(withoutLength)) {
             const holder = this.#holders.get(address);
@@ -15,17 +15,17 @@ export class AddressBook {
         }
     }
 
-    /** From now on its addresses may be given to others: its DEL begins, or it is gone without one. */
+    /** From now on its addresses may be reassigned: its DEL begins, or it vanished. */
     ended(container: number): void {
         for (const [address, holder] of this.#holders) if (holder === container) this.#holders.delete(address);
     }
 
-    /** Addresses that are held now. */
+    /** Number of addresses in use. */
     get size(): number {
         return this.#holders.size;
     }
 
-    /** Every address that was given a second time, as often as that happened. */
+    /** Every address that was assigned twice, once per occurrence. */
     get duplicates(): readonly string[] {
         return this.#duplicates;
     }

@@ -1,5 +1,5 @@
-// The agent's allocation behind the agent's CNI server, without anything that wires a Pod: what antrea-cni gets from it is
-// an address and no interface, as an IPAM plugin gives one.
+// The agent's allocation behind the agent's CNI server, without wiring: antrea-cni gets an address and no interface, as
+// from an IPAM plugin.
 import { cniErrorCode } from "@antrea/agent/compose/cni-error-code";
 import { CniCalls, CniServer, type CniBackend } from "@antrea/agent/features/cni-server";
 import { openAgentPools, type AgentPools } from "../claims/agent-pools.ts";
@@ -10,7 +10,7 @@ export interface AllocatorInput {
     readonly kubeconfig: string;
     readonly socketPath: string;
     readonly nodeName: string;
-    /** The IPPool of all Pods: what would else be read of the Pod's annotation, from a cache. */
+    /** The IPPool of all Pods, otherwise read from the Pod's annotation in a cache. */
     readonly pool: string;
 }
 

@@ -8,16 +8,17 @@ import { shimPath, workPath } from "../paths.ts";
 import { type AllocatorInput } from "./allocator-server.ts";
 import { capacityOf24, type IpamSubject } from "./subject.ts";
 
+/** Name of the IPPool. */
 export const pool = "ipam";
 const nodeName = "ipam-node";
 
-/** The IPPool that all of ours share. */
+/** Creates the IPPool of all containers. */
 export async function createPool(server: TestApiServer): Promise<void> {
     const range = { cidr: "10.80.0.0/24", gateway: "10.80.0.1", prefixLength: 24 };
     await server.clients().api.create(ipPools, { metadata: { name: pool }, spec: { ipVersion: 4, ipRanges: [range] } });
 }
 
-/** `antrea-cni`, and behind it the agent's CNI server and allocation with a real API server, without any wiring. */
+/** `antrea-cni` with the agent's CNI server and allocation on a real API server, without wiring. */
 export async function startAllocator(server: TestApiServer): Promise<IpamSubject> {
     const { api } = server.clients();
     const meter = new ApiServerMeter(server);

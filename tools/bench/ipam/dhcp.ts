@@ -11,17 +11,21 @@ import { capacityOf24, type IpamSubject } from "./subject.ts";
 const serverNamespace = "dhcp-server";
 const bridge = "switch";
 const readyLimitMs = 10_000;
-/** The shortest that dnsmasq has. */
+/** The minimum of dnsmasq, in seconds. */
 export const leaseSeconds = 120;
 
-/** containernetworking's `dhcp` with its daemon, and a DHCP server in a network namespace on one switch with all containers. */
+/**
+ * containernetworking's `dhcp` with its daemon, and a DHCP server in a network namespace on one switch with all
+ * containers.
+ */
 export interface DhcpSubject extends IpamSubject {
-    /** Ends the daemon, which is all that knows of leases on the Node. */
+    /** Kills the daemon, which has the only record of leases on the Node. */
     loseDaemon(): Promise<void>;
 }
 
 /**
- * All containers have an interface on the switch before they are measured: to make one is not the work of an IPAM plugin.
+ * All containers get an interface on the switch before the measurement: creating it is not the work of an IPAM
+ * plugin.
  */
 export async function startDhcp(): Promise<DhcpSubject> {
     await using stack = new AsyncDisposableStack();
@@ -67,7 +71,7 @@ export async function startDhcp(): Promise<DhcpSubject> {
         `--pid-file=${workPath("dnsmasq.pid")}`,
     );
     stack.defer(() => end(server));
-    // By default an ADD that gets no offer is tried for minutes before it is refused.
+    // By default an ADD without an offer is retried for minutes before it fails.
     const limits = ["-resendtimeout=15s"];
     const daemon = start(undefined, join(cniPluginsPath(), "dhcp"), "daemon", `-socketpath=${socketPath}`, ...limits);
     stack.defer(() => end(daemon));
@@ -98,7 +102,7 @@ export async function startDhcp(): Promise<DhcpSubject> {
     };
 }
 
-/** How many leases of a leases file of dnsmasq have not run out: each line begins with the time of its end. */
+/** Number of unexpired leases in a leases file of dnsmasq, whose lines begin with the expiry time. */
 export function leasesIn(text: string, nowSeconds: number): number {
     return text.split("\n").filter((line) => Number(/^(\d+) /.exec(line)?.[1] ?? 0) > nowSeconds).length;
 }

@@ -5,7 +5,7 @@ import { execPlugin, pluginEnvironment, type PluginAnswer } from "../plugin.ts";
 import { AddressBook } from "./address-book.ts";
 import { type IpamSubject } from "./subject.ts";
 
-/** What came of an ADD. */
+/** The result of an ADD. */
 export type Outcome =
     | { readonly kind: "given"; readonly container: number; readonly ms: number; readonly addresses: readonly string[] }
     | { readonly kind: "refused"; readonly ms: number; readonly refusal: Refusal };
@@ -21,8 +21,8 @@ interface Container {
 }
 
 /**
- * Calls an IPAM plugin as a runtime's plugin does: one process for each call, by the protocol of CNI 1.1. It keeps book of
- * the answers.
+ * Calls an IPAM plugin as a main plugin does: one process per call, by the protocol of CNI 1.1. Tracks the assigned
+ * addresses.
  */
 export class IpamHarness {
     readonly subject: IpamSubject;
@@ -32,7 +32,7 @@ export class IpamHarness {
     #next: number;
     #refused = 0;
 
-    /** Containers are numbered from `first`: those of different harnesses are different ones. */
+    /** Containers are numbered from `first`, so that harnesses use different ones. */
     constructor(subject: IpamSubject, first: number) {
         this.subject = subject;
         this.#next = first;
@@ -45,12 +45,12 @@ export class IpamHarness {
         return [...this.#live.keys()];
     }
 
-    /** ADDs that were refused. */
+    /** Number of failed ADDs. */
     get refused(): number {
         return this.#refused;
     }
 
-    /** An ADD of a container that is new. */
+    /** ADD of a new container. */
     async add(): Promise<Outcome> {
         const place = this.#places.pop();
         if (place === undefined) {
@@ -69,7 +69,7 @@ export class IpamHarness {
         return { kind: "given", container, ms: answer.ms, addresses };
     }
 
-    /** The DEL of a container; the milliseconds. */
+    /** DEL of a container; returns the milliseconds. */
     async delete(container: number): Promise<number> {
         const { place } = this.#live.get(container) ?? { place: -1 };
         this.#live.delete(container);
@@ -80,7 +80,7 @@ export class IpamHarness {
         return ms;
     }
 
-    /** All containers are gone from now on, and nobody calls DEL. */
+    /** All containers vanish without a DEL. */
     vanish(): void {
         for (const [container, { place }] of this.#live) {
             this.book.ended(container);
@@ -89,7 +89,7 @@ export class IpamHarness {
         this.#live.clear();
     }
 
-    /** GC, with the containers that live as valid attachments. */
+    /** GC with the live containers as valid attachments. */
     async collectGarbage(): Promise<PluginAnswer> {
         const attachments = this.live.map((container) => {
             const { containerId, ifname } = podCall(container, "");
@@ -121,7 +121,7 @@ export function addressesOf(result: string): readonly string[] {
     throw new BenchError("WRONG_RESULT", "peer", `the result of an ADD has no address: ${result}`);
 }
 
-/** The error object that a plugin printed; code 0 where it printed none. */
+/** The error object in a plugin's output; code 0 if there is none. */
 export function refusalOf(output: string): Refusal {
     try {
         const { code, msg } = JSON.parse(output) as Partial<Refusal>;

@@ -6,7 +6,7 @@ import { capacityOf24, type IpamSubject } from "./subject.ts";
 const network = "bench-host-local";
 const lastFile = "last_reserved_ip.0";
 
-/** containernetworking's `host-local`: a file for each address, on this Node alone. */
+/** containernetworking's `host-local`: one file per address, on this Node only. */
 export function openHostLocal(): IpamSubject {
     const dataDir = workPath("ipam-host-local");
     const folder = join(dataDir, network);
@@ -14,7 +14,7 @@ export function openHostLocal(): IpamSubject {
         try {
             return readdirSync(folder).filter((name) => /^\d+(\.\d+){3}$/.test(name));
         } catch {
-            return []; // nothing was ever given
+            return []; // no address was assigned yet
         }
     };
     const sizeOf = (name: string): number => statSync(join(folder, name)).size;
@@ -32,7 +32,7 @@ export function openHostLocal(): IpamSubject {
         capacity: capacityOf24,
         netnsOf: (place) => `/run/netns/none-${place}`,
         taken: async () => files().length,
-        // An ADD writes the file of its address, and which address was the last one.
+        // An ADD writes the file of its address, and that of the last assigned address.
         stored: async (adds) => {
             const count = await adds();
             const own = files().reduce((sum, name) => sum + sizeOf(name), 0);

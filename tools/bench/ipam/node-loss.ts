@@ -16,23 +16,26 @@ const nodeName = "bench-node";
 const limitMs = 200_000;
 const pollMs = 100;
 
-/** How long the addresses of containers that vanished stay taken, in seconds, and how many stay for good. */
+/** How long the addresses of vanished containers stay allocated, in seconds, and how many stay for good. */
 export interface Freed {
     readonly seconds: number;
     readonly left: number;
 }
 
-/** A whole agent and controller whose Pods vanish without a DEL; who frees their addresses depends on what comes then. */
+/**
+ * A complete agent and controller whose Pods vanish without a DEL; which of them releases the addresses depends on
+ * what follows.
+ */
 export interface AgentLoss {
-    /** The runtime calls GC, with nothing that is valid. */
+    /** The runtime calls GC without valid attachments. */
     readonly gc: Freed;
-    /** Nobody calls anything: the agent's reconcile. */
+    /** Without any call: the agent's periodic reconciliation. */
     readonly alone: Freed;
-    /** The agent is gone with its Node, which gets the taint out-of-service: the controller. */
+    /** The agent is lost with its Node, which gets the out-of-service taint: the controller. */
     readonly outOfService: Freed;
 }
 
-/** Lets so many Pods with addresses of the pool vanish three times. */
+/** Makes so many Pods with addresses of the pool vanish, three times. */
 export async function loseAgentPods(server: TestApiServer, count: number, first: number): Promise<AgentLoss> {
     const node = await NodeUnderTest.start({ pools: true, server });
     await using stack = new AsyncDisposableStack();
@@ -64,7 +67,7 @@ export async function loseAgentPods(server: TestApiServer, count: number, first:
     return { gc, alone, outOfService };
 }
 
-/** Pods, each with one run of `antrea-cni`; the names of their namespaces. */
+/** Pods, each added by one run of `antrea-cni`; the names of their namespaces. */
 async function addPods(
     node: NodeUnderTest,
     namespaces: PodNamespaces,
@@ -91,7 +94,7 @@ function podName(index: number): string {
     return `bench-${index}`;
 }
 
-/** From the start of what is done until no address is claimed for a Pod. */
+/** From the start of the work until no address is allocated to a Pod. */
 async function untilFree(api: ApiClient, work: () => Promise<void>): Promise<Freed> {
     const begin = performance.now();
     await work();

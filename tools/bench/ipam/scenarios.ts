@@ -2,19 +2,19 @@ import { BenchError } from "../error.ts";
 import { type IpamHarness, type Outcome, type Refusal } from "./harness.ts";
 import { type IpamSubject } from "./subject.ts";
 
-/** What the scenarios do with a harness. */
+/** The part of a harness that scenarios use. */
 export type Containers = Pick<IpamHarness, "add" | "delete" | "live"> & {
     readonly subject: Pick<IpamSubject, "id" | "capacity">;
 };
 
-/** One burst: how long each ADD that was not refused took, and all together, in milliseconds. */
+/** One burst: the duration of each successful ADD, and of all together, in milliseconds. */
 export interface Burst {
     readonly adds: readonly number[];
     readonly dels: readonly number[];
     readonly wallMs: number;
 }
 
-/** So many ADDs at once; when all are answered their DELs, at once too. */
+/** So many concurrent ADDs; when all are answered, their concurrent DELs. */
 export async function burst(harness: Containers, count: number): Promise<Burst> {
     const begin = performance.now();
     const outcomes = await Promise.all(Array.from({ length: count }, () => harness.add()));
@@ -25,16 +25,16 @@ export async function burst(harness: Containers, count: number): Promise<Burst> 
 }
 
 export interface ChurnOptions {
-    /** ADDs and DELs together. */
+    /** Total of ADDs and DELs. */
     readonly calls: number;
-    /** So many at once. */
+    /** Concurrent calls. */
     readonly width: number;
-    /** Containers that live at the same time, at most. */
+    /** Maximum number of live containers. */
     readonly most: number;
     readonly random: () => number;
 }
 
-/** ADDs and DELs at random; at its end no container is left. The milliseconds of the ADDs that were not refused. */
+/** Random ADDs and DELs until no container is left. Returns the milliseconds of the successful ADDs. */
 export async function churn(harness: Containers, options: ChurnOptions): Promise<readonly number[]> {
     const { calls, width, most, random } = options;
     const adds: number[] = [];
@@ -65,16 +65,16 @@ export async function churn(harness: Containers, options: ChurnOptions): Promise
     return adds;
 }
 
-/** How far a pool can be emptied. */
+/** How far a pool can be used. */
 export interface Exhaustion {
-    /** Addresses that were given before the first refusal, and how long each ADD took. */
+    /** Milliseconds of the ADDs before the first failure, one per assigned address. */
     readonly adds: readonly number[];
     /** The answer to the ADD after the last address. */
     readonly refusal: Refusal;
     readonly refusalMs: number;
 }
 
-/** ADDs until one is refused; the containers live on. */
+/** ADDs until one fails; the containers stay. */
 export async function exhaust(harness: Containers, width: number): Promise<Exhaustion> {
     const adds: number[] = [];
     let isRefused = false;
@@ -84,7 +84,7 @@ export async function exhaust(harness: Containers, width: number): Promise<Exhau
     };
     const { capacity } = harness.subject;
     const loop = async (): Promise<void> => {
-        // The last ones one at a time: what is refused then is what comes after the last address.
+        // The last ones one at a time: the failure is then that of the ADD after the last address.
         while (!isRefused && harness.live.length + width < capacity) if (keep(await harness.add())) isRefused = true;
     };
     await Promise.all(Array.from({ length: width }, loop));
@@ -98,7 +98,7 @@ export async function exhaust(harness: Containers, width: number): Promise<Exhau
     throw new BenchError("WRONG_RESULT", "peer", what);
 }
 
-/** The DELs of all containers; the milliseconds of each. */
+/** The DELs of all containers; returns the milliseconds of each. */
 export async function deleteAll(harness: Containers, width: number): Promise<readonly number[]> {
     const containers = [...harness.live];
     const times: number[] = [];

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { cniPluginsPath } from "../paths.ts";
 import { type IpamSubject } from "./subject.ts";
 
-/** containernetworking's `static`: it has no pool and no store, and gives each container the address of its configuration. */
+/** containernetworking's `static`: it has no pool and no store, and assigns the address of its configuration. */
 export function openStatic(): IpamSubject {
     return {
         id: "static",

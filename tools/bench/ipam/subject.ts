@@ -1,26 +1,26 @@
-/** A CNI IPAM plugin under test, with what it needs around it. The harness knows nothing else of it. */
+/** A CNI IPAM plugin under test with its environment. The harness uses nothing else. */
 export interface IpamSubject extends AsyncDisposable {
-    /** Part of the ids of results. */
+    /** Part of the result ids. */
     readonly id: string;
     readonly title: string;
     /** The binary that is run for each call. */
     readonly program: string;
-    /** Variables beside those of the protocol. */
+    /** Variables besides those of the protocol. */
     readonly environment: NodeJS.ProcessEnv;
-    /** The network configuration, as it comes on standard input. */
+    /** The network configuration on standard input. */
     readonly config: Readonly<Record<string, unknown>>;
-    /** Addresses that its pool can give. */
+    /** Number of addresses in its pool. */
     readonly capacity: number;
-    /** The network namespace of a container in that place; at most `capacity` and one more are used at once. */
+    /** The network namespace of the container in this slot; at most `capacity` + 1 are in use at once. */
     netnsOf(place: number): string;
-    /** How many addresses are taken, by the plugin's own store. */
+    /** Number of allocated addresses in the plugin's own store. */
     taken(): Promise<number>;
     /**
-     * The bytes that were stored for each ADD of `adds`, which resolves with how many these were, all in a pool without
-     * claims; undefined where that is not the plugin's own work.
+     * The bytes stored per ADD of `adds`, which resolves with their number, in a pool without allocations; undefined
+     * if the plugin does not store them itself.
      */
     stored(adds: () => Promise<number>): Promise<number | undefined>;
 }
 
-/** Of 256 addresses of a /24: without network, broadcast and gateway. */
+/** Of the 256 addresses of a /24, without network, broadcast and gateway. */
 export const capacityOf24 = 253;

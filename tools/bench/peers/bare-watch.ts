@@ -2,7 +2,7 @@ import { Informer, nodes, type ApiClient, type Node } from "@antrea/kube";
 import { silent } from "../silent.ts";
 import { type SimulatedPeer } from "./simulated-peers.ts";
 
-/** The least that anybody needs to hear of a change: a watch of the Nodes. */
+/** The lower bound of receiving a change: a plain watch of the Nodes. */
 export class BareWatch implements AsyncDisposable {
     readonly #informer: Informer<Node>;
     readonly #waiting = new Map<string, { readonly address: string; readonly done: (at: number) => void }>();
@@ -26,7 +26,7 @@ export class BareWatch implements AsyncDisposable {
         return watch;
     }
 
-    /** Resolves with the time when the peer has its addresses. */
+    /** Resolves with the time at which the watch has delivered the peer's addresses. */
     async shows({ name, addresses: [address] }: SimulatedPeer): Promise<number> {
         const { promise, resolve } = Promise.withResolvers<number>();
         this.#waiting.set(name, { address, done: resolve });

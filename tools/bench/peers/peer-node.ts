@@ -12,15 +12,18 @@ import { ownAddresses, prefixLengths } from "./simulated-peers.ts";
 
 export type Mode = "encap" | "noEncap";
 
+/** Name of the Node with the agent. */
 export const ownNode = "bench-peers";
+/** podCIDRs of the Node with the agent. */
 export const ownPodCidrs = ["10.10.0.0/24", "fd00:10:0:1::/64"] as const;
+/** The agent's bridge. */
 export const bridge = "br-int";
 
 const nic = "bench-nic";
 const limitMs = 120_000;
 const pollMs = 5;
 
-/** The Node with the agent, whose peers are objects only; fresh at each start, as after the Node's installation. */
+/** The Node with the agent, whose peers are only objects; newly installed at each start. */
 export class PeerNode implements AsyncDisposable {
     readonly ovs: PrivateOvs;
     readonly agent: AgentUnderTest;
@@ -40,7 +43,7 @@ export class PeerNode implements AsyncDisposable {
         this.#stack = stack;
     }
 
-    /** The agent's process is just started when this resolves. The Node's object must exist. */
+    /** Resolves as soon as the agent's process has started. The Node's object must exist. */
     static async start(mode: Mode, server: TestApiServer, featureGates: Gates = {}): Promise<PeerNode> {
         await using stack = new AsyncDisposableStack();
         stack.defer(removeDevices);
@@ -65,9 +68,12 @@ export class PeerNode implements AsyncDisposable {
         return new PeerNode(mode, { ovs, agent, routes }, stack.move());
     }
 
-    /** Waits until all ways to so many dual-stack peers are in place; gives the seconds from the agent's start. */
+    /**
+     * Waits until the node routes to so many dual-stack peers are installed; returns the seconds from the agent's
+     * start.
+     */
     async allWays(peers: number): Promise<number> {
-        // Routes come last: the flows that they need are there before.
+        // Routes are last: the flows that they depend on are installed before.
         let end = await this.#routes.all(2 * peers, limitMs);
         const wanted = this.#mode === "encap" ? 2 * peers : 0;
         const limit = performance.now() + limitMs;
@@ -79,7 +85,7 @@ export class PeerNode implements AsyncDisposable {
         return (end - this.agent.startedAt) / 1000;
     }
 
-    /** How many OpenFlow messages ovs-vswitchd got since its start. */
+    /** Number of OpenFlow messages that ovs-vswitchd has received since its start. */
     async messages(): Promise<number> {
         return Number(await this.ovs.appctl("coverage/read-counter", "vconn_received"));
     }
@@ -94,13 +100,13 @@ export class PeerNode implements AsyncDisposable {
     }
 }
 
-/** Tap devices outlive ovs-vswitchd, and routes go with their link. */
+/** Tap devices outlive ovs-vswitchd, and routes are removed with their link. */
 function removeDevices(): void {
     for (const device of [nic, "antrea-gw0", bridge, phyBridge]) {
         try {
             execFileSync("ip", ["link", "delete", device], { stdio: "ignore" });
         } catch {
-            // was not made
+            // did not exist
         }
     }
     execFileSync("nft", ["flush", "ruleset"]);

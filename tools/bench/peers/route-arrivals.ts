@@ -5,7 +5,7 @@ import { BenchError } from "../error.ts";
 /** rtm_protocol of the agent's routes. */
 const routeProtocol = 178;
 
-/** Hears of the agent's routes as they come into the kernel. */
+/** Receives the kernel's events of the agent's routes. */
 export class RouteArrivals implements Disposable {
     readonly #stack = new DisposableStack();
     readonly #there = new Set<string>();
@@ -23,7 +23,7 @@ export class RouteArrivals implements Disposable {
         this.#stack.use(subscription);
     }
 
-    /** Resolves with the time when so many are there. */
+    /** Resolves with the time at which so many are installed. */
     async all(count: number, limitMs: number): Promise<number> {
         const { promise, resolve, reject } = Promise.withResolvers<number>();
         this.#arrived = () => {

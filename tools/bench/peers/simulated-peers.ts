@@ -2,7 +2,7 @@ import { nodes, type ApiClient } from "@antrea/kube";
 import { type TestApiServer } from "@antrea/kube/testing";
 import { inParallel } from "../in-parallel.ts";
 
-/** Another Node of the cluster: an object, and no machine behind it. */
+/** Another Node of the cluster: an object without a machine. */
 export interface SimulatedPeer {
     readonly name: string;
     /** One of each family. */
@@ -10,13 +10,14 @@ export interface SimulatedPeer {
     readonly addresses: readonly [ipv4: string, ipv6: string];
 }
 
-/** The networks that all Nodes are in, and our own addresses in them. */
+/** The agent's addresses in the networks of all Nodes. */
 export const ownAddresses = ["172.20.0.1", "fd00:20::1"] as const;
+/** Prefix lengths of the networks of all Nodes, IPv4 and IPv6. */
 export const prefixLengths = [16, 64] as const;
 
 const maxPeers = 10_000;
 
-/** Peer number `index`, from 0 to below 10,000; after `moves` changes of its addresses. */
+/** The peer with this index, from 0 to below 10,000; after `moves` changes of its addresses. */
 export function peerAt(index: number, moves = 0): SimulatedPeer {
     const [high, low] = [index >> 8, index & 255];
     const place = 10 + high + 40 * moves;
@@ -27,7 +28,7 @@ export function peerAt(index: number, moves = 0): SimulatedPeer {
     };
 }
 
-/** Creates the peers from number `first` to below `count`. */
+/** Creates the peers from index `first` to below `count`. */
 export async function createPeers(server: TestApiServer, count: number, first = 0): Promise<void> {
     await inParallel(count - first, 32, (index) => {
         const { name, podCidrs, addresses } = peerAt(first + index);

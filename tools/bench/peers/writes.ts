@@ -11,19 +11,19 @@ const readyLimitMs = 10_000;
 const settleMs = 100;
 const unusedTable = 253;
 
-/** Something that was written into OVS or the kernel, the same as it was before or not. */
+/** A write to OVS or the kernel, whether or not it changed anything. */
 export interface Write {
     readonly kind: "flow" | "route" | "neighbour";
     readonly deleted: boolean;
-    /** What it leads to: a podCIDR, or the address of a neighbour. */
+    /** The destination: a podCIDR, or the address of a neighbour. */
     readonly to: string;
-    /** The end of the tunnel, or the next hop of the route; "" where there is none. */
+    /** The tunnel destination, or the next hop of the route; "" if there is none. */
     readonly via: string;
-    /** When it was told, on the clock of `performance.now`. */
+    /** Time of the event, by `performance.now`. */
     readonly at: number;
 }
 
-/** Hears of every write of flows into a bridge, and of routes and neighbours into the kernel, from `open` on. */
+/** Receives all writes of flows to a bridge, and of routes and neighbours to the kernel, since `open`. */
 export class Writes implements AsyncDisposable {
     readonly #all: Write[] = [];
     readonly #stack: AsyncDisposableStack;
@@ -38,7 +38,7 @@ export class Writes implements AsyncDisposable {
         const writes = new Writes(stack);
         const netlink = stack.use(Netlink.open());
         stack.use(netlink.subscribe(["route", "neighbour"], (event) => writes.#add(kernelWrite(event))));
-        // A flow monitor is told of a flow that is set again too, even if nothing of it differs.
+        // A flow monitor also reports a flow that is set again without a change.
         const args = ["-O", "OpenFlow15", "monitor", bridge, "watch:!initial"];
         const monitor = spawn("ovs-ofctl", args, { env: ovs.env, stdio: ["ignore", "ignore", "pipe"] });
         stack.defer(() => ended(monitor));
@@ -51,12 +51,12 @@ export class Writes implements AsyncDisposable {
         return this.#all.length;
     }
 
-    /** Those that came after the first `count`. */
+    /** The writes after the first `count`. */
     since(count: number): readonly Write[] {
         return this.#all.slice(count);
     }
 
-    /** Resolves as soon as it is true, with the time. */
+    /** Resolves with the time as soon as the condition is true. */
     async until(isDone: () => boolean, limitMs: number): Promise<number> {
         const end = performance.now() + limitMs;
         while (!isDone()) {
@@ -73,7 +73,7 @@ export class Writes implements AsyncDisposable {
         await this.#stack.disposeAsync();
     }
 
-    /** The monitor says nothing before the first write: one of a flow in a table that nobody uses. */
+    /** Waits until the monitor reports a write to an unused table; before its first event it prints nothing. */
     async #hears(ovs: PrivateOvs, bridge: string): Promise<void> {
         const end = performance.now() + readyLimitMs;
         while (this.count === 0) {
@@ -92,7 +92,7 @@ export class Writes implements AsyncDisposable {
     }
 }
 
-/** A line of the flow monitor; undefined for lines that tell of no flow. */
+/** Parses a line of the flow monitor; undefined for other lines. */
 export function flowWrite(line: string): Omit<Write, "at"> | undefined {
     const event = /\bevent=(ADDED|DELETED|MODIFIED|ABBREV)/.exec(line)?.[1];
     if (event === undefined) return undefined;
@@ -101,7 +101,7 @@ export function flowWrite(line: string): Omit<Write, "at"> | undefined {
     return { kind: "flow", deleted: event === "DELETED", to, via };
 }
 
-/** An event of the kernel; undefined for neighbours that are none of gateways of other Nodes. */
+/** Converts a kernel event; undefined for neighbours that are not gateways of other Nodes. */
 export function kernelWrite(event: NetlinkEvent): Omit<Write, "at"> | undefined {
     switch (event.type) {
         case "route": {
