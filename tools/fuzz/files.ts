@@ -4,14 +4,14 @@ import { isSystemError } from "@antrea/errors";
 import { root } from "./build/bundle.ts";
 import { hashOf, type Finding } from "./engine/campaign.ts";
 
-/** Where inputs lie: those of the repository, those that longer runs found on this machine, and those that break. */
+/** Folders of inputs: those of the repository, those that longer runs found on this machine, and those that fail. */
 export const folders = {
     corpus: join(root, "tools/fuzz/corpus"),
     found: join(process.env.ANTREA_CACHE ?? join(process.env.HOME ?? "/root", ".cache/antrea"), "fuzz"),
     findings: join(root, ".reports/fuzz"),
 } as const;
 
-/** The inputs in the folder of a target, in the order of their names. */
+/** The inputs in the folder of a target, ordered by name. */
 export function readInputs(folder: string, target: string): readonly Uint8Array[] {
     const place = join(folder, target);
     return names(place).map((name) => new Uint8Array(readFileSync(join(place, name))));
@@ -24,14 +24,14 @@ export function addInputs(folder: string, target: string, inputs: readonly Uint8
     for (const input of inputs) writeFileSync(join(place, hashOf(input)), input);
 }
 
-/** Makes these the only inputs in the folder of a target. */
+/** Replaces the inputs in the folder of a target. */
 export function replaceInputs(folder: string, target: string, inputs: readonly Uint8Array[]): void {
     const kept = new Set(inputs.map(hashOf));
     for (const name of names(join(folder, target))) if (!kept.has(name)) rmSync(join(folder, target, name));
     addInputs(folder, target, inputs);
 }
 
-/** Writes down what is wrong and the input; gives the file of the input. */
+/** Writes a finding and its input; returns the file of the input. */
 export function saveFinding(target: string, finding: Finding): string {
     mkdirSync(folders.findings, { recursive: true });
     const file = join(folders.findings, `${target}-${finding.kind}-${hashOf(finding.input)}`);
@@ -40,6 +40,7 @@ export function saveFinding(target: string, finding: Finding): string {
     return file;
 }
 
+/** The command that runs the input in a file. */
 export function replayCommand(target: string, file: string): string {
     return `tools/fuzz/run.sh ${target} ${file.replace(`${root.replace(/\/$/, "")}/`, "")}`;
 }

@@ -8,16 +8,17 @@ export function fileText(path: string): string {
     return readFileSync(join(process.cwd(), path), "utf8");
 }
 
+/** Decodes hexadecimal text. */
 export function fromHex(hex: string): Uint8Array {
     return Uint8Array.from(Buffer.from(hex, "hex"));
 }
 
-/** JSON for people and for the mutator: an object of the kind that the API server has. */
+/** Indented JSON of an API object, for readers and for the mutator. */
 export function json(value: unknown): string {
     return JSON.stringify(value);
 }
 
-/** The value of a JSON input; undefined for what is none, which the API server would not hand on. */
+/** Parses a JSON input; undefined if it is invalid, which the API server would not forward. */
 export function parsed(input: Uint8Array): unknown {
     try {
         return JSON.parse(new TextDecoder().decode(input)) as unknown;
@@ -26,35 +27,36 @@ export function parsed(input: Uint8Array): unknown {
     }
 }
 
+/** Whether the value is an object and not an array. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
     return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The input cut into chunks, whose sizes follow from its own bytes: the same input, the same cuts. */
+/** Splits the input into chunks whose sizes depend on its bytes: the same input is always split in the same way. */
 export function* chunks(input: Uint8Array): Generator<Uint8Array> {
     let state = input.length;
     for (let at = 0; at < input.length;) {
         state = (state * 31 + (input[at] ?? 0)) % 65_521;
         const size = 1 + (state % 23);
-        // A copy that nobody may rely on: sockets reuse their buffers.
+        // A copy, as sockets reuse their buffers.
         yield input.slice(at, at + size);
         at += size;
     }
 }
 
-/** A folder for sockets; it goes when the fuzzer ends. */
+/** A folder for sockets; removed when the fuzzer ends. */
 export function scratchFolder(): string {
     return process.env.FUZZ_SCRATCH ?? tmpdir();
 }
 
-/** For parts of the product that need a logger: keeps nothing. */
+/** A logger that discards everything, for parts of the product that need one. */
 export const silentLogger: Logger = {
     debug: ignore,
     info: ignore,
     warn: ignore,
     error: ignore,
     child: () => silentLogger,
-} as unknown as Logger; // a target uses no more of it
+} as unknown as Logger; // a target uses no other method
 
 function ignore(): void {
     // Nothing is to be done.

@@ -37,7 +37,7 @@ const { values, positionals } = parseArgs({
 
 const known = targetFiles();
 const ofProduct = [...known].filter(([, file]) => !file.includes("/toys/")).map(([name]) => name);
-/** What the repository keeps of each target. */
+/** Limits of the inputs per target in the repository. */
 const cover = { entries: 12, bytes: 12_000 };
 
 process.chdir(root);
@@ -121,7 +121,7 @@ function plain({ target, statistics, milliseconds, findings }: CampaignResult): 
     return { target, ...statistics, milliseconds, findings: told };
 }
 
-/** Of this process: others may run at the same time. Inside the repository, where packages are found. */
+/** Specific to this process, as others may run at the same time; inside the repository, so that packages are found. */
 function buildFolder(): string {
     return join(root, `tools/fuzz/dist/${process.pid}`);
 }

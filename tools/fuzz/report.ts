@@ -1,6 +1,6 @@
 import { type CampaignResult } from "./engine/campaign.ts";
 
-/** The results as a table for people. */
+/** The results as a text table. */
 export function tableOf(results: readonly CampaignResult[]): string {
     const head = [
         "target",

@@ -1,10 +1,10 @@
 import { SettingsError } from "@antrea/settings";
 import { type Target } from "./target.ts";
 
-/** How much of a settings file a run reads, in bytes. */
+/** Limit of a settings file in a run, in bytes. */
 const MAX_BYTES = 3_000;
 
-/** What YAML has beside keys and values. */
+/** YAML syntax besides keys and values. */
 export const yamlTokens: readonly string[] = [
     "&a ",
     "*a",
@@ -29,7 +29,10 @@ export const yamlTokens: readonly string[] = [
     "__proto__: ",
 ];
 
-/** A target that loads a program's settings file, from a seed of the chart's file and others; it refuses by SettingsError. */
+/**
+ * A target that loads a program's settings file, with the chart's file and others as seeds; SettingsError is a
+ * refusal.
+ */
 export function settingsTarget(
     load: (text: string) => unknown,
     chartsFile: () => string,
@@ -38,7 +41,7 @@ export function settingsTarget(
     return {
         format: "text",
         maxBytes: MAX_BYTES,
-        // Nodes of the YAML parser are large.
+        // The YAML parser's nodes are large.
         bytesPerByte: 16_384,
         seeds: () => [
             withoutComments(chartsFile()),
@@ -54,7 +57,7 @@ export function settingsTarget(
     };
 }
 
-/** A chart's file with its settings switched on, and without what helm fills in. */
+/** A chart's file with its settings uncommented, and without Helm's placeholders. */
 function withoutComments(text: string): string {
     return text
         .split("\n")

@@ -1,34 +1,36 @@
 import { AntreaError } from "@antrea/errors";
 
-/** One entry of the product that takes what others wrote. */
+/** An entry point of the product that processes external input. */
 export interface Target {
-    /** What an input is; `json` and `text` let the mutator work on values and tokens too. Default: `bytes`. */
+    /** Format of the inputs; `json` and `text` let the mutator work on values and tokens too. Default: `bytes`. */
     readonly format?: "bytes" | "json" | "text";
-    /** Real inputs to begin with. */
+    /** Real inputs to start with. */
     readonly seeds: () => readonly (Uint8Array | string)[];
-    /** Words that inputs are made of, besides those found in the sources. */
+    /** Words that inputs consist of, besides those found in the sources. */
     readonly tokens?: readonly string[];
-    /** Longest input that is tried. Default: 4,096 bytes. */
+    /** Maximum length of an input. Default: 4,096 bytes. */
     readonly maxBytes?: number;
-    /** What one execution may allocate for each byte of its input, besides 8 MiB. Default: 2,048. */
+    /** Allocation limit of one execution per byte of its input, besides 8 MiB. Default: 2,048. */
     readonly bytesPerByte?: number;
-    /** Feeds the input to the product's own code, and throws when that breaks a promise. */
+    /** Passes the input to the product's code, and throws if a property is violated. */
     readonly run: (input: Uint8Array) => void | Promise<void>;
-    /** Whether what `run` threw is the product's way to refuse an input. Default: an AntreaError that is no defect. */
+    /**
+     * Whether an error of `run` is the product's rejection of an input. Default: an AntreaError that is not a defect.
+     */
     readonly isRefusal?: (error: unknown) => boolean;
 }
 
-/** True for errors that say who else is at fault. */
+/** True for errors whose fault is not the program's own. */
 export function isTypedRefusal(error: unknown): boolean {
     return error instanceof AntreaError && error.fault !== "internal";
 }
 
-/** A property that the product must have for every input does not hold. */
+/** A property that the product must have for every input is violated. */
 export class BrokenProperty extends Error {
     override readonly name = "BrokenProperty";
 }
 
-/** Throws BrokenProperty unless the two are equal as JSON, big integers and bytes included. */
+/** Throws BrokenProperty unless the two are equal as JSON, with support for bigints and bytes. */
 export function mustEqual(what: string, left: unknown, right: unknown): void {
     const [a, b] = [textOf(left), textOf(right)];
     if (a !== b) throw new BrokenProperty(`${what}: ${a.slice(0, 2_000)} is not ${b.slice(0, 2_000)}`);

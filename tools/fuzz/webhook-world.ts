@@ -14,7 +14,7 @@ const poolObjects = [poolOf("pool-a", range4), poolOf("pool-6", range6)] as read
 const claims = [claimOf("pool-a", "10.1.0.5", "web-0"), claimOf("pool-a", "10.1.0.6")];
 const ofNamespace = claimOf("pool-a", "10.1.0.7", { namespace: "ns", name: "p", uid: "p" });
 
-/** The reviewers of the webhook over a cluster with two pools, two claims and a Namespace. */
+/** The webhook's reviewers for a cluster with two pools, two allocations and a Namespace. */
 export function knownCluster(): { readonly ipPools: PoolReviewer; readonly workloads: WorkloadReviewer } {
     const addresses = {
         current: { nodeAddresses: [], podCidrs: [], serviceCidrs: [], bridgedNodes: [parseIp("10.3.0.9")] },
@@ -29,7 +29,7 @@ export function knownCluster(): { readonly ipPools: PoolReviewer; readonly workl
     };
     const pools = { ...view, live: async () => view, counted: async () => view };
     const namespace: Namespace = { metadata: { name: "ns", annotations: annotated("pool-a") } };
-    // As the type wants it, so that what the reviewer asks besides is not left out here.
+    // Typed, so that a new dependency of the reviewer is not missed here.
     const components: PoolReviewComponents = {
         pools,
         users: { of: () => ["Namespace ns"] },
@@ -66,7 +66,7 @@ const workload = (kind: string, object: object, oldObject: object = {}, more: ob
         ...more,
     });
 
-/** Requests of each kind that the webhook is asked about. */
+/** One request of each kind that the webhook reviews. */
 export const reviews: readonly object[] = [
     reviewOf({
         operation: "CREATE",
@@ -117,7 +117,10 @@ export const reviews: readonly object[] = [
     ),
 ];
 
-/** The object with what is read of it in the types that the API server sees to; what has another type is left out. */
+/**
+ * The object with the fields in use, restricted to the types that the API server enforces; a field of another type is
+ * left out.
+ */
 export function asWorkload(object: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
     const spec = record(object.spec);
     const template = isRecord(spec.template) ? { template: withMeta(spec.template) } : {};

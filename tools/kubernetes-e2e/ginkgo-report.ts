@@ -1,17 +1,17 @@
 import { readFileSync } from "node:fs";
 
-/** What became of one test. `left out`: the expression did not choose it, or it is switched off at its source. */
+/** The result of one test. `left out`: not selected by the expression, or disabled in its source. */
 export type Outcome = "passed" | "failed" | "skipped itself" | "left out";
 
 export interface TestResult {
     readonly name: string;
     readonly outcome: Outcome;
-    /** Why it failed or skipped itself, on one line; empty otherwise. */
+    /** Why it failed or skipped itself, on one line; otherwise empty. */
     readonly message: string;
     readonly seconds: number;
 }
 
-/** What Ginkgo's JSON report says of one node of the suite: a test, or what runs before and after all of them. */
+/** A node of the suite in Ginkgo's JSON report: a test, or setup and teardown of the suite. */
 interface SpecReport {
     readonly ContainerHierarchyTexts: readonly string[] | null;
     readonly LeafNodeType: string;
@@ -26,7 +26,7 @@ interface SuiteReport {
     readonly SpecReports: readonly SpecReport[] | null;
 }
 
-/** The tests of this group, and what failed around them: the runner itself is none of the tests, its failure counts. */
+/** The tests of this group, and failures around them: the runner itself is not a test, but its failure counts. */
 export function readResults(file: string, group: string): readonly TestResult[] {
     const suites = JSON.parse(readFileSync(file, "utf8")) as readonly SuiteReport[];
     return suites
@@ -52,7 +52,7 @@ function outcomeOf(spec: SpecReport): Outcome {
         case "pending":
             return "left out";
         case "skipped":
-            // one that never started was filtered out; one that did found that it cannot run here
+            // one that never started was filtered out; one that did start skipped itself
             return spec.NumAttempts === 0 && spec.Failure === undefined ? "left out" : "skipped itself";
         default:
             return "failed";

@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
 import type { TestResult } from "./ginkgo-report.ts";
 
-/** A reason for leaving tests out, and the tests that are left out for it. */
+/** A reason for omitting tests, and the omitted tests. */
 export interface LeftOut {
     readonly reason: string;
     readonly tests: readonly string[];
 }
 
-/** Reads the list: lines that start with # are a reason, the lines below it are names of tests. */
+/** Parses the list: lines that start with # are a reason, the lines below it are names of tests. */
 export function readLeftOut(file: string): readonly LeftOut[] {
     const groups: { reason: string; tests: string[] }[] = [];
     let open = false;
@@ -31,7 +31,7 @@ export function readLeftOut(file: string): readonly LeftOut[] {
     return groups;
 }
 
-/** Where the list and what the expression chose disagree: chosen and left out must be all that there is, each once. */
+/** Where the list and the selection disagree: each test must be either selected or omitted. */
 export function disagreements(results: readonly TestResult[], leftOut: readonly LeftOut[]): readonly string[] {
     const listed = leftOut.flatMap((group) => group.tests);
     const known = new Map(results.map((result) => [result.name, result]));

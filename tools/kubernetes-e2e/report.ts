@@ -1,7 +1,7 @@
-// Reads what Ginkgo reported about the tests of [sig-network]. The last line is the sum of the tests that ran.
+// Evaluates Ginkgo's report of the [sig-network] tests. The last line is the total of the tests that ran.
 //   report.ts REPORT.json LEFT-OUT.txt [--choice | --part]
-// --choice: the report is of a dry run, nothing ran; --part: not all of the chosen tests were asked for.
-// The exit code is 1 when a test failed, or when chosen and left out are not all that there is.
+// --choice: the report is of a dry run, nothing ran; --part: not all of the selected tests were requested.
+// The exit code is 1 if a test failed, or if a test is neither selected nor on the list.
 import { disagreements, readLeftOut } from "./left-out.ts";
 import { readResults, type Outcome, type TestResult } from "./ginkgo-report.ts";
 
@@ -15,7 +15,7 @@ if (mode === "--choice") {
     const leftOut = having("left out").length;
     console.log(`${results.length - leftOut} tests chosen of ${results.length}, ${leftOut} left out with a reason`);
 } else {
-    // a chosen test that finds nothing to do here has shown nothing: it belongs on the list
+    // a selected test that skips itself verifies nothing: it belongs on the list
     problems.push(
         ...having("skipped itself").map(({ name, message }) => `chosen, but skipped itself: ${name}: ${message}`),
     );

@@ -8,6 +8,7 @@ export interface Docstring {
     readonly declaration: string;
 }
 
+/** The exported declarations of a product file with their comments; empty for other files. */
 export function docstringsOf(source: Source): Docstring[] {
     if (!isProduct(source.path)) return [];
     return source.tree.statements.flatMap((statement): Docstring[] => {
@@ -23,7 +24,7 @@ export function docstringsOf(source: Source): Docstring[] {
     });
 }
 
-/** Draws without putting back, the same for the same seed: a linear congruential generator (Knuth, MMIX). */
+/** Draws without replacement, the same for the same seed: a linear congruential generator (Knuth, MMIX). */
 export function draw<T>(items: readonly T[], count: number, seed: number): T[] {
     const left = [...items];
     const drawn: T[] = [];

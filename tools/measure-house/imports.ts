@@ -4,7 +4,7 @@ import { declaredNames, isExported, isProduct, resolveImport, type Source } from
 type Sources = ReadonlyMap<string, Source>;
 type Packages = ReadonlyMap<string, string>;
 
-/** The imports between files of the product: from a file to the files it imports or passes names on from. */
+/** The import graph of the product: from a file to the files it imports or re-exports from. */
 export function importGraph(sources: Sources, packages: Packages): ReadonlyMap<string, readonly string[]> {
     const graph = new Map<string, readonly string[]>();
     for (const { path, imports, passedOn } of sources.values()) {
@@ -18,7 +18,7 @@ export function importGraph(sources: Sources, packages: Packages): ReadonlyMap<s
     return graph;
 }
 
-/** The groups of files of which each imports every other, if by a detour: Tarjan, SIAM J. Comput. 1 (1972). */
+/** The import cycles as strongly connected components: Tarjan, SIAM J. Comput. 1 (1972). */
 export function importCircles(graph: ReadonlyMap<string, readonly string[]>): string[][] {
     const indexes = new Map<string, number>();
     const lowest = new Map<string, number>();
@@ -60,15 +60,17 @@ export function featureCrossings(graph: ReadonlyMap<string, readonly string[]>):
     return crossings;
 }
 
-/** Who uses the exports of the product's files. */
+/** Exports of the product by their users. */
 export interface Unused {
-    /** No other file names them. */
+    /** Named in no other file. */
     readonly unnamed: readonly string[];
-    /** Only tests and other tools name them. */
+    /** Named only in tests and other tools. */
     readonly onlyTests: readonly string[];
 }
 
-/** The exported names, as `file#name`, that nobody or only tests use; a name that is passed on counts by who uses it then. */
+/**
+ * The exported names, as `file#name`, that are unused or used only by tests; a re-exported name counts by its users.
+ */
 export function unusedExports(sources: Sources, packages: Packages): Unused {
     const users = new Map<string, Set<"product" | "tests">>();
     const note = (path: string, name: string, user: "product" | "tests"): void => {
@@ -117,7 +119,7 @@ function isUsedAtHome(sources: Sources, key: string): boolean {
     return (sources.get(path)?.text.match(new RegExp(`\\b${name}\\b`, "g"))?.length ?? 0) > 1;
 }
 
-/** A type in the declaration of another export of its file belongs to that one: who uses the one has the other. */
+/** A type in the declaration of another export of its file belongs to that export: its users use the type. */
 function isPartOfAnother({ tree }: Source, name: string): boolean {
     const others = tree.statements.filter(
         (statement) => isExported(statement) && !declaredNames(statement).includes(name),

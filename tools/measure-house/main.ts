@@ -50,7 +50,7 @@ function needlessSpreads(paths: readonly string[]): string[] {
     return needlessConditionalSpreads(program, (path) => counted.has(path)).map((place) => relative(root, place));
 }
 
-/** The texts of the tables that tests or programs write are not anybody's wording. */
+/** Tables that tests or programs write are excluded from the check of wording. */
 function wordedFiles(): string[] {
     const files = execFileSync("git", ["ls-files", "apps", "libs", "tools", "e2e", "charts", "docs", "README.md"], {
         cwd: root,

@@ -9,9 +9,9 @@ export interface Source {
     readonly text: string;
     readonly tree: ts.SourceFile;
     readonly imports: readonly Import[];
-    /** The names it declares and exports itself, without those it passes on. */
+    /** The names that it declares and exports, without re-exports. */
     readonly exports: readonly string[];
-    /** The names it passes on from other files. */
+    /** The names that it re-exports from other files. */
     readonly passedOn: readonly PassedOn[];
 }
 
@@ -28,6 +28,7 @@ export interface PassedOn {
     readonly as: string;
 }
 
+/** Parses a TypeScript file and collects its imports and exports. */
 export function parseSource(path: string, text: string): Source {
     const tree = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
     const imports: Import[] = [];
@@ -85,7 +86,7 @@ export function readSources(root: string): ReadonlyMap<string, Source> {
     return new Map(paths.sort().map((path) => [path, parseSource(path, readFileSync(join(root, path), "utf8"))]));
 }
 
-/** What the packages of the repository export: `@antrea/ip` or `@antrea/openflow/testing` and the file behind it. */
+/** The exports of the repository's packages: `@antrea/ip` or `@antrea/openflow/testing` and the source file. */
 export function readPackages(root: string): ReadonlyMap<string, string> {
     const found = new Map<string, string>();
     for (const file of globSync("{apps,libs,tools}/*/package.json", { cwd: root })) {
@@ -101,7 +102,7 @@ export function readPackages(root: string): ReadonlyMap<string, string> {
     return found;
 }
 
-/** Of the conditions of an export, the one that names a source. */
+/** The condition of an export that refers to a source file. */
 function sourceFileOf(target: unknown): string | undefined {
     if (typeof target === "string") return target.endsWith(".ts") ? target : undefined;
     if (typeof target !== "object" || target === null) return undefined;
@@ -112,12 +113,12 @@ function sourceFileOf(target: unknown): string | undefined {
     return undefined;
 }
 
-/** The file that an import of another file names; undefined for packages from outside. */
+/** The file that an import refers to; undefined for external packages. */
 export function resolveImport(path: string, from: string, packages: ReadonlyMap<string, string>): string | undefined {
     return from.startsWith(".") ? normalize(join(dirname(path), from)) : packages.get(from);
 }
 
-/** Whether a file is part of what is shipped or run, not a test or of use to tests only. */
+/** Whether a file is shipped or run, and not a test or test support. */
 export function isProduct(path: string): boolean {
     return /^(apps|libs)\/[^/]+\/src\//.test(path) && !path.includes("/testing/");
 }

@@ -1,7 +1,7 @@
 import ts from "typescript";
 import { type Source } from "./sources.ts";
 
-/** Literals that are spread into another literal without a condition: `...{ a, b }`, `...[a, b]`. As `file:line`. */
+/** Literals that are unconditionally spread into another literal: `...{ a, b }`, `...[a, b]`. As `file:line`. */
 export function spreadGroups(source: Source): string[] {
     const found: string[] = [];
     const visit = (node: ts.Node): void => {
@@ -16,7 +16,7 @@ export function spreadGroups(source: Source): string[] {
     return found;
 }
 
-/** Members that are spread in on a condition, `...(x !== undefined && { x })`, into a type that takes undefined for them. */
+/** Conditionally spread members, `...(x !== undefined && { x })`, of a type that accepts undefined for them. */
 export function needlessConditionalSpreads(program: ts.Program, isCounted: (path: string) => boolean): string[] {
     const checker = program.getTypeChecker();
     const found: string[] = [];
@@ -38,7 +38,7 @@ export function needlessConditionalSpreads(program: ts.Program, isCounted: (path
     return found;
 }
 
-/** The name of the only member of `(x !== undefined && { name: … })` and of `(x === undefined ? {} : { name: … })`. */
+/** The name of the only member of `(x !== undefined && { name: … })` or `(x === undefined ? {} : { name: … })`. */
 function conditionalMember(expression: ts.Expression): string | undefined {
     const inner = ts.isParenthesizedExpression(expression) ? expression.expression : expression;
     const literals = ts.isConditionalExpression(inner)

@@ -1,20 +1,20 @@
-/** Wording that the project does not use, and what it writes instead. */
+/** Unwanted wording, and its replacement. */
 export interface Term {
     readonly instead: string;
     readonly pattern: RegExp;
-    /** The files in which it is unwanted, by their path; all of them if absent. */
+    /** Paths of the files in which it is unwanted; all files if absent. */
     readonly where?: RegExp;
 }
 
-/** The things that a sentence can have as its subject, and that therefore report, log or return something instead. */
+/** Sentence subjects that report, log or return something rather than tell it. */
 const thing =
     "agents?|antctl|API servers?|answers?|annotations?|claims?|conditions?|controllers?|errors?|events?|flows?|informers?|it|" +
     "journals?|kernels?|kubelets?|links?|logs?|messages?|metrics?|Nodes?|one|OVS|ovs-vswitchd|pages?|Pods?|policy|pools?|" +
     "programs?|records?|rows?|runtimes?|server|status|tables?|that|this|watch|webhook|what|which";
 
 /**
- * In identifiers, comments, texts and documents: names that were invented although the field has a term, and verbs of
- * people with a program or an object as their subject. Each pattern has the narrowest form that still finds the use meant.
+ * Applied to identifiers, comments, strings and documents: invented names for which the field has a term, and verbs
+ * of human action with a program or an object as their subject. Each pattern is as narrow as possible.
  */
 export const terms: readonly Term[] = [
     {
@@ -74,7 +74,7 @@ export interface Found {
     readonly count: number;
 }
 
-/** How often each term occurs in a text of the file at `path`; none are left out. */
+/** How often each term occurs in a text of the file at `path`, including terms that do not occur. */
 export function countTerms(text: string, path = ""): Found[] {
     return terms.map((term) => ({
         term,

@@ -2,16 +2,16 @@ import { execFileSync } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 
-/** A part of the code that has a score of its own. The unit tests of its project judge it. */
+/** A part of the code with its own score, judged by the unit tests of its project. */
 export interface Area {
     readonly name: string;
     readonly project: string;
     readonly folder: string;
-    /** The score in percent below which it is a failure: raise it when the tests reach more. */
+    /** The minimum score in percent: raise it when the tests improve. */
     readonly least: number;
 }
 
-/** `folder`: of `src`; all of it by default. */
+/** `folder`: below `src`; all of it by default. */
 function library(
     name: string,
     { folder, least = 85 }: { readonly folder?: string; readonly least?: number } = {},
@@ -29,7 +29,8 @@ function part(
     return { name: `${app} ${name}`, project: `apps/${app}`, folder: `apps/${app}/src/${folder}`, least };
 }
 
-// 82 is for areas whose score is near 85 (docs/testing.md): of 100 mutants it is known to 7 points only.
+// 82 is for areas with a score near 85 (docs/testing.md): with 100 mutants it is known only to within 7 points.
+/** All areas with a score. */
 export const areas: readonly Area[] = [
     library("ip"),
     library("ipam"),
@@ -45,11 +46,12 @@ export const areas: readonly Area[] = [
     library("kube"),
 ];
 
-/** The TypeScript files of an area; fakes for tests are none of it. */
+/** The TypeScript files of an area, without fakes for tests. */
 export function sourcesOf({ folder }: Area, root: string): readonly string[] {
     return filesUnder(folder, root).filter((file) => file.endsWith(".ts") && !file.includes("/testing/"));
 }
 
+/** The unit test files of a project. */
 export function testsOf(project: string, root: string): readonly string[] {
     return filesUnder(project, root).filter((file) => file.endsWith(".test.ts"));
 }
@@ -61,7 +63,10 @@ function filesUnder(folder: string, root: string): readonly string[] {
         .toSorted();
 }
 
-/** What differs from where this branch left the base, committed or not. Throws what git says of a base that is not there. */
+/**
+ * The files that differ from the merge base with `base`, committed or not. Throws git's error if the base does not
+ * exist.
+ */
 export function changedSince(base: string, root: string): readonly string[] {
     const git = (...args: string[]): string[] =>
         execFileSync("git", args, { cwd: root, encoding: "utf8" })

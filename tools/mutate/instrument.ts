@@ -8,20 +8,20 @@ export interface Mutant {
     /** From 1. */
     readonly line: number;
     readonly mutator: string;
-    /** The code, and what stands there instead. */
+    /** The code and its replacement. */
     readonly original: string;
     readonly replacement: string;
 }
 
 export interface Instrumented {
     readonly mutants: readonly Mutant[];
-    /** By file where its copy is, in which every mutant can be switched on. */
+    /** By source file, its copy, in which every mutant can be activated. */
     readonly copies: Readonly<Record<string, string>>;
-    /** How many mutants of words for people were left out. */
+    /** How many mutants of human-readable text were left out. */
     readonly words: number;
 }
 
-/** Of Babel's NodePath what is looked at here. */
+/** The parts of Babel's NodePath in use. */
 interface Path {
     readonly node: { readonly type: string; readonly value?: unknown; readonly callee?: Callee };
     readonly parentPath: Path | null;
@@ -37,7 +37,7 @@ interface Callee {
 
 const logger = { debug: () => undefined, info: () => undefined, isDebugEnabled: () => false };
 
-/** Writes a copy of each file into the folder. */
+/** Writes an instrumented copy of each file into the folder. */
 export async function instrument(root: string, files: readonly string[], folder: string): Promise<Instrumented> {
     const contents = new Map(files.map((file) => [file, readFileSync(join(root, file), "utf8")]));
     const result = await new Instrumenter(logger as never).instrument(
@@ -66,7 +66,10 @@ export async function instrument(root: string, files: readonly string[], folder:
     return { mutants, copies, words: result.mutants.length - kept.length };
 }
 
-/** Why a text is left alone: the words of a log line or an error are for people. A code, which has no space, is not. */
+/**
+ * Why a string is not mutated: the text of a log line or an error is for readers. A code, which has no space, is
+ * mutated.
+ */
 function wordsFor(path: Path): string | undefined {
     const { type, value } = path.node;
     const text =

@@ -8,22 +8,22 @@ import { type Reply, RunnerProcess } from "./runner-process.ts";
 
 export interface JudgeOptions {
     readonly root: string;
-    /** For instrumented copies; a new one for each call. */
+    /** For instrumented copies; a new folder for each call. */
     readonly scratch: string;
     readonly area: Area;
     /** Of the area, relative to the root. */
     readonly files: readonly string[];
-    /** Of the order of mutants and of property tests. */
+    /** For the order of mutants and for property tests. */
     readonly seed: number;
-    /** At most so many mutants, chosen by the seed. */
+    /** Maximum number of mutants, selected by the seed. */
     readonly sample: number;
     readonly workers: number;
-    /** By performance.now(): no mutant is begun after it. */
+    /** By performance.now(): no mutant is started after it. */
     readonly deadline: number;
     readonly onVerdict: (judged: JudgedMutant) => void;
 }
 
-/** `time`: endless, or many times as slow as without it. `unseen`: no test runs through it. */
+/** `time`: an endless loop, or much slower than without the mutant. `unseen`: no test executes it. */
 export type Verdict = "killed" | "time" | "survived" | "unseen";
 
 export interface JudgedMutant extends Mutant {
@@ -34,11 +34,11 @@ export interface JudgedMutant extends Mutant {
 export interface AreaResult {
     readonly area: Area;
     readonly files: number;
-    /** Of all mutants of the files, how many were chosen and judged. */
+    /** Mutants in the files; `judged` are the selected and tested ones. */
     readonly mutants: number;
     readonly chosen: number;
     readonly judged: readonly JudgedMutant[];
-    /** How many mutants of words for people were left out. */
+    /** How many mutants of human-readable text were left out. */
     readonly words: number;
 }
 
@@ -49,9 +49,10 @@ const slowness = 5;
 const graceMs = 3_000;
 const extraMs = 15_000;
 const hitFactor = 100;
-/** After so many mutants a process is replaced: each may leave something behind. */
+/** A process is replaced after this many mutants: each may leave state behind. */
 const mutantsOfProcess = 300;
 
+/** Tests the mutants of an area. Rejects with UnfitTests if the tests fail without a mutant. */
 export async function judgeArea(options: JudgeOptions): Promise<AreaResult> {
     const { root, scratch, area, files, seed, sample, workers, deadline, onVerdict } = options;
     const { mutants, copies, words } = await instrument(root, files, scratch);
@@ -91,16 +92,16 @@ export async function judgeArea(options: JudgeOptions): Promise<AreaResult> {
 
 type Found = Pick<JudgedMutant, "verdict" | "by">;
 
-/** Which tests see a mutant, and how long they may take. */
+/** Which tests execute a mutant, and their time limits. */
 class Book {
     readonly #tests: Survey["tests"];
 
     constructor({ tests }: Survey) {
-        // The quick ones first: most mutants are caught by one of them.
+        // Fast tests first: one of them kills most mutants.
         this.#tests = tests.toSorted((one, other) => one.ms - other.ms);
     }
 
-    /** For the mutant, or for whatever is loaded. */
+    /** The order for the mutant, or for all loaded tests. */
     order(mutant: string, all: boolean): { readonly order: Order & { kind: "judge" }; readonly limitMs: number } {
         const tests = all ? this.#tests : this.#tests.filter(({ hits }) => hits[mutant] !== undefined);
         const limits = Object.fromEntries(tests.map(({ id, ms }) => [id, Math.ceil(ms * slowness + graceMs)]));
@@ -127,7 +128,7 @@ async function surveyOf(planFile: string): Promise<Survey> {
 
 const textOf = (reply: Reply): string => ("text" in reply ? reply.text : `answer "${reply.kind}"`);
 
-/** A mutant in code that runs when its file is loaded has a process of its own, in which it is on from the beginning. */
+/** A mutant in code that runs at load time gets its own process, in which it is active from the beginning. */
 async function judgeAtLoad(mutant: Mutant, planFile: string, book: Book): Promise<Found> {
     const runner = new RunnerProcess(planFile, mutant.id);
     try {
@@ -145,7 +146,7 @@ function foundIn(reply: Reply): Found {
     return { verdict: "killed", by: "the process ended" };
 }
 
-/** One process after the other, in which mutants are switched on in turn. */
+/** Runs processes in sequence, activating one mutant at a time in each. */
 class Bench {
     readonly #planFile: string;
     #runner: RunnerProcess | undefined;
@@ -165,7 +166,7 @@ class Bench {
             this.#done += 1;
             const clean = (reply.kind === "killed" || reply.kind === "survived") && reply.clean;
             if (!clean || this.#done >= mutantsOfProcess) await this.end();
-            // what may be the fault of a mutant before is judged again where none was
+            // a result that an earlier mutant may have caused is repeated in a clean process
             const doubtful = !clean && (reply.kind === "ended" || (reply.kind === "killed" && reply.how === "test"));
             if (fresh || !doubtful) return foundIn(reply);
         }
@@ -178,7 +179,7 @@ class Bench {
     }
 }
 
-/** In an order that depends on the seed and on the mutants alone, so that the first ones of it are a sample. */
+/** In an order that depends only on the seed and the mutants, so that a prefix of it is a sample. */
 function shuffled(mutants: readonly Mutant[], seed: number): readonly Mutant[] {
     const digest = ({ file, line, mutator, original, replacement, id }: Mutant): string =>
         createHash("sha256").update([seed, file, line, mutator, original, replacement, id].join("\0")).digest("hex");

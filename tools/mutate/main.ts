@@ -36,7 +36,7 @@ const { values } = parseArgs({
     },
 });
 const root = dirname(dirname(import.meta.dirname));
-/** A score of fewer mutants says nothing. */
+/** With fewer mutants a score is not meaningful. */
 const enoughMutants = 20;
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
@@ -133,7 +133,7 @@ function report(results: readonly AreaResult[], missing: readonly string[]): num
     return weak.length === 0 ? 0 : 1;
 }
 
-/** The commit that was judged, and the day. */
+/** The tested commit, and the date. */
 function revision(): string {
     const git = (...args: string[]): string => execFileSync("git", args, { cwd: root, encoding: "utf8" }).trim();
     const changed = git("status", "--porcelain") === "" ? "" : ", changed";

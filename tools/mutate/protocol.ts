@@ -1,17 +1,17 @@
 import type { Failure } from "./suite.ts";
 
-/** What a runner loads. Files are named relative to the root. */
+/** What a runner loads. Paths are relative to the root. */
 export interface Plan {
     readonly root: string;
-    /** Files of tests. */
+    /** Test files. */
     readonly tests: readonly string[];
-    /** By source file where its instrumented copy is. */
+    /** By source file, its instrumented copy. */
     readonly instrumented: Readonly<Record<string, string>>;
-    /** Of property tests. */
+    /** For property tests. */
     readonly seed: number;
 }
 
-/** `tests`: undefined for all that are loaded. `limits`: by test in milliseconds. */
+/** `tests`: undefined for all loaded tests. `limits`: by test in milliseconds. */
 export type Order =
     | { readonly kind: "survey" }
     | {
@@ -19,11 +19,11 @@ export type Order =
           readonly mutant: string;
           readonly tests: readonly string[] | undefined;
           readonly limits: Readonly<Record<string, number>>;
-          /** How often the mutated place may be passed before it counts as endless. */
+          /** How often the mutated code may run before it counts as an endless loop. */
           readonly hitLimit: number;
       };
 
-/** `clean`: nothing is left behind that the next mutant could be blamed for. */
+/** `clean`: no state is left behind that could affect the next mutant. */
 export type Answer =
     | { readonly kind: "loaded" }
     | { readonly kind: "broken"; readonly text: string }
@@ -34,9 +34,9 @@ export interface Survey {
     readonly kind: "survey";
     readonly failure: Failure | undefined;
     readonly tests: readonly SurveyedTest[];
-    /** The mutants in code that runs when a file is loaded. */
+    /** The mutants in code that runs at load time. */
     readonly atLoad: readonly string[];
-    /** By file of tests the mutated files that it loads. */
+    /** By test file, the mutated files that it loads. */
     readonly reach: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -44,6 +44,6 @@ export interface SurveyedTest {
     readonly id: string;
     readonly file: string;
     readonly ms: number;
-    /** By mutant how often the test passed it. */
+    /** By mutant, how often the test executed it. */
     readonly hits: Readonly<Record<string, number>>;
 }

@@ -1,19 +1,21 @@
 import type { Row } from "@antrea/testing-page";
 import type { AreaResult, JudgedMutant, Verdict } from "./judge.ts";
 
-/** Of 100 mutants that were judged, how many were caught. */
+/** The percentage of killed mutants among the tested ones. */
 export function scoreOf({ judged }: AreaResult): number {
     return (100 * (count(judged, "killed") + count(judged, "time"))) / judged.length;
 }
 
+/** The mutants that no test killed, by file and line. */
 export const survivorsOf = ({ judged }: AreaResult): readonly JudgedMutant[] =>
     judged
         .filter(({ verdict }) => verdict === "survived" || verdict === "unseen")
         .toSorted((a, b) => a.file.localeCompare(b.file) || a.line - b.line);
 
+/** Column titles of the table. */
 export const head: Row = ["Area", "Mutants", "Judged", "Killed", "Time", "Survived", "Unseen", "Score", "Commit, date"];
 
-/** A row an area. */
+/** One row per area. */
 export function rowsOf(results: readonly AreaResult[], revision: string): readonly Row[] {
     return results.map((result) => [
         result.area.name,
@@ -35,6 +37,7 @@ export function tableOf(results: readonly AreaResult[]): string {
         .join("\n");
 }
 
+/** One line that describes a mutant and its verdict. */
 export function lineOf({ file, line, mutator, original, replacement, verdict }: JudgedMutant): string {
     const short = (code: string): string => {
         const flat = code.replaceAll(/\s+/g, " ");

@@ -13,7 +13,7 @@ export class RunnerProcess {
     readonly #loaded: Promise<Reply>;
     #errors = "";
 
-    /** @param mutant - on from the beginning */
+    /** @param mutant - active from the beginning */
     constructor(planFile: string, mutant?: string) {
         this.#child = fork(runner, [planFile], {
             stdio: ["ignore", "ignore", "pipe", "ipc"],
@@ -27,7 +27,7 @@ export class RunnerProcess {
         this.#loaded = this.#reply(limitOfLoadMs);
     }
 
-    /** Waits until the tests are loaded, sends the order and waits for its answer at most so long. */
+    /** Waits until the tests are loaded, sends the order and waits for its answer up to the limit. */
     async ask(order: Order, limitMs: number): Promise<Reply> {
         const loaded = await this.#loaded;
         if (loaded.kind !== "loaded") return loaded;

@@ -1,5 +1,5 @@
-// The process in which the tests of one project run, over and over, each time with another mutant switched on.
-// Usage: runner.ts PLAN-FILE, with an IPC channel; the mutant of the environment variable is on from the beginning.
+// The process that runs the tests of one project repeatedly, each time with another mutant activated. Usage: runner.ts
+// PLAN-FILE, with an IPC channel; the mutant of the environment variable is active from the beginning.
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { pathToFileURL } from "node:url";
@@ -7,7 +7,7 @@ import { configureGlobal } from "fast-check";
 import { type Place, type Suite, lineOf } from "./suite.ts";
 import type { Answer, Order, Plan, Survey } from "./protocol.ts";
 
-/** What instrumented code reads and writes (@stryker-mutator/instrumenter). */
+/** The state that instrumented code reads and writes (@stryker-mutator/instrumenter). */
 interface Switch {
     activeMutant?: string | undefined;
     currentTestId?: string | undefined;
@@ -24,7 +24,7 @@ const globals = new URL("globals.ts", import.meta.url).href;
 const instrumented = new Map(
     Object.entries(plan.instrumented).map(([file, copy]) => [pathToFileURL(`${plan.root}/${file}`).href, copy]),
 );
-/** By URL what it imports. */
+/** By URL, its imports. */
 const imports = new Map<string, Set<string>>();
 
 registerHooks({
@@ -43,7 +43,7 @@ registerHooks({
         return { format: "module-typescript", source: readFileSync(copy, "utf8"), shortCircuit: true };
     },
 });
-// the same inputs each time; the smallest one that fails is of no interest
+// the same inputs each time; a failure is not shrunk
 configureGlobal({ seed: plan.seed, endOnFailure: true });
 
 const send = (answer: Answer | Survey): void => void process.send?.(answer);
@@ -64,7 +64,7 @@ process.on("message", (order: Order) => {
 });
 send({ kind: "loaded" });
 
-/** Runs all tests once and reports which mutants each runs through. */
+/** Runs all tests once and reports which mutants each executes. */
 async function survey(): Promise<Survey> {
     const reach = Object.fromEntries(plan.tests.map((file) => [file, mutatedBelow(file)]));
     const ids = [...suite.tests.values()].filter(({ file }) => reach[file]?.length).map(({ id }) => id);
@@ -93,7 +93,7 @@ async function survey(): Promise<Survey> {
     return { kind: "survey", failure, tests, atLoad: Object.keys(atLoad), reach };
 }
 
-/** The mutated files that a test file imports, also through others. */
+/** The mutated files that a test file imports, directly or indirectly. */
 function mutatedBelow(file: string): readonly string[] {
     const all = new Set([pathToFileURL(`${plan.root}/${file}`).href]);
     for (const url of all) for (const below of imports.get(url) ?? []) all.add(below);
@@ -108,13 +108,13 @@ async function judge({ mutant, tests, limits, hitLimit }: Order & { readonly kin
     const limitOf = (id: string): number => limits[id] ?? limitOfSurveyMs;
     const failure = await suite.run(tests ?? suite.tests.keys(), limitOf);
     const endless = active.hitCount > hitLimit;
-    // what a test left behind ends before the next begins
+    // pending work of a test ends before the next begins
     await new Promise((resolve) => setImmediate(resolve));
     const stray = suite.takeStray();
     active.activeMutant = undefined;
     if (failure === undefined) return { kind: "survived", clean: !stray };
     if (failure.kind === "hung" || endless) return { kind: "killed", how: "time", by: failure.test, clean: false };
-    // a test that now fails without the mutant too fails because of what an earlier mutant left behind
+    // a test that now also fails without the mutant fails because of an earlier mutant's state
     const again = tests === undefined ? undefined : await suite.run([failure.test], limitOf);
     return {
         kind: "killed",

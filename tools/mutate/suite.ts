@@ -1,4 +1,4 @@
-/** One test, or one turn of it.each. */
+/** One test, or one case of it.each. */
 export interface Test {
     /** Unique: the file, the blocks and the title. */
     readonly id: string;
@@ -9,7 +9,7 @@ export interface Test {
 
 export type Work = () => unknown;
 
-/** What describe makes; each file is one too. */
+/** Created by describe; each file is one too. */
 export interface Block {
     readonly id: string;
     readonly parent: Block | undefined;
@@ -19,7 +19,7 @@ export interface Block {
     readonly afterEach: Work[];
 }
 
-/** Where in the suite the process is: a test, or the hooks around all tests of a block. */
+/** The current position in the suite: a test, or the hooks around all tests of a block. */
 export type Place = { readonly test: string } | { readonly block: string } | undefined;
 
 export interface Failure {
@@ -30,10 +30,10 @@ export interface Failure {
 
 const limitOfHooksMs = 20_000;
 
-/** The tests of a project, in one process, so that they can run again and again without being loaded again. */
+/** The tests of a project, in one process, so that they can run repeatedly without being loaded again. */
 export class Suite {
     readonly tests = new Map<string, Test>();
-    /** Called as the process goes from one place to the next. */
+    /** Called when the position changes. */
     onPlace: (place: Place) => void = () => undefined;
     /** Called after each test and its hooks. */
     onEnd: () => void = () => undefined;
@@ -42,13 +42,13 @@ export class Suite {
     #stray: unknown;
 
     constructor() {
-        // as with jest, what nobody waited for fails the test that runs
+        // as in jest, an unhandled error fails the running test
         const stray = (error: unknown): void => void (this.#stray ??= error ?? "rejected");
         process.on("uncaughtException", stray);
         process.on("unhandledRejection", stray);
     }
 
-    /** The file whose tests are defined from now on. */
+    /** Sets the file of the tests that are defined next. */
     open(file: string): void {
         this.#file = file;
         this.#block = newBlock(file, undefined);
@@ -67,13 +67,13 @@ export class Suite {
         this.tests.set(id, { id, file: this.#file, block: this.block, work });
     }
 
-    /** The block that is being defined. */
+    /** The block being defined. */
     get block(): Block {
         if (this.#block === undefined) throw new TypeError("a test outside of a test file");
         return this.#block;
     }
 
-    /** Whether something went wrong beside the tests since this was asked last. */
+    /** Whether an error occurred outside of tests since the last call. */
     takeStray(): boolean {
         const stray = this.#stray !== undefined;
         this.#stray = undefined;
@@ -81,8 +81,8 @@ export class Suite {
     }
 
     /**
-     * Runs these tests in their order, each within its limit in milliseconds, and the hooks around them; ends with the first failure.
-     * `onPass` gets what each took in milliseconds.
+     * Runs these tests in order, each within its limit in milliseconds, with the hooks around them; stops at the
+     * first failure. `onPass` receives the milliseconds of each.
      */
     async run(
         ids: Iterable<string>,
@@ -127,7 +127,7 @@ export class Suite {
         }
     }
 
-    /** From within these blocks into those. */
+    /** Leaves and enters blocks. */
     async #goTo(to: readonly Block[], from: readonly Block[]): Promise<readonly Block[]> {
         const shared = to.findIndex((block, at) => from[at] !== block);
         const same = shared === -1 ? Math.min(to.length, from.length) : shared;
@@ -143,7 +143,7 @@ export class Suite {
     }
 }
 
-/** A block after those it is in. */
+/** A block preceded by its ancestors. */
 export function lineOf(block: Block): readonly Block[] {
     return block.parent === undefined ? [block] : [...lineOf(block.parent), block];
 }

@@ -1,10 +1,11 @@
-// Asks the npm registry for known weaknesses of the packages in package-lock.json: of those that ship, and of all.
+// Queries the npm registry for known vulnerabilities of the packages in package-lock.json: those that ship, and all.
 //   audit.ts
-// Fails for a finding of severity high or more. A registry that cannot tell is no finding and no pass: said as such.
+// Fails for a finding of severity high or above. If the registry gives no result, neither a finding nor a pass is
+// reported, but that.
 import { spawnSync } from "node:child_process";
 import { root } from "./programs.ts";
 
-/** What came of one question. */
+/** The result of one query. */
 export type Verdict =
     | { readonly kind: "passed" | "failed"; readonly text: string }
     | { readonly kind: "not checked"; readonly text: string };
@@ -14,7 +15,7 @@ type Severities = Readonly<Record<string, number>>;
 const failing = ["high", "critical"];
 const severities = ["info", "low", "moderate", ...failing];
 
-/** Reads what `npm audit --json` printed. */
+/** Evaluates the output of `npm audit --json`. */
 export function verdictOf(output: string): Verdict {
     let answer: unknown;
     try {
@@ -34,7 +35,7 @@ function countsIn(answer: unknown): Severities | undefined {
     return metadata?.vulnerabilities;
 }
 
-/** The registry gave no list. That it serves none, or is not reached, says nothing about the packages. */
+/** The registry returned no list. That it serves none, or cannot be reached, says nothing about the packages. */
 function withoutCounts(answer: unknown): Verdict {
     const {
         message = "",

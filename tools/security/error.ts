@@ -1,4 +1,4 @@
 import { AntreaError } from "@antrea/errors";
 
-/** What ships could not be read, or is not as it must be. */
+/** A shipped artifact could not be read, or is invalid. */
 export class SecurityError extends AntreaError<"UNREADABLE" | "USAGE" | "NO_LICENCE" | "PROGRAM_FAILED"> {}

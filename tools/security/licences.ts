@@ -1,5 +1,5 @@
-// Judges the licence of every package that ships in an image or in a program: each needs one, and it must allow what we
-// do. Debian's packages are listed in the bill of materials of the image and not judged: Debian has done that.
+// Checks the licence of every package that ships in an image or in a program: each needs one, and it must permit this
+// use. Debian's packages are listed in the SBOM of the image and not checked: Debian has done that.
 //   licences.ts
 import parseExpression from "spdx-expression-parse";
 import satisfies from "spdx-satisfies";
@@ -7,7 +7,7 @@ import { packagesToBundle, pinned, nodeProgram, shipped } from "./sbom/contents.
 import { sorted, type Part } from "./sbom/part.ts";
 import { daemons } from "./programs.ts";
 
-/** Licences that ask for no more than their text and the names of the authors beside the program. */
+/** Licences that require only their text and the authors' names with the program. */
 export const allowed: readonly string[] = [
     "0BSD",
     "Apache-2.0",
@@ -24,7 +24,7 @@ export const allowed: readonly string[] = [
     "Zlib",
 ];
 
-/** What is wrong with the licence of a package; undefined when nothing is. */
+/** The problem with a package's licence; undefined if there is none. */
 export function problemOf({ licences }: Pick<Part, "licences">, list: readonly string[] = allowed): string | undefined {
     if (licences.length === 0) return "it names no licence";
     for (const licence of licences) {
@@ -38,7 +38,7 @@ export function problemOf({ licences }: Pick<Part, "licences">, list: readonly s
     return undefined;
 }
 
-/** Everything that ships, but for Debian's packages. */
+/** Everything that ships, except Debian's packages. */
 export async function allShipped(): Promise<readonly Part[]> {
     const versions = pinned();
     const parts: Part[] = [nodeProgram(versions)];

@@ -4,13 +4,13 @@ import { build, type Metafile } from "esbuild";
 /** The repository. */
 export const root: string = join(import.meta.dirname, "../..");
 
-/** The programs that have a ServiceAccount of their own, antrea-NAME. */
+/** The programs with their own ServiceAccount, antrea-NAME. */
 export const daemons = ["agent", "controller", "webhook"] as const;
 export type Daemon = (typeof daemons)[number];
 
 /**
- * The files of which code is in the bundle of a daemon, relative to the repository: what is imported and never used is
- * left out, as it is from the bundle in the image.
+ * The files with code in the bundle of a daemon, relative to the repository: unused imports are left out, as in the
+ * bundle of the image.
  */
 export async function bundledFiles(daemon: Daemon): Promise<readonly string[]> {
     const { metafile } = await build({
@@ -31,7 +31,7 @@ export async function bundledFiles(daemon: Daemon): Promise<readonly string[]> {
     return filesIn(metafile);
 }
 
-/** The same of a bundle that was made before: of what esbuild wrote about it. */
+/** The same for an existing bundle, from esbuild's metafile. */
 export function filesIn(metafile: Pick<Metafile, "outputs">): readonly string[] {
     return Object.values(metafile.outputs).flatMap(({ inputs }) =>
         Object.entries(inputs)

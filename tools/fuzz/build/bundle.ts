@@ -7,10 +7,10 @@ import { instrument } from "./instrument.ts";
 /** The repository. */
 export const root: string = join(import.meta.dirname, "../../..");
 
-/** Where targets lie: those of the product, and the toys that the engine is tested on. */
+/** Folders of targets: those of the product, and the toys that test the engine. */
 const folders = ["tools/fuzz/targets", "tools/fuzz/test/toys"];
 
-/** The names of the targets, each with its file. */
+/** The names of the targets and their files. */
 export function targetFiles(): ReadonlyMap<string, string> {
     return new Map(
         folders.flatMap((folder) =>
@@ -21,7 +21,9 @@ export function targetFiles(): ReadonlyMap<string, string> {
     );
 }
 
-/** Bundles the worker with these targets, the product's code with probes; gives the file of the worker for a target. */
+/**
+ * Bundles the worker with these targets, instrumenting the product's code; returns the worker's file of each target.
+ */
 export async function bundle(names: readonly string[], outdir: string): Promise<(name: string) => string> {
     const files = targetFiles();
     rmSync(outdir, { recursive: true, force: true });
@@ -46,7 +48,7 @@ export async function bundle(names: readonly string[], outdir: string): Promise<
     return (name) => join(outdir, `${name}.mjs`);
 }
 
-/** The entry of each target: the probes first, for the modules behind it take theirs when they are loaded. */
+/** The entry of each target: the probes first, since the other modules reserve theirs when they are loaded. */
 function workers(targets: Readonly<Record<string, string>>): Plugin {
     return {
         name: "workers",

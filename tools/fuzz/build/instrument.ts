@@ -8,10 +8,10 @@ interface AstNode {
 }
 
 /**
- * Adds a counter to each branch (function, both sides of a condition, loop body, case, catch), and passes comparisons
- * and the cases of switches through functions that can tell what was compared. `globalThis.antreaProbes` of
- * engine/probes.ts must be there before the code runs. The names and texts of the source go with them: good
- * guesses for what an input may have to contain. Lines stay where they are.
+ * Adds a counter to each branch (function, both sides of a condition, loop body, case, catch), and routes comparisons
+ * and switch cases through functions that record the operands. `globalThis.antreaProbes` of engine/probes.ts must
+ * exist before the code runs. The names and strings of the source are recorded as tokens: likely parts of valid
+ * inputs. Line numbers are preserved.
  */
 export function instrument(code: string, file: string): string {
     const edits = new Edits(code);
@@ -25,7 +25,7 @@ export function instrument(code: string, file: string): string {
     return header + edits.apply();
 }
 
-/** Insertions at places of a text. At one place all that closes comes before all that opens, the innermost first. */
+/** Insertions into a text. At one position closing text precedes opening text, the innermost first. */
 class Edits {
     readonly #code: string;
     readonly #opens = new Map<number, string[]>();
@@ -57,13 +57,13 @@ class Edits {
         this.#replaced.set(start, { end, text });
     }
 
-    /** A statement in a block of its own that begins with a probe. */
+    /** A statement in its own block that begins with a probe. */
     block(node: AstNode, after = ""): void {
         this.open(node.start, `{${this.probe()};`);
         this.close(node.end, `}${after}`);
     }
 
-    /** An expression behind a probe. */
+    /** An expression preceded by a probe. */
     expression(node: AstNode): void {
         this.open(node.start, `(${this.probe()},`);
         this.close(node.end, ")");
@@ -115,7 +115,7 @@ function isNode(value: unknown): value is AstNode {
 
 type Visitor = (node: AstNode, edits: Edits) => void;
 
-const child = (node: AstNode, key: string): AstNode => node[key] as AstNode; // the grammar has it there
+const child = (node: AstNode, key: string): AstNode => node[key] as AstNode; // the grammar guarantees it
 
 const loop: Visitor = (node, edits) => edits.block(child(node, "body"));
 
@@ -186,7 +186,7 @@ function compared(node: AstNode, edits: Edits): void {
     edits.close(node.end, ")");
 }
 
-/** What is compared with it is no part of an input. */
+/** Whether a comparison with this node tells nothing about the input. */
 function saysNothing(node: AstNode): boolean {
     return (
         (node.type === "UnaryExpression" && node.operator === "typeof") ||
@@ -197,7 +197,7 @@ function saysNothing(node: AstNode): boolean {
 
 const askedFor: ReadonlySet<string> = new Set(["hasOwn", "has", "get", "startsWith", "endsWith", "includes"]);
 
-/** The last argument of a question like `Object.hasOwn(object, name)`: an input may need that text. */
+/** Records the last argument of a call like `Object.hasOwn(object, name)`: an input may need that string. */
 function asked(node: AstNode, edits: Edits): void {
     const callee = child(node, "callee");
     const property = callee.property;

@@ -8,9 +8,9 @@ export interface CampaignOptions {
     readonly guided: boolean;
     readonly milliseconds: number;
     readonly executions: number;
-    /** After which time one input counts as a hang. */
+    /** Time limit of one input, after which it counts as a hang. */
     readonly limitMs: number;
-    /** How much of what was found is to be kept for good. */
+    /** Limits of the inputs that are kept permanently. */
     readonly cover: { readonly entries: number; readonly bytes: number };
 }
 
@@ -18,22 +18,22 @@ export interface Finding extends Fault {
     readonly input: Uint8Array;
 }
 
-/** What came of fuzzing one target. */
+/** The result of fuzzing one target. */
 export interface CampaignResult {
     readonly target: string;
     readonly statistics: FuzzStatistics;
     readonly milliseconds: number;
     readonly findings: readonly Finding[];
-    /** Inputs that reached something new. */
+    /** Inputs that reached new coverage. */
     readonly added: readonly Uint8Array[];
-    /** The least that takes all branches; undefined when the work did not come to its end. */
+    /** A minimal set that covers all branches; undefined if the worker ended early. */
     readonly cover: readonly Uint8Array[] | undefined;
 }
 
-/** A defect that ends the worker is met again and again; so often is enough. */
+/** A defect that ends the worker is found repeatedly; this limits the restarts. */
 const maxRestarts = 3;
 
-/** Fuzzes one target in worker threads that may end at any time. */
+/** Fuzzes one target in worker threads, which may crash. */
 export async function campaign(
     target: string,
     file: string,
@@ -72,7 +72,7 @@ export async function campaign(
     }
     const findings: Finding[] = [];
     for (const fault of faults.values()) {
-        // A leak is no matter of one input.
+        // A leak is not caused by a single input.
         const input = fault.key === "leak" ? fault.input : await judge.shrink(fault.input, fault.key);
         const named = fault.kind === "crash" ? await inSources.judge(input) : undefined;
         findings.push({ ...fault, input, text: named?.text ?? fault.text });
@@ -80,7 +80,7 @@ export async function campaign(
     return { target, statistics, milliseconds, findings, added: [...added.values()], cover };
 }
 
-/** The name of an input: it follows from its bytes. */
+/** The name of an input, a hash of its bytes. */
 export function hashOf(input: Uint8Array): string {
     return createHash("sha256").update(input).digest("hex").slice(0, 16);
 }

@@ -1,22 +1,22 @@
 import { type Random } from "./random.ts";
 
-/** An input that reached something, and what of it is of use. */
+/** An input with new coverage, and its use. */
 export interface Entry {
     readonly bytes: Uint8Array;
-    /** The branches that it takes. */
+    /** The branches that it covers. */
     readonly probes: Int32Array;
-    /** How often it was mutated. */
+    /** Number of mutations. */
     rounds: number;
-    /** Whether what it compares has been tried. */
+    /** Whether its comparisons have been tried. */
     compared: boolean;
 }
 
-/** The inputs that reached something new, the smallest for each branch being the favoured ones. */
+/** The inputs with new coverage; the smallest for each branch is favoured. */
 export class Corpus {
     readonly #entries: Entry[] = [];
     readonly #best = new Map<number, Entry>();
     #favoured: readonly Entry[] | undefined;
-    /** The branches that seeds take. */
+    /** The branches that seeds cover. */
     #seeded: ReadonlySet<number> = new Set();
 
     get size(): number {
@@ -37,12 +37,12 @@ export class Corpus {
         }
     }
 
-    /** What there is so far need not be kept: it comes from seeds. */
+    /** Marks the current entries as seeds, which need not be kept. */
     markSeeds(): void {
         this.#seeded = new Set(this.#best.keys());
     }
 
-    /** The next to mutate: mostly a favoured one that was mutated less than another. */
+    /** The next entry to mutate: mostly a favoured one with few mutations. */
     next(random: Random): Entry | undefined {
         this.#favoured ??= [...new Set(this.#best.values())];
         const from = random.oneIn(5) ? this.#entries : this.#favoured;
@@ -55,8 +55,8 @@ export class Corpus {
     }
 
     /**
-     * A few inputs that, with the seeds, take the branches that all take together: always the one next that takes most
-     * for its size.
+     * A small set that, with the seeds, covers all branches of the corpus: greedily the entry with the most new
+     * branches for its size.
      */
     cover(limits: { readonly entries: number; readonly bytes: number }): readonly Uint8Array[] {
         const left = new Set([...this.#best.keys()].filter((probe) => !this.#seeded.has(probe)));

@@ -3,7 +3,7 @@ import { getHeapStatistics } from "node:v8";
 import { isTypedRefusal, type Target } from "../target.ts";
 import { type Probes } from "./probes.ts";
 
-/** What became of one input. */
+/** The result of one input. */
 export type Outcome =
     | { readonly kind: "taken" | "refused" }
     | { readonly kind: "crash" | "memory"; readonly key: string; readonly text: string };
@@ -12,7 +12,7 @@ const freeBytes = 8 << 20;
 const defaultBytesPerByte = 2_048;
 const memoryTries = 3;
 
-/** Runs inputs, one at a time, and judges each. Branches are counted in `probes` until the next one. */
+/** Runs inputs one at a time and classifies the results. Branches are counted in `probes` until the next input. */
 export class Executor {
     readonly #target: Target;
     readonly #probes: Probes;
@@ -24,7 +24,7 @@ export class Executor {
         const keep = (error: unknown): void => {
             this.#stray ??= { error };
         };
-        // Most inputs are refused, and the stack of a refusal costs more than all else.
+        // Most inputs are rejected, and the stack trace costs more than the rest of a rejection.
         Error.stackTraceLimit = 0;
         process.on("unhandledRejection", keep);
         process.on("uncaughtException", keep);
@@ -43,7 +43,10 @@ export class Executor {
         return { kind: "memory", key: "memory", text };
     }
 
-    /** What an execution allocates, looked at again when it is too much: the engine's own threads may have been at work. */
+    /**
+     * The allocation of an execution, measured again if it is too high: the engine's own threads may have
+     * contributed.
+     */
     async #least(input: Uint8Array, allocated: number, allowed: number): Promise<number> {
         let least = allocated;
         for (let tries = 1; tries < memoryTries && least > allowed; tries++) {
@@ -65,7 +68,7 @@ export class Executor {
         try {
             const pending = this.#target.run(input);
             if (pending !== undefined) await pending;
-            // So that what is to be done in the next turn is done, and a rejection that nobody handles is told.
+            // Lets pending immediates run and unhandled rejections be reported.
             if (pending !== undefined) await setImmediate();
         } catch (error) {
             const isRefusal = this.#target.isRefusal ?? isTypedRefusal;
@@ -80,13 +83,13 @@ function heldBytes(): number {
     return used_heap_size + external_memory;
 }
 
-/** Crashes are told apart by the error's class and code and the place that threw it. */
+/** Crashes are distinguished by the error's class and code and the location that threw it. */
 function crash(error: unknown): Outcome {
     if (!(error instanceof Error)) return { kind: "crash", key: `thrown ${typeof error}`, text: String(error) };
     const lines = (error.stack ?? "").split("\n");
     const place = lines.find((line) => /^\s+at .*\.mjs:/.test(line)) ?? "";
     const code = "code" in error ? String(error.code) : "";
-    // Where a stack is full depends on the input.
+    // The location of a stack overflow depends on the input.
     const where = /call stack/.test(error.message) ? error.message : place.trim().replace(/:\d+\)?$/, "");
     return { kind: "crash", key: `${error.name} ${code} ${where}`, text: error.stack ?? error.message };
 }

@@ -9,9 +9,9 @@ import { Random } from "./random.ts";
 
 export interface FuzzOptions {
     readonly seed: number;
-    /** False: coverage is counted and decides nothing. For comparison only. */
+    /** False: coverage is counted but not used. For comparison only. */
     readonly guided: boolean;
-    /** Whether to go on; asked before each round of mutations. */
+    /** Whether to continue; called before each round of mutations. */
     readonly goOn: (executions: number) => Promise<boolean>;
 }
 
@@ -23,16 +23,16 @@ export interface FuzzComponents {
     readonly announce: (input: Uint8Array) => void;
     readonly rest: () => void;
     readonly found: (input: Uint8Array, outcome: Extract<Outcome, { key: string }>) => void;
-    /** Called for each input that reached something new. */
+    /** Called for each input with new coverage. */
     readonly added: (input: Uint8Array) => void;
 }
 
 export interface FuzzStatistics {
     readonly executions: number;
-    /** Branches taken, of those that the target's modules have. */
+    /** Covered branches of the target's modules. */
     readonly edges: number;
     readonly probes: number;
-    /** Branches by how often they were taken in one execution. */
+    /** Covered pairs of branch and execution-count class. */
     readonly features: number;
     readonly corpus: number;
     readonly slowestMs: number;
@@ -43,13 +43,13 @@ const maxReplacements = 1_500;
 const maxTokens = 4_000;
 const mutationsARound = 128;
 
-/** Mutates inputs, keeps those that take a branch, or take it so often, as none before. */
+/** Mutates inputs and keeps those with new coverage: a new branch, or a new class of execution counts. */
 export class Fuzzer {
     readonly #components: FuzzComponents;
     readonly #options: FuzzOptions;
     readonly #random: Random;
     readonly #maxBytes: number;
-    /** For each branch the kinds of counts that were seen, one bit each. */
+    /** For each branch the observed count classes, one bit each. */
     readonly #seen: Uint8Array;
     readonly #tokens = new Set<string>();
     #tokenTexts: readonly string[] = [];
@@ -79,7 +79,7 @@ export class Fuzzer {
         };
     }
 
-    /** Takes in the target's own seeds, which are always there, and other inputs that are known. */
+    /** Runs the target's seeds, which are always present, and other known inputs. */
     async begin(seeds: readonly Uint8Array[], inputs: readonly Uint8Array[]): Promise<void> {
         for (const seed of seeds) await this.#try(seed, true);
         this.corpus.markSeeds();
@@ -89,7 +89,7 @@ export class Fuzzer {
         this.#learn([...(target.tokens ?? []), ...probes.tokens((probe) => this.#seen[probe] !== 0)]);
     }
 
-    /** Mutates until the options say that it is enough. */
+    /** Mutates until `goOn` returns false. */
     async run(): Promise<void> {
         while (await this.#options.goOn(this.#executions)) {
             const entry = this.corpus.next(this.#random);
@@ -109,7 +109,7 @@ export class Fuzzer {
         const { format } = this.#components.target;
         if (format === "json" && !random.oneIn(4)) {
             const text = mutateJson(decode(bytes), this.#tokenTexts, random, () => decode(other()));
-            // Cut off it would be no JSON any more.
+            // Truncated it would not be valid JSON.
             const mutated = text === undefined ? undefined : encode(text);
             if (mutated !== undefined && mutated.length <= this.#maxBytes) return mutated;
         }
@@ -121,7 +121,7 @@ export class Fuzzer {
         return mutateBytes(bytes, { random, tokens: this.#tokenBytes, other, maxBytes: this.#maxBytes });
     }
 
-    /** Tries what the execution of this input compared it with. */
+    /** Tries the values that the execution of this input compared it with. */
     async #compare(entry: Entry): Promise<void> {
         entry.compared = true;
         const { probes, executor } = this.#components;
@@ -159,14 +159,14 @@ export class Fuzzer {
         const isNew = this.#look();
         if (!isNew && !(keep && this.corpus.size === 0)) return;
         if (!this.#options.guided && !keep) return;
-        // A seed near a limit is only run: what is made of it would take all the time.
+        // A seed near a limit is only run: its mutations would take all the time.
         if (input.length > this.#maxBytes) return;
         const bytes = input.slice();
         this.corpus.add({ bytes, probes: this.#taken(), rounds: 0, compared: false });
         if (!keep) added(bytes);
     }
 
-    /** Whether the last execution took a branch, or took it so often, as none before; such counts are seen from now on. */
+    /** Whether the last execution had new coverage; records it. */
     #look(): boolean {
         const { words, hits, used } = this.#components.probes;
         let isNew = false;

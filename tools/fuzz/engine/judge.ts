@@ -1,10 +1,10 @@
 import { type Outcome } from "./executor.ts";
 import { Thread, type ThreadOptions } from "./thread.ts";
 
-/** What was found to be wrong with an input. */
+/** A problem with an input. */
 export interface Fault {
     readonly kind: "crash" | "memory" | "hang";
-    /** The same for the same defect. */
+    /** Equal for the same defect. */
     readonly key: string;
     readonly text: string;
 }
@@ -12,7 +12,7 @@ export interface Fault {
 const hangTries = 3;
 const shrinkMs = 20_000;
 
-/** Says what becomes of single inputs of one target, each time in a fresh worker. */
+/** Classifies single inputs of one target, each in a new worker. */
 export class Judge {
     readonly #thread: Thread;
 
@@ -20,7 +20,7 @@ export class Judge {
         this.#thread = new Thread(file, options);
     }
 
-    /** Undefined for an input with which nothing is wrong. */
+    /** Undefined for an input without a problem. */
     async judge(input: Uint8Array): Promise<Fault | undefined> {
         let outcome: Outcome | undefined;
         const ending = await this.#thread.work({ kind: "run", input }, (report) => {
@@ -32,7 +32,7 @@ export class Judge {
         return outcome !== undefined && "key" in outcome ? outcome : undefined;
     }
 
-    /** Whether the input goes on too long each time, not only on a machine that was busy. */
+    /** Whether the input exceeds the time limit every time, not only on a busy machine. */
     async hangs(input: Uint8Array): Promise<boolean> {
         for (let tries = 0; tries < hangTries; tries++) {
             if ((await this.judge(input))?.kind !== "hang") return false;

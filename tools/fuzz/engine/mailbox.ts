@@ -2,8 +2,8 @@ const headerBytes = 16;
 const maxBytes = 1 << 20;
 
 /**
- * Memory that the worker shares with whoever watches it: the input under execution, and since which execution. So that
- * an input that never comes to an end, or ends the worker, is not lost.
+ * Memory that the worker shares with its supervisor: the current input and the execution number, so that an input
+ * that hangs or ends the worker is not lost.
  */
 export class Mailbox {
     readonly memory: SharedArrayBuffer;
@@ -16,7 +16,7 @@ export class Mailbox {
         this.#bytes = new Uint8Array(memory, headerBytes);
     }
 
-    /** The worker: this input is next. */
+    /** Called by the worker: this input is next. */
     put(input: Uint8Array): void {
         this.#bytes.set(input.subarray(0, maxBytes));
         Atomics.store(this.#header, 0, Math.min(input.length, maxBytes));
@@ -24,17 +24,17 @@ export class Mailbox {
         Atomics.store(this.#header, 2, 1);
     }
 
-    /** The worker: nothing is under execution. */
+    /** Called by the worker: no input is being executed. */
     rest(): void {
         Atomics.store(this.#header, 2, 0);
     }
 
-    /** Changes with each input; undefined while none is under execution. */
+    /** Changes with each input; undefined while none is being executed. */
     get turn(): number | undefined {
         return Atomics.load(this.#header, 2) === 1 ? Atomics.load(this.#header, 1) : undefined;
     }
 
-    /** The input under execution, or the last one. */
+    /** The current input, or the last one. */
     get input(): Uint8Array {
         return this.#bytes.slice(0, Atomics.load(this.#header, 0));
     }

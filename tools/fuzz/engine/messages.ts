@@ -1,31 +1,31 @@
 import { type Outcome } from "./executor.ts";
 import { type FuzzStatistics } from "./fuzzer.ts";
 
-/** What a worker is made with. */
+/** Initial data of a worker. */
 export interface WorkerData {
     readonly mailbox: SharedArrayBuffer;
 }
 
-/** What a worker is asked. */
+/** A request to a worker. */
 export type Order =
     | {
           readonly kind: "fuzz";
           readonly inputs: readonly Uint8Array[];
           readonly seed: number;
           readonly guided: boolean;
-          /** Whichever comes first. */
+          /** Whichever limit is reached first. */
           readonly milliseconds: number;
           readonly executions: number;
           readonly cover: { readonly entries: number; readonly bytes: number };
       }
     | { readonly kind: "run"; readonly input: Uint8Array };
 
-/** What a worker tells. */
+/** A message of a worker. */
 export type Report =
     | { readonly kind: "ready" }
-    /** The fuzzer itself is broken. */
+    /** The fuzzer itself failed. */
     | { readonly kind: "failed"; readonly text: string }
-    /** Now and then: what is known if the worker ends before its time. */
+    /** Periodic state, in case the worker ends early. */
     | { readonly kind: "progress"; readonly statistics: FuzzStatistics; readonly milliseconds: number }
     | { readonly kind: "added"; readonly input: Uint8Array }
     | { readonly kind: "found"; readonly input: Uint8Array; readonly outcome: Extract<Outcome, { key: string }> }
@@ -33,7 +33,7 @@ export type Report =
           readonly kind: "done";
           readonly statistics: FuzzStatistics;
           readonly milliseconds: number;
-          /** A few inputs that take all branches. */
+          /** A small set that covers all branches. */
           readonly cover: readonly Uint8Array[];
       }
     | { readonly kind: "outcome"; readonly outcome: Outcome };

@@ -1,4 +1,4 @@
-/** Something an execution compared: a part of the input, perhaps, and what it was expected to be. */
+/** The operands of a comparison: possibly a part of the input, and its expected value. */
 export type Comparison = readonly [Plain, Plain];
 
 type Plain = number | bigint | string;
@@ -17,9 +17,9 @@ interface File {
 const maxProbes = 1 << 16;
 const maxComparisons = 4_000;
 
-/** What instrumented code counts and tells; one of a thread, under the name that the instrumentation writes. */
+/** The counters and records of instrumented code; one per thread, under the name that the instrumentation uses. */
 export class Probes {
-    /** How often each branch was taken since the last `clear`. */
+    /** How often each branch was executed since the last `clear`. */
     readonly hits: Uint16Array = new Uint16Array(maxProbes);
     readonly #words = new Int32Array(this.hits.buffer);
     readonly #files: File[] = [];
@@ -34,7 +34,7 @@ export class Probes {
         return this.#used;
     }
 
-    /** The counters as pairs, to pass over what is zero. */
+    /** The counters as pairs, to skip zeros. */
     get words(): Int32Array {
         return this.#words;
     }
@@ -43,7 +43,7 @@ export class Probes {
         this.hits.fill(0, 0, this.#used);
     }
 
-    /** Runs `work` and gives what it compared and asked for. */
+    /** Runs `work` and returns the comparisons and lookups that it made. */
     async watch(work: () => unknown): Promise<{ comparisons: readonly Comparison[]; texts: readonly string[] }> {
         this.#comparisons = [];
         this.#texts = new Set();
@@ -56,7 +56,7 @@ export class Probes {
         return { comparisons: this.#comparisons, texts: [...this.#texts] };
     }
 
-    /** What the sources name of which `isTouched` says that a branch was taken. */
+    /** The source tokens of the branches for which `isTouched` returns true. */
     tokens(isTouched: (probe: number) => boolean): readonly string[] {
         const found = new Set<string>();
         for (const { base, count, tokens } of this.#files) {
@@ -69,12 +69,12 @@ export class Probes {
         return [...found];
     }
 
-    /** Which file a branch is of. */
+    /** The file that contains a branch. */
     fileOf(probe: number): string {
         return this.#files.find(({ base, count }) => probe >= base && probe < base + count)?.name ?? "";
     }
 
-    // What follows is called by instrumented code.
+    // The methods below are called by instrumented code.
 
     reserve(name: string, count: number, tokens: readonly string[]): number {
         const base = this.#used;
@@ -136,7 +136,7 @@ export class Probes {
 }
 
 declare global {
-    // A name that the instrumentation writes into code of other modules.
+    // A name that the instrumentation uses in the code of other modules.
     var antreaProbes: Probes;
 }
 

@@ -1,4 +1,4 @@
-/** Numbers that depend on the seed only (mulberry32). */
+/** Pseudo-random numbers determined by the seed (mulberry32). */
 export class Random {
     #state: number;
 
@@ -6,7 +6,7 @@ export class Random {
         this.#state = seed >>> 0;
     }
 
-    /** From 0 to 2^32 - 1. */
+    /** An integer from 0 to 2^32 - 1. */
     u32(): number {
         this.#state = (this.#state + 0x6d2b79f5) >>> 0;
         let value = this.#state;
@@ -15,12 +15,12 @@ export class Random {
         return (value ^ (value >>> 14)) >>> 0;
     }
 
-    /** From 0 to `end` - 1; 0 if there is nothing to choose from. */
+    /** An integer from 0 to `end` - 1; 0 if `end` is 0. */
     below(end: number): number {
         return end <= 1 ? 0 : this.u32() % end;
     }
 
-    /** True once in `times`. */
+    /** True with probability 1 / `times`. */
     oneIn(times: number): boolean {
         return this.below(times) === 0;
     }

@@ -2,7 +2,7 @@ import { Worker } from "node:worker_threads";
 import { Mailbox } from "./mailbox.ts";
 import { type Order, type Report } from "./messages.ts";
 
-/** How a worker's work ended: as it should, with an input that went on too long, or in its death. */
+/** How a worker ended: normally, with an input that exceeded the time limit, or by crashing. */
 export type Ending =
     { readonly kind: "done" } | { readonly kind: "hang" | "death"; readonly input: Uint8Array; readonly text: string };
 
@@ -10,13 +10,15 @@ const lookMs = 50;
 const maxHeapMb = 512;
 
 export interface ThreadOptions {
-    /** After which time one input counts as a hang. */
+    /** Time limit of one input, after which it counts as a hang. */
     readonly limitMs: number;
-    /** Whether stacks name lines of the sources. The map takes memory when the first stack is read. Default false. */
+    /**
+     * Whether stack traces refer to source lines. The source map is loaded with the first stack trace. Default false.
+     */
     readonly sourceMaps?: boolean;
 }
 
-/** A worker thread with a target, watched from outside: it is ended when one input takes too long. */
+/** A supervised worker thread with a target: it is terminated when one input exceeds the time limit. */
 export class Thread {
     readonly #file: string;
     readonly #limitMs: number;
@@ -29,12 +31,12 @@ export class Thread {
         this.#sourceMaps = options.sourceMaps ?? false;
     }
 
-    /** Has a fresh worker do this; `hear` gets what it tells and says true when that was the last. */
+    /** Runs an order in a new worker; `hear` receives its messages and returns true for the last one. */
     async work(order: Order, hear: (report: Report) => boolean): Promise<Ending> {
         const mailbox = new Mailbox();
         const worker = new Worker(this.#file, {
             workerData: { mailbox: mailbox.memory },
-            // A main thread's stack, so that what is too deep for the product is too deep here.
+            // The stack size of a main thread, so that the product overflows here at the same depth.
             resourceLimits: { maxOldGenerationSizeMb: maxHeapMb, stackSizeMb: 1 },
             execArgv: this.#sourceMaps ? ["--enable-source-maps"] : [],
         });

@@ -9,13 +9,13 @@ import { Mailbox } from "./mailbox.ts";
 import { type Order, type Report, type WorkerData } from "./messages.ts";
 
 const leakCheckMs = 5_000;
-/** A thread of the engine gives buffers back after the collection: one look is no proof. */
+/** A thread of the engine frees buffers after the collection, so one measurement is not conclusive. */
 const againMs = 500;
 const leakLooks = 3;
 const progressMs = 500;
 const maxGrowthBytes = 64 << 20;
 
-/** The life of a worker thread: fuzzes its target, or runs single inputs, as it is told. */
+/** Main loop of a worker thread: fuzzes its target, or runs single inputs, as ordered. */
 export async function serve(target: Target): Promise<void> {
     const mailbox = new Mailbox((workerData as WorkerData).mailbox);
     const executor = new Executor(target, globalThis.antreaProbes);
@@ -38,7 +38,7 @@ export async function serve(target: Target): Promise<void> {
 
     async function fuzz(order: Extract<Order, { kind: "fuzz" }>): Promise<void> {
         const began = performance.now();
-        // The time is for mutations: what is known is run in any case.
+        // The time limit applies to mutations: known inputs are always run.
         let end = Infinity;
         const heap = new HeapWatch();
         const reported = new Set<string>();
@@ -84,7 +84,7 @@ export async function serve(target: Target): Promise<void> {
     }
 }
 
-/** Whether the heap holds too much more, once the garbage is gone, than at the beginning. */
+/** Detects whether the heap after garbage collection has grown too much since the beginning. */
 class HeapWatch {
     readonly #collect: () => void;
     #first: number | undefined;
@@ -100,7 +100,7 @@ class HeapWatch {
         this.#first = await this.#held();
     }
 
-    /** In bytes, when it was too much in each of the last looks. Looked at now and then. */
+    /** Growth in bytes, if it was too high in each of the last measurements. Measured periodically. */
     async growth(): Promise<number | undefined> {
         if (this.#first === undefined || performance.now() < this.#next) return undefined;
         const growth = (await this.#held()) - this.#first;
@@ -111,7 +111,7 @@ class HeapWatch {
 
     async #held(): Promise<number> {
         this.#collect();
-        // What garbage held outside of the heap, such as zlib's memory, is given back in the next turn.
+        // External memory of garbage, such as zlib's, is freed in the next event loop iteration.
         await setImmediate();
         this.#collect();
         const { heapUsed, external } = process.memoryUsage();

@@ -1,7 +1,7 @@
 import { type Random } from "../engine/random.ts";
 import { interesting, readNumber, writeNumber, type Width } from "./numbers.ts";
 
-/** What a mutation may draw from besides the input. */
+/** Sources of a mutation besides the input. */
 export interface Material {
     readonly random: Random;
     readonly tokens: readonly Uint8Array[];
@@ -12,7 +12,7 @@ export interface Material {
 
 type Mutation = (bytes: Uint8Array, material: Material) => Uint8Array;
 
-/** Applies a few mutations, one on another. */
+/** Applies several mutations in sequence. */
 export function mutateBytes(bytes: Uint8Array, material: Material): Uint8Array {
     const { random, maxBytes } = material;
     let result: Uint8Array = bytes.slice();
@@ -53,7 +53,7 @@ function onNumber(change: (value: number, random: Random, bytes: Uint8Array) => 
 
 const addToNumber = onNumber((value, random) => value + random.below(71) - 35);
 const setNumber = onNumber((_value, random) => random.pick(interesting) ?? 0);
-/** A length field, perhaps, of what is there. */
+/** Sets a number to the length of the input or slightly less, in case it is a length field. */
 const setLength = onNumber((_value, random, bytes) => bytes.length - random.below(Math.min(bytes.length, 64) + 1));
 
 const removeBlock: Mutation = (bytes, { random }) => {
@@ -80,7 +80,7 @@ const moveBlock: Mutation = (bytes, { random }) => {
 };
 
 /**
- * Removes or repeats a block inside what a 16-bit length stands before, and puts the length right: so that nested
+ * Removes or repeats a block in a structure with a 16-bit length field, and adjusts the length, so that nested
  * structures stay well-formed.
  */
 const resizeWithLength: Mutation = (bytes, { random, maxBytes }) => {
@@ -94,7 +94,7 @@ const resizeWithLength: Mutation = (bytes, { random, maxBytes }) => {
     const result = grows
         ? joined(bytes.subarray(0, inside), bytes.subarray(inside, inside + size), bytes.subarray(inside))
         : joined(bytes.subarray(0, inside), bytes.subarray(inside + size));
-    // Each structure around the place has become longer or shorter too.
+    // The enclosing structures changed their length too.
     for (const { at, end, littleEndian } of found) {
         if (at > inside || end < inside + size || at + 2 > result.length) continue;
         writeNumber(result, at, 2, readNumber(bytes, at, 2, littleEndian) + change, littleEndian);
@@ -108,7 +108,9 @@ interface LengthField {
     readonly littleEndian: boolean;
 }
 
-/** Where a 16-bit number could be the length of what it stands in, counted from itself or from two bytes before. */
+/**
+ * Positions where a 16-bit number could be the length of its structure, counted from itself or from two bytes before.
+ */
 function lengthFields(bytes: Uint8Array): readonly LengthField[] {
     const found: LengthField[] = [];
     for (let at = 0; at + 2 <= bytes.length; at += 2) {
@@ -124,7 +126,7 @@ function lengthFields(bytes: Uint8Array): readonly LengthField[] {
 
 const insertToken: Mutation = (bytes, { random, tokens }) => {
     const token = random.pick(tokens);
-    if (token === undefined) return setByte(bytes, { random } as Material); // which needs nothing else
+    if (token === undefined) return setByte(bytes, { random } as Material); // needs nothing else
     const at = random.below(bytes.length + 1);
     const keepsLength = random.oneIn(2);
     return joined(bytes.subarray(0, at), token, bytes.subarray(keepsLength ? at + token.length : at));
@@ -167,6 +169,7 @@ function blockLength(random: Random, most: number): number {
     return Math.min(1 + random.below(limit), Math.max(most, 1));
 }
 
+/** Concatenates the parts. */
 export function joined(...parts: readonly Uint8Array[]): Uint8Array {
     const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
     let at = 0;

@@ -6,8 +6,8 @@ const maxPlaces = 4;
 const text = new TextEncoder();
 
 /**
- * Inputs in which one side of a comparison, found in the input as number or text, is replaced by the other side, or by
- * its neighbours.
+ * Inputs in which one operand of a comparison, found in the input as number or text, is replaced by the other operand
+ * or its neighbours.
  */
 export function* replacements(input: Uint8Array, comparisons: readonly Comparison[]): Generator<Uint8Array> {
     const seen = new Set<string>();
@@ -56,7 +56,7 @@ function bigBytes(value: bigint, width: number): Uint8Array {
     return Uint8Array.from(Buffer.from(digits, "hex"));
 }
 
-/** The input with `to` in place of `from`, once for each of the first places. */
+/** The input with `to` in place of `from`, once for each of the first occurrences. */
 function* swapped(input: Uint8Array, from: Uint8Array, to: Uint8Array): Generator<Uint8Array> {
     const buffer = Buffer.from(input.buffer, input.byteOffset, input.byteLength);
     let at = -1;

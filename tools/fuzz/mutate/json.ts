@@ -3,7 +3,7 @@ import { interesting } from "./numbers.ts";
 
 type JsonRecord = Record<string, unknown>;
 
-/** Mutates the value of a JSON text and writes it again; undefined for what is no JSON. */
+/** Mutates the value of a JSON text and serializes it again; undefined for invalid JSON. */
 export function mutateJson(
     text: string,
     tokens: readonly string[],
@@ -23,14 +23,14 @@ export function mutateJson(
         for (let round = 0; round < rounds; round++) change(box, tokens, random, other);
         mutated = JSON.stringify(box.root);
     } catch (error) {
-        // What is too deep can neither be copied nor be written down again.
+        // A value that is nested too deeply can be neither copied nor serialized.
         if (error instanceof RangeError) return undefined;
         throw error;
     }
     return mutated?.replace(deepMark, (_mark, depth: string) => deepText(Number(depth)));
 }
 
-// Stands for a value that is too deep for JSON.stringify.
+// Placeholder for a value that is nested too deeply for JSON.stringify.
 const deepMark = /"deep (\d{1,5}) deep"/g;
 
 function deepText(depth: number): string {
@@ -39,7 +39,7 @@ function deepText(depth: number): string {
         : `${"[".repeat(depth)}${"]".repeat(depth)}`;
 }
 
-/** Changes one place, found by a walk from the root that stops anywhere. */
+/** Changes one node, found by a random walk from the root. */
 function change(box: JsonRecord, tokens: readonly string[], random: Random, other: () => string): void {
     let parent: JsonRecord = box;
     let key = "root";
@@ -81,7 +81,7 @@ function change(box: JsonRecord, tokens: readonly string[], random: Random, othe
 function addMember(value: unknown, tokens: readonly string[], random: Random): void {
     if (Array.isArray(value)) value.splice(random.below(value.length + 1), 0, anyValue(random));
     else if (typeof value === "object" && value !== null) {
-        // A plain assignment of __proto__ would not make a member of that name.
+        // A plain assignment of __proto__ would not create a member of that name.
         const name = random.oneIn(16) ? "__proto__" : (random.pick(tokens) ?? "x");
         Object.defineProperty(value, name, {
             value: random.oneIn(3) ? (random.pick(tokens) ?? "") : anyValue(random),
@@ -104,7 +104,7 @@ function rename(parent: JsonRecord, key: string, tokens: readonly string[], rand
     parent[random.pick(tokens) ?? "x"] = value;
 }
 
-/** The value inside arrays or objects, now and then very deep. */
+/** Wraps the value in arrays or objects, occasionally very deep. */
 function nested(value: unknown, random: Random): unknown {
     if (random.oneIn(12)) return `deep ${1_000 << random.below(5)} deep`;
     const depth = random.oneIn(8) ? 1 << (3 + random.below(4)) : 1;
@@ -154,7 +154,7 @@ function anyValue(random: Random): unknown {
     return structuredClone(random.pick(plain));
 }
 
-/** A value much like this one. */
+/** A value similar to this one. */
 function near(value: unknown, tokens: readonly string[], random: Random): unknown {
     if (typeof value === "number") {
         return random.oneIn(2)
@@ -166,6 +166,7 @@ function near(value: unknown, tokens: readonly string[], random: Random): unknow
     return anyValue(random);
 }
 
+/** A text similar to this one: characters or tokens inserted, removed or replaced. */
 export function nearText(text: string, tokens: readonly string[], random: Random): string {
     const at = random.below(text.length + 1);
     const token = random.pick(tokens) ?? "";

@@ -8,13 +8,13 @@ import { BrokenProperty, type Target } from "../target.ts";
 import { knownCluster, reviews } from "../webhook-world.ts";
 
 /**
- * AdmissionReviews by HTTP, any JSON or none, to every page of the webhook: it answers, and never with its own failure.
- * The first byte chooses the page.
+ * AdmissionReviews over HTTP, with any JSON or none, for every path of the webhook: it answers, and never with an
+ * internal error. The first byte selects the path.
  */
 export const target: Target = {
-    // Room for values that are too deep for a stack.
+    // Large enough for values that overflow a stack.
     maxBytes: 40_000,
-    // Express keeps much for each request.
+    // Express allocates much for each request.
     bytesPerByte: 8_192,
     seeds: () => [
         ...reviews.map((review) => `0${json(review)}`),

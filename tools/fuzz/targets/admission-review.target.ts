@@ -8,9 +8,9 @@ import { asWorkload, knownCluster, reviews } from "../webhook-world.ts";
 const routes = routesOf(knownCluster());
 const { signal } = new AbortController();
 
-/** What the webhook decides about objects that their schema admits, as the API server hands on no others. */
+/** The webhook's decisions on objects that match their schema, as the API server sends no others. */
 export const target: Target = {
-    // Room for values that are too deep for a stack.
+    // Large enough for values that overflow a stack.
     maxBytes: 40_000,
     format: "json",
     bytesPerByte: 8_192,
@@ -32,7 +32,7 @@ export const target: Target = {
                 response: { status?: { message: string }; warnings?: string[] };
             };
             const texts = [...(response.warnings ?? []), response.status?.message ?? ""];
-            // The API server would put a warning with line breaks, or a very long one, out of shape.
+            // The API server would garble a warning with line breaks, or truncate a long one.
             if (response.warnings?.some((text) => /[\r\n]/.test(text)) === true) {
                 throw new BrokenProperty(`a warning has more than a line: ${json(texts)}`);
             }
@@ -41,7 +41,7 @@ export const target: Target = {
     isRefusal: (error) => error instanceof ReviewError && error.fault === "peer",
 };
 
-/** The request with its objects as their schemas have them; undefined for an IPPool that would not come so far. */
+/** The request with its objects as their schemas prune them; undefined for an IPPool that would be rejected earlier. */
 function admitted(request: AdmissionRequest): AdmissionRequest | undefined {
     const { object, oldObject, kind } = request;
     if (kind !== "IPPool") {

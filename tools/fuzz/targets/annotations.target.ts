@@ -7,7 +7,7 @@ import { BrokenProperty, type Target } from "../target.ts";
 
 const names = [poolsAnnotation, podIpsAnnotation, transportAnnotation, macAnnotation] as const;
 
-/** Annotations of Pods, Namespaces and Nodes, a value a line; the last line is a podCIDR. */
+/** Annotations of Pods, Namespaces and Nodes, one value per line; the last line is a podCIDR. */
 export const target: Target = {
     format: "text",
     seeds: () => [
@@ -20,7 +20,7 @@ export const target: Target = {
         ].join("\n"),
         ["pool-a", "10.1.0.5", "192.0.2.7", "ff:ff:ff:ff:ff:ff", "10.10.0.0/30"].join("\n"),
         [",,pool-a,pool-a,", " ::ffff:10.0.0.1 ", "0.0.0.0,224.0.0.1", "00:00:00:00:00:00", "10.10.0.1/31"].join("\n"),
-        // As many as annotations have room for: nothing may take time that grows with their square.
+        // The maximum size of annotations: no algorithm may take quadratic time.
         `${Array.from({ length: 50_000 }, (_, at) => at.toString(36)).join()}\n${"1,".repeat(100_000)}`,
     ],
     tokens: ["::ffff:", "fe80::1%eth0", "0x0a", "010.0.0.1", "/0", "/33", "/129", "pool-a", "255.255.255.255"],

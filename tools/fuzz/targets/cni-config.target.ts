@@ -33,7 +33,7 @@ const old = {
 
 /** Network configurations with previous results of all versions, on standard input of the shim and in the agent. */
 export const target: Target = {
-    // Room for values that are too deep for a stack.
+    // Large enough for values that overflow a stack.
     maxBytes: 40_000,
     format: "json",
     seeds: () => [
@@ -68,7 +68,7 @@ export const target: Target = {
             const config = parseNetworkConfig(input);
             if (config.prevResult !== undefined) again(config.prevResult);
         } catch (error) {
-            // How the refusal is told.
+            // The error object that reports the rejection.
             json(toErrorObject(toCniError(error), version ?? "1.1.0"));
             throw error;
         }
@@ -84,7 +84,7 @@ function parseNetworkConfigSafely(input: Uint8Array): void {
     }
 }
 
-/** A result that was read can be told in every version, and is the same when read again. */
+/** A result that was read can be converted to every version, and is the same when read again. */
 function again(read: CniResult): void {
     for (const version of supportedVersions) {
         let text: Uint8Array;
@@ -92,7 +92,7 @@ function again(read: CniResult): void {
             convertResult(read, version);
             text = encodeResult(read, version);
         } catch (error) {
-            // Not every result fits into the oldest form.
+            // Not every result can be represented in the oldest version.
             if (error instanceof CniResultError) continue;
             throw error;
         }

@@ -5,7 +5,7 @@ const names = ["CNI_COMMAND", "CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI
 const args =
     "IgnoreUnknown=1;K8S_POD_NAMESPACE=ns;K8S_POD_NAME=web-0.a;K8S_POD_UID=6fa1-2;K8S_POD_INFRA_CONTAINER_ID=a1";
 
-/** The environment of the shim, a variable a line, and CNI_ARGS. */
+/** The environment of the shim, one variable per line, and CNI_ARGS. */
 export const target: Target = {
     format: "text",
     seeds: () => [

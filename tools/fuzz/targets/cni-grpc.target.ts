@@ -18,7 +18,7 @@ const message = encodeCniCmdRequest({
 const quietMs = 3;
 const answerMs = 1_500;
 
-/** Anything on the agent's socket: it neither ends the server nor keeps the next caller from its answer. */
+/** Arbitrary bytes on the agent's socket: the server keeps running and answers the next call. */
 export const target: Target = {
     bytesPerByte: 65_536,
     seeds: () => {
@@ -49,7 +49,7 @@ export const target: Target = {
     ],
     run: async (input) => {
         const socketPath = await (listening ??= listen());
-        // The fake remembers what it was asked.
+        // The fake keeps the requests.
         for (const asked of [backend.adds, backend.checks, backend.collects]) asked.length = 0;
         backend.wired.clear();
         await say(socketPath, input);
@@ -73,7 +73,7 @@ async function listen(): Promise<string> {
     return socketPath;
 }
 
-/** Says it and leaves, when the server has had time to answer. */
+/** Sends the input and disconnects after the server has had time to answer. */
 function say(socketPath: string, input: Uint8Array): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const socket = connect(socketPath, () => socket.end(input));
@@ -87,7 +87,7 @@ function say(socketPath: string, input: Uint8Array): Promise<void> {
     return promise;
 }
 
-/** A proper call after it is answered. */
+/** A valid call is answered afterwards. */
 function ask(socketPath: string): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const call = new UnaryCall({ path, message });

@@ -36,7 +36,7 @@ function answer(message: Uint8Array, trailers: Readonly<Record<string, string>>)
     ]);
 }
 
-/** What the socket of the agent says to the shim: HTTP/2 frames, HPACK, gRPC, the answer in protobuf. */
+/** Arbitrary data from the agent's socket to the shim: HTTP/2 frames, HPACK, gRPC, the answer in protobuf. */
 export const target: Target = {
     seeds: () => [
         answer(encodeCniCmdResponse({ cniResult: new TextEncoder().encode(json({ cniVersion: "1.1.0" })) }), {
@@ -60,7 +60,7 @@ export const target: Target = {
             encodeFrame(FrameType.GOAWAY, 0, 0, new Uint8Array(8)),
             encodeFrame(FrameType.PING, 0, 0, new Uint8Array(8)),
         ]),
-        // Indexed headers, an entry of the dynamic table, Huffman: RFC 7541 appendix C.6.1.
+        // Indexed headers, an entry of the dynamic table, Huffman coding: RFC 7541 appendix C.6.1.
         concat([
             settings,
             encodeFrame(

@@ -14,9 +14,9 @@ const before = poolOf("a", range) as IpPool;
 const poolBefore = readPool(before);
 const reader = new ClaimReader();
 
-/** IPPools and IPAllocations of any version that their schema admits, also a newer one's with fields more. */
+/** IPPools and IPAllocations of any version that match their schema, also of a newer one with additional fields. */
 export const target: Target = {
-    // Room for values that are too deep for a stack.
+    // Large enough for values that overflow a stack.
     maxBytes: 40_000,
     format: "json",
     bytesPerByte: 16_384,

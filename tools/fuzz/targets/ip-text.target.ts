@@ -19,7 +19,7 @@ import {
 import { allocationAddress, AllocationNameError, allocationName, blockText } from "@antrea/crd";
 import { BrokenProperty, mustEqual, type Target } from "../target.ts";
 
-/** Texts of addresses, prefixes, ranges, MAC addresses and names of claims. */
+/** Text of addresses, prefixes, ranges, MAC addresses and IPAllocation names. */
 export const target: Target = {
     format: "text",
     seeds: () => [

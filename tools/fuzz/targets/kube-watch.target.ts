@@ -6,9 +6,9 @@ import { mustEqual, type Target } from "../target.ts";
 const maxLineBytes = 2_000;
 const object = { metadata: { name: "a", namespace: "b", resourceVersion: "7", uid: "u" }, spec: {} };
 
-/** The stream of a watch: lines, events, errors; and the Status of a refusal. */
+/** The stream of a watch: lines, events, errors; and the Status of a rejection. */
 export const target: Target = {
-    // Room for values that are too deep for a stack.
+    // Large enough for values that overflow a stack.
     maxBytes: 40_000,
     format: "json",
     seeds: () => [
@@ -34,7 +34,7 @@ export const target: Target = {
             try {
                 decodeWatchEvent(line, "watch of pods");
             } catch (error) {
-                // The fault is the server's word: 400 says that we asked wrongly.
+                // The server determines the fault: 400 means that the request was wrong.
                 if (!(error instanceof KubeError)) throw error;
             }
         }

@@ -26,8 +26,8 @@ const refused = {
 };
 
 /**
- * Answers to requests: dumps in several datagrams, acknowledgements, refusals with their attributes. The first byte
- * chooses the request, the second where the bytes are cut into two datagrams.
+ * Answers to requests: dumps in several datagrams, acknowledgements, errors with their attributes. The first byte
+ * selects the request, the second where the bytes are split into two datagrams.
  */
 export const target: Target = {
     seeds: () => {
@@ -82,7 +82,7 @@ class OneAnswer implements Channel {
     }
 
     send(): void {
-        // The answers are there already.
+        // The answers have already been received.
     }
 
     async sendOnThread(): Promise<void> {

@@ -3,10 +3,10 @@ import { decodeEvents, encodeFrames } from "@antrea/netlink/fuzzing";
 import * as captured from "@antrea/netlink/testing/captured";
 import { type Target } from "../target.ts";
 
-/** Types of the messages that tell of links, addresses, routes and neighbours (rtnetlink(7)). */
+/** Types of the messages about links, addresses, routes and neighbours (rtnetlink(7)). */
 const types = [16, 17, 20, 21, 24, 25, 28, 29];
 
-/** Datagrams of the kernel about what changed. */
+/** Datagrams with change events of the kernel. */
 export const target: Target = {
     seeds: () => {
         const datagrams = Object.values(captured).filter((value) => value instanceof Uint8Array);
@@ -19,7 +19,7 @@ export const target: Target = {
     isRefusal: (error) => error instanceof NetlinkError && error.fault === "peer",
 };
 
-/** Mostly the first message takes all of the datagram, so that what is inside is read. */
+/** Usually makes the first message fill the datagram, so that its content is parsed. */
 function withLength(input: Uint8Array): Uint8Array {
     const datagram = input.slice();
     if (datagram.length >= 16 && (datagram[12] ?? 0) % 4 === 0) {

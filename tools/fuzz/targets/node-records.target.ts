@@ -68,9 +68,12 @@ const saved = {
     altNames: ["enp0s1"],
 };
 
-/** What a Node and the cluster keep for us: external_ids, link aliases, the journal of a move, the ledger of podCIDRs. */
+/**
+ * State that a Node and the cluster store for Antrea: external_ids, link aliases, the uplink journal, the ledger of
+ * podCIDRs.
+ */
 export const target: Target = {
-    // Room for values that are too deep for a stack.
+    // Large enough for values that overflow a stack.
     maxBytes: 40_000,
     format: "json",
     bytesPerByte: 16_384,

@@ -8,7 +8,7 @@ import { BrokenProperty, isTypedRefusal, type Target } from "../target.ts";
 
 const logger = { debug: ignore, info: ignore, warn: ignore, error: ignore };
 
-/** A whole connection whose switch says anything, while requests are under way. */
+/** A complete connection whose switch sends arbitrary messages while requests are in progress. */
 export const target: Target = {
     seeds: () => {
         const all = JSON.parse(fileText("libs/openflow/test/fixtures/messages.json")) as readonly {

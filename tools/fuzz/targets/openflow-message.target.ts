@@ -23,7 +23,7 @@ export const target: Target = {
             return all.map(({ hex }) => fromHex(hex)).filter((bytes) => bytes.length <= 4_096);
         }),
     run: (input) => {
-        // Half of all mutations would end at the length in the header; what comes behind it is what matters.
+        // Half of all mutations would end at the length in the header; the content after it is the subject.
         const frame = input.slice();
         if (frame.length >= 4 && (frame[3] ?? 0) % 4 !== 3) new DataView(frame.buffer).setUint16(2, frame.length);
         look(decodeMessage(frame));
@@ -54,7 +54,7 @@ function lookAtFlow(flow: FlowStats): void {
     formatFlow(flow);
 }
 
-/** What can be written again must be read as the same. */
+/** A message that can be encoded again must be decoded as the same. */
 function lookAtMod(mod: FlowMod): void {
     const { flow } = mod;
     formatFlow({ table: 0, priority: 0, actions: [], ...flow });
@@ -73,7 +73,7 @@ function written(mod: FlowMod): Uint8Array | undefined {
         writeFlowMod(writer, 1, mod);
         return writer.finish();
     } catch (error) {
-        // What a switch may say and we would not.
+        // Valid from a switch, but not encodable here.
         if (error instanceof OpenFlowError && error.fault === "caller") return undefined;
         throw error;
     }

@@ -4,7 +4,7 @@ import { BrokenProperty, mustEqual, type Target } from "../target.ts";
 
 const maxMessageBytes = 65_535;
 
-/** Messages cut out of a stream: the same ones, however the stream is split. */
+/** Messages split from a stream: the same ones for every segmentation. */
 export const target: Target = {
     seeds: () => {
         const all = JSON.parse(fileText("libs/openflow/test/fixtures/messages.json")) as readonly { hex: string }[];
@@ -14,7 +14,7 @@ export const target: Target = {
     run: (input) => {
         const whole = cut([input]);
         const pieces = cut(chunks(input));
-        // A refusal may come later in pieces, never after more messages.
+        // With small segments a rejection may come later, but never after more messages.
         mustEqual("the messages of a stream in one piece and in many", pieces, whole);
     },
     isRefusal: (error) => error instanceof OpenFlowError && error.fault === "peer",

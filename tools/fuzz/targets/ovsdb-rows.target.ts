@@ -42,7 +42,7 @@ let schema: DatabaseSchema | undefined;
 
 /** The parameters of update and update2, schemas, results of transactions and errors, as ovsdb-server may send them. */
 export const target: Target = {
-    // Room for values that are too deep for a stack.
+    // Large enough for values that overflow a stack.
     maxBytes: 40_000,
     format: "json",
     seeds: () => {
@@ -73,7 +73,7 @@ export const target: Target = {
     isRefusal: () => false,
 };
 
-/** The value as a member of an object, for only objects come by the stream. */
+/** The value as a member of an object, as the stream delivers only objects. */
 function wrapped(input: Uint8Array): Uint8Array {
     return joined(new TextEncoder().encode('{"value":'), input, new TextEncoder().encode("}"));
 }
@@ -102,7 +102,7 @@ function updates(raw: unknown, known: DatabaseSchema): void {
             const columns = monitored.get(table);
             if (columns === undefined) continue;
             if (change.kind === "insert" || change.kind === "replace") {
-                // What the server may have and we would not write: numbers that JavaScript cannot hold exactly.
+                // Valid from the server but not encodable: numbers that JavaScript cannot represent exactly.
                 const row = refusable(() => encodeRow(change.row as never, "row"));
                 if (row === undefined) continue;
                 for (const [column, type] of columns) {

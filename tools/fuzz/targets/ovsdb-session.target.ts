@@ -12,9 +12,9 @@ const limits = {
     maxPendingRequests: 10,
 };
 
-/** A whole JSON-RPC connection whose server says anything, while requests are under way. */
+/** A complete JSON-RPC connection whose server sends arbitrary messages while requests are in progress. */
 export const target: Target = {
-    // Room for values that are too deep for a stack.
+    // Large enough for values that overflow a stack.
     maxBytes: 40_000,
     seeds: () => {
         const exchanges = JSON.parse(fileText("libs/ovsdb/test/fixtures/captured.json")) as readonly {

@@ -4,7 +4,7 @@ import { BrokenProperty, mustEqual, type Target } from "../target.ts";
 
 const maxMessageBytes = 2_000;
 
-/** JSON-RPC messages cut out of a stream: the same ones, however it is split, and never more held than is allowed. */
+/** JSON-RPC messages split from a stream: the same ones for every segmentation, and buffered within the limit. */
 export const target: Target = {
     seeds: () => {
         const exchanges = JSON.parse(fileText("libs/ovsdb/test/fixtures/captured.json")) as readonly {
@@ -30,7 +30,7 @@ function cut(parts: Iterable<Uint8Array>): object {
         }
     } catch (error) {
         if (!(error instanceof OvsdbError)) throw error;
-        // How much was held when it was refused depends on the chunks; that it was does not.
+        // The amount buffered at the rejection depends on the segments; the rejection does not.
         return { messages, refused: true };
     }
     return { messages, held: splitter.bufferedBytes };

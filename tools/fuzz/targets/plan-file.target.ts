@@ -7,7 +7,7 @@ import { type Target } from "../target.ts";
 export const target: Target = {
     format: "text",
     maxBytes: 3_000,
-    // Nodes of the YAML parser are large.
+    // The YAML parser's nodes are large.
     bytesPerByte: 16_384,
     seeds: () => [
         "apiVersion: crd.antrea.io/v1alpha2\nkind: IPPool\nmetadata: {name: a}\nspec:\n  ipRanges:\n  - {cidr: 10.2.0.0/24}\n" +

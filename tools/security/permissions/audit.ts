@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** One request as the API server's audit log has it (audit.k8s.io/v1 Event), what of it is looked at. */
+/** One request in the API server's audit log (audit.k8s.io/v1 Event), the fields in use. */
 interface AuditEvent {
     readonly verb: string;
     readonly user: { readonly username: string };
@@ -10,7 +10,7 @@ interface AuditEvent {
     readonly responseStatus?: { readonly code?: number; readonly message?: string };
 }
 
-/** A request of one of our accounts and what came of it. */
+/** A request of one of Antrea's accounts and its result. */
 export interface AuditedRequest {
     readonly account: string;
     readonly verb: string;
@@ -21,7 +21,7 @@ export interface AuditedRequest {
     readonly message: string;
 }
 
-/** Has kube-apiserver write down every request of the ServiceAccounts of a Namespace. */
+/** Makes kube-apiserver log every request of the ServiceAccounts of a Namespace. */
 export class AuditLog implements Disposable {
     readonly #folder: string;
     readonly #prefix: string;
@@ -39,7 +39,7 @@ export class AuditLog implements Disposable {
         writeFileSync(join(this.#folder, "policy.json"), JSON.stringify(policy));
     }
 
-    /** Options of kube-apiserver. */
+    /** Arguments of kube-apiserver. */
     get args(): readonly string[] {
         const file = (name: string): string => join(this.#folder, name);
         return [
@@ -49,7 +49,7 @@ export class AuditLog implements Disposable {
         ];
     }
 
-    /** What was asked so far. */
+    /** The requests so far. */
     requests(): readonly AuditedRequest[] {
         return readFileSync(join(this.#folder, "audit.log"), "utf8")
             .split("\n")

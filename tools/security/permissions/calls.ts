@@ -4,19 +4,19 @@ import * as kube from "@antrea/kube";
 import ts from "typescript";
 import { bundledFiles, root, type Daemon } from "../programs.ts";
 
-/** One request that the code of a program can send to the API server. */
+/** A request that a program's code can send to the API server. */
 export interface Call {
     readonly verb: string;
     /** Empty for the core group. */
     readonly group: string;
     /** With its subresource: `nodes/status`. */
     readonly resource: string;
-    /** Where in the sources, relative to the repository. */
+    /** The source file, relative to the repository. */
     readonly file: string;
     readonly line: number;
 }
 
-/** The calls that were found, and those of which the resource could not be told. */
+/** The calls that were found, and those whose resource could not be determined. */
 export interface Calls {
     readonly calls: readonly Call[];
     readonly unclear: readonly string[];
@@ -47,8 +47,8 @@ const kinds: ReadonlyMap<string, Kind> = new Map(
 );
 
 /**
- * Reads from the sources of programs, those in their bundles, which requests each can send: every call of a method of
- * ApiClient, by its type, and every Informer, which lists and watches.
+ * Finds in the bundled sources of programs which requests each can send: every call of a method of ApiClient, by its
+ * type, and every Informer, which lists and watches.
  */
 export async function callsOf(daemons: readonly Daemon[]): Promise<ReadonlyMap<Daemon, Calls>> {
     const bundled = new Map<Daemon, readonly string[]>();
@@ -58,7 +58,7 @@ export async function callsOf(daemons: readonly Daemon[]): Promise<ReadonlyMap<D
             (await bundledFiles(daemon)).filter((file) => /^(apps|libs)\//.test(file)),
         );
     }
-    // one for all: most of its time goes to the types that they share
+    // shared: most of its time goes to the common types
     const files = new Set([...bundled.values()].flat().map((file) => join(root, file)));
     const program = ts.createProgram([...files], compilerOptions());
     const checker = program.getTypeChecker();
@@ -73,7 +73,7 @@ export async function callsOf(daemons: readonly Daemon[]): Promise<ReadonlyMap<D
     return new Map(found);
 }
 
-/** The client itself, and the informer, whose requests are found where one is made. */
+/** The client itself, and the informer, whose requests are found where one is constructed. */
 function isTransport(file: string): boolean {
     return file.startsWith("libs/kube/src/api/") || file.startsWith("libs/kube/src/informer/");
 }
@@ -128,7 +128,9 @@ class CallFinder implements Calls {
         }
     }
 
-    /** A raw request: its verb from the method, its resource from what `pathOf` was asked for, both in the same function. */
+    /**
+     * A raw request: its verb from the method, its resource from the argument of `pathOf`, both in the same function.
+     */
     #request(node: ts.CallExpression): void {
         const method = /method: "(GET|POST|PUT|PATCH|DELETE)"/.exec(node.arguments[0]?.getText() ?? "")?.[1];
         let around: ts.Node = node;
@@ -156,7 +158,7 @@ class CallFinder implements Calls {
         }
     }
 
-    /** What an expression of type Resource stands for; "passed on" when it is whatever a caller gives. */
+    /** The resources of an expression of type Resource; "passed on" if the caller supplies it. */
     #kinds(node: ts.Node): readonly Kind[] | "passed on" {
         if (ts.isAsExpression(node) || ts.isParenthesizedExpression(node)) return this.#kinds(node.expression);
         if (ts.isConditionalExpression(node)) return this.#all([node.whenTrue, node.whenFalse]);
@@ -182,7 +184,7 @@ class CallFinder implements Calls {
         return ts.isParameter(declaration) ? this.#given(declaration) : [];
     }
 
-    /** What callers in the same file give for a parameter of a function that has a name there. */
+    /** The arguments that callers in the same file pass for a parameter of a named function. */
     #given(parameter: ts.ParameterDeclaration): readonly Kind[] | "passed on" {
         const { parent: owner } = parameter;
         const at = owner.parameters.indexOf(parameter);

@@ -1,6 +1,6 @@
 import { daemons, type Daemon } from "../programs.ts";
 
-/** What of a rendered manifest says who may do what. */
+/** The RBAC objects of a rendered manifest. */
 export interface RbacManifest {
     readonly kind: string;
     readonly metadata: { readonly name: string; readonly namespace?: string };
@@ -14,18 +14,18 @@ export interface RbacManifest {
     readonly subjects?: readonly { readonly kind: string; readonly name: string; readonly namespace?: string }[];
 }
 
-/** One verb on one resource that an account has. */
+/** One verb on one resource that an account is granted. */
 export interface Grant {
     readonly verb: string;
     readonly group: string;
     readonly resource: string;
-    /** Only in the Namespace of the release; else in all of the cluster. */
+    /** Only in the release's Namespace; otherwise cluster-wide. */
     readonly own: boolean;
-    /** Only of these names; undefined: any. */
+    /** Only for these names; undefined: any. */
     readonly names: readonly string[] | undefined;
 }
 
-/** All that the ServiceAccount antrea-NAME may do, by the roles that are bound to it. */
+/** All permissions of the ServiceAccount antrea-NAME, from the roles bound to it. */
 export function grantsOf(daemon: Daemon, manifests: readonly RbacManifest[]): readonly Grant[] {
     const bindings = manifests.filter(
         ({ kind, subjects = [] }) =>
@@ -44,7 +44,7 @@ export function grantsOf(daemon: Daemon, manifests: readonly RbacManifest[]): re
     });
 }
 
-/** Accounts of ours that have no program, or that are bound to a role of somebody else. */
+/** ServiceAccounts without a program, bindings with other subjects, and bindings to roles outside the manifests. */
 export function strangers(manifests: readonly RbacManifest[]): readonly string[] {
     const accounts = daemons.map((daemon) => `antrea-${daemon}`);
     const roles = new Set(

@@ -1,7 +1,7 @@
 import { type Daemon } from "../programs.ts";
 import { type Call } from "./calls.ts";
 
-/** A way to install the chart, by what of it decides which requests are sent. */
+/** A way to install the chart, by the settings that decide which requests are sent. */
 export interface Mode {
     readonly name: string;
     readonly nodeIpam: boolean;
@@ -14,6 +14,7 @@ const nodeIpam = ["nodeIPAM.enable=true", "nodeIPAM.clusterCIDRs={10.244.0.0/16}
 const ipam = ["featureGates.AntreaIPAM=true"];
 const bridging = [...ipam, "enableBridgingMode=true", "noSNAT=true", "trafficEncapMode=noEncap"];
 
+/** All combinations under test. */
 export const modes: readonly Mode[] = [
     { name: "no IPAM at all", nodeIpam: false, ipam: false, values: [] },
     { name: "NodeIPAM", nodeIpam: true, ipam: false, values: nodeIpam },
@@ -24,7 +25,7 @@ export const modes: readonly Mode[] = [
 
 type Works = (mode: Mode) => boolean;
 
-/** Code that does not run in every mode, by where it lies; the first that fits counts. */
+/** Code that does not run in every mode, by its path; the first match applies. */
 const conditional: readonly (readonly [where: string, works: Works])[] = [
     ["apps/agent/src/features/ip-pools/ignored-annotations.ts", ({ ipam }) => !ipam],
     ["apps/agent/src/features/ip-pools/isolated-pods.ts", ({ ipam }) => !ipam],
@@ -42,14 +43,14 @@ const conditional: readonly (readonly [where: string, works: Works])[] = [
     ["apps/controller/src/platform/nodes.ts", ({ nodeIpam, ipam }) => nodeIpam || ipam],
 ];
 
-/** The library's code runs where the program has something to tell or to answer. */
+/** Library code runs where the program reports or serves something. */
 const ofLibrary: Readonly<Record<Daemon, readonly (readonly [where: string, works: Works])[]>> = {
     agent: [],
     controller: [["libs/kube/src/events/", ({ nodeIpam, ipam }) => nodeIpam || ipam]],
     webhook: [],
 };
 
-/** Whether a program installed in this way can send the request. */
+/** Whether a program can send the request in this mode. */
 export function sends(daemon: Daemon, { file }: Call, mode: Mode): boolean {
     const found = [...ofLibrary[daemon], ...conditional].find(([where]) => file.startsWith(where));
     return found === undefined || found[1](mode);

@@ -1,13 +1,14 @@
-/** Objects that a program reaches by their name only, and never another of their kind. */
+/** Objects that a program accesses only by name, and never another of their kind. */
 export interface Scope {
     readonly resource: string;
-    /** The program that does; absent: each that reaches the kind. */
+    /** The program; absent: every program that accesses the kind. */
     readonly of?: string;
-    /** In the Namespace of the release; false: the kind belongs to the cluster. */
+    /** In the release's Namespace; false: the kind is cluster-scoped. */
     readonly own: boolean;
     readonly names: readonly string[];
 }
 
+/** All such objects. */
 export const scopes: readonly Scope[] = [
     { resource: "daemonsets", of: "agent", own: true, names: ["antrea-agent"] },
     { resource: "leases", own: true, names: ["antrea-controller"] },
@@ -17,7 +18,7 @@ export const scopes: readonly Scope[] = [
 ];
 
 /**
- * RBAC does not know the name of an object that is being created. Which names may be created is said by the admission
- * policy antrea-own-objects.
+ * RBAC cannot restrict a create by name. The admission policy antrea-own-objects restricts the names that may be
+ * created.
  */
 export const namelessVerbs: readonly string[] = ["create"];

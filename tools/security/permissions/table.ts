@@ -6,7 +6,7 @@ import { modes, sends, type Mode } from "./modes.ts";
 /** One row of the table of permissions in docs/security.md, without its reason. */
 export interface Row {
     readonly account: string;
-    /** `pods`, `leases.coordination.k8s.io/antrea-controller` */
+    /** For example `pods`, `leases.coordination.k8s.io/antrea-controller`. */
     readonly what: string;
     readonly verbs: string;
     readonly when: string;
@@ -14,7 +14,7 @@ export interface Row {
 
 const order = ["get", "list", "watch", "create", "update", "patch", "delete"];
 
-/** When: by the modes in which something is used. */
+/** The condition, by the modes in which a permission is used. */
 const conditions: readonly (readonly [text: string, holds: (mode: Mode) => boolean])[] = [
     ["always", () => true],
     ["IPPools", ({ ipam }) => ipam],

@@ -9,19 +9,20 @@ import { goModules } from "./go.ts";
 import { packageIn, packagesOf } from "./npm.ts";
 import { type Part } from "./part.ts";
 
-/** Packages with native code, which are copied into the image of the agent whole. */
+/** Packages with native code, which are copied into the agent's image completely. */
 const native = ["koffi", "@koromix/koffi-linux-x64"];
-/** What compiles antrea-cni and antctl, and becomes part of them. */
+/** The compiler of antrea-cni and antctl, which becomes part of them. */
 const bun = "@oven/bun-linux-x64-baseline";
 
-/** Versions and folders as the scripts of the project have them. */
+/** Versions and folders from the scripts of the project. */
 export interface Pinned {
     readonly node: string;
     readonly goHome: string;
-    /** The folder of the CNI plugins of others. */
+    /** The folder of the reference CNI plugins. */
     readonly cniPlugins: string;
 }
 
+/** Reads tools/versions.env and the cache location. */
 export function pinned(): Pinned {
     const text = readFileSync(join(root, "tools/versions.env"), "utf8");
     const of = (key: string): string => new RegExp(`^${key}=(.*)$`, "m").exec(text)?.[1] ?? "";
@@ -34,7 +35,7 @@ export function pinned(): Pinned {
     };
 }
 
-/** What of the npm packages is in the bundle of a daemon, by what was written beside it when it was made. */
+/** The npm packages in the bundle of a daemon, from its metafile. */
 export function packagesInBundle(daemon: Daemon): readonly Part[] {
     const file = join(root, "apps", daemon, "dist", `antrea-${daemon}.meta.json`);
     if (!existsSync(file)) throw new SecurityError("UNREADABLE", "environment", `${file} is missing; run: make image`);
@@ -42,12 +43,12 @@ export function packagesInBundle(daemon: Daemon): readonly Part[] {
     return packagesOf(filesIn(metafile), `antrea-${daemon}`);
 }
 
-/** The same by a bundle that is made now and not written: as many packages, or some more. */
+/** The same for a bundle that is built now and not written: as many packages, or some more. */
 export async function packagesToBundle(daemon: Daemon): Promise<readonly Part[]> {
     return packagesOf(await bundledFiles(daemon), `antrea-${daemon}`);
 }
 
-/** What is in a program that bun compiles, with bun's own runtime. */
+/** The packages in a program compiled by bun, with bun's runtime. */
 export function packagesInBinary(app: "cni" | "antctl"): readonly Part[] {
     const name = app === "cni" ? "antrea-cni" : app;
     const folder = join(root, "apps", app);
@@ -69,7 +70,7 @@ export function packagesInBinary(app: "cni" | "antctl"): readonly Part[] {
     }
 }
 
-/** Node.js, of which the program itself is in the image. */
+/** Node.js, whose executable is in the image. */
 export function nodeProgram({ node }: Pinned, program?: string): Part {
     const hash = program === undefined ? undefined : createHash("sha256").update(readFileSync(program)).digest("hex");
     return {
@@ -82,10 +83,10 @@ export function nodeProgram({ node }: Pinned, program?: string): Part {
     };
 }
 
-/** The CNI plugins of others that the agent's image has. */
+/** The reference CNI plugins in the agent's image. */
 export const chainedPlugins = ["portmap", "bandwidth"] as const;
 
-/** What the image of a daemon has of ours and others, but for Debian's packages. */
+/** The contents of a daemon's image, except Debian's packages. */
 export function shipped(daemon: Daemon, bundled: readonly Part[], versions: Pinned = pinned()): readonly Part[] {
     if (daemon !== "agent") return bundled;
     return [

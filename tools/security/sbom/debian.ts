@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Part } from "./part.ts";
 
-/** The installed packages of a Debian root: `var/lib/dpkg/status`, and what their copyright files say. */
+/** The installed packages of a Debian root: `var/lib/dpkg/status`, and their copyright files. */
 export function debianPackages(folder: string): readonly Part[] {
     const status = readFileSync(join(folder, "var/lib/dpkg/status"), "utf8");
     const release = fieldIn(join(folder, "etc/os-release"), "VERSION_ID");
@@ -27,13 +27,13 @@ export function debianPackages(folder: string): readonly Part[] {
         });
 }
 
-/** Of one paragraph (deb822(5)); lines that go on are left out. */
+/** The fields of one paragraph (deb822(5)); continuation lines are left out. */
 function fieldsOf(paragraph: string): ReadonlyMap<string, string> {
     const fields = paragraph.split("\n").map((line) => /^([A-Za-z0-9-]+): ?(.*)$/.exec(line));
     return new Map(fields.flatMap((found) => (found === null ? [] : [[found[1] ?? "", found[2] ?? ""] as const])));
 }
 
-/** The short names in a machine-readable copyright file (DEP-5); nothing of others, which are prose. */
+/** The short names in a machine-readable copyright file (DEP-5); none for other files, which are prose. */
 function licencesOf(file: string): readonly string[] {
     if (!existsSync(file)) return [];
     const text = readFileSync(file, "utf8");

@@ -7,7 +7,10 @@ export interface DocumentOptions {
     /** Of the image: `antrea-agent`. */
     readonly name: string;
     readonly version: string;
-    /** When it was made, in seconds since 1970 (SOURCE_DATE_EPOCH). Default: not said, so that equal inputs give equal bytes. */
+    /**
+     * Creation time in seconds since 1970 (SOURCE_DATE_EPOCH). Default: omitted, so that equal inputs give equal
+     * bytes.
+     */
     readonly epoch?: number | undefined;
 }
 
@@ -18,7 +21,7 @@ const types = {
     program: CycloneDX.Enums.ComponentType.Application,
 } as const;
 
-/** The bill of materials of an image: CycloneDX 1.6 in JSON, the same bytes for the same parts. */
+/** The SBOM of an image: CycloneDX 1.6 in JSON, the same bytes for the same parts. */
 export function sbom(parts: readonly Part[], options: DocumentOptions): string {
     const { name, version, epoch } = options;
     const { Models, Enums, Serialize, Spec } = CycloneDX;
@@ -48,7 +51,7 @@ function componentOf(part: Part): CycloneDX.Models.Component {
     for (const [algorithm, content] of Object.entries(hashes)) {
         component.hashes.set(algorithm as CycloneDX.Enums.HashAlgorithm, content);
     }
-    // Debian's short names are its own, and some look like those of SPDX and mean another thing.
+    // Debian's short names are its own, and some resemble SPDX identifiers with another meaning.
     for (const licence of licences)
         component.licenses.add(kind === "debian" ? new Models.NamedLicense(licence) : licenceOf(licence));
     for (const program of of) component.properties.add(new Models.Property("antrea:in", program));
@@ -61,7 +64,7 @@ function licenceOf(text: string): CycloneDX.Models.License {
     ).makeFromString(text);
 }
 
-/** A UUID made of the content (RFC 9562 section 5.8), not of time or chance. */
+/** A UUID derived from the content (RFC 9562 section 5.8), not from time or random numbers. */
 function serialNumberOf(content: string): string {
     const hex = createHash("sha256").update(content).digest("hex");
     const variant = ((parseInt(hex[16] ?? "0", 16) & 0x3) | 0x8).toString(16);

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { SecurityError } from "../error.ts";
 import { type Part } from "./part.ts";
 
-/** A Go program and the modules in it, as its linker wrote them down (`go version -m`). */
+/** A Go program and its modules, as its linker recorded them (`go version -m`). */
 export function goModules(options: {
     readonly program: string;
     readonly name: string;
-    /** The folder of the Go that built it. */
+    /** The folder of the Go toolchain that built it. */
     readonly goHome: string;
 }): readonly Part[] {
     const { program, name, goHome } = options;
@@ -50,7 +50,7 @@ export function goModules(options: {
             name: at === 0 ? main : path,
             version,
             licences: licenceIn(join(cache, `${escaped(path)}@${version}`)),
-            // the first is the program's own module, which may hold other programs
+            // the first is the program's own module, which may contain other programs
             purl: `pkg:golang/${path}@${version}${at === 0 ? `#${main.slice(path.length + 1)}` : ""}`,
             hashes: at === 0 ? { "SHA-256": hash } : {},
             of: [name],
@@ -58,7 +58,7 @@ export function goModules(options: {
     ];
 }
 
-/** Upper-case letters of paths have a "!" before them in the cache of modules. */
+/** In the module cache an upper-case letter of a path is written as "!" and the lower-case letter. */
 function escaped(path: string): string {
     return path.replaceAll(/[A-Z]/g, (letter) => `!${letter.toLowerCase()}`);
 }
@@ -72,7 +72,7 @@ const signs: readonly (readonly [sign: RegExp, licence: string])[] = [
     [/Permission to use, copy, modify, and(\/or)? distribute/, "ISC"],
 ];
 
-/** By the words of the licence file, which is all that Go modules have. */
+/** Determined by the text of the licence file, as Go modules have no other declaration. */
 function licenceIn(folder: string): readonly string[] {
     if (!existsSync(folder)) return [];
     const file = readdirSync(folder).find((name) => /^(LICEN[CS]E|COPYING)(\.(txt|md))?$/i.test(name));

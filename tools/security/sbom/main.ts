@@ -1,7 +1,7 @@
-// Writes the bill of materials of an image: of what was bundled, and of the Debian packages in its root.
+// Writes the SBOM of an image: the bundled packages, and the Debian packages in its root.
 //   main.ts agent|controller|webhook ROOT OUTPUT     ROOT: folder with usr/local/bin/node, var/lib/dpkg/status,
 //                                                    etc/os-release and usr/share/doc/*/copyright of the image
-//   SOURCE_DATE_EPOCH                                the time that is written into it; without it none is
+//   SOURCE_DATE_EPOCH                                the creation time to record; none without it
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { SecurityError } from "../error.ts";

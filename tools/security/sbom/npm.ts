@@ -17,7 +17,10 @@ interface Lock {
 
 let lock: Lock | undefined;
 
-/** The npm packages that files lie in; files of the project itself are in none. Paths are relative to the repository. */
+/**
+ * The npm packages that contain the files; files of the project itself are in none. Paths are relative to the
+ * repository.
+ */
 export function packagesOf(files: readonly string[], of: string): readonly Part[] {
     const folders = new Set<string>();
     for (const file of files) {
@@ -32,7 +35,7 @@ export function packageIn(name: string, of: string): Part {
     return partOf(join(root, "node_modules", name), of);
 }
 
-/** The nearest folder above whose package.json has a name and a version: some inner ones only say the module type. */
+/** The nearest parent folder whose package.json has a name and a version: some inner ones only set the module type. */
 function packageFolder(file: string): string {
     for (let folder = dirname(file); folder.startsWith(join(root, "node_modules")); folder = dirname(folder)) {
         if (!existsSync(join(folder, "package.json"))) continue;
@@ -62,7 +65,7 @@ function partOf(folder: string, of: string): Part {
     };
 }
 
-/** Of the package as it was published (Subresource Integrity). */
+/** Of the published package (Subresource Integrity). */
 function integrityOf(folder: string): Readonly<Record<string, string>> {
     lock ??= JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as Lock;
     const { integrity } = lock.packages[relative(root, folder)] ?? {};

@@ -1,19 +1,19 @@
-/** A piece of software that ships in an image. */
+/** A software component in an image. */
 export interface Part {
     readonly kind: "npm" | "debian" | "go" | "program";
     readonly name: string;
     readonly version: string;
-    /** SPDX expressions, or names where a package has its own. Empty: not known. */
+    /** SPDX expressions, or names of a package's own licence. Empty: unknown. */
     readonly licences: readonly string[];
     /** https://github.com/package-url/purl-spec */
     readonly purl: string;
-    /** By the names that CycloneDX has for algorithms, hexadecimal. */
+    /** By CycloneDX algorithm names, hexadecimal. */
     readonly hashes: Readonly<Record<string, string>>;
-    /** Of what in the image it is part. */
+    /** The parts of the image that contain it. */
     readonly of?: readonly string[];
 }
 
-/** Parts by their purl, each once, in one order. */
+/** Parts without duplicates, sorted by purl. */
 export function sorted(parts: readonly Part[]): readonly Part[] {
     const known = new Map<string, Part>();
     for (const part of parts) {
