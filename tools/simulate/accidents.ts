@@ -7,7 +7,7 @@ import { noRuntimeFaults } from "./cluster/runtime-faults.ts";
 import { type Random } from "./time/random.ts";
 import { type Station, type World } from "./world.ts";
 
-/** What machines, networks and processes do that nobody asked for. */
+/** Faults of machines, networks and processes. */
 
 const outOfService = {
     key: "node.kubernetes.io/out-of-service",
@@ -15,12 +15,13 @@ const outOfService = {
     effect: "NoExecute",
 };
 const maxStations = 6;
-/** An agent isolates four minutes after the deletion that it heard of. */
+/** An agent isolates containers four minutes after it learned of the deletion. */
 const restartedMs = 220_000;
-/** By then an agent has asked several times, however it waits between two requests. */
+/** By then an agent has sent several requests, whatever its backoff. */
 const refusedSaidMs = 120_000;
 const nodeKind = kindOf("v1", "nodes");
 
+/** Kills an agent and restarts it later. */
 export function crashAgent(world: World, random: Random): void {
     const station = stationOf(world, random);
     if (station === undefined) return;
@@ -28,6 +29,7 @@ export function crashAgent(world: World, random: Random): void {
     world.time.after(random.latency(50, 20_000), () => world.startAgent(station));
 }
 
+/** Powers a machine off and on again, sometimes without its disk's data. */
 export function rebootNode(world: World, random: Random): void {
     const station = stationOf(world, random);
     if (station === undefined) return;
@@ -37,7 +39,7 @@ export function rebootNode(world: World, random: Random): void {
     world.time.after(random.latency(500, 90_000), () => void back(world, station, diskLost));
 }
 
-/** The machine is off for long. Somebody who knows that says so, by deleting the Node or by the taint. */
+/** Powers a machine off for long. An administrator who knows deletes the Node or sets the taint. */
 export function loseNode(world: World, random: Random): void {
     const on = world.stations.filter(({ machine }) => machine.isOn);
     const station = on.length > 1 ? random.pick(on) : undefined;
@@ -60,7 +62,7 @@ export function loseNode(world: World, random: Random): void {
     });
     if (!station.isLost)
         world.time.after(random.between(60_000, 500_000), () => void back(world, station, random.chance(0.5)));
-    // Another machine takes its place, under a name of its own.
+    // Another machine replaces it, under another name.
     else if (kind === "deleted" && random.chance(0.7))
         world.time.after(random.between(1_000, 120_000), () => {
             world.counters.count("node.replaced");
@@ -69,12 +71,12 @@ export function loseNode(world: World, random: Random): void {
 }
 
 /**
- * Somebody deletes the Node of a machine that runs. Its Pods end, and its kubelet makes the Node anew when it starts again.
- * Static Pods run on, maybe with addresses of a subnet for which another Node waits.
+ * An administrator deletes the Node of a running machine. Its Pods end, and its kubelet registers the Node again when
+ * it restarts. Static Pods keep running, possibly with addresses of a subnet for which another Node waits.
  */
 export async function forgetNode(world: World, random: Random): Promise<void> {
     const station = stationOf(world, random);
-    // Without these it could not end its Pods, and after a while their addresses would be others'.
+    // Without these it could not end its Pods, and after a while their addresses would be assigned to others.
     if (station?.machine.hasOvs !== true || station.isCut || station.isForgotten) return;
     const { name } = station.machine;
     station.isForgotten = true;
@@ -101,8 +103,9 @@ function placeKept({ time }: World, random: Random, { kubelet, machine }: Statio
 }
 
 /**
- * Somebody deletes the Node of a machine that is cut off, while its containers run. Its agent can hear of it again before
- * the controller frees its addresses or after, its kubelet then or later; others are made to ask for the addresses.
+ * An administrator deletes the Node of a partitioned machine while its containers run. Its agent can learn of it
+ * before or after the controller releases its addresses, its kubelet at the same time or later; other Pods request
+ * the addresses.
  */
 export function forgetCutNode(world: World, random: Random): void {
     const inUse = new Set([...world.truth.claims.values()].map(({ spec }) => spec.pod?.nodeName));
@@ -123,7 +126,7 @@ export function forgetCutNode(world: World, random: Random): void {
         world.time.after(random.between(296_000, 320_000), () => void askFor(world, random, claims));
     });
     world.time.after(uncutMs, () => world.cut(station, false));
-    // Or its agent hears of it, and is restarted before it isolates, when it cannot hear any more, until its Node is back.
+    // Or its agent learns of it, restarts before it isolates, and is partitioned until its Node exists again.
     const againMs = uncutMs + random.between(62_000, 100_000);
     if (againMs < Math.min(restartedMs, backMs) && random.chance(0.5)) {
         world.time.after(againMs, () => {
@@ -141,7 +144,7 @@ export function forgetCutNode(world: World, random: Random): void {
     world.time.after(backMs, () => void remember(world, station));
 }
 
-/** The API server refuses the token of an agent for long, maybe also after it started anew. */
+/** The API server rejects the token of an agent for long, sometimes also after the agent restarts. */
 export function refuseToken(world: World, random: Random): void {
     const station = stationOf(world, random);
     if (station === undefined || station.isRefused || station.isForgotten) return;
@@ -162,7 +165,7 @@ export function refuseToken(world: World, random: Random): void {
     });
 }
 
-/** Who was refused for long, and could hear that, says so, and isolates nobody for it. */
+/** An agent that was rejected for long, and could observe it, reports it, and isolates no container because of it. */
 function judgeRefused(
     world: World,
     station: Station,
@@ -186,12 +189,13 @@ function isClaimed({ truth }: World, setUp: SetUp | undefined, podUid: string): 
     return claims.length > 0 && claims.every((claim) => claim?.spec.pod?.uid === podUid);
 }
 
+/** The kubelet registers the deleted Node again, if the machine is on. */
 export async function remember(world: World, station: Station): Promise<void> {
     station.isForgotten = false;
     if (station.machine.isOn) await world.register(station);
 }
 
-/** The machine is on again, and the taint, if there is one, is taken away. */
+/** Powers the machine on again and removes the taint, if any. */
 export async function back(world: World, station: Station, diskLost: boolean): Promise<void> {
     if (station.machine.isOn) return;
     await world.powerOn(station, { diskLost });
@@ -203,6 +207,7 @@ export async function back(world: World, station: Station, diskLost: boolean): P
     });
 }
 
+/** Partitions a Node from the API server for a while. */
 export function partitionNode(world: World, random: Random): void {
     const station = stationOf(world, random);
     if (station === undefined || station.isCut || station.isForgotten || station.isRefused) return;
@@ -210,7 +215,7 @@ export function partitionNode(world: World, random: Random): void {
     world.time.after(random.latency(500, 200_000), () => world.cut(station, false));
 }
 
-/** ovsdb-server starts with an empty database, and ovs-vswitchd without flows; the agent starts anew with them. */
+/** ovsdb-server starts with an empty database, and ovs-vswitchd without flows; the agent is restarted with them. */
 export function loseOvsDatabase(world: World, random: Random): void {
     const station = stationOf(world, random);
     if (station === undefined) return;
@@ -220,7 +225,7 @@ export function loseOvsDatabase(world: World, random: Random): void {
     world.time.after(random.latency(200, 5_000), () => world.startAgent(station));
 }
 
-/** OVS answers nobody for a while; when it is back it has its ports, and its flows only if it was not started anew. */
+/** OVS is unavailable for a while; afterwards it has its ports, and its flows unless it was restarted. */
 export function stopOvs(world: World, random: Random): void {
     const station = stationOf(world, random);
     if (station?.machine.hasOvs !== true || station.isForgotten) return;
@@ -231,13 +236,14 @@ export function stopOvs(world: World, random: Random): void {
     world.time.after(random.latency(500, 60_000), () => startOvs(station, isAnew));
 }
 
+/** Makes OVS available again, after a restart without flows. */
 export function startOvs({ machine }: Station, isAnew: boolean): void {
     if (machine.hasOvs) return;
     if (isAnew) machine.loseFlows();
     machine.startOvs();
 }
 
-/** A machine more; there are more of them than subnets. */
+/** Adds a machine; there are more machines than subnets. */
 export async function joinNode(world: World): Promise<void> {
     const at = world.stations.length;
     if (at >= maxStations) return;
@@ -247,6 +253,7 @@ export async function joinNode(world: World): Promise<void> {
     world.startAgent(station);
 }
 
+/** Enables some request faults for a while. */
 export function breakRequests(world: World, random: Random): void {
     const faults = { ...noFaults };
     for (let left = 1 + random.below(3); left > 0; left -= 1) {
@@ -257,7 +264,7 @@ export function breakRequests(world: World, random: Random): void {
     world.time.after(random.latency(500, 60_000), () => (world.requests = noFaults));
 }
 
-/** Somebody with the token of one of our programs asks the API server for more than its level has seats for. */
+/** A client with the token of an Antrea program sends more requests than its priority level has seats for. */
 export function floodFlows(world: World, random: Random): void {
     const until = world.time.now + random.latency(1_000, 30_000);
     const count = 2 + random.below(20);
@@ -270,6 +277,7 @@ export function floodFlows(world: World, random: Random): void {
     again();
 }
 
+/** Breaks watches now and for a while. */
 export function breakWatches(world: World, random: Random): void {
     for (const line of world.lines) if (random.chance(0.5)) line.breakWatches();
     world.watches = {
@@ -280,15 +288,18 @@ export function breakWatches(world: World, random: Random): void {
     world.time.after(random.latency(500, 30_000), () => (world.watches = noWatchFaults));
 }
 
+/** Delays watch events for a while. */
 export function stallWatches(world: World, random: Random): void {
     world.watches = { ...world.watches, stalled: random.between(0.05, 0.5) };
     world.time.after(random.latency(500, 60_000), () => (world.watches = noWatchFaults));
 }
 
+/** Compacts the store of the API server. */
 export function compact(world: World): void {
     world.server.compact();
 }
 
+/** Kills a controller, preferably the leader, and restarts it later. */
 export function crashController(world: World, random: Random): void {
     const replica =
         random.pick(world.controllers.filter(({ process }) => process?.leads)) ?? random.pick(world.controllers);
@@ -297,7 +308,7 @@ export function crashController(world: World, random: Random): void {
     world.time.after(random.latency(200, 60_000), () => world.startController(replica));
 }
 
-/** Cut off while it leads, it must stop before another begins. */
+/** Partitioned while it leads, it must stop before another starts to lead. */
 export function partitionController(world: World, random: Random): void {
     const replica = random.pick(world.controllers.filter(({ process }) => process?.leads));
     const line = replica?.line;
@@ -305,6 +316,7 @@ export function partitionController(world: World, random: Random): void {
     world.time.after(random.latency(1_000, 60_000), () => line?.cut(false));
 }
 
+/** Kills a webhook replica and restarts it later. */
 export function stopWebhook(world: World, random: Random): void {
     const [replica] = world.webhooks;
     if (replica?.process === undefined) return;
@@ -312,6 +324,7 @@ export function stopWebhook(world: World, random: Random): void {
     world.time.after(random.latency(1_000, 60_000), () => world.startWebhook(replica));
 }
 
+/** Enables some container runtime faults for a while. */
 export function confuseRuntime(world: World, random: Random): void {
     const faults = { ...noRuntimeFaults };
     const names = Object.keys(faults) as (keyof typeof faults)[];
@@ -323,16 +336,19 @@ export function confuseRuntime(world: World, random: Random): void {
     world.time.after(random.latency(2_000, 60_000), () => (world.runtime = noRuntimeFaults));
 }
 
+/** Kills a random sandbox on a Node. */
 export function killSandbox(world: World, random: Random): void {
     stationOf(world, random)?.kubelet.killSandbox();
 }
 
+/** Sets the wall clock of a Node or controller off by up to ten minutes. */
 export function skewClock(world: World, random: Random): void {
     const clocks = [...world.stations, ...world.controllers];
     const one = random.pick(clocks);
     if (one !== undefined) one.skewMs = random.between(-600_000, 600_000);
 }
 
+/** A random machine that is powered on. */
 export function stationOf({ stations }: World, random: Random): Station | undefined {
     return random.pick(stations.filter(({ machine }) => machine.isOn));
 }

@@ -42,12 +42,12 @@ import { annotateNamespace, replaceNamespace } from "./tenants.ts";
 import { changeManifest, placeManifest, removeManifest } from "./static-pods.ts";
 import { type World } from "./world.ts";
 
-/** Something that a person, a machine or bad luck does. */
+/** An action of a user or a fault. */
 export interface Action {
     readonly name: ActionName;
-    /** Since the action before. */
+    /** Since the previous action. */
     readonly afterMs: number;
-    /** What it is done to follows from this and from the state then. */
+    /** Seed of the choices that the action makes in the current state. */
     readonly seed: number;
 }
 
@@ -107,9 +107,10 @@ const acts = {
 } as const satisfies Readonly<Record<string, readonly [weight: number, act: Act]>>;
 
 export type ActionName = keyof typeof acts;
+/** The names of all actions. */
 export const actionNames = Object.keys(acts) as readonly ActionName[];
 
-/** The actions of a seed, more than it will come to. */
+/** The actions of a seed, more than a run uses. */
 export function actionsOf(seed: number, count: number): readonly Action[] {
     const random = new Random(seed, 7);
     const total = Object.values(acts).reduce((sum, [weight]) => sum + weight, 0);
@@ -128,6 +129,7 @@ export function actionsOf(seed: number, count: number): readonly Action[] {
     }));
 }
 
+/** Counts, logs and performs an action. */
 export async function perform({ name, seed }: Action, world: World): Promise<void> {
     world.counters.count(`action.${name}`);
     world.step(() => `--- ${name}`);

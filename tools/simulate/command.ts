@@ -7,7 +7,7 @@ import { inProcesses } from "./pool.ts";
 import { prepareProcess, run } from "./simulation.ts";
 import type { Delivery, Order } from "./worker.ts";
 
-/** Kinds of faults; a run of many seeds in which one never came is no good. */
+/** Kinds of faults; a run of many seeds in which one never occurred is not valid. */
 export const faultCounters: readonly string[] = [
     ...actionNames.map((name) => `action.${name}`),
     ...requestFaults.map((name) => `request.${name}`),
@@ -55,7 +55,7 @@ export const faultCounters: readonly string[] = [
     "claim.outlivesItsPool",
 ];
 
-/** Fewer seeds than this need not have seen everything. */
+/** With fewer seeds some faults may not occur. */
 const enoughSeeds = 300;
 const shrinkRuns = 80;
 const shownFailures = 10;
@@ -72,7 +72,7 @@ const options = {
     digest: { type: "boolean", default: false },
 } as const;
 
-/** See docs/simulation.md. The exit code is 0 only if no invariant was broken and every kind of fault came. */
+/** See docs/simulation.md. The exit code is 0 only if no invariant was violated and every kind of fault occurred. */
 export async function main(args: readonly string[]): Promise<number> {
     const { values } = parseArgs({ args: [...args], options });
     const steps = Number(values.steps);
@@ -95,7 +95,7 @@ interface Replay {
     readonly steps: number;
     readonly only: readonly number[] | undefined;
     readonly plant: string | undefined;
-    /** A number that stands for the whole history instead of the history. */
+    /** Prints a hash of the history instead of the history. */
     readonly digest: boolean;
 }
 
@@ -163,7 +163,7 @@ async function runMany({ first, count, steps, workers, plant }: Many): Promise<n
     return failed === 0 && missing.length === 0 ? 0 : 1;
 }
 
-/** Whether every planted bug is found, and by how many seeds. */
+/** Whether every seeded bug is found, and by how many seeds. */
 async function findPlants({ first, count, steps, workers }: Omit<Many, "plant">): Promise<number> {
     let unfound = 0;
     for (const [plant, { source, what }] of Object.entries(plants)) {

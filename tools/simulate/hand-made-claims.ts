@@ -5,16 +5,19 @@ import { inCluster, makePool, poolsPath } from "./pools.ts";
 import { type Random } from "./time/random.ts";
 import { type Station, type World } from "./world.ts";
 
-/** What people do with claims that no program would make. */
+/** IPAllocations that users create manually and no program would. */
 
 const claimsPath = "/apis/crd.antrea.io/v1alpha1/ipallocations";
 const lookMs = 15_000;
-/** An agent that runs, is connected with a good token, and has OVS for so long, has heard of a claim and isolated who is to be isolated. */
+/**
+ * An agent that has been running and connected for this long, with a valid token and OVS, has learned of an
+ * allocation and isolated where necessary.
+ */
 const calmMs = 180_000;
 
 /**
- * Somebody makes a pool of an address that a Pod has from the subnet of its Node, while no webhook judges it, and claims the
- * address by hand, for a Pod on a Node that there is not. Often the pool is deleted then.
+ * A user creates a pool with an address that a Pod has from its Node's subnet, while the webhook is disabled, and
+ * allocates the address manually, for a Pod on a nonexistent Node. Often the pool is deleted then.
  */
 export async function claimInSubnet(world: World, random: Random): Promise<void> {
     const { truth } = world;
@@ -49,7 +52,7 @@ export async function claimInSubnet(world: World, random: Random): Promise<void>
     follow(world, station, { address, container: user.id, claim: (made as IpAllocation).metadata?.uid });
 }
 
-/** The claim stays, and the agent of the Node starts again and never hears of its pool. */
+/** The allocation stays, and the agent of the Node restarts and never learns of its pool. */
 async function loseThePool(world: World, random: Random, station: Station, pool: string): Promise<void> {
     restartAgent(world, station, { afterMs: 0, awayMs: random.between(5_000, 60_000) });
     world.hasWebhooks = false;
@@ -61,11 +64,11 @@ async function loseThePool(world: World, random: Random, station: Station, pool:
 interface Conflict {
     readonly address: string;
     readonly container: string;
-    /** UID of the claim. */
+    /** UID of the allocation. */
     readonly claim: string | undefined;
 }
 
-/** Looks until the claim or the use ends. */
+/** Checks until the allocation or the use ends. */
 function follow(world: World, station: Station, conflict: Conflict): void {
     const { time, truth } = world;
     const { address, container, claim } = conflict;

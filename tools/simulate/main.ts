@@ -1,6 +1,7 @@
 import { main } from "./command.ts";
 
-// Who reads may have seen enough, as `head` has. The code is that of a program which SIGPIPE ended: nothing was found out.
+// The reader may close the pipe early, as `head` does. The exit code is that of a program ended by SIGPIPE: there is no
+// result.
 for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
         if (error.code !== "EPIPE") throw error;

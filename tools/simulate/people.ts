@@ -5,14 +5,14 @@ import { deploymentsOf, podsOf, poolsOf, setsOf } from "./objects.ts";
 import { type Random } from "./time/random.ts";
 import { type Station, type World } from "./world.ts";
 
-/** What people do with workloads and claims; pools.ts and tenants.ts have what they do with pools and Namespaces. */
+/** What users do with workloads and allocations; pools.ts and tenants.ts have pools and Namespaces. */
 
 const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 
 /** The first names no pools. */
 export const namespaces = ["default", "team-0", "team-1"] as const;
 
-/** A person's request. Undefined: it was refused. */
+/** Sends a user's request. Undefined: it was rejected. */
 export function send(
     world: World,
     method: "POST" | "PATCH" | "DELETE",
@@ -26,7 +26,7 @@ async function scale(world: World, workload: KubeObject | undefined, plural: str
     if (workload !== undefined) await send(world, "PATCH", pathOf(workload, plural), { spec: { replicas } });
 }
 
-/** What Pods and sets ask for: mostly one pool, often one of each family, sometimes several or none. */
+/** What Pods and StatefulSets request: mostly one pool, often one of each family, sometimes several or none. */
 export function wishes(world: World, random: Random): Readonly<Record<string, string>> | undefined {
     const pools = poolsOf(world);
     if (random.chance(0.08)) return undefined;
@@ -44,6 +44,7 @@ function fixedIn(world: World, random: Random, annotations: Readonly<Record<stri
     return random.chance(0.5) ? range?.start : range?.end;
 }
 
+/** Creates one to four Pods. */
 export async function createPods(world: World, random: Random): Promise<void> {
     for (let left = 1 + random.below(4); left > 0; left -= 1) {
         await createPod(world, random, {
@@ -62,7 +63,7 @@ function namespaceOf(random: Random): string {
     return random.pick(namespaces) ?? "";
 }
 
-/** `pool`: the one that it names; default whichever. */
+/** `pool`: the one that it names; default any. */
 export async function createPod(world: World, random: Random, { namespace, name }: Name, pool?: string): Promise<void> {
     const nodeName = world.workloads.schedule();
     if (nodeName === undefined) return;
@@ -78,7 +79,7 @@ export async function createPod(world: World, random: Random, { namespace, name 
     await send(world, "POST", `/api/v1/namespaces/${namespace}/pods`, body);
 }
 
-/** Pools by an annotation of its own, in other Namespaces often by theirs; now and then an address that is wished for. */
+/** Pools by its own annotation, or often by the Namespace's; occasionally a requested address. */
 function annotationsOf(
     world: World,
     random: Random,
@@ -94,6 +95,7 @@ function annotationsOf(
     return { ...wish, [podIpsAnnotation]: fixed };
 }
 
+/** Deletes one to three Pods. */
 export async function deletePods(world: World, random: Random, gracePeriodSeconds: number | undefined): Promise<void> {
     for (let left = 1 + random.below(3); left > 0; left -= 1) {
         const pod = random.pick(podsOf(world));
@@ -101,7 +103,7 @@ export async function deletePods(world: World, random: Random, gracePeriodSecond
     }
 }
 
-/** The same name at once again: another Pod. */
+/** Recreates a Pod immediately under the same name: another Pod. */
 export async function recreatePod(world: World, random: Random): Promise<void> {
     const pod = random.pick(podsOf(world).filter(({ metadata }) => metadata?.name?.startsWith("web-")));
     const { name = "", namespace = "" } = pod?.metadata ?? {};
@@ -139,6 +141,7 @@ async function createWorkload(
     await send(world, "POST", `/apis/apps/v1/namespaces/${namespace}/${kind.toLowerCase()}s`, body);
 }
 
+/** Creates a Deployment. */
 export async function createDeployment(world: World, random: Random): Promise<void> {
     const [name, namespace] = [`dep-${random.below(3)}`, namespaceOf(random)];
     const annotations = annotationsOf(world, random, namespace, "deployment");
@@ -147,15 +150,18 @@ export async function createDeployment(world: World, random: Random): Promise<vo
     await createWorkload(world, "Deployment", { namespace, name, annotations, spec });
 }
 
+/** Scales a Deployment. */
 export async function scaleDeployment(world: World, random: Random): Promise<void> {
     await scale(world, random.pick(deploymentsOf(world)), "deployments", random.below(5));
 }
 
+/** Deletes a Deployment. */
 export async function deleteDeployment(world: World, random: Random): Promise<void> {
     const deployment = random.pick(deploymentsOf(world));
     if (deployment !== undefined) await send(world, "DELETE", pathOf(deployment, "deployments"));
 }
 
+/** Creates a StatefulSet. */
 export async function createSet(
     world: World,
     random: Random,
@@ -173,17 +179,19 @@ export async function createSet(
     await createWorkload(world, "StatefulSet", { namespace, name, annotations, spec });
 }
 
+/** Scales a StatefulSet. */
 export async function scaleSet(world: World, random: Random): Promise<void> {
     await scale(world, random.pick(setsOf(world)), "statefulsets", random.below(6));
 }
 
+/** Deletes a StatefulSet with this propagation policy. */
 export async function deleteSet(world: World, random: Random, propagationPolicy: string): Promise<void> {
     const set = random.pick(setsOf(world));
     const body = { propagationPolicy };
     if (set !== undefined) await send(world, "DELETE", pathOf(set, "statefulsets"), body);
 }
 
-/** Somebody writes the object of a claim, and whoever read it before has an old version. */
+/** A user writes an IPAllocation, so that earlier readers have a stale version. */
 export async function touchClaim(world: World, random: Random): Promise<void> {
     const claim = random.pick([...world.server.store.all(claimKind)])?.object.metadata?.name;
     const path = `/apis/crd.antrea.io/v1alpha1/ipallocations/${claim}`;
@@ -192,8 +200,8 @@ export async function touchClaim(world: World, random: Random): Promise<void> {
 }
 
 /**
- * Somebody deletes the claim of an address that a Pod uses, by force: often because its agent is away, and often to give
- * the address to another Pod.
+ * A user force-deletes the allocation of an address that a Pod uses: often because its agent is unavailable, and
+ * often to assign the address to another Pod.
  */
 export async function forceDeleteClaim(world: World, random: Random): Promise<void> {
     const claims = [...world.server.store.all(claimKind)].map(({ object }) => object as IpAllocation);
@@ -203,14 +211,14 @@ export async function forceDeleteClaim(world: World, random: Random): Promise<vo
     if (station !== undefined && random.chance(0.5)) {
         world.counters.count("claim.forced.agentAway");
         restartAgent(world, station, { afterMs: 0, awayMs: random.between(5_000, 60_000) });
-        // Once more when it has heard of the claim.
+        // Again after it has learned of the allocation.
         restartAgent(world, station, { afterMs: random.between(65_000, 150_000), awayMs: 2_000 });
     }
     await deleteByForce(world, claim);
     if (random.chance(0.7)) await askFor(world, random, [claim]);
 }
 
-/** Deletes a claim whoever uses its address. */
+/** Deletes an allocation regardless of its user. */
 export async function deleteByForce(world: World, claim: IpAllocation): Promise<void> {
     const { name } = claim.metadata ?? {};
     if (name === undefined) return;
@@ -223,7 +231,7 @@ export async function deleteByForce(world: World, claim: IpAllocation): Promise<
     await send(world, "DELETE", path);
 }
 
-/** Pods want these addresses. */
+/** Creates Pods that request these addresses. */
 export async function askFor(world: World, random: Random, claims: readonly IpAllocation[]): Promise<void> {
     for (const { spec } of claims) {
         const nodeName = world.workloads.schedule();
@@ -238,6 +246,7 @@ export async function askFor(world: World, random: Random, claims: readonly IpAl
     }
 }
 
+/** Kills an agent after a delay and restarts it after another, in milliseconds. */
 export function restartAgent(
     world: World,
     station: Station,

@@ -7,10 +7,10 @@ export interface PoolOptions {
     readonly onDelivery: (delivery: Delivery) => boolean;
 }
 
-/** A process keeps a little of each seed. */
+/** Each seed leaks a little memory in the process. */
 const seedsOfProcess = 1_000;
 
-/** Hands the orders out to so many processes, each the next one as soon as it is done with one. */
+/** Distributes the orders to so many processes, the next one as soon as a process is idle. */
 export async function inProcesses(orders: Iterator<Order>, { workers, onDelivery }: PoolOptions): Promise<void> {
     let isOver = false;
     const oneProcess = (): Promise<void> =>

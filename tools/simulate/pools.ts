@@ -5,13 +5,14 @@ import { createPod, deleteByForce, send } from "./people.ts";
 import { type Random } from "./time/random.ts";
 import { type World } from "./world.ts";
 
-/** What people do with pools. */
+/** What users do with pools. */
 
 /** Where the addresses of clusterCidr begin. */
 export const inCluster = "10.50.";
+/** The API path of IPPools. */
 export const poolsPath = "/apis/crd.antrea.io/v1alpha2/ippools";
 
-/** Pools are made in few subnets, so that they meet; now and then while no webhook judges them. */
+/** Pools are created in few subnets, so that they overlap; occasionally while the webhook is disabled. */
 export async function createPool(world: World, random: Random): Promise<void> {
     const name = `pool-${random.below(6)}`;
     const isV6 = random.chance(0.35);
@@ -26,13 +27,14 @@ export async function createPool(world: World, random: Random): Promise<void> {
     if (range.start?.startsWith(inCluster) === true) world.counters.count("pool.inClusterCidr");
 }
 
-/** Before anything runs: a pool that has some of the addresses that Nodes' subnets are of. */
+/** Before anything runs: creates a pool with some addresses of the prefix for Node subnets. */
 export async function poolInCluster(world: World, random: Random): Promise<void> {
     world.hasWebhooks = false;
     await makePool(world, "pool-5", false, { ...range(random, `${inCluster}${random.below(4)}.`), prefixLength: 24 });
     world.hasWebhooks = true;
 }
 
+/** Creates a pool with one range; false if it was rejected. */
 export async function makePool(world: World, name: string, isV6: boolean, ipRange: IpRangeSpec): Promise<boolean> {
     const spec = { ipVersion: isV6 ? 6 : 4, ipRanges: [ipRange] };
     const body = { apiVersion: "crd.antrea.io/v1alpha2", kind: "IPPool", metadata: { name }, spec };
@@ -56,7 +58,7 @@ function usedAddress(world: World, random: Random, isV6: boolean): string | unde
     return random.pick(used.filter(({ spec }) => spec.address.includes(":") === isV6))?.spec.address;
 }
 
-/** Some addresses after this beginning of them; the gateway is the first of all. */
+/** Some addresses with this prefix; the gateway is the first one. */
 function range(
     random: Random,
     prefix: string,
@@ -65,7 +67,7 @@ function range(
     return { start: text(prefix, first), end: text(prefix, first + random.below(7)), gateway: text(prefix, 1) };
 }
 
-/** Mostly the usual one. */
+/** Usually the first address. */
 function gatewayOf(world: World, random: Random, prefix: string): string {
     if (random.chance(0.8)) return text(prefix, 1);
     world.counters.count("pool.anyGateway");
@@ -76,7 +78,7 @@ function text(prefix: string, at: number): string {
     return `${prefix}${prefix.includes(":") ? at.toString(16) : at}`;
 }
 
-/** While no webhook is configured a pool is made of addresses that another has. */
+/** While no webhook is configured, creates a pool that overlaps another. */
 export async function overlapPool(world: World, random: Random): Promise<void> {
     const pool = random.pick(poolsOf(world));
     const name = `pool-${random.below(6)}`;
@@ -87,12 +89,14 @@ export async function overlapPool(world: World, random: Random): Promise<void> {
     world.hasWebhooks = true;
 }
 
+/** Adds a range to a pool. */
 export async function growPool(world: World, random: Random): Promise<void> {
     const pool = random.pick(poolsOf(world));
     if (pool === undefined) return;
     await changePool(world, pool, [...pool.spec.ipRanges, rangeOf(world, random, pool.spec.ipVersion === 6)]);
 }
 
+/** Removes addresses from a pool. */
 export async function shrinkPool(world: World, random: Random): Promise<void> {
     const pool = random.pick(poolsOf(world));
     if (pool === undefined) return;
@@ -110,6 +114,7 @@ async function changePool(world: World, { metadata }: IpPool, ipRanges: readonly
     await send(world, "PATCH", path, { spec: { ipRanges } });
 }
 
+/** Deletes a pool. */
 export async function deletePool(world: World, random: Random): Promise<void> {
     const pool = random.pick(poolsOf(world));
     const path = `${poolsPath}/${pool?.metadata?.name}`;
@@ -117,8 +122,8 @@ export async function deletePool(world: World, random: Random): Promise<void> {
 }
 
 /**
- * A pool gets another VLAN, or is deleted and made again under its name with another gateway or VLAN, often while those
- * who watch pools hear nothing.
+ * Changes the VLAN of a pool, or deletes and recreates it under its name with another gateway or VLAN, often while
+ * watches are interrupted.
  */
 export async function redefinePool(world: World, random: Random): Promise<void> {
     const pool = random.pick(poolsOf(world));
@@ -141,14 +146,14 @@ export async function redefinePool(world: World, random: Random): Promise<void> 
         spec: { ...pool.spec, ipRanges },
         status: undefined,
     });
-    // Somebody waits for it.
+    // Pods wait for it.
     for (let left = 1 + random.below(2); left > 0; left -= 1)
         await createPod(world, random, { namespace: "default", name: `web-${random.below(12)}` }, name);
 }
 
 /**
- * Somebody deletes a pool with all its claims by force while no webhook judges it, as with its definition, and makes it
- * again, mostly a while later. Pods wait for its addresses.
+ * A user force-deletes a pool with all its allocations while the webhook is disabled, as when its definition is
+ * deleted, and recreates it, usually later. Pods wait for its addresses.
  */
 export async function replacePool(world: World, random: Random): Promise<void> {
     const pool = random.pick(poolsOf(world));

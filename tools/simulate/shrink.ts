@@ -1,7 +1,7 @@
 import { run, type RunOptions, type RunResult } from "./simulation.ts";
 
 /**
- * Leaves actions out as long as the same invariant is still broken (delta debugging), for at most that many runs. The
+ * Omits actions as long as the same invariant is still violated (delta debugging), within that many runs. Returns the
  * result of the shortest history.
  */
 export async function shrink(failed: RunResult, options: RunOptions, maxRuns: number): Promise<RunResult> {

@@ -12,9 +12,9 @@ import { World, type Plant, type Station } from "./world.ts";
 
 export interface RunOptions {
     readonly seed: number;
-    /** After so many steps nothing new is done, and all must come to rest. */
+    /** After this many steps no new actions are performed, and the cluster must settle. */
     readonly steps: number;
-    /** Of the seed's actions only these, by number. Default all. */
+    /** Only these of the seed's actions, by number. Default all. */
     readonly only?: readonly number[] | undefined;
     readonly tell?: ((line: string) => void) | undefined;
     readonly plant?: Plant | undefined;
@@ -25,33 +25,33 @@ export interface RunResult {
     readonly violations: readonly Violation[];
     readonly steps: number;
     readonly events: number;
-    /** Virtual. */
+    /** Virtual seconds. */
     readonly seconds: number;
-    /** Numbers of the actions that were done. */
+    /** Numbers of the performed actions. */
     readonly actions: readonly number[];
     readonly counters: Readonly<Record<string, number>>;
 }
 
 const maxActions = 2_000;
-/** When nothing is done any more, all must have come to rest after this long. */
+/** Limit of virtual time for the cluster to settle after the last action. */
 const restMs = 900_000;
 const setUpTries = 20;
 const setUpPauseMs = 3_000;
 const lookMs = 15_000;
-/** Longer than the pause between two passes of an agent, which isolates what is not its own any more. */
+/** Longer than the interval between two passes of an agent, which isolates containers that lost their address. */
 const firstLookMs = 90_000;
 
 let current: World | undefined;
 let unexpected: ((error: unknown) => void) | undefined;
 
-/** Once, before the first run: time and chance are virtual from here on, in the whole process. */
+/** Called once, before the first run: makes time and random numbers virtual in the whole process. */
 export function prepareProcess(): void {
     const idle = { time: new World({ seed: 0 }).time, random: new Random(0) };
     takeOverGlobals(() => current ?? idle);
     process.on("unhandledRejection", (error) => unexpected?.(error));
 }
 
-/** One seed from its beginning to its rest, or to the first violation. */
+/** Runs one seed until it has settled, or to the first violation. */
 export async function run(options: RunOptions): Promise<RunResult> {
     const { seed, steps: maxSteps, only, tell, plant } = options;
     const world = new World({ seed, tell, plant });
@@ -80,7 +80,7 @@ export async function run(options: RunOptions): Promise<RunResult> {
     await world.time.run(() => failed() || world.steps >= maxSteps);
     if (!failed()) await rest(world, failed);
     world.end();
-    // What ends with it ends in its own time, not in that of the next seed.
+    // Pending work of this seed ends before the next seed starts.
     for (let turns = 0; turns < 3; turns += 1) await new Promise((resolve) => setImmediate(resolve));
     const { steps } = world;
     return {
@@ -95,10 +95,10 @@ export async function run(options: RunOptions): Promise<RunResult> {
 }
 
 async function setUp(world: World): Promise<void> {
-    // Without these objects nothing of what is to be seen would happen.
+    // Without these objects the run would test nothing.
     const post = async (path: string, object: unknown): Promise<void> => {
         const request = { method: "POST", path, body: JSON.stringify(object) } as const;
-        // The webhook may wait for its first lists.
+        // The webhook may still wait for its first lists.
         for (let tries = 0; tries < setUpTries; tries += 1) {
             if ((await world.request(request)) !== undefined) return;
             await world.time.sleep(setUpPauseMs);
@@ -129,7 +129,7 @@ async function setUp(world: World): Promise<void> {
     await pool("pool-6", 6, v6);
 }
 
-/** Nothing new is done, all faults end, all comes back that will: what is left must be as it should be. */
+/** No new actions, all faults end, everything recoverable recovers: the remaining state must be correct. */
 async function rest(world: World, failed: () => boolean): Promise<void> {
     world.step(() => "--- rest");
     const heal = async (): Promise<void> => {
@@ -146,7 +146,7 @@ async function rest(world: World, failed: () => boolean): Promise<void> {
         }
         await world.workloads.resync();
     };
-    // Some things last longer, and only show if they do.
+    // Some conditions last longer, and only show if they do.
     const heldUntil = Math.max(world.time.now, ...world.stations.map((station) => station.heldUntil));
     const until = heldUntil + restMs;
     let problems: readonly string[] = ["it was not looked yet"];

@@ -4,7 +4,7 @@ import { type Manifest } from "./cluster/mirror-pods.ts";
 import { type Random } from "./time/random.ts";
 import { type World } from "./world.ts";
 
-/** What people do with the manifests on the disks of Nodes. */
+/** What users do with static Pod manifests on the disks of Nodes. */
 
 const neverShare = 0.1;
 const lateShare = 0.3;
@@ -25,6 +25,7 @@ function manifestOf(world: World, random: Random, { namespace, name }: Pick<Mani
     };
 }
 
+/** Writes a manifest. */
 export function placeManifest(world: World, random: Random): void {
     const station = stationOf(world, random);
     if (station === undefined) return;
@@ -35,7 +36,7 @@ export function placeManifest(world: World, random: Random): void {
     station.kubelet.place(manifestOf(world, random, { namespace, name }));
 }
 
-/** The same name with other contents: for CNI another Pod, for the API server one whose object is replaced. */
+/** The same name with other contents: another Pod for CNI, and a replaced object for the API server. */
 export function changeManifest(world: World, random: Random): void {
     const station = stationOf(world, random);
     const manifest = random.pick([...(station?.kubelet.manifests.values() ?? [])]);
@@ -44,6 +45,7 @@ export function changeManifest(world: World, random: Random): void {
     station.kubelet.place(manifestOf(world, random, manifest));
 }
 
+/** Removes a manifest. */
 export function removeManifest(world: World, random: Random): void {
     const station = stationOf(world, random);
     const key = random.pick([...(station?.kubelet.manifests.keys() ?? [])]);

@@ -3,7 +3,7 @@ import { type Agent } from "./cluster/agent.ts";
 import { type Kubelet } from "./cluster/kubelet.ts";
 import { type Machine } from "./machine/machine.ts";
 
-/** One Node with what runs on it. */
+/** One Node with its processes. */
 export interface Station {
     readonly machine: Machine;
     readonly kubelet: Kubelet;
@@ -11,23 +11,23 @@ export interface Station {
     agentLine: Line | undefined;
     kubeletLine: Line;
     isCut: boolean;
-    /** Since when its agent, if it runs, does so and has a connection, if it is not cut off. */
+    /** Since when its agent has been running and connected. */
     reachableSince: number;
-    /** How far its wall clock is off. */
+    /** Offset of its wall clock. */
     skewMs: number;
-    /** It will not come back. */
+    /** It will not return. */
     isLost: boolean;
-    /** Somebody deleted its Node while the machine runs. */
+    /** Its Node object was deleted while the machine runs. */
     isForgotten: boolean;
-    /** The API server refuses the token of its agent. */
+    /** The API server rejects the token of its agent. */
     isRefused: boolean;
-    /** Its kubelet has no connection, also when its agent has one. */
+    /** Its kubelet has no connection, even if its agent has one. */
     isKubeletCut: boolean;
-    /** Until then it stays as it is, also when all else is to come to rest. */
+    /** Until then it stays in its state, even while everything else settles. */
     heldUntil: number;
 }
 
-/** One replica of a program of the cluster. */
+/** One replica of a cluster program. */
 export interface Replica<T> {
     readonly name: string;
     process: T | undefined;

@@ -4,12 +4,12 @@ import { createSet, createPod, namespaces, send, wishes } from "./people.ts";
 import { type Random } from "./time/random.ts";
 import { type World } from "./world.ts";
 
-/** What people do with Namespaces. */
+/** What users do with Namespaces. */
 
 const namespaceKind = kindOf("v1", "namespaces");
 const lookMs = 500;
 
-/** A Namespace names pools, one of each family at most, names others, or none any more. */
+/** Sets, changes or removes the pools of a Namespace, at most one per family. */
 export async function annotateNamespace(world: World, random: Random): Promise<void> {
     const name = random.pick(namespaces.slice(1)) ?? "";
     const wish = random.chance(0.2) ? null : (wishes(world, random)?.[poolsAnnotation] ?? null);
@@ -17,7 +17,7 @@ export async function annotateNamespace(world: World, random: Random): Promise<v
     await send(world, "PATCH", `/api/v1/namespaces/${name}`, body);
 }
 
-/** A Namespace is deleted with all that is in it, and comes back: another one of the name, with other pools or none. */
+/** Deletes a Namespace with its content and recreates it, with other pools or none. */
 export async function replaceNamespace(world: World, random: Random): Promise<void> {
     const name = random.pick(namespaces.slice(1)) ?? "";
     if (world.server.store.get(namespaceKind, name) === undefined) return;

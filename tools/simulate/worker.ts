@@ -2,11 +2,11 @@ import { plants } from "./plants/index.ts";
 import { shrink } from "./shrink.ts";
 import { prepareProcess, run, type RunResult } from "./simulation.ts";
 
-/** What the process that hands out seeds asks for. */
+/** A request of the process that distributes seeds. */
 export interface Order {
     readonly seed: number;
     readonly steps: number;
-    /** Runs that a failure may be shrunk by. */
+    /** Maximum number of runs to shrink a failure. */
     readonly shrinkRuns: number;
     readonly plant?: string | undefined;
 }
@@ -17,7 +17,7 @@ export interface Delivery {
 }
 
 prepareProcess();
-// Many failures are part of each seed, and nobody reads where they came from.
+// Many failures are part of each seed, and their stack traces are not used.
 Error.stackTraceLimit = 0;
 process.on("message", ({ seed, steps, shrinkRuns, plant: name }: Order) => {
     const work = async (): Promise<void> => {
@@ -32,6 +32,6 @@ process.on("message", ({ seed, steps, shrinkRuns, plant: name }: Order) => {
         process.exit(2);
     });
 });
-// The process that hands out seeds is done, or has ended: nobody waits for a result, and none can be sent.
+// The process that distributes seeds has ended: no result can be sent.
 process.on("disconnect", () => process.exit());
 process.send?.("ready");

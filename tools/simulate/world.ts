@@ -28,25 +28,25 @@ export type { Replica, Station } from "./station.ts";
 
 export interface WorldOptions {
     readonly seed: number;
-    /** Told of each line of the history. Default: nothing is made of it. */
+    /** Called with each line of the history. Default: no history. */
     readonly tell?: ((line: string) => void) | undefined;
-    /** Changes a part of the product, to see whether that is found. */
+    /** Changes a part of the product, to test whether that is found. */
     readonly plant?: Plant | undefined;
 }
 
-/** A defect that is planted in what was built. */
+/** A seeded bug. */
 export interface Plant {
-    /** Told of each start of an agent. */
+    /** Called with each start of an agent. */
     readonly agent?: (agent: Agent, world: World, station: Station) => void;
-    /** Told of the cluster before anything of it runs. */
+    /** Called with the cluster before it is started. */
     readonly world?: (world: World) => void;
-    /** Told of each start of a controller with its way to the API server. */
+    /** Called with each start of a controller and its API client. */
     readonly controller?: (api: ApiClient, world: World) => void;
-    /** Replaces parts of the product until it is disposed of; called before anything runs. */
+    /** Replaces parts of the product until disposed of; called before the start. */
     readonly product?: () => Disposable;
-    /** Subnets of Nodes that are gone never come free. */
+    /** Subnets of deleted Nodes are never released. */
     readonly keepsSubnets?: boolean;
-    /** Told of each start of the webhook with its way to the API server. */
+    /** Called with each start of the webhook and its API client. */
     readonly webhook?: (api: ApiClient) => void;
 }
 
@@ -55,7 +55,7 @@ const nodeKind = kindOf("v1", "nodes");
 const reviewMs = { ippools: 5_000, others: 2_000 } as const;
 const restartMs = 1_000;
 
-/** A cluster in one process: API server, Nodes, our programs and what surrounds them. */
+/** A cluster in one process: API server, Nodes, Antrea's programs and their environment. */
 export class World {
     readonly time: VirtualTime = new VirtualTime();
     readonly random: Random;
@@ -78,16 +78,16 @@ export class World {
     requests: RequestFaults = noFaults;
     watches: WatchFaults = noWatchFaults;
     runtime: RuntimeFaults = noRuntimeFaults;
-    /** The API server knows of our webhooks. */
+    /** The webhooks are configured in the API server. */
     hasWebhooks = true;
-    /** Others fill the queues of our programs at the API server. */
+    /** Other clients fill the queues of Antrea's priority levels. */
     isFlooded = false;
     steps = 0;
     readonly #seed: number;
     readonly #tell: ((line: string) => void) | undefined;
     readonly #plant: Plant;
     readonly #namespaceEnds: NamespaceEnds;
-    /** What the webhook is told of the subnets of Nodes. */
+    /** The webhook's configuration of Node subnets. */
     readonly #clusterCidrs: readonly Prefix[];
     readonly #replaced: Disposable | undefined;
     #starts = 0;
@@ -156,7 +156,7 @@ export class World {
         this.#tell?.(`${(this.time.now / 1000).toFixed(3).padStart(9)} ${what()}`);
     };
 
-    /** A request of a person or a program that has no accidents. */
+    /** A request of a user or program without faults. */
     async request(request: ApiRequest, user: User = { name: "user" }): Promise<unknown> {
         const { status, body } = await this.server.handle(request, user);
         this.step(
@@ -299,7 +299,7 @@ export class World {
         this.startAgent(station);
     }
 
-    /** kubelet makes its Node object if there is none. */
+    /** The kubelet creates its Node object if there is none. */
     async register({ machine }: Station): Promise<void> {
         if (this.server.store.get(nodeKind, machine.name) !== undefined) return;
         const body = JSON.stringify({ apiVersion: "v1", kind: "Node", metadata: { name: machine.name }, spec: {} });
@@ -309,7 +309,7 @@ export class World {
         await this.request({ method: "PATCH", path, body: JSON.stringify({ status }) });
     }
 
-    /** All programs stop; what they were doing is over. */
+    /** Stops all programs; their work is cancelled. */
     end(): void {
         for (const station of this.stations) {
             this.killAgent(station);
@@ -320,7 +320,7 @@ export class World {
         this.#replaced?.[Symbol.dispose]();
     }
 
-    /** Its kubelet says that it has a network; without a subnet it has none, unless its agent says otherwise. */
+    /** Whether its kubelet reports a network; without a subnet it has none, unless its agent reports otherwise. */
     #isReady({ metadata, spec }: Node): boolean {
         const station = this.station(metadata?.name ?? "");
         if (station?.machine.isOn !== true || station.isCut) return false;
@@ -331,7 +331,7 @@ export class World {
         this.checks.answered(container, address, this.#isOfPool(container, address));
     };
 
-    /** The agent, if nothing goes wrong on its way. */
+    /** The agent, if its connection has no faults. */
     #hearing(node: string): object | undefined {
         const station = this.station(node);
         const { machine, agent, agentLine, isCut } = station ?? {};
@@ -340,12 +340,12 @@ export class World {
         return isAway || hasFaults || agentLine?.isRefused === true ? undefined : agent;
     }
 
-    /** Those of a Node's own subnet are not claimed, but a pool may have them too. */
+    /** Addresses of a Node's own subnet are not allocated, but a pool may contain them too. */
     #isClaimed(name: string, container: Container): boolean {
         return !name.startsWith("10.50.") || this.#isOfPool(container, name);
     }
 
-    /** Whether the container has the address from a pool, as its record says. */
+    /** Whether the container has the address from a pool, according to its record. */
     #isOfPool({ id, node }: Container, address: string): boolean {
         const setUp = this.station(node)?.machine.setUpOf(id);
         return setUp?.addresses.some(({ ip }) => formatIp(ip) === address) === true;

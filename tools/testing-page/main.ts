@@ -2,10 +2,13 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { format, resolveConfig } from "prettier";
 
-/** The cells of a row; the first one names it. */
+/** The cells of a row; the first one identifies it. */
 export type Row = readonly string[];
 
-/** The page without these rows' old versions and with them, in the table between `<!-- NAME -->` and `<!-- /NAME -->`. */
+/**
+ * The page with these rows, which replace their old versions in the table between `<!-- NAME -->` and `<!-- /NAME
+ * -->`.
+ */
 export function withRows(page: string, name: string, head: Row, rows: readonly Row[]): string {
     const [before, rest] = parted(page, `<!-- ${name} -->`);
     const [table, after] = parted(rest, `<!-- /${name} -->`);
@@ -39,7 +42,7 @@ function parted(text: string, mark: string): readonly [string, string] {
     return [text.slice(0, at), text.slice(at + mark.length)];
 }
 
-// main.ts NAME HEAD-CELL...     with a row a line on stdin, cells parted by tabs
+// main.ts NAME HEAD-CELL... with one row per line on stdin, cells separated by tabs
 if (import.meta.main) {
     const [name = "", ...head] = process.argv.slice(2);
     const rows = readFileSync(0, "utf8")

@@ -1,4 +1,4 @@
-/** What the API server says to one request. */
+/** The API server's response to one request. */
 export interface Answer {
     readonly status: number;
     /** JSON. */
@@ -20,7 +20,7 @@ const reasons: Readonly<Record<number, string>> = {
     504: "Timeout",
 };
 
-/** A request that is refused, as the Status object that says so. */
+/** A rejected request, as a Status object. */
 export class Refusal extends Error {
     readonly status: number;
     readonly reason: string;

@@ -1,21 +1,22 @@
-/** How likely each accident of a request is, from 0 to 1; all of them together at most 1. */
+/** Probabilities of request faults, from 0 to 1, with a sum of at most 1. */
 export interface RequestFaults {
-    /** No connection; the request was never sent. */
+    /** No connection; the request is never sent. */
     readonly refused: number;
-    /** The connection breaks before the server has the request. */
+    /** The connection breaks before the server receives the request. */
     readonly lostRequest: number;
     /** The connection breaks after the request took effect. */
     readonly lostReply: number;
-    /** No answer; the request takes effect much later, maybe after its sender gave up. */
+    /** No response; the request takes effect much later, possibly after the client's timeout. */
     readonly lateEffect: number;
-    /** The status line comes, the body does not. */
+    /** The status line arrives, the body does not. */
     readonly cutBody: number;
     /** 429 with Retry-After. */
     readonly throttled: number;
-    /** 500, 503 or 504, whether the request took effect or not. */
+    /** 500, 503 or 504, whether or not the request took effect. */
     readonly serverError: number;
 }
 
+/** The names of all request faults. */
 export const requestFaults = [
     "refused",
     "lostRequest",
@@ -28,6 +29,7 @@ export const requestFaults = [
 
 export type RequestFault = (typeof requestFaults)[number];
 
+/** No request faults. */
 export const noFaults: RequestFaults = {
     refused: 0,
     lostRequest: 0,
@@ -38,14 +40,15 @@ export const noFaults: RequestFaults = {
     serverError: 0,
 };
 
-/** How likely each accident of a watch is: at each line, and at its beginning. */
+/** Probabilities of watch faults, per line and per start of a watch. */
 export interface WatchFaults {
     /** The connection breaks. */
     readonly broken: number;
-    /** The next lines come much later. */
+    /** The next lines are delayed. */
     readonly stalled: number;
-    /** 410: what came after that version is forgotten. */
+    /** 410: the requested version was compacted. */
     readonly expired: number;
 }
 
+/** No watch faults. */
 export const noWatchFaults: WatchFaults = { broken: 0, stalled: 0, expired: 0 };

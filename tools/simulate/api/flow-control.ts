@@ -13,22 +13,22 @@ export interface FlowControlComponents {
     readonly store: Store;
 }
 
-/** What became of a request that asked for seats. */
+/** The result of requesting seats. */
 export type Admitted =
     | {
           readonly outcome: "seated";
-          /** How long the API server works on it before it answers. */
+          /** How long the API server executes it before it responds. */
           readonly workMs: number;
-          /** The request is answered: its seats are free when the watches have been told, too. */
+          /** Called with the response: the seats are free once the watches have been notified, too. */
           readonly leave: () => void;
       }
     /** 429 with Retry-After. */
     | { readonly outcome: "rejected" }
-    /** Whoever asked had given up before its turn came. */
+    /** The client gave up before the request was dispatched. */
     | { readonly outcome: "abandoned" };
 
 interface Work {
-    /** Seats, before the answer and after it. */
+    /** Seats during execution and after the response. */
     readonly width: number;
     readonly workMs: number;
     readonly afterMs: number;
@@ -38,7 +38,7 @@ interface Waiting {
     readonly work: Work;
     readonly isAwaited: () => boolean;
     readonly settle: (admitted: Admitted) => void;
-    /** Ends the wait; undefined before it begins. */
+    /** The queue timeout; undefined if it was never queued. */
     limit: Timer | undefined;
 }
 
@@ -50,10 +50,10 @@ const objectsPerSeat = 100;
 const waitLimitMs = 15_000;
 
 /**
- * API Priority and Fairness, for the users that the chart has levels for; all others have seats without end. A request has
- * seats of its user's level, waits for them in the shortest queue of its user's hand, and is rejected when that is full or
- * after 15 s. A LIST has a seat for each 100 objects of its kind; a write one for each ten watches on its kind, for 5 ms
- * after the answer; no request more than ten.
+ * API Priority and Fairness, for the users that the chart has levels for; all others have unlimited seats. A request
+ * takes seats of its user's level, waits for them in the shortest queue of its user's hand, and is rejected if that
+ * is full or after 15 s. A LIST takes a seat for each 100 objects of its kind; a write one for each ten watches of
+ * its kind, for 5 ms after the response; no request more than ten.
  */
 export class FlowControl {
     readonly #components: FlowControlComponents;
@@ -67,7 +67,7 @@ export class FlowControl {
         this.#levels = shape.levels.map((level) => new Level(components, level));
     }
 
-    /** `isAwaited`: whether whoever asked still waits for the answer. Settles within 15 s. */
+    /** `isAwaited`: whether the client still waits for the response. Settles within 15 s. */
     admit(user: string, request: ApiRequest, isAwaited: () => boolean): Promise<Admitted> {
         const level = this.#levels.find(({ users }) => users.includes(user));
         const work = this.#workOf(request);
@@ -77,13 +77,13 @@ export class FlowControl {
         return level.admit(user, work, isAwaited);
     }
 
-    /** A watch on the kind is open until it is disposed of. */
+    /** Counts an open watch of the kind until disposed of. */
     watching(kind: Kind): Disposable {
         this.#watches.set(kind, (this.#watches.get(kind) ?? 0) + 1);
         return { [Symbol.dispose]: () => void this.#watches.set(kind, (this.#watches.get(kind) ?? 1) - 1) };
     }
 
-    /** Somebody with the token of an antrea program sends so many slow requests at once. */
+    /** A client with the token of an Antrea program sends so many slow requests at once. */
     flood(count: number): void {
         const { random } = this.#components;
         const level = random.pick(this.#levels);
@@ -122,7 +122,7 @@ class Level {
     readonly #level: PriorityLevel;
     readonly #queues: readonly Waiting[][];
     #inUse = 0;
-    /** The queue whose turn is next. */
+    /** The queue to dispatch from next. */
     #turn = 0;
 
     constructor(components: FlowControlComponents, level: PriorityLevel) {
@@ -157,21 +157,21 @@ class Level {
         });
     }
 
-    /** Those of its user: the same ones each time. */
+    /** The queues of a user, always the same ones. */
     #handOf(user: string): readonly Waiting[][] {
         const { handSize } = this.#level;
         const first = this.users.indexOf(user) * handSize;
         return Array.from({ length: handSize }, (_, at) => this.#queues[(first + at) % this.#queues.length] ?? []);
     }
 
-    /** Queue after queue, as long as the next request has its seats. */
+    /** Dispatches round robin while the next request gets its seats. */
     #dispatch(): void {
         for (;;) {
             const order = this.#queues.map((_, at) => (this.#turn + at) % this.#queues.length);
             const at = order.find((index) => (this.#queues[index] ?? []).length > 0);
             const next = at === undefined ? undefined : this.#queues[at]?.[0];
             if (at === undefined || next === undefined) return;
-            // What was never queued is carried out, as one whose sender gives up while it is carried out.
+            // A request that was never queued is executed even if its client gives up.
             const isOver = next.limit !== undefined && !next.isAwaited();
             if (!isOver && !this.#hasSeats(next.work.width)) return;
             this.#queues[at]?.shift();
@@ -186,7 +186,7 @@ class Level {
         }
     }
 
-    /** One that is wider than the level has all of it. */
+    /** A request wider than the level takes the whole level. */
     #hasSeats(width: number): boolean {
         return this.#inUse === 0 || this.#inUse + width <= this.#level.seats;
     }

@@ -17,17 +17,17 @@ import {
     type Resource,
 } from "@antrea/kube";
 
-/** What the API server knows of a kind beside where it is served. */
+/** Properties of a kind besides its path. */
 export interface Kind {
     readonly resource: Resource<KubeObject>;
     readonly apiVersion: string;
-    /** Of a custom resource; these must be replaced with the version that they were read in. */
+    /** A custom resource, which must be replaced with its current resourceVersion. */
     readonly custom: boolean;
-    /** Its status is written by the subresource only. */
+    /** Its status is written only through the subresource. */
     readonly hasStatus: boolean;
-    /** Counts the changes of its spec. */
+    /** Increments metadata.generation with changes of its spec. */
     readonly hasGeneration: boolean;
-    /** What it can be selected by, beside name and Namespace. */
+    /** Its selectable fields, besides name and Namespace. */
     readonly fields: readonly string[];
 }
 
@@ -36,7 +36,7 @@ function kind(resource: Resource<KubeObject>, parts: Partial<Kind> = {}): Kind {
     return { ...basic, resource, apiVersion: apiVersionOf(resource), ...parts };
 }
 
-/** The fields that the definition of a custom resource names. */
+/** The selectable fields in the CustomResourceDefinition. */
 function selectable({ plural, group }: Resource<KubeObject>): readonly string[] {
     const definition = customResourceDefinitions().find(({ metadata }) => metadata.name === `${plural}.${group}`);
     const fields = definition?.spec.versions.flatMap(({ selectableFields = [] }) => selectableFields) ?? [];
@@ -45,6 +45,7 @@ function selectable({ plural, group }: Resource<KubeObject>): readonly string[] 
 
 const built = { hasStatus: true, hasGeneration: true };
 
+/** All kinds that the API server serves. */
 export const kinds: readonly Kind[] = [
     kind(nodes, { hasStatus: true }),
     kind(namespaces, { hasStatus: true }),

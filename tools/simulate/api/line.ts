@@ -15,22 +15,22 @@ export interface LineOptions {
     readonly clock: Clock;
 }
 
-/** Whoever waits for the answer to a request. */
+/** The client that waits for the response to a request. */
 interface Sender {
     readonly answer: (response: HttpResponse) => void;
-    /** The connection breaks; `known`: the request did surely not take effect. */
+    /** The connection breaks; `known`: the request certainly did not take effect. */
     readonly fail: (known: boolean) => void;
-    /** Whether it waits still, as far as the API server can know. */
+    /** Whether it still waits, as far as the API server can know. */
     readonly isThere: () => boolean;
 }
 
 const encoder = new TextEncoder();
 const lateMs = 20_000;
-/** Requests that a server under load answers at last, long after whoever asked gave up. */
+/** Requests that an overloaded server executes long after the client gave up. */
 const veryLateMs = { from: 60_000, to: 240_000 } as const;
 const veryLateShare = 0.3;
 
-/** The network between one process and the API server, with its accidents. */
+/** The transport between one process and the API server, with its faults. */
 export class Line {
     readonly api: ApiClient;
     readonly #components: LineComponents;
@@ -54,19 +54,19 @@ export class Line {
         return this.#isDead;
     }
 
-    /** The process is killed: nothing comes back any more. What is on its way still arrives. */
+    /** The process is killed: it receives nothing more. Requests in transit still arrive. */
     kill(): void {
         this.#isDead = true;
         for (const watch of [...this.#watches]) watch.forget();
     }
 
-    /** From here on nothing passes, as if a cable was pulled; or it passes again. */
+    /** Partitions the process, or ends the partition. */
     cut(isCut: boolean): void {
         this.#isCut = isCut;
         for (const watch of [...this.#watches]) watch.pause(isCut);
     }
 
-    /** The token of the process is good for nothing: 401 to all that it asks from here on; or it is good again. */
+    /** Makes the token of the process invalid, so that all requests get 401, or valid again. */
     refuse(isRefused: boolean): void {
         this.#isRefused = isRefused;
     }
@@ -75,7 +75,7 @@ export class Line {
         return this.#isRefused;
     }
 
-    /** All watches break. */
+    /** Breaks all watches. */
     breakWatches(): void {
         for (const watch of [...this.#watches]) watch.fail();
     }
@@ -114,7 +114,7 @@ export class Line {
             const sender: Sender = {
                 answer: (answer) => settle(() => resolve(answer)),
                 fail,
-                // The API server does not see that a cable was pulled.
+                // The API server does not detect a partition.
                 isThere: () => this.#isCut || (!this.#isDead && timer !== undefined),
             };
             if (request.stream === true) this.#open(request, sender);
@@ -153,7 +153,7 @@ export class Line {
         time.after(fault === "lateEffect" ? this.#lateness() : there, () => void serves());
     }
 
-    /** Undefined: whoever asked gave up before it was carried out. */
+    /** Undefined: the client gave up before the request was executed. */
     async #serve(request: HttpRequest, isThere: () => boolean): Promise<Answer | undefined> {
         const { time, server, flows } = this.#components;
         const { user } = this.#options;
@@ -183,7 +183,7 @@ export class Line {
             const admitted = await flows.admit(this.#options.user.name, request, isThere);
             if (admitted.outcome === "rejected") return answer(responseOf(tooManyRequests, false));
             if (admitted.outcome === "abandoned") return;
-            // It has its seat until it has begun.
+            // It holds its seat until the watch has started.
             time.after(admitted.workMs, () => admitted.leave());
             if (!isThere()) return;
             if (this.#isCut) return fail(false);
@@ -217,7 +217,7 @@ export class Line {
     }
 }
 
-// Nothing is connected to.
+// No connection is made.
 const nowhere = { server: new URL("https://simulated:6443"), headers: {} } as Awaited<
     ReturnType<ConstructorParameters<typeof ApiClient>[0]["credentials"]["connection"]>
 >;

@@ -1,6 +1,6 @@
 type Json = Readonly<Record<string, unknown>>;
 
-/** RFC 7386. */
+/** Applies a JSON merge patch (RFC 7386). */
 export function merged(target: unknown, patch: unknown): unknown {
     if (!isObject(patch)) return patch;
     const result: Record<string, unknown> = isObject(target) ? { ...target } : {};

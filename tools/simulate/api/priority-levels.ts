@@ -1,33 +1,36 @@
 import { readFileSync } from "node:fs";
 import { type Random } from "../time/random.ts";
 
-/** A priority level and the users whose requests its flow schema charges to it. */
+/** A priority level and the users whose requests its flow schema assigns to it. */
 export interface PriorityLevel {
     readonly name: string;
     readonly users: readonly string[];
-    /** How many requests of one seat it carries out at once. */
+    /** Concurrent requests with one seat. */
     readonly seats: number;
     readonly queues: number;
-    /** Of how many of the queues one user has the use. */
+    /** Number of queues that one user's requests are distributed to. */
     readonly handSize: number;
-    /** How many requests wait in one queue at most. */
+    /** Maximum number of requests in one queue. */
     readonly queueLengthLimit: number;
 }
 
-/** How the API server of one cluster is loaded. */
+/** The load of the API server of one cluster. */
 export interface FlowShape {
     readonly levels: readonly PriorityLevel[];
-    /** So many times as many objects and watches as there are, as in a larger cluster. */
+    /** Factor on the numbers of objects and watches, as in a larger cluster. */
     readonly scale: number;
 }
 
 const template = new URL("../../../charts/antrea/templates/flowcontrol.yaml", import.meta.url);
 const levelPattern = /"([\w-]+)" \(list (\d+) (\d+) (\d+) (\d+)((?: "[\w-]+")+)\)/g;
-/** Shares of the levels of Kubernetes itself, and what kube-apiserver does at once, by default. */
+/** Shares of Kubernetes' own levels, and the default concurrency of kube-apiserver. */
 const otherShares = 245;
 const atOnce = 600;
 
-/** The levels of the chart; each line of its template is `"name" (list shares queues handSize queueLengthLimit "account" …)`. */
+/**
+ * The chart's levels; each line of its template is
+ * `"name" (list shares queues handSize queueLengthLimit "account" …)`.
+ */
 export function chartLevels(): readonly PriorityLevel[] {
     const found = [...readFileSync(template, "utf8").matchAll(levelPattern)];
     const shares = found.reduce((sum, [, , own]) => sum + Number(own), otherShares);
@@ -41,7 +44,7 @@ export function chartLevels(): readonly PriorityLevel[] {
     }));
 }
 
-/** The chart's levels on an API server that has few seats for them, or short queues, as chance will have it. */
+/** The chart's levels on an API server with, at random, few seats or short queues. */
 export function shapeByChance(random: Random): FlowShape {
     const levels = chartLevels().map((level) => ({
         ...level,

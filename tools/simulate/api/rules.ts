@@ -14,18 +14,21 @@ import { type KubeObject } from "@antrea/kube";
 import { Refusal } from "./answer.ts";
 import { type Kind } from "./kinds.ts";
 
-/** Who sends a request. */
+/** The client of a request. */
 export interface User {
     readonly name: string;
     /** The Node that the token is bound to. */
     readonly node?: string;
 }
 
+/** User name of the agents. */
 export const agentUser = "system:serviceaccount:kube-system:antrea-agent";
+/** User name of the controller. */
 export const controllerUser = "system:serviceaccount:kube-system:antrea-controller";
+/** User name of the webhook. */
 export const webhookUser = "system:serviceaccount:kube-system:antrea-webhook";
 
-/** A write that is to be judged. */
+/** A write to validate. */
 export interface Write {
     readonly kind: Kind;
     readonly subresource: string;
@@ -37,7 +40,7 @@ export interface Write {
     readonly user: User;
 }
 
-/** The rules of our resource definitions (libs/crd), as the API server applies them. */
+/** The validation rules of the CustomResourceDefinitions (libs/crd), as the API server applies them. Throws Refusal. */
 export function checkSchema({ kind, before, after, subresource }: Write): void {
     if (after === undefined || subresource !== "") return;
     const { plural } = kind.resource;
@@ -94,7 +97,7 @@ function checkPool(pool: IpPool, old: IpPool | undefined): void {
     }
 }
 
-/** The chart's admission policies (libs/crd, policies.ts). */
+/** The chart's admission policies (libs/crd, policies.ts). Throws Refusal. */
 export function checkPolicies(write: Write): void {
     const { plural } = write.kind.resource;
     if (plural === "ipallocations") checkClaimPolicies(write);

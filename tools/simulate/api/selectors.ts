@@ -6,7 +6,7 @@ export type Matches = (object: KubeObject) => boolean;
 
 const all: Matches = () => true;
 
-/** What a field selector picks; 400 for a field that the kind cannot be selected by. */
+/** The predicate of a field selector; throws Refusal 400 for a field that is not selectable. */
 export function matcher(kind: Kind, selector: string | null): Matches {
     if (selector === null || selector === "") return all;
     const terms = selector.split(",").map((term) => {

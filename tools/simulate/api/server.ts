@@ -20,13 +20,13 @@ import { Store, type Stored } from "./store.ts";
 
 export interface ApiRequest {
     readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-    /** With query. */
+    /** Including the query. */
     readonly path: string;
     readonly body?: string | undefined;
     readonly contentType?: string | undefined;
 }
 
-/** Asked before a write that all rules allow; throws Refusal. */
+/** Called before a write that all rules allow; throws Refusal. */
 export type Admission = (write: Write) => Promise<void> | undefined;
 
 export interface WatchStart {
@@ -36,7 +36,7 @@ export interface WatchStart {
     readonly timeoutMs: number;
 }
 
-/** What a path names. */
+/** The parsed path. */
 export interface Target {
     readonly kind: Kind;
     readonly namespace: string;
@@ -57,19 +57,19 @@ const kindsByPath: ReadonlyMap<string, Kind> = new Map(
 );
 
 /**
- * The API server as its clients see it, from the parsed request to the answer: versions, UIDs, preconditions, selectors,
- * pages, watches, graceful deletion and finalizers, validation and admission. A suite of cases runs against it and against
- * kube-apiserver (test/api-compliance.ts). No controllers: what they do, others do with it.
+ * The API server as its clients observe it, from the parsed request to the response: versions, UIDs, preconditions,
+ * selectors, pages, watches, graceful deletion and finalizers, validation and admission. A suite of cases runs
+ * against it and against kube-apiserver (test/api-compliance.ts). Controllers are implemented separately.
  */
 export class ApiServer {
     readonly store: Store = new Store();
-    /** Admission policies that are installed; they throw Refusal. */
+    /** Installed admission policies; they throw Refusal. */
     policies: (write: Write) => void = () => undefined;
     /** Webhooks. */
     admission: Admission = () => undefined;
     readonly #time: VirtualTime;
     readonly #random: Random;
-    /** Lists that are read in pages, by token. */
+    /** Remaining pages of lists, by continue token. */
     readonly #pages = new Map<string, { readonly items: readonly string[]; readonly version: number }>();
 
     constructor(time: VirtualTime, random: Random) {
@@ -77,7 +77,7 @@ export class ApiServer {
         this.#random = random;
     }
 
-    /** Answers one request; a write has taken effect by then, or never does. */
+    /** Handles one request; a write takes effect before this resolves, or never. */
     async handle(request: ApiRequest, user: User): Promise<Answer> {
         try {
             const body = await this.#dispatch(request, user);
@@ -88,7 +88,7 @@ export class ApiServer {
         }
     }
 
-    /** The watch that a path asks for. Throws Refusal. */
+    /** The watch for a path. Throws Refusal. */
     watchOf(path: string): WatchStart {
         const { kind, query, namespace } = target(path);
         const matches = matcher(kind, query.get("fieldSelector"));
@@ -101,7 +101,7 @@ export class ApiServer {
         };
     }
 
-    /** Pages under way cannot be read on, and watches cannot be taken up from before. */
+    /** Invalidates continue tokens, and resource versions of watches. */
     compact(): void {
         this.store.compact();
         this.#pages.clear();
@@ -222,7 +222,7 @@ export class ApiServer {
             const { uid } = given.metadata ?? {};
             if (uid !== undefined && uid !== "" && uid !== before.metadata?.uid) {
                 if (!isPatch) throw conflict;
-                // Of a custom resource's status nothing of the metadata is looked at but the version.
+                // For a custom resource's status only the version of the metadata is evaluated.
                 if (!kind.custom || subresource === "") throw new Refusal(422, "metadata.uid: field is immutable");
             }
             const plain = this.#prepared(kind, before, given, subresource);
@@ -230,7 +230,7 @@ export class ApiServer {
             if (isDeepStrictEqual(after, before)) return stored.text;
             await this.#judge({ kind, namespace, name, user, subresource, operation: "UPDATE", before, after });
             const key = keyFor(namespace, name);
-            // Somebody was faster while the admission took its time: with a version that is a conflict, else once more.
+            // Changed during admission: with a version that is a conflict, otherwise retry.
             if (this.store.get(kind, key) !== stored) {
                 if (version !== "" && !isPatch) throw conflict;
                 continue;
@@ -325,17 +325,19 @@ export class ApiServer {
     }
 }
 
+/** The kind with this API version and plural name. Throws Refusal 404. */
 export function kindOf(apiVersion: string, plural: string): Kind {
     const kind = kindsByPath.get(`${apiVersion}/${plural}`);
     if (kind === undefined) throw new Refusal(404, "the server could not find the requested resource");
     return kind;
 }
 
+/** The key of an object in the store. */
 export function keyFor(namespace: string, name: string): string {
     return namespace === "" ? name : `${namespace}/${name}`;
 }
 
-/** Throws Refusal. */
+/** Parses a path. Throws Refusal. */
 export function target(path: string): Target {
     const [plain = "", search = ""] = path.split("?", 2);
     const parts = plain.split("/").map(decodeURIComponent);
@@ -357,7 +359,7 @@ function defaultStatus({ resource }: Kind): unknown {
     return resource.plural === "pods" ? { phase: "Pending" } : undefined;
 }
 
-/** Deletion was asked for, and the last one who kept it gave it up. */
+/** Deletion was requested, and the last finalizer was removed. */
 function isOver({ metadata }: KubeObject, before: KubeObject): boolean {
     if (metadata?.deletionTimestamp === undefined || (metadata.finalizers ?? []).length > 0) return false;
     return (before.metadata?.finalizers ?? []).length > 0;
@@ -368,7 +370,7 @@ function finalizersOf({ finalizers = [] }: Metadata, { propagationPolicy }: Dele
     return wanted === undefined || finalizers.includes(wanted) ? finalizers : [...finalizers, wanted];
 }
 
-/** Seconds that a Pod has to end; 0 where no kubelet has to be waited for. */
+/** Seconds of graceful termination of a Pod; 0 if no kubelet is involved. */
 function graceOf({ resource }: Kind, object: KubeObject, { gracePeriodSeconds }: DeleteBody): number {
     if (resource.plural !== "pods") return 0;
     const { nodeName = "" } = (object as { readonly spec?: { readonly nodeName?: string } }).spec ?? {};

@@ -2,13 +2,13 @@ import { keyOf, type KubeObject } from "@antrea/kube";
 import { type Kind } from "./kinds.ts";
 import { type Matches } from "./selectors.ts";
 
-/** One state of an object. */
+/** One version of an object. */
 export interface Stored {
     readonly object: KubeObject;
     readonly text: string;
 }
 
-/** From one state of an object to the next. */
+/** The transition of an object between two versions. */
 export interface Change {
     readonly version: number;
     readonly kind: Kind;
@@ -18,13 +18,13 @@ export interface Change {
     readonly after: Stored | undefined;
 }
 
-/** What a watch is told of a change, one line; undefined: nothing. */
+/** The watch event for a change, one line; undefined: none. */
 export function lineOf(change: Change, matches: Matches): string | undefined {
     const { before, after, version } = change;
     const was = before !== undefined && matches(before.object);
     const is = after !== undefined && matches(after.object);
     if (is) return `{"type":"${was ? "MODIFIED" : "ADDED"}","object":${after.text}}\n`;
-    // An object that no longer matches is told as deleted, as it was, with the version of the change.
+    // An object that no longer matches is delivered as deleted, in its previous state, with the version of the change.
     return was ? `{"type":"DELETED","object":${JSON.stringify(withVersion(before.object, version))}}\n` : undefined;
 }
 
@@ -32,11 +32,11 @@ class Collection {
     readonly objects = new Map<string, Stored>();
     /** Oldest first. */
     changes: Change[] = [];
-    /** Of older ones nobody can be told any more. */
+    /** The version up to which changes are compacted. */
     compactedTo = 0;
 }
 
-/** All objects and their latest changes, in memory. Each change is told at once to those who listen. */
+/** All objects and their latest changes, in memory. Listeners are called synchronously with each change. */
 export class Store {
     version = 1;
     readonly #collections = new Map<Kind, Collection>();
@@ -71,7 +71,7 @@ export class Store {
         this.#changed(collection, { version: this.version, kind, key, before, after: undefined });
     }
 
-    /** The changes after that version; undefined when they are not all known any more. */
+    /** The changes after that version; undefined if some of them are compacted. */
     since(kind: Kind, version: number): readonly Change[] | undefined {
         const { changes, compactedTo } = this.#collection(kind);
         if (version < compactedTo) return undefined;
@@ -80,7 +80,7 @@ export class Store {
         return changes.slice(first);
     }
 
-    /** Forgets all changes up to now. */
+    /** Discards all changes so far. */
     compact(): void {
         for (const collection of this.#collections.values()) {
             collection.changes = [];

@@ -11,7 +11,7 @@ const stallMs = 40_000;
 
 export type WatchComponents = LineComponents & { readonly name: string };
 
-/** The answer to a watch: lines come late and in order, until it ends or breaks. */
+/** The response to a watch: lines arrive delayed and in order, until it ends or breaks. */
 export class Watch implements HttpResponse {
     readonly statusCode = 200;
     readonly headers = {};
@@ -29,7 +29,7 @@ export class Watch implements HttpResponse {
     #wake: (() => void) | undefined;
     #end: "open" | "ended" | "failed" | "forgotten" = "open";
     #isPaused = false;
-    /** When the last line is to be there; none overtakes it. */
+    /** Arrival time of the last line; later lines arrive after it. */
     #busyUntil = 0;
 
     constructor(components: WatchComponents, request: HttpRequest, closed: () => void) {
@@ -45,7 +45,7 @@ export class Watch implements HttpResponse {
         };
     }
 
-    /** Tells what came after the version that the watch begins with, and from then on each change. */
+    /** Delivers the changes after the start version, and then each change. */
     begin(): void {
         const { server, flows, counters, random, faults } = this.#components;
         const { kind, version, timeoutMs } = this.#start;
@@ -65,7 +65,7 @@ export class Watch implements HttpResponse {
         this.#bookmark();
     }
 
-    /** The process is gone. */
+    /** The process has ended. */
     forget(): void {
         this.#finish("forgotten");
     }
@@ -78,7 +78,7 @@ export class Watch implements HttpResponse {
         this.fail();
     }
 
-    /** Nothing comes through; what was on its way comes after. */
+    /** Holds back all lines; they are delivered when the pause ends. */
     pause(isPaused: boolean): void {
         this.#isPaused = isPaused;
         if (!isPaused) this.#wake?.();

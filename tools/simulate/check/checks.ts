@@ -16,13 +16,13 @@ export interface ChecksComponents extends GoneNodesComponents, ForeignSubnetsCom
     readonly truth: Truth;
     readonly store: Store;
     readonly time: VirtualTime;
-    /** When the controllers that run now were started. */
+    /** The start times of the running controllers. */
     readonly startsOfControllers: () => readonly number[];
-    /** As of ForcedClaimsComponents. */
+    /** See ForcedClaimsComponents. */
     readonly namesPool: ForcedClaimsComponents["namesPool"];
 }
 
-/** What is checked beside who has which address. */
+/** The checks besides which container has which address. */
 export class Checks {
     readonly sticky: Sticky;
     readonly wirings: Wirings;
@@ -58,7 +58,7 @@ export class Checks {
         this.subnetUsers.recorded(event);
     }
 
-    /** A container was answered this address. */
+    /** An ADD returned this address to a container. */
     answered(container: Container, address: string, isOfPool: boolean): void {
         this.sticky.got(container, address);
         this.wishes.answered(container, address, isOfPool);

@@ -12,22 +12,22 @@ const namespaceKind = kindOf("v1", "namespaces");
 const setKind = kindOf("apps/v1", "statefulsets");
 const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
 
-/** A pool as it is now. */
+/** A pool in its current state. */
 export interface PoolNow {
     readonly object: IpPool;
     readonly pool: Pool;
     readonly usable: RangeSet;
-    /** How many addresses nobody has claimed. */
+    /** Number of addresses without an allocation. */
     readonly free: bigint;
 }
 
-/** What the API server has, as far as addresses are concerned. */
+/** The address-related objects in the API server. */
 export class Cluster {
     readonly claims: ReadonlyMap<string, IpAllocation>;
     readonly pools: ReadonlyMap<string, PoolNow>;
     readonly nodes: readonly Node[];
     readonly sets: readonly StatefulSet[];
-    /** By the UID that kubelet knows them by. */
+    /** By the UID that kubelet uses. */
     readonly pods: ReadonlyMap<string, Pod>;
     readonly #namespaces: ReadonlyMap<string, Namespace>;
 
@@ -61,7 +61,7 @@ export class Cluster {
         );
     }
 
-    /** Names of the pools that a Pod, or the Pods of a set, ask for. */
+    /** Names of the pools that a Pod, or the Pods of a StatefulSet, request. */
     poolsOfPod({ metadata }: Pod): readonly string[] {
         return this.#poolsOf(metadata?.annotations, metadata?.namespace);
     }
@@ -78,12 +78,12 @@ export class Cluster {
         return this.pools.has(pool);
     }
 
-    /** Families of the pools that there are of these. */
+    /** Families of the existing pools among these. */
     families(names: readonly string[]): ReadonlySet<Family> {
         return new Set(names.flatMap((name) => this.pools.get(name)?.pool.family ?? []));
     }
 
-    /** The VLANs of the pools of a family; 0 is the untagged one. */
+    /** The VLANs of the pools of a family; 0 is untagged. */
     vlansOf(names: readonly string[], family: Family): readonly number[] {
         const pools = names.flatMap((name) => this.pools.get(name)?.pool ?? []);
         const subnets = pools.filter((pool) => pool.family === family).flatMap((pool) => pool.subnets);
@@ -98,18 +98,21 @@ export class Cluster {
         });
     }
 
-    /** Whether the claim's pool has its address. */
+    /** Whether the pool of the allocation contains its address. */
     isInside({ spec }: IpAllocation): boolean {
         return this.pools.get(spec.pool)?.pool.subnetOf(parseIp(spec.address)) !== undefined;
     }
 
-    /** Claims of an ordinal, of the pools that its set names. */
+    /** Allocations of an ordinal from the pools that its StatefulSet names. */
     ofOrdinal(set: StatefulSet, ordinal: number): readonly IpAllocation[] {
         const names = this.poolsOfSet(set);
         return this.#ofOrdinal(set, ordinal).filter(({ spec }) => names.includes(spec.pool));
     }
 
-    /** What the living Pod of an ordinal was given for this set from pools that it no longer names: its own until it ends. */
+    /**
+     * Allocations of the ordinal's running Pod for this StatefulSet from pools that it no longer names: they stay
+     * until the Pod ends.
+     */
     keptByOrdinal(set: StatefulSet, ordinal: number): readonly IpAllocation[] {
         const names = this.poolsOfSet(set);
         return this.#ofOrdinal(set, ordinal).filter(
@@ -129,11 +132,12 @@ export class Cluster {
     }
 }
 
+/** The family of an allocation's address. */
 export function familyOf({ spec }: IpAllocation): Family {
     return parseIp(spec.address).family;
 }
 
-/** From the first ordinal to below the last. */
+/** The first ordinal and the end of the range, exclusive. */
 export function ordinalsOf({ spec }: StatefulSet): { readonly start: number; readonly end: number } {
     const start = spec?.ordinals?.start ?? 0;
     return { start, end: start + (spec?.replicas ?? 1) };

@@ -1,4 +1,4 @@
-/** How often what happened. A run in which a kind of fault never came has tested less than it says. */
+/** Counts events. A run without a kind of fault has not tested it. */
 export class Counters {
     readonly #counts = new Map<string, number>();
 

@@ -8,9 +8,9 @@ import { HearingTime } from "./hearing-time.ts";
 import { type Container, type Truth } from "./truth.ts";
 
 const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
-/** One pass of an agent that can hear, and a little: by then it knows, and has isolated or claimed again. */
+/** One pass of a connected agent and a margin: by then it has learned of the change, and has isolated or allocated. */
 const heardMs = 65_000;
-/** Two: an interface that was isolated may be connected by one pass, and is claimed for by the next. */
+/** Two passes: an isolated interface may be connected by one pass, and is allocated for by the next. */
 const claimedMs = 2 * heardMs;
 const lookMs = 1_000;
 
@@ -18,32 +18,33 @@ export interface ForcedClaimsComponents {
     readonly truth: Truth;
     readonly store: Store;
     readonly time: VirtualTime;
-    /** The present start of this Node's agent, if nothing keeps it from hearing and from isolating. */
+    /** The current start of this Node's agent, if nothing prevents it from receiving changes and isolating. */
     readonly hearing: (node: string) => object | undefined;
-    /** The other Node whose subnet has the address, if the Node itself has not. */
+    /** The other Node whose subnet contains the address, unless the Node's own does. */
     readonly subnetHolder: (name: string, node: string) => string | undefined;
-    /** Whether the record of the container says of which pool the address is. */
+    /** Whether the record of the container names the pool of the address. */
     readonly namesPool: (name: string, container: Pick<Container, "id" | "node">) => boolean;
 }
 
 interface Forced {
     readonly name: string;
     readonly container: Pick<Container, "id" | "node">;
-    /** Since the address was another's to get. */
+    /** Since the address became available to others. */
     hearing: HearingTime;
     isWanted: boolean;
 }
 
 /**
- * What is accepted of containers whose claim a person deleted by force: they may go on beside a new owner until their agent
- * was able to hear of that for one pass. An address that is in no pool, claimed by nobody and of no other Node's subnet
- * nobody can get: where nobody knows either of which pool it was, it may be without a claim for as long as that is so, and
- * once it is not, again for one pass. Where that is known it is claimed again, so that a pool that comes back meets the claim.
+ * The exceptions for containers whose allocation a user force-deleted: they may continue beside a new owner until
+ * their agent was able to learn of that for one pass. An address that is in no pool, without an allocation and in no
+ * other Node's subnet is available to no one: if its pool is also unknown, it may stay without an allocation as long
+ * as that is so, and for one pass afterwards. If its pool is known it is allocated again, so that a pool that is
+ * recreated finds the allocation.
  */
 export class ForcedClaims {
     readonly #components: ForcedClaimsComponents;
     readonly #forced = new Map<string, Forced>();
-    /** Those of which nothing is excused any more, as they were isolated, have their claim again or ended. */
+    /** Cases without remaining exceptions: isolated, allocated again, or ended. */
     readonly #over = new Map<string, Forced>();
     readonly #pools = new WeakMap<IpPool, Pool>();
 
@@ -51,7 +52,7 @@ export class ForcedClaims {
         this.#components = components;
     }
 
-    /** A person deletes the claim that these containers use. */
+    /** A user deletes the allocation that these containers use. */
     deleted(name: string, containers: readonly Pick<Container, "id" | "node">[]): void {
         const { truth } = this.#components;
         for (const container of containers) {
@@ -62,8 +63,8 @@ export class ForcedClaims {
     }
 
     /**
-     * The container is connected. After OVS lost its database its agent isolates it until it knows more: where that turns out
-     * to be that nobody can get the address, and nobody knows of which pool it was, it goes on as before.
+     * The container is connected again. After OVS lost its database the agent isolates it until the state is known:
+     * if the address is then available to no one and its pool is unknown, the container continues as before.
      */
     mayReturn(name: string, container: Pick<Container, "id" | "node">): boolean {
         const { namesPool } = this.#components;
@@ -75,7 +76,7 @@ export class ForcedClaims {
         return true;
     }
 
-    /** All had the time to hear of everything. */
+    /** All agents had enough time to learn of every change. */
     heard(): void {
         for (const forced of this.#forced.values()) this.#heard(forced);
     }
@@ -97,7 +98,7 @@ export class ForcedClaims {
         });
     }
 
-    /** False when nothing is excused any more. */
+    /** False if no exception remains. */
     #see(forced: Forced): boolean {
         const { truth, hearing } = this.#components;
         const { name, container } = forced;
@@ -105,7 +106,7 @@ export class ForcedClaims {
         const isWanted = this.#isWanted(name, container.node);
         if (isWanted !== forced.isWanted) forced.hearing = new HearingTime();
         forced.hearing.look(hearing(container.node), lookMs);
-        // It may have heard that nobody can get the address; of whoever can now it has not.
+        // It may have learned that the address was available to no one, but not yet who can get it now.
         if (isWanted && !forced.isWanted) truth.excuse(name, container.id, "unheard");
         forced.isWanted = isWanted;
         if (forced.hearing.ms >= claimedMs && this.#components.namesPool(name, container)) {
@@ -123,7 +124,7 @@ export class ForcedClaims {
         else truth.excuse(name, container.id, "in no pool");
     }
 
-    /** Whether anybody has the address, or can get it. */
+    /** Whether the address is allocated or available to anyone. */
     #isWanted(name: string, node: string): boolean {
         const { truth, store, subnetHolder } = this.#components;
         if (truth.claims.has(name) || subnetHolder(name, node) !== undefined) return true;

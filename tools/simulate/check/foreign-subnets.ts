@@ -7,7 +7,7 @@ import { HearingTime } from "./hearing-time.ts";
 import { type Container, type Truth } from "./truth.ts";
 
 const nodeKind = kindOf("v1", "nodes");
-/** An agent that can hear of the other Node's subnet has heard by then, and has had the time to isolate. */
+/** A connected agent has learned of the other Node's subnet by then, and has had time to isolate. */
 const heardMs = 60_000;
 const lookMs = 5_000;
 
@@ -15,16 +15,15 @@ export interface ForeignSubnetsComponents {
     readonly truth: Truth;
     readonly store: Store;
     readonly time: VirtualTime;
-    /** Whether the container has the address from a pool. */
+    /** Whether the container's address is allocated from a pool. */
     readonly isClaimed: (name: string, container: Container) => boolean;
-    /** The present start of this Node's agent, if nothing keeps it from hearing and from isolating. */
+    /** The current start of this Node's agent, if nothing prevents it from receiving changes and isolating. */
     readonly hearing: (node: string) => object | undefined;
 }
 
 /**
- * Containers that run on with an address of an earlier subnet of their Node, or of a pool that is gone with its claim, and
- * which is another Node's by now: as soon as their agent was able to hear of that for a minute, nobody reaches them there
- * any more.
+ * Containers that keep an address of an earlier subnet of their Node, or of a force-deleted pool, which is now in
+ * another Node's subnet: once their agent was able to learn of that for a minute, they are unreachable at it.
  */
 export class ForeignSubnets {
     readonly #components: ForeignSubnetsComponents;
@@ -63,7 +62,7 @@ export class ForeignSubnets {
         });
     }
 
-    /** The key of what is another's. */
+    /** The key of an address in another Node's subnet. */
     #see(name: string, user: Container): string | undefined {
         const { truth, hearing, isClaimed } = this.#components;
         if (isClaimed(name, user) && truth.claims.has(name)) return undefined;

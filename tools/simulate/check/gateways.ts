@@ -10,13 +10,13 @@ import { type Truth } from "./truth.ts";
 const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
 
 /**
- * A gateway is nobody's but the router's: no pool is accepted whose gateway somebody has, and at rest each is held, or who
- * has it is told of.
+ * A gateway belongs to the router only: no pool whose gateway is in use is accepted, and at rest each gateway is
+ * reserved, or its holder is reported.
  */
 export class Gateways {
     readonly #truth: Truth;
     readonly #store: Store;
-    /** Events of gateways that are held elsewhere, as `pool address`. */
+    /** Events about gateways with another holder, as `pool address`. */
     readonly #told = new Set<string>();
 
     constructor(truth: Truth, store: Store) {
@@ -30,7 +30,7 @@ export class Gateways {
             this.#told.add(`${regarding.name} ${address}`);
     }
 
-    /** A pool is to be judged: what is to be looked at when it was allowed. Undefined: nothing. */
+    /** Called before a pool is validated: the check to run if it was allowed. Undefined: none. */
     judged({ kind, before, after }: Write): (() => void) | undefined {
         if (kind !== poolKind || after === undefined) return undefined;
         const old = before && readPool(before as IpPool);
@@ -42,7 +42,7 @@ export class Gateways {
         });
         return () => {
             for (const { ip, vlan, claim } of users) {
-                // It may have ended while the webhook looked.
+                // It may have ended while the webhook was validating.
                 if (this.#userOf(ip, vlan)?.metadata?.uid !== claim.metadata?.uid) continue;
                 const text = `gateway ${formatIp(ip)} of IPPool ${pool.name} is claimed: ${JSON.stringify(claim.spec)}`;
                 this.#truth.violated("no pool is accepted with a gateway that somebody has", text);
@@ -50,7 +50,7 @@ export class Gateways {
         };
     }
 
-    /** Gateways that are nobody's, and those of Pods of which nobody was told. */
+    /** Gateways that are not reserved, and those in use by Pods without an event. */
     *unsettled(isHandedOut: (pool: Pool, ip: IpAddress) => boolean): Iterable<string> {
         const pools = [...this.#store.all(poolKind)].map(({ object }) => readPool(object as IpPool));
         for (const pool of pools) {
@@ -65,7 +65,7 @@ export class Gateways {
         }
     }
 
-    /** The claim of a Pod or for a StatefulSet; in another VLAN the address is another's. */
+    /** The allocation of a Pod or for a StatefulSet; in another VLAN the same address is a different one. */
     #userOf(ip: IpAddress, vlan: number): IpAllocation | undefined {
         const claim = this.#truth.claims.get(allocationName(ip));
         if (claim === undefined || claim.spec.owner.kind === "Node" || claim.spec.owner.kind === "Gateway")

@@ -6,42 +6,50 @@ import { type Truth } from "./truth.ts";
 
 const nodeKind = kindOf("v1", "nodes");
 const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
-/** The controller frees what a Node has that is gone for five minutes; it may have heard a moment before the last write. */
+/**
+ * The controller releases the addresses of a Node that was deleted five minutes ago; it may have learned of it
+ * slightly before the last write.
+ */
 const freedMs = 295_000;
-/** An agent that heard at once has isolated by then, which the next start of it knows, also without its database. */
+/**
+ * An agent that learned of it immediately has isolated by then, which its next start knows even without its database.
+ */
 const isolatedMs = 255_000;
-/** An agent that can hear has heard by then, and has had the time to isolate. */
+/** A connected agent has learned of it by then, and has had time to isolate. */
 const heardMs = 60_000;
 const lookMs = 1_000;
 
 export interface GoneNodesComponents {
     readonly truth: Truth;
     readonly time: VirtualTime;
-    /** The present start of this Node's agent, if nothing keeps it from hearing and from isolating. */
+    /** The current start of this Node's agent, if nothing prevents it from receiving changes and isolating. */
     readonly hearing: (node: string) => object | undefined;
-    /** How often the Node lost the database in which its agent notes what it heard. */
+    /** How often the Node lost the database in which its agent records what it learned. */
     readonly databasesOf: (node: string) => number;
-    /** Containers of the Pod that live on the Node. */
+    /** Running containers of the Pod on the Node. */
     readonly containersOf: (node: string, podUid: string) => readonly string[];
 }
 
 interface Gone {
     readonly since: number;
-    /** The start of the agent that hears, and for how long it does. */
+    /** The connected start of the agent, and the duration of its connection. */
     agent: object | undefined;
-    /** The database in which it noted that. */
+    /** The database in which it recorded that. */
     database: number;
     hearingMs: number;
-    /** Who may go on beside a new owner until it was heard of, as claim and container. */
+    /**
+     * Containers that may continue beside a new owner until their agent has learned of it, as allocation and
+     * container.
+     */
     readonly excused: (readonly [claim: string, container: string])[];
     isBack: boolean;
 }
 
 /**
- * What is accepted of Nodes that are deleted while their containers run: where the agent cannot hear of it, they may go on
- * with addresses that are free, or another's, once the Node was gone for five minutes, and until the agent has been able
- * to hear for a minute. One that could hear has isolated before, however often it started anew in between, unless its database
- * was lost: that one must hear again.
+ * The exceptions for Nodes that are deleted while their containers run: while the agent cannot learn of it, they may
+ * continue with addresses that are free, or allocated to others, once the Node was deleted five minutes ago, and
+ * until the agent has been connected for a minute. An agent that was connected has isolated by then, however often it
+ * restarted, unless its database was lost: then it must learn of it again.
  */
 export class GoneNodes {
     readonly #components: GoneNodesComponents;
@@ -63,7 +71,7 @@ export class GoneNodes {
             );
     }
 
-    /** Whether the Node was deleted, and its agent may not have heard of it. */
+    /** Whether the Node was deleted, and its agent may not have learned of it. */
     isUnheard(node: string): boolean {
         const gone = this.#gone.get(node);
         return gone !== undefined && gone.hearingMs < heardMs;

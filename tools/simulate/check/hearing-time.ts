@@ -1,6 +1,6 @@
 /**
- * For how long an agent has been able to hear, in one start of it: a start that ended, or that something kept from hearing
- * meanwhile, may not have heard.
+ * How long an agent has been able to receive changes in one start: a start that ended, or that was interrupted, may
+ * not have received them.
  */
 export class HearingTime {
     #agent: object | undefined;
@@ -11,10 +11,10 @@ export class HearingTime {
     }
 
     /**
-     * To be called at each look.
+     * Called at each check.
      *
-     * @param agent the present start of it; undefined when something keeps it from hearing
-     * @param sinceMs since the look before
+     * @param agent the current start of the agent; undefined if something prevents it from receiving changes
+     * @param sinceMs time since the previous check
      */
     look(agent: object | undefined, sinceMs: number): void {
         this.#ms = agent !== undefined && agent === this.#agent ? this.#ms + sinceMs : 0;

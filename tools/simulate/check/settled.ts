@@ -10,7 +10,9 @@ import { Cluster, familyOf, ordinalsOf } from "./cluster.ts";
 import { type ForeignSubnets } from "./foreign-subnets.ts";
 import { type Truth } from "./truth.ts";
 
-/** What is not yet as it must be when all is quiet: leaks, reservations, Pods that wait in vain, and what pools say. */
+/**
+ * What is wrong although all is quiet: leaks, reservations, Pods that wait without a reason, and the status of pools.
+ */
 export function unsettled(world: World): readonly string[] {
     const cluster = new Cluster(world);
     const unbuilt = unbuiltNodes(world, cluster);
@@ -31,26 +33,29 @@ export function unsettled(world: World): readonly string[] {
     ];
 }
 
-/** What was done to a Node has ended; else what follows is judged by a fault that the simulation forgot. */
+/**
+ * All faults on Nodes have ended; otherwise the checks below would fail because of a fault that the simulation left
+ * active.
+ */
 function* faults({ stations }: World): Iterable<string> {
     for (const { machine, isCut, isKubeletCut, isRefused } of stations)
         if (isCut || isKubeletCut || isRefused) yield `the simulation did not end what it did to ${machine.name}`;
 }
 
-/** Every claim has an owner that uses or wants it. */
+/** Every allocation has an owner that uses or needs it. */
 function* leaks({ truth, stations }: World, cluster: Cluster, unbuilt: ReadonlySet<string>): Iterable<string> {
     const waitingPods = new Set(stations.flatMap(({ kubelet }) => kubelet.waiting));
     const running = stations.flatMap(({ kubelet }) => kubelet.running);
     const isolated = new Set(running.filter((one) => isIsolated(truth, one)).map(({ uid }) => uid));
     const idleNodes = new Set(cluster.nodes.filter((node) => !hasSubnet(node)).map(({ metadata }) => metadata?.name));
     const outOfService = new Set(cluster.nodes.filter(isOutOfService).map(({ metadata }) => metadata?.name));
-    // What a Pod has is not looked at before its Node wires Pods and all pools that it names are there; what the Pods of
-    // another machine of this name have is not before this one has had a subnet.
+    // A Pod's addresses are not checked before its Node wires Pods and all its pools exist; those of another machine's
+    // Pods of this name are not before this one has had a subnet.
     const isHeldUp = ({ uid, nodeName }: { readonly uid: string; readonly nodeName: string }): boolean => {
         if (unbuilt.has(nodeName)) return true;
         const pod = cluster.pods.get(uid);
         if (pod === undefined) return false;
-        // Kubernetes evicts no static Pod: it is there until the Node is deleted.
+        // Kubernetes does not evict static Pods: they exist until the Node is deleted.
         if (mirroredHash(pod) === uid && outOfService.has(nodeName)) return true;
         if (!waitingPods.has(uid)) return false;
         return idleNodes.has(pod.spec?.nodeName) || cluster.poolsOfPod(pod).some((name) => !cluster.isThere(name));
@@ -68,8 +73,8 @@ function* leaks({ truth, stations }: World, cluster: Cluster, unbuilt: ReadonlyS
 }
 
 /**
- * Nodes without a subnet, which have an event for it, whose agents remember none, as the database of OVS was lost: they wait,
- * and have built nothing. `subnets` sees to it that no Node waits while there is a subnet for it.
+ * Nodes without a subnet, with an event about it, whose agents have no recorded one, as the OVS database was lost:
+ * they wait, and have configured nothing. `subnets` checks that no Node waits while a subnet is free.
  */
 function unbuiltNodes({ stations }: World, { nodes }: Cluster): ReadonlySet<string> {
     const idle = new Set(nodes.filter((node) => !hasSubnet(node)).map(({ metadata }) => metadata?.name));
@@ -95,7 +100,7 @@ function isWanted(claim: IpAllocation, cluster: Cluster): boolean {
     });
 }
 
-/** Every ordinal has an address of each family, or there is none left. */
+/** Every ordinal has an address of each family, unless none is left. */
 function* reservations({ checks: { sticky } }: World, cluster: Cluster): Iterable<string> {
     for (const set of cluster.sets) {
         const names = cluster.poolsOfSet(set);
@@ -108,21 +113,21 @@ function* reservations({ checks: { sticky } }: World, cluster: Cluster): Iterabl
             const held = cluster.ofOrdinal(set, ordinal);
             const has = new Set([...held, ...cluster.keptByOrdinal(set, ordinal)].map(familyOf));
             const which = `ordinal ${ordinal} of ${name}`;
-            // What a Pod has it keeps, of a family too that its pools have not any more since they were made again.
+            // A Pod keeps its addresses, also of a family that its recreated pools lack.
             const kept = held.filter((claim) => claim.spec.pod === undefined || wanted.has(familyOf(claim)));
             if (kept.length > wanted.size) yield `${which} has ${kept.length} claims`;
             const lacking = [...wanted].filter((family) => !has.has(family));
             if (lacking.length === 0) continue;
             if (!lacking.some((family) => cluster.isFull(names, family)))
                 yield `${which} lacks IPv${lacking.join(" and IPv")}, and there are free addresses`;
-            // A Pod that outlived an earlier set of the name, with fewer pools, has its own until it ends.
+            // A Pod that outlived an earlier StatefulSet of the name, with fewer pools, keeps its own until it ends.
             else if (held.some((claim) => claim.spec.pod === undefined && !sticky.wasUsed(claim)))
                 yield `${which} has half of its addresses, which it never used`;
         }
     }
 }
 
-/** A Pod waits only when there is a reason. */
+/** A Pod waits only for a reason. */
 function* waiting({ stations, isBridged }: World, cluster: Cluster): Iterable<string> {
     for (const { kubelet, machine } of stations) {
         const node = cluster.nodes.find(({ metadata }) => metadata?.name === machine.name);
@@ -147,7 +152,7 @@ function noReason(pod: Pod, cluster: Cluster, isBridged: boolean): string | unde
     if (names.some((pool) => !cluster.isThere(pool))) return undefined;
     if (readPodIps(annotations?.[podIpsAnnotation] ?? "").ips.length > 0) return undefined;
     const families = [...cluster.families(names)];
-    // Of two VLANs an interface can be in one.
+    // An interface can be in only one of two VLANs.
     const vlans = (family: Family): readonly number[] =>
         cluster.vlansOf(names, family).filter((vlan) => isBridged || vlan !== 0);
     if (vlans(4).some((one) => vlans(6).some((other) => one !== other))) return undefined;
@@ -156,7 +161,7 @@ function noReason(pod: Pod, cluster: Cluster, isBridged: boolean): string | unde
         const isFull = families.some((family) => cluster.isFull(names, family));
         return isFull ? undefined : `although there are free addresses in ${names.join()}`;
     }
-    // An ordinal without reservation is told by itself.
+    // An ordinal without a reservation is reported separately.
     const set = cluster.sets.find(({ metadata }) => metadata?.uid === place.uid);
     const held = set === undefined ? [] : cluster.ofOrdinal(set, place.ordinal);
     const canBeHad = held.filter((claim) => claim.spec.pod === undefined && names.includes(claim.spec.pool));
@@ -164,7 +169,7 @@ function noReason(pod: Pod, cluster: Cluster, isBridged: boolean): string | unde
     return isHeld ? "although its addresses are reserved" : undefined;
 }
 
-/** Nodes have subnets as long as there are any. */
+/** Nodes have subnets as long as any are free. */
 function* subnets(world: World, { nodes }: Cluster): Iterable<string> {
     const without = nodes.filter((node) => !hasSubnet(node)).map(({ metadata }) => metadata?.name ?? "");
     if (without.length > 0 && nodePrefixes.some((prefix) => world.checks.subnets.isFree(prefix)))
@@ -175,7 +180,7 @@ function hasSubnet({ spec }: Node): boolean {
     return (spec?.podCIDRs ?? []).length > 0;
 }
 
-/** The controller counts right. */
+/** The controller's counts are correct. */
 function* statuses(cluster: Cluster): Iterable<string> {
     for (const [name, { object, usable, free }] of cluster.pools) {
         const claimed = [...cluster.claims.values()].filter(({ spec }) => usable.has(parseIp(spec.address)));
@@ -188,26 +193,26 @@ function* statuses(cluster: Cluster): Iterable<string> {
     }
 }
 
-/** No port and no flow stands for a container that is gone. */
+/** No port and no flow exists for a removed container. */
 function* records(stations: readonly Station[]): Iterable<string> {
     for (const { machine } of stations) {
         if (!machine.isOn) continue;
         for (const { name, externalIds } of machine.ports.values()) {
-            // Gateway and tunnel are of none.
+            // Gateway and tunnel belong to no container.
             if (["gateway", "tunnel"].includes(externalIds.get("antrea-type") ?? "")) continue;
             const container = externalIds.get("container-id") ?? "";
             if (!machine.netns.has(`/run/netns/${container}`))
                 yield `port ${name} of ${machine.name} is left of ${container}`;
         }
         for (const owner of machine.flows.keys()) {
-            // Those of a VLAN are nobody's.
+            // Flows of a VLAN belong to no container.
             if (owner.startsWith("pod/") && !machine.netns.has(`/run/netns/${owner.split("/")[1]}`))
                 yield `flows of ${owner} are left on ${machine.name}`;
         }
     }
 }
 
-/** Every container that was answered addresses can be reached at them. */
+/** Every container is reachable at the addresses that its ADD returned. */
 function* traffic(stations: readonly Station[], { truth, checks: { foreignSubnets } }: World): Iterable<string> {
     for (const { kubelet, machine } of stations) {
         for (const running of kubelet.running) {
@@ -222,14 +227,14 @@ function* traffic(stations: readonly Station[], { truth, checks: { foreignSubnet
     }
 }
 
-/** Whose token is good says so. */
+/** Every agent with a valid token reports it as valid. */
 function* tokens({ stations }: World): Iterable<string> {
     for (const { machine, agent } of stations)
         if (agent?.isKilled === false && agent.tokenProblem !== undefined)
             yield `the agent of ${machine.name} says that ${agent.tokenProblem}`;
 }
 
-/** Every Pod has what its pool says now, or knows that it has not. */
+/** Every Pod is configured as its pool specifies now, or has an event that it is not. */
 function* setUps(
     stations: readonly Station[],
     { truth, checks: { foreignSubnets, wirings } }: World,
@@ -244,7 +249,7 @@ function* setUps(
     }
 }
 
-/** An address of it was freed by force and claimed or reserved for another: none of its addresses has flows. */
+/** One of its addresses was force-released and allocated or reserved for another: none of its addresses has flows. */
 function isIsolated({ claims }: Truth, { uid, addresses }: Kubelet["running"][number]): boolean {
     return addresses.some((address) => {
         const claim = claims.get(allocationName(parseIp(address)));
@@ -253,8 +258,9 @@ function isIsolated({ claims }: Truth, { uid, addresses }: Kubelet["running"][nu
 }
 
 /**
- * An address of it has no claim and is of another Node's subnet, as after its pool was deleted by force, with its claims, and
- * made again when a Node had got the subnet: it has no flows, as ForeignSubnets sees to, and an event says so.
+ * One of its addresses has no allocation and is in another Node's subnet, as after its pool was force-deleted with
+ * its allocations, and recreated when a Node had got the subnet: it has no flows, which ForeignSubnets checks, and an
+ * event reports it.
  */
 function isAnothers(
     { claims }: Truth,

@@ -19,18 +19,21 @@ interface Had {
 }
 
 /**
- * Which address each ordinal of a StatefulSet got: until the set is deleted, scaled below the ordinal or names other pools,
- * or the pool has the address no more, it is no other.
+ * The address of each ordinal of a StatefulSet: it does not change until the StatefulSet is deleted, scaled below the
+ * ordinal or names other pools, or the pool no longer contains the address.
  */
 export class Sticky {
     readonly #truth: Truth;
     readonly #store: Store;
     /** By `namespace/set`, then ordinal and family. */
     readonly #addresses = new Map<string, Map<string, Had>>();
-    /** UIDs of claims that were once one of all addresses of their ordinal, and of those that a Pod or a later set took. */
+    /**
+     * UIDs of allocations that once were among all addresses of their ordinal, and of those that a Pod or a later
+     * StatefulSet took over.
+     */
     readonly #whole = new Set<string>();
     readonly #taken = new Set<string>();
-    /** UIDs of Pods that no set owned at some time: an address that such a one claimed then is its own. */
+    /** UIDs of Pods that had no owner at some time: an address allocated to such a Pod then is the Pod's own. */
     readonly #orphans = new Set<string>();
 
     constructor(truth: Truth, store: Store) {
@@ -38,7 +41,7 @@ export class Sticky {
         this.#store = store;
     }
 
-    /** A container was answered this address. */
+    /** An ADD returned this address to a container. */
     got({ podNamespace, podName, podUid }: Container, address: string): void {
         const pod = this.#store.get(podKind, `${podNamespace}/${podName}`)?.object as Pod | undefined;
         const claim = this.#truth.claims.get(allocationName(parseIp(address)));
@@ -49,10 +52,10 @@ export class Sticky {
         if (place === undefined || set === undefined || !covers(set, place.ordinal) || set.metadata?.uid !== place.uid)
             return;
         if (claim.spec.owner.kind === "Pod" && this.#orphans.has(podUid)) return;
-        // A Pod that outlived an earlier set of the name may have an address of another pool.
+        // A Pod that outlived an earlier StatefulSet of the name may have an address of another pool.
         const { pool } = claim.spec;
         if (!this.poolsOf(set).includes(pool)) return;
-        // Reserved by those who had not heard yet that the pool shrank.
+        // Reserved by a writer that had not learned yet that the pool shrank.
         const object = this.#store.get(poolKind, pool)?.object as IpPool | undefined;
         if (object !== undefined && readPool(object).subnetOf(parseIp(address)) === undefined) return;
         const known = this.#addresses.get(key) ?? new Map<string, Had>();
@@ -68,20 +71,23 @@ export class Sticky {
         known.set(family, { ordinal: place.ordinal, address, pool });
     }
 
-    /** A person takes this address from whoever has it: another may get it. */
+    /** A user takes this address from its owner: another may get it. */
     forced(address: string): void {
         for (const known of this.#addresses.values()) {
             for (const [family, had] of [...known]) if (had.address === address) known.delete(family);
         }
     }
 
-    /** Names of the pools that the set asks for, itself or by its Namespace. */
+    /** Names of the pools that the StatefulSet requests, directly or through its Namespace. */
     poolsOf({ metadata, spec }: StatefulSet): readonly string[] {
         const namespace = this.#store.get(namespaceKind, metadata?.namespace ?? "")?.object as Namespace | undefined;
         return poolsOf(spec?.template.metadata?.annotations, namespace?.metadata?.annotations)?.names ?? [];
     }
 
-    /** A Pod took the claim, or a set from an earlier one of its name, and its ordinal once had an address of every family: what is left of them it keeps. */
+    /**
+     * A Pod took over the allocation, or a StatefulSet from an earlier one of its name, and its ordinal once had an
+     * address of every family: it keeps the remaining ones.
+     */
     wasUsed({ metadata: { uid = "" } = {} }: IpAllocation): boolean {
         return this.#taken.has(uid) && this.#whole.has(uid);
     }
@@ -102,7 +108,7 @@ export class Sticky {
         if (statefulSetOf({ name, ownerReferences }) === undefined) this.#orphans.add(uid);
     }
 
-    /** What the set asks for no more. */
+    /** Drops what the StatefulSet no longer requests. */
     #forget(key: string): void {
         const known = this.#addresses.get(key);
         const set = this.#store.get(setKind, key)?.object as StatefulSet | undefined;

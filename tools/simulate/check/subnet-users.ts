@@ -6,8 +6,9 @@ import { type ForeignSubnets } from "./foreign-subnets.ts";
 import { type Truth } from "./truth.ts";
 
 /**
- * At rest a container with an address of its Node's subnet that a pool's claim has too is isolated if a Pod has the claim,
- * and is not if nobody has; its Pod is told either way. One with an address of another Node's subnet is isolated and told.
+ * At rest a container with an address of its Node's subnet that is also allocated from a pool is isolated if a Pod
+ * has the allocation, and otherwise not; an event is on its Pod in both cases. One with an address of another Node's
+ * subnet is isolated, with an event.
  */
 export class SubnetUsers {
     readonly #truth: Truth;

@@ -9,21 +9,24 @@ import { type Container, type Truth } from "./truth.ts";
 
 const nodeKind = kindOf("v1", "nodes");
 const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
-/** A watch that works brings a pool to the controller long before. */
+/** A working watch delivers a pool to the controller long before. */
 const heardMs = 120_000;
 
 export interface SubnetsComponents {
     readonly truth: Truth;
     readonly store: Store;
     readonly time: VirtualTime;
-    /** When the controllers that run now were started. */
+    /** The start times of the running controllers. */
     readonly startsOfControllers: () => readonly number[];
 }
 
-/** Subnets of Nodes: one Node's each, without addresses of pools, and no Node's addresses go to Pods of another. */
+/**
+ * Subnets of Nodes: each has one Node and no addresses of pools, and no address of a Node's subnet is assigned to a
+ * Pod on another Node.
+ */
 export class Subnets {
     readonly #components: SubnetsComponents;
-    /** Since when pools are as they are. */
+    /** By pool name, the time of the last change of its spec. */
     readonly #poolsSince = new Map<string, number>();
 
     constructor(components: SubnetsComponents) {
@@ -39,7 +42,7 @@ export class Subnets {
         else if (spec(before?.object) !== spec(after.object)) this.#poolsSince.set(key, this.#components.time.now);
     }
 
-    /** A container was answered an address that is of no pool. */
+    /** An ADD returned an address that is from no pool. */
     answered({ id, node }: Container, address: string): void {
         const { store, truth } = this.#components;
         const ip = parseIp(address);
@@ -54,7 +57,7 @@ export class Subnets {
         }
     }
 
-    /** Whether a Node can get this one: no Node has it, and no pool or claim an address in it. */
+    /** Whether a Node can get this subnet: it belongs to no Node, and contains no address of a pool or allocation. */
     isFree(prefix: Prefix): boolean {
         const { store, truth } = this.#components;
         const range = prefixRange(prefix);

@@ -2,7 +2,7 @@ import { allocationName, type IpAllocation } from "@antrea/crd";
 import { type IpAddress } from "@antrea/ip";
 import { type Change } from "../api/store.ts";
 
-/** A container with a network, wherever it runs. */
+/** A container with a network, on any Node. */
 export interface Container {
     readonly id: string;
     readonly node: string;
@@ -12,39 +12,42 @@ export interface Container {
 }
 
 /**
- * What is accepted of a container whose claim was deleted while it runs. "unheard": its agent cannot have heard of it, so
- * that the address may be free or another's. "in no pool": nobody can get the address, so that it may be without a claim;
- * another user is one too many.
+ * The exceptions for a container whose allocation was deleted while it runs. "unheard": its agent cannot have learned
+ * of it, so that the address may be free or allocated to another. "in no pool": the address is available to no one,
+ * so that it may lack an allocation; a second user is a violation.
  */
 export type Excuse = "unheard" | "in no pool";
 
-/** An invariant that does not hold. */
+/** A violated invariant. */
 export interface Violation {
     readonly invariant: string;
     readonly text: string;
 }
 
 export interface TruthOptions {
-    /** Whether the container's address is claimed; those of a Node's own subnet are not. */
+    /** Whether the container's address is allocated; addresses of a Node's own subnet are not. */
     readonly isClaimed: (name: string, container: Container) => boolean;
-    /** The Node was deleted, and its agent cannot hear of it. */
+    /** The Node was deleted, and its agent cannot have learned of it. */
     readonly isUnheard: (node: string) => boolean;
-    /** The address, of no pool, is of the subnet of another Node than this one; ForeignSubnets looks how long it is used. */
+    /** The address, of no pool, is in the subnet of another Node; ForeignSubnets checks how long it is used. */
     readonly isForeign: (name: string, node: string) => boolean;
-    /** The container, which was isolated, may have the address without a claim after all; ForcedClaims goes on looking. */
+    /**
+     * The container, which was isolated, may use the address without an allocation after all; ForcedClaims continues
+     * the check.
+     */
     readonly mayReturn?: (name: string, container: Container) => boolean;
 }
 
 /**
- * Who really has which address: containers that live and whose flows with that address are in their Node's OVS. Told of
- * each change there and of each write of a claim, it looks at the address that the change is about and at no other.
+ * The actual user of each address: running containers whose flows with that address are in their Node's OVS. Notified
+ * of each change there and of each write of an allocation, it checks only the address concerned.
  */
 export class Truth {
     readonly violations: Violation[] = [];
-    /** By name of the claim. */
+    /** By name of the allocation. */
     readonly #users = new Map<string, Map<string, Container>>();
     readonly #claims = new Map<string, IpAllocation>();
-    /** By name of the claim and container. */
+    /** By name of the allocation and container. */
     readonly #excused = new Map<string, Map<string, Excuse>>();
 
     readonly #isClaimed: TruthOptions["isClaimed"];
@@ -59,7 +62,7 @@ export class Truth {
         this.#mayReturn = options.mayReturn ?? (() => false);
     }
 
-    /** The container can be reached at this address from now on. */
+    /** The container becomes reachable at this address. */
     connected(container: Container, ip: IpAddress): void {
         const name = allocationName(ip);
         if (!this.isExcused(name, container.id) && this.#mayReturn(name, container))
@@ -69,7 +72,7 @@ export class Truth {
         this.#check(name);
     }
 
-    /** It cannot any more. */
+    /** It becomes unreachable. */
     disconnected(containerId: string, ip: IpAddress): void {
         const name = allocationName(ip);
         const users = this.#users.get(name);
@@ -78,13 +81,13 @@ export class Truth {
     }
 
     /**
-     * The container, whose claim is deleted, may break this much of what must hold, until its agent isolates it or the claim is its
-     * Pod's again; not a second time.
+     * Grants the container, whose allocation is deleted, an exception, until its agent isolates it or the allocation
+     * is its Pod's again; only once.
      */
     excuse(name: string, containerId: string, excuse: Excuse): void {
         const excused = this.#excused.get(name) ?? new Map<string, Excuse>();
         this.#excused.set(name, excused.set(containerId, excuse));
-        // Whoever may break less than before is looked at again; the claim that is to be deleted is still there.
+        // A reduced exception requires a new check; the allocation that is to be deleted still exists.
         if (excuse !== "unheard") this.#check(name);
     }
 
@@ -92,17 +95,17 @@ export class Truth {
         return this.#excused.get(name)?.has(containerId) === true;
     }
 
-    /** The agent took the container off this address. */
+    /** The agent isolated the container from this address. */
     isolated(containerId: string, ip: IpAddress): void {
         this.#excused.get(allocationName(ip))?.delete(containerId);
     }
 
-    /** It had the time to hear of it. */
+    /** Its agent had enough time to learn of the change. */
     endExcuse(name: string, containerId: string): void {
         if (this.#excused.get(name)?.delete(containerId) === true) this.#check(name);
     }
 
-    /** All had the time to hear of everything. */
+    /** All agents had enough time to learn of every change. */
     endUnheard(): void {
         for (const [name, excused] of this.#excused) {
             const unheard = [...excused].filter(([, excuse]) => excuse === "unheard");
@@ -114,7 +117,7 @@ export class Truth {
         return [...(this.#users.get(name)?.values() ?? [])];
     }
 
-    /** Addresses in use, as names of claims. */
+    /** Addresses in use, as allocation names. */
     get inUse(): Iterable<string> {
         return this.#users.keys();
     }
@@ -123,7 +126,7 @@ export class Truth {
         return this.#claims;
     }
 
-    /** A claim was written or deleted. */
+    /** An allocation was written or deleted. */
     changed({ key, after }: Change): void {
         if (after === undefined) this.#claims.delete(key);
         else this.#claims.set(key, after.object as IpAllocation);
@@ -153,7 +156,9 @@ export class Truth {
         }
     }
 
-    /** Also of an address that nobody could get a moment ago: its agent cannot have heard of who has it now. */
+    /**
+     * Includes an address that was available to no one a moment ago: its agent cannot have learned of the new owner.
+     */
     #isUnheardOf(name: string, { node }: Container, excuse: Excuse | undefined): boolean {
         return (
             excuse === "unheard" || (excuse !== undefined && (this.#claims.has(name) || this.#isForeign(name, node)))
@@ -161,10 +166,10 @@ export class Truth {
     }
 
     /**
-     * A pool may have an address of a Node's subnet, if nobody had heard of the one or of the other: the container that has
-     * it without a claim is to be isolated when its agent hears of the claim, which SubnetUsers looks at when all is at rest.
-     * A Node that was deleted unheard keeps its subnet, when nobody sends to it any more; and one whose subnet is another's by
-     * now goes on with it until its agent heard of that, and no longer.
+     * A pool may contain an address of a Node's subnet if neither writer knew of the other: the container that uses
+     * it without an allocation is isolated when its agent learns of the allocation, which SubnetUsers checks at rest.
+     * A Node whose deletion its agent has not learned of keeps its subnet, to which no traffic is sent; one whose
+     * subnet now belongs to another Node uses it until its agent learned of that.
      */
     #isOverlooked(name: string, user: Container): boolean {
         if (this.#isClaimed(name, user)) return false;

@@ -9,38 +9,39 @@ import { type Container, type Truth } from "./truth.ts";
 const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
 const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 
-/** How an interface is set up, by its record on its Node. */
+/** The configuration of an interface, from its record on its Node. */
 export interface SetUp {
-    /** Those of pools. */
+    /** Addresses from pools. */
     readonly addresses: readonly {
         readonly ip: IpAddress;
         readonly prefixLength: number;
         readonly gateway: IpAddress;
-        /** Undefined or empty: the record does not say it. */
+        /** Undefined or empty: not recorded. */
         readonly pool?: string | undefined;
     }[];
     readonly vlan: number;
 }
 
-/** A pool as it was from one write of it to the next. */
+/** A pool between two writes. */
 interface Definition {
-    /** Undefined: there was none of the name. */
+    /** Undefined: it did not exist. */
     readonly pool: Pool | undefined;
-    /** The version of the store at which the next one came. */
+    /** The store version of the next write. */
     until: number;
 }
 
 /**
- * Whether Pods have what their pools say. An interface that gets flows has its VLAN, prefix lengths and gateways by a
- * definition that the pool of its claim had at some time since the claim names the container: later the pool may change,
- * earlier ones are what a claim is fenced against. At rest it is by the present definition, or the Pod has been told.
+ * Whether Pods are configured as their pools specify. When an interface gets flows, its VLAN, prefix lengths and
+ * gateways match a definition that the pool of its allocation had at some time since the allocation names the
+ * container: the pool may change later, and the allocation fences off earlier definitions. At rest it matches the
+ * current definition, or the Pod has an event.
  */
 export class Wirings {
     readonly #truth: Truth;
     readonly #isBridged: boolean;
     /** By name of the pool, oldest first. */
     readonly #definitions = new Map<string, Definition[]>();
-    /** By claim and container, the version of the store at which the one named the other first. */
+    /** By allocation and container, the store version at which the allocation first named the container. */
     readonly #since = new Map<string, number>();
     /** Events PoolChanged, as `namespace/name address`. */
     readonly #told = new Set<string>();
@@ -72,7 +73,7 @@ export class Wirings {
         if (reason === "PoolChanged") this.#told.add(`${regarding.namespace}/${regarding.name} ${address}`);
     }
 
-    /** The container gets flows with these addresses; `vlan`: the one that its flows mark its frames with, if they do. */
+    /** The container gets flows with these addresses; `vlan`: the tag that its flows push, if any. */
     wired(container: Container, setUp: SetUp, vlan: number | undefined): void {
         const which = `container ${container.id} of Pod ${container.podNamespace}/${container.podName} on ${container.node}`;
         const wrong = (text: string): void => this.#truth.violated("a Pod has what its pool says", `${which}: ${text}`);
@@ -81,7 +82,7 @@ export class Wirings {
         const possible = setUp.addresses.map(({ ip }) => this.#definitionsOf(container, ip));
         for (const [at, address] of setUp.addresses.entries()) {
             const subnets = possible[at];
-            // What is not claimed is looked at elsewhere.
+            // Addresses without an allocation are checked elsewhere.
             if (subnets === undefined || subnets.some((subnet) => fits(address, subnet))) continue;
             const said = subnets.map((subnet) => (subnet === undefined ? "nothing" : textOf(subnet))).join(" or ");
             wrong(`${setUpText(address)}, of which its pool said ${said}`);
@@ -92,7 +93,7 @@ export class Wirings {
             wrong(`its VLAN is ${setUp.vlan}, and its pools said ${vlans.map((set) => [...set].join("|")).join()}`);
     }
 
-    /** What is not as the pool says now, and not told of. */
+    /** Differences from the pool's current definition without an event. */
     *unsettled(container: Container, setUp: SetUp): Iterable<string> {
         const now = setUp.addresses.map(({ ip }) => {
             const pool = this.#truth.claims.get(allocationName(ip))?.spec.pool ?? "";
@@ -102,8 +103,8 @@ export class Wirings {
         const isVlanRight = this.#isVlanOf(setUp.vlan, vlans);
         const name = `${container.podNamespace}/${container.podName}`;
         const isTold = ({ ip }: SetUp["addresses"][number]): boolean => this.#told.has(`${name} ${formatIp(ip)}`);
-        // An interface has one VLAN for all its addresses: that it is wrong is told of those whose pools say another one, and
-        // without bridging mode one of no VLAN goes with the other.
+        // An interface has one VLAN for all its addresses: a wrong VLAN is reported for the addresses whose pools specify
+        // another one; without bridging mode an untagged address needs no event of its own if another address has one.
         const isOther = (at: number): boolean => now[at]?.vlan !== setUp.vlan;
         const isOtherTold = setUp.addresses.some((address, at) => isOther(at) && isTold(address));
         const isVlanToTell = (at: number): boolean =>
@@ -116,7 +117,7 @@ export class Wirings {
         }
     }
 
-    /** Without bridging mode no frame is tagged, and of two addresses one may be of the untagged VLAN. */
+    /** Without bridging mode no frame is tagged, and one of two addresses may be untagged. */
     #isVlanOf(vlan: number, ofAddresses: readonly ReadonlySet<number>[]): boolean {
         const isIn = (wanted: number) => (vlans: ReadonlySet<number>) => vlans.has(wanted);
         if (ofAddresses.every(isIn(vlan))) return true;
@@ -124,7 +125,7 @@ export class Wirings {
         return ofAddresses.some(isIn(vlan)) && ofAddresses.every((vlans) => isIn(vlan)(vlans) || isIn(0)(vlans));
     }
 
-    /** The subnets that the claim's pool put the address in, one for each of its definitions since; undefined: no claim. */
+    /** The subnets of the address in the pool of its allocation, one per definition since; undefined: no allocation. */
     #definitionsOf({ id, podUid }: Container, ip: IpAddress): readonly (PoolSubnet | undefined)[] | undefined {
         const name = allocationName(ip);
         const since = this.#since.get(`${name} ${id}`) ?? this.#since.get(`${name} ${podUid}`);

@@ -12,22 +12,22 @@ const namespaceKind = kindOf("v1", "namespaces");
 
 type Annotations = Readonly<Record<string, string>> | undefined;
 
-/** The annotations of a Namespace from one write of it to the next. */
+/** The annotations of a Namespace between two writes. */
 interface Said {
     readonly annotations: Annotations;
-    /** The version of the store at which the next one came. */
+    /** The store version of the next write. */
     until: number;
 }
 
 /**
- * A Pod has addresses of pools that it or its Namespace names, or of its Node's subnet where neither does: the Namespace
- * that it was made in, not an earlier one of the name, as it was at some time since then.
+ * A Pod has addresses of the pools that it or its Namespace names, or of its Node's subnet if neither names any: the
+ * Namespace in which it was created, not an earlier one of the name, in a state since then.
  */
 export class Wishes {
     readonly #truth: Truth;
-    /** By name, the oldest first. */
+    /** By name, oldest first. */
     readonly #namespaces = new Map<string, Said[]>();
-    /** By the UID that CNI knows them by: own annotations, and since which version of the store it is there. */
+    /** By the UID in CNI requests: its own annotations, and the store version at which it was created. */
     readonly #pods = new Map<string, { readonly annotations: Annotations; readonly since: number }>();
 
     constructor(truth: Truth) {
@@ -45,20 +45,21 @@ export class Wishes {
         if (kind !== podKind || after === undefined || before !== undefined) return;
         const { uid = "", annotations } = after.object.metadata ?? {};
         const known = mirroredHash(after.object) ?? uid;
-        // The mirror of a static Pod can come again; the first one counts.
+        // The mirror Pod of a static Pod may be recreated; the first one counts.
         if (!this.#pods.has(known)) this.#pods.set(known, { annotations, since: version });
     }
 
-    /** A container was answered this address. */
+    /** An ADD returned this address to a container. */
     answered({ id, podUid, podNamespace, podName }: Container, address: string, isOfPool: boolean): void {
         const pod = this.#pods.get(podUid);
         if (pod === undefined) return;
         const said = (this.#namespaces.get(podNamespace) ?? []).filter(({ until }) => until > pod.since);
-        // A Pod whose admission took long can come after its Namespace is gone: then only its own annotation counts.
+        // A Pod with a slow admission may be created after its Namespace is deleted: then only its own annotation
+        // counts.
         const inherited = said.length === 0 ? [undefined] : said.map(({ annotations }) => annotations);
         const wished = inherited.map((annotations) => poolsOf(pod.annotations, annotations)?.names ?? []);
         const claim = this.#truth.claims.get(allocationName(parseIp(address)));
-        // Freed by force while the ADD was under way: who may use what is not claimed is looked at elsewhere.
+        // Force-released during the ADD: use without an allocation is checked elsewhere.
         if (isOfPool && claim?.spec.pod?.uid !== podUid) return;
         const pool = claim?.spec.pool ?? "";
         const isWished = wished.some((names) => (isOfPool ? names.includes(pool) : names.length === 0));

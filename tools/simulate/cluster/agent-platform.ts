@@ -23,7 +23,7 @@ trafficEncapMode: noEncap
 noSNAT: true
 `);
 
-/** The ground of one start of antrea-agent, made of a simulated Node and its line to the API server. */
+/** The platform of one start of antrea-agent, on a simulated Node and its transport to the API server. */
 export function platformOn(
     { machine, line, random, logger, record, isBridged }: AgentComponents,
     { io, clock, fail }: { readonly io: LocalIo; readonly clock: Clock; readonly fail: (error: unknown) => void },

@@ -20,9 +20,9 @@ export class Agent {
     readonly #io: LocalIo;
     readonly #platform: ReturnType<typeof platformOn>;
     #isKilled = false;
-    /** Rejects when the process is killed: the connections of its callers break. */
+    /** Rejects when the process is killed, which breaks the connections of its clients. */
     readonly #died = Promise.withResolvers<never>();
-    /** Once the CNI socket is there. */
+    /** Set once the CNI socket exists. */
     #calls: Pick<CniCalls, "call"> | undefined;
 
     constructor(components: AgentComponents) {
@@ -48,7 +48,7 @@ export class Agent {
         lifecycle.start().catch(fail);
     }
 
-    /** What it answers a CNI STATUS. */
+    /** Its answer to CNI STATUS. */
     get isReady(): boolean {
         return !this.#isKilled && this.#platform.readiness.missing() === undefined;
     }
@@ -62,7 +62,7 @@ export class Agent {
         return this.#isKilled;
     }
 
-    /** kill -9: no answer reaches it any more, and none of its timers ends. */
+    /** kill -9: it receives no more responses, and none of its timers fires. */
     kill(): void {
         if (this.#isKilled) return;
         this.#isKilled = true;
@@ -71,7 +71,7 @@ export class Agent {
         this.#died.reject(new AgentAway());
     }
 
-    /** One CNI call by the shim: what comes back, or never anything if the agent is killed meanwhile. */
+    /** One CNI call by the shim; never settles if the agent is killed meanwhile. */
     async call(command: CniCommand, args: CniCmdArgs, cancelled: AbortSignal): Promise<Uint8Array> {
         if (this.#isKilled || this.#calls === undefined) throw new AgentAway();
         const limit = AbortSignal.any([cancelled, AbortSignal.timeout(callLimitMs)]);
@@ -79,7 +79,7 @@ export class Agent {
     }
 }
 
-/** Nobody listens on the CNI socket. */
+/** The CNI socket has no listener. */
 export class AgentAway extends AntreaError<"AGENT_AWAY"> {
     constructor() {
         super("AGENT_AWAY", "environment", "nobody listens on the CNI socket");

@@ -18,13 +18,14 @@ export interface ControllerComponents {
 
 export interface ControllerOptions {
     readonly identity: string;
-    /** How long subnets of Nodes that are gone rest; default 1 min. */
+    /** Cooling time of the subnets of deleted Nodes in milliseconds; default 1 min. */
     readonly subnetCoolingMs?: number;
 }
 
+/** The prefix of all Node subnets. */
 export const clusterCidr = "10.50.0.0/22";
 
-/** Few subnets: Nodes come, go and wait for one. */
+/** Few subnets, so that Nodes have to wait for one. */
 const { config, gates } = loadControllerConfig(`
 featureGates: {AntreaIPAM: true}
 nodeIPAM:
@@ -38,7 +39,10 @@ ipam: {cleanInterval: 60s}
 /** The subnets that Nodes can have. */
 export const nodePrefixes: readonly Prefix[] = [0, 1, 2, 3].map((at) => parsePrefix(`10.50.${at}.0/24`));
 
-/** One start of antrea-controller with the gate AntreaIPAM and NodeIPAM: what its compose.ts starts, on simulated ground. */
+/**
+ * One start of antrea-controller with the gate AntreaIPAM and NodeIPAM: what its compose.ts starts, on a simulated
+ * platform.
+ */
 export class Controller {
     readonly #line: Line;
     readonly #lifecycle: Lifecycle;
@@ -78,7 +82,7 @@ export class Controller {
     /** kill -9. */
     kill(): void {
         this.#line.kill();
-        // What it did is over; ending its loops only spares work.
+        // Its effects are complete; stopping its loops only saves work.
         this.#lifecycle.stop().catch(() => undefined);
     }
 }

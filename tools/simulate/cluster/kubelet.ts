@@ -18,13 +18,13 @@ export interface KubeletComponents {
     readonly agent: () => Agent | undefined;
     readonly store: Store;
     readonly truth: Truth;
-    /** An ADD was answered with this address: the container has it and nobody else. */
+    /** An ADD returned this address: from now on only this container has it. */
     readonly answered: (container: Container, address: string) => void;
     readonly time: VirtualTime;
     readonly random: Random;
     readonly counters: Counters;
     readonly faults: () => RuntimeFaults;
-    /** The Node has no connection to the API server. */
+    /** The Node is partitioned from the API server. */
     readonly isCut: () => boolean;
     readonly step: (what: () => string) => void;
 }
@@ -40,19 +40,19 @@ interface Worker {
     readonly name: string;
     readonly isStatic: boolean;
     sandbox: Netns | undefined;
-    /** What its sandbox got. */
+    /** The addresses of its sandbox. */
     addresses: readonly string[];
     wake: () => void;
 }
 
-/** kubelet and the container runtime of one Node, with the mistakes that real ones make. */
+/** kubelet and the container runtime of one Node, with the faults of real ones. */
 export class Kubelet {
     readonly #components: KubeletComponents;
-    /** Those of static Pods, on the disk of the machine, by `namespace/name`. */
+    /** The manifests of static Pods on the machine's disk, by `namespace/name`. */
     readonly manifests = new Map<string, Manifest>();
     readonly #mirrors: MirrorPods;
     readonly #workers = new Map<string, Worker>();
-    /** Grows with each end of the machine: what went on before is over. */
+    /** Incremented when the machine stops: earlier work is cancelled. */
     #life = 0;
     #containers = 0;
 
@@ -63,7 +63,7 @@ export class Kubelet {
         this.#mirrors = new MirrorPods({ ...components, node: machine.name, manifests: this.manifests, isAble });
     }
 
-    /** Pods that run here with a network. */
+    /** Pods with a network on this Node. */
     get running(): readonly {
         readonly uid: string;
         readonly container: string;
@@ -76,7 +76,7 @@ export class Kubelet {
         );
     }
 
-    /** Pods that wait for their network here. */
+    /** Pods that wait for their network on this Node. */
     get waiting(): readonly string[] {
         return [...this.#workers.values()].filter(({ addresses }) => addresses.length === 0).map(({ uid }) => uid);
     }
@@ -93,7 +93,7 @@ export class Kubelet {
         });
     }
 
-    /** Looks at all its Pods, as after a start or when the API server is there again. */
+    /** Syncs all its Pods, as after a start or when the API server is available again. */
     resync(): void {
         for (const { object } of this.#components.store.all(podKind)) {
             const pod = object as Pod;
@@ -110,7 +110,7 @@ export class Kubelet {
         this.#workers.clear();
     }
 
-    /** Somebody writes a manifest. */
+    /** A user writes a manifest. */
     place(manifest: Manifest): void {
         this.manifests.set(`${manifest.namespace}/${manifest.name}`, manifest);
         this.#lookAtManifests();
@@ -121,7 +121,7 @@ export class Kubelet {
         this.#lookAtManifests();
     }
 
-    /** The sandbox of some Pod dies; kubelet makes another one. */
+    /** The sandbox of a random Pod dies; kubelet creates another one. */
     killSandbox(): boolean {
         const worker = this.#components.random.pick([...this.#workers.values()].filter(({ sandbox }) => sandbox));
         if (worker?.sandbox === undefined) return false;
@@ -134,7 +134,7 @@ export class Kubelet {
         return true;
     }
 
-    /** The garbage collection of CNI, with what lives now; or a call that is late. */
+    /** CNI GC, with the current attachments; or a delayed call. */
     async collect(): Promise<void> {
         const valid = [...this.#components.machine.netns.values()].map(({ container }) => ({
             containerID: container.id,
@@ -148,7 +148,7 @@ export class Kubelet {
         await agent?.call("gc", { ...args, networkConfiguration }, never).catch(() => undefined);
     }
 
-    /** CHECK of some running container. */
+    /** CHECK of a running container. */
     async check(): Promise<void> {
         const worker = this.#components.random.pick(
             [...this.#workers.values()].filter(({ addresses }) => addresses.length > 0),
@@ -160,13 +160,13 @@ export class Kubelet {
         if (this.#components.isCut() || !this.#components.machine.isOn) return;
         const known = this.#workers.get(uid);
         if (known !== undefined) return known.wake();
-        // One that is to end already still has to be taken off the API server.
+        // One that is being deleted still has to be removed from the API server.
         if (this.#live(pod)?.uid !== uid) return;
         const { namespace = "", name = "" } = pod.metadata ?? {};
         this.#begin({ uid, namespace, name, isStatic: false });
     }
 
-    /** A static Pod starts when the one of its name has ended, whatever the API server knows of it. */
+    /** A static Pod starts when the previous one of its name has ended, independent of the API server. */
     #lookAtManifests(): void {
         if (!this.#components.machine.isOn) return;
         const workers = [...this.#workers.values()].filter(({ isStatic }) => isStatic);
@@ -186,11 +186,11 @@ export class Kubelet {
 
     #isWanted({ uid, namespace, name, isStatic }: Worker): boolean {
         if (isStatic) return this.manifests.get(`${namespace}/${name}`)?.hash === uid;
-        // Who has no connection does not know better than what it knew.
+        // Without a connection the last known state counts.
         return this.#components.isCut() || this.#wants(uid, { metadata: { namespace, name } });
     }
 
-    /** Whether the Pod is to run here, by the API server. */
+    /** Whether the Pod is to run here, according to the API server. */
     #wants(uid: string, pod: Pod): boolean {
         const live = this.#live(pod);
         return live?.uid === uid && live.deletionTimestamp === undefined;
@@ -253,7 +253,7 @@ export class Kubelet {
         }
         if (random.chance(delOvertakes)) {
             time.after(random.latency(1, 500), () => {
-                // Whoever was answered is torn down as any other.
+                // A sandbox whose ADD was answered is torn down like any other.
                 if (worker.sandbox === sandbox || !alive()) return;
                 counters.count("runtime.delOvertakes");
                 giveUp.abort();
@@ -277,7 +277,7 @@ export class Kubelet {
         }
     }
 
-    /** DEL, then the end of the namespace, or however the runtime does it today. */
+    /** DEL, then removal of the namespace, or a faulty order. */
     async #tearDown(sandbox: Netns, alive: () => boolean): Promise<void> {
         const { machine, random, time, counters, faults } = this.#components;
         const { lateDel, noDel, earlyEnd, repeat } = faults();
@@ -313,7 +313,7 @@ export class Kubelet {
                         `DEL of ${sandbox.container.id}: ${messageOf(error)}`,
                     );
                 }
-                // Without the agent the runtime tries again for a while; then it forgets.
+                // Without the agent the runtime retries for a while, then gives up.
                 if (tries === 5) break;
                 await time.sleep(random.between(500, 5_000));
             }
@@ -371,7 +371,7 @@ export class Kubelet {
         await this.#insist(() => this.#components.line().api.delete(pods, { namespace, name }, o), alive);
     }
 
-    /** Until the API server says something of meaning. */
+    /** Retries until the API server gives a conclusive response. */
     async #insist(request: () => Promise<unknown>, alive: () => boolean): Promise<void> {
         const { time, random } = this.#components;
         while (alive()) {

@@ -10,10 +10,10 @@ import { type VirtualTime } from "../time/virtual-time.ts";
 export interface Manifest {
     readonly namespace: string;
     readonly name: string;
-    /** Of its contents: the UID of the Pod for kubelet and CNI. */
+    /** Hash of its contents: the UID of the Pod for kubelet and CNI. */
     readonly hash: string;
     readonly annotations: Readonly<Record<string, string>> | undefined;
-    /** When kubelet makes the mirror Pod at the earliest; never: Infinity. */
+    /** Earliest time at which kubelet creates the mirror Pod; never: Infinity. */
     readonly mirrorAt: number;
 }
 
@@ -24,26 +24,28 @@ export interface MirrorPodsComponents {
     readonly time: VirtualTime;
     readonly random: Random;
     readonly counters: Counters;
-    /** Those of the Node, by `namespace/name`. */
+    /** The manifests on the Node, by `namespace/name`. */
     readonly manifests: ReadonlyMap<string, Manifest>;
-    /** Its kubelet runs and has a connection. */
+    /** Whether its kubelet runs and is connected. */
     readonly isAble: () => boolean;
 }
 
 const podKind = kindOf("v1", "pods");
 const nodeKind = kindOf("v1", "nodes");
+/** The annotation of mirror Pods. */
 export const mirrorAnnotation = "kubernetes.io/config.mirror";
+/** The annotation with the hash of the manifest. */
 export const hashAnnotation = "kubernetes.io/config.hash";
 
-/** The hash by which kubelet knows the Pod of which this is the mirror, if it is one. */
+/** The hash that kubelet uses as UID for the static Pod of this mirror Pod; undefined for other Pods. */
 export function mirroredHash({ metadata }: KubeObject): string | undefined {
     return metadata?.annotations?.[mirrorAnnotation] === undefined ? undefined : metadata.annotations[hashAnnotation];
 }
 
-/** The objects by which the API server knows static Pods: kubelet makes, ends and replaces them, whenever it can. */
+/** The mirror Pods of static Pods: kubelet creates, deletes and replaces them, whenever it can. */
 export class MirrorPods {
     readonly #components: MirrorPodsComponents;
-    /** By key: the manifest of which there was one. */
+    /** By key: the manifest whose mirror Pod was created. */
     readonly #made = new Map<string, string>();
     #isPending = false;
 
@@ -51,7 +53,7 @@ export class MirrorPods {
         this.#components = components;
     }
 
-    /** Looks soon whether all is as it should be. */
+    /** Schedules a sync of all mirror Pods. */
     changed(): void {
         const { time, random } = this.#components;
         if (this.#isPending) return;
@@ -75,7 +77,7 @@ export class MirrorPods {
                 this.#components.line().api.delete(pods, { namespace, name }, { uid, gracePeriodSeconds: 0 }),
             );
         }
-        // For a Node that is not there kubelet makes none.
+        // Without its Node object kubelet creates none.
         if (nodeObject === undefined) return;
         for (const [key, manifest] of [...manifests]) {
             if (store.get(podKind, key) !== undefined || manifest.mirrorAt === Infinity) continue;
@@ -101,7 +103,7 @@ export class MirrorPods {
         await this.#insist(() => line().api.create(pods, pod));
     }
 
-    /** Once; what did not come to its end is looked at again. */
+    /** Runs once; an unfinished request is retried. */
     async #insist(request: () => Promise<unknown>): Promise<void> {
         try {
             await request();

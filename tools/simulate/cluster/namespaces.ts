@@ -5,7 +5,7 @@ import { type Random } from "../time/random.ts";
 import { type VirtualTime } from "../time/virtual-time.ts";
 
 const namespaceKind = kindOf("v1", "namespaces");
-/** What is deleted in a Namespace that ends, in this order. */
+/** What is deleted in a terminating Namespace, in this order. */
 const contents = [
     { kind: kindOf("v1", "pods"), path: "/api/v1" },
     { kind: kindOf("apps/v1", "statefulsets"), path: "/apis/apps/v1" },
@@ -13,7 +13,7 @@ const contents = [
 ] as const;
 const user = { name: "system:serviceaccount:kube-system:namespace-controller" };
 
-/** The controller of Namespaces: empties those that are to end, waits until nothing is left, and ends them. */
+/** The Namespace controller: empties terminating Namespaces and finalizes them when nothing is left. */
 export class NamespaceEnds {
     readonly #components: { readonly server: ApiServer; readonly time: VirtualTime; readonly random: Random };
     readonly #pending = new Set<string>();

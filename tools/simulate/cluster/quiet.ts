@@ -3,7 +3,7 @@ import { type Logger, type MetricsFactory } from "@antrea/runtime";
 
 const nothing = (): void => undefined;
 
-/** A logger that tells each line to the history. */
+/** A logger that appends each line to the history. */
 export function historyLogger(tell: (line: () => string) => void, module: string): Logger {
     const write = (level: string) => (message: string, fields?: Readonly<Record<string, unknown>>) =>
         tell(() => `${module}: ${level}: ${message} ${fields === undefined ? "" : fieldsText(fields)}`);
@@ -18,6 +18,7 @@ export function historyLogger(tell: (line: () => string) => void, module: string
     };
 }
 
+/** Metrics that discard everything. */
 export const noMetrics: MetricsFactory = {
     counter: () => ({ inc: nothing }),
     gauge: () => ({ set: nothing, remove: nothing }),
@@ -26,16 +27,16 @@ export const noMetrics: MetricsFactory = {
 
 type Check = () => string | undefined;
 
-/** What stands in the place of a server of /livez and /readyz. */
+/** Replaces the server of /livez and /readyz. */
 export interface QuietHealth {
     addCheck(name: string, kind: string, check: Check): Disposable;
     start(): Promise<void>;
     stop(): Promise<void>;
-    /** What /readyz answers of a check. */
+    /** The result of a readiness check. */
     problem(name: string): string | undefined;
 }
 
-/** Keeps the checks, and serves nobody. */
+/** Keeps the checks without serving them. */
 export function quietHealth(): QuietHealth {
     const checks = new Map<string, Check>();
     return {
@@ -49,7 +50,7 @@ export function quietHealth(): QuietHealth {
     };
 }
 
-/** A recorder of events whose events arrive at once. */
+/** An event recorder whose events are delivered immediately. */
 export function quietEvents(record: (event: EventInput) => void): {
     readonly record: (event: EventInput) => void;
     start(): void;

@@ -1,18 +1,19 @@
-/** How likely the runtime does what it should not, from 0 to 1. */
+/** Probabilities of container runtime faults, from 0 to 1. */
 export interface RuntimeFaults {
-    /** Gives an ADD up before it is answered. */
+    /** Cancels an ADD before it is answered. */
     readonly cancelAdd: number;
-    /** Asks for the same again while the first call is under way, or after it. */
+    /** Repeats a call while the first is in progress, or after it. */
     readonly repeat: number;
     /** Sends a DEL much later, or not at all. */
     readonly lateDel: number;
     readonly noDel: number;
-    /** Ends the namespace before the DEL. */
+    /** Removes the namespace before the DEL. */
     readonly earlyEnd: number;
-    /** Sends a DEL while the ADD is under way. */
+    /** Sends a DEL while the ADD is in progress. */
     readonly delOvertakes: number;
 }
 
+/** No container runtime faults. */
 export const noRuntimeFaults: RuntimeFaults = {
     cancelAdd: 0,
     repeat: 0,

@@ -15,7 +15,7 @@ export interface WebhookComponents {
     readonly clusterCidrs: readonly Prefix[];
 }
 
-/** One start of antrea-webhook: its reviews, called without HTTP. */
+/** One start of antrea-webhook: its reviewers, called without HTTP. */
 export class Webhook {
     readonly #line: Line;
     readonly #stop = new AbortController();
@@ -41,7 +41,7 @@ export class Webhook {
         void cluster.part.start?.(this.#stop.signal);
     }
 
-    /** The answer to an AdmissionReview; rejects when there is none. */
+    /** The response to an AdmissionReview; rejects if there is none. */
     async review(write: Write, signal: AbortSignal): Promise<Decision> {
         const { kind, name, namespace, operation, before, after, subresource: subResource } = write;
         const route = this.#routes.find(({ kinds }) => kinds.includes(kind.resource.kind));

@@ -21,8 +21,8 @@ export interface WorkloadsComponents {
 }
 
 /**
- * What kube-controller-manager and the scheduler do, as far as it matters here: Pods of StatefulSets, the garbage of
- * owners, Pods of Nodes that are gone or out of service. Each looks at the state a moment after it changed.
+ * The parts of kube-controller-manager and the scheduler that matter here: Pods of StatefulSets and Deployments,
+ * garbage collection, Pods of deleted or out-of-service Nodes. Each reconciles shortly after a change.
  */
 export class Workloads {
     readonly #components: WorkloadsComponents;
@@ -45,7 +45,7 @@ export class Workloads {
             const uid = before?.object.metadata?.uid;
             if (after === undefined && uid !== undefined) this.#soon(`orphans ${uid}`, () => this.#collect(uid));
         }
-        // The controller of a set waits for the end of a Pod, that of a Deployment does not.
+        // The StatefulSet controller waits for the end of a Pod, that of a Deployment does not.
         const ending = after === undefined || after.object.metadata?.deletionTimestamp !== undefined;
         if (kind === podKind && ending) {
             const { namespace = "", ownerReferences } = (after ?? before)?.object.metadata ?? {};
@@ -63,7 +63,7 @@ export class Workloads {
         if (kind === nodeKind) this.#soon(`node ${key}`, () => this.#node(key));
     }
 
-    /** Looks at everything. */
+    /** Reconciles everything. */
     async resync(): Promise<void> {
         const { store } = this.#components.server;
         for (const { object } of [...store.all(setKind)]) await this.#set(keyOf(object));
@@ -125,7 +125,7 @@ export class Workloads {
         }
     }
 
-    /** Deployment and ReplicaSet in one: as many Pods as are wanted beside those that end. */
+    /** Deployment and ReplicaSet in one: as many Pods as requested, besides terminating ones. */
     async #deployment(key: string): Promise<void> {
         const { store } = this.#components.server;
         const deployment = store.get(deploymentKind, key)?.object as Deployment | undefined;
@@ -188,7 +188,7 @@ export class Workloads {
         await this.#patch(set, { metadata: { finalizers: null } }, "/apis/apps/v1", "statefulsets");
     }
 
-    /** Pods of Nodes that are gone or out of service go without a kubelet. */
+    /** Deletes Pods of deleted or out-of-service Nodes without a kubelet. */
     async #node(name: string): Promise<void> {
         const { time, random, server } = this.#components;
         const state = (): "gone" | "out" | "there" => {

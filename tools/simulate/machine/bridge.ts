@@ -7,7 +7,7 @@ import { type Machine, type StoredPort } from "./machine.ts";
 
 const ovs = { lowMs: 1, highMs: 40 };
 
-/** The bridge of a machine and its ports in the database of OVS, as one process sees them. */
+/** The bridge of a machine and its ports in the OVS database, as seen by one process. */
 export class MachineBridge implements Required<Platform["bridge"]> {
     readonly #machine: Machine;
     readonly #io: LocalIo;
@@ -98,7 +98,7 @@ export class MachineBridge implements Required<Platform["bridge"]> {
         await this.#write(() => undefined, signal);
     }
 
-    /** A transaction is not kept for a database that is away. */
+    /** A transaction is not queued while the database is unavailable. */
     async #write(work: () => void, signal: AbortSignal | undefined): Promise<void> {
         signal?.throwIfAborted();
         if (!this.#machine.hasOvs) throw new OvsAway();

@@ -10,7 +10,7 @@ const connectMs = { lowMs: 5, highMs: 400 };
 const none: Row = new Map();
 const switchRow: Row = new Map([["switch", { iface_types: ["geneve", "gre", "vxlan"] }]]);
 
-/** The session of one process with ovsdb-server. What the bridge has of the database is `MachineBridge`. */
+/** The session of one process with ovsdb-server. The bridge in the database is `MachineBridge`. */
 export class MachineDatabase implements Required<Database> {
     readonly #machine: Machine;
     readonly #io: LocalIo;
@@ -64,7 +64,7 @@ export class MachineDatabase implements Required<Database> {
         return added(this.#disconnected, listener);
     }
 
-    /** Nobody else takes the lock. */
+    /** No other client takes the lock. */
     onLockChange(): Disposable {
         return { [Symbol.dispose]: () => undefined };
     }
@@ -114,7 +114,7 @@ export class MachineSwitch implements Required<Openflow> {
     }
 
     packetOut(): void {
-        // nobody in the underlay keeps what it hears
+        // neighbour caches in the underlay are not simulated
     }
 
     dumpFlows(): Promise<never[]> {
@@ -122,7 +122,7 @@ export class MachineSwitch implements Required<Openflow> {
     }
 
     async #follow(): Promise<never> {
-        // `MachineFlows` reaches the machine without it.
+        // `MachineFlows` accesses the machine without it.
         const link = undefined as unknown as Parameters<Parameters<Openflow["onReady"]>[0]>[0];
         for (;;) {
             await this.#machine.ovs(undefined);
@@ -132,7 +132,7 @@ export class MachineSwitch implements Required<Openflow> {
             try {
                 for (const listener of this.#listeners) await listener(link);
             } catch {
-                // It is connected to anew.
+                // Reconnects.
                 continue;
             }
             this.#state = { kind: "ready", datapathId: 1n };

@@ -10,7 +10,7 @@ export class MachineFlows implements Required<Platform["flowTable"]> {
     readonly #machine: Machine;
     readonly #io: LocalIo;
     readonly #wanted = new Map<string, FlowSet>();
-    /** Owners of which this process may have put flows into OVS. */
+    /** Owners whose flows this process may have sent to OVS. */
     readonly #sent = new Set<string>();
     #isReplayed = false;
 
@@ -24,7 +24,7 @@ export class MachineFlows implements Required<Platform["flowTable"]> {
     }
 
     useRound(): void {
-        // whose flows are whose is known by their owner
+        // flows are identified by their owner
     }
 
     flowsOf(): readonly never[] {
@@ -39,7 +39,7 @@ export class MachineFlows implements Required<Platform["flowTable"]> {
         await this.apply([{ owner, flows }], signal);
     }
 
-    /** Several owners in one moment. */
+    /** Changes several owners at once. */
     async apply(changes: Changes, signal?: AbortSignal): Promise<void> {
         const sets = changes.flatMap((change) => ("flows" in change ? [change] : []));
         for (const { owner, flows } of sets) {
@@ -65,7 +65,7 @@ export class MachineFlows implements Required<Platform["flowTable"]> {
         });
     }
 
-    /** Puts all of them in place beside what an earlier process left there. */
+    /** Installs all of them, in addition to those of an earlier process. */
     async replay(): Promise<void> {
         await this.#io.call(() => {
             this.#isReplayed = true;
@@ -83,7 +83,7 @@ export class MachineFlows implements Required<Platform["flowTable"]> {
         });
     }
 
-    /** Deletes what an earlier process left and this one does not want; ways to other Nodes only without exceptions. */
+    /** Deletes flows of an earlier process that this one does not want; node routes only without exceptions. */
     async deleteRounds(_rounds: readonly number[], { except }: { readonly except?: unknown } = {}): Promise<number> {
         await this.#machine.ovs(undefined);
         return this.#io.call(() => {

@@ -1,7 +1,7 @@
 import { type Random } from "../time/random.ts";
 import { type VirtualTime } from "../time/virtual-time.ts";
 
-/** How a process of a Node reaches what is on the Node. When the process is killed nothing comes back to it. */
+/** How a process of a Node accesses the Node. A killed process receives nothing more. */
 export class LocalIo {
     readonly #time: VirtualTime;
     readonly #random: Random;
@@ -16,7 +16,10 @@ export class LocalIo {
         this.#isDead = true;
     }
 
-    /** Does it a moment later, and answers a moment after that. What a killed process had sent may still be done. */
+    /**
+     * Executes the work after a delay, and returns after another one. Requests of a killed process may still be
+     * executed.
+     */
     async call<T>(work: () => T, limit?: { readonly lowMs: number; readonly highMs: number }): Promise<T> {
         const { lowMs, highMs } = limit ?? { lowMs: 0.1, highMs: 8 };
         if (this.#isDead) await new Promise<never>(() => undefined);

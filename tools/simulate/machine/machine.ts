@@ -7,17 +7,17 @@ import { type Container, type Truth } from "../check/truth.ts";
 import { type SetUp } from "../check/wiring.ts";
 import { setUpOf } from "./set-up.ts";
 
-/** A port of the bridge as ovsdb-server has it. */
+/** A port of the bridge in ovsdb-server. */
 export interface StoredPort {
     readonly name: string;
-    /** As in the database: "" for a link of the kernel, "internal" for one that OVS makes, or a kind of tunnel. */
+    /** As in the database: "" for a kernel link, "internal" for one that OVS creates, or a tunnel type. */
     readonly type: string;
     readonly mac: string | undefined;
     readonly externalIds: ReadonlyMap<string, string>;
     readonly ofPort: number;
 }
 
-/** A link of the kernel; `netns` of its other end, "" where that is none of a container. */
+/** A kernel link; `netns` of its peer, "" if that is not in a container. */
 export type MachineLink = Link & { readonly netns: string };
 
 /** A container's network namespace. */
@@ -32,46 +32,46 @@ export interface Netns {
 export interface MachineOptions {
     readonly name: string;
     readonly address: string;
-    /** Told of each container that gets flows, with how it is set up, and the VLAN that its flows mark. */
+    /** Called for each container that gets flows, with its configuration and the VLAN tag that its flows push. */
     readonly wired: (container: Container, setUp: SetUp, vlan: number | undefined) => void;
 }
 
-/** A Node: what of it outlives its programs. */
+/** A Node: the state that outlives its processes. */
 export class Machine {
     readonly name: string;
     readonly address: string;
     isOn = true;
     boots = 0;
-    /** The external_ids of the bridge, with what the agent keeps there for its next start; undefined: no bridge. */
+    /** The external_ids of the bridge, with the agent's state for its next start; undefined: no bridge. */
     bridgeIds: Map<string, string> | undefined;
     /** In bridging mode: the NIC is a port of the bridge. */
     isUplinkMoved = false;
-    /** How often OVS went away. */
+    /** How often OVS became unavailable. */
     stops = 0;
     /** The interface to other Nodes, and its address. */
     readonly nic: MachineLink;
     readonly nicAddress: Address;
-    /** Of the other links, and the kernel's routes and neighbours. */
+    /** Addresses of the other links, and the kernel's routes and neighbours. */
     readonly addresses = new Map<string, Address>();
     readonly routes = new Map<string, Route>();
     readonly neighbours = new Map<string, Neighbour>();
-    /** Below /proc/sys; a machine that Pods run on forwards. */
+    /** Below /proc/sys; a machine that runs Pods has forwarding enabled. */
     readonly settings = new Map<string, string>([["net/ipv4/ip_forward", "1"]]);
-    /** Of the folder of CNI configurations, by name. */
+    /** Files in the CNI configuration folder, by name. */
     readonly files = new Map<string, string>();
-    /** How often the database of OVS was lost. */
+    /** How often the OVS database was lost. */
     databases = 0;
     readonly links = new Map<string, MachineLink>();
     readonly ports = new Map<string, StoredPort>();
-    /** In OVS, by owner; with the address that lets its container send. */
+    /** Flows in OVS, by owner; with the address from which they let the container send. */
     readonly flows = new Map<string, readonly IpAddress[]>();
     readonly netns = new Map<string, Netns>();
     readonly #truth: Truth;
     readonly #wired: MachineOptions["wired"];
     #index = 10;
-    /** Those who wait for OVS, which is away; undefined while it runs. */
+    /** Callbacks that wait until OVS is available; undefined while it runs. */
     #waiters: Set<() => void> | undefined;
-    /** Those who wait for OVS to go away. */
+    /** Callbacks that wait until OVS becomes unavailable. */
     #watchers = new Set<() => void>();
 
     constructor(truth: Truth, options: MachineOptions) {
@@ -99,7 +99,7 @@ export class Machine {
         return `${String(this.boots).padStart(8, "0")}-${this.name}`;
     }
 
-    /** What an agent left in the database of OVS about its Node. */
+    /** The agent's record about its Node in the OVS database. */
     get remembered(): string | undefined {
         return this.bridgeIds?.get("antrea-node");
     }
@@ -114,7 +114,7 @@ export class Machine {
         return netns;
     }
 
-    /** The namespace ends, and both ends of its veth pair with it. */
+    /** Removes the namespace, with both ends of its veth pair. */
     endNetns(path: string): void {
         const netns = this.netns.get(path);
         if (netns === undefined) return;
@@ -123,7 +123,7 @@ export class Machine {
         for (const ip of this.#flowsOf(netns.container.id)) this.#truth.disconnected(netns.container.id, ip);
     }
 
-    /** The device of an internal port, which OVS makes; one that is there stays. */
+    /** The device of an internal port, which OVS creates; an existing one stays. */
     addInternalLink({
         name,
         mac,
@@ -160,7 +160,7 @@ export class Machine {
         if (ips.length > 0 && setUp !== undefined) this.#wired(container, setUp, vlanOf(flows));
     }
 
-    /** Whether its agent has isolated the container, as the record says. */
+    /** Whether its agent has isolated the container, according to the record. */
     isIsolated(containerId: string): boolean {
         return [...this.ports.values()].some(
             ({ externalIds }) =>
@@ -168,7 +168,7 @@ export class Machine {
         );
     }
 
-    /** How a container with addresses of pools is set up, by what is recorded of it. */
+    /** The configuration of a container with addresses of pools, from its record. */
     setUpOf(containerId: string): SetUp | undefined {
         const port = [...this.ports.values()].find(
             ({ externalIds }) => externalIds.get("container-id") === containerId,
@@ -177,13 +177,13 @@ export class Machine {
         return setUpOf(port?.externalIds, link?.alias);
     }
 
-    /** Whether the record of the container says of which pool its address is. */
+    /** Whether the record of the container names the pool of the address. */
     namesPool(containerId: string, name: string): boolean {
         const addresses = this.setUpOf(containerId)?.addresses ?? [];
         return addresses.some(({ ip, pool = "" }) => allocationName(ip) === name && pool !== "");
     }
 
-    /** An agent takes them away. */
+    /** An agent removes them. */
     removeFlows(owner: string): void {
         this.#dropFlows(owner);
         this.#noteIsolation(containerOf(owner));
@@ -200,13 +200,13 @@ export class Machine {
         this.#noteIsolation(port.externalIds.get("container-id") ?? "");
     }
 
-    /** A DEL that ended half-way has isolated nothing: of what is not written, the agent that starts again knows nothing. */
+    /** An interrupted DEL has isolated nothing: a restarted agent knows only what is recorded. */
     #noteIsolation(containerId: string): void {
         if (!this.isIsolated(containerId) || this.#flowsOf(containerId).length > 0) return;
         for (const { ip } of this.setUpOf(containerId)?.addresses ?? []) this.#truth.isolated(containerId, ip);
     }
 
-    /** ovs-vswitchd starts anew: it knows its ports and no flow. */
+    /** ovs-vswitchd restarts: it knows its ports and no flows. */
     loseFlows(): void {
         for (const owner of [...this.flows.keys()]) this.#dropFlows(owner);
     }
@@ -224,7 +224,7 @@ export class Machine {
         this.databases += 1;
     }
 
-    /** From here on OVS answers nobody; what it had it keeps. */
+    /** OVS becomes unavailable; it keeps its state. */
     stopOvs(): void {
         if (!this.hasOvs) return;
         this.#waiters = new Set();
@@ -234,7 +234,7 @@ export class Machine {
         for (const wake of watchers) wake();
     }
 
-    /** Resolves when OVS has gone away more often than that. */
+    /** Resolves when OVS has become unavailable more often than that. */
     stopped(stops: number): Promise<void> {
         if (this.stops > stops) return Promise.resolve();
         return new Promise((resolve) => void this.#watchers.add(resolve));
@@ -250,7 +250,7 @@ export class Machine {
         return this.#waiters === undefined;
     }
 
-    /** Resolves when OVS answers; rejects when the signal aborts before. */
+    /** Resolves when OVS is available; rejects if the signal aborts first. */
     async ovs(signal: AbortSignal | undefined): Promise<void> {
         signal?.throwIfAborted();
         while (this.#waiters !== undefined) {
@@ -266,7 +266,7 @@ export class Machine {
         }
     }
 
-    /** The machine stops at once. What is on its disk stays. */
+    /** Stops the machine immediately. Its disk is kept. */
     powerOff(): void {
         this.isOn = false;
         this.loseFlows();
@@ -297,12 +297,12 @@ export class Machine {
     }
 }
 
-/** Of `pod/CONTAINER/INTERFACE`. */
+/** The container of an owner `pod/CONTAINER/INTERFACE`. */
 function containerOf(owner: string): string {
     return owner.split("/")[1] ?? "";
 }
 
-/** The VLAN that the frames of a bridged Pod are marked with; undefined for one that is not bridged. */
+/** The VLAN tag that the flows of a bridged Pod push; undefined for one that is not bridged. */
 function vlanOf({ flows }: FlowSet): number | undefined {
     const marks = flows.flatMap(({ actions }) => actions ?? []).filter((action) => action.type === "set_field");
     const written = (part: SubField): readonly number[] =>
@@ -314,14 +314,14 @@ function vlanOf({ flows }: FlowSet): number | undefined {
     return written(Reg.bridged).includes(1) ? Math.max(0, ...written(Reg.vlan)) : undefined;
 }
 
-/** The addresses that the spoof guard lets a Pod send from. */
+/** The addresses from which the spoof guard lets a Pod send. */
 function sourcesOf({ flows }: FlowSet): readonly IpAddress[] {
     const found = new Map<string, IpAddress>();
     for (const { match } of flows) {
         const { in_port, eth_src, ipv4_src, ipv6_src } = match as Readonly<Record<string, unknown>>;
         if (in_port === undefined || eth_src === undefined) continue;
         if (typeof ipv4_src === "bigint") found.set(`4 ${ipv4_src}`, { family: 4, value: ipv4_src });
-        // The unspecified address is everybody's.
+        // The unspecified address is not the Pod's own.
         if (typeof ipv6_src === "bigint" && ipv6_src !== 0n && ipv6_src >> 118n !== 0x3fan)
             found.set(`6 ${ipv6_src}`, { family: 6, value: ipv6_src });
     }

@@ -20,7 +20,7 @@ import {
 import { type LocalIo } from "./io.ts";
 import { type Machine, type MachineLink } from "./machine.ts";
 
-/** The kernel of a machine, as far as Pods and the gateway are concerned. */
+/** The kernel of a machine, as far as it concerns Pods and the gateway. */
 export class MachineLinks {
     readonly #machine: Machine;
     readonly #io: LocalIo;
@@ -30,7 +30,7 @@ export class MachineLinks {
         this.#io = io;
     }
 
-    /** As the code of the agent takes it: of a Netlink it uses no more than what is here. */
+    /** Typed as the agent expects it: the agent uses only these methods of Netlink. */
     static of(machine: Machine, io: LocalIo): Netlink {
         return new MachineLinks(machine, io) as unknown as Netlink;
     }
@@ -126,7 +126,7 @@ export class MachineLinks {
         );
     }
 
-    /** One after the other, up to the first that fails. */
+    /** Executes requests in sequence, up to the first that fails. */
     batch(build: (batch: Batch) => void): Promise<void> {
         const works: (() => void)[] = [];
         const { routes, neighbours } = this.#machine;
@@ -147,7 +147,7 @@ export class MachineLinks {
         });
     }
 
-    /** Nobody but the agent changes anything in this kernel. */
+    /** Only the agent changes this kernel. */
     subscribe(): Disposable {
         return { [Symbol.dispose]: () => undefined };
     }
@@ -200,7 +200,7 @@ function neighbourKey({ index, ip }: NeighbourKey): string {
     return `${index} ${formatIp(ip)}`;
 }
 
-/** The kernel has one route to a destination here: no metric is used. */
+/** This kernel has one route per destination: metrics are not used. */
 function routeKey({ dst }: Pick<RouteOptions, "dst">): string {
     return dst === "default" ? dst : formatPrefix(dst);
 }

@@ -8,7 +8,10 @@ import { type Machine } from "./machine.ts";
 import { MachineUplink } from "./uplink.ts";
 import { namespacesOf } from "./pod-end.ts";
 
-/** A machine as the agent works on it by programs and settings. It has no iptables, and its nft takes every table. */
+/**
+ * The programs and settings of a machine, as the agent accesses them. It has no iptables, and its nft accepts every
+ * table.
+ */
 export function hostOf(machine: Machine): Host {
     return {
         nft: () => Promise.resolve(""),
@@ -24,7 +27,7 @@ export function hostOf(machine: Machine): Host {
     };
 }
 
-/** The parts of an agent that work on files, sockets and namespaces, for a machine; `serve` gets the CNI calls. */
+/** The parts of an agent that access files, sockets and namespaces, for a machine; `serve` receives the CNI calls. */
 export function partsOf(
     machine: Machine,
     io: LocalIo,

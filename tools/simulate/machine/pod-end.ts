@@ -2,7 +2,7 @@ import { NetlinkError, type Batch, type Link, type Neighbour } from "@antrea/net
 import { type PodNamespaces } from "@antrea/agent/features/pod-network";
 import { type Machine, type Netns } from "./machine.ts";
 
-/** The network namespaces of a machine, in place of the kernel's. */
+/** The simulated network namespaces of a machine. */
 export function namespacesOf(machine: Machine): PodNamespaces {
     const find = (path: string): Netns => {
         const found = machine.netns.get(path);
@@ -14,7 +14,7 @@ export function namespacesOf(machine: Machine): PodNamespaces {
         return new PodEnd(() => find(path));
     };
     return {
-        // Of a Netlink the agent uses no more than what is here.
+        // The agent uses only these methods of Netlink.
         openIn: openIn as unknown as PodNamespaces["openIn"],
         setSysctl: (path) => void find(path),
         setTxChecksumOffload: (_ifName, _isOn, path) => void find(path),
@@ -35,7 +35,7 @@ class PodEnd implements Disposable {
         return hostIfName === undefined ? undefined : { index: 2, name, mac, mtu: 1450 };
     }
 
-    /** Of other containers: on these machines no namespace is given to a second one. */
+    /** Links of other containers: no namespace is reused on these machines. */
     links(): Promise<readonly Link[]> {
         return Promise.resolve([]);
     }
@@ -63,6 +63,6 @@ class PodEnd implements Disposable {
     }
 
     [Symbol.dispose](): void {
-        // nothing is open
+        // nothing to close
     }
 }

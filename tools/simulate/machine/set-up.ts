@@ -1,7 +1,7 @@
 import { fromAlias, fromExternalIds } from "@antrea/agent/platform/pod-interfaces";
 import { type SetUp } from "../check/wiring.ts";
 
-/** What the record of an interface says, of its addresses of pools; undefined if it has none. */
+/** The configuration in the record of an interface with addresses of pools; undefined if it has none. */
 export function setUpOf(
     externalIds: ReadonlyMap<string, string> | undefined,
     alias: string | undefined,
@@ -11,7 +11,7 @@ export function setUpOf(
         const addresses = record.addresses.filter(({ pool }) => pool !== undefined);
         return addresses.length === 0 ? undefined : { addresses, vlan: record.vlan };
     }
-    // The database is lost: the agent rebuilds the record from this.
+    // The database is lost: the agent restores the record from this.
     const known = fromAlias(alias);
     const addresses = (known?.addresses ?? []).flatMap(({ gateway, ...address }) =>
         gateway === undefined ? [] : [{ ...address, gateway }],

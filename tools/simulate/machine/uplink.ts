@@ -4,7 +4,7 @@ import { type Machine } from "./machine.ts";
 
 type Uplink = ReturnType<NodeParts["uplink"]>;
 
-/** The NIC of a machine in bridging mode: a move that succeeds whenever OVS answers, and stands until the next boot. */
+/** The NIC of a machine in bridging mode: a move succeeds if OVS is available, and lasts until the next boot. */
 export class MachineUplink implements Uplink {
     readonly #machine: Machine;
     readonly #io: LocalIo;
@@ -35,7 +35,7 @@ export class MachineUplink implements Uplink {
         });
     }
 
-    /** The kernel forwards by what it knows, whatever becomes of OVS. */
+    /** The kernel forwards by the last state, whatever happens to OVS. */
     look(): Promise<Uplink["state"]> {
         return Promise.resolve(this.#state);
     }

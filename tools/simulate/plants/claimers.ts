@@ -2,7 +2,7 @@ import { type IpAllocation, ipAllocations } from "@antrea/crd";
 import { isKubeError, type ApiClient } from "@antrea/kube";
 import { type PlantedBug } from "./planted-bug.ts";
 
-/** Claims that are made, taken or freed as if nobody else did. */
+/** Allocations that are created, taken over or released without regard to other writers. */
 export const claimers: Readonly<Record<string, PlantedBug>> = {
     "wrong-index": {
         source: "https://github.com/antrea-io/antrea/pull/7945",
@@ -113,7 +113,7 @@ export const claimers: Readonly<Record<string, PlantedBug>> = {
     },
 };
 
-/** A claim that is in the way is taken for one's own. */
+/** Takes over a conflicting allocation. */
 function shareIf(api: ApiClient | undefined, isShared: (live: IpAllocation, wanted: IpAllocation) => boolean): void {
     if (api === undefined) return;
     const create = api.create.bind(api);

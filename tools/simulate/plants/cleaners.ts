@@ -12,7 +12,7 @@ const podKind = kindOf("v1", "pods");
 const nodeKind = kindOf("v1", "nodes");
 const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 
-/** Cleaners that trust what is late or means something else: the largest group of published defects. */
+/** Cleaners that rely on stale or misinterpreted state: the largest group of published defects. */
 export const cleaners: Readonly<Record<string, PlantedBug>> = {
     "startup-cleaner-trusts-pod-status": {
         source: "https://github.com/antrea-io/antrea/issues/8239",
@@ -134,7 +134,7 @@ export const cleaners: Readonly<Record<string, PlantedBug>> = {
             agent: ({ pools: { own } }) => {
                 const all = own.list.bind(own);
                 const { ofContainer, ofOrdinal } = own;
-                // Only the search for leaks looks at all claims; what else asks for some is answered as ever.
+                // Only the search for leaks lists all allocations; other lists are unchanged.
                 const claims = { list: all } as typeof own;
                 own.list = () => [];
                 own.ofContainer = (attachment) => ofContainer.call(claims, attachment);

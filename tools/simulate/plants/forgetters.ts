@@ -22,10 +22,10 @@ const podKind = kindOf("v1", "pods");
 const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
 
-/** When a container is to be isolated, over all starts of the agent. */
+/** When a container is to be isolated, across starts of the agent. */
 const putOff = new WeakMap<Machine, Map<string, number>>();
 
-/** What is in use, or was, and is remembered no more. */
+/** State that is in use, or was, and is forgotten. */
 export const forgetters: Readonly<Record<string, PlantedBug>> = {
     "del-knows-what-this-start-added": {
         source: "https://github.com/antrea-io/antrea/issues/829",
@@ -79,7 +79,7 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
                         const before = putOff.get(machine) ?? new Map<string, number>();
                         const due = before.get(wired.containerId) ?? time.now + 68_000;
                         putOff.set(machine, before.set(wired.containerId, due));
-                        // That its Node is gone is another matter.
+                        // A deleted Node is a separate case.
                         if (time.now >= due || pools.nodeGoneAt !== undefined) return wiring.isolate(wired);
                         time.at(due, () => {
                             if (!agent.isKilled) void wiring.isolate(wired).catch(() => undefined);
@@ -282,7 +282,7 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
     },
 };
 
-/** The agent frees none of these claims, neither at DEL nor when it looks for leaks. */
+/** The agent releases none of these allocations, neither at DEL nor in its search for leaks. */
 function forget({ pools: { own } }: Agent, isForgotten: (claim: IpAllocation) => boolean): void {
     const list = own.list.bind(own);
     own.list = () => list().filter((claim) => !isForgotten(claim));

@@ -1,4 +1,4 @@
-/** Numbers that follow from a seed alone (sfc32). */
+/** Pseudo-random numbers determined by the seed (sfc32). */
 export class Random {
     #a: number;
     #b: number;
@@ -12,7 +12,7 @@ export class Random {
         for (let round = 0; round < 12; round += 1) this.bits();
     }
 
-    /** 32 bits. */
+    /** A 32-bit number. */
     bits(): number {
         const sum = (((this.#a + this.#b) | 0) + this.#counter) | 0;
         this.#counter = (this.#counter + 1) | 0;
@@ -22,15 +22,15 @@ export class Random {
         return sum >>> 0;
     }
 
-    /** From 0 to below 1. */
+    /** A number in [0, 1). */
     next = (): number => this.bits() / 2 ** 32;
 
-    /** From `low` to below `high`. */
+    /** A number in [`low`, `high`). */
     between(low: number, high: number): number {
         return low + (high - low) * this.next();
     }
 
-    /** A whole number from 0 to below `count`. */
+    /** An integer in [0, `count`). */
     below(count: number): number {
         return Math.floor(this.next() * count);
     }
@@ -43,7 +43,7 @@ export class Random {
         return items[this.below(items.length)];
     }
 
-    /** Mostly short, now and then much longer: from `low`, half of them below three times that. */
+    /** Mostly short, occasionally much longer: in [`low`, `high`), with a median of low * (high / low) ** 0.25. */
     latency(low: number, high: number): number {
         return low * (high / low) ** (this.next() ** 2);
     }

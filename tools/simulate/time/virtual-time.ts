@@ -1,25 +1,25 @@
 import { type Clock } from "@antrea/async";
 import { type Random } from "./random.ts";
 
-/** Something that happens at a moment, unless it is cancelled before. */
+/** An event at a point in time, unless it is cancelled. */
 export interface Timer {
     readonly at: number;
     readonly order: number;
     callback: (() => void) | undefined;
 }
 
-/** The real one: what comes between two events of virtual time takes its turn of the event loop. */
+/** The real setImmediate: the work between two virtual events runs in the event loop. */
 const nextTurn = setImmediate;
 const turnsAtOnce = 64;
 
 /**
- * Time that passes only when nothing is left to do: from one event to the next, each followed by everything that
- * promises make of it. Events of one moment come in the order in which they were asked for.
+ * Time that advances only when nothing is left to do: from one event to the next, each followed by all its promise
+ * reactions. Events at the same time occur in the order in which they were scheduled.
  */
 export class VirtualTime {
     /** Milliseconds since the start. */
     now = 0;
-    /** Events so far. */
+    /** Number of events so far. */
     events = 0;
     readonly #heap: Timer[] = [];
     readonly #epoch: number;
@@ -33,12 +33,12 @@ export class VirtualTime {
         return this.#epoch + this.now;
     }
 
-    /** Calls back after that time. */
+    /** Schedules a callback after a delay. */
     after(ms: number, callback: () => void): Timer {
         return this.at(this.now + (ms > 0 ? ms : 0), callback);
     }
 
-    /** Calls back at that moment; of several for the same moment the first that was asked for comes first. */
+    /** Schedules a callback at a time; callbacks at the same time run in the order in which they were scheduled. */
     at(at: number, callback: () => void): Timer {
         const timer: Timer = { at, order: (this.#order += 1), callback };
         push(this.#heap, timer);
@@ -49,7 +49,7 @@ export class VirtualTime {
         return new Promise((resolve) => void this.after(ms, resolve));
     }
 
-    /** A clock whose wall time is that much off. */
+    /** A clock whose wall time has an offset. */
     clock(skew: () => number = () => 0): Clock {
         return {
             now: () => Math.floor(this.wall + skew()),
@@ -61,7 +61,7 @@ export class VirtualTime {
         };
     }
 
-    /** Lets events happen until `isOver`, which is asked between any two, or nothing is left to happen. */
+    /** Runs events until `isOver`, which is called between events, returns true, or no event is left. */
     run(isOver: () => boolean): Promise<void> {
         return new Promise((resolve, reject) => {
             let isDone = false;
@@ -71,12 +71,12 @@ export class VirtualTime {
                     isDone = isOver() || !this.#step();
                     if (isDone) resolve();
                 } catch (error) {
-                    // What an event throws is a defect of the simulator.
+                    // An exception in an event is a defect of the simulator.
                     isDone = true;
                     reject(error as Error);
                 }
             };
-            // Between two of them all promises have their turn; a loop of the process itself costs more than that.
+            // All promise reactions run between two events; an iteration of the process's own event loop costs more.
             const turns = (): void => {
                 if (isDone) return;
                 for (let left = turnsAtOnce; left > 0; left -= 1) nextTurn(turn);
@@ -101,7 +101,7 @@ export class VirtualTime {
     }
 }
 
-/** The clock of a process: once that is dead, none of its timers calls back. */
+/** The clock of a process: none of its timers fires after the process is dead. */
 export function mortal(clock: Clock, isDead: () => boolean): Clock {
     return {
         now: () => clock.now(),
@@ -113,6 +113,7 @@ export function mortal(clock: Clock, isDead: () => boolean): Clock {
     };
 }
 
+/** Cancels a timer, if there is one. */
 export function cancel(timer: Timer | undefined): void {
     if (timer !== undefined) timer.callback = undefined;
 }
@@ -158,14 +159,14 @@ function pop(heap: Timer[]): Timer | undefined {
 }
 
 /**
- * Puts virtual time and seeded chance in the place of the process's own, for good: the code under test asks for either by
- * its global names too. `current` is what they mean now; it changes from seed to seed.
+ * Permanently replaces the global clock, timers and random numbers by virtual ones, as the code under test uses the
+ * globals, too. `current` returns the current ones, which change from seed to seed.
  */
 export function takeOverGlobals(current: () => { readonly time: VirtualTime; readonly random: Random }): void {
     const RealDate = Date;
     class VirtualDate extends RealDate {
         constructor(...args: readonly unknown[]) {
-            // The parameters of Date are what its constructor makes of them.
+            // The parameters of Date are those of its constructor.
             super(...((args.length === 0 ? [current().time.wall] : args) as [number]));
         }
 
@@ -179,7 +180,7 @@ export function takeOverGlobals(current: () => { readonly time: VirtualTime; rea
         Date: VirtualDate,
         setTimeout: set,
         clearTimeout: cancel,
-        // Nothing under test uses it; what would must not run by real time.
+        // Unused by the code under test; a use must not run by real time.
         setInterval: undefined,
     });
     Object.defineProperty(performance, "now", { value: () => current().time.now });
