@@ -26,7 +26,7 @@ describe("connectivity", () => {
         expect(cells.get(cell)).toBe("ok");
     });
 
-    // kube-proxy picks at random: 40 requests miss one of three Pods once in four million runs
+    // kube-proxy selects at random: 40 requests miss one of three Pods once in four million runs
     it.each(families)("a Pod of a Service reaches itself by it over %s", async (family) => {
         const { namespace, near, far } = stage;
         const service = await getJson<{ spec: { clusterIPs: string[] } }>(["service", "server", "-n", namespace.name]);

@@ -53,7 +53,7 @@ describe("restarts", () => {
 
     it("loses no ping and no byte of a TCP stream while agents restart", async () => {
         const before = await Promise.all([restartsOf(first), restartsOf(second)]);
-        // counted in the Pod: 10 pings a second for 20 s to both, beside one long stream of numbered lines
+        // counted in the Pod: 10 pings per second for 20 s to both, concurrently with one long stream of numbered lines
         const pings = [near, far].map((pod) =>
             namespace.exec(client.name, `ping -c 200 -i 0.1 -W 5 -q ${pod.ip4}`, 60_000),
         );
@@ -152,18 +152,19 @@ describe("restarts", () => {
         await namespace.delete("beside");
     });
 
-    // at more moments: matrix/20-agent-ends
+    // more points in time: matrix/20-agent-ends
     it("end at once also when they come while the programs still start", async () => {
-        // on the Node whose agent was killed most: kubelet waits longer and longer before it starts one again, but not a new Pod
+        // on the Node whose agent was killed most often: kubelet's restart backoff grows, but does not apply to a new
+        // Pod
         await endWhileStarting(first, [0, 450]);
         await waitForAgents();
     }, 300_000);
 
     it("of agents and their Pods, of ovs-vswitchd and ovsdb-server leave the endpoints of Services ready", async () => {
-        // kubelet asks the container runtime for the state of the network each 5 s
+        // kubelet queries the runtime's network status every 5 s
         await new Promise((resolve) => setTimeout(resolve, 6_000));
         endpoints.expectAllReady();
-        // nothing was said of one that is withdrawn, if the watch did not see it
+        // a withdrawn endpoint is not in the updates unless the watch delivered its removal
         await kubectl(["-n", namespace.name, "delete", "pod", "endpoint-2", "--wait=false"]);
         await eventually("an endpoint is ready no more", () =>
             Promise.resolve(endpoints.isReady("endpoint-2") ? undefined : true),

@@ -15,7 +15,7 @@ describe("mode encap", () => {
     let podsOf: () => NewPods;
 
     beforeAll(async () => {
-        // these Pods run before the first tunnel and stay, whatever the mode
+        // these Pods start before the first tunnel and are kept in all modes
         [stage] = await Promise.all([setStage("e2e-tunnels", nodesFromWorker), plugUnderlay()]);
     }, 240_000);
     afterAll(() => stage.namespace[Symbol.asyncDispose]());
@@ -23,7 +23,7 @@ describe("mode encap", () => {
     describe("with geneve", () => {
         podsOf = itWorks("geneve", geneve, () => stage);
 
-        // whose side of the Service's connection is in TIME_WAIT, and who may find the numbers of the next too old
+        // the endpoint's side of the Service's connection is in TIME_WAIT, and may reject sequence numbers of the next one as old
         it.each(families)(
             "reaches endpoints of a Service directly from the port of its connection, over %s",
             async (family) => {

@@ -20,7 +20,7 @@ describe("a tunnel type that this OVS has not", () => {
     }, 400_000);
 
     it("is refused at start with the reason, and the other Nodes go on", async () => {
-        // helm gives up waiting; the update of the DaemonSet stops at the first Node
+        // helm times out; the update of the DaemonSet stops at the first Node
         await helmUpgrade(["tunnelType=stt"], { oneByOne: true, timeoutMs: 20_000 }).catch(() => undefined);
         try {
             const logs = await eventually("an agent says why it does not start", async () => {

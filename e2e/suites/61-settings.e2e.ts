@@ -25,10 +25,10 @@ describe("the feature gate AntreaIPAM and noSNAT", () => {
     let early: TestPod[];
     let pooled: TestPod;
     let claims: readonly ClaimJson[];
-    /** The revision of the release with both off. */
+    /** The revision of the release with both disabled. */
     let off: string;
 
-    /** The present revision of the release. */
+    /** The current revision of the release. */
     const revision = async (): Promise<string> => {
         const history = JSON.parse(
             await run("helm", ["history", "antrea", "--namespace", systemNamespace, "-o", "json"]),
@@ -47,7 +47,7 @@ describe("the feature gate AntreaIPAM and noSNAT", () => {
     const nodeAddresses = async (): Promise<readonly string[]> =>
         (await nodeObject(node)).status.addresses.map(({ address }) => address);
 
-    /** The events of annotations that have no effect are on the Pods that run without their pool, and on no others. */
+    /** The events about ignored annotations are on the Pods that run without their pool, and on no others. */
     const warned = async (): Promise<void> => {
         const eventsOf = async (name: string): Promise<readonly string[]> =>
             (await eventsAbout(namespace.name, "Pod", name, "IPPoolsIgnored")).map(({ note }) => note);
@@ -102,7 +102,7 @@ describe("the feature gate AntreaIPAM and noSNAT", () => {
 
         it("show the outside the Pod's own address", async () => {
             const [pod] = early as [TestPod];
-            // the way back: the outside must know where Pods are, as it is nobody's default gateway
+            // the return route: the external host has no default gateway to the Pods
             const addresses = await nodeAddresses();
             for (const family of families) {
                 const [flag, length] = family === "IPv4" ? ["-4", 32] : ["-6", 128];
@@ -123,7 +123,7 @@ describe("the feature gate AntreaIPAM and noSNAT", () => {
 
         it("leave pools, claims and Pods as they are, and a new Pod is warned that its pool has no effect", async () => {
             expect(await claimsOf("e2e-gate")).toEqual(claims);
-            // the webhook stays for who switches the gate in the ConfigMap; it refuses no annotation now
+            // the webhook is kept for users who set the gate in the ConfigMap; it does not refuse annotations now
             expect(await kubectl(["get", "deployment", "-A", "-o", "name"])).toContain("antrea-webhook");
             await ping("pooled", early[0]?.ip4 ?? "");
             await ping("early", pooled.ip4);

@@ -46,7 +46,7 @@ describe("a Node whose firewall drops what nobody accepted", () => {
     it("has the agent's rules again after somebody removed them", async () => {
         const rule = 'FORWARD -i antrea-gw0 -m comment --comment "antrea: from antrea-gw0" -j ACCEPT';
         await shellOnNode(node, `iptables -w 5 -D ${rule}`);
-        // the agent looks each minute
+        // the agent reconciles once per minute
         await eventually("the rule is back", () => shellOnNode(node, `iptables -w 5 -C ${rule}`), 90_000);
     });
 });

@@ -238,14 +238,14 @@ describe("admission of IPAM objects", () => {
                 }
             })();
             try {
-                // deleting it is how one asks for another
+                // a new one is requested by deleting it
                 await kubectl(["delete", ...secret]);
                 const after = await eventually("another authority", async () => {
                     const now = await authority();
                     return now !== before ? now : undefined;
                 });
                 for (const node of webhooks) {
-                    // trusts the new one only
+                    // trusts only the new one
                     const call =
                         "cat > /tmp/e2e-ca.crt && curl -sS --fail-with-body -m 5 --cacert /tmp/e2e-ca.crt " +
                         `--connect-to ::${node}:9443 https://antrea-webhook.${systemNamespace}.svc/livez`;

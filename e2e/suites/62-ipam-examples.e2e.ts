@@ -41,7 +41,7 @@ describe("examples of IPAM", () => {
         let subnetPod: TestPod;
 
         beforeAll(async () => {
-            // first: another Pod could be given the address that this one asks for
+            // first: another Pod could get the address that this one requests
             await kubectl(["apply", "-n", "namespace1", "-f", exampleFile("pod-fixed-of-namespace")]);
             await namespace1.ready(["pod3"]);
             pods = await namespace1.start(["one", "two"].map((name) => ({ name, node })));

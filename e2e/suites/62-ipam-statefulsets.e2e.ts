@@ -22,7 +22,7 @@ describe("addresses of StatefulSets", () => {
                 (status.podIPs ?? []).map(({ ip }) => ip),
             ]),
         );
-    /** The claims of both pools as `ordinal state`, in order. */
+    /** The allocations of both pools as `ordinal state`, in order. */
     const held = async (): Promise<readonly string[]> => {
         const claims = (await Promise.all(["e2e-sts-4", "e2e-sts-6"].map(claimsOf))).flat();
         return claims.map(({ spec }) => `${spec.owner.index} ${spec.state}`).sort();
@@ -109,7 +109,7 @@ describe("addresses of StatefulSets", () => {
     it("stay with Pods that outlive their set, and with the set that adopts them", async () => {
         const before = await addresses();
         await kubectl(["-n", namespace.name, "delete", "statefulset", "web", "--cascade=orphan", "--wait"]);
-        // longer than the controller takes to see it, and once around its clean-up
+        // longer than the controller's reaction time, and once around its clean-up
         await new Promise((resolve) => setTimeout(resolve, 5_000));
         expect(await held()).toEqual(bothOf(0, 1));
         expect(await addresses()).toEqual(before);

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "@jest/globals";
 import { allNodes, inAgent, kubectl, nodeObject, shellOnNode, systemNamespace, workers } from "../fixture/cluster.ts";
 import { CommandError, run } from "../fixture/run.ts";
 
-/** What the kernel says of a process (proc(5), status). */
+/** The kernel's status of a process (proc(5), status). */
 interface Rights {
     readonly user: string;
     readonly capabilities: string;
@@ -11,7 +11,7 @@ interface Rights {
     readonly seccomp: string;
 }
 
-/** Of each process that the command line fits, on any Node. */
+/** Of each process whose command line matches, on any Node. */
 async function rightsOf(program: string): Promise<readonly Rights[]> {
     const script = `for pid in $(pgrep -f '[/]${program}.mjs'); do cat /proc/$pid/status; echo; done`;
     const texts = await Promise.all(allNodes.map((node) => shellOnNode(node, script)));
@@ -27,7 +27,7 @@ async function rightsOf(program: string): Promise<readonly Rights[]> {
     });
 }
 
-/** GET over HTTPS, whatever the certificate. */
+/** GET over HTTPS, without verifying the certificate. */
 async function get(host: string, port: number, path: string, token?: string): Promise<number> {
     const { promise, resolve, reject } = Promise.withResolvers<number>();
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
@@ -49,14 +49,14 @@ describe("what the programs may do on a Node", () => {
                 user: "65534",
                 capabilities: "0000000000000000",
                 noNewPrivileges: "1",
-                // a filter (seccomp(2))
+                // filter mode (seccomp(2))
                 seccomp: "2",
             });
         }
     });
 
     it.each(allNodes)("sockets and files on %s are root's", async (node) => {
-        // files of others may come and go meanwhile
+        // files of other programs may appear and disappear meanwhile
         const script = `stat -c '%A %U %n' /var/run/antrea/cni.sock /var/run/antrea/openvswitch/*.sock \
             /var/run/antrea/openvswitch/*.mgmt /var/run/antrea/openvswitch/ovs*d.ctl \
             /opt/cni/bin/antrea /etc/cni/net.d/10-antrea.conflist &&
@@ -70,7 +70,7 @@ describe("what the programs may do on a Node", () => {
         expect(lines.filter((line) => line.split(" ")[1] !== "root")).toEqual([]);
         const inner = lines.filter((line) => line.includes("/openvswitch/") || line.includes("/var/lib/antrea/"));
         expect(inner.length).toBeGreaterThanOrEqual(5);
-        // nobody but root may connect to OVS, or read what it and the agent have stored
+        // only root may connect to OVS, or read the stored state of OVS and the agent
         expect(inner.filter((line) => !/^[s-]r[w-][x-][r-][w-][x-]--- /.test(line))).toEqual([]);
     });
 });
@@ -103,7 +103,7 @@ describe("with the token of the agent of one Node", () => {
         const token = await inAgent(here, "antrea-agent", ["cat", path]);
         const server = await kubectl(["config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}"]);
         const connection = ["--kubeconfig=/dev/null", `--server=${server}`, "--insecure-skip-tls-verify"];
-        // without the token, which an error would show
+        // without the token, which an error message would contain
         as = async (args, input) => {
             try {
                 const options = input === undefined ? {} : { input };

@@ -6,7 +6,7 @@ import { TestNamespace } from "../fixture/pods.ts";
 import { eventually } from "../fixture/run.ts";
 import { rolledOut, statefulSet } from "../fixture/workloads.ts";
 
-// not beside other suites, as all of them would be without webhook and controller
+// not concurrently with other suites, all of which would be without webhook and controller
 describe("a webhook of IPAM", () => {
     const gateway = { gateway: "10.28.0.1", prefixLength: 24 };
     const pool = poolManifest("e2e-away-new", {

@@ -79,7 +79,7 @@ describe("addresses of pools outlive", () => {
         );
         await apply(starts);
         await pause(1_500);
-        // not on the other Node: there it was killed before, and the kubelet takes its time with who ends often
+        // not on the other Node, where it was killed before: kubelet's restart backoff applies
         await killDaemon(other, "agent");
         const ips = (await namespace.ready(names)).map(({ ip4 }) => ip4);
         expect(new Set([...ips, one.ip4, two.ip4]).size).toBe(names.length + 2);

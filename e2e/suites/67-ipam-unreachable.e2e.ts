@@ -10,7 +10,8 @@ const outOfService = "node.kubernetes.io/out-of-service";
 describe("the address of a StatefulSet's Pod on a Node that cannot be reached", () => {
     let namespace: TestNamespace;
     let pools: TestPools;
-    // the controller stays reachable: what is tested is who may take the address, not its own way to another Node
+    // the controller stays reachable: the test is about who may take the address, not about the controller's own
+    // connectivity
     let lost: string;
     let healthy: string;
     let pod: TestPod;

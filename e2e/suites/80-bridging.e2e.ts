@@ -43,7 +43,7 @@ describe("bridging mode", () => {
         before = await Promise.all(allNodes.map(linkStateOf));
         await setBridging(true);
         await bridged();
-        // the next suite takes Pods and pools over
+        // the next suite reuses Pods and pools
         const namespace = await TestNamespace.create("e2e-bridging");
         await TestPools.create(await poolRanges());
         stage = await setBridgingStage(namespace, [first, second]);
@@ -109,7 +109,7 @@ describe("bridging mode", () => {
     });
 
     describe("the way of a ping", () => {
-        /** One that is a bridged Pod, and all that it may talk to. */
+        /** The clients that are bridged Pods, and all their destinations. */
         const clients = kinds.filter((kind): kind is Vlan => kind !== "subnet");
         const journeys: readonly (readonly [from: string, to: string])[] = [
             ...clients.flatMap((kind) =>
@@ -170,7 +170,7 @@ describe("bridging mode", () => {
                     const addresses = journeys
                         .filter(([from]) => from === kindName(kind))
                         .flatMap(([, to]) => families.map((family) => ends[to]?.ip(family) ?? ""));
-                    // the first may be lost on a busy machine
+                    // the first packet may be lost on a busy machine
                     const ping = (ip: string): string => `ping -c 1 -W 2 -s ${pingBytes} ${ip}`;
                     const script = addresses.map((ip) => `${ping(ip)} || ${ping(ip)} || echo lost: ${ip}`).join("\n");
                     expect(await namespace.exec(looking[kind].name, script, 60_000)).not.toContain("lost");
@@ -206,7 +206,7 @@ describe("bridging mode", () => {
                 await namespace.exec(pod.name, dump);
                 await eventually("tcpdump listens", () => namespace.exec(pod.name, `grep 'listening on' ${file}`));
                 await pingFromRouter(["-c", "3", "-i", "0.2", "-W", "1", address]).catch(() => undefined);
-                // what is for the Pod, and comes after it, shows that tcpdump works
+                // the following packet to the Pod shows that tcpdump works
                 await pingFromRouter(["-c", "1", "-W", "2", pod.ip4]);
                 const output = await eventually("the Pod's own frame is seen", async () => {
                     const text = await namespace.exec(pod.name, `cat ${file}`);
@@ -264,7 +264,7 @@ describe("bridging mode", () => {
             );
             expect(output).toContain(" 0% packet loss");
         }
-        // it is started anew on the other Node
+        // it is recreated on the other Node
         await namespace.delete("far-3");
     });
 });

@@ -13,7 +13,7 @@ import { rolledOut, statefulSet } from "../fixture/workloads.ts";
 const [first = "", second = ""] = workers;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-// in bridging mode, which the suite before has switched on
+// in bridging mode, which the previous suite has enabled
 describe("bridged Pods", () => {
     let pools: TestPools;
     let stage: BridgingStage;
@@ -38,7 +38,7 @@ describe("bridged Pods", () => {
         await rolledOut(namespace.name, "statefulset/web");
         const [before] = await namespace.ready(["web-0"]);
         if (before === undefined) throw new Error("web-0 does not run");
-        // of its VLAN on either Node, of another one, and beyond the router: all have spoken to it before
+        // of its VLAN on either Node, of another VLAN, and beyond the router: all have exchanged packets with it before
         const peers = [from(clients[2].name), from(far[2].name), from(far[3].name), inOutside];
         const watching = Promise.all(
             peers.flatMap((peer) => families.map((family) => answers(peer, ipOf(before, family), 40))),
@@ -63,7 +63,7 @@ describe("bridged Pods", () => {
         const started = asked - (uptime - ticks / 100) * 1000;
         for (const times of await watching) {
             const { to, ms } = longestGap(times);
-            // else it was never away
+            // otherwise it was never interrupted
             expect(ms).toBeGreaterThan(300);
             expect(to - started).toBeLessThan(3_000);
         }
@@ -102,7 +102,7 @@ describe("bridged Pods", () => {
             answers(inOutside, address ?? "", 20),
         ]);
         await pause(2_000);
-        // by its process: the API server is beyond the NIC, which OVS has
+        // by its process: the API server is reached through the NIC, which OVS has
         const kill = killDaemon(first, "switch");
         const up = eventually(
             "OVS answers again",
@@ -143,7 +143,7 @@ describe("bridged Pods", () => {
         await kubectl(["wait", "--for=condition=Ready", `node/${victim}`, "--timeout=120s"], { timeoutMs: 130_000 });
         await waitForAgents();
         await bridged([victim]);
-        // kubelet makes their sandboxes anew, and a plain Pod may get other addresses then
+        // kubelet recreates their sandboxes, and a Pod of the subnet may get other addresses then
         const roles = { clients, near, far } as const;
         const names = Object.values(roles).flatMap((pods) => kinds.map((kind) => pods[kind].name));
         const again = await eventually("its Pods run again", () => namespace.ready([...names, "web-0"]), 120_000);

@@ -25,7 +25,7 @@ const addressOf = async (node: string, six = false): Promise<string> =>
         ({ type, address }) => type === "InternalIP" && address.includes(":") === six,
     )?.address ?? "";
 
-/** As docs/bridging.md shows it. */
+/** As in docs/bridging.md. */
 const restoreUplink = [
     "ctr --namespace k8s.io run --rm --privileged --net-host",
     "--mount type=bind,src=/var/lib/antrea,dst=/var/lib/antrea,options=rbind",
@@ -34,14 +34,14 @@ const restoreUplink = [
     "docker.io/antrea/antrea-agent:dev restore-uplink antrea-agent restore-uplink",
 ].join(" ");
 
-/** How often the agent of a Node was started again. */
+/** How often the agent of a Node was restarted. */
 const restartsOf = async (node: string): Promise<number> => {
     const path = "{.status.containerStatuses[?(@.name=='antrea-agent')].restartCount}";
     const pod = await systemPod("antrea-agent", node);
     return Number(await kubectl(["-n", systemNamespace, "get", "pod", pod, "-o", `jsonpath=${path}`]));
 };
 
-// in bridging mode, which a suite before has switched on
+// in bridging mode, which an earlier suite has enabled
 describe("the uplink", () => {
     beforeAll(async () => {
         await waitForAgents();
@@ -57,7 +57,7 @@ describe("the uplink", () => {
         expect(numbers).toMatchObject({ eth0: 32771, [nic]: 32770 });
     });
 
-    // the one with the API server: nobody's connection to it may break
+    // the one with the API server: no connection to it may break
     it("moves back and forth when an agent ends and starts: streams go on, and nothing is away for more than 2 s", async () => {
         const before = { state: await linkStateOf(first), restarts: await restartsOf(first) };
         const [ip4, ip6] = await Promise.all([addressOf(first), addressOf(first, true)]);
@@ -96,12 +96,12 @@ describe("the uplink", () => {
             state = await linkStateOf(last);
             await shellOnNode(last, "systemctl stop kubelet");
             await killDaemon(last, "agent");
-            // it would start them again
+            // it would restart them
             await shellOnNode(last, "kill -STOP $(pgrep -f 'bin/start-ovs$')");
             await killDaemon(last, "switch");
             await killDaemon(last, "database");
         }, 60_000);
-        // whatever failed, the suites after this one need the Node
+        // even after a failure the following suites need the Node
         afterAll(async () => {
             await shellOnNode(last, "kill -CONT $(pgrep -f 'bin/start-ovs$'); systemctl start kubelet");
             await shellOnNode(last, `ip route del ${multiPath} 2>/dev/null || true`);

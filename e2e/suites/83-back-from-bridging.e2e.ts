@@ -18,7 +18,7 @@ describe("back from bridging mode", () => {
 
     beforeAll(async () => {
         before = await Promise.all(allNodes.map(linkStateOf));
-        // these Pods stay through the change
+        // these Pods are kept during the change
         stage = await setStage("e2e-back-from-bridging", nodesFromWorker);
         await setBridging(false);
         await warmUp(stage);

@@ -22,10 +22,10 @@ import { rolledOut } from "../fixture/workloads.ts";
 const root = new URL("../../", import.meta.url).pathname;
 const inSystem = ["--namespace", systemNamespace];
 const programs = ["daemonset/antrea-agent", "deployment/antrea-controller", "deployment/antrea-webhook"];
-/** Agents that restart do so at once: else each of them waits for the one before. */
+/** Restarts all agents at once, instead of one by one. */
 const atOnce = "agent.updateStrategy.rollingUpdate.maxUnavailable=100%";
 
-/** What is on a Node that could be of Antrea, as the tools of the system show it. */
+/** All state on a Node that could be Antrea's, as system tools print it. */
 const leftovers = `
 ls -d /etc/cni/net.d/*antrea* /opt/cni/bin/antrea /opt/cni/bin/portmap /var/lib/antrea /var/run/antrea 2>/dev/null
 ip -o link show group 178
@@ -42,7 +42,7 @@ async function programsRolledOut(): Promise<void> {
     for (const program of programs) await rolledOut(systemNamespace, program, 180);
 }
 
-/** Edits ConfigMap antrea-config as a person does, and restarts what reads it. */
+/** Edits ConfigMap antrea-config as a user does, and restarts the programs that read it. */
 async function configure(change: (file: string, text: string) => string): Promise<void> {
     const { data } = await getJson<{ readonly data: Readonly<Record<string, string>> }>([
         ...inSystem,
@@ -56,7 +56,7 @@ async function configure(change: (file: string, text: string) => string): Promis
     await programsRolledOut();
 }
 
-// what the first part uninstalls, the second installs
+// the first part uninstalls, the second installs
 describe("uninstalling and installing", () => {
     /** Of the release, as JSON. */
     let values: string;
@@ -69,7 +69,7 @@ describe("uninstalling and installing", () => {
         const file = join(folder, "values.json");
         await writeFile(file, values);
         manifest = join(root, "dist/antrea.yml");
-        // the images and the network of this cluster; what the ConfigMap is to switch on is off
+        // the images and the network of this cluster; what the ConfigMap enables later is disabled
         const off = ["featureGates=null", `nodeIPAM.enable=false,enableBridgingMode=false,noSNAT=false,${atOnce}`];
         const options = ["--values", file, ...off.flatMap((value) => ["--set", value])];
         await run(join(root, "tools/manifest.sh"), options, { timeoutMs: 60_000 });
@@ -77,7 +77,7 @@ describe("uninstalling and installing", () => {
 
     afterAll(async () => {
         await kubectl(["delete", "ippool", "e2e-manifest", "--ignore-not-found"]);
-        // helm takes over what is there
+        // helm adopts the existing objects
         const chart = process.env["E2E_CHART"] ?? "charts/antrea";
         const options = ["--take-ownership", "--values", "-", "--set", atOnce, "--wait"];
         const install = ["install", "antrea", chart, ...inSystem, ...options];
@@ -122,7 +122,7 @@ describe("uninstalling and installing", () => {
             await kubectl(["wait", "--for=condition=Ready", "nodes", "--all", "--timeout=120s"], {
                 timeoutMs: 130_000,
             });
-            // the clean-up has taken the interfaces of Pods that went on running
+            // the clean-up has removed the interfaces of running Pods
             await kubectl([...inSystem, "rollout", "restart", "deployment/coredns"]);
             await rolledOut(systemNamespace, "deployment/coredns");
             const generations = async (): Promise<string> =>

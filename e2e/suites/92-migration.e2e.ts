@@ -17,7 +17,7 @@ const inSystem = ["--namespace", systemNamespace];
 const kept = ["10.23.0.78", "10.23.0.77"];
 const ownDefinitions = ["ippools.crd.antrea.io", "ipallocations.crd.antrea.io"];
 
-/** What is in the way of an installation, as helm names it. */
+/** The objects that prevent an installation, as helm names them. */
 const inTheWay = [
     "DaemonSet kube-system/antrea-agent",
     "Deployment kube-system/antrea-controller",
@@ -32,7 +32,7 @@ const podCidrs = async (): Promise<readonly string[]> =>
 
 const installAntreaInGo = (): Promise<string> => run("helm", ["install", "antrea", antreaInGoChart, ...inSystem]);
 
-// Antrea in Go is not here: its objects are, and its traces on the Nodes.
+// Upstream Antrea is not installed: only its objects and its traces on the Nodes exist.
 describe("from Antrea in Go, by the commands of docs/migration.md", () => {
     let page: MigrationPage;
     let namespace: TestNamespace;
@@ -110,7 +110,7 @@ describe("from Antrea in Go, by the commands of docs/migration.md", () => {
         await page.run("3. ");
         await page.run("4. ");
         await installAntreaInGo();
-        // who would answer is not here
+        // its server is not installed
         await kubectl(["delete", "validatingwebhookconfiguration", "crdvalidator.antrea.io"]);
         await page.run("Rollback");
         expect(await kubectl(["get", "ippools.v1beta1.crd.antrea.io", "-o", "name"])).toContain(`/${oldPool}\n`);
