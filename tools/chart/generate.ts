@@ -1,6 +1,6 @@
 // Generates charts/antrea/values.schema.json and charts/antrea/README.md from the comments of values.yaml, and the
-// templates of the defaults and of what the API server judges by itself, CRDs and admission policies, from @antrea/crd.
-//   generate.ts [--check]     with --check nothing is written; exit code 1 when a file is not as it would be
+// templates of the defaults, the CustomResourceDefinitions and the admission policies from @antrea/crd.
+//   generate.ts [--check]     with --check nothing is written; exit code 1 if a file is not up to date
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { isMap, isSeq, parseDocument, type Node, type Pair, type Scalar, type YAMLMap } from "yaml";
 import { antreaValues } from "./antrea-values.ts";

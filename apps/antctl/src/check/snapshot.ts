@@ -65,14 +65,17 @@ export class Snapshot {
         );
     }
 
+    /** The Pod with this UID, as allocations and OVS records use it. */
     podOf(uid: string): PodInfo | undefined {
         return this.#podsByUid.get(uid);
     }
 
+    /** The allocation of an address. */
     claimOf(address: string): Claim | undefined {
         return this.#claimsByAddress.get(address);
     }
 
+    /** The OVS records with an address, on all Nodes that were read. */
     recordsOf(address: string): readonly RecordOnNode[] {
         return this.#recordsByAddress.get(address) ?? [];
     }
@@ -86,6 +89,7 @@ export class Snapshot {
         return record.podUid === pod.uid;
     }
 
+    /** Whether the cluster has a Node of this name. */
     hasNode(name: string): boolean {
         return this.pools.nodes.some((node) => node.name === name);
     }

@@ -55,14 +55,17 @@ export class Cluster {
         this.#options = options;
     }
 
+    /** All IPPools. Rejects with NOT_SERVED if the cluster does not serve them. */
     async pools(): Promise<readonly IpPool[]> {
         return served(this.list(ipPools, (pool) => pool));
     }
 
+    /** The IPPool of this name; undefined if there is none. */
     async pool(name: string): Promise<IpPool | undefined> {
         return this.find(ipPools, { name });
     }
 
+    /** The allocations that the selector matches. Rejects with NOT_SERVED if the cluster does not serve them. */
     async claims(selector: ClaimSelector = {}): Promise<readonly Claim[]> {
         const terms = [
             ["spec.pool", selector.pool],
@@ -73,21 +76,25 @@ export class Cluster {
         return served(this.list(ipAllocations, readClaim, o));
     }
 
+    /** The allocation of an address; undefined if there is none. */
     async claimOf(ip: IpAddress): Promise<Claim | undefined> {
         const object = await this.find(ipAllocations, { name: allocationName(ip) });
         return object && readClaim(object);
     }
 
+    /** All Nodes. */
     async nodes(): Promise<readonly NodeInfo[]> {
         return this.list(nodes, readNode);
     }
 
+    /** All Pods that the options select. */
     async pods(
         o: Pick<ListOptions, "fieldSelector" | "labelSelector" | "namespace"> = {},
     ): Promise<readonly PodInfo[]> {
         return this.list(pods, readPod, o);
     }
 
+    /** The Service CIDRs of the cluster. */
     async serviceCidrs(): Promise<readonly Prefix[]> {
         return clusterAddresses([], await this.list(serviceCidrs, (object) => object)).serviceCidrs;
     }
@@ -131,6 +138,7 @@ export class Cluster {
         return found;
     }
 
+    /** One object; undefined if there is none. */
     async find<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef): Promise<T | undefined> {
         return this.api.find(resource, ref, { timeoutMs: this.#options.timeoutMs });
     }

@@ -33,10 +33,12 @@ export class PoolSet {
         );
     }
 
+    /** Reads the IPPools, Nodes and Service CIDRs of a cluster. */
     static async read(cluster: Pick<Cluster, "pools" | "nodes" | "serviceCidrs">): Promise<PoolSet> {
         return new PoolSet(...(await Promise.all([cluster.pools(), cluster.nodes(), cluster.serviceCidrs()])));
     }
 
+    /** The pool of this name; undefined if there is none. */
     get(name: string): PoolEntry | undefined {
         return this.#entries.get(name);
     }
@@ -46,6 +48,7 @@ export class PoolSet {
         return [...this.#entries.values()].sort((a, b) => (a.pool.name < b.pool.name ? -1 : 1));
     }
 
+    /** The addresses that the pool assigns in this cluster. */
     usable(pool: Pool): RangeSet {
         return this.exclusions.usable(pool);
     }

@@ -63,6 +63,7 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array {
 export class FrameReader {
     #bytes: Uint8Array = new Uint8Array();
 
+    /** Appends received bytes, without copying them if no partial frame is left. */
     push(chunk: Uint8Array): void {
         this.#bytes = this.#bytes.length === 0 ? chunk : concat([this.#bytes, chunk]);
     }

@@ -20,6 +20,7 @@ export class HpackDecoder {
     #size = 0;
     #capacity = maxTableSize;
 
+    /** Decodes one complete header block. Throws `Http2Error`. */
     decode(block: Uint8Array): readonly Header[] {
         const cursor = new Cursor(block);
         const headers: Header[] = [];
@@ -97,6 +98,7 @@ export class HeaderWriter {
         this.#string(value);
     }
 
+    /** The encoded header block. */
     finish(): Uint8Array {
         return Uint8Array.from(this.#octets);
     }

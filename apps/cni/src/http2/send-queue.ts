@@ -49,6 +49,7 @@ export class SendQueue {
         if (this.#streamWindow > maxWindow) throw windowError();
     }
 
+    /** Applies SETTINGS_MAX_FRAME_SIZE. Throws `Http2Error` PROTOCOL_ERROR for a value outside 16384–16777215. */
     setMaxFrameSize(size: number): void {
         if (size < defaultMaxFrameSize || size > 0xff_ffff) {
             throw protocolError(`SETTINGS_MAX_FRAME_SIZE ${size} is not within 16384–16777215`);

@@ -31,6 +31,7 @@ export class ClusterCache {
         };
     }
 
+    /** Whether all lists are complete. */
     get hasSynced(): boolean {
         return this.#informers.every((informer) => informer.hasSynced);
     }

@@ -46,12 +46,14 @@ export class PoolReviewer {
         this.#components = components;
     }
 
+    /** The verdict on a new pool, from the rules of @antrea/ipam and the allocations of its gateways. */
     async create(object: IpPool, signal: AbortSignal): Promise<Verdict> {
         const pool = readPool(object);
         const claims = await this.#components.claims.at(newGateways(pool), signal);
         return this.#judge(pool, signal, (pools) => checkPoolCreate(pool, this.#context(pools), { claims }));
     }
 
+    /** The verdict on an update; one that leaves the spec unchanged is allowed without warnings. */
     async update(oldObject: IpPool, object: IpPool, signal: AbortSignal): Promise<Verdict> {
         // Changes of status and metadata are allowed, and frequent.
         if (isDeepStrictEqual(oldObject.spec, object.spec)) return { errors: [], warnings: [] };
@@ -60,6 +62,7 @@ export class PoolReviewer {
         return this.#judge(pool, signal, (pools) => checkPoolUpdate(old, pool, this.#context(pools), use));
     }
 
+    /** The verdict on a deletion, which depends on the allocations of the pool. */
     async delete({ metadata }: IpPool, signal: AbortSignal): Promise<Verdict> {
         const name = metadata?.name ?? "";
         return checkPoolDelete({ name }, await this.#components.claims.anyOf(name, signal));

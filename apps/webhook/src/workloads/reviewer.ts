@@ -79,6 +79,7 @@ export class WorkloadReviewer {
         this.#namespaceUsers = new NamespaceUsers(components);
     }
 
+    /** The verdict on a Pod; a Pod created by a user also gets warnings about taken addresses. */
     async pod(request: WorkloadRequest<PodShape>, signal: AbortSignal): Promise<Verdict> {
         const { object } = request;
         const verdict = await this.#judge(
@@ -94,6 +95,7 @@ export class WorkloadReviewer {
         return this.#withTaken(verdict, place, request, signal);
     }
 
+    /** The verdict on the Pod template of a workload; a new one also gets warnings about taken addresses. */
     async template(kind: TemplateKind, request: WorkloadRequest<WorkloadShape>, signal: AbortSignal): Promise<Verdict> {
         const annotations = templateAnnotations(request.object);
         const verdict = await this.#judge(request.namespace, annotations, signal, (context, namespace) =>

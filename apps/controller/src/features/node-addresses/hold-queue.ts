@@ -46,10 +46,12 @@ export class HoldQueue {
         this.#queue = new WorkQueue({ logger, metrics, clock }, { name, concurrency }, reconcile);
     }
 
+    /** Queues a name for a check. */
     add(name: string): void {
         this.#queue.add(name);
     }
 
+    /** Drops the retry state of a name. */
     forget(name: string): void {
         this.#queue.forget(name);
     }

@@ -48,6 +48,7 @@ export class ClaimHolds {
         this.#components = components;
     }
 
+    /** Updates the holds for a changed allocation. */
     changed(before: Claim | undefined, after: Claim | undefined): void {
         const claim = after ?? before;
         if (claim === undefined) return;

@@ -76,6 +76,7 @@ export class Reports {
         });
     }
 
+    /** Reports on the Node that no subnet of these prefixes is free. */
     exhausted(node: Node, clusters: readonly Prefix[], inTheWay?: InTheWay): void {
         const list = clusters.map(formatPrefix).join(" and ");
         this.#warn(
@@ -102,6 +103,7 @@ export class Reports {
         );
     }
 
+    /** Reports on the Node what is wrong with its podCIDRs, once per change. */
     problems(node: Node, { duplicates, foreign, missing }: PodCidrProblems): void {
         const name = node.metadata?.name ?? "";
         const signature = JSON.stringify([node.metadata?.uid, duplicates, foreign, missing]);
@@ -133,6 +135,7 @@ export class Reports {
         }
     }
 
+    /** Forgets what was reported of a deleted Node. */
     forget(name: string): void {
         this.#said.delete(name);
     }

@@ -26,6 +26,7 @@ export class Pacer {
         this.#busyMs = options.busyMs ?? 5_000;
     }
 
+    /** Records a change of the key. */
     changed(key: string): void {
         const now = this.#clock.monotonic();
         // Waiters for an earlier key wake in time.

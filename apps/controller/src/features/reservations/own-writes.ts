@@ -19,6 +19,7 @@ export class OwnWrites {
         this.#clock = clock;
     }
 
+    /** Whether a write for this name is in progress, of unknown outcome, or not delivered by the watch yet. */
     has(name: string): boolean {
         return this.#underWay.has(name) || this.#unsure.has(name) || this.#claims.has(name);
     }

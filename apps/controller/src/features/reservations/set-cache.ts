@@ -58,10 +58,12 @@ export class SetCache {
         return this.#sets.hasSynced && this.#namespaces.hasSynced;
     }
 
+    /** Resolves when StatefulSets and Namespaces are known; rejects with ABORTED. */
     async synced(signal: AbortSignal): Promise<void> {
         await Promise.all([this.#sets.synced(signal), this.#namespaces.synced(signal)]);
     }
 
+    /** Whether the StatefulSet exists. */
     has(key: string): boolean {
         return this.#sets.get(key) !== undefined;
     }

@@ -17,6 +17,7 @@ export class Waiting {
         else this.#bySet.set(key, pools);
     }
 
+    /** Whether a StatefulSet waits for addresses of the pool. */
     has(pool: string): boolean {
         return this.#byPool.has(pool);
     }

@@ -66,6 +66,7 @@ export class ClaimReader {
     #time = "";
     readonly #heads = new Map<string, IpAddress>();
 
+    /** Reads the fields that the controller keeps. */
     read(object: IpAllocation): Claim {
         const {
             name = "",

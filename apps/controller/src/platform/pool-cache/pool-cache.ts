@@ -93,6 +93,7 @@ export class PoolCache {
         return this.#informer.get(name);
     }
 
+    /** The parsed pool; undefined if there is none of this name. */
     get(name: string): Pool | undefined {
         return this.#index.pool(name);
     }
