@@ -23,7 +23,7 @@ describe("mode encap", () => {
     describe("with geneve", () => {
         podsOf = itWorks("geneve", geneve, () => stage);
 
-        // the endpoint's side of the Service's connection is in TIME_WAIT, and may reject sequence numbers of the next one as old
+        // the endpoint's side of the Service's connection is in TIME_WAIT, and may reject the next one's sequence numbers
         it.each(families)(
             "reaches endpoints of a Service directly from the port of its connection, over %s",
             async (family) => {

@@ -11,7 +11,7 @@ export interface FuzzOptions {
     readonly seed: number;
     /** False: coverage is counted but not used. For comparison only. */
     readonly guided: boolean;
-    /** Whether to continue; called before each round of mutations. */
+    /** Whether to continue; called before each round of mutations and repeatedly during it. */
     readonly goOn: (executions: number) => Promise<boolean>;
 }
 

@@ -19,7 +19,7 @@ export interface PodInfo {
     readonly ownerReferences: readonly OwnerReference[];
 }
 
-/** The controlling owner of a Pod. */
+/** An owner in a Pod's metadata. */
 export interface OwnerReference {
     readonly apiVersion: string;
     readonly kind: string;

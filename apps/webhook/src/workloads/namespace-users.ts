@@ -31,7 +31,7 @@ export class NamespaceUsers {
     /** For messages: `Pod a/web-0 (10.1.0.5)`, `StatefulSet a/web (2 reserved addresses)`; empty without users. */
     async of(namespace: string, pools: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
         const fieldSelector = `spec.owner.namespace=${namespace}`;
-        // Not in pages, which etcd would have to search for these few: the API server has them in its watch cache.
+        // Not in pages, which etcd would have to search for these few: the API server has them in memory.
         const claims = await this.#components.api.list(ipAllocations, { fieldSelector, pageSize: 0, signal });
         const named = new Set(pools);
         const ours = claims.items.filter(({ spec }) => spec.owner.namespace === namespace && named.has(spec.pool));

@@ -14,7 +14,7 @@ import { describeHolder, type Claim, type Fate } from "../../platform/allocation
 import { furtherText } from "../../platform/pool-cache/index.ts";
 import { HoldQueue, unseenMs, type HoldComponents } from "./hold-queue.ts";
 
-/** What NodeHolds depends on. */
+/** What reserving Node addresses depends on. */
 export interface NodeHoldsComponents extends HoldComponents {
     readonly api: Pick<ApiClient, "find">;
     readonly nodes: Pick<Informer<Node>, "get" | "onChange">;
