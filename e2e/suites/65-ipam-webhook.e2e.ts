@@ -62,7 +62,7 @@ describe("a webhook of IPAM", () => {
             await namespace.delete("web-0");
             await eventually("the set makes its Pod again", () => namespace.ready(["web-0"]));
             expect((await namespace.ready(["web-0"]))[0]?.ip4).toBe(before?.ip4);
-            // eslint-disable-next-line no-restricted-syntax -- that a Pod starts in time is the promise, with two starts here
+            // eslint-disable-next-line no-restricted-syntax -- the promised limit of a Pod start, with two starts here
             expect(Date.now() - begun).toBeLessThan(60_000);
             await refused(pool, "ippools.antrea.io");
         } finally {

@@ -118,7 +118,7 @@ describe("bridged Pods", () => {
         const back = await up;
         for (const times of await watching) {
             const { to, ms } = longestGap(times);
-            // eslint-disable-next-line no-restricted-syntax -- how long traffic is away is the promise
+            // eslint-disable-next-line no-restricted-syntax -- the promised limit of the interruption
             expect(ms).toBeLessThan(15_000);
             expect(to - back).toBeLessThan(5_000);
         }

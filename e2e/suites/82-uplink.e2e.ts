@@ -74,12 +74,12 @@ describe("the uplink", () => {
         await bridged([first]);
         for (const times of await watching) {
             expect(times.length).toBeGreaterThan(0);
-            // eslint-disable-next-line no-restricted-syntax -- the gap is the promise: milliseconds for the move
+            // eslint-disable-next-line no-restricted-syntax -- the promised limit of the interruption by the move
             expect(longestGap(times).ms).toBeLessThan(2_000);
         }
         for (const arrivals of await Promise.all(streaming)) {
-            // its lines come every 100 ms, and TCP may take as long again to send what was lost once more
-            // eslint-disable-next-line no-restricted-syntax -- the same promise
+            // lines are sent every 100 ms, and TCP may take as long again for retransmissions
+            // eslint-disable-next-line no-restricted-syntax -- the same limit
             expect(longestGap(arrivals).ms).toBeLessThan(4_000);
         }
         expect(await linkStateOf(first)).toEqual(before.state);

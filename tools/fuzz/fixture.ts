@@ -59,5 +59,5 @@ export const silentLogger: Logger = {
 } as unknown as Logger; // a target uses no other method
 
 function ignore(): void {
-    // Nothing is to be done.
+    // No action needed.
 }

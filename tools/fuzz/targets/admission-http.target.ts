@@ -80,5 +80,5 @@ function post(path: string, body: Uint8Array): Promise<number> {
 }
 
 function ignore(): void {
-    // Nothing is to be done.
+    // No action needed.
 }

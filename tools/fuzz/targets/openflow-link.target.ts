@@ -45,5 +45,5 @@ function refusalOrThrow(error: unknown): void {
 }
 
 function ignore(): void {
-    // Nothing is to be done.
+    // No action needed.
 }

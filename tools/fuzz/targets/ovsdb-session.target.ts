@@ -50,5 +50,5 @@ export const target: Target = {
 };
 
 function ignore(): void {
-    // Nothing is to be done.
+    // No action needed.
 }

@@ -37,9 +37,9 @@ export class ForeignSubnets {
     }
 
     /**
-     * The other Node that has the address of a container of this one in its subnet; undefined also if both have.
+     * The other Node whose subnet contains the address of a container on this Node; undefined if this Node's does too.
      *
-     * @param address or the name of its claim
+     * @param address or the name of its allocation
      */
     holderOf(address: string, node: string): string | undefined {
         const ip = parseIp(address.replaceAll("-", ":"));
