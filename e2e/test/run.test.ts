@@ -19,8 +19,9 @@ describe("run", () => {
 
     it("says of a program that its time limit ended that it did, whatever code it ended with", async () => {
         for (const script of [stubborn, "echo began; exec sleep 60"]) {
-            const error = await failure(run("bash", ["-c", script], { timeoutMs: 500 }));
-            expect(error.message).toContain(`bash -c ${script} was ended after 0.5 s (its time limit):\nbegan\n`);
+            // Long enough for bash to start and print on a busy machine.
+            const error = await failure(run("bash", ["-c", script], { timeoutMs: 3_000 }));
+            expect(error.message).toContain(`bash -c ${script} was ended after 3 s (its time limit):\nbegan\n`);
         }
     });
 

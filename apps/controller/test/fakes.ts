@@ -81,7 +81,7 @@ export class FakeApi {
     }
 }
 
-/** A AllocationCache that has listed these claims and follows what is told. */
+/** An AllocationCache that has listed these allocations and follows their watch events. */
 export async function bookOf(claims: readonly IpAllocation[]): Promise<{
     readonly book: AllocationCache;
     readonly tell: (type: "ADDED" | "MODIFIED" | "DELETED", claim: IpAllocation) => Promise<void>;
