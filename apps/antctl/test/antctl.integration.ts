@@ -394,10 +394,10 @@ describe("ipam check", () => {
     it("does not report what is over at the second look", async () => {
         const pod = { namespace: "shop", name: "short", uid: "short", node: "node1" };
         await cluster.addClaim({ address: "10.2.0.14", pool: "web", pod });
-        const looked = Promise.withResolvers<void>();
-        const onStderr = (text: string): void => void (text.includes("looking again") && looked.resolve());
+        const checked = Promise.withResolvers<void>();
+        const onStderr = (text: string): void => void (text.includes("looking again") && checked.resolve());
         const running = cluster.antctl(["ipam", "check", "--settle", "5s"], { onStderr });
-        await Promise.race([looked.promise, running]);
+        await Promise.race([checked.promise, running]);
         await cluster.api.delete(ipAllocations, { name: "10.2.0.14" });
         expect(await running).toMatchObject({
             code: 0,

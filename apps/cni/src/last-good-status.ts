@@ -48,13 +48,13 @@ export class LastGoodStatus {
             this.#files.writeFileSync(part, `${boot} ${uptimeS.toFixed(2)}\n`, { mode: 0o600 });
             this.#files.renameSync(part, file);
         } catch {
-            // `look` reports that no time is stored.
+            // `check` reports that no time is stored.
             this.#remove(part);
         }
     }
 
     /** Whether the last successful answer is more recent than `graceS`, and a description for the error message. */
-    look(): { readonly recent: boolean; readonly text: string } {
+    check(): { readonly recent: boolean; readonly text: string } {
         const { file } = this.#options;
         try {
             const kept = pattern.exec(this.#files.readFileSync(file, "utf8"));

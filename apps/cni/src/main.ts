@@ -17,7 +17,7 @@ async function main(): Promise<void> {
         // Only STATUS uses the file system; a static import would be loaded on each call.
         lastGoodStatus: {
             keep: () => lastGoodStatus(socketPath).keep(),
-            look: () => lastGoodStatus(socketPath).look(),
+            check: () => lastGoodStatus(socketPath).check(),
         },
     });
     await Bun.write(Bun.stdout, output);

@@ -30,7 +30,7 @@ export interface RunComponents {
     /** Calls the agent; may connect before the message is complete. */
     callAgent(path: string, message: Promise<Uint8Array>): Promise<CallOutcome>;
     /** The state of earlier runs. */
-    readonly lastGoodStatus: Pick<LastGoodStatus, "keep" | "look">;
+    readonly lastGoodStatus: Pick<LastGoodStatus, "keep" | "check">;
 }
 
 /** The standard output and the exit code of the process. */
@@ -81,7 +81,7 @@ export async function run(components: RunComponents): Promise<Answer> {
  */
 function statusFailure(error: CniError, input: Uint8Array, lastGood: RunComponents["lastGoodStatus"]): Answer {
     if (error.code !== ErrorCode.PLUGIN_NOT_AVAILABLE) return failure(error, input);
-    const { recent, text } = lastGood.look();
+    const { recent, text } = lastGood.check();
     if (recent) return { output: new Uint8Array(), exitCode: 0 };
     const detail = textDetail(`STATUS stays good for ${graceS} s after a good answer: ${text}`);
     return failure({ ...error, details: [...error.details, detail] }, input);

@@ -1,7 +1,7 @@
 import { CniCallError, type CniCommand } from "@antrea/cni";
 import { GrpcStatus } from "./http2/grpc-status.ts";
 
-const whatToLookAt =
+const nextStep =
     "The runtime asks again by itself. If it lasts, look at the antrea-agent Pod of this Node: " +
     "kubectl -n kube-system get pods -o wide, then kubectl -n kube-system logs <that Pod> -c antrea-agent";
 
@@ -15,7 +15,7 @@ export function statusError(command: CniCommand, status: number, text: string): 
                 command === "STATUS" ? "PLUGIN_NOT_AVAILABLE" : "TRY_AGAIN_LATER",
                 "environment",
                 `the Antrea agent does not answer on this Node yet: ${text}`,
-                { hint: whatToLookAt },
+                { hint: nextStep },
             );
         case GrpcStatus.UNIMPLEMENTED:
             return new CniCallError(

@@ -41,11 +41,11 @@ function status(path = file): LastGoodStatus {
 describe("the last good answer to STATUS", () => {
     it("is recent for 60 s, by a clock that nobody can set", () => {
         status().keep();
-        expect(status().look()).toEqual({ recent: true, text: "the last good answer was 0 s ago" });
+        expect(status().check()).toEqual({ recent: true, text: "the last good answer was 0 s ago" });
         uptimeS += 59.99;
-        expect(status().look()).toMatchObject({ recent: true });
+        expect(status().check()).toMatchObject({ recent: true });
         uptimeS += 0.01;
-        expect(status().look()).toEqual({ recent: false, text: "the last good answer was 60 s ago" });
+        expect(status().check()).toEqual({ recent: false, text: "the last good answer was 60 s ago" });
     });
 
     it("counts from the last one, which takes the place of the one before whole", () => {
@@ -53,7 +53,7 @@ describe("the last good answer to STATUS", () => {
         uptimeS += 50;
         status().keep();
         uptimeS += 50;
-        expect(status().look()).toMatchObject({ recent: true });
+        expect(status().check()).toMatchObject({ recent: true });
         expect(readdirSync(folder)).toEqual(["cni-status"]);
         expect(statSync(file).mode & 0o777).toBe(0o600);
         expect(readFileSync(file, "utf8")).toBe(`${bootId} 1050.25\n`);
@@ -63,7 +63,7 @@ describe("the last good answer to STATUS", () => {
         status().keep();
         boot = "aaaaaaaa-285a-430d-928c-ca50e411e016";
         uptimeS += 10;
-        expect(status().look()).toEqual({ recent: false, text: "there was no good answer since the Node started" });
+        expect(status().check()).toEqual({ recent: false, text: "there was no good answer since the Node started" });
     });
 
     it.each([
@@ -76,31 +76,31 @@ describe("the last good answer to STATUS", () => {
         ["of NUL bytes, as a full disk leaves them", "\0".repeat(48)],
     ])("in a file %s does not count, and the next good answer mends it", (_name, text) => {
         writeFileSync(file, text);
-        expect(status().look()).toEqual({ recent: false, text: `${file} holds no time of a good answer` });
+        expect(status().check()).toEqual({ recent: false, text: `${file} holds no time of a good answer` });
         status().keep();
-        expect(status().look()).toMatchObject({ recent: true });
+        expect(status().check()).toMatchObject({ recent: true });
     });
 
     it("with a time that is still to come does not count: a clock that went back must not keep it good for ever", () => {
         status().keep();
         uptimeS -= 0.01;
-        expect(status().look()).toEqual({ recent: false, text: `${file} holds no time of a good answer` });
+        expect(status().check()).toEqual({ recent: false, text: `${file} holds no time of a good answer` });
     });
 
     it("is unknown when there is no file", () => {
-        expect(status().look()).toEqual({ recent: false, text: `there is no ${file} with the time of a good answer` });
+        expect(status().check()).toEqual({ recent: false, text: `there is no ${file} with the time of a good answer` });
     });
 
     it("cannot be kept in a folder that is not there: the look says so, keeping never fails", () => {
         const path = join(folder, "missing", "cni-status");
         status(path).keep();
-        expect(status(path).look()).toMatchObject({ recent: false, text: expect.stringContaining(path) });
+        expect(status(path).check()).toMatchObject({ recent: false, text: expect.stringContaining(path) });
     });
 
     it("does not fail where a folder stands in the place of the file, and leaves nothing behind", () => {
         mkdirSync(join(file, "x"), { recursive: true });
         status().keep();
-        expect(status().look()).toMatchObject({
+        expect(status().check()).toMatchObject({
             recent: false,
             text: expect.stringContaining(`${file} cannot be read`),
         });
@@ -118,6 +118,6 @@ describe("the last good answer to STATUS", () => {
             { file, pid: 7 },
         );
         unreadable.keep();
-        expect(unreadable.look()).toMatchObject({ recent: false });
+        expect(unreadable.check()).toMatchObject({ recent: false });
     });
 });

@@ -32,7 +32,7 @@ async function answerTo(
             if (outcome instanceof Error) throw outcome;
             return outcome;
         },
-        lastGoodStatus: { keep: () => (kept += 1), look: () => lastGood },
+        lastGoodStatus: { keep: () => (kept += 1), check: () => lastGood },
     });
     return { exitCode, text: new TextDecoder().decode(output), calls, kept };
 }
@@ -179,7 +179,7 @@ describe("run", () => {
                 await message;
                 return success("");
             },
-            lastGoodStatus: { keep: () => undefined, look: () => ({ recent: false, text: "none" }) },
+            lastGoodStatus: { keep: () => undefined, check: () => ({ recent: false, text: "none" }) },
         });
         expect(JSON.parse(new TextDecoder().decode(answer.output))).toMatchObject({ code: 5 });
     });

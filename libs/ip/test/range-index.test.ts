@@ -15,7 +15,7 @@ const changes: fc.Arbitrary<readonly Change[]> = fc.array(
 );
 
 describe("RangeIndex", () => {
-    it("finds what a look at every range finds, through any changes", () => {
+    it("finds what a linear search finds, through any changes", () => {
         fc.assert(
             fc.property(changes, fc.array(range, { maxLength: 5 }), (steps, queries) => {
                 const index = new RangeIndex<number>();

@@ -171,7 +171,7 @@ describe("RangeSet", () => {
         expect(first).toEqual(parseIp("fd00::"));
     });
 
-    it("gives the first addresses without looking at the others", () => {
+    it("gives the first addresses without computing the others", () => {
         const firsts: string[] = [];
         for (const ip of setOf("fd00::/64", "10.0.0.1")) {
             if (firsts.push(formatIp(ip)) === 3) break;

@@ -93,7 +93,7 @@ export const target: Target = {
                 if (call.outcome === undefined) throw new BrokenProperty("a call that was closed has no outcome");
                 return call.outcome;
             },
-            lastGoodStatus: { keep: () => undefined, look: () => ({ recent: false, text: "none" }) },
+            lastGoodStatus: { keep: () => undefined, check: () => ({ recent: false, text: "none" }) },
         });
         if (output.length > 20 * (maxAnswerBytes + input.length))
             throw new BrokenProperty(`${output.length} bytes of output`);

@@ -11,7 +11,7 @@ import {
     type PodInfo,
     type WorkloadInfo,
 } from "../cluster/index.ts";
-import { type NodeLook, type PortRecord, type RecordReader } from "../ovs-records/index.ts";
+import { type NodeRead, type PortRecord, type RecordReader } from "../ovs-records/index.ts";
 import { PoolSet } from "../pools/index.ts";
 
 /** An OVS record and the Node that stores it. */
@@ -41,7 +41,7 @@ export class Snapshot {
         readonly pools: PoolSet;
         readonly statefulSets: readonly WorkloadInfo[];
         readonly namespaces: readonly NamespaceInfo[];
-        readonly looks: readonly NodeLook[];
+        readonly reads: readonly NodeRead[];
         readonly gate: Gate["state"];
     }) {
         this.gate = seen.gate;
@@ -50,10 +50,10 @@ export class Snapshot {
         this.pools = seen.pools;
         this.statefulSets = seen.statefulSets;
         this.namespaces = new Map(seen.namespaces.map((each) => [each.name, each]));
-        this.records = seen.looks.flatMap((look) =>
-            look.kind === "read" ? look.records.map((record) => ({ ...record, node: look.node })) : [],
+        this.records = seen.reads.flatMap((read) =>
+            read.kind === "read" ? read.records.map((record) => ({ ...record, node: read.node })) : [],
         );
-        this.unread = unreadNodes(seen.looks, seen.claims, seen.pods);
+        this.unread = unreadNodes(seen.reads, seen.claims, seen.pods);
         this.#podsByUid = new Map(seen.pods.flatMap((pod) => pod.uids.map((uid) => [uid, pod])));
         this.#claimsByAddress = new Map(seen.claims.map((claim) => [claim.address, claim]));
         const withAddress = this.records.flatMap((record) =>
@@ -107,7 +107,7 @@ export async function takeSnapshot(
     records: Pick<RecordReader, "read">,
 ): Promise<Snapshot> {
     const claims = await cluster.claims();
-    const looks = await records.read();
+    const reads = await records.read();
     const [agent] = await cluster.pods({ labelSelector: agentSelector });
     const [gate, pods, pools, statefulSets, namespaces] = await Promise.all([
         readGate(cluster, agent?.namespace ?? "kube-system"),
@@ -116,16 +116,16 @@ export async function takeSnapshot(
         cluster.statefulSets(),
         cluster.namespaces(),
     ]);
-    return new Snapshot({ claims, looks, pods, pools, statefulSets, namespaces, gate: gate.state });
+    return new Snapshot({ claims, reads, pods, pools, statefulSets, namespaces, gate: gate.state });
 }
 
 function unreadNodes(
-    looks: readonly NodeLook[],
+    reads: readonly NodeRead[],
     claims: readonly Claim[],
     pods: readonly PodInfo[],
 ): ReadonlyMap<string, string> {
     const unread = new Map<string, string>();
-    const seen = new Set(looks.map(({ node }) => node));
+    const seen = new Set(reads.map(({ node }) => node));
     const busy = [
         ...claims.map(({ pod }) => pod?.nodeName),
         ...pods.filter((pod) => hasOwnAddress(pod) && pod.ips.length > 0).map(({ nodeName }) => nodeName),
@@ -133,6 +133,6 @@ function unreadNodes(
     for (const node of busy) {
         if (node !== undefined && !seen.has(node)) unread.set(node, "no agent Pod is there");
     }
-    for (const look of looks) if (look.kind === "unread") unread.set(look.node, look.reason);
+    for (const read of reads) if (read.kind === "unread") unread.set(read.node, read.reason);
     return new Map([...unread].sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -1,2 +1,2 @@
 export { readPorts, type PortRecord, type RecordAddress } from "./ports.ts";
-export { RecordReader, type NodeLook, type RecordReaderComponents } from "./record-reader.ts";
+export { RecordReader, type NodeRead, type RecordReaderComponents } from "./record-reader.ts";

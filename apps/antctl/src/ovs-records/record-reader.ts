@@ -4,7 +4,7 @@ import { type PodExec } from "../pod-exec/index.ts";
 import { listPorts, OvsOutputError, readPorts, type PortRecord } from "./ports.ts";
 
 /** The OVS records of one Node, or why they could not be read. */
-export type NodeLook =
+export type NodeRead =
     | { readonly kind: "read"; readonly node: string; readonly records: readonly PortRecord[] }
     | { readonly kind: "unread"; readonly node: string; readonly reason: string };
 
@@ -27,20 +27,20 @@ export class RecordReader {
     }
 
     /** Reads every Node that has an agent Pod; a Node that cannot be read is reported in the result, not thrown. */
-    async read(): Promise<readonly NodeLook[]> {
+    async read(): Promise<readonly NodeRead[]> {
         const agents = newestOfNode(await this.#components.cluster.pods({ labelSelector: agentSelector }));
-        const looks: NodeLook[] = [];
+        const reads: NodeRead[] = [];
         const waiting = agents.values();
         await Promise.all(
             Array.from({ length: parallel }, async () => {
                 // The workers share one iterator, so that each Node is read once.
-                for (const agent of waiting) looks.push(await this.#look(agent));
+                for (const agent of waiting) reads.push(await this.#readNode(agent));
             }),
         );
-        return looks.sort((a, b) => (a.node < b.node ? -1 : 1));
+        return reads.sort((a, b) => (a.node < b.node ? -1 : 1));
     }
 
-    async #look(agent: PodInfo): Promise<NodeLook> {
+    async #readNode(agent: PodInfo): Promise<NodeRead> {
         const node = agent.nodeName ?? "";
         if (agent.phase !== "Running") {
             const reason = `its agent Pod ${agent.namespace}/${agent.name} is ${agent.phase}`;

@@ -3,7 +3,7 @@ import { type Claim, type NamespaceInfo, type PodInfo, type WorkloadInfo } from 
 import { checkReport, findingsOf, inBoth } from "../../src/check/report.ts";
 import { renderCheck } from "../../src/check/render.ts";
 import { Snapshot } from "../../src/check/snapshot.ts";
-import { type NodeLook, type PortRecord } from "../../src/ovs-records/index.ts";
+import { type NodeRead, type PortRecord } from "../../src/ovs-records/index.ts";
 import { type PoolSet } from "../../src/pools/index.ts";
 import {
     claim,
@@ -36,7 +36,7 @@ interface Seen {
 }
 
 function snapshot(seen: Seen): Snapshot {
-    const look = (name: string, of: readonly PortRecord[] | string = []): NodeLook =>
+    const read = (name: string, of: readonly PortRecord[] | string = []): NodeRead =>
         typeof of === "string" ? { kind: "unread", node: name, reason: of } : { kind: "read", node: name, records: of };
     return new Snapshot({
         claims: seen.claims ?? [],
@@ -45,7 +45,7 @@ function snapshot(seen: Seen): Snapshot {
         statefulSets: seen.statefulSets ?? [],
         namespaces: seen.namespaces ?? [],
         gate: seen.gate ?? "on",
-        looks: [look("node1", seen.node1), look("node2", seen.node2)],
+        reads: [read("node1", seen.node1), read("node2", seen.node2)],
     });
 }
 

@@ -19,7 +19,7 @@ describe("RecordReader", () => {
         let most = 0;
         const requests: ExecRequest[] = [];
         const agents = Array.from({ length: 20 }, (_, at) => agent(`n${String(19 - at).padStart(2, "0")}`));
-        const looks = await reader(agents, async (request) => {
+        const reads = await reader(agents, async (request) => {
             requests.push(request);
             running += 1;
             most = Math.max(most, running);
@@ -27,7 +27,7 @@ describe("RecordReader", () => {
             running -= 1;
             return { stdout: empty, stderr: "", exitCode: 0 };
         }).read();
-        expect(looks.map(({ kind, node }) => `${kind} ${node}`)).toEqual(
+        expect(reads.map(({ kind, node }) => `${kind} ${node}`)).toEqual(
             Array.from({ length: 20 }, (_, at) => `read n${String(at).padStart(2, "0")}`),
         );
         expect(most).toBe(8);
@@ -41,11 +41,11 @@ describe("RecordReader", () => {
 
     it("tells Nodes that cannot be read, and goes on", async () => {
         const agents = [agent("n1", { phase: "Pending" }), agent("n2"), agent("n3"), agent("n4")];
-        const looks = await reader(agents, async ({ pod: name }) => {
+        const reads = await reader(agents, async ({ pod: name }) => {
             if (name === "agent-n2") throw new CliError("EXEC_FAILED", "environment", "refused", "ask");
             return { stdout: name === "agent-n3" ? "oops" : empty, stderr: "", exitCode: 0 };
         }).read();
-        expect(looks).toEqual([
+        expect(reads).toEqual([
             { kind: "unread", node: "n1", reason: "its agent Pod kube-system/agent-n1 is Pending" },
             { kind: "unread", node: "n2", reason: "refused" },
             {

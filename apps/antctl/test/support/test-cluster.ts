@@ -20,7 +20,7 @@ import { FakeKubelet } from "./kubelet.ts";
 import { NodeOvs } from "./node-ovs.ts";
 
 /**
- * A cluster to look at with the compiled antctl: a real API server with our CRDs, and on each of its Nodes an agent Pod
+ * A cluster to inspect with the compiled antctl: a real API server with our CRDs, and on each of its Nodes an agent Pod
  * whose antrea-ovs container is a real database.
  */
 export class TestCluster implements AsyncDisposable {

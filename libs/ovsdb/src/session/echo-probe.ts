@@ -45,10 +45,10 @@ export class EchoProbe {
 
     #wait(ms: number): void {
         // Bytes that arrived while this program was busy are read after the timers: check after they have been read.
-        this.#timer = setTimeout(() => setImmediate(() => this.#look()), ms);
+        this.#timer = setTimeout(() => setImmediate(() => this.#check()), ms);
     }
 
-    #look(): void {
+    #check(): void {
         if (this.#stopped) return;
         const { echoIntervalMs, answerTimeoutMs } = this.#options;
         const silentMs = performance.now() - this.#heardAt;

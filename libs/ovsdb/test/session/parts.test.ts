@@ -154,9 +154,9 @@ describe("Waiters", () => {
     it("look again at each change until there is a value, and end with the session", async () => {
         const waiters = new Waiters();
         let value: number | undefined;
-        let looks = 0;
+        let calls = 0;
         const probe = (): number | undefined => {
-            looks += 1;
+            calls += 1;
             return value;
         };
         const waiting = waiters.wait(probe, { what: "x" });
@@ -165,7 +165,7 @@ describe("Waiters", () => {
         waiters.evaluate();
         waiters.evaluate();
         expect(await waiting).toBe(7);
-        expect(looks).toBe(3);
+        expect(calls).toBe(3);
         value = undefined;
         const ended = waiters.wait(probe, { what: "x" });
         waiters.close(closed);

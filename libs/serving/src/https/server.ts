@@ -237,16 +237,16 @@ export class HttpsServer {
 
     #renewLater(): void {
         const renewAt = this.#clock.now() + (validDays - renewDays) * dayMs;
-        const look = (): void => {
+        const check = (): void => {
             if (this.#clock.now() < renewAt) {
-                this.#renewal = this.#clock.after(dayMs, look);
+                this.#renewal = this.#clock.after(dayMs, check);
                 return;
             }
             this.#server?.setSecureContext(this.#secure());
             this.#components.logger.info("certificate renewed");
             this.#renewLater();
         };
-        this.#renewal = this.#clock.after(dayMs, look);
+        this.#renewal = this.#clock.after(dayMs, check);
     }
 }
 

@@ -98,20 +98,20 @@ function trusts(bundle: readonly X509Certificate[], cert: X509Certificate): bool
     return bundle.some((ca) => cert.checkIssued(ca) && cert.verify(ca.publicKey));
 }
 
-/** Looks all the time that what the replicas show is trusted. */
+/** Checks continuously that the certificates of the replicas are trusted. */
 async function watchTrust(replicas: readonly Replica[], until: Promise<unknown>): Promise<number> {
     let over = false;
-    let looks = 0;
+    let checks = 0;
     void until.finally(() => (over = true)).catch(() => undefined);
     while (!over) {
         const shown = replicas.map(({ cert }) => cert as X509Certificate);
         const trusted = await bundles();
         expect(trusted.length).toBe(2);
         for (const bundle of trusted) for (const cert of shown) expect(trusts(bundle, cert)).toBe(true);
-        looks += 1;
+        checks += 1;
     }
     await until;
-    return looks;
+    return checks;
 }
 
 describe("the certificates of several replicas", () => {
