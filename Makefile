@@ -28,7 +28,7 @@ bench: ## measure, and write docs/benchmarks/
 
 simulate: bootstrap ## simulate clusters and check the invariants: SEEDS=10000 STEPS=1000, or SEED=N of one history (docs/simulation.md)
 	@. tools/lib.sh && node tools/simulate/main.ts $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) \
-		$(if $(STEPS),--steps $(STEPS)) $(if $(ACTIONS),--actions $(ACTIONS)) $(if $(PLANT),--plant $(PLANT)) $(if $(PLANTS),--plants)
+		$(if $(STEPS),--steps $(STEPS)) $(if $(ACTIONS),--actions $(ACTIONS)) $(if $(SEEDED_BUG),--seeded-bug $(SEEDED_BUG)) $(if $(SEEDED_BUGS),--seeded-bugs)
 
 fuzz: bootstrap ## fuzz all decoders for an hour (FUZZ_SECONDS, SEED), and add what was found to tools/fuzz/corpus
 	@FUZZ_SECONDS=$${FUZZ_SECONDS:-3600} tools/fuzz/run.sh --save

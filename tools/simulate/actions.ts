@@ -21,7 +21,7 @@ import {
     killSandbox,
     skewClock,
     stationOf,
-} from "./accidents.ts";
+} from "./fault-actions.ts";
 import { claimInSubnet } from "./hand-made-claims.ts";
 import {
     createPods,
@@ -35,12 +35,12 @@ import {
     deleteDeployment,
     touchClaim,
     forceDeleteClaim,
-} from "./people.ts";
+} from "./user-actions.ts";
 import { createPool, deletePool, growPool, overlapPool, redefinePool, replacePool, shrinkPool } from "./pools.ts";
 import { Random } from "./time/random.ts";
 import { annotateNamespace, replaceNamespace } from "./tenants.ts";
 import { changeManifest, placeManifest, removeManifest } from "./static-pods.ts";
-import { type World } from "./world.ts";
+import { type SimulatedCluster } from "./simulated-cluster.ts";
 
 /** An action of a user or a fault. */
 export interface Action {
@@ -51,13 +51,13 @@ export interface Action {
     readonly seed: number;
 }
 
-type Act = (world: World, random: Random) => Promise<void> | void;
+type Act = (cluster: SimulatedCluster, random: Random) => Promise<void> | void;
 
 /** Each with its weight. */
 const acts = {
     createPods: [14, createPods],
-    deletePods: [9, (world, random) => deletePods(world, random, undefined)],
-    forceDeletePods: [3, (world, random) => deletePods(world, random, 0)],
+    deletePods: [9, (cluster, random) => deletePods(cluster, random, undefined)],
+    forceDeletePods: [3, (cluster, random) => deletePods(cluster, random, 0)],
     recreatePod: [4, recreatePod],
     placeManifest: [4, placeManifest],
     changeManifest: [2, changeManifest],
@@ -67,10 +67,10 @@ const acts = {
     deleteDeployment: [1.5, deleteDeployment],
     annotateNamespace: [2, annotateNamespace],
     replaceNamespace: [1.5, replaceNamespace],
-    createSet: [5, (world, random) => createSet(world, random)],
+    createSet: [5, (cluster, random) => createSet(cluster, random)],
     scaleSet: [6, scaleSet],
-    deleteSet: [2, (world, random) => deleteSet(world, random, "Background")],
-    orphanSet: [1.5, (world, random) => deleteSet(world, random, "Orphan")],
+    deleteSet: [2, (cluster, random) => deleteSet(cluster, random, "Background")],
+    orphanSet: [1.5, (cluster, random) => deleteSet(cluster, random, "Orphan")],
     createPool: [2, createPool],
     overlapPool: [1.5, overlapPool],
     growPool: [2, growPool],
@@ -90,19 +90,19 @@ const acts = {
     refuseToken: [1, refuseToken],
     loseOvsDatabase: [1, loseOvsDatabase],
     stopOvs: [2, stopOvs],
-    joinNode: [1, (world) => joinNode(world)],
+    joinNode: [1, (cluster) => joinNode(cluster)],
     breakRequests: [4, breakRequests],
     floodFlows: [2, floodFlows],
     breakWatches: [3, breakWatches],
     stallWatches: [3, stallWatches],
-    compact: [3, (world) => compact(world)],
+    compact: [3, (cluster) => compact(cluster)],
     crashController: [2, crashController],
     partitionController: [2, partitionController],
     stopWebhook: [2, stopWebhook],
     confuseRuntime: [4, confuseRuntime],
     killSandbox: [4, killSandbox],
-    collectGarbage: [1, (world, random) => stationOf(world, random)?.kubelet.collect()],
-    check: [1, (world, random) => stationOf(world, random)?.kubelet.check()],
+    collectGarbage: [1, (cluster, random) => stationOf(cluster, random)?.kubelet.collect()],
+    check: [1, (cluster, random) => stationOf(cluster, random)?.kubelet.check()],
     skewClock: [1, skewClock],
 } as const satisfies Readonly<Record<string, readonly [weight: number, act: Act]>>;
 
@@ -130,9 +130,9 @@ export function actionsOf(seed: number, count: number): readonly Action[] {
 }
 
 /** Counts, logs and performs an action. */
-export async function perform({ name, seed }: Action, world: World): Promise<void> {
-    world.counters.count(`action.${name}`);
-    world.step(() => `--- ${name}`);
+export async function perform({ name, seed }: Action, cluster: SimulatedCluster): Promise<void> {
+    cluster.counters.count(`action.${name}`);
+    cluster.step(() => `--- ${name}`);
     const [, act]: readonly [number, Act] = acts[name];
-    await act(world, new Random(seed, 8));
+    await act(cluster, new Random(seed, 8));
 }

@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { actionNames } from "./actions.ts";
 import { requestFaults } from "./api/faults.ts";
 import { Counters } from "./check/counters.ts";
-import { plants } from "./plants/index.ts";
+import { seededBugs } from "./seeded-bugs/index.ts";
 import { inProcesses } from "./pool.ts";
 import { prepareProcess, run } from "./simulation.ts";
 import type { Delivery, Order } from "./worker.ts";
@@ -30,7 +30,7 @@ export const faultCounters: readonly string[] = [
     "node.rebootWithoutDisk",
     "node.lost.deleted",
     "node.lost.out-of-service",
-    "node.lost.unsaid",
+    "node.lost.unmarked",
     "node.joined",
     "node.replaced",
     "ovs.restart",
@@ -67,8 +67,8 @@ const options = {
     steps: { type: "string", default: "1000" },
     actions: { type: "string" },
     workers: { type: "string", default: "2" },
-    plant: { type: "string" },
-    plants: { type: "boolean", default: false },
+    "seeded-bug": { type: "string" },
+    "seeded-bugs": { type: "boolean", default: false },
     digest: { type: "boolean", default: false },
 } as const;
 
@@ -76,33 +76,33 @@ const options = {
 export async function main(args: readonly string[]): Promise<number> {
     const { values } = parseArgs({ args: [...args], options });
     const steps = Number(values.steps);
-    const { plant } = values;
-    if (plant !== undefined && plants[plant] === undefined) {
-        process.stderr.write(`there is no plant ${plant}; there are ${Object.keys(plants).join(", ")}\n`);
+    const seededBug = values["seeded-bug"];
+    if (seededBug !== undefined && seededBugs[seededBug] === undefined) {
+        process.stderr.write(`there is no seeded bug ${seededBug}; there are ${Object.keys(seededBugs).join(", ")}\n`);
         return 2;
     }
     if (values.seed !== undefined) {
         const only = values.actions?.split(",").map(Number);
-        return replay({ seed: Number(values.seed), steps, only, plant, digest: values.digest });
+        return replay({ seed: Number(values.seed), steps, only, seededBug, digest: values.digest });
     }
     const range = { first: Number(values.first), count: Number(values.seeds) };
-    if (values.plants) return findPlants({ ...range, steps, workers: Number(values.workers) });
-    return runMany({ ...range, steps, workers: Number(values.workers), plant });
+    if (values["seeded-bugs"]) return findSeededBugs({ ...range, steps, workers: Number(values.workers) });
+    return runMany({ ...range, steps, workers: Number(values.workers), seededBug });
 }
 
 interface Replay {
     readonly seed: number;
     readonly steps: number;
     readonly only: readonly number[] | undefined;
-    readonly plant: string | undefined;
+    readonly seededBug: string | undefined;
     /** Prints a hash of the history instead of the history. */
     readonly digest: boolean;
 }
 
-async function replay({ seed, steps, only, plant, digest }: Replay): Promise<number> {
+async function replay({ seed, steps, only, seededBug, digest }: Replay): Promise<number> {
     prepareProcess();
     let sum = 0x811c9dc5;
-    const tell = (line: string): void => {
+    const onHistoryLine = (line: string): void => {
         if (!digest) return void process.stdout.write(`${line}\n`);
         for (let at = 0; at < line.length; at += 1) sum = Math.imul(sum ^ line.charCodeAt(at), 0x01000193) >>> 0;
     };
@@ -110,8 +110,8 @@ async function replay({ seed, steps, only, plant, digest }: Replay): Promise<num
         seed,
         steps,
         only,
-        tell,
-        plant: plant === undefined ? undefined : plants[plant]?.plant,
+        onHistoryLine,
+        hooks: seededBug === undefined ? undefined : seededBugs[seededBug]?.hooks,
     });
     if (digest) process.stdout.write(`${sum.toString(16)}\n`);
     for (const { invariant, text } of result.violations) process.stdout.write(`${invariant}: ${text}\n`);
@@ -126,16 +126,16 @@ interface Many {
     readonly count: number;
     readonly steps: number;
     readonly workers: number;
-    readonly plant: string | undefined;
+    readonly seededBug: string | undefined;
 }
 
-async function runMany({ first, count, steps, workers, plant }: Many): Promise<number> {
+async function runMany({ first, count, steps, workers, seededBug }: Many): Promise<number> {
     const counters = new Counters();
     const began = performance.now();
     let [seeds, allSteps, seconds, failed] = [0, 0, 0, 0];
     const orders = function* (): Generator<Order, undefined> {
         for (let seed = first; seed < first + count; seed += 1) {
-            yield { seed, steps, plant, shrinkRuns: failed < shownFailures ? shrinkRuns : 0 };
+            yield { seed, steps, seededBug, shrinkRuns: failed < shownFailures ? shrinkRuns : 0 };
         }
         return undefined;
     };
@@ -147,7 +147,7 @@ async function runMany({ first, count, steps, workers, plant }: Many): Promise<n
         counters.add(result.counters);
         if (result.violations.length > 0) {
             failed += 1;
-            if (failed <= shownFailures) report(delivery, { steps, plant });
+            if (failed <= shownFailures) report(delivery, { steps, seededBug });
         }
         return true;
     };
@@ -155,7 +155,7 @@ async function runMany({ first, count, steps, workers, plant }: Many): Promise<n
     const took = (performance.now() - began) / 1000;
     const missing = count >= enoughSeeds ? faultCounters.filter((name) => counters.get(name) === 0) : [];
     process.stdout.write(`${JSON.stringify(counters.all(), undefined, 1)}\n`);
-    if (missing.length > 0) process.stdout.write(`never came: ${missing.join(", ")}\n`);
+    if (missing.length > 0) process.stdout.write(`never occurred: ${missing.join(", ")}\n`);
     process.stdout.write(
         `${seeds} seeds, ${failed} failed; ${allSteps} steps in ${took.toFixed(1)} s, ${Math.round(allSteps / took)} a second; ` +
             `${(seconds / 3600).toFixed(1)} hours of virtual time\n`,
@@ -164,13 +164,13 @@ async function runMany({ first, count, steps, workers, plant }: Many): Promise<n
 }
 
 /** Whether every seeded bug is found, and by how many seeds. */
-async function findPlants({ first, count, steps, workers }: Omit<Many, "plant">): Promise<number> {
+async function findSeededBugs({ first, count, steps, workers }: Omit<Many, "seededBug">): Promise<number> {
     let unfound = 0;
-    for (const [plant, { source, what }] of Object.entries(plants)) {
+    for (const [seededBug, { source, what }] of Object.entries(seededBugs)) {
         let found: Delivery["result"] | undefined;
         let seeds = 0;
         const orders = function* (): Generator<Order, undefined> {
-            for (let seed = first; seed < first + count; seed += 1) yield { seed, steps, plant, shrinkRuns: 0 };
+            for (let seed = first; seed < first + count; seed += 1) yield { seed, steps, seededBug, shrinkRuns: 0 };
             return undefined;
         };
         const onDelivery = ({ result }: Delivery): boolean => {
@@ -181,16 +181,16 @@ async function findPlants({ first, count, steps, workers }: Omit<Many, "plant">)
         await inProcesses(orders(), { workers, onDelivery });
         const { invariant = "", text = "" } = found?.violations[0] ?? {};
         const outcome = found === undefined ? "NOT FOUND" : `found by seed ${found.seed}: ${invariant}: ${text}`;
-        process.stdout.write(`${plant} (${what}; ${source})\n  after ${seeds} seeds: ${outcome.slice(0, 240)}\n`);
+        process.stdout.write(`${seededBug} (${what}; ${source})\n  after ${seeds} seeds: ${outcome.slice(0, 240)}\n`);
         if (found === undefined) unfound += 1;
     }
     return unfound === 0 ? 0 : 1;
 }
 
-function report({ result, shrunk = result }: Delivery, { steps, plant }: Pick<Many, "steps" | "plant">): void {
+function report({ result, shrunk = result }: Delivery, { steps, seededBug }: Pick<Many, "steps" | "seededBug">): void {
     const { invariant = "", text = "" } = shrunk.violations[0] ?? {};
     const command = [`make simulate SEED=${result.seed}`, `STEPS=${steps}`, `ACTIONS=${shrunk.actions.join(",")}`];
-    if (plant !== undefined) command.push(`PLANT=${plant}`);
+    if (seededBug !== undefined) command.push(`SEEDED_BUG=${seededBug}`);
     process.stdout.write(
         `seed ${result.seed}: ${invariant}: ${text}\n` +
             `  ${result.actions.length} actions, shrunk to ${shrunk.actions.length}; to see the history:\n  ${command.join(" ")}\n`,

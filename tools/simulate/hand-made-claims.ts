@@ -1,14 +1,14 @@
 import { allocationName, blockText, type IpAllocation } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
-import { restartAgent, send } from "./people.ts";
+import { restartAgent, send } from "./user-actions.ts";
 import { inCluster, makePool, poolsPath } from "./pools.ts";
 import { type Random } from "./time/random.ts";
-import { type Station, type World } from "./world.ts";
+import { type Station, type SimulatedCluster } from "./simulated-cluster.ts";
 
 /** IPAllocations that users create manually and no program would. */
 
 const claimsPath = "/apis/crd.antrea.io/v1alpha1/ipallocations";
-const lookMs = 15_000;
+const pollMs = 15_000;
 /**
  * An agent that has been running and connected for this long, with a valid token and OVS, has learned of an
  * allocation and isolated where necessary.
@@ -19,21 +19,21 @@ const calmMs = 180_000;
  * A user creates a pool with an address that a Pod has from its Node's subnet, while the webhook is disabled, and
  * allocates the address manually, for a Pod on a nonexistent Node. Often the pool is deleted then.
  */
-export async function claimInSubnet(world: World, random: Random): Promise<void> {
-    const { truth } = world;
+export async function claimInSubnet(cluster: SimulatedCluster, random: Random): Promise<void> {
+    const { truth } = cluster;
     const inUse = [...truth.inUse].filter((name) => name.startsWith(inCluster) && !truth.claims.has(name));
     const address = random.pick(inUse) ?? "";
     const user = truth.usersOf(address)[0];
-    const station = world.station(user?.node ?? "");
+    const station = cluster.station(user?.node ?? "");
     if (user === undefined || station === undefined) return;
     const pool = `pool-${random.below(6)}`;
-    world.hasWebhooks = false;
+    cluster.hasWebhooks = false;
     const range = { start: address, end: address, gateway: address.replace(/[^.]+$/, "1"), prefixLength: 24 };
-    const isMade = await makePool(world, pool, false, range);
-    world.hasWebhooks = true;
+    const isMade = await makePool(cluster, pool, false, range);
+    cluster.hasWebhooks = true;
     if (!isMade) return;
     const pod = { namespace: "default", name: "by-hand", uid: `by-hand-${random.hex(8)}` };
-    const made = await send(world, "POST", claimsPath, {
+    const made = await send(cluster, "POST", claimsPath, {
         apiVersion: "crd.antrea.io/v1alpha1",
         kind: "IPAllocation",
         metadata: { name: allocationName(parseIp(address)) },
@@ -47,18 +47,18 @@ export async function claimInSubnet(world: World, random: Random): Promise<void>
         },
     });
     if (made === undefined) return;
-    world.counters.count("claim.byHandInSubnet");
-    if (random.chance(0.5)) await loseThePool(world, random, station, pool);
-    follow(world, station, { address, container: user.id, claim: (made as IpAllocation).metadata?.uid });
+    cluster.counters.count("claim.byHandInSubnet");
+    if (random.chance(0.5)) await loseThePool(cluster, random, station, pool);
+    follow(cluster, station, { address, container: user.id, claim: (made as IpAllocation).metadata?.uid });
 }
 
 /** The allocation stays, and the agent of the Node restarts and never learns of its pool. */
-async function loseThePool(world: World, random: Random, station: Station, pool: string): Promise<void> {
-    restartAgent(world, station, { afterMs: 0, awayMs: random.between(5_000, 60_000) });
-    world.hasWebhooks = false;
-    const isGone = (await send(world, "DELETE", `${poolsPath}/${pool}`)) !== undefined;
-    world.hasWebhooks = true;
-    if (isGone) world.counters.count("claim.outlivesItsPool");
+async function loseThePool(cluster: SimulatedCluster, random: Random, station: Station, pool: string): Promise<void> {
+    restartAgent(cluster, station, { afterMs: 0, awayMs: random.between(5_000, 60_000) });
+    cluster.hasWebhooks = false;
+    const isGone = (await send(cluster, "DELETE", `${poolsPath}/${pool}`)) !== undefined;
+    cluster.hasWebhooks = true;
+    if (isGone) cluster.counters.count("claim.outlivesItsPool");
 }
 
 interface Conflict {
@@ -69,23 +69,23 @@ interface Conflict {
 }
 
 /** Checks until the allocation or the use ends. */
-function follow(world: World, station: Station, conflict: Conflict): void {
-    const { time, truth } = world;
+function follow(cluster: SimulatedCluster, station: Station, conflict: Conflict): void {
+    const { time, truth } = cluster;
     const { address, container, claim } = conflict;
     let calmSince = time.now;
-    const look = (): void => {
+    const poll = (): void => {
         const isClaimed = truth.claims.get(address)?.metadata?.uid === claim;
         if (!isClaimed || !truth.usersOf(address).some(({ id }) => id === container)) {
-            if (isClaimed) world.counters.count("claim.byHandInSubnet.isolated");
+            if (isClaimed) cluster.counters.count("claim.byHandInSubnet.isolated");
             return;
         }
         const { agent, isCut, isRefused, machine } = station;
         if (agent?.isReady !== true || isCut || isRefused || !machine.isOn || !machine.hasOvs) calmSince = time.now;
-        if (time.now - calmSince < calmMs) return void time.after(lookMs, look);
+        if (time.now - calmSince < calmMs) return void time.after(pollMs, poll);
         truth.violated(
             "a claim in the subnet of a Node has one user",
             `${address} of container ${container} on ${machine.name} is claimed from a pool for another`,
         );
     };
-    time.after(lookMs, look);
+    time.after(pollMs, poll);
 }

@@ -1,9 +1,9 @@
 import { type IpPool, type IpRangeSpec } from "@antrea/crd";
 import { noWatchFaults } from "./api/faults.ts";
 import { poolsOf } from "./objects.ts";
-import { createPod, deleteByForce, send } from "./people.ts";
+import { createPod, deleteByForce, send } from "./user-actions.ts";
 import { type Random } from "./time/random.ts";
-import { type World } from "./world.ts";
+import { type SimulatedCluster } from "./simulated-cluster.ts";
 
 /** What users do with pools. */
 
@@ -13,48 +13,53 @@ export const inCluster = "10.50.";
 export const poolsPath = "/apis/crd.antrea.io/v1alpha2/ippools";
 
 /** Pools are created in few subnets, so that they overlap; occasionally while the webhook is disabled. */
-export async function createPool(world: World, random: Random): Promise<void> {
+export async function createPool(cluster: SimulatedCluster, random: Random): Promise<void> {
     const name = `pool-${random.below(6)}`;
     const isV6 = random.chance(0.35);
-    const range = rangeOf(world, random, isV6);
-    if (range.vlan !== undefined) world.counters.count("pool.vlan");
+    const range = rangeOf(cluster, random, isV6);
+    if (range.vlan !== undefined) cluster.counters.count("pool.vlan");
     const isJudged = random.chance(0.8);
-    world.hasWebhooks = isJudged;
-    const made = await makePool(world, name, isV6, range);
-    world.hasWebhooks = true;
+    cluster.hasWebhooks = isJudged;
+    const made = await makePool(cluster, name, isV6, range);
+    cluster.hasWebhooks = true;
     if (!made) return;
-    if (!isJudged) world.counters.count("pool.unjudged");
-    if (range.start?.startsWith(inCluster) === true) world.counters.count("pool.inClusterCidr");
+    if (!isJudged) cluster.counters.count("pool.unjudged");
+    if (range.start?.startsWith(inCluster) === true) cluster.counters.count("pool.inClusterCidr");
 }
 
 /** Before anything runs: creates a pool with some addresses of the prefix for Node subnets. */
-export async function poolInCluster(world: World, random: Random): Promise<void> {
-    world.hasWebhooks = false;
-    await makePool(world, "pool-5", false, { ...range(random, `${inCluster}${random.below(4)}.`), prefixLength: 24 });
-    world.hasWebhooks = true;
+export async function poolInCluster(cluster: SimulatedCluster, random: Random): Promise<void> {
+    cluster.hasWebhooks = false;
+    await makePool(cluster, "pool-5", false, { ...range(random, `${inCluster}${random.below(4)}.`), prefixLength: 24 });
+    cluster.hasWebhooks = true;
 }
 
 /** Creates a pool with one range; false if it was rejected. */
-export async function makePool(world: World, name: string, isV6: boolean, ipRange: IpRangeSpec): Promise<boolean> {
+export async function makePool(
+    cluster: SimulatedCluster,
+    name: string,
+    isV6: boolean,
+    ipRange: IpRangeSpec,
+): Promise<boolean> {
     const spec = { ipVersion: isV6 ? 6 : 4, ipRanges: [ipRange] };
     const body = { apiVersion: "crd.antrea.io/v1alpha2", kind: "IPPool", metadata: { name }, spec };
-    return (await send(world, "POST", poolsPath, body)) !== undefined;
+    return (await send(cluster, "POST", poolsPath, body)) !== undefined;
 }
 
-function rangeOf(world: World, random: Random, isV6: boolean): IpRangeSpec {
-    const used = random.chance(0.15) ? usedAddress(world, random, isV6) : undefined;
+function rangeOf(cluster: SimulatedCluster, random: Random, isV6: boolean): IpRangeSpec {
+    const used = random.chance(0.15) ? usedAddress(cluster, random, isV6) : undefined;
     const subnet = random.below(3);
     const isInCluster = !isV6 && random.chance(0.2);
     const any = isV6 ? `fd00:10:${subnet}::` : `${isInCluster ? inCluster : "10.10."}${subnet}.`;
     const prefix = used?.replace(/[^.:]+$/, "") ?? any;
     const vlan = random.chance(0.25) ? { vlan: 1 + random.below(2) } : {};
-    if (used !== undefined) world.counters.count("pool.gatewayInUse");
-    const gateway = used ?? gatewayOf(world, random, prefix);
+    if (used !== undefined) cluster.counters.count("pool.gatewayInUse");
+    const gateway = used ?? gatewayOf(cluster, random, prefix);
     return { ...range(random, prefix), gateway, prefixLength: isV6 ? 64 : 24, ...vlan };
 }
 
-function usedAddress(world: World, random: Random, isV6: boolean): string | undefined {
-    const used = [...world.truth.claims.values()].filter(({ spec }) => spec.pod !== undefined);
+function usedAddress(cluster: SimulatedCluster, random: Random, isV6: boolean): string | undefined {
+    const used = [...cluster.truth.claims.values()].filter(({ spec }) => spec.pod !== undefined);
     return random.pick(used.filter(({ spec }) => spec.address.includes(":") === isV6))?.spec.address;
 }
 
@@ -68,9 +73,9 @@ function range(
 }
 
 /** Usually the first address. */
-function gatewayOf(world: World, random: Random, prefix: string): string {
+function gatewayOf(cluster: SimulatedCluster, random: Random, prefix: string): string {
     if (random.chance(0.8)) return text(prefix, 1);
-    world.counters.count("pool.anyGateway");
+    cluster.counters.count("pool.anyGateway");
     return text(prefix, 1 + random.below(40));
 }
 
@@ -79,68 +84,72 @@ function text(prefix: string, at: number): string {
 }
 
 /** While no webhook is configured, creates a pool that overlaps another. */
-export async function overlapPool(world: World, random: Random): Promise<void> {
-    const pool = random.pick(poolsOf(world));
+export async function overlapPool(cluster: SimulatedCluster, random: Random): Promise<void> {
+    const pool = random.pick(poolsOf(cluster));
     const name = `pool-${random.below(6)}`;
     if (pool === undefined) return;
     const body = { ...pool, metadata: { name }, status: undefined };
-    world.hasWebhooks = false;
-    await send(world, "POST", poolsPath, body);
-    world.hasWebhooks = true;
+    cluster.hasWebhooks = false;
+    await send(cluster, "POST", poolsPath, body);
+    cluster.hasWebhooks = true;
 }
 
 /** Adds a range to a pool. */
-export async function growPool(world: World, random: Random): Promise<void> {
-    const pool = random.pick(poolsOf(world));
+export async function growPool(cluster: SimulatedCluster, random: Random): Promise<void> {
+    const pool = random.pick(poolsOf(cluster));
     if (pool === undefined) return;
-    await changePool(world, pool, [...pool.spec.ipRanges, rangeOf(world, random, pool.spec.ipVersion === 6)]);
+    await changePool(cluster, pool, [...pool.spec.ipRanges, rangeOf(cluster, random, pool.spec.ipVersion === 6)]);
 }
 
 /** Removes addresses from a pool. */
-export async function shrinkPool(world: World, random: Random): Promise<void> {
-    const pool = random.pick(poolsOf(world));
+export async function shrinkPool(cluster: SimulatedCluster, random: Random): Promise<void> {
+    const pool = random.pick(poolsOf(cluster));
     if (pool === undefined) return;
     const [first, ...rest] = pool.spec.ipRanges;
     if (first?.start === undefined) return;
     await changePool(
-        world,
+        cluster,
         pool,
         random.chance(0.5) && rest.length > 0 ? rest : [{ ...first, end: first.start }, ...rest],
     );
 }
 
-async function changePool(world: World, { metadata }: IpPool, ipRanges: readonly IpRangeSpec[]): Promise<void> {
+async function changePool(
+    cluster: SimulatedCluster,
+    { metadata }: IpPool,
+    ipRanges: readonly IpRangeSpec[],
+): Promise<void> {
     const path = `${poolsPath}/${metadata?.name}`;
-    await send(world, "PATCH", path, { spec: { ipRanges } });
+    await send(cluster, "PATCH", path, { spec: { ipRanges } });
 }
 
 /** Deletes a pool. */
-export async function deletePool(world: World, random: Random): Promise<void> {
-    const pool = random.pick(poolsOf(world));
+export async function deletePool(cluster: SimulatedCluster, random: Random): Promise<void> {
+    const pool = random.pick(poolsOf(cluster));
     const path = `${poolsPath}/${pool?.metadata?.name}`;
-    if (pool !== undefined) await send(world, "DELETE", path);
+    if (pool !== undefined) await send(cluster, "DELETE", path);
 }
 
 /**
  * Changes the VLAN of a pool, or deletes and recreates it under its name with another gateway or VLAN, often while
  * watches are interrupted.
  */
-export async function redefinePool(world: World, random: Random): Promise<void> {
-    const pool = random.pick(poolsOf(world));
+export async function redefinePool(cluster: SimulatedCluster, random: Random): Promise<void> {
+    const pool = random.pick(poolsOf(cluster));
     const { name } = pool?.metadata ?? {};
     if (pool === undefined || name === undefined) return;
     if (random.chance(0.7)) {
-        world.counters.count("pool.redefinedUnheard");
-        world.watches = { ...world.watches, stalled: 1 };
-        world.time.after(random.between(1_000, 20_000), () => (world.watches = noWatchFaults));
+        cluster.counters.count("pool.redefinedUnheard");
+        cluster.watches = { ...cluster.watches, stalled: 1 };
+        cluster.time.after(random.between(1_000, 20_000), () => (cluster.watches = noWatchFaults));
     }
     const vlan = random.below(3);
     const ranges = pool.spec.ipRanges.map(({ vlan: _, ...range }) => ({ ...range, ...(vlan > 0 && { vlan }) }));
-    if (random.chance(0.4)) return changePool(world, pool, ranges);
-    await send(world, "DELETE", `${poolsPath}/${name}`);
+    if (random.chance(0.4)) return changePool(cluster, pool, ranges);
+    await send(cluster, "DELETE", `${poolsPath}/${name}`);
     const gateway = (text: string): string => text.replace(/1$/, String(250 + random.below(3)));
     const ipRanges = ranges.map((range) => ({ ...range, gateway: gateway(range.gateway) }));
-    await send(world, "POST", poolsPath, {
+    await send(cluster, "POST", poolsPath, {
         ...pool,
         metadata: { name },
         spec: { ...pool.spec, ipRanges },
@@ -148,31 +157,31 @@ export async function redefinePool(world: World, random: Random): Promise<void> 
     });
     // Pods wait for it.
     for (let left = 1 + random.below(2); left > 0; left -= 1)
-        await createPod(world, random, { namespace: "default", name: `web-${random.below(12)}` }, name);
+        await createPod(cluster, random, { namespace: "default", name: `web-${random.below(12)}` }, name);
 }
 
 /**
  * A user force-deletes a pool with all its allocations while the webhook is disabled, as when its definition is
  * deleted, and recreates it, usually later. Pods wait for its addresses.
  */
-export async function replacePool(world: World, random: Random): Promise<void> {
-    const pool = random.pick(poolsOf(world));
+export async function replacePool(cluster: SimulatedCluster, random: Random): Promise<void> {
+    const pool = random.pick(poolsOf(cluster));
     const { name } = pool?.metadata ?? {};
     if (pool === undefined || name === undefined) return;
-    world.hasWebhooks = false;
-    const isGone = (await send(world, "DELETE", `${poolsPath}/${name}`)) !== undefined;
-    world.hasWebhooks = true;
+    cluster.hasWebhooks = false;
+    const isGone = (await send(cluster, "DELETE", `${poolsPath}/${name}`)) !== undefined;
+    cluster.hasWebhooks = true;
     if (!isGone) return;
-    for (const claim of [...world.truth.claims.values()]) {
-        if (claim.spec.pool === name) await deleteByForce(world, claim);
+    for (const claim of [...cluster.truth.claims.values()]) {
+        if (claim.spec.pool === name) await deleteByForce(cluster, claim);
     }
-    world.counters.count("pool.replaced");
+    cluster.counters.count("pool.replaced");
     const makeAgain = async (): Promise<void> => {
-        world.hasWebhooks = false;
-        await send(world, "POST", poolsPath, { ...pool, metadata: { name }, status: undefined });
-        world.hasWebhooks = true;
+        cluster.hasWebhooks = false;
+        await send(cluster, "POST", poolsPath, { ...pool, metadata: { name }, status: undefined });
+        cluster.hasWebhooks = true;
         for (let left = 1 + random.below(3); left > 0; left -= 1)
-            await createPod(world, random, { namespace: "default", name: `web-${random.below(12)}` }, name);
+            await createPod(cluster, random, { namespace: "default", name: `web-${random.below(12)}` }, name);
     };
-    world.time.after(random.chance(0.3) ? 0 : random.between(10_000, 300_000), () => void makeAgain());
+    cluster.time.after(random.chance(0.3) ? 0 : random.between(10_000, 300_000), () => void makeAgain());
 }

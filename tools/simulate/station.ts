@@ -1,4 +1,4 @@
-import { type Line } from "./api/line.ts";
+import { type Transport } from "./api/transport.ts";
 import { type Agent } from "./cluster/agent.ts";
 import { type Kubelet } from "./cluster/kubelet.ts";
 import { type Machine } from "./machine/machine.ts";
@@ -8,8 +8,8 @@ export interface Station {
     readonly machine: Machine;
     readonly kubelet: Kubelet;
     agent: Agent | undefined;
-    agentLine: Line | undefined;
-    kubeletLine: Line;
+    agentTransport: Transport | undefined;
+    kubeletTransport: Transport;
     isCut: boolean;
     /** Since when its agent has been running and connected. */
     reachableSince: number;
@@ -31,7 +31,7 @@ export interface Station {
 export interface Replica<T> {
     readonly name: string;
     process: T | undefined;
-    line: Line | undefined;
+    transport: Transport | undefined;
     skewMs: number;
     startedAt: number;
 }

@@ -1,4 +1,4 @@
-import { plants } from "./plants/index.ts";
+import { seededBugs } from "./seeded-bugs/index.ts";
 import { shrink } from "./shrink.ts";
 import { prepareProcess, run, type RunResult } from "./simulation.ts";
 
@@ -8,7 +8,7 @@ export interface Order {
     readonly steps: number;
     /** Maximum number of runs to shrink a failure. */
     readonly shrinkRuns: number;
-    readonly plant?: string | undefined;
+    readonly seededBug?: string | undefined;
 }
 
 export interface Delivery {
@@ -19,12 +19,12 @@ export interface Delivery {
 prepareProcess();
 // Many failures are part of each seed, and their stack traces are not used.
 Error.stackTraceLimit = 0;
-process.on("message", ({ seed, steps, shrinkRuns, plant: name }: Order) => {
+process.on("message", ({ seed, steps, shrinkRuns, seededBug: name }: Order) => {
     const work = async (): Promise<void> => {
-        const plant = name === undefined ? undefined : plants[name]?.plant;
-        const result = await run({ seed, steps, plant });
+        const hooks = name === undefined ? undefined : seededBugs[name]?.hooks;
+        const result = await run({ seed, steps, hooks });
         const isShrunk = result.violations.length > 0 && shrinkRuns > 0;
-        const shrunk = isShrunk ? await shrink(result, { seed, steps, plant }, shrinkRuns) : undefined;
+        const shrunk = isShrunk ? await shrink(result, { seed, steps, hooks }, shrinkRuns) : undefined;
         process.send?.({ result, shrunk } satisfies Delivery, () => undefined);
     };
     work().catch((error: unknown) => {

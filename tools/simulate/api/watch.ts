@@ -1,7 +1,7 @@
 import { KubeError, type HttpRequest, type HttpResponse } from "@antrea/kube";
 import { cancel, type Timer } from "../time/virtual-time.ts";
 import { Refusal } from "./answer.ts";
-import { type LineComponents } from "./line-components.ts";
+import { type TransportComponents } from "./transport-components.ts";
 import { type ApiServer } from "./server.ts";
 import { lineOf, type Change } from "./store.ts";
 
@@ -9,7 +9,7 @@ const encoder = new TextEncoder();
 const bookmarkMs = 60_000;
 const stallMs = 40_000;
 
-export type WatchComponents = LineComponents & { readonly name: string };
+export type WatchComponents = TransportComponents & { readonly name: string };
 
 /** The response to a watch: lines arrive delayed and in order, until it ends or breaks. */
 export class Watch implements HttpResponse {
@@ -20,7 +20,7 @@ export class Watch implements HttpResponse {
     readonly #path: string;
     readonly #closed: () => void;
     readonly #start: ReturnType<ApiServer["watchOf"]>;
-    readonly #tell: (change: Change) => void;
+    readonly #onChange: (change: Change) => void;
     #listener: Disposable | undefined;
     #count: Disposable | undefined;
     readonly #timers = new Set<Timer>();
@@ -39,7 +39,7 @@ export class Watch implements HttpResponse {
         this.#signal = request.signal;
         this.#start = components.server.watchOf(request.path);
         const { kind, matches } = this.#start;
-        this.#tell = (change) => {
+        this.#onChange = (change) => {
             const line = change.kind === kind ? lineOf(change, matches) : undefined;
             if (line !== undefined) this.#deliver(line);
         };
@@ -49,7 +49,7 @@ export class Watch implements HttpResponse {
     begin(): void {
         const { server, flows, counters, random, faults } = this.#components;
         const { kind, version, timeoutMs } = this.#start;
-        this.#listener = server.store.onChange(this.#tell);
+        this.#listener = server.store.onChange(this.#onChange);
         this.#count = flows.watching(kind);
         this.#signal?.addEventListener("abort", this.fail, { once: true });
         const expired = random.chance(faults().watches.expired);
@@ -60,7 +60,7 @@ export class Watch implements HttpResponse {
             this.#deliver(`{"type":"ERROR","object":${status.body}}\n`);
             return;
         }
-        for (const change of missed) this.#tell(change);
+        for (const change of missed) this.#onChange(change);
         this.#later(timeoutMs, () => this.#finish("ended"));
         this.#bookmark();
     }

@@ -10,7 +10,7 @@ import { SubnetUsers } from "./subnet-users.ts";
 import { Subnets } from "./subnets.ts";
 import { type Container, type Truth } from "./truth.ts";
 import { Wirings } from "./wiring.ts";
-import { Wishes } from "./wishes.ts";
+import { PoolSelections } from "./pool-selection.ts";
 
 export interface ChecksComponents extends GoneNodesComponents, ForeignSubnetsComponents {
     readonly truth: Truth;
@@ -30,7 +30,7 @@ export class Checks {
     readonly subnets: Subnets;
     readonly foreignSubnets: ForeignSubnets;
     readonly subnetUsers: SubnetUsers;
-    readonly wishes: Wishes;
+    readonly poolSelections: PoolSelections;
     readonly goneNodes: GoneNodes;
     readonly forcedClaims: ForcedClaims;
 
@@ -42,14 +42,14 @@ export class Checks {
         this.subnets = new Subnets(components);
         this.foreignSubnets = new ForeignSubnets(components);
         this.subnetUsers = new SubnetUsers(truth, this.foreignSubnets);
-        this.wishes = new Wishes(truth);
+        this.poolSelections = new PoolSelections(truth);
         this.goneNodes = new GoneNodes(components);
         const subnetHolder = this.foreignSubnets.holderOf.bind(this.foreignSubnets);
         this.forcedClaims = new ForcedClaims({ ...components, subnetHolder });
     }
 
     changed(change: Change): void {
-        for (const one of [this.subnets, this.wishes, this.sticky, this.wirings]) one.changed(change);
+        for (const one of [this.subnets, this.poolSelections, this.sticky, this.wirings]) one.changed(change);
     }
 
     recorded(event: EventInput): void {
@@ -61,7 +61,7 @@ export class Checks {
     /** An ADD returned this address to a container. */
     answered(container: Container, address: string, isOfPool: boolean): void {
         this.sticky.got(container, address);
-        this.wishes.answered(container, address, isOfPool);
+        this.poolSelections.answered(container, address, isOfPool);
         if (!isOfPool) this.subnets.answered(container, address);
     }
 }

@@ -12,7 +12,7 @@ const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
 const heardMs = 65_000;
 /** Two passes: an isolated interface may be connected by one pass, and is allocated for by the next. */
 const claimedMs = 2 * heardMs;
-const lookMs = 1_000;
+const pollMs = 1_000;
 
 export interface ForcedClaimsComponents {
     readonly truth: Truth;
@@ -84,17 +84,17 @@ export class ForcedClaims {
     #watch(key: string, forced: Forced): void {
         const isFirst = this.#forced.size === 0;
         this.#forced.set(key, forced);
-        if (isFirst) this.#look();
+        if (isFirst) this.#poll();
     }
 
-    #look(): void {
-        this.#components.time.after(lookMs, () => {
+    #poll(): void {
+        this.#components.time.after(pollMs, () => {
             for (const [key, forced] of this.#forced) {
                 if (this.#see(forced)) continue;
                 this.#forced.delete(key);
                 this.#over.set(key, forced);
             }
-            if (this.#forced.size > 0) this.#look();
+            if (this.#forced.size > 0) this.#poll();
         });
     }
 
@@ -105,7 +105,7 @@ export class ForcedClaims {
         if (!truth.isExcused(name, container.id)) return false;
         const isWanted = this.#isWanted(name, container.node);
         if (isWanted !== forced.isWanted) forced.hearing = new HearingTime();
-        forced.hearing.look(hearing(container.node), lookMs);
+        forced.hearing.update(hearing(container.node), pollMs);
         // It may have learned that the address was available to no one, but not yet who can get it now.
         if (isWanted && !forced.isWanted) truth.excuse(name, container.id, "unheard");
         forced.isWanted = isWanted;

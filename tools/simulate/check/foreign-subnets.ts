@@ -9,7 +9,7 @@ import { type Container, type Truth } from "./truth.ts";
 const nodeKind = kindOf("v1", "nodes");
 /** A connected agent has learned of the other Node's subnet by then, and has had time to isolate. */
 const heardMs = 60_000;
-const lookMs = 5_000;
+const pollMs = 5_000;
 
 export interface ForeignSubnetsComponents {
     readonly truth: Truth;
@@ -33,7 +33,7 @@ export class ForeignSubnets {
 
     constructor(components: ForeignSubnetsComponents) {
         this.#components = components;
-        this.#look();
+        this.#poll();
     }
 
     /**
@@ -51,14 +51,14 @@ export class ForeignSubnets {
         return holders.includes(node) ? undefined : holders[0];
     }
 
-    #look(): void {
+    #poll(): void {
         const { truth, time } = this.#components;
-        time.after(lookMs, () => {
+        time.after(pollMs, () => {
             const seen = new Set(
                 [...truth.inUse].flatMap((name) => truth.usersOf(name).map((user) => this.#see(name, user))),
             );
             for (const key of this.#heard.keys()) if (!seen.has(key)) this.#heard.delete(key);
-            this.#look();
+            this.#poll();
         });
     }
 
@@ -71,7 +71,7 @@ export class ForeignSubnets {
         const key = `${user.id} ${name}`;
         const heard = this.#heard.get(key) ?? new HearingTime();
         this.#heard.set(key, heard);
-        heard.look(hearing(user.node), lookMs);
+        heard.update(hearing(user.node), pollMs);
         if (heard.ms > heardMs)
             truth.violated(
                 "no Pod keeps an address of another Node's subnet",

@@ -17,7 +17,7 @@ export class Gateways {
     readonly #truth: Truth;
     readonly #store: Store;
     /** Events about gateways with another holder, as `pool address`. */
-    readonly #told = new Set<string>();
+    readonly #reported = new Set<string>();
 
     constructor(truth: Truth, store: Store) {
         this.#truth = truth;
@@ -27,7 +27,7 @@ export class Gateways {
     recorded({ reason, regarding, note }: EventInput): void {
         const address = /^The gateway (\S+)/.exec(note)?.[1];
         if (reason === "AddressHeldElsewhere" && regarding.kind === "IPPool")
-            this.#told.add(`${regarding.name} ${address}`);
+            this.#reported.add(`${regarding.name} ${address}`);
     }
 
     /** Called before a pool is validated: the check to run if it was allowed. Undefined: none. */
@@ -57,10 +57,10 @@ export class Gateways {
             for (const { ip, vlan } of pool.gateways) {
                 const isPods = pools.some((other) => isHandedOut(other, ip));
                 if (!isPods && !this.#truth.claims.has(allocationName(ip)))
-                    yield `gateway ${formatIp(ip)} of IPPool ${pool.name} is held by nobody`;
+                    yield `gateway ${formatIp(ip)} of IPPool ${pool.name} is not reserved`;
                 const user = this.#userOf(ip, vlan);
-                if (user !== undefined && !isPods && !this.#told.has(`${pool.name} ${formatIp(ip)}`))
-                    yield `gateway ${formatIp(ip)} of IPPool ${pool.name} is somebody's, and nobody was told: ${JSON.stringify(user.spec)}`;
+                if (user !== undefined && !isPods && !this.#reported.has(`${pool.name} ${formatIp(ip)}`))
+                    yield `gateway ${formatIp(ip)} of IPPool ${pool.name} is in use, and no event reports it: ${JSON.stringify(user.spec)}`;
             }
         }
     }

@@ -17,7 +17,7 @@ const freedMs = 295_000;
 const isolatedMs = 255_000;
 /** A connected agent has learned of it by then, and has had time to isolate. */
 const heardMs = 60_000;
-const lookMs = 1_000;
+const pollMs = 1_000;
 
 export interface GoneNodesComponents {
     readonly truth: Truth;
@@ -87,12 +87,12 @@ export class GoneNodes {
             isBack: false,
             excused: known?.excused ?? [],
         });
-        if (known === undefined) this.#look(node);
+        if (known === undefined) this.#poll(node);
     }
 
-    #look(node: string): void {
+    #poll(node: string): void {
         const { time, truth, hearing, databasesOf } = this.#components;
-        time.after(lookMs, () => {
+        time.after(pollMs, () => {
             const gone = this.#gone.get(node);
             if (gone === undefined) return;
             const agent = hearing(node);
@@ -102,13 +102,13 @@ export class GoneNodes {
             if (agent !== undefined) {
                 gone.agent = agent;
                 gone.database = databasesOf(node);
-                gone.hearingMs += lookMs;
+                gone.hearingMs += pollMs;
             }
             if (gone.hearingMs >= heardMs) {
                 for (const [claim, container] of gone.excused.splice(0)) truth.endExcuse(claim, container);
                 if (gone.isBack) return void this.#gone.delete(node);
             }
-            this.#look(node);
+            this.#poll(node);
         });
     }
 

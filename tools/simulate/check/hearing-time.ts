@@ -16,7 +16,7 @@ export class HearingTime {
      * @param agent the current start of the agent; undefined if something prevents it from receiving changes
      * @param sinceMs time since the previous check
      */
-    look(agent: object | undefined, sinceMs: number): void {
+    update(agent: object | undefined, sinceMs: number): void {
         this.#ms = agent !== undefined && agent === this.#agent ? this.#ms + sinceMs : 0;
         this.#agent = agent;
     }

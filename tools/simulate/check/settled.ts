@@ -5,31 +5,31 @@ import { type Node, type Pod } from "@antrea/kube";
 import { nodePrefixes } from "../cluster/controller.ts";
 import { type Kubelet } from "../cluster/kubelet.ts";
 import { mirroredHash } from "../cluster/mirror-pods.ts";
-import { type Station, type World } from "../world.ts";
-import { Cluster, familyOf, ordinalsOf } from "./cluster.ts";
+import { type Station, type SimulatedCluster } from "../simulated-cluster.ts";
+import { ClusterObjects, familyOf, ordinalsOf } from "./cluster-objects.ts";
 import { type ForeignSubnets } from "./foreign-subnets.ts";
 import { type Truth } from "./truth.ts";
 
 /**
  * What is wrong although all is quiet: leaks, reservations, Pods that wait without a reason, and the status of pools.
  */
-export function unsettled(world: World): readonly string[] {
-    const cluster = new Cluster(world);
-    const unbuilt = unbuiltNodes(world, cluster);
-    const built = world.stations.filter(({ machine }) => !unbuilt.has(machine.name));
+export function unsettled(cluster: SimulatedCluster): readonly string[] {
+    const objects = new ClusterObjects(cluster);
+    const unbuilt = unbuiltNodes(cluster, objects);
+    const built = cluster.stations.filter(({ machine }) => !unbuilt.has(machine.name));
     return [
-        ...faults(world),
-        ...leaks(world, cluster, unbuilt),
-        ...reservations(world, cluster),
-        ...waiting(world, cluster),
-        ...statuses(cluster),
-        ...subnets(world, cluster),
-        ...world.checks.gateways.unsettled((pool, ip) => cluster.pools.get(pool.name)?.usable.has(ip) === true),
+        ...faults(cluster),
+        ...leaks(cluster, objects, unbuilt),
+        ...reservations(cluster, objects),
+        ...waiting(cluster, objects),
+        ...statuses(objects),
+        ...subnets(cluster, objects),
+        ...cluster.checks.gateways.unsettled((pool, ip) => objects.pools.get(pool.name)?.usable.has(ip) === true),
         ...records(built),
-        ...traffic(built, world),
-        ...world.checks.subnetUsers.unsettled(built),
-        ...setUps(built, world),
-        ...tokens(world),
+        ...traffic(built, cluster),
+        ...cluster.checks.subnetUsers.unsettled(built),
+        ...setUps(built, cluster),
+        ...tokens(cluster),
     ];
 }
 
@@ -37,36 +37,40 @@ export function unsettled(world: World): readonly string[] {
  * All faults on Nodes have ended; otherwise the checks below would fail because of a fault that the simulation left
  * active.
  */
-function* faults({ stations }: World): Iterable<string> {
+function* faults({ stations }: SimulatedCluster): Iterable<string> {
     for (const { machine, isCut, isKubeletCut, isRefused } of stations)
         if (isCut || isKubeletCut || isRefused) yield `the simulation did not end what it did to ${machine.name}`;
 }
 
 /** Every allocation has an owner that uses or needs it. */
-function* leaks({ truth, stations }: World, cluster: Cluster, unbuilt: ReadonlySet<string>): Iterable<string> {
+function* leaks(
+    { truth, stations }: SimulatedCluster,
+    objects: ClusterObjects,
+    unbuilt: ReadonlySet<string>,
+): Iterable<string> {
     const waitingPods = new Set(stations.flatMap(({ kubelet }) => kubelet.waiting));
     const running = stations.flatMap(({ kubelet }) => kubelet.running);
     const isolated = new Set(running.filter((one) => isIsolated(truth, one)).map(({ uid }) => uid));
-    const idleNodes = new Set(cluster.nodes.filter((node) => !hasSubnet(node)).map(({ metadata }) => metadata?.name));
-    const outOfService = new Set(cluster.nodes.filter(isOutOfService).map(({ metadata }) => metadata?.name));
+    const idleNodes = new Set(objects.nodes.filter((node) => !hasSubnet(node)).map(({ metadata }) => metadata?.name));
+    const outOfService = new Set(objects.nodes.filter(isOutOfService).map(({ metadata }) => metadata?.name));
     // A Pod's addresses are not checked before its Node wires Pods and all its pools exist; those of another machine's
     // Pods of this name are not before this one has had a subnet.
     const isHeldUp = ({ uid, nodeName }: { readonly uid: string; readonly nodeName: string }): boolean => {
         if (unbuilt.has(nodeName)) return true;
-        const pod = cluster.pods.get(uid);
+        const pod = objects.pods.get(uid);
         if (pod === undefined) return false;
         // Kubernetes does not evict static Pods: they exist until the Node is deleted.
         if (mirroredHash(pod) === uid && outOfService.has(nodeName)) return true;
         if (!waitingPods.has(uid)) return false;
-        return idleNodes.has(pod.spec?.nodeName) || cluster.poolsOfPod(pod).some((name) => !cluster.isThere(name));
+        return idleNodes.has(pod.spec?.nodeName) || objects.poolsOfPod(pod).some((name) => !objects.isThere(name));
     };
-    for (const [name, claim] of cluster.claims) {
+    for (const [name, claim] of objects.claims) {
         const { spec } = claim;
         if (spec.pod !== undefined) {
             const isUsed = truth.usersOf(name).some(({ podUid }) => podUid === spec.pod?.uid);
             if (!isUsed && !isHeldUp(spec.pod) && !isolated.has(spec.pod.uid))
                 yield `claim ${name} is Allocated and not used: ${text(claim)}`;
-        } else if (!isWanted(claim, cluster)) {
+        } else if (!isWanted(claim, objects)) {
             yield `claim ${name} is Reserved and nobody wants it: ${text(claim)}`;
         }
     }
@@ -76,49 +80,49 @@ function* leaks({ truth, stations }: World, cluster: Cluster, unbuilt: ReadonlyS
  * Nodes without a subnet, with an event about it, whose agents have no recorded one, as the OVS database was lost:
  * they wait, and have configured nothing. `subnets` checks that no Node waits while a subnet is free.
  */
-function unbuiltNodes({ stations }: World, { nodes }: Cluster): ReadonlySet<string> {
+function unbuiltNodes({ stations }: SimulatedCluster, { nodes }: ClusterObjects): ReadonlySet<string> {
     const idle = new Set(nodes.filter((node) => !hasSubnet(node)).map(({ metadata }) => metadata?.name));
     const unbuilt = stations.filter(({ machine }) => idle.has(machine.name) && machine.remembered === undefined);
     return new Set(unbuilt.map(({ machine }) => machine.name));
 }
 
-function isWanted(claim: IpAllocation, cluster: Cluster): boolean {
+function isWanted(claim: IpAllocation, objects: ClusterObjects): boolean {
     const { kind, namespace, name, index } = claim.spec.owner;
-    if (kind === "Node") return cluster.nodes.some(({ metadata }) => metadata?.name === name);
+    if (kind === "Node") return objects.nodes.some(({ metadata }) => metadata?.name === name);
     if (kind === "Gateway") {
         const { value } = parseIp(claim.spec.address);
-        return [...cluster.pools.values()].some(({ pool }) => pool.gateways.some(({ ip }) => ip.value === value));
+        return [...objects.pools.values()].some(({ pool }) => pool.gateways.some(({ ip }) => ip.value === value));
     }
-    return cluster.sets.some((set) => {
+    return objects.sets.some((set) => {
         const { metadata } = set;
         const { start, end } = ordinalsOf(set);
         if (metadata?.namespace !== namespace || metadata?.name !== name) return false;
         if (metadata?.deletionTimestamp !== undefined) return false;
         const isOrdinal = index !== undefined && index >= start && index < end;
-        const isListed = cluster.poolsOfSet(set).includes(claim.spec.pool);
-        return isOrdinal && isListed && (!cluster.isThere(claim.spec.pool) || cluster.isInside(claim));
+        const isListed = objects.poolsOfSet(set).includes(claim.spec.pool);
+        return isOrdinal && isListed && (!objects.isThere(claim.spec.pool) || objects.isInside(claim));
     });
 }
 
 /** Every ordinal has an address of each family, unless none is left. */
-function* reservations({ checks: { sticky } }: World, cluster: Cluster): Iterable<string> {
-    for (const set of cluster.sets) {
-        const names = cluster.poolsOfSet(set);
+function* reservations({ checks: { sticky } }: SimulatedCluster, objects: ClusterObjects): Iterable<string> {
+    for (const set of objects.sets) {
+        const names = objects.poolsOfSet(set);
         const { name, deletionTimestamp } = set.metadata ?? {};
-        if (names.length === 0 || names.some((pool) => !cluster.isThere(pool)) || deletionTimestamp !== undefined)
+        if (names.length === 0 || names.some((pool) => !objects.isThere(pool)) || deletionTimestamp !== undefined)
             continue;
-        const wanted = cluster.families(names);
+        const wanted = objects.families(names);
         const { start, end } = ordinalsOf(set);
         for (let ordinal = start; ordinal < end; ordinal += 1) {
-            const held = cluster.ofOrdinal(set, ordinal);
-            const has = new Set([...held, ...cluster.keptByOrdinal(set, ordinal)].map(familyOf));
+            const held = objects.ofOrdinal(set, ordinal);
+            const has = new Set([...held, ...objects.keptByOrdinal(set, ordinal)].map(familyOf));
             const which = `ordinal ${ordinal} of ${name}`;
             // A Pod keeps its addresses, also of a family that its recreated pools lack.
             const kept = held.filter((claim) => claim.spec.pod === undefined || wanted.has(familyOf(claim)));
             if (kept.length > wanted.size) yield `${which} has ${kept.length} claims`;
             const lacking = [...wanted].filter((family) => !has.has(family));
             if (lacking.length === 0) continue;
-            if (!lacking.some((family) => cluster.isFull(names, family)))
+            if (!lacking.some((family) => objects.isFull(names, family)))
                 yield `${which} lacks IPv${lacking.join(" and IPv")}, and there are free addresses`;
             // A Pod that outlived an earlier StatefulSet of the name, with fewer pools, keeps its own until it ends.
             else if (held.some((claim) => claim.spec.pod === undefined && !sticky.wasUsed(claim)))
@@ -128,17 +132,17 @@ function* reservations({ checks: { sticky } }: World, cluster: Cluster): Iterabl
 }
 
 /** A Pod waits only for a reason. */
-function* waiting({ stations, isBridged }: World, cluster: Cluster): Iterable<string> {
+function* waiting({ stations, isBridged }: SimulatedCluster, objects: ClusterObjects): Iterable<string> {
     for (const { kubelet, machine } of stations) {
-        const node = cluster.nodes.find(({ metadata }) => metadata?.name === machine.name);
+        const node = objects.nodes.find(({ metadata }) => metadata?.name === machine.name);
         // Its agent waits, and its Pods with it.
         if (node !== undefined && !hasSubnet(node)) continue;
         for (const uid of kubelet.waiting) {
-            const pod = cluster.pods.get(uid);
+            const pod = objects.pods.get(uid);
             if (pod === undefined) continue;
             const why =
                 pod.metadata?.deletionTimestamp === undefined
-                    ? noReason(pod, cluster, isBridged)
+                    ? noReason(pod, objects, isBridged)
                     : "although it is to end";
             if (why !== undefined) yield `Pod ${pod.metadata?.name} waits on ${machine.name} ${why}`;
         }
@@ -146,33 +150,33 @@ function* waiting({ stations, isBridged }: World, cluster: Cluster): Iterable<st
 }
 
 /** Why the Pod should not wait; undefined if it has to. */
-function noReason(pod: Pod, cluster: Cluster, isBridged: boolean): string | undefined {
+function noReason(pod: Pod, objects: ClusterObjects, isBridged: boolean): string | undefined {
     const { annotations, name = "", ownerReferences = [] } = pod.metadata ?? {};
-    const names = cluster.poolsOfPod(pod);
-    if (names.some((pool) => !cluster.isThere(pool))) return undefined;
+    const names = objects.poolsOfPod(pod);
+    if (names.some((pool) => !objects.isThere(pool))) return undefined;
     if (readPodIps(annotations?.[podIpsAnnotation] ?? "").ips.length > 0) return undefined;
-    const families = [...cluster.families(names)];
+    const families = [...objects.families(names)];
     // An interface can be in only one of two VLANs.
     const vlans = (family: Family): readonly number[] =>
-        cluster.vlansOf(names, family).filter((vlan) => isBridged || vlan !== 0);
+        objects.vlansOf(names, family).filter((vlan) => isBridged || vlan !== 0);
     if (vlans(4).some((one) => vlans(6).some((other) => one !== other))) return undefined;
     const place = statefulSetOf({ name, ownerReferences });
     if (place === undefined) {
-        const isFull = families.some((family) => cluster.isFull(names, family));
+        const isFull = families.some((family) => objects.isFull(names, family));
         return isFull ? undefined : `although there are free addresses in ${names.join()}`;
     }
     // An ordinal without a reservation is reported separately.
-    const set = cluster.sets.find(({ metadata }) => metadata?.uid === place.uid);
-    const held = set === undefined ? [] : cluster.ofOrdinal(set, place.ordinal);
+    const set = objects.sets.find(({ metadata }) => metadata?.uid === place.uid);
+    const held = set === undefined ? [] : objects.ofOrdinal(set, place.ordinal);
     const canBeHad = held.filter((claim) => claim.spec.pod === undefined && names.includes(claim.spec.pool));
     const isHeld = families.every((family) => canBeHad.some((claim) => familyOf(claim) === family));
     return isHeld ? "although its addresses are reserved" : undefined;
 }
 
 /** Nodes have subnets as long as any are free. */
-function* subnets(world: World, { nodes }: Cluster): Iterable<string> {
+function* subnets(cluster: SimulatedCluster, { nodes }: ClusterObjects): Iterable<string> {
     const without = nodes.filter((node) => !hasSubnet(node)).map(({ metadata }) => metadata?.name ?? "");
-    if (without.length > 0 && nodePrefixes.some((prefix) => world.checks.subnets.isFree(prefix)))
+    if (without.length > 0 && nodePrefixes.some((prefix) => cluster.checks.subnets.isFree(prefix)))
         yield `${without.join()} have no subnet, and there are free ones`;
 }
 
@@ -181,14 +185,14 @@ function hasSubnet({ spec }: Node): boolean {
 }
 
 /** The controller's counts are correct. */
-function* statuses(cluster: Cluster): Iterable<string> {
-    for (const [name, { object, usable, free }] of cluster.pools) {
-        const claimed = [...cluster.claims.values()].filter(({ spec }) => usable.has(parseIp(spec.address)));
+function* statuses(objects: ClusterObjects): Iterable<string> {
+    for (const [name, { object, usable, free }] of objects.pools) {
+        const claimed = [...objects.claims.values()].filter(({ spec }) => usable.has(parseIp(spec.address)));
         const used = claimed.filter(({ spec }) => spec.pod !== undefined).length;
         const right = { total: Number(usable.size), used, reserved: claimed.length - used, free: Number(free) };
-        const { total, used: told, reserved, free: left } = object.status?.usage ?? {};
-        if (JSON.stringify({ total, used: told, reserved, free: left }) !== JSON.stringify(right)) {
-            yield `IPPool ${name} says ${JSON.stringify(object.status?.usage)}, and it is ${JSON.stringify(right)}`;
+        const { total, used: reported, reserved, free: left } = object.status?.usage ?? {};
+        if (JSON.stringify({ total, used: reported, reserved, free: left }) !== JSON.stringify(right)) {
+            yield `the status of IPPool ${name} has ${JSON.stringify(object.status?.usage)}, not ${JSON.stringify(right)}`;
         }
     }
 }
@@ -213,7 +217,10 @@ function* records(stations: readonly Station[]): Iterable<string> {
 }
 
 /** Every container is reachable at the addresses that its ADD returned. */
-function* traffic(stations: readonly Station[], { truth, checks: { foreignSubnets } }: World): Iterable<string> {
+function* traffic(
+    stations: readonly Station[],
+    { truth, checks: { foreignSubnets } }: SimulatedCluster,
+): Iterable<string> {
     for (const { kubelet, machine } of stations) {
         for (const running of kubelet.running) {
             if (isIsolated(truth, running) || isAnothers(truth, foreignSubnets, running, machine.name)) continue;
@@ -228,16 +235,16 @@ function* traffic(stations: readonly Station[], { truth, checks: { foreignSubnet
 }
 
 /** Every agent with a valid token reports it as valid. */
-function* tokens({ stations }: World): Iterable<string> {
+function* tokens({ stations }: SimulatedCluster): Iterable<string> {
     for (const { machine, agent } of stations)
         if (agent?.isKilled === false && agent.tokenProblem !== undefined)
-            yield `the agent of ${machine.name} says that ${agent.tokenProblem}`;
+            yield `the agent of ${machine.name} reports that ${agent.tokenProblem}`;
 }
 
 /** Every Pod is configured as its pool specifies now, or has an event that it is not. */
 function* setUps(
     stations: readonly Station[],
-    { truth, checks: { foreignSubnets, wirings } }: World,
+    { truth, checks: { foreignSubnets, wirings } }: SimulatedCluster,
 ): Iterable<string> {
     for (const { kubelet, machine } of stations) {
         for (const running of kubelet.running) {

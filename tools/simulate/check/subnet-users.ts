@@ -14,7 +14,7 @@ export class SubnetUsers {
     readonly #truth: Truth;
     readonly #foreign: ForeignSubnets;
     /** Events AddressHeldElsewhere, as `namespace/name address`. */
-    readonly #told = new Set<string>();
+    readonly #reported = new Set<string>();
 
     constructor(truth: Truth, foreign: ForeignSubnets) {
         this.#truth = truth;
@@ -23,7 +23,8 @@ export class SubnetUsers {
 
     recorded({ reason, regarding, note }: EventInput): void {
         const address = /^address (\S+) of this Pod/.exec(note)?.[1];
-        if (reason === "AddressHeldElsewhere") this.#told.add(`${regarding.namespace}/${regarding.name} ${address}`);
+        if (reason === "AddressHeldElsewhere")
+            this.#reported.add(`${regarding.namespace}/${regarding.name} ${address}`);
     }
 
     *unsettled(stations: readonly Station[]): Iterable<string> {
@@ -45,7 +46,8 @@ export class SubnetUsers {
                     const isAnothers = other?.spec.pod !== undefined || holder !== undefined;
                     if (isReachable && isAnothers) yield `${which} and is not isolated`;
                     if (!isReachable && !isAnothers) yield `${which} and is isolated`;
-                    if (!this.#told.has(`${podNamespace}/${podName} ${address}`)) yield `${which} and was not told`;
+                    if (!this.#reported.has(`${podNamespace}/${podName} ${address}`))
+                        yield `${which} and no event reports it`;
                 }
             }
         }

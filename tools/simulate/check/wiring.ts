@@ -44,7 +44,7 @@ export class Wirings {
     /** By allocation and container, the store version at which the allocation first named the container. */
     readonly #since = new Map<string, number>();
     /** Events PoolChanged, as `namespace/name address`. */
-    readonly #told = new Set<string>();
+    readonly #reported = new Set<string>();
 
     constructor(truth: Truth, options: { readonly isBridged: boolean }) {
         this.#truth = truth;
@@ -70,13 +70,14 @@ export class Wirings {
 
     recorded({ reason, regarding, note }: EventInput): void {
         const address = /^address (\S+)/.exec(note)?.[1];
-        if (reason === "PoolChanged") this.#told.add(`${regarding.namespace}/${regarding.name} ${address}`);
+        if (reason === "PoolChanged") this.#reported.add(`${regarding.namespace}/${regarding.name} ${address}`);
     }
 
     /** The container gets flows with these addresses; `vlan`: the tag that its flows push, if any. */
     wired(container: Container, setUp: SetUp, vlan: number | undefined): void {
         const which = `container ${container.id} of Pod ${container.podNamespace}/${container.podName} on ${container.node}`;
-        const wrong = (text: string): void => this.#truth.violated("a Pod has what its pool says", `${which}: ${text}`);
+        const wrong = (text: string): void =>
+            this.#truth.violated("a Pod has what its pool specifies", `${which}: ${text}`);
         if (this.#isBridged !== (vlan !== undefined)) wrong(`its flows mark VLAN ${vlan}`);
         if (vlan !== undefined && vlan !== setUp.vlan) wrong(`its flows mark VLAN ${vlan}, its record ${setUp.vlan}`);
         const possible = setUp.addresses.map(({ ip }) => this.#definitionsOf(container, ip));
@@ -84,13 +85,15 @@ export class Wirings {
             const subnets = possible[at];
             // Addresses without an allocation are checked elsewhere.
             if (subnets === undefined || subnets.some((subnet) => fits(address, subnet))) continue;
-            const said = subnets.map((subnet) => (subnet === undefined ? "nothing" : textOf(subnet))).join(" or ");
-            wrong(`${setUpText(address)}, of which its pool said ${said}`);
+            const expected = subnets.map((subnet) => (subnet === undefined ? "nothing" : textOf(subnet))).join(" or ");
+            wrong(`${setUpText(address)}, of which its pool specified ${expected}`);
         }
         if (possible.some((subnets) => subnets === undefined)) return;
         const vlans = possible.map((subnets = []) => new Set(subnets.flatMap((subnet) => subnet?.vlan ?? [])));
         if (!this.#isVlanOf(setUp.vlan, vlans))
-            wrong(`its VLAN is ${setUp.vlan}, and its pools said ${vlans.map((set) => [...set].join("|")).join()}`);
+            wrong(
+                `its VLAN is ${setUp.vlan}, and its pools specified ${vlans.map((set) => [...set].join("|")).join()}`,
+            );
     }
 
     /** Differences from the pool's current definition without an event. */
@@ -102,18 +105,19 @@ export class Wirings {
         const vlans = now.map((subnet) => new Set(subnet === undefined ? [] : [subnet.vlan]));
         const isVlanRight = this.#isVlanOf(setUp.vlan, vlans);
         const name = `${container.podNamespace}/${container.podName}`;
-        const isTold = ({ ip }: SetUp["addresses"][number]): boolean => this.#told.has(`${name} ${formatIp(ip)}`);
+        const isReported = ({ ip }: SetUp["addresses"][number]): boolean =>
+            this.#reported.has(`${name} ${formatIp(ip)}`);
         // An interface has one VLAN for all its addresses: a wrong VLAN is reported for the addresses whose pools specify
         // another one; without bridging mode an untagged address needs no event of its own if another address has one.
         const isOther = (at: number): boolean => now[at]?.vlan !== setUp.vlan;
-        const isOtherTold = setUp.addresses.some((address, at) => isOther(at) && isTold(address));
-        const isVlanToTell = (at: number): boolean =>
-            !isVlanRight && isOther(at) && (this.#isBridged || now[at]?.vlan !== 0 || !isOtherTold);
+        const isOtherReported = setUp.addresses.some((address, at) => isOther(at) && isReported(address));
+        const mustReportVlan = (at: number): boolean =>
+            !isVlanRight && isOther(at) && (this.#isBridged || now[at]?.vlan !== 0 || !isOtherReported);
         for (const [at, address] of setUp.addresses.entries()) {
-            if (fits(address, now[at]) && !isVlanToTell(at)) continue;
-            if (isTold(address)) continue;
-            const said = now[at] === undefined ? "nothing" : textOf(now[at]);
-            yield `Pod ${name} on ${container.node} has ${setUpText(address)} in VLAN ${setUp.vlan}, its pool says ${said}, and nobody was told`;
+            if (fits(address, now[at]) && !mustReportVlan(at)) continue;
+            if (isReported(address)) continue;
+            const expected = now[at] === undefined ? "nothing" : textOf(now[at]);
+            yield `Pod ${name} on ${container.node} has ${setUpText(address)} in VLAN ${setUp.vlan}, its pool specifies ${expected}, and no event reports it`;
         }
     }
 

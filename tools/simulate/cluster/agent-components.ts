@@ -1,7 +1,7 @@
 import { type Clock } from "@antrea/async";
 import { type EventInput } from "@antrea/kube";
 import { type Logger } from "@antrea/runtime";
-import { type Line } from "../api/line.ts";
+import { type Transport } from "../api/transport.ts";
 import { type Machine } from "../machine/machine.ts";
 import { type Random } from "../time/random.ts";
 import { type VirtualTime } from "../time/virtual-time.ts";
@@ -9,7 +9,7 @@ import { type VirtualTime } from "../time/virtual-time.ts";
 /** What one start of antrea-agent is made of. */
 export interface AgentComponents {
     readonly machine: Machine;
-    readonly line: Line;
+    readonly transport: Transport;
     readonly time: VirtualTime;
     readonly clock: Clock;
     readonly random: Random;

@@ -25,11 +25,11 @@ noSNAT: true
 
 /** The platform of one start of antrea-agent, on a simulated Node and its transport to the API server. */
 export function platformOn(
-    { machine, line, random, logger, record, isBridged }: AgentComponents,
+    { machine, transport, random, logger, record, isBridged }: AgentComponents,
     { io, clock, fail }: { readonly io: LocalIo; readonly clock: Clock; readonly fail: (error: unknown) => void },
 ): Platform & { readonly health: QuietHealth } {
     const { config, gates } = isBridged ? bridged : routed;
-    const { api } = line;
+    const { api } = transport;
     const health = quietHealth();
     const jobs = new Jobs({ logger: logger.child("jobs"), clock });
     const openflow = new MachineSwitch(machine, io);
@@ -62,7 +62,7 @@ export function platformOn(
         kube: {
             api,
             connection: () => Promise.reject(new KubeError("CONNECTION_FAILED", "nothing is connected to")),
-            close: () => line.breakWatches(),
+            close: () => transport.breakWatches(),
         },
         events: quietEvents(record),
         nodes: nodesOf({ api, clock, logger }),

@@ -4,7 +4,7 @@ import { composeAgent } from "@antrea/agent/compose/compose";
 import { type CniCalls, type CniCommand } from "@antrea/agent/features/cni-server";
 import { buildIpPools } from "@antrea/agent/features/ip-pools/feature";
 import { type IpPools } from "@antrea/agent/features/ip-pools";
-import { type Line } from "../api/line.ts";
+import { type Transport } from "../api/transport.ts";
 import { LocalIo } from "../machine/io.ts";
 import { partsOf } from "../machine/node-parts.ts";
 import { mortal } from "../time/virtual-time.ts";
@@ -16,7 +16,7 @@ const callLimitMs = 60_000;
 /** One start of antrea-agent: what its compose.ts starts, on a simulated Node. */
 export class Agent {
     readonly pools: IpPools;
-    readonly #line: Line;
+    readonly #transport: Transport;
     readonly #io: LocalIo;
     readonly #platform: ReturnType<typeof platformOn>;
     #isKilled = false;
@@ -26,8 +26,8 @@ export class Agent {
     #calls: Pick<CniCalls, "call"> | undefined;
 
     constructor(components: AgentComponents) {
-        const { machine, line, time, random, logger, exit } = components;
-        this.#line = line;
+        const { machine, transport, time, random, logger, exit } = components;
+        this.#transport = transport;
         this.#io = new LocalIo(time, random);
         const io = this.#io;
         const clock = mortal(components.clock, () => this.#isKilled);
@@ -66,7 +66,7 @@ export class Agent {
     kill(): void {
         if (this.#isKilled) return;
         this.#isKilled = true;
-        this.#line.kill();
+        this.#transport.kill();
         this.#io.kill();
         this.#died.reject(new AgentAway());
     }

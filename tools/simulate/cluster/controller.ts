@@ -6,11 +6,11 @@ import { loadControllerConfig } from "@antrea/settings";
 import { composeController } from "@antrea/controller/compose";
 import { electionOf, type Platform } from "@antrea/controller/platform";
 import { nodesOf } from "@antrea/controller/platform/nodes";
-import { type Line } from "../api/line.ts";
+import { type Transport } from "../api/transport.ts";
 import { noMetrics, quietEvents, quietHealth } from "./quiet.ts";
 
 export interface ControllerComponents {
-    readonly line: Line;
+    readonly transport: Transport;
     readonly clock: Clock;
     readonly logger: Logger;
     readonly record: (event: EventInput) => void;
@@ -44,16 +44,16 @@ export const nodePrefixes: readonly Prefix[] = [0, 1, 2, 3].map((at) => parsePre
  * platform.
  */
 export class Controller {
-    readonly #line: Line;
+    readonly #transport: Transport;
     readonly #lifecycle: Lifecycle;
     readonly #election: Platform["election"];
 
     constructor(
-        { line, clock, logger, record }: ControllerComponents,
+        { transport, clock, logger, record }: ControllerComponents,
         { identity: leader, subnetCoolingMs = 60_000 }: ControllerOptions,
     ) {
-        this.#line = line;
-        const { api } = line;
+        this.#transport = transport;
+        const { api } = transport;
         const identity = { instance: leader, leader, namespace: "kube-system" };
         this.#election = electionOf({ api, clock, logger }, config, identity);
         this.#lifecycle = composeController({
@@ -71,17 +71,17 @@ export class Controller {
             subnetCoolingMs,
         });
         this.#lifecycle.start().catch((error: unknown) => {
-            if (!line.isDead) logger.error("the controller could not start", { error });
+            if (!transport.isDead) logger.error("the controller could not start", { error });
         });
     }
 
     get leads(): boolean {
-        return this.#election.leading && !this.#line.isDead;
+        return this.#election.leading && !this.#transport.isDead;
     }
 
     /** kill -9. */
     kill(): void {
-        this.#line.kill();
+        this.#transport.kill();
         // Its effects are complete; stopping its loops only saves work.
         this.#lifecycle.stop().catch(() => undefined);
     }

@@ -1,6 +1,6 @@
 import { messageOf } from "@antrea/errors";
 import { isKubeError, pods, type Pod } from "@antrea/kube";
-import { type Line } from "../api/line.ts";
+import { type Transport } from "../api/transport.ts";
 import { kindOf } from "../api/server.ts";
 import { type Change, type Store } from "../api/store.ts";
 import { type Counters } from "../check/counters.ts";
@@ -14,7 +14,7 @@ import { type RuntimeFaults } from "./runtime-faults.ts";
 
 export interface KubeletComponents {
     readonly machine: Machine;
-    readonly line: () => Line;
+    readonly transport: () => Transport;
     readonly agent: () => Agent | undefined;
     readonly store: Store;
     readonly truth: Truth;
@@ -89,7 +89,7 @@ export class Kubelet {
         const life = this.#life;
         const { time, random } = this.#components;
         time.after(random.latency(5, 400), () => {
-            if (life === this.#life) this.#look(pod.metadata?.uid ?? "", pod);
+            if (life === this.#life) this.#syncPod(pod.metadata?.uid ?? "", pod);
         });
     }
 
@@ -98,9 +98,9 @@ export class Kubelet {
         for (const { object } of this.#components.store.all(podKind)) {
             const pod = object as Pod;
             if (pod.spec?.nodeName === this.#components.machine.name && mirroredHash(pod) === undefined)
-                this.#look(pod.metadata?.uid ?? "", pod);
+                this.#syncPod(pod.metadata?.uid ?? "", pod);
         }
-        this.#lookAtManifests();
+        this.#syncManifests();
         for (const worker of this.#workers.values()) worker.wake();
     }
 
@@ -113,12 +113,12 @@ export class Kubelet {
     /** A user writes a manifest. */
     place(manifest: Manifest): void {
         this.manifests.set(`${manifest.namespace}/${manifest.name}`, manifest);
-        this.#lookAtManifests();
+        this.#syncManifests();
     }
 
     remove(key: string): void {
         this.manifests.delete(key);
-        this.#lookAtManifests();
+        this.#syncManifests();
     }
 
     /** The sandbox of a random Pod dies; kubelet creates another one. */
@@ -156,7 +156,7 @@ export class Kubelet {
         if (worker?.sandbox !== undefined) await this.#call("check", worker.sandbox).catch(() => undefined);
     }
 
-    #look(uid: string, pod: Pod): void {
+    #syncPod(uid: string, pod: Pod): void {
         if (this.#components.isCut() || !this.#components.machine.isOn) return;
         const known = this.#workers.get(uid);
         if (known !== undefined) return known.wake();
@@ -167,7 +167,7 @@ export class Kubelet {
     }
 
     /** A static Pod starts when the previous one of its name has ended, independent of the API server. */
-    #lookAtManifests(): void {
+    #syncManifests(): void {
         if (!this.#components.machine.isOn) return;
         const workers = [...this.#workers.values()].filter(({ isStatic }) => isStatic);
         for (const worker of workers) worker.wake();
@@ -229,7 +229,7 @@ export class Kubelet {
         if (!worker.isStatic) await this.#removePod(worker, alive);
         if (!alive()) return;
         this.#workers.delete(worker.uid);
-        if (worker.isStatic) this.#lookAtManifests();
+        if (worker.isStatic) this.#syncManifests();
     }
 
     async #start(worker: Worker, alive: () => boolean): Promise<void> {
@@ -361,14 +361,14 @@ export class Kubelet {
         const status = { phase: "Running", podIPs: addresses.map((ip) => ({ ip })), podIP: addresses[0] };
         const patch = { type: "merge", body: { metadata: { uid }, status } } as const;
         await this.#insist(
-            () => this.#components.line().api.patch(pods, { namespace, name }, patch, { subresource: "status" }),
+            () => this.#components.transport().api.patch(pods, { namespace, name }, patch, { subresource: "status" }),
             () => alive() && worker.sandbox === sandbox,
         );
     }
 
     async #removePod({ namespace, name, uid }: Worker, alive: () => boolean): Promise<void> {
         const o = { uid, gracePeriodSeconds: 0 };
-        await this.#insist(() => this.#components.line().api.delete(pods, { namespace, name }, o), alive);
+        await this.#insist(() => this.#components.transport().api.delete(pods, { namespace, name }, o), alive);
     }
 
     /** Retries until the API server gives a conclusive response. */

@@ -1,5 +1,5 @@
 import { isKubeError, pods, type KubeObject, type Node, type Pod } from "@antrea/kube";
-import { type Line } from "../api/line.ts";
+import { type Transport } from "../api/transport.ts";
 import { kindOf } from "../api/server.ts";
 import { type Store } from "../api/store.ts";
 import { type Counters } from "../check/counters.ts";
@@ -19,7 +19,7 @@ export interface Manifest {
 
 export interface MirrorPodsComponents {
     readonly node: string;
-    readonly line: () => Line;
+    readonly transport: () => Transport;
     readonly store: Store;
     readonly time: VirtualTime;
     readonly random: Random;
@@ -74,7 +74,7 @@ export class MirrorPods {
             const { namespace = "", name = "", uid = "", deletionTimestamp } = object.metadata ?? {};
             if (manifests.get(`${namespace}/${name}`)?.hash === hash && deletionTimestamp === undefined) continue;
             await this.#insist(() =>
-                this.#components.line().api.delete(pods, { namespace, name }, { uid, gracePeriodSeconds: 0 }),
+                this.#components.transport().api.delete(pods, { namespace, name }, { uid, gracePeriodSeconds: 0 }),
             );
         }
         // Without its Node object kubelet creates none.
@@ -87,7 +87,7 @@ export class MirrorPods {
     }
 
     async #create(key: string, { namespace, name, hash, annotations }: Manifest, owner: Node): Promise<void> {
-        const { node, counters, line } = this.#components;
+        const { node, counters, transport } = this.#components;
         const { uid = "" } = owner.metadata ?? {};
         if (this.#made.get(key) === hash) counters.count("static.mirrorAgain");
         this.#made.set(key, hash);
@@ -100,7 +100,7 @@ export class MirrorPods {
             },
             spec: { nodeName: node, containers: [] },
         };
-        await this.#insist(() => line().api.create(pods, pod));
+        await this.#insist(() => transport().api.create(pods, pod));
     }
 
     /** Runs once; an unfinished request is retried. */

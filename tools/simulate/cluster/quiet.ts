@@ -4,16 +4,16 @@ import { type Logger, type MetricsFactory } from "@antrea/runtime";
 const nothing = (): void => undefined;
 
 /** A logger that appends each line to the history. */
-export function historyLogger(tell: (line: () => string) => void, module: string): Logger {
+export function historyLogger(append: (line: () => string) => void, module: string): Logger {
     const write = (level: string) => (message: string, fields?: Readonly<Record<string, unknown>>) =>
-        tell(() => `${module}: ${level}: ${message} ${fields === undefined ? "" : fieldsText(fields)}`);
+        append(() => `${module}: ${level}: ${message} ${fields === undefined ? "" : fieldsText(fields)}`);
     return {
         trace: nothing,
         debug: write("debug"),
         info: write("info"),
         warn: write("warn"),
         error: write("error"),
-        child: (name) => historyLogger(tell, `${module}.${name}`),
+        child: (name) => historyLogger(append, `${module}.${name}`),
         enabled: () => false,
     };
 }

@@ -5,11 +5,11 @@ import { ClaimReader, PoolReviewer } from "@antrea/webhook/ip-pools";
 import { type AdmissionRequest, type Decision } from "@antrea/webhook/review";
 import { routesOf } from "@antrea/webhook/routes";
 import { WorkloadReviewer } from "@antrea/webhook/workloads";
-import { type Line } from "../api/line.ts";
+import { type Transport } from "../api/transport.ts";
 import { type Write } from "../api/rules.ts";
 
 export interface WebhookComponents {
-    readonly line: Line;
+    readonly transport: Transport;
     readonly logger: Logger;
     /** `nodeIPAM.clusterCIDRs`. */
     readonly clusterCidrs: readonly Prefix[];
@@ -17,14 +17,14 @@ export interface WebhookComponents {
 
 /** One start of antrea-webhook: its reviewers, called without HTTP. */
 export class Webhook {
-    readonly #line: Line;
+    readonly #transport: Transport;
     readonly #stop = new AbortController();
     readonly #cluster: ClusterCache;
     readonly #routes: ReturnType<typeof routesOf>;
 
-    constructor({ line, logger, clusterCidrs }: WebhookComponents) {
-        this.#line = line;
-        const { api } = line;
+    constructor({ transport, logger, clusterCidrs }: WebhookComponents) {
+        this.#transport = transport;
+        const { api } = transport;
         const cluster = new ClusterCache({ api, logger: logger.child("cluster") });
         this.#cluster = cluster;
         const { pools, users, addresses } = cluster;
@@ -45,7 +45,7 @@ export class Webhook {
     async review(write: Write, signal: AbortSignal): Promise<Decision> {
         const { kind, name, namespace, operation, before, after, subresource: subResource } = write;
         const route = this.#routes.find(({ kinds }) => kinds.includes(kind.resource.kind));
-        if (this.#line.isDead || route === undefined || !this.#cluster.hasSynced) throw new Error("not ready");
+        if (this.#transport.isDead || route === undefined || !this.#cluster.hasSynced) throw new Error("not ready");
         const request = {
             uid: "",
             kind: kind.resource.kind,
@@ -63,7 +63,7 @@ export class Webhook {
     }
 
     kill(): void {
-        this.#line.kill();
+        this.#transport.kill();
         this.#stop.abort();
     }
 }

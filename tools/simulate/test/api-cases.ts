@@ -12,7 +12,7 @@ import {
     type StatefulSet,
 } from "@antrea/kube";
 
-/** What an API server does, told so that it is the same for each: no UIDs, no versions, no times. */
+/** The responses of an API server without what differs between two servers: UIDs, versions, times. */
 export interface ApiCase {
     readonly name: string;
     readonly run: (api: ApiClient) => Promise<unknown>;
@@ -39,7 +39,7 @@ export const apiCases: readonly ApiCase[] = [
         expected: [true, true, true, 1, "ALREADY_EXISTS"],
     },
     {
-        name: "says of what is not there that it is not",
+        name: "reports missing objects as not found",
         run: async (api) => [
             await codeOf(api.get(ipAllocations, { name: "10.0.2.1" })),
             await api.find(ipAllocations, { name: "10.0.2.1" }),
@@ -67,7 +67,7 @@ export const apiCases: readonly ApiCase[] = [
         expected: ["CONFLICT", "INVALID", "CONFLICT", "OK"],
     },
     {
-        name: "makes no version of a write that changes nothing",
+        name: "creates no new version if a write changes nothing",
         run: async (api) => {
             const made = await api.create(ipAllocations, claim("10.0.4.1"));
             const same = await api.update(ipAllocations, made);
@@ -78,7 +78,7 @@ export const apiCases: readonly ApiCase[] = [
         expected: [true, false, 1],
     },
     {
-        name: "deletes only the very object, in the very version, that is meant",
+        name: "deletes only the object of the UID and version in the preconditions",
         run: async (api) => {
             const made = await api.create(ipAllocations, claim("10.0.5.1"));
             const { uid, resourceVersion } = made.metadata ?? {};
@@ -96,7 +96,7 @@ export const apiCases: readonly ApiCase[] = [
         expected: ["CONFLICT", "CONFLICT", "OK", undefined],
     },
     {
-        name: "patches as RFC 7386 says, in the version that the patch names, if it names one",
+        name: "patches as RFC 7386 specifies, in the version that the patch names, if it names one",
         run: async (api) => {
             const made = await api.create(ipAllocations, claim("10.0.6.1"));
             const patch = (metadata: unknown): Promise<IpAllocation> =>
@@ -153,7 +153,7 @@ export const apiCases: readonly ApiCase[] = [
         ],
     },
     {
-        name: "holds claims to the rules of their definition",
+        name: "rejects allocations that violate the CRD's rules",
         run: async (api) => {
             const made = await api.create(ipAllocations, claim("10.0.8.1"));
             const made6 = await codeOf(api.create(ipAllocations, claim("fd00::8:1")));
@@ -189,7 +189,7 @@ export const apiCases: readonly ApiCase[] = [
         expected: ["OK", ...Array<string>(11).fill("INVALID"), "OK", ...Array<string>(3).fill("INVALID")],
     },
     {
-        name: "lists in pages what there was at one moment, and says how many are left",
+        name: "lists pages of one resource version with the number of remaining items",
         run: async (api) => {
             const names = ["10.0.9.1", "10.0.9.2", "10.0.9.3", "10.0.9.4", "10.0.9.5"];
             for (const name of names) await api.create(ipAllocations, claim(name));
@@ -226,7 +226,7 @@ export const apiCases: readonly ApiCase[] = [
         expected: [["10.0.10.1"], [], ["10.0.10.2"], "BAD_REQUEST"],
     },
     {
-        name: "tells a watch what comes into its selection, changes in it and leaves it",
+        name: "sends a watch the objects that enter, change in and leave its selection",
         run: async (api) => {
             const { resourceVersion } = await api.list(ipAllocations);
             const made = await api.create(ipAllocations, claim("10.0.11.1", { owner: ordinal }));
@@ -238,15 +238,15 @@ export const apiCases: readonly ApiCase[] = [
             });
             await api.update(ipAllocations, annotated(back, "a"));
             await api.delete(ipAllocations, { name: "10.0.11.1" });
-            const told = await watched(api, ipAllocations, {
+            const events = await watched(api, ipAllocations, {
                 resourceVersion,
                 count: 5,
                 fieldSelector: "spec.block=10.0.11.0/24,spec.state=Allocated",
             });
-            const versions = told.map(({ object }) => Number(object.metadata?.resourceVersion));
-            const left = told[1]?.object as IpAllocation | undefined;
+            const versions = events.map(({ object }) => Number(object.metadata?.resourceVersion));
+            const left = events[1]?.object as IpAllocation | undefined;
             return [
-                told.map(({ type }) => type),
+                events.map(({ type }) => type),
                 versions.every((version, at) => at === 0 || version > (versions[at - 1] ?? 0)),
                 // As it was when it was still in the selection, in the version that took it out.
                 [left?.spec.state, left?.metadata?.resourceVersion === reserved.metadata?.resourceVersion],
@@ -255,7 +255,7 @@ export const apiCases: readonly ApiCase[] = [
         expected: [["ADDED", "DELETED", "ADDED", "MODIFIED", "DELETED"], true, ["Allocated", true]],
     },
     {
-        name: "lets a Pod on a Node end in its time, others at once",
+        name: "deletes a Pod on a Node after its grace period, others at once",
         run: async (api) => {
             await api.create(pods, pod("bound", { nodeName: "n" }));
             await api.create(pods, pod("unbound"));
@@ -274,7 +274,7 @@ export const apiCases: readonly ApiCase[] = [
         expected: [undefined, true, 30, "Pending", undefined],
     },
     {
-        name: "keeps what has a finalizer until nobody holds it",
+        name: "keeps an object until its last finalizer is removed",
         run: async (api) => {
             await api.create(statefulSets, set("held"));
             const ref = { namespace, name: "held" };
@@ -359,7 +359,7 @@ export async function codeOf(request: Promise<unknown>): Promise<string> {
     }
 }
 
-interface Told {
+interface WatchEvent {
     readonly type: string;
     readonly object: KubeObject;
 }
@@ -368,7 +368,7 @@ async function watched(
     api: ApiClient,
     resource: Resource<KubeObject>,
     o: { readonly resourceVersion: string; readonly count: number; readonly fieldSelector: string },
-): Promise<readonly Told[]> {
+): Promise<readonly WatchEvent[]> {
     const stop = new AbortController();
     const { resourceVersion, fieldSelector } = o;
     const response = await api.watch(resource, {
@@ -377,15 +377,15 @@ async function watched(
         timeoutSeconds: 60,
         signal: stop.signal,
     });
-    const told: Told[] = [];
+    const events: WatchEvent[] = [];
     let text = "";
     for await (const chunk of response) {
         text += Buffer.from(chunk).toString();
         const lines = text.split("\n");
         text = lines.pop() ?? "";
-        told.push(...lines.map((line) => JSON.parse(line) as Told).filter(({ type }) => type !== "BOOKMARK"));
-        if (told.length >= o.count) break;
+        events.push(...lines.map((line) => JSON.parse(line) as WatchEvent).filter(({ type }) => type !== "BOOKMARK"));
+        if (events.length >= o.count) break;
     }
     stop.abort();
-    return told;
+    return events;
 }

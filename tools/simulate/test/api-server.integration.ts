@@ -22,13 +22,13 @@ afterAll(async () => {
     await server.stop();
 });
 
-describe("kube-apiserver, of which the simulated one says the same", () => {
+describe("kube-apiserver, with the same responses as the simulated one", () => {
     it.each([...apiCases, ...namespaceCases])("$name", async ({ run, expected }) => {
         expect(await run(api)).toEqual(expected);
     });
 });
 
-describe("kube-apiserver with the policies of the chart, of which the simulated one says the same", () => {
+describe("kube-apiserver with the policies of the chart, with the same responses as the simulated one", () => {
     let roles: Roles;
     beforeAll(async () => {
         await server.apply(admissionPolicies({ namespace }) as readonly KubeObject[]);

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from "@jest/globals";
 import { type ApiClient } from "@antrea/kube";
 import { noFaults, noWatchFaults } from "../api/faults.ts";
 import { FlowControl } from "../api/flow-control.ts";
-import { Line } from "../api/line.ts";
+import { Transport } from "../api/transport.ts";
 import { chartLevels } from "../api/priority-levels.ts";
 import { agentUser, checkPolicies, controllerUser, type User } from "../api/rules.ts";
 import { ApiServer } from "../api/server.ts";
@@ -30,8 +30,11 @@ function clientOf(user: User): ApiClient {
     const faults = { requests: noFaults, watches: noWatchFaults };
     const components = { time, server, random: new Random(2), counters: new Counters(), step: () => undefined };
     const flows = new FlowControl({ ...components, store: server.store }, { levels: chartLevels(), scale: 1 });
-    const line = new Line({ ...components, flows, faults: () => faults }, { name: "test", user, clock: time.clock() });
-    return line.api;
+    const transport = new Transport(
+        { ...components, flows, faults: () => faults },
+        { name: "test", user, clock: time.clock() },
+    );
+    return transport.api;
 }
 
 beforeAll(async () => {

@@ -1,10 +1,10 @@
 import { namespaces, pods, type ApiClient, type Namespace } from "@antrea/kube";
 import { codeOf, pod, type ApiCase } from "./api-cases.ts";
 
-/** A Namespace ends in two steps: it takes nothing new until somebody has emptied it and says so. */
+/** A Namespace ends in two steps: new objects are rejected until it is empty and finalized. */
 export const namespaceCases: readonly ApiCase[] = [
     {
-        name: "a Namespace that is deleted is there until it is finalized, and takes nothing new",
+        name: "a Namespace that is deleted exists until it is finalized, and rejects new objects",
         run: async (api) => {
             const made = await api.create(namespaces, { metadata: { name: "ending" } });
             await api.delete(namespaces, { name: "ending" });
@@ -51,7 +51,7 @@ export const namespaceCases: readonly ApiCase[] = [
         ],
     },
     {
-        name: "a Namespace of the cluster's own is not deleted",
+        name: "a system Namespace is not deleted",
         run: async (api) => [await codeOf(api.delete(namespaces, { name: "default" }))],
         expected: ["FORBIDDEN"],
     },

@@ -47,7 +47,7 @@ export const policyCases: readonly PolicyCase[] = [
         expected: ["OK", "FORBIDDEN", "FORBIDDEN", "FORBIDDEN", "OK"],
     },
     {
-        name: "an agent takes a reservation for its own Node, and only that agent gives it back",
+        name: "an agent takes a reservation for its own Node, and only that agent returns it",
         run: async ({ controller, a, b }) => {
             const reserved = await controller.create(ipAllocations, claim("10.1.2.1", undefined, ordinal));
             const taken = { ...reserved, spec: claim("10.1.2.1", "b", ordinal).spec };
@@ -72,7 +72,7 @@ export const policyCases: readonly PolicyCase[] = [
         expected: ["FORBIDDEN", "FORBIDDEN", "OK", "FORBIDDEN", "FORBIDDEN", "FORBIDDEN", "OK"],
     },
     {
-        name: "what a Pod uses is freed by its agent and by the controller, by others only by force",
+        name: "an allocation in use is deleted by its agent and by the controller, by others only by force",
         run: async ({ admin, controller, a, b }) => {
             const used = async (address: string): Promise<IpAllocation> => a.create(ipAllocations, claim(address, "a"));
             const [mine, kept, forced] = [await used("10.1.3.1"), await used("10.1.3.2"), await used("10.1.3.3")];
@@ -96,7 +96,7 @@ export const policyCases: readonly PolicyCase[] = [
         expected: ["FORBIDDEN", "FORBIDDEN", "FORBIDDEN", "OK", "FORBIDDEN", "OK", "OK", "OK", "OK"],
     },
     {
-        name: "what nobody uses anybody may free",
+        name: "anybody may delete an unused allocation",
         run: async ({ admin, controller }) => {
             await controller.create(ipAllocations, claim("10.1.4.1", undefined, ordinal));
             return inTurn(() => admin.delete(ipAllocations, { name: "10.1.4.1" }));
@@ -129,7 +129,7 @@ export const policyCases: readonly PolicyCase[] = [
         expected: ["INVALID", "OK", "INVALID", "OK", "INVALID", "OK"],
     },
     {
-        name: "annotations can be removed from a template, whatever they say, but not from a Pod",
+        name: "annotations can be removed from a template, regardless of their values, but not from a Pod",
         run: async ({ admin }) => {
             const container = { name: "main", image: "none" };
             const annotations = { [poolsAnnotation]: "no-such-pool", [podIpsAnnotation]: "no address" };
@@ -168,15 +168,15 @@ function claim(address: string, nodeName?: string, owner?: AllocationOwner): IpA
 
 /** What becomes of each request, in order. */
 async function inTurn(...requests: readonly (() => Promise<unknown>)[]): Promise<readonly string[]> {
-    const told: string[] = [];
+    const codes: string[] = [];
     for (const request of requests) {
         try {
             await request();
-            told.push("OK");
+            codes.push("OK");
         } catch (error) {
             if (!isKubeError(error)) throw error;
-            told.push(error.code);
+            codes.push(error.code);
         }
     }
-    return told;
+    return codes;
 }

@@ -49,9 +49,9 @@ describe("the simulation", () => {
 
     it.each([
         ["a history", ["--seed", "1", "--steps", "500"]],
-        ["many seeds", ["--seeds", "6", "--steps", "800", "--workers", "2", "--plant", "wrong-index"]],
+        ["many seeds", ["--seeds", "6", "--steps", "800", "--workers", "2", "--seeded-bug", "wrong-index"]],
     ])(
-        "ends without a word, and not as if all were well, when nobody reads %s to its end",
+        "ends without a message and with a failure code when the reader of %s closes the pipe",
         async (_, args) => {
             const piped = `node "$@" | head -n 1; exit "\${PIPESTATUS[0]}"`;
             const ended = promisify(execFile)("bash", ["-c", piped, "bash", main, ...args]);
@@ -65,12 +65,12 @@ describe("the simulation", () => {
     );
 
     it(
-        "finds a planted bug, and says how to see it again, shortened",
+        "finds a seeded bug and prints the command that repeats it, shrunk",
         async () => {
-            const { code, stdout } = await simulate("--seeds", "1", "--plant", "wrong-index");
+            const { code, stdout } = await simulate("--seeds", "1", "--seeded-bug", "wrong-index");
             expect(code).toBe(1);
             const [, seed = "", actions = ""] = /make simulate SEED=(\d+) .*ACTIONS=([\d,]+)/.exec(stdout) ?? [];
-            const again = await simulate("--seed", seed, "--actions", actions, "--plant", "wrong-index");
+            const again = await simulate("--seed", seed, "--actions", actions, "--seeded-bug", "wrong-index");
             expect(again.code).toBe(1);
             expect(again.stdout).toContain("a running container's address is not free");
         },

@@ -13,7 +13,7 @@ const namespaceKind = kindOf("v1", "namespaces");
 type Annotations = Readonly<Record<string, string>> | undefined;
 
 /** The annotations of a Namespace between two writes. */
-interface Said {
+interface NamespaceAnnotations {
     readonly annotations: Annotations;
     /** The store version of the next write. */
     until: number;
@@ -23,10 +23,10 @@ interface Said {
  * A Pod has addresses of the pools that it or its Namespace names, or of its Node's subnet if neither names any: the
  * Namespace in which it was created, not an earlier one of the name, in a state since then.
  */
-export class Wishes {
+export class PoolSelections {
     readonly #truth: Truth;
     /** By name, oldest first. */
-    readonly #namespaces = new Map<string, Said[]>();
+    readonly #namespaces = new Map<string, NamespaceAnnotations[]>();
     /** By the UID in CNI requests: its own annotations, and the store version at which it was created. */
     readonly #pods = new Map<string, { readonly annotations: Annotations; readonly since: number }>();
 
@@ -53,18 +53,18 @@ export class Wishes {
     answered({ id, podUid, podNamespace, podName }: Container, address: string, isOfPool: boolean): void {
         const pod = this.#pods.get(podUid);
         if (pod === undefined) return;
-        const said = (this.#namespaces.get(podNamespace) ?? []).filter(({ until }) => until > pod.since);
+        const namespaces = (this.#namespaces.get(podNamespace) ?? []).filter(({ until }) => until > pod.since);
         // A Pod with a slow admission may be created after its Namespace is deleted: then only its own annotation
         // counts.
-        const inherited = said.length === 0 ? [undefined] : said.map(({ annotations }) => annotations);
-        const wished = inherited.map((annotations) => poolsOf(pod.annotations, annotations)?.names ?? []);
+        const inherited = namespaces.length === 0 ? [undefined] : namespaces.map(({ annotations }) => annotations);
+        const selected = inherited.map((annotations) => poolsOf(pod.annotations, annotations)?.names ?? []);
         const claim = this.#truth.claims.get(allocationName(parseIp(address)));
         // Force-released during the ADD: use without an allocation is checked elsewhere.
         if (isOfPool && claim?.spec.pod?.uid !== podUid) return;
         const pool = claim?.spec.pool ?? "";
-        const isWished = wished.some((names) => (isOfPool ? names.includes(pool) : names.length === 0));
-        if (isWished) return;
-        const text = wished.map((names) => (names.length === 0 ? "none" : names.join())).join(" or ");
+        const isSelected = selected.some((names) => (isOfPool ? names.includes(pool) : names.length === 0));
+        if (isSelected) return;
+        const text = selected.map((names) => (names.length === 0 ? "none" : names.join())).join(" or ");
         this.#truth.violated(
             "a Pod's address is of the pools that are named for it",
             `container ${id} of Pod ${podNamespace}/${podName} has ${address} of ${isOfPool ? `IPPool ${pool}` : "its Node's subnet"}; named were ${text}`,

@@ -3,7 +3,7 @@ import { type KubeObject } from "@antrea/kube";
 import { kindOf } from "./api/server.ts";
 import { deploymentsOf, podsOf, poolsOf, setsOf } from "./objects.ts";
 import { type Random } from "./time/random.ts";
-import { type Station, type World } from "./world.ts";
+import { type Station, type SimulatedCluster } from "./simulated-cluster.ts";
 
 /** What users do with workloads and allocations; pools.ts and tenants.ts have pools and Namespaces. */
 
@@ -14,21 +14,29 @@ export const namespaces = ["default", "team-0", "team-1"] as const;
 
 /** Sends a user's request. Undefined: it was rejected. */
 export function send(
-    world: World,
+    cluster: SimulatedCluster,
     method: "POST" | "PATCH" | "DELETE",
     path: string,
     body?: unknown,
 ): Promise<unknown> {
-    return world.request({ method, path, ...(body !== undefined && { body: JSON.stringify(body) }) });
+    return cluster.request({ method, path, ...(body !== undefined && { body: JSON.stringify(body) }) });
 }
 
-async function scale(world: World, workload: KubeObject | undefined, plural: string, replicas: number): Promise<void> {
-    if (workload !== undefined) await send(world, "PATCH", pathOf(workload, plural), { spec: { replicas } });
+async function scale(
+    cluster: SimulatedCluster,
+    workload: KubeObject | undefined,
+    plural: string,
+    replicas: number,
+): Promise<void> {
+    if (workload !== undefined) await send(cluster, "PATCH", pathOf(workload, plural), { spec: { replicas } });
 }
 
 /** What Pods and StatefulSets request: mostly one pool, often one of each family, sometimes several or none. */
-export function wishes(world: World, random: Random): Readonly<Record<string, string>> | undefined {
-    const pools = poolsOf(world);
+export function poolAnnotations(
+    cluster: SimulatedCluster,
+    random: Random,
+): Readonly<Record<string, string>> | undefined {
+    const pools = poolsOf(cluster);
     if (random.chance(0.08)) return undefined;
     const one = random.pick(pools);
     const other = random.chance(0.4) ? random.pick(pools) : undefined;
@@ -38,16 +46,20 @@ export function wishes(world: World, random: Random): Readonly<Record<string, st
     };
 }
 
-function fixedIn(world: World, random: Random, annotations: Readonly<Record<string, string>>): string | undefined {
-    const pool = poolsOf(world).find(({ metadata }) => metadata?.name === annotations[poolsAnnotation]);
+function fixedIn(
+    cluster: SimulatedCluster,
+    random: Random,
+    annotations: Readonly<Record<string, string>>,
+): string | undefined {
+    const pool = poolsOf(cluster).find(({ metadata }) => metadata?.name === annotations[poolsAnnotation]);
     const range = random.pick(pool?.spec.ipRanges ?? []);
     return random.chance(0.5) ? range?.start : range?.end;
 }
 
 /** Creates one to four Pods. */
-export async function createPods(world: World, random: Random): Promise<void> {
+export async function createPods(cluster: SimulatedCluster, random: Random): Promise<void> {
     for (let left = 1 + random.below(4); left > 0; left -= 1) {
-        await createPod(world, random, {
+        await createPod(cluster, random, {
             namespace: namespaceOf(random),
             name: `web-${random.below(12)}`,
         });
@@ -64,11 +76,16 @@ function namespaceOf(random: Random): string {
 }
 
 /** `pool`: the one that it names; default any. */
-export async function createPod(world: World, random: Random, { namespace, name }: Name, pool?: string): Promise<void> {
-    const nodeName = world.workloads.schedule();
+export async function createPod(
+    cluster: SimulatedCluster,
+    random: Random,
+    { namespace, name }: Name,
+    pool?: string,
+): Promise<void> {
+    const nodeName = cluster.workloads.schedule();
     if (nodeName === undefined) return;
     const annotations =
-        pool === undefined ? annotationsOf(world, random, namespace, "pod") : { [poolsAnnotation]: pool };
+        pool === undefined ? annotationsOf(cluster, random, namespace, "pod") : { [poolsAnnotation]: pool };
     const metadata = { name, namespace, ...(annotations && { annotations }) };
     const body = {
         apiVersion: "v1",
@@ -76,40 +93,44 @@ export async function createPod(world: World, random: Random, { namespace, name 
         metadata,
         spec: { nodeName, containers: [] },
     };
-    await send(world, "POST", `/api/v1/namespaces/${namespace}/pods`, body);
+    await send(cluster, "POST", `/api/v1/namespaces/${namespace}/pods`, body);
 }
 
 /** Pools by its own annotation, or often by the Namespace's; occasionally a requested address. */
 function annotationsOf(
-    world: World,
+    cluster: SimulatedCluster,
     random: Random,
     namespace: string,
     kind: "pod" | "deployment",
 ): Readonly<Record<string, string>> | undefined {
     const isInherited = namespace !== "default" && random.chance(0.7);
-    if (isInherited) world.counters.count(`${kind}.ofNamespace`);
-    const wish = isInherited ? undefined : wishes(world, random);
-    const fixed = wish !== undefined && random.chance(0.15) ? fixedIn(world, random, wish) : undefined;
-    if (fixed === undefined) return wish;
-    world.counters.count(`${kind}.fixed`);
-    return { ...wish, [podIpsAnnotation]: fixed };
+    if (isInherited) cluster.counters.count(`${kind}.ofNamespace`);
+    const annotations = isInherited ? undefined : poolAnnotations(cluster, random);
+    const fixed = annotations !== undefined && random.chance(0.15) ? fixedIn(cluster, random, annotations) : undefined;
+    if (fixed === undefined) return annotations;
+    cluster.counters.count(`${kind}.fixed`);
+    return { ...annotations, [podIpsAnnotation]: fixed };
 }
 
 /** Deletes one to three Pods. */
-export async function deletePods(world: World, random: Random, gracePeriodSeconds: number | undefined): Promise<void> {
+export async function deletePods(
+    cluster: SimulatedCluster,
+    random: Random,
+    gracePeriodSeconds: number | undefined,
+): Promise<void> {
     for (let left = 1 + random.below(3); left > 0; left -= 1) {
-        const pod = random.pick(podsOf(world));
-        if (pod !== undefined) await send(world, "DELETE", pathOf(pod, "pods"), { gracePeriodSeconds });
+        const pod = random.pick(podsOf(cluster));
+        if (pod !== undefined) await send(cluster, "DELETE", pathOf(pod, "pods"), { gracePeriodSeconds });
     }
 }
 
 /** Recreates a Pod immediately under the same name: another Pod. */
-export async function recreatePod(world: World, random: Random): Promise<void> {
-    const pod = random.pick(podsOf(world).filter(({ metadata }) => metadata?.name?.startsWith("web-")));
+export async function recreatePod(cluster: SimulatedCluster, random: Random): Promise<void> {
+    const pod = random.pick(podsOf(cluster).filter(({ metadata }) => metadata?.name?.startsWith("web-")));
     const { name = "", namespace = "" } = pod?.metadata ?? {};
     if (pod === undefined) return;
-    await send(world, "DELETE", pathOf(pod, "pods"), { gracePeriodSeconds: 0 });
-    await createPod(world, random, { namespace, name });
+    await send(cluster, "DELETE", pathOf(pod, "pods"), { gracePeriodSeconds: 0 });
+    await createPod(cluster, random, { namespace, name });
 }
 
 function templateOf(name: string, annotations: Readonly<Record<string, string>> | undefined): unknown {
@@ -128,7 +149,7 @@ interface Workload {
 }
 
 async function createWorkload(
-    world: World,
+    cluster: SimulatedCluster,
     kind: "Deployment" | "StatefulSet",
     { namespace, name, annotations, spec }: Workload,
 ): Promise<void> {
@@ -138,103 +159,109 @@ async function createWorkload(
         metadata: { name, namespace },
         spec: { ...spec, selector: { matchLabels: { app: name } }, template: templateOf(name, annotations) },
     };
-    await send(world, "POST", `/apis/apps/v1/namespaces/${namespace}/${kind.toLowerCase()}s`, body);
+    await send(cluster, "POST", `/apis/apps/v1/namespaces/${namespace}/${kind.toLowerCase()}s`, body);
 }
 
 /** Creates a Deployment. */
-export async function createDeployment(world: World, random: Random): Promise<void> {
+export async function createDeployment(cluster: SimulatedCluster, random: Random): Promise<void> {
     const [name, namespace] = [`dep-${random.below(3)}`, namespaceOf(random)];
-    const annotations = annotationsOf(world, random, namespace, "deployment");
+    const annotations = annotationsOf(cluster, random, namespace, "deployment");
     const replicas = annotations?.[podIpsAnnotation] === undefined ? random.below(4) : 1;
     const spec = { replicas, strategy: { type: "Recreate" } };
-    await createWorkload(world, "Deployment", { namespace, name, annotations, spec });
+    await createWorkload(cluster, "Deployment", { namespace, name, annotations, spec });
 }
 
 /** Scales a Deployment. */
-export async function scaleDeployment(world: World, random: Random): Promise<void> {
-    await scale(world, random.pick(deploymentsOf(world)), "deployments", random.below(5));
+export async function scaleDeployment(cluster: SimulatedCluster, random: Random): Promise<void> {
+    await scale(cluster, random.pick(deploymentsOf(cluster)), "deployments", random.below(5));
 }
 
 /** Deletes a Deployment. */
-export async function deleteDeployment(world: World, random: Random): Promise<void> {
-    const deployment = random.pick(deploymentsOf(world));
-    if (deployment !== undefined) await send(world, "DELETE", pathOf(deployment, "deployments"));
+export async function deleteDeployment(cluster: SimulatedCluster, random: Random): Promise<void> {
+    const deployment = random.pick(deploymentsOf(cluster));
+    if (deployment !== undefined) await send(cluster, "DELETE", pathOf(deployment, "deployments"));
 }
 
 /** Creates a StatefulSet. */
 export async function createSet(
-    world: World,
+    cluster: SimulatedCluster,
     random: Random,
     namespace: string = random.chance(0.7) ? "default" : namespaceOf(random),
 ): Promise<void> {
     const name = `set-${random.below(3)}`;
     const isInherited = namespace !== "default" && random.chance(0.7);
-    if (isInherited) world.counters.count("set.ofNamespace");
-    const annotations = isInherited ? undefined : wishes(world, random);
+    if (isInherited) cluster.counters.count("set.ofNamespace");
+    const annotations = isInherited ? undefined : poolAnnotations(cluster, random);
     const spec = {
         replicas: random.below(5),
         serviceName: name,
         ...(random.chance(0.3) && { ordinals: { start: random.below(3) } }),
     };
-    await createWorkload(world, "StatefulSet", { namespace, name, annotations, spec });
+    await createWorkload(cluster, "StatefulSet", { namespace, name, annotations, spec });
 }
 
 /** Scales a StatefulSet. */
-export async function scaleSet(world: World, random: Random): Promise<void> {
-    await scale(world, random.pick(setsOf(world)), "statefulsets", random.below(6));
+export async function scaleSet(cluster: SimulatedCluster, random: Random): Promise<void> {
+    await scale(cluster, random.pick(setsOf(cluster)), "statefulsets", random.below(6));
 }
 
 /** Deletes a StatefulSet with this propagation policy. */
-export async function deleteSet(world: World, random: Random, propagationPolicy: string): Promise<void> {
-    const set = random.pick(setsOf(world));
+export async function deleteSet(cluster: SimulatedCluster, random: Random, propagationPolicy: string): Promise<void> {
+    const set = random.pick(setsOf(cluster));
     const body = { propagationPolicy };
-    if (set !== undefined) await send(world, "DELETE", pathOf(set, "statefulsets"), body);
+    if (set !== undefined) await send(cluster, "DELETE", pathOf(set, "statefulsets"), body);
 }
 
 /** A user writes an IPAllocation, so that earlier readers have a stale version. */
-export async function touchClaim(world: World, random: Random): Promise<void> {
-    const claim = random.pick([...world.server.store.all(claimKind)])?.object.metadata?.name;
+export async function touchClaim(cluster: SimulatedCluster, random: Random): Promise<void> {
+    const claim = random.pick([...cluster.server.store.all(claimKind)])?.object.metadata?.name;
     const path = `/apis/crd.antrea.io/v1alpha1/ipallocations/${claim}`;
     const body = { metadata: { annotations: { note: random.hex(4) } } };
-    if (claim !== undefined) await send(world, "PATCH", path, body);
+    if (claim !== undefined) await send(cluster, "PATCH", path, body);
 }
 
 /**
  * A user force-deletes the allocation of an address that a Pod uses: often because its agent is unavailable, and
  * often to assign the address to another Pod.
  */
-export async function forceDeleteClaim(world: World, random: Random): Promise<void> {
-    const claims = [...world.server.store.all(claimKind)].map(({ object }) => object as IpAllocation);
+export async function forceDeleteClaim(cluster: SimulatedCluster, random: Random): Promise<void> {
+    const claims = [...cluster.server.store.all(claimKind)].map(({ object }) => object as IpAllocation);
     const claim = random.pick(claims.filter(({ spec }) => spec.pod !== undefined));
     if (claim === undefined) return;
-    const station = world.station(claim.spec.pod?.nodeName ?? "");
+    const station = cluster.station(claim.spec.pod?.nodeName ?? "");
     if (station !== undefined && random.chance(0.5)) {
-        world.counters.count("claim.forced.agentAway");
-        restartAgent(world, station, { afterMs: 0, awayMs: random.between(5_000, 60_000) });
+        cluster.counters.count("claim.forced.agentAway");
+        restartAgent(cluster, station, { afterMs: 0, awayMs: random.between(5_000, 60_000) });
         // Again after it has learned of the allocation.
-        restartAgent(world, station, { afterMs: random.between(65_000, 150_000), awayMs: 2_000 });
+        restartAgent(cluster, station, { afterMs: random.between(65_000, 150_000), awayMs: 2_000 });
     }
-    await deleteByForce(world, claim);
-    if (random.chance(0.7)) await askFor(world, random, [claim]);
+    await deleteByForce(cluster, claim);
+    if (random.chance(0.7)) await askFor(cluster, random, [claim]);
 }
 
 /** Deletes an allocation regardless of its user. */
-export async function deleteByForce(world: World, claim: IpAllocation): Promise<void> {
+export async function deleteByForce(cluster: SimulatedCluster, claim: IpAllocation): Promise<void> {
     const { name } = claim.metadata ?? {};
     if (name === undefined) return;
     const path = `/apis/crd.antrea.io/v1alpha1/ipallocations/${name}`;
-    await send(world, "PATCH", path, { metadata: { annotations: { [forceDeleteAnnotation]: "true" } } });
-    const containers = world.stations.flatMap(({ machine }) => [...machine.netns.values()].map((one) => one.container));
+    await send(cluster, "PATCH", path, { metadata: { annotations: { [forceDeleteAnnotation]: "true" } } });
+    const containers = cluster.stations.flatMap(({ machine }) =>
+        [...machine.netns.values()].map((one) => one.container),
+    );
     const users = containers.filter(({ podUid }) => podUid === claim.spec.pod?.uid);
-    world.checks.forcedClaims.deleted(name, users);
-    world.checks.sticky.forced(claim.spec.address);
-    await send(world, "DELETE", path);
+    cluster.checks.forcedClaims.deleted(name, users);
+    cluster.checks.sticky.forced(claim.spec.address);
+    await send(cluster, "DELETE", path);
 }
 
 /** Creates Pods that request these addresses. */
-export async function askFor(world: World, random: Random, claims: readonly IpAllocation[]): Promise<void> {
+export async function askFor(
+    cluster: SimulatedCluster,
+    random: Random,
+    claims: readonly IpAllocation[],
+): Promise<void> {
     for (const { spec } of claims) {
-        const nodeName = world.workloads.schedule();
+        const nodeName = cluster.workloads.schedule();
         if (nodeName === undefined) return;
         const metadata = {
             name: `web-${random.below(12)}`,
@@ -242,19 +269,19 @@ export async function askFor(world: World, random: Random, claims: readonly IpAl
             annotations: { [poolsAnnotation]: spec.pool, [podIpsAnnotation]: spec.address },
         };
         const body = { apiVersion: "v1", kind: "Pod", metadata, spec: { nodeName, containers: [] } };
-        await send(world, "POST", "/api/v1/namespaces/default/pods", body);
+        await send(cluster, "POST", "/api/v1/namespaces/default/pods", body);
     }
 }
 
 /** Kills an agent after a delay and restarts it after another, in milliseconds. */
 export function restartAgent(
-    world: World,
+    cluster: SimulatedCluster,
     station: Station,
     { afterMs, awayMs }: { readonly afterMs: number; readonly awayMs: number },
 ): void {
-    world.time.after(afterMs, () => {
-        world.killAgent(station);
-        world.time.after(awayMs, () => world.startAgent(station));
+    cluster.time.after(afterMs, () => {
+        cluster.killAgent(station);
+        cluster.time.after(awayMs, () => cluster.startAgent(station));
     });
 }
 

@@ -1,13 +1,13 @@
 import { type IpAllocation, ipAllocations } from "@antrea/crd";
 import { isKubeError, type ApiClient } from "@antrea/kube";
-import { type PlantedBug } from "./planted-bug.ts";
+import { type SeededBug } from "./seeded-bug.ts";
 
 /** Allocations that are created, taken over or released without regard to other writers. */
-export const claimers: Readonly<Record<string, PlantedBug>> = {
+export const claimers: Readonly<Record<string, SeededBug>> = {
     "wrong-index": {
         source: "https://github.com/antrea-io/antrea/pull/7945",
-        what: "the Pod is given the address beside the one that was claimed",
-        plant: {
+        what: "the Pod gets the address next to the allocated one",
+        hooks: {
             agent: ({ pools: { allocator } }) => {
                 const claim = allocator.claim.bind(allocator);
                 allocator.claim = async (request, signal) =>
@@ -20,26 +20,26 @@ export const claimers: Readonly<Record<string, PlantedBug>> = {
     },
     "pools-do-not-know-each-other": {
         source: "https://github.com/antrea-io/antrea/issues/7306",
-        what: "an address that another pool has given away counts as free",
-        plant: {
-            agent: (_agent, _world, { agentLine }) => {
-                shareIf(agentLine?.api, (live, wanted) => live.spec.pool !== wanted.spec.pool);
+        what: "an address that is allocated from another pool is treated as free",
+        hooks: {
+            agent: (_agent, _cluster, { agentTransport }) => {
+                shareIf(agentTransport?.api, (live, wanted) => live.spec.pool !== wanted.spec.pool);
             },
         },
     },
     "truth-in-memory": {
         source: "https://github.com/kubeovn/kube-ovn/issues/4304",
-        what: "an agent believes what it remembers: the claim of another is no obstacle",
-        plant: {
-            agent: (_agent, _world, { agentLine }) => shareIf(agentLine?.api, () => true),
+        what: "an agent relies on its memory: an existing allocation of another Pod does not stop it",
+        hooks: {
+            agent: (_agent, _cluster, { agentTransport }) => shareIf(agentTransport?.api, () => true),
         },
     },
     "retry-overwrites": {
         source: "https://github.com/openshift/ovn-kubernetes/pull/1132",
-        what: "a write that meets a conflict is made again over whatever is there",
-        plant: {
-            agent: (_agent, _world, { agentLine }) => {
-                const api = agentLine?.api;
+        what: "a write that fails with a conflict is repeated and overwrites the current object",
+        hooks: {
+            agent: (_agent, _cluster, { agentTransport }) => {
+                const api = agentTransport?.api;
                 if (api === undefined) return;
                 const update = api.update.bind(api);
                 api.update = async (resource, object, o) => {
@@ -62,10 +62,10 @@ export const claimers: Readonly<Record<string, PlantedBug>> = {
     },
     "late-release-has-no-fence": {
         source: "https://github.com/spidernet-io/spiderpool/issues/2526",
-        what: "a release deletes the claim of the address, whoever's it is by then",
-        plant: {
-            agent: (_agent, _world, { agentLine }) => {
-                const api = agentLine?.api;
+        what: "a release deletes the allocation of the address, whichever Pod has it by then",
+        hooks: {
+            agent: (_agent, _cluster, { agentTransport }) => {
+                const api = agentTransport?.api;
                 if (api === undefined) return;
                 const remove = api.delete.bind(api);
                 api.delete = (resource, ref, { uid: _uid, resourceVersion: _version, ...o } = {}) =>
@@ -73,10 +73,10 @@ export const claimers: Readonly<Record<string, PlantedBug>> = {
             },
         },
     },
-    "claims-have-no-fence": {
+    "allocations-have-no-fence": {
         source: "found in this project (ipam 4)",
-        what: "an agent wires by the pool as its watch told it last, whatever the pool has become since",
-        plant: {
+        what: "an agent wires by the pool in its cache, even if the pool has changed since",
+        hooks: {
             agent: ({ pools: { book } }) => {
                 book.live = (name, { signal }) => book.find(name, signal);
             },
@@ -84,8 +84,8 @@ export const claimers: Readonly<Record<string, PlantedBug>> = {
     },
     "every-sandbox-claims-anew": {
         source: "https://github.com/k8snetworkplumbingwg/whereabouts/issues/291",
-        what: "what a Pod has already is not looked for, and a claim whose Pod lives is never surplus",
-        plant: {
+        what: "existing allocations of a Pod are not reused, and an allocation whose Pod exists is never surplus",
+        hooks: {
             agent: ({ pools: { own } }) => {
                 own.ofPod = () => [];
             },
@@ -93,8 +93,8 @@ export const claimers: Readonly<Record<string, PlantedBug>> = {
     },
     "full-for-ever": {
         source: "https://github.com/cilium/cilium/issues/47910",
-        what: "a pool that was once listed as full stays so for this agent",
-        plant: {
+        what: "a pool that was full once stays full for this agent",
+        hooks: {
             agent: ({ pools: { allocator } }) => {
                 const claim = allocator.claim.bind(allocator);
                 const full = new Set<string>();

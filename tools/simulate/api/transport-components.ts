@@ -6,7 +6,7 @@ import { type FlowControl } from "./flow-control.ts";
 import { type ApiServer } from "./server.ts";
 
 /** What the connection of a process to the API server and its watches are made of. */
-export interface LineComponents {
+export interface TransportComponents {
     readonly time: VirtualTime;
     readonly random: Random;
     readonly server: ApiServer;

@@ -1,9 +1,9 @@
-import { type Plant } from "../world.ts";
+import { type BugHooks } from "../simulated-cluster.ts";
 
 /** A published defect, or what comes nearest to it here, as a change to what was built. */
-export interface PlantedBug {
+export interface SeededBug {
     /** Where it was published. */
     readonly source: string;
     readonly what: string;
-    readonly plant: Plant;
+    readonly hooks: BugHooks;
 }

@@ -4,7 +4,7 @@ import { Exclusions, poolsOf, readPool, type Pool } from "@antrea/ipam";
 import { type KubeObject, type Namespace, type Node, type Pod, type StatefulSet } from "@antrea/kube";
 import { kindOf } from "../api/server.ts";
 import { mirroredHash } from "../cluster/mirror-pods.ts";
-import { type World } from "../world.ts";
+import { type SimulatedCluster } from "../simulated-cluster.ts";
 
 const nodeKind = kindOf("v1", "nodes");
 const podKind = kindOf("v1", "pods");
@@ -22,7 +22,7 @@ export interface PoolNow {
 }
 
 /** The address-related objects in the API server. */
-export class Cluster {
+export class ClusterObjects {
     readonly claims: ReadonlyMap<string, IpAllocation>;
     readonly pools: ReadonlyMap<string, PoolNow>;
     readonly nodes: readonly Node[];
@@ -31,7 +31,7 @@ export class Cluster {
     readonly pods: ReadonlyMap<string, Pod>;
     readonly #namespaces: ReadonlyMap<string, Namespace>;
 
-    constructor({ server: { store }, truth }: World) {
+    constructor({ server: { store }, truth }: SimulatedCluster) {
         const objects = <T extends KubeObject>(kind: ReturnType<typeof kindOf>): readonly T[] =>
             [...store.all(kind)].map(({ object }) => object as T);
         this.claims = truth.claims;

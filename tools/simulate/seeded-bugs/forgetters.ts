@@ -15,7 +15,7 @@ import { kindOf } from "../api/server.ts";
 import { type Agent } from "../cluster/agent.ts";
 import { type Machine } from "../machine/machine.ts";
 import { PoolAddresses } from "@antrea/controller/features/node-ipam";
-import { type PlantedBug } from "./planted-bug.ts";
+import { type SeededBug } from "./seeded-bug.ts";
 import { replaced } from "./replaced.ts";
 
 const podKind = kindOf("v1", "pods");
@@ -26,11 +26,11 @@ const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
 const putOff = new WeakMap<Machine, Map<string, number>>();
 
 /** State that is in use, or was, and is forgotten. */
-export const forgetters: Readonly<Record<string, PlantedBug>> = {
+export const forgetters: Readonly<Record<string, SeededBug>> = {
     "del-knows-what-this-start-added": {
         source: "https://github.com/antrea-io/antrea/issues/829",
-        what: "an agent frees nothing of containers that an earlier start of it added",
-        plant: {
+        what: "an agent releases nothing of containers that were added before its restart",
+        hooks: {
             agent: (agent) => {
                 const added = new Set<string>();
                 const { allocator } = agent.pools;
@@ -45,9 +45,9 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
     },
     "agent-forgets-its-records": {
         source: "https://github.com/antrea-io/antrea/issues/5623",
-        what: "a start of an agent does not know the interfaces that are there",
-        plant: {
-            agent: (_agent, _world, { machine }) => {
+        what: "an agent does not restore its interface records after a restart",
+        hooks: {
+            agent: (_agent, _cluster, { machine }) => {
                 machine.ports.clear();
                 for (const [name, { alias: _, ...link }] of [...machine.links]) machine.links.set(name, link);
             },
@@ -55,9 +55,9 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
     },
     "isolation-is-forgotten": {
         source: "found in this project (ipam 1)",
-        what: "a start of an agent does not know which interfaces the one before isolated",
-        plant: {
-            agent: (_agent, _world, { machine }) => {
+        what: "an agent does not restore which interfaces it isolated before a restart",
+        hooks: {
+            agent: (_agent, _cluster, { machine }) => {
                 for (const [name, port] of machine.ports) {
                     const externalIds = new Map([...port.externalIds].filter(([key]) => key !== "isolated"));
                     machine.ports.set(name, { ...port, externalIds });
@@ -69,8 +69,8 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
     },
     "isolation-is-put-off": {
         source: "found in this project (a check that accepted it)",
-        what: "an agent isolates a container whose address another has claimed 68 s after it heard of that",
-        plant: {
+        what: "an agent isolates a container whose address is allocated to another Pod 68 s after it learned of that",
+        hooks: {
             agent: (agent, { time }, { machine }) => {
                 const { pools } = agent;
                 const reconcile = pools.reconcile.bind(pools);
@@ -92,8 +92,8 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
     },
     "a-gone-node-goes-on": {
         source: "found in this project (ipam 5)",
-        what: "an agent that hears that its Node is gone does not isolate what will be others'",
-        plant: {
+        what: "an agent that learns that its Node was deleted does not isolate containers whose addresses will be reallocated",
+        hooks: {
             agent: (agent) => {
                 agent.pools.lookAtOwnNode = () => Promise.resolve();
             },
@@ -101,8 +101,8 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
     },
     "a-gone-node-is-forgotten": {
         source: "found in this project",
-        what: "a start of an agent does not know that the one before heard that their Node is gone",
-        plant: {
+        what: "an agent does not remember after a restart that its Node was deleted",
+        hooks: {
             agent: (agent) => {
                 agent.pools.recallGone = () => undefined;
             },
@@ -110,30 +110,30 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
     },
     "static-pods-are-not-known": {
         source: "found in this project (static Pods)",
-        what: "an agent looks for the Pod of a container by the UID of its object only, which for a static Pod is its mirror's",
-        plant: {
+        what: "an agent finds the Pod of a container only by the object's UID, which for a static Pod is that of its mirror Pod",
+        hooks: {
             agent: ({ pools: { pods: known } }) => {
                 const byObject = (uid: string, pod: Pod | undefined): Pod | undefined =>
                     pod?.metadata?.uid === uid ? pod : undefined;
-                const [told, live] = [known.known.bind(known), known.live.bind(known)];
-                known.known = (pod) => byObject(pod.uid, told(pod));
+                const [cached, live] = [known.known.bind(known), known.live.bind(known)];
+                known.known = (pod) => byObject(pod.uid, cached(pod));
                 known.live = async (pod, signal) => byObject(pod.uid, await live(pod, signal));
             },
         },
     },
-    "claims-in-subnets-are-overlooked": {
+    "allocations-in-subnets-are-overlooked": {
         source: "found in this project (ipam 2)",
-        what: "an agent does not look for claims of addresses that its Node's subnet has handed out",
-        plant: {
+        what: "an agent does not detect allocations of addresses that its Pods have from its Node's subnet",
+        hooks: {
             agent: (agent) => {
                 agent.pools.lookAtSubnets = () => Promise.resolve();
             },
         },
     },
-    "claims-outside-pools-are-overlooked": {
+    "allocations-outside-pools-are-overlooked": {
         source: "found in this project (claims were watched by pool)",
-        what: "an agent does not know the claims in its Node's subnet whose pool is gone",
-        plant: {
+        what: "an agent does not see allocations in its Node's subnet whose pool was deleted",
+        hooks: {
             agent: (agent, { server: { store } }) => {
                 const { pools } = agent;
                 const isOverlooked = (ip: IpAddress): boolean => {
@@ -153,8 +153,8 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
     },
     "subnets-of-others-are-overlooked": {
         source: "found in this project",
-        what: "an agent does not look whether what its Pods kept of an earlier subnet is another Node's by now",
-        plant: {
+        what: "an agent does not detect that addresses of an earlier subnet now belong to another Node's subnet",
+        hooks: {
             agent: ({ pools: { subnetHolders } }) => {
                 subnetHolders.heldElsewhere = () => [];
             },
@@ -162,15 +162,15 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
     },
     "records-of-replaced-pods-stay": {
         source: "https://github.com/kubeovn/kube-ovn/issues/5688",
-        what: "what a Pod of a Deployment had is kept when another Pod takes its place",
-        plant: {
+        what: "allocations of a Deployment's Pod are kept when another Pod replaces it",
+        hooks: {
             agent: (agent) => forget(agent, ({ spec: { pod } }) => pod?.name.startsWith("dep-") === true),
         },
     },
     "fixed-addresses-stay": {
         source: "https://github.com/projectcalico/calico/issues/4694",
-        what: "an address that a Pod asked for by annotation is not freed at its end",
-        plant: {
+        what: "an address that a Pod requested by annotation is not released when the Pod ends",
+        hooks: {
             agent: (agent, { server: { store } }) => {
                 const asked = new Set<string>();
                 store.onChange(({ kind, after }) => {
@@ -184,8 +184,8 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
     },
     "set-pods-claim-like-others": {
         source: "https://github.com/k8snetworkplumbingwg/whereabouts/issues/182",
-        what: "a StatefulSet's Pod asks for any address while its own is kept for it, and finds the pool full",
-        plant: {
+        what: "a StatefulSet's Pod requests any address although one is reserved for it, and finds the pool full",
+        hooks: {
             agent: ({ pools: { allocator } }) => {
                 const claim = allocator.claim.bind(allocator);
                 allocator.claim = (request, signal) => claim({ ...request, statefulSet: undefined }, signal);
@@ -194,8 +194,8 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
     },
     "reservations-outlive-their-set": {
         source: "https://github.com/kubeovn/kube-ovn/issues/5367",
-        what: "what is kept for somebody who has no Pod just now stays when that one is deleted",
-        plant: {
+        what: "reservations without a Pod are not released when their owner is deleted",
+        hooks: {
             controller: (api) => {
                 const remove = api.delete.bind(api);
                 api.delete = async (resource, ref, o) => {
@@ -207,8 +207,8 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
     },
     "terminating-pods-keep-all": {
         source: "https://github.com/k8snetworkplumbingwg/whereabouts/pull/485",
-        what: "a Pod that ended on a Node that is out of service counts as if it were there",
-        plant: {
+        what: "a Pod that ended on a Node that is out of service is treated as running",
+        hooks: {
             controller: (api, { server: { store } }) => {
                 const ended: Pod[] = [];
                 store.onChange(({ kind, before, after }) => {
@@ -225,8 +225,8 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
     },
     "cleaner-freezes": {
         source: "https://github.com/projectcalico/calico/issues/8643",
-        what: "the cleaner waits for ever for one answer",
-        plant: {
+        what: "the cleaner waits forever for one response",
+        hooks: {
             controller: (api) => {
                 const find = api.find.bind(api);
                 api.find = (resource, ref, o) =>
@@ -236,15 +236,15 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
     },
     "subnets-of-gone-nodes-stay": {
         source: "https://github.com/cilium/cilium/issues/40350",
-        what: "the subnet of a Node that is gone is never given to another",
-        plant: { keepsSubnets: true },
+        what: "the subnet of a deleted Node is never reassigned",
+        hooks: { keepsSubnets: true },
     },
     "namespaces-are-known-by-name": {
         source: "found in this project (ipam 11)",
-        what: "an agent remembers what a Namespace of the name said, also of one that is gone",
-        plant: {
-            agent: (_agent, _world, { agentLine }) => {
-                const api = agentLine?.api;
+        what: "an agent caches the annotations of a Namespace by name, also after the Namespace was deleted",
+        hooks: {
+            agent: (_agent, _cluster, { agentTransport }) => {
+                const api = agentTransport?.api;
                 if (api === undefined) return;
                 const known = new Map<string, unknown>();
                 const find = api.find.bind(api);
@@ -260,7 +260,7 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
     "subnets-ignore-pools": {
         source: "found in this project (ipam 2)",
         what: "Nodes get subnets in which pools have addresses",
-        plant: {
+        hooks: {
             product: () =>
                 replaced(PoolAddresses.prototype, "follow", () => ({
                     inTheWay: { pools: [], claims: [] },
@@ -271,8 +271,8 @@ export const forgetters: Readonly<Record<string, PlantedBug>> = {
     },
     "gateways-are-not-looked-up": {
         source: "found in this project (ipam 3)",
-        what: "a pool is judged without a look at who has its gateway",
-        plant: {
+        what: "a pool is reviewed without a check whether its gateway is in use",
+        hooks: {
             webhook: (api) => {
                 const find = api.find.bind(api);
                 api.find = (resource, ref, o) =>

@@ -2,15 +2,15 @@ import { formatIp, parsePrefix, type Prefix } from "@antrea/ip";
 import { type ApiClient, type EventInput, type Node } from "@antrea/kube";
 import { type RequestFaults, type WatchFaults, noFaults, noWatchFaults } from "./api/faults.ts";
 import { FlowControl } from "./api/flow-control.ts";
-import { Line } from "./api/line.ts";
+import { Transport } from "./api/transport.ts";
 import { shapeByChance } from "./api/priority-levels.ts";
-import { Refusal } from "./api/answer.ts";
-import { agentUser, checkPolicies, controllerUser, webhookUser, type User, type Write } from "./api/rules.ts";
+import { agentUser, checkPolicies, controllerUser, webhookUser, type User } from "./api/rules.ts";
 import { ApiServer, kindOf, type ApiRequest } from "./api/server.ts";
 import { type Change } from "./api/store.ts";
 import { Checks } from "./check/checks.ts";
 import { Counters } from "./check/counters.ts";
 import { Truth, type Container } from "./check/truth.ts";
+import { Admission } from "./cluster/admission.ts";
 import { Agent } from "./cluster/agent.ts";
 import { clusterCidr, Controller } from "./cluster/controller.ts";
 import { Kubelet } from "./cluster/kubelet.ts";
@@ -26,22 +26,22 @@ import { type Replica, type Station } from "./station.ts";
 
 export type { Replica, Station } from "./station.ts";
 
-export interface WorldOptions {
+export interface SimulatedClusterOptions {
     readonly seed: number;
     /** Called with each line of the history. Default: no history. */
-    readonly tell?: ((line: string) => void) | undefined;
+    readonly onHistoryLine?: ((line: string) => void) | undefined;
     /** Changes a part of the product, to test whether that is found. */
-    readonly plant?: Plant | undefined;
+    readonly hooks?: BugHooks | undefined;
 }
 
 /** A seeded bug. */
-export interface Plant {
+export interface BugHooks {
     /** Called with each start of an agent. */
-    readonly agent?: (agent: Agent, world: World, station: Station) => void;
+    readonly agent?: (agent: Agent, cluster: SimulatedCluster, station: Station) => void;
     /** Called with the cluster before it is started. */
-    readonly world?: (world: World) => void;
+    readonly cluster?: (cluster: SimulatedCluster) => void;
     /** Called with each start of a controller and its API client. */
-    readonly controller?: (api: ApiClient, world: World) => void;
+    readonly controller?: (api: ApiClient, cluster: SimulatedCluster) => void;
     /** Replaces parts of the product until disposed of; called before the start. */
     readonly product?: () => Disposable;
     /** Subnets of deleted Nodes are never released. */
@@ -52,11 +52,10 @@ export interface Plant {
 
 const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
 const nodeKind = kindOf("v1", "nodes");
-const reviewMs = { ippools: 5_000, others: 2_000 } as const;
 const restartMs = 1_000;
 
 /** A cluster in one process: API server, Nodes, Antrea's programs and their environment. */
-export class World {
+export class SimulatedCluster {
     readonly time: VirtualTime = new VirtualTime();
     readonly random: Random;
     readonly server: ApiServer;
@@ -84,18 +83,18 @@ export class World {
     isFlooded = false;
     steps = 0;
     readonly #seed: number;
-    readonly #tell: ((line: string) => void) | undefined;
-    readonly #plant: Plant;
+    readonly #onHistoryLine: ((line: string) => void) | undefined;
+    readonly #hooks: BugHooks;
     readonly #namespaceEnds: NamespaceEnds;
     /** The webhook's configuration of Node subnets. */
     readonly #clusterCidrs: readonly Prefix[];
     readonly #replaced: Disposable | undefined;
     #starts = 0;
 
-    constructor({ seed, tell, plant = {} }: WorldOptions) {
+    constructor({ seed, onHistoryLine, hooks = {} }: SimulatedClusterOptions) {
         this.#seed = seed;
-        this.#tell = tell;
-        this.#plant = plant;
+        this.#onHistoryLine = onHistoryLine;
+        this.#hooks = hooks;
         this.random = new Random(seed, 1);
         this.server = new ApiServer(this.time, new Random(seed, 2));
         const { store } = this.server;
@@ -103,9 +102,9 @@ export class World {
             { time: this.time, random: new Random(seed, 9), counters: this.counters, store },
             shapeByChance(new Random(seed, 10)),
         );
-        const cluster = new Random(seed, 4);
-        this.isBridged = cluster.chance(0.4);
-        this.#clusterCidrs = cluster.chance(0.5) ? [parsePrefix(clusterCidr)] : [];
+        const modes = new Random(seed, 4);
+        this.isBridged = modes.chance(0.4);
+        this.#clusterCidrs = modes.chance(0.5) ? [parsePrefix(clusterCidr)] : [];
         this.counters.count(this.isBridged ? "cluster.bridged" : "cluster.routed");
         const startsOfControllers = (): readonly number[] =>
             this.controllers.flatMap(({ process, startedAt }) => (process ? [startedAt] : []));
@@ -134,13 +133,18 @@ export class World {
         });
         this.#namespaceEnds = new NamespaceEnds({ server: this.server, time: this.time, random: new Random(seed, 5) });
         this.server.policies = checkPolicies;
-        this.server.admission = (write) => this.#review(write);
+        const admission = new Admission({
+            webhook: () => this.webhooks[0]?.process,
+            gateways: this.checks.gateways,
+            counters: this.counters,
+        });
+        this.server.admission = (write) => (this.hasWebhooks ? admission.review(write) : undefined);
         this.server.store.onChange((change) => this.#changed(change));
-        const replica = (name: string) => ({ name, process: undefined, line: undefined, skewMs: 0, startedAt: 0 });
+        const replica = (name: string) => ({ name, process: undefined, transport: undefined, skewMs: 0, startedAt: 0 });
         this.controllers = [replica("controller-0"), replica("controller-1")];
         this.webhooks = [replica("webhook-0")];
-        plant.world?.(this);
-        this.#replaced = plant.product?.();
+        hooks.cluster?.(this);
+        this.#replaced = hooks.product?.();
     }
 
     station(name: string): Station | undefined {
@@ -149,11 +153,11 @@ export class World {
 
     readonly step = (what: () => string): void => {
         this.steps += 1;
-        this.say(what);
+        this.log(what);
     };
 
-    readonly say = (what: () => string): void => {
-        this.#tell?.(`${(this.time.now / 1000).toFixed(3).padStart(9)} ${what()}`);
+    readonly log = (what: () => string): void => {
+        this.#onHistoryLine?.(`${(this.time.now / 1000).toFixed(3).padStart(9)} ${what()}`);
     };
 
     /** A request of a user or program without faults. */
@@ -181,18 +185,18 @@ export class World {
             random: new Random(this.#seed, 100 + at),
             counters: this.counters,
             step: this.step,
-            line: () => station.kubeletLine,
+            transport: () => station.kubeletTransport,
             agent: () => (station.agent?.isKilled === true ? undefined : station.agent),
             faults: () => this.runtime,
             isCut: () => station.isCut || station.isKubeletCut,
         });
-        const kubeletLine = this.#line(`kubelet-${name}`, { name: `system:node:${name}` }, () => 0);
+        const kubeletTransport = this.#transportOf(`kubelet-${name}`, { name: `system:node:${name}` }, () => 0);
         const station: Station = {
             machine,
             kubelet,
-            kubeletLine,
+            kubeletTransport,
             agent: undefined,
-            agentLine: undefined,
+            agentTransport: undefined,
             isCut: false,
             reachableSince: 0,
             skewMs: 0,
@@ -210,18 +214,18 @@ export class World {
         const { machine } = station;
         if (!machine.isOn || (station.agent !== undefined && !station.agent.isKilled)) return;
         const name = `agent-${machine.name}`;
-        const line = this.#line(name, { name: agentUser, node: machine.name }, () => station.skewMs);
-        line.cut(station.isCut);
-        line.refuse(station.isRefused);
-        station.agentLine = line;
+        const transport = this.#transportOf(name, { name: agentUser, node: machine.name }, () => station.skewMs);
+        transport.cut(station.isCut);
+        transport.refuse(station.isRefused);
+        station.agentTransport = transport;
         station.reachableSince = this.time.now;
         station.agent = new Agent({
             machine,
-            line,
+            transport,
             time: this.time,
             clock: this.time.clock(() => station.skewMs),
             random: this.#nextRandom(),
-            logger: historyLogger(this.say, name),
+            logger: historyLogger(this.log, name),
             record: this.#record,
             isBridged: this.isBridged,
             exit: () => {
@@ -230,7 +234,7 @@ export class World {
                 this.time.after(restartMs, () => this.startAgent(station));
             },
         });
-        this.#plant.agent?.(station.agent, this, station);
+        this.#hooks.agent?.(station.agent, this, station);
     }
 
     killAgent(station: Station): void {
@@ -240,31 +244,31 @@ export class World {
     startController(replica: Replica<Controller>): void {
         if (replica.process !== undefined) return;
         this.#starts += 1;
-        const line = this.#line(replica.name, { name: controllerUser }, () => replica.skewMs);
-        replica.line = line;
+        const transport = this.#transportOf(replica.name, { name: controllerUser }, () => replica.skewMs);
+        replica.transport = transport;
         replica.startedAt = this.time.now;
-        this.#plant.controller?.(line.api, this);
+        this.#hooks.controller?.(transport.api, this);
         replica.process = new Controller(
             {
-                line,
+                transport,
                 clock: this.time.clock(() => replica.skewMs),
                 record: this.#record,
-                logger: historyLogger(this.say, replica.name),
+                logger: historyLogger(this.log, replica.name),
             },
             {
                 identity: `${replica.name}-${this.#starts}`,
-                ...(this.#plant.keepsSubnets === true && { subnetCoolingMs: Infinity }),
+                ...(this.#hooks.keepsSubnets === true && { subnetCoolingMs: Infinity }),
             },
         );
     }
 
     startWebhook(replica: Replica<Webhook>): void {
         if (replica.process !== undefined) return;
-        const line = this.#line(replica.name, { name: webhookUser }, () => 0);
-        replica.line = line;
-        this.#plant.webhook?.(line.api);
-        const logger = historyLogger(this.say, replica.name);
-        replica.process = new Webhook({ line, logger, clusterCidrs: this.#clusterCidrs });
+        const transport = this.#transportOf(replica.name, { name: webhookUser }, () => 0);
+        replica.transport = transport;
+        this.#hooks.webhook?.(transport.api);
+        const logger = historyLogger(this.log, replica.name);
+        replica.process = new Webhook({ transport, logger, clusterCidrs: this.#clusterCidrs });
     }
 
     kill(replica: Replica<{ kill(): void }>): void {
@@ -275,15 +279,15 @@ export class World {
     cut(station: Station, isCut: boolean): void {
         if (station.isCut && !isCut) station.reachableSince = this.time.now;
         station.isCut = isCut;
-        station.agentLine?.cut(isCut);
-        station.kubeletLine.cut(isCut || station.isKubeletCut);
+        station.agentTransport?.cut(isCut);
+        station.kubeletTransport.cut(isCut || station.isKubeletCut);
         if (!isCut && station.machine.isOn) station.kubelet.resync();
     }
 
     powerOff(station: Station): void {
         this.killAgent(station);
         station.kubelet.stop();
-        station.kubeletLine.kill();
+        station.kubeletTransport.kill();
         station.machine.powerOff();
     }
 
@@ -292,8 +296,12 @@ export class World {
         if (machine.isOn) return;
         machine.powerOn(options);
         if (options.diskLost) station.kubelet.manifests.clear();
-        station.kubeletLine = this.#line(`kubelet-${machine.name}`, { name: `system:node:${machine.name}` }, () => 0);
-        station.kubeletLine.cut(station.isCut);
+        station.kubeletTransport = this.#transportOf(
+            `kubelet-${machine.name}`,
+            { name: `system:node:${machine.name}` },
+            () => 0,
+        );
+        station.kubeletTransport.cut(station.isCut);
         await this.register(station);
         station.kubelet.resync();
         this.startAgent(station);
@@ -314,7 +322,7 @@ export class World {
         for (const station of this.stations) {
             this.killAgent(station);
             station.kubelet.stop();
-            station.kubeletLine.kill();
+            station.kubeletTransport.kill();
         }
         for (const replica of [...this.controllers, ...this.webhooks]) this.kill(replica);
         this.#replaced?.[Symbol.dispose]();
@@ -334,10 +342,10 @@ export class World {
     /** The agent, if its connection has no faults. */
     #hearing(node: string): object | undefined {
         const station = this.station(node);
-        const { machine, agent, agentLine, isCut } = station ?? {};
+        const { machine, agent, agentTransport, isCut } = station ?? {};
         const isAway = isCut === true || machine?.isOn !== true || !machine.hasOvs || agent?.isKilled !== false;
         const hasFaults = this.isFlooded || this.requests !== noFaults || this.watches !== noWatchFaults;
-        return isAway || hasFaults || agentLine?.isRefused === true ? undefined : agent;
+        return isAway || hasFaults || agentTransport?.isRefused === true ? undefined : agent;
     }
 
     /** Addresses of a Node's own subnet are not allocated, but a pool may contain them too. */
@@ -351,13 +359,15 @@ export class World {
         return setUp?.addresses.some(({ ip }) => formatIp(ip) === address) === true;
     }
 
-    get lines(): readonly Line[] {
-        const replicas = [...this.controllers, ...this.webhooks].map(({ line }) => line);
-        return [...this.stations.map(({ agentLine }) => agentLine), ...replicas].filter((line) => line !== undefined);
+    get transports(): readonly Transport[] {
+        const replicas = [...this.controllers, ...this.webhooks].map(({ transport }) => transport);
+        return [...this.stations.map(({ agentTransport }) => agentTransport), ...replicas].filter(
+            (transport) => transport !== undefined,
+        );
     }
 
-    #line(name: string, user: User, skew: () => number): Line {
-        return new Line(
+    #transportOf(name: string, user: User, skew: () => number): Transport {
+        return new Transport(
             {
                 time: this.time,
                 random: this.#nextRandom(),
@@ -379,7 +389,7 @@ export class World {
     readonly #record = (event: EventInput): void => {
         this.counters.count(`event.${event.reason}`);
         this.checks.recorded(event);
-        this.say(() => `event ${event.reason} on ${event.regarding.kind} ${event.regarding.name}: ${event.note}`);
+        this.log(() => `event ${event.reason} on ${event.regarding.kind} ${event.regarding.name}: ${event.note}`);
     };
 
     #changed(change: Change): void {
@@ -390,48 +400,4 @@ export class World {
         this.#namespaceEnds.changed(change);
         for (const { kubelet } of this.stations) kubelet.changed(change);
     }
-
-    #review(write: Write): Promise<void> | undefined {
-        if (!this.hasWebhooks) return undefined;
-        const { plural } = write.kind.resource;
-        const isPool = plural === "ippools" && write.subresource === "";
-        const isWorkload =
-            (plural === "pods" && write.operation === "CREATE") ||
-            (["statefulsets", "deployments", "namespaces"].includes(plural) &&
-                write.operation !== "DELETE" &&
-                write.subresource === "");
-        if (!isPool && !isWorkload) return undefined;
-        if (write.operation === "UPDATE" && isPool && write.before !== undefined && sameSpec(write)) return undefined;
-        return this.#ask(write, isPool);
-    }
-
-    async #ask(write: Write, mustAnswer: boolean): Promise<void> {
-        const webhook = this.webhooks[0]?.process;
-        const limit = AbortSignal.timeout(mustAnswer ? reviewMs.ippools : reviewMs.others);
-        const late = new Promise<never>((_, reject) =>
-            limit.addEventListener("abort", () => reject(new Refusal(500, "failed calling webhook: timeout")), {
-                once: true,
-            }),
-        );
-        late.catch(() => undefined);
-        const allowed = this.checks.gateways.judged(write);
-        try {
-            if (webhook === undefined) throw new Refusal(500, "failed calling webhook: no endpoints");
-            const { refused } = await Promise.race([webhook.review(write, limit), late]);
-            this.counters.count(refused === undefined ? "review.allowed" : "review.refused");
-            if (refused !== undefined) throw new Denied(refused.reason === "Forbidden" ? 403 : 422, refused.message);
-            allowed?.();
-        } catch (error) {
-            if (error instanceof Denied) throw error;
-            this.counters.count("review.unanswered");
-            if (mustAnswer) throw new Refusal(500, `failed calling webhook: ${(error as Error).message}`);
-        }
-    }
-}
-
-class Denied extends Refusal {}
-
-function sameSpec({ before, after }: Write): boolean {
-    const spec = (object: unknown): string => JSON.stringify((object as { readonly spec?: unknown }).spec);
-    return spec(before) === spec(after);
 }

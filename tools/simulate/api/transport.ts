@@ -4,11 +4,11 @@ import { type Random } from "../time/random.ts";
 import { cancel, type Timer } from "../time/virtual-time.ts";
 import { Refusal, type Answer } from "./answer.ts";
 import { requestFaults, type RequestFault } from "./faults.ts";
-import { type LineComponents } from "./line-components.ts";
+import { type TransportComponents } from "./transport-components.ts";
 import { type User } from "./rules.ts";
 import { Watch } from "./watch.ts";
 
-export interface LineOptions {
+export interface TransportOptions {
     /** Of the process, for the history. */
     readonly name: string;
     readonly user: User;
@@ -31,16 +31,16 @@ const veryLateMs = { from: 60_000, to: 240_000 } as const;
 const veryLateShare = 0.3;
 
 /** The transport between one process and the API server, with its faults. */
-export class Line {
+export class Transport {
     readonly api: ApiClient;
-    readonly #components: LineComponents;
-    readonly #options: LineOptions;
+    readonly #components: TransportComponents;
+    readonly #options: TransportOptions;
     readonly #watches = new Set<Watch>();
     #isDead = false;
     #isCut = false;
     #isRefused = false;
 
-    constructor(components: LineComponents, options: LineOptions) {
+    constructor(components: TransportComponents, options: TransportOptions) {
         this.#components = components;
         this.#options = options;
         const credentials = { connection: () => Promise.resolve(nowhere), refused: () => undefined };
@@ -137,17 +137,17 @@ export class Line {
             const unserved = this.#isRefused ? unauthorized : busy ? refused(fault, random) : undefined;
             const given = unserved ?? (await this.#serve(request, () => fault === "lateEffect" || isThere()));
             if (given === undefined) return;
-            const said = fault === "serverError" && !busy ? refused(fault, random) : given;
+            const sent = fault === "serverError" && !busy ? refused(fault, random) : given;
             this.#components.step(
                 () =>
-                    `${name}: ${request.method} ${request.path} ${request.body ?? ""} -> ${told(given)}${fault === undefined ? "" : ` (${fault})`}`,
+                    `${name}: ${request.method} ${request.path} ${request.body ?? ""} -> ${statusText(given)}${fault === undefined ? "" : ` (${fault})`}`,
             );
             if (fault === "lateEffect") return;
             time.after(back, () => {
                 this.#components.step(() => `${name}: answer of ${request.method} ${request.path}`);
                 if (this.#isCut) return;
                 if (fault === "lostReply") fail(false);
-                else answer(responseOf(said, fault === "cutBody"));
+                else answer(responseOf(sent, fault === "cutBody"));
             });
         };
         time.after(fault === "lateEffect" ? this.#lateness() : there, () => void serves());
@@ -250,6 +250,6 @@ function refused(fault: "throttled" | "serverError", random: Random): Answer {
     return fault === "throttled" ? { ...answer, retryAfterSeconds: 1 } : answer;
 }
 
-function told({ status, body }: Answer): string {
+function statusText({ status, body }: Answer): string {
     return status >= 300 ? `${status} ${(JSON.parse(body) as { readonly message: string }).message}` : String(status);
 }
