@@ -98,7 +98,7 @@ async function readInput(components: RunComponents): Promise<Uint8Array> {
 function asCallError(error: unknown): unknown {
     if (!(error instanceof Http2Error || error instanceof CniMessageError)) return error;
     const text = `the answer on the agent's socket is no valid gRPC answer: ${messageOf(error)}`;
-    return new CniCallError("UNKNOWN_RPC_ERROR", "peer", text);
+    return new CniCallError("UNKNOWN_RPC_ERROR", "remote", text);
 }
 
 function failure(error: CniError, input: Uint8Array): Answer {

@@ -27,7 +27,7 @@ export function statusError(command: CniCommand, status: number, text: string): 
         default:
             return new CniCallError(
                 "UNKNOWN_RPC_ERROR",
-                "peer",
+                "remote",
                 `the call of the Antrea agent failed with gRPC status ${status}: ${text}`,
             );
     }

@@ -49,7 +49,7 @@ export function toCniError(error: unknown): CniError {
  */
 export function fromCniError(error: CniError): CniCallError {
     const hint = detailText(error.details);
-    return new CniCallError(errorCodeName(error.code) ?? "UNKNOWN", "peer", error.message, {
+    return new CniCallError(errorCodeName(error.code) ?? "UNKNOWN", "remote", error.message, {
         details: { cniCode: error.code },
         ...(hint === "" ? {} : { hint }),
     });

@@ -39,7 +39,7 @@ export function allocationAddress(name: string): IpAddress {
     }
     throw new AllocationNameError(
         "BAD_NAME",
-        "peer",
+        "remote",
         `"${name}" is not the name of an IPAllocation: it must be an address`,
     );
 }

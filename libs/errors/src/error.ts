@@ -3,13 +3,13 @@
  *
  * - `internal`: a defect of this project.
  * - `caller`: the caller requested something that is not allowed.
- * - `peer`: bytes or objects from another program violate their protocol.
+ * - `remote`: bytes or objects from another program violate their protocol.
  * - `environment`: the machine, the kernel or another daemon is not in the required state.
  * - `timeout`: no answer in time; the request may still take effect.
  * - `aborted`: the work was cancelled on purpose; not a failure, never logged as one.
  * - `unsupported`: known, and not available here.
  */
-export type Fault = "internal" | "caller" | "peer" | "environment" | "timeout" | "aborted" | "unsupported";
+export type Fault = "internal" | "caller" | "remote" | "environment" | "timeout" | "aborted" | "unsupported";
 
 /** The type of `details` of an error class that declares none. */
 export type NoDetails = Readonly<Record<string, never>>;

@@ -15,7 +15,7 @@ describe("AntreaError", () => {
     });
 
     it("tells the causes in order", () => {
-        const error = new PoolError("OVERLAP", "caller", "outer", { cause: new AntreaError("X", "peer", "inner") });
+        const error = new PoolError("OVERLAP", "caller", "outer", { cause: new AntreaError("X", "remote", "inner") });
         expect(messageOf(error)).toBe("outer: inner");
     });
 

@@ -64,8 +64,8 @@ const faults: Readonly<Record<KubeErrorCode, Fault>> = {
     SERVER_ERROR: "environment",
     TIMEOUT: "timeout",
     CONNECTION_FAILED: "environment",
-    BAD_ANSWER: "peer",
-    TOO_LARGE: "peer",
+    BAD_ANSWER: "remote",
+    TOO_LARGE: "remote",
     BAD_CONFIG: "environment",
     ABORTED: "aborted",
 };

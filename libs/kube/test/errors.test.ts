@@ -17,8 +17,8 @@ describe("KubeError", () => {
         ["SERVER_ERROR", "environment"],
         ["TIMEOUT", "timeout"],
         ["CONNECTION_FAILED", "environment"],
-        ["BAD_ANSWER", "peer"],
-        ["TOO_LARGE", "peer"],
+        ["BAD_ANSWER", "remote"],
+        ["TOO_LARGE", "remote"],
         ["BAD_CONFIG", "environment"],
         ["ABORTED", "aborted"],
     ])("%s is the fault of: %s", (code, fault) => {

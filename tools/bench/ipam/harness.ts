@@ -118,7 +118,7 @@ export class IpamHarness {
 export function addressesOf(result: string): readonly string[] {
     const { ips = [] } = JSON.parse(result) as { readonly ips?: readonly { readonly address: string }[] };
     if (ips.length > 0) return ips.map(({ address }) => address);
-    throw new BenchError("WRONG_RESULT", "peer", `the result of an ADD has no address: ${result}`);
+    throw new BenchError("WRONG_RESULT", "remote", `the result of an ADD has no address: ${result}`);
 }
 
 /** The error object in a plugin's output; code 0 if there is none. */

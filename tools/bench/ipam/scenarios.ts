@@ -95,7 +95,7 @@ export async function exhaust(harness: Containers, width: number): Promise<Exhau
         }
     }
     const what = `${harness.subject.id} gave more than ${capacity} addresses`;
-    throw new BenchError("WRONG_RESULT", "peer", what);
+    throw new BenchError("WRONG_RESULT", "remote", what);
 }
 
 /** The DELs of all containers; returns the milliseconds of each. */

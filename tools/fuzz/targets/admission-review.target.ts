@@ -38,7 +38,7 @@ export const target: Target = {
             }
         }
     },
-    isRefusal: (error) => error instanceof ReviewError && error.fault === "peer",
+    isRefusal: (error) => error instanceof ReviewError && error.fault === "remote",
 };
 
 /** The request with its objects as their schemas prune them; undefined for an IPPool that would be rejected earlier. */

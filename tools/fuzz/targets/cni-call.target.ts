@@ -58,5 +58,5 @@ export const target: Target = {
         const back = decodeCniCmdResponse(encodeCniCmdResponse(response));
         mustEqual("an answer written and read again", back.error, response.error);
     },
-    isRefusal: (error) => error instanceof CniMessageError && error.fault === "peer",
+    isRefusal: (error) => error instanceof CniMessageError && error.fault === "remote",
 };

@@ -107,7 +107,7 @@ function verdict(parts: Iterable<Uint8Array>): unknown {
     try {
         for (const part of parts) call.receive(part);
     } catch (error) {
-        if (error instanceof Http2Error && error.fault === "peer") return error.code;
+        if (error instanceof Http2Error && error.fault === "remote") return error.code;
         throw error;
     }
     return call.outcome;

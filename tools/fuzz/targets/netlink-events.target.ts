@@ -16,7 +16,7 @@ export const target: Target = {
     run: (input) => {
         decodeEvents(withLength(input));
     },
-    isRefusal: (error) => error instanceof NetlinkError && error.fault === "peer",
+    isRefusal: (error) => error instanceof NetlinkError && error.fault === "remote",
 };
 
 /** Usually makes the first message fill the datagram, so that its content is parsed. */

@@ -17,7 +17,7 @@ export const target: Target = {
         // With small segments a rejection may come later, but never after more messages.
         mustEqual("the messages of a stream in one piece and in many", pieces, whole);
     },
-    isRefusal: (error) => error instanceof OpenFlowError && error.fault === "peer",
+    isRefusal: (error) => error instanceof OpenFlowError && error.fault === "remote",
 };
 
 function cut(parts: Iterable<Uint8Array>): object {

@@ -15,7 +15,7 @@ export const target: Target = {
     },
     tokens: ["{", "}", "[", "]", '"', "\\", "\\u0000", '{"id":1,', '"error":null', "\ud83d\ude00"],
     run: (input) => mustEqual("the messages in one piece and in many", cut(chunks(input)), cut([input])),
-    isRefusal: (error) => error instanceof OvsdbError && error.fault === "peer",
+    isRefusal: (error) => error instanceof OvsdbError && error.fault === "remote",
 };
 
 function cut(parts: Iterable<Uint8Array>): object {

@@ -43,7 +43,8 @@ export function readPorts(text: string): readonly PortRecord[] {
     const { headings, data } = readTable(text);
     const nameAt = headings.indexOf("name");
     const idsAt = headings.indexOf("external_ids");
-    if (nameAt < 0 || idsAt < 0) throw new OvsOutputError("BAD_OUTPUT", "peer", "it has no columns name, external_ids");
+    if (nameAt < 0 || idsAt < 0)
+        throw new OvsOutputError("BAD_OUTPUT", "remote", "it has no columns name, external_ids");
     return data.flatMap((row) => {
         const cells: readonly unknown[] = Array.isArray(row) ? row : [];
         const record = readRecord(String(cells[nameAt]), readMap(cells[idsAt]));
@@ -56,17 +57,17 @@ function readTable(text: string): { readonly headings: readonly unknown[]; reado
     try {
         table = JSON.parse(text);
     } catch (cause) {
-        throw new OvsOutputError("BAD_OUTPUT", "peer", "it is no JSON", { cause });
+        throw new OvsOutputError("BAD_OUTPUT", "remote", "it is no JSON", { cause });
     }
     const { headings, data } = (table ?? {}) as { readonly headings?: unknown; readonly data?: unknown };
     if (Array.isArray(headings) && Array.isArray(data)) return { headings, data };
-    throw new OvsOutputError("BAD_OUTPUT", "peer", "it is no table with headings and data");
+    throw new OvsOutputError("BAD_OUTPUT", "remote", "it is no table with headings and data");
 }
 
 function readMap(cell: unknown): ReadonlyMap<string, string> {
     const [kind, pairs] = (Array.isArray(cell) ? cell : []) as readonly unknown[];
     if (kind !== "map" || !Array.isArray(pairs))
-        throw new OvsOutputError("BAD_OUTPUT", "peer", "external_ids is no map");
+        throw new OvsOutputError("BAD_OUTPUT", "remote", "external_ids is no map");
     return new Map(
         pairs.map((pair) => {
             const [key, value] = (Array.isArray(pair) ? pair : []) as readonly unknown[];

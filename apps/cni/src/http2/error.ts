@@ -10,5 +10,5 @@ export class Http2Error extends AntreaError<
 
 /** An `Http2Error` PROTOCOL_ERROR (RFC 9113 section 7) caused by the peer. */
 export function protocolError(message: string): Http2Error {
-    return new Http2Error("PROTOCOL_ERROR", "peer", message);
+    return new Http2Error("PROTOCOL_ERROR", "remote", message);
 }

@@ -77,7 +77,7 @@ export class FrameReader {
             if (length > defaultMaxFrameSize) {
                 throw new Http2Error(
                     "FRAME_SIZE_ERROR",
-                    "peer",
+                    "remote",
                     `a frame of ${length} bytes is above the limit of ${defaultMaxFrameSize}`,
                 );
             }
@@ -107,7 +107,7 @@ export function unpadded(frame: Frame): Uint8Array {
     }
     if (frame.type === FrameType.HEADERS && (frame.flags & Flag.PRIORITY) !== 0) start += 5;
     if (start > end) {
-        throw new Http2Error("PROTOCOL_ERROR", "peer", "the padding of a frame is longer than the frame");
+        throw new Http2Error("PROTOCOL_ERROR", "remote", "the padding of a frame is longer than the frame");
     }
     return frame.payload.subarray(start, end);
 }

@@ -35,7 +35,11 @@ export class HpackDecoder {
             const header = (first & 0x80) !== 0 ? this.#lookup(cursor.integer(7)) : this.#literal(cursor, first);
             listSize += sizeOf(header);
             if (listSize > maxListSize) {
-                throw new Http2Error("TOO_LARGE", "peer", `HPACK: a header list is larger than ${maxListSize} octets`);
+                throw new Http2Error(
+                    "TOO_LARGE",
+                    "remote",
+                    `HPACK: a header list is larger than ${maxListSize} octets`,
+                );
             }
             headers.push(header);
         }
@@ -170,5 +174,5 @@ function sizeOf([name, value]: Header): number {
 }
 
 function compressionError(message: string): Http2Error {
-    return new Http2Error("COMPRESSION_ERROR", "peer", `HPACK: ${message}`);
+    return new Http2Error("COMPRESSION_ERROR", "remote", `HPACK: ${message}`);
 }

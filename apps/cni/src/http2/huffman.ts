@@ -91,5 +91,5 @@ function buildTable(): CodeTable {
 }
 
 function compressionError(message: string): Http2Error {
-    return new Http2Error("COMPRESSION_ERROR", "peer", `HPACK: ${message} (RFC 7541 section 5.2)`);
+    return new Http2Error("COMPRESSION_ERROR", "remote", `HPACK: ${message} (RFC 7541 section 5.2)`);
 }

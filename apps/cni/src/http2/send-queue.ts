@@ -59,5 +59,5 @@ export class SendQueue {
 }
 
 function windowError(): Http2Error {
-    return new Http2Error("FLOW_CONTROL_ERROR", "peer", `a flow control window went above ${maxWindow}`);
+    return new Http2Error("FLOW_CONTROL_ERROR", "remote", `a flow control window went above ${maxWindow}`);
 }

@@ -172,7 +172,7 @@ export class UnaryCall {
         // A fixed size per frame also limits a flood of empty ones.
         block.size += part.length + 16;
         if (block.size > maxHeaderBlock) {
-            throw new Http2Error("TOO_LARGE", "peer", `a header block is larger than ${maxHeaderBlock} bytes`);
+            throw new Http2Error("TOO_LARGE", "remote", `a header block is larger than ${maxHeaderBlock} bytes`);
         }
         if ((flags & Flag.END_HEADERS) === 0) return;
         this.#block = undefined;
@@ -296,7 +296,7 @@ function uint32(frame: Frame, length: number | undefined, at: number): number {
 function frameSizeError(frame: Frame): Http2Error {
     return new Http2Error(
         "FRAME_SIZE_ERROR",
-        "peer",
+        "remote",
         `a frame of type ${frame.type} with a payload of ${frame.payload.length} bytes`,
     );
 }

@@ -108,5 +108,5 @@ function optionalText(value: unknown, path: string): string {
 }
 
 function bad(rule: string): ReviewError {
-    return new ReviewError("BAD_REVIEW", "peer", `this is no AdmissionReview: ${rule}`);
+    return new ReviewError("BAD_REVIEW", "remote", `this is no AdmissionReview: ${rule}`);
 }

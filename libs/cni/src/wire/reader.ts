@@ -35,7 +35,7 @@ export class MessageReader {
         if (field === 0 || field > maxFieldNumber) {
             throw new CniMessageError(
                 "BAD_FIELD_NUMBER",
-                "peer",
+                "remote",
                 `${this.#name}: field number ${field} at byte ${this.#at} is not within 1–536870911`,
             );
         }
@@ -56,7 +56,7 @@ export class MessageReader {
         try {
             return utf8.decode(bytes);
         } catch (cause) {
-            throw new CniMessageError("BAD_UTF8", "peer", `${this.#name}.${label}: the text is not valid UTF-8`, {
+            throw new CniMessageError("BAD_UTF8", "remote", `${this.#name}.${label}: the text is not valid UTF-8`, {
                 cause,
             });
         }
@@ -95,7 +95,7 @@ export class MessageReader {
             default:
                 throw new CniMessageError(
                     wireType === WireType.END_GROUP ? "BAD_GROUP" : "WRONG_WIRE_TYPE",
-                    "peer",
+                    "remote",
                     `${this.#name}: ${label} has wire type ${wireType}, which cannot stand here`,
                 );
         }
@@ -103,7 +103,11 @@ export class MessageReader {
 
     #skipGroup(field: number, depth: number): void {
         if (depth > maxGroupDepth) {
-            throw new CniMessageError("BAD_GROUP", "peer", `${this.#name}: groups nested deeper than ${maxGroupDepth}`);
+            throw new CniMessageError(
+                "BAD_GROUP",
+                "remote",
+                `${this.#name}: groups nested deeper than ${maxGroupDepth}`,
+            );
         }
         for (;;) {
             const tag = this.#varint(`the end of group ${field}`);
@@ -117,7 +121,7 @@ export class MessageReader {
         if (this.#wireType === wireType) return;
         throw new CniMessageError(
             "WRONG_WIRE_TYPE",
-            "peer",
+            "remote",
             `${this.#name}.${label}: wire type ${wireNames[this.#wireType] ?? this.#wireType} instead of ` +
                 `${wireNames[wireType]}`,
         );
@@ -152,7 +156,7 @@ export class MessageReader {
                 return high * 2 ** 28 + low;
             }
         }
-        throw new CniMessageError("BAD_VARINT", "peer", `${this.#name}: ${label}: a number longer than 10 bytes`);
+        throw new CniMessageError("BAD_VARINT", "remote", `${this.#name}: ${label}: a number longer than 10 bytes`);
     }
 
     #byte(label: string): number {
@@ -165,7 +169,7 @@ export class MessageReader {
     #short(label: string, wanted: string): CniMessageError {
         return new CniMessageError(
             "SHORT_INPUT",
-            "peer",
+            "remote",
             `${this.#name}: ${label} needs ${wanted} at byte ${this.#at}, the message ends at ${this.#bytes.length}`,
         );
     }

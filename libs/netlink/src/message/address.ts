@@ -29,7 +29,7 @@ export function checkedLength(length: number, family: Family, what: string): num
     if (length <= familyBits(family)) return length;
     throw new NetlinkError(
         "BAD_MESSAGE",
-        "peer",
+        "remote",
         `netlink ${what}: prefix length ${length}, at most ${familyBits(family)} for IPv${family}`,
     );
 }

@@ -93,5 +93,5 @@ function sizeFault(length: number, payload: Uint8Array): string {
 }
 
 function malformed(what: string, type: number, fault: string): NetlinkError {
-    return new NetlinkError("BAD_MESSAGE", "peer", `netlink ${what}: attribute ${type}: ${fault}`);
+    return new NetlinkError("BAD_MESSAGE", "remote", `netlink ${what}: attribute ${type}: ${fault}`);
 }

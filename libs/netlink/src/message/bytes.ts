@@ -68,7 +68,7 @@ export class Reader {
         if (length > this.remaining) {
             throw new NetlinkError(
                 "SHORT_MESSAGE",
-                "peer",
+                "remote",
                 `netlink ${this.#what}: ${length} bytes needed at offset ${this.#offset}, ${this.remaining} are there`,
             );
         }

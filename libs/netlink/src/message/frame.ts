@@ -45,7 +45,7 @@ export function decodeFrames(datagram: Uint8Array): readonly Frame[] {
         if (length < HEADER_BYTES) {
             throw new NetlinkError(
                 "BAD_MESSAGE",
-                "peer",
+                "remote",
                 `netlink datagram: message type ${type} has length ${length}, less than its own header of ${HEADER_BYTES}`,
             );
         }

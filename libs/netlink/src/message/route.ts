@@ -143,7 +143,7 @@ function nextHops(list: Uint8Array | undefined, family: Family): readonly NextHo
         if (length < NEXT_HOP_BYTES) {
             throw new NetlinkError(
                 "BAD_MESSAGE",
-                "peer",
+                "remote",
                 `netlink route: a next hop of ${length} bytes; it has 8 at least`,
             );
         }

@@ -245,7 +245,7 @@ describe("the limits of an argument", () => {
 
 describe("what the kernel says against its own rules", () => {
     const fault = (code: string, text: string): unknown =>
-        expect.objectContaining({ code, fault: "peer", message: `netlink ${text}` });
+        expect.objectContaining({ code, fault: "remote", message: `netlink ${text}` });
 
     it.each<[() => unknown, string, string]>([
         [

@@ -66,7 +66,7 @@ export function peerError(
     message: string,
     details: Readonly<Partial<OpenFlowErrorDetails>> = {},
 ): OpenFlowError {
-    return new OpenFlowError(code, "peer", message, { details });
+    return new OpenFlowError(code, "remote", message, { details });
 }
 
 /** Makes the error for an argument of the caller that has no form in OpenFlow. */

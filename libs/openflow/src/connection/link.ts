@@ -246,7 +246,7 @@ export class Link implements ReplayLink {
         const ours = error instanceof OpenFlowError ? error : undefined;
         if (isErrorOf(OpenFlowError, error, "VERSION")) {
             return this.destroy(
-                new OpenFlowError("NEGOTIATION", "peer", "the switch does not speak OpenFlow 1.5", { cause: error }),
+                new OpenFlowError("NEGOTIATION", "remote", "the switch does not speak OpenFlow 1.5", { cause: error }),
             );
         }
         if (ours !== undefined && this.#calls.fail(xid, ours)) return;

@@ -34,7 +34,7 @@ function failure(read: () => unknown): string {
     try {
         read();
     } catch (error) {
-        if (error instanceof OpenFlowError && error.fault === "peer") return `${error.code}: ${error.message}`;
+        if (error instanceof OpenFlowError && error.fault === "remote") return `${error.code}: ${error.message}`;
         throw error;
     }
     return "was read";

@@ -10,7 +10,7 @@ function attempt(frame: Uint8Array): Message | OpenFlowError {
     try {
         return decodeMessage(frame);
     } catch (error) {
-        if (error instanceof OpenFlowError && error.fault === "peer") return error;
+        if (error instanceof OpenFlowError && error.fault === "remote") return error;
         throw error;
     }
 }

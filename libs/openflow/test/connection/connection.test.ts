@@ -267,7 +267,7 @@ describe("OpenFlowConnection", () => {
             return socket.write(bytes(`06130018${xid}0001000000000000${"ff".repeat(8)}`));
         };
         for (const socket of test.peer.sockets) socket.write(bytes("060b000c00000000ffffffff"));
-        expect(await failure(test.connection.dumpFlows())).toMatchObject({ code: "SHORT", fault: "peer" });
+        expect(await failure(test.connection.dumpFlows())).toMatchObject({ code: "SHORT", fault: "remote" });
         await test.connection.barrier();
         expect(test.peer.connectedAt).toHaveLength(1);
     });

@@ -121,7 +121,7 @@ describe("what is over", () => {
         for (const [code, fault, expected] of [
             ["ABORTED", "aborted", "ABORTED"],
             ["DISCONNECTED", "environment", "DISCONNECTED"],
-            ["NEGOTIATION", "peer", "DISCONNECTED"],
+            ["NEGOTIATION", "remote", "DISCONNECTED"],
         ] as const) {
             const one = await link(peer, new AbortController().signal);
             expect(one.reason).toBeUndefined();
@@ -227,7 +227,7 @@ describe("a connection that cannot be made", () => {
         });
         expect(later).toMatchObject({
             code: "NEGOTIATION",
-            fault: "peer",
+            fault: "remote",
             message: "the switch does not speak OpenFlow 1.5",
         });
     });

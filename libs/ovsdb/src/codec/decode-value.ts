@@ -111,5 +111,5 @@ function refuseRepeated(sorted: readonly Atom[], path: string): void {
 }
 
 function badValue(path: string, rule: string, raw: unknown): OvsdbError {
-    return new OvsdbError("BAD_VALUE", "peer", `${path} ${rule}, not ${show(raw)}`, { details: { path } });
+    return new OvsdbError("BAD_VALUE", "remote", `${path} ${rule}, not ${show(raw)}`, { details: { path } });
 }

@@ -94,7 +94,7 @@ export class JsonSplitter {
     #checkLength(more: number): void {
         if (this.#partsLength + more <= this.#maxMessageBytes) return;
         const message = `a message is longer than the limit of ${this.#maxMessageBytes} bytes`;
-        throw new OvsdbError("MESSAGE_TOO_LONG", "peer", message, { details: { maxBytes: this.#maxMessageBytes } });
+        throw new OvsdbError("MESSAGE_TOO_LONG", "remote", message, { details: { maxBytes: this.#maxMessageBytes } });
     }
 }
 
@@ -113,5 +113,5 @@ function join(parts: readonly Uint8Array[], length: number): Uint8Array {
 }
 
 function badJson(what: string, cause?: unknown): OvsdbError {
-    return new OvsdbError("BAD_JSON", "peer", `${what}: the stream is not JSON-RPC`, { cause });
+    return new OvsdbError("BAD_JSON", "remote", `${what}: the stream is not JSON-RPC`, { cause });
 }

@@ -7,7 +7,7 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 export function badMessage(path: string, rule: string, value?: unknown): OvsdbError {
     return new OvsdbError(
         "BAD_MESSAGE",
-        "peer",
+        "remote",
         `${path} ${rule}${value === undefined ? "" : `, not ${show(value)}`}`,
         {
             details: { path },

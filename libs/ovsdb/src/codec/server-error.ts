@@ -40,7 +40,7 @@ export function fromServerError(
     const name = member(body, "error");
     const error = typeof name === "string" ? name : show(raw);
     const reason = member(body, "details");
-    const [code, fault] = known.get(error) ?? (["REFUSED", "peer"] as const);
+    const [code, fault] = known.get(error) ?? (["REFUSED", "remote"] as const);
     const because = typeof reason === "string" ? `: ${reason}` : "";
     return new OvsdbError(code, fault, `${what} refused by the database: ${error}${because}`, {
         details: { ...details, error, ...(typeof reason === "string" ? { reason } : {}) },

@@ -101,5 +101,5 @@ export class RowCache {
 
 function inconsistent(table: string, uuid: string, what: string): OvsdbError {
     const message = `update of ${table} row ${uuid} does not fit the rows known so far: ${what}`;
-    return new OvsdbError("BAD_MESSAGE", "peer", message, { details: { table, uuid } });
+    return new OvsdbError("BAD_MESSAGE", "remote", message, { details: { table, uuid } });
 }

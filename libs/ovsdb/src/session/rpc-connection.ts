@@ -134,7 +134,7 @@ export class RpcConnection {
         else this.#write(encodeResponse(id, null, "unknown method"));
         if (this.#stream.writableLength > this.#limits.maxQueuedBytes) {
             const message = "the server asks without reading the answers";
-            this.end(new OvsdbError("QUEUE_FULL", "peer", message));
+            this.end(new OvsdbError("QUEUE_FULL", "remote", message));
         }
     }
 

@@ -30,7 +30,7 @@ describe("JSON-RPC messages", () => {
         ["inherited members", '{"__proto__":{"method":"a","params":[]}}', "id"],
     ])("refuses %s", (_name, text, path) => {
         expect(() => decodeRpcMessage(JSON.parse(text))).toThrow(
-            expect.objectContaining({ code: "BAD_MESSAGE", fault: "peer", details: { path } }),
+            expect.objectContaining({ code: "BAD_MESSAGE", fault: "remote", details: { path } }),
         );
     });
 });

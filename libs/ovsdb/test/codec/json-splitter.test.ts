@@ -68,7 +68,7 @@ describe("JsonSplitter", () => {
         ["a message over the limit in parts", ['{"a":"', "x".repeat(30), "x".repeat(30)], "MESSAGE_TOO_LONG"],
     ])("refuses %s", (_name, chunks, code) => {
         const bytes = chunks.map((chunk) => (typeof chunk === "string" ? encoder.encode(chunk) : chunk));
-        expect(() => split(bytes, 60)).toThrow(expect.objectContaining({ code, fault: "peer" }));
+        expect(() => split(bytes, 60)).toThrow(expect.objectContaining({ code, fault: "remote" }));
     });
 
     it("refuses a message of more than 100 levels, however deep it goes", () => {

@@ -142,7 +142,7 @@ describe("values", () => {
         ],
     ])("refuses to read %s", (_name, raw, type, message) => {
         expect(() => decodeValue(raw, type, "v")).toThrow(
-            expect.objectContaining({ code: "BAD_VALUE", fault: "peer", message }),
+            expect.objectContaining({ code: "BAD_VALUE", fault: "remote", message }),
         );
     });
 

@@ -188,7 +188,7 @@ describe("RowCache", () => {
         expect(() => cache.apply(bad, monitored)).toThrow(
             expect.objectContaining({
                 code: "BAD_MESSAGE",
-                fault: "peer",
+                fault: "remote",
                 message: "update of T row a does not fit the rows known so far: it was inserted before",
                 details: { table: "T", uuid: "a" },
             }),
@@ -366,7 +366,7 @@ describe("RpcConnection", () => {
         for (let time = 0; time < 20; time += 1) say(stream, { id: time, method: "echo", params: ["x".repeat(50)] });
         expect(await connection.ended).toMatchObject({
             code: "QUEUE_FULL",
-            fault: "peer",
+            fault: "remote",
             message: "the server asks without reading the answers",
         });
     });

@@ -264,7 +264,7 @@ describe("a session", () => {
             const [session, connection] = await ready();
             const pending = session.transact([update("T", [], { n: 1 })]);
             await connection.answer("transact", result);
-            await expect(pending).rejects.toEqual(refused({ code, fault: "peer" }));
+            await expect(pending).rejects.toEqual(refused({ code, fault: "remote" }));
         });
 
         it("that cannot be written are refused before anything is sent", async () => {

@@ -43,7 +43,7 @@ export function podPrefixesOf(node: NodeObject): readonly Prefix[] {
         } catch (cause) {
             throw new NodeObjectError(
                 "BAD_POD_CIDR",
-                "peer",
+                "remote",
                 `Node ${name}: spec.podCIDRs has ${text}, which is not a CIDR`,
                 { cause },
             );
@@ -54,7 +54,7 @@ export function podPrefixesOf(node: NodeObject): readonly Prefix[] {
         if (prefixSize(prefix) >= 4n) continue;
         throw new NodeObjectError(
             "BAD_POD_CIDR",
-            "peer",
+            "remote",
             `Node ${name}: spec.podCIDRs has ${formatPrefix(prefix)}, which has no room for a gateway and a Pod`,
         );
     }
@@ -62,7 +62,7 @@ export function podPrefixesOf(node: NodeObject): readonly Prefix[] {
     if (families.size !== prefixes.length) {
         throw new NodeObjectError(
             "BAD_POD_CIDR",
-            "peer",
+            "remote",
             `Node ${name}: spec.podCIDRs ${texts.join(",")} has two of one address family; at most one IPv4 and one IPv6 are allowed`,
         );
     }

@@ -11,7 +11,7 @@ export function readAddress(ip: string, length: string): { readonly ip: IpAddres
     const address = parseIp(ip);
     const prefixLength = /^[0-9]{1,3}$/.test(length) ? Number(length) : Infinity;
     if (prefixLength <= (address.family === 4 ? 32 : 128)) return { ip: address, prefixLength };
-    throw new RecordError("BAD_PREFIX_LENGTH", "peer", `${length} is no prefix length of ${ip}`);
+    throw new RecordError("BAD_PREFIX_LENGTH", "remote", `${length} is no prefix length of ${ip}`);
 }
 
 /** Parses a VLAN ID; 0 (untagged) if there is none. */

@@ -473,7 +473,7 @@ describe("errors of the work", () => {
         ["the container was deleted", 102, new PodNetworkError("DELETED_MEANWHILE", "caller", "deleted")],
         ["the kernel refused", 102, new AntreaError("EPERM", "environment", "not permitted")],
         ["OVS refuses the flows", 102, new OpenFlowError("REFUSED", "caller", "no")],
-        ["the database refuses the port", 102, new OvsdbError("REFUSED", "peer", "no")],
+        ["the database refuses the port", 102, new OvsdbError("REFUSED", "remote", "no")],
         ["OVS goes away", 11, new OpenFlowError("DISCONNECTED", "environment", "gone")],
         ["OVS does not read", 11, new OpenFlowError("BUFFER_FULL", "environment", "full")],
         ["the database goes away", 11, new OvsdbError("OUTCOME_UNKNOWN", "environment", "gone")],

@@ -116,14 +116,14 @@ class Exchange {
     #answerOf(value: unknown): string {
         const message = decodeRpcMessage(value);
         if (message.kind !== "response" || message.id !== requestId) {
-            throw this.#error("BAD_ANSWER", "peer", "answered something that is no answer to");
+            throw this.#error("BAD_ANSWER", "remote", "answered something that is no answer to");
         }
         if (message.error !== null) {
             const answer = String(message.error).trim();
             throw this.#error("REFUSED", "environment", "refused", `: ${answer}`, { answer });
         }
         if (typeof message.result !== "string") {
-            throw this.#error("BAD_ANSWER", "peer", "answered with something that is no text to");
+            throw this.#error("BAD_ANSWER", "remote", "answered with something that is no text to");
         }
         return message.result;
     }
@@ -135,7 +135,7 @@ class Exchange {
             return this.#error("ANSWER_TOO_LONG", "environment", "gave too long an answer to", rest, { cause });
         }
         const rest = "; is this the socket of ovs-vswitchd?";
-        return this.#error("BAD_ANSWER", "peer", "did not answer in JSON-RPC to", rest, { cause });
+        return this.#error("BAD_ANSWER", "remote", "did not answer in JSON-RPC to", rest, { cause });
     }
 
     #notListening(cause: unknown): UnixctlError {
