@@ -30,7 +30,7 @@ export function poolWiring(components: NodeInterfacesComponents): Wiring {
             podUid !== "" &&
             podInterfaces.list().some(({ record }) => record.podUid === podUid && record.ifName === ifName),
         isAdding: (containerIdOrPodUid) => control.isAdding(containerIdOrPodUid),
-        isUndecided: (wired) => podInterfaces.get(wired) !== undefined && podInterfaces.isUndecided(wired),
+        isUndecided: (wired) => podInterfaces.isUndecided(wired),
         isConnected: (ip) => podInterfaces.isConnected(ip),
         ...isolation(components),
     };

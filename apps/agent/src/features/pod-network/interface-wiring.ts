@@ -1,8 +1,8 @@
 import { systemClock, type Clock, settleAll } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
 import { podFlows, type FlowSet, type PodInput } from "@antrea/flows";
-import { parseMac } from "@antrea/ip";
-import type { KnownInterfaces } from "./known-interfaces.ts";
+import { formatIp, parseMac } from "@antrea/ip";
+import { PodNetworkError } from "./errors.ts";
 import { Limit } from "./limit.ts";
 import {
     adjustPodLink,
@@ -14,6 +14,7 @@ import {
     raisePodLink,
     type PodEndOptions,
 } from "./link.ts";
+import type { OfPortNumbers } from "./of-ports.ts";
 import { flowOwner, portSpec, type PodDraft } from "./parts.ts";
 import type { PodNetworkComponents, PodNetworkOptions } from "./types.ts";
 import {
@@ -40,20 +41,20 @@ export interface Progress {
 
 /** Dependencies of InterfaceWiring. */
 export interface InterfaceWiringComponents extends PodNetworkComponents {
-    readonly known: KnownInterfaces;
+    readonly ofPorts: OfPortNumbers;
 }
 
 /** Creates the parts of one interface: link, port with the record, Pod end, flows, routes. */
 export class InterfaceWiring {
     readonly #components: InterfaceWiringComponents;
     readonly #options: PodNetworkOptions;
-    readonly #known: KnownInterfaces;
+    readonly #ofPorts: OfPortNumbers;
     readonly #clock: Clock;
 
     constructor(components: InterfaceWiringComponents, options: PodNetworkOptions) {
         this.#components = components;
         this.#options = options;
-        this.#known = components.known;
+        this.#ofPorts = components.ofPorts;
         this.#clock = components.clock ?? systemClock;
     }
 
@@ -89,7 +90,7 @@ export class InterfaceWiring {
         ]);
         if (actual !== ofPort) {
             await this.#wireFlows(record, actual, signal);
-            this.#known.ofPorts.release(ofPort);
+            this.#ofPorts.release(ofPort);
         }
         checkpoint();
     }
@@ -119,12 +120,12 @@ export class InterfaceWiring {
             ...this.#withoutTraffic(record, limit.signal),
             this.#writeRecord(record, known.ofPort, limit.signal),
         ]);
-        this.#known.decided(record);
+        this.#components.podInterfaces.setConnecting(record, false);
     }
 
     /** See `InterfaceControl`. */
     async reconnect(known: PodInterface): Promise<void> {
-        this.#known.connecting(known.record);
+        this.#beginConnecting(known.record);
         using limit = new Limit(this.#clock, rewireLimitMs, "reconnecting the interface");
         try {
             await this.#restore(known, true, limit.signal);
@@ -136,7 +137,26 @@ export class InterfaceWiring {
             await this.#endTraffic(known.record, limit.signal);
             throw error;
         }
-        this.#known.decided(known.record);
+    }
+
+    /**
+     * Marks the interface as being reconnected. Throws PodNetworkError `ADDRESS_IN_USE` while another interface of this
+     * Node may have traffic with one of its addresses. Check and mark are one step: of two that are reconnected at the
+     * same time with one address, the second is refused.
+     */
+    #beginConnecting(record: PodRecord): void {
+        const { podInterfaces } = this.#components;
+        for (const { ip } of record.addresses) {
+            const user = podInterfaces.otherUser(record, ip);
+            if (user === undefined) continue;
+            const text = `address ${formatIp(ip)} of ${describe(record)} is still in use by ${describe(user.record)}`;
+            throw new PodNetworkError(
+                "ADDRESS_IN_USE",
+                "timeout",
+                `${text}: it stays isolated until that one has gone`,
+            );
+        }
+        podInterfaces.setConnecting(record, true);
     }
 
     #withoutTraffic(record: PodRecord, signal: AbortSignal): readonly Promise<void>[] {
@@ -155,7 +175,7 @@ export class InterfaceWiring {
     async #endTraffic(record: PodRecord, signal: AbortSignal): Promise<void> {
         try {
             await settleAll(this.#withoutTraffic(record, signal));
-            this.#known.decided(record);
+            this.#components.podInterfaces.setConnecting(record, false);
         } catch (error) {
             this.#components.logger.warn("the flows of an isolated Pod interface cannot be removed now", {
                 pod: podText(record),
@@ -170,13 +190,14 @@ export class InterfaceWiring {
         await this.#components.ports.ensurePort(portSpec(record, known.ofPort), signal);
         const ofPort = await this.#openedPort(record, signal);
         // With the port number of its flows: a reconcile that finds another number in OVS repeats this.
-        this.#known.note(record, known.ofPort, known.addedAt);
-        this.#known.useUnsettled(record, known.ofPort, ofPort);
+        this.#note(known);
+        this.#ofPorts.useUnsettled(attachmentKey(record), known.ofPort, ofPort);
         if (isConnected) {
             await this.#setFlows(record, ofPort, signal);
             await this.#components.hostRoutes.add(record);
         }
-        this.#known.settle(known, ofPort);
+        this.#ofPorts.settle(attachmentKey(record), known.ofPort, ofPort);
+        this.#note({ ...known, ofPort });
     }
 
     /**
@@ -208,8 +229,13 @@ export class InterfaceWiring {
         return ofPort;
     }
 
+    #note(known: PodInterface): void {
+        this.#ofPorts.note(known.ofPort);
+        this.#components.podInterfaces.put(known);
+    }
+
     async #wireFlows(record: PodRecord, ofPort: number, signal: AbortSignal): Promise<void> {
-        this.#known.note(record, ofPort, Infinity);
+        this.#note({ record, ofPort, addedAt: Infinity });
         await this.#setFlows(record, ofPort, signal);
     }
 
@@ -253,4 +279,8 @@ export class InterfaceWiring {
             ? { foreignSubnet: true }
             : { bridged: { vlan: record.vlan, hostMac: bridging.hostMac } };
     }
+}
+
+function describe(record: PodRecord): string {
+    return `interface ${record.ifName} of Pod ${podText(record)} (container ${record.containerId})`;
 }

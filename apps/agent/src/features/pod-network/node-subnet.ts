@@ -119,6 +119,11 @@ export class NodeSubnet {
         if (subnet.used.get(index) === owner) subnet.used.delete(index);
     }
 
+    /** Frees those of the addresses that this owner has. */
+    releaseAll(addresses: readonly Pick<PodAddress, "ip">[], owner: string): void {
+        for (const { ip } of addresses) this.release(ip, owner);
+    }
+
     /** The owner of the address. */
     ownerOf(ip: IpAddress): string | undefined {
         const subnet = this.#subnetOf(ip);

@@ -2,11 +2,13 @@ import { podOfPorts } from "@antrea/flows";
 import { PodNetworkError } from "./errors.ts";
 
 /**
- * Allocates OpenFlow port numbers to request from OVS. Numbers are reused as late as possible, since flows of the last
- * user may still exist.
+ * The OpenFlow port numbers of the interfaces. They are requested from OVS, which may open the port by another one.
+ * Numbers are reused as late as possible, since flows of the last user may still exist.
  */
 export class OfPortNumbers {
     readonly #used = new Set<number>();
+    /** By interface, the new number of its port while it is not confirmed that the flows in OVS use it. */
+    readonly #unsettled = new Map<string, number>();
     #cursor: number = podOfPorts.first;
 
     /** The numbers in use. */
@@ -40,5 +42,36 @@ export class OfPortNumbers {
     /** Frees a number. */
     release(ofPort: number): void {
         this.#used.delete(ofPort);
+    }
+
+    /**
+     * OVS has the port of an interface by a number that its flows may not use yet. Both stay reserved: OVS uses the new
+     * one even if the flows are not updated.
+     *
+     * @param key see `attachmentKey`
+     * @param ofFlows the number that the flows have
+     */
+    useUnsettled(key: string, ofFlows: number, ofPort: number): void {
+        const earlier = this.#unsettled.get(key);
+        if (earlier !== undefined && earlier !== ofPort) this.release(earlier);
+        this.#unsettled.delete(key);
+        if (ofPort === ofFlows) return;
+        this.note(ofPort);
+        this.#unsettled.set(key, ofPort);
+    }
+
+    /** The flows of an interface use the number of its port. */
+    settle(key: string, ofFlows: number, ofPort: number): void {
+        this.#unsettled.delete(key);
+        this.note(ofPort);
+        if (ofPort !== ofFlows) this.release(ofFlows);
+    }
+
+    /** The interface is completely removed. */
+    forget(key: string, ofFlows: number): void {
+        this.release(ofFlows);
+        const unsettled = this.#unsettled.get(key);
+        if (unsettled !== undefined) this.release(unsettled);
+        this.#unsettled.delete(key);
     }
 }

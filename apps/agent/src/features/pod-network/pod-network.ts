@@ -3,12 +3,11 @@ import { AntreaError, messageOf } from "@antrea/errors";
 import { formatIp } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
 import { InterfaceWiring, type Progress } from "./interface-wiring.ts";
-import { KnownInterfaces } from "./known-interfaces.ts";
 import { checkNamespace, completePodLink, createPodLink, kernelNamespaces } from "./link.ts";
 import { Limit } from "./limit.ts";
 import { hostInterfaceName } from "./names.ts";
 import { heldOwner } from "./node-subnet.ts";
-import type { OfPortNumbers } from "./of-ports.ts";
+import { OfPortNumbers } from "./of-ports.ts";
 import { refuseOtherNetwork, refuseOthersNamespace, refuseSecond } from "./one-interface.ts";
 import { recordOf, type PodDraft } from "./parts.ts";
 import { Tombstones } from "./tombstones.ts";
@@ -44,7 +43,8 @@ export class PodNetwork implements InterfaceControl {
     readonly #logger: Logger;
     readonly #clock: Clock;
     readonly #table: PodInterfaces;
-    readonly #known: KnownInterfaces;
+    /** The allocator of OpenFlow port numbers. */
+    readonly ofPorts: OfPortNumbers = new OfPortNumbers();
     readonly #wiring: InterfaceWiring;
     readonly #unwiring: Unwiring;
     readonly #locks = new KeyedLock();
@@ -60,15 +60,9 @@ export class PodNetwork implements InterfaceControl {
         this.#clock = components.clock ?? systemClock;
         this.#tombstones = new Tombstones(options.now);
         this.#table = components.podInterfaces;
-        this.#known = new KnownInterfaces(components);
-        const parts = { ...components, known: this.#known };
+        const parts = { ...components, ofPorts: this.ofPorts };
         this.#wiring = new InterfaceWiring(parts, options);
         this.#unwiring = new Unwiring(parts);
-    }
-
-    /** The allocator of OpenFlow port numbers. */
-    get ofPorts(): OfPortNumbers {
-        return this.#known.ofPorts;
     }
 
     /** All wired interfaces. */
@@ -153,7 +147,8 @@ export class PodNetwork implements InterfaceControl {
      * Adopts an interface wired already, at startup; the caller has marked its addresses as used. See `isUndecided`.
      */
     adopt(record: PodRecord, ofPort: number, o: { readonly isUndecided?: boolean | undefined } = {}): void {
-        this.#known.note(record, ofPort, 0);
+        this.ofPorts.note(ofPort);
+        this.#table.put({ record, ofPort, addedAt: 0 });
         if (o.isUndecided === true) this.#table.setUndecided(record);
         if (record.isolated !== true) this.#wiring.stage(record, ofPort);
     }
@@ -243,7 +238,8 @@ export class PodNetwork implements InterfaceControl {
             await createPodLink(this.#components.netlink, record, this.#options);
         } catch (error) {
             // Nothing was wired: an existing link or port of that name has another owner.
-            this.#known.forget({ record, ofPort, addedAt: 0 });
+            this.ofPorts.release(ofPort);
+            this.#components.subnet.releaseAll(addresses, attachmentKey(record));
             throw error;
         }
         try {
@@ -357,7 +353,7 @@ export class PodNetwork implements InterfaceControl {
         try {
             return this.ofPorts.take();
         } catch (error) {
-            this.#known.freeAddresses(record);
+            this.#components.subnet.releaseAll(record.addresses, attachmentKey(record));
             throw error;
         }
     }

@@ -1,9 +1,9 @@
 import { systemClock, type Clock } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
 import { isNetlinkError } from "@antrea/netlink";
-import type { KnownInterfaces } from "./known-interfaces.ts";
 import { Limit } from "./limit.ts";
 import { deletePodLink, releasePodLink } from "./link.ts";
+import type { OfPortNumbers } from "./of-ports.ts";
 import { flowOwner, type PodDraft } from "./parts.ts";
 import type { PodNetworkComponents } from "./types.ts";
 import {
@@ -20,7 +20,7 @@ const unwireLimitMs = 5_000;
 
 /** Dependencies of Unwiring. */
 export interface UnwiringComponents extends PodNetworkComponents {
-    readonly known: KnownInterfaces;
+    readonly ofPorts: OfPortNumbers;
 }
 
 /**
@@ -29,12 +29,12 @@ export interface UnwiringComponents extends PodNetworkComponents {
  */
 export class Unwiring {
     readonly #components: UnwiringComponents;
-    readonly #known: KnownInterfaces;
+    readonly #ofPorts: OfPortNumbers;
     readonly #clock: Clock;
 
     constructor(components: UnwiringComponents) {
         this.#components = components;
-        this.#known = components.known;
+        this.#ofPorts = components.ofPorts;
         this.#clock = components.clock ?? systemClock;
     }
 
@@ -62,7 +62,7 @@ export class Unwiring {
                 reason: messageOf(error),
             });
         }
-        this.#known.forget(known);
+        this.#forget(known);
         if (fate === "release" && isPoolRecord(record)) await pools?.release(record);
         logger.info("Pod interface removed", { pod: podText(record), container: record.containerId });
         return true;
@@ -81,7 +81,7 @@ export class Unwiring {
         }
         // Also while the port still uses it: the number is not reused for a long time, and OVS would assign another one
         // then.
-        this.#known.ofPorts.release(ofPort);
+        this.#ofPorts.release(ofPort);
         await pools?.release(draft);
     }
 
@@ -91,7 +91,7 @@ export class Unwiring {
         const known = podInterfaces.get(record) ?? { record, ofPort, addedAt: 0 };
         // Known from here on, so that the reconcile completes the removal.
         podInterfaces.put(known);
-        if (known.ofPort !== ofPort) this.#known.ofPorts.release(ofPort);
+        if (known.ofPort !== ofPort) this.#ofPorts.release(ofPort);
         await this.remove(known, "release");
         try {
             await deletePodLink(netlink, record);
@@ -101,6 +101,15 @@ export class Unwiring {
                 reason: messageOf(error),
             });
         }
+    }
+
+    /** Releases all that a removed interface held. */
+    #forget({ record, ofPort }: PodInterface): void {
+        const { podInterfaces, subnet } = this.#components;
+        const key = attachmentKey(record);
+        subnet.releaseAll(record.addresses, key);
+        this.#ofPorts.forget(key, ofPort);
+        podInterfaces.remove(record);
     }
 
     async #releaseLink(record: PodRecord): Promise<void> {

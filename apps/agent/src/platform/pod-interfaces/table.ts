@@ -1,4 +1,5 @@
-import { sameIp, type IpAddress } from "@antrea/ip";
+import type { IpAddress } from "@antrea/ip";
+import { AddressIndex } from "./address-index.ts";
 import { attachmentKey, type Attachment } from "./attachment.ts";
 import type { PodInterface } from "./pod-interface.ts";
 
@@ -17,51 +18,63 @@ export type PodInterfaceView = Pick<
     "list" | "get" | "isConnected" | "isIsolated" | "isLeaving" | "isUndecided" | "subscribe"
 >;
 
+interface Entry {
+    known: PodInterface;
+    /** Undefined unless its removal has begun and is not complete. */
+    leaving: Claims | undefined;
+    isConnecting: boolean;
+    isUndecided: boolean;
+}
+
 /**
- * The Pod interfaces of this Node with their records, and the states that are not part of a record. Pod wiring writes
- * it, each interface under the lock of its container (see `InterfaceControl`); features read it and subscribe to it.
+ * The Pod interfaces of this Node with their records, and the states that are not part of a record: leaving, connecting,
+ * undecided. They end with the interface. Pod wiring writes the table, each interface under the lock of its container
+ * (see `InterfaceControl`); features read it and subscribe to it.
  */
 export class PodInterfaces {
-    readonly #interfaces = new Map<string, PodInterface>();
-    /** By key, interfaces whose removal has begun and is not complete. */
-    readonly #leaving = new Map<string, Claims>();
-    /** By key; only interfaces found at startup, so few that the entries are kept. */
-    readonly #undecided = new Set<string>();
+    readonly #entries = new Map<string, Entry>();
+    readonly #byAddress = new AddressIndex<Entry>();
     readonly #listeners = new Set<(change: PodInterfaceChange) => void>();
 
     /** Every interface that is wired, being wired, or not removed completely yet. */
     list(): readonly PodInterface[] {
-        return [...this.#interfaces.values()];
+        return [...this.#entries.values()].map(({ known }) => known);
     }
 
     /** The interface of an attachment; undefined if there is none. */
     get(attachment: Attachment): PodInterface | undefined {
-        return this.#interfaces.get(attachmentKey(attachment));
+        return this.#entry(attachment)?.known;
     }
 
     /** Whether the interface has neither flows nor route, according to its record. */
     isIsolated(attachment: Attachment): boolean {
-        return this.get(attachment)?.record.isolated === true;
+        const entry = this.#entry(attachment);
+        return entry !== undefined && isIsolated(entry);
     }
 
     /** Whether the interface was to be removed while OVS was unavailable: the reconcile retries the removal. */
     isLeaving(attachment: Attachment): boolean {
-        return this.#leaving.has(attachmentKey(attachment));
+        return this.#entry(attachment)?.leaving !== undefined;
     }
 
     /** Whether this start isolated the interface, which was connected before, until its allocations are compared. */
     isUndecided(attachment: Attachment): boolean {
-        return this.#undecided.has(attachmentKey(attachment));
+        return this.#entry(attachment)?.isUndecided === true;
     }
 
     /** Whether an interface that is neither isolated nor being removed has the address. */
     isConnected(ip: IpAddress): boolean {
-        return this.list().some(
-            ({ record }) =>
-                record.isolated !== true &&
-                !this.isLeaving(record) &&
-                record.addresses.some((address) => sameIp(address.ip, ip)),
-        );
+        return this.#byAddress.with(ip).some((entry) => !isIsolated(entry) && entry.leaving === undefined);
+    }
+
+    /**
+     * An interface other than that of the attachment that may have traffic with the address: one that is not isolated,
+     * also while it is being removed, or that is being reconnected. Undefined if there is none.
+     */
+    otherUser(attachment: Attachment, ip: IpAddress): PodInterface | undefined {
+        const own = this.#entry(attachment);
+        return this.#byAddress.with(ip).find((entry) => entry !== own && (!isIsolated(entry) || entry.isConnecting))
+            ?.known;
     }
 
     /**
@@ -75,18 +88,39 @@ export class PodInterfaces {
         return { [Symbol.dispose]: () => void this.#listeners.delete(own) };
     }
 
-    /** Adds an interface, or changes its record, port number or time. */
+    /** Adds an interface, or changes its record, port number or time. A record that is not isolated ends `connecting`. */
     put(known: PodInterface): void {
-        const key = attachmentKey(known.record);
-        const type = this.#interfaces.has(key) ? "changed" : "added";
-        this.#interfaces.set(key, known);
-        this.#report({ type, known });
+        const entry = this.#entry(known.record);
+        if (entry === undefined) {
+            const added: Entry = { known, leaving: undefined, isConnecting: false, isUndecided: false };
+            this.#entries.set(attachmentKey(known.record), added);
+            this.#byAddress.move(added, [], addressesOf(known));
+            this.#report({ type: "added", known });
+            return;
+        }
+        this.#byAddress.move(entry, addressesOf(entry.known), addressesOf(known));
+        entry.known = known;
+        if (!isIsolated(entry)) entry.isConnecting = false;
+        this.#report({ type: "changed", known });
     }
 
     /** See `isUndecided`. */
     setUndecided(attachment: Attachment): void {
-        this.#undecided.add(attachmentKey(attachment));
-        this.#reportChanged(attachment);
+        const entry = this.#entry(attachment);
+        if (entry === undefined) return;
+        entry.isUndecided = true;
+        this.#report({ type: "changed", known: entry.known });
+    }
+
+    /**
+     * Marks whether an interface that is isolated by its record is being reconnected, and so may have traffic. It ends
+     * when the record is no longer isolated, or when the traffic is removed again.
+     */
+    setConnecting(attachment: Attachment, isConnecting: boolean): void {
+        const entry = this.#entry(attachment);
+        if (entry === undefined || entry.isConnecting === isConnecting) return;
+        entry.isConnecting = isConnecting;
+        this.#report({ type: "changed", known: entry.known });
     }
 
     /**
@@ -94,29 +128,36 @@ export class PodInterfaces {
      * effective value.
      */
     leave(attachment: Attachment, claims: Claims): Claims {
-        const key = attachmentKey(attachment);
-        const before = this.#leaving.get(key);
-        const fate = claims === "release" ? claims : (before ?? claims);
-        this.#leaving.set(key, fate);
-        if (before === undefined) this.#reportChanged(attachment);
-        return fate;
+        const entry = this.#entry(attachment);
+        if (entry === undefined) return claims;
+        const before = entry.leaving;
+        entry.leaving = claims === "release" ? claims : (before ?? claims);
+        if (before === undefined) this.#report({ type: "changed", known: entry.known });
+        return entry.leaving;
     }
 
     /** The interface is completely removed. */
     remove(attachment: Attachment): void {
-        const key = attachmentKey(attachment);
-        const known = this.#interfaces.get(key);
-        this.#interfaces.delete(key);
-        this.#leaving.delete(key);
-        if (known !== undefined) this.#report({ type: "removed", known });
+        const entry = this.#entry(attachment);
+        if (entry === undefined) return;
+        this.#entries.delete(attachmentKey(attachment));
+        this.#byAddress.move(entry, addressesOf(entry.known), []);
+        this.#report({ type: "removed", known: entry.known });
     }
 
-    #reportChanged(attachment: Attachment): void {
-        const known = this.get(attachment);
-        if (known !== undefined) this.#report({ type: "changed", known });
+    #entry(attachment: Attachment): Entry | undefined {
+        return this.#entries.get(attachmentKey(attachment));
     }
 
     #report(change: PodInterfaceChange): void {
         for (const listener of this.#listeners) listener(change);
     }
+}
+
+function isIsolated({ known }: Entry): boolean {
+    return known.record.isolated === true;
+}
+
+function addressesOf({ record }: PodInterface): readonly IpAddress[] {
+    return record.addresses.map(({ ip }) => ip);
 }

@@ -321,3 +321,12 @@ describe("for any history", () => {
         );
     });
 });
+
+it("the addresses of an interface are freed together, but for those that another owner has by then", () => {
+    const subnet = subnetOf("10.1.2.8/29", "fd00::/126");
+    const addresses = subnet.allocate("a");
+    subnet.release(parseIp("10.1.2.10"), "a");
+    expect(subnet.take(parseIp("10.1.2.10"), "b")).toBe(true);
+    subnet.releaseAll(addresses, "a");
+    expect(addresses.map(({ ip }) => subnet.ownerOf(ip))).toEqual(["b", undefined]);
+});

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "@jest/globals";
+import { beforeEach, describe, expect, it } from "@jest/globals";
 import { podOfPorts } from "@antrea/flows";
 import { OfPortNumbers } from "../../../src/features/pod-network/of-ports.ts";
 
@@ -39,5 +39,57 @@ describe("OpenFlow port numbers", () => {
         const numbers = new OfPortNumbers();
         numbers.note(podOfPorts.last - 1);
         expect([numbers.take(), numbers.take()]).toEqual([podOfPorts.last, podOfPorts.first]);
+    });
+});
+
+describe("the port numbers of an interface", () => {
+    const [key, wanted, second, third] = ["ab12/eth0", 32_784, 9, 11] as const;
+    let numbers: OfPortNumbers;
+
+    beforeEach(() => {
+        numbers = new OfPortNumbers();
+        numbers.note(wanted);
+    });
+
+    const used = (): readonly number[] => [...numbers.used].toSorted((one, another) => one - another);
+
+    it("stay when OVS has the port by the number that was asked for", () => {
+        numbers.useUnsettled(key, wanted, wanted);
+        numbers.settle(key, wanted, wanted);
+        expect(used()).toEqual([wanted]);
+    });
+
+    it("are both taken until the flows have the second one, and then that alone", () => {
+        numbers.useUnsettled(key, wanted, second);
+        expect(used()).toEqual([second, wanted]);
+        numbers.settle(key, wanted, second);
+        expect(used()).toEqual([second]);
+    });
+
+    it("are the desired one and the last, when OVS changes its mind before the flows came", () => {
+        numbers.useUnsettled(key, wanted, second);
+        numbers.useUnsettled(key, wanted, second);
+        expect(used()).toEqual([second, wanted]);
+        numbers.useUnsettled(key, wanted, third);
+        expect(used()).toEqual([third, wanted]);
+        numbers.useUnsettled(key, wanted, wanted);
+        expect(used()).toEqual([wanted]);
+    });
+
+    it("that the flows have is not given to another Pod when the port gets a third one", () => {
+        numbers.useUnsettled(key, wanted, second);
+        numbers.settle(key, wanted, second);
+        numbers.useUnsettled(key, second, third);
+        expect(used()).toEqual([second, third]);
+    });
+
+    it("are all free when nothing of it stands, and none of them is freed again for who has it next", () => {
+        numbers.useUnsettled(key, wanted, second);
+        numbers.forget(key, wanted);
+        expect(used()).toEqual([]);
+        numbers.note(second);
+        numbers.note(wanted);
+        numbers.forget(key, wanted);
+        expect(used()).toEqual([second]);
     });
 });

@@ -76,9 +76,108 @@ it("an address is connected while an interface has it that is neither isolated n
     expect([table.isConnected(ip), table.isIsolated(record)]).toEqual([false, false]);
 });
 
-it("an interface that this start isolated stays known as undecided", () => {
+describe("an interface that is being removed", () => {
+    const other = podRecord({ containerId: "cd34".repeat(16), addresses: [addressOf("10.10.1.5/24")] });
+
+    it("is one until nothing of it stands", () => {
+        table.put(wired);
+        table.put({ ...wired, record: other });
+        table.leave(record, "keep");
+        expect([table.isLeaving(record), table.isLeaving(other)]).toEqual([true, false]);
+        table.remove(record);
+        expect([table.isLeaving(record), table.list()]).toEqual([false, [{ ...wired, record: other }]]);
+        table.put(wired);
+        expect(table.isLeaving(record)).toBe(false);
+    });
+
+    it("by a DEL stays so when the reconcile, which would keep the claim, goes on; not the other way round", () => {
+        table.put(wired);
+        expect(table.leave(record, "keep")).toBe("keep");
+        expect(table.leave(record, "release")).toBe("release");
+        expect(table.leave(record, "keep")).toBe("release");
+        table.remove(record);
+        expect(table.leave(record, "keep")).toBe("keep");
+    });
+});
+
+describe("an address of two interfaces", () => {
+    const two = podRecord({ addresses: [addressOf("10.10.1.5/24"), addressOf("fd10:10:0:1::5/64")] });
+    const other = podRecord({ containerId: "cd34".repeat(16), addresses: [addressOf("10.10.1.5/24")] });
+    const [v4, v6] = [parseIp("10.10.1.5"), parseIp("fd10:10:0:1::5")];
+    const isolated = (one: typeof record): PodInterface => ({ ...wired, record: { ...one, isolated: true } });
+    const users = (): readonly (string | undefined)[] =>
+        [two, other].map((one) => table.otherUser(one, v4)?.record.containerId);
+    const [id, otherId] = [two.containerId, other.containerId];
+
+    it.each([
+        ["is being removed", () => void table.leave(two, "keep")],
+        ["is isolated", () => table.put(isolated(two))],
+        ["was removed", () => table.remove(two)],
+    ])("is not connected by one that %s, but by the other", (_, end) => {
+        table.put({ ...wired, record: two });
+        expect([v4, v6].map((ip) => table.isConnected(ip))).toEqual([true, true]);
+        end();
+        expect([v4, v6].map((ip) => table.isConnected(ip))).toEqual([false, false]);
+        table.put({ ...wired, record: other });
+        expect([v4, v6].map((ip) => table.isConnected(ip))).toEqual([true, false]);
+    });
+
+    it("is used by one that is connected, is being removed or is being connected again, and not by an isolated one", () => {
+        table.put({ ...wired, record: two });
+        expect(users()).toEqual([undefined, id]);
+        table.put(isolated(other));
+        expect(users()).toEqual([undefined, id]);
+        table.leave(two, "release");
+        expect(users()).toEqual([undefined, id]);
+        table.put(isolated(two));
+        expect(users()).toEqual([undefined, undefined]);
+        table.setConnecting(other, true);
+        expect([...users(), table.isConnected(v4)]).toEqual([otherId, undefined, false]);
+        table.put({ ...wired, record: other });
+        expect([...users(), table.isConnected(v4)]).toEqual([otherId, undefined, true]);
+    });
+
+    it("is not used by one whose connecting has ended, failed or with its record, or that was removed", () => {
+        table.put({ ...wired, record: two });
+        const connecting = [true, false].map((isConnecting) => {
+            table.put(isolated(other));
+            table.setConnecting(other, isConnecting);
+            return users()[0];
+        });
+        expect(connecting).toEqual([otherId, undefined]);
+        table.setConnecting(other, true);
+        table.put({ ...wired, record: other });
+        table.put(isolated(other));
+        expect(users()[0]).toBeUndefined();
+        table.setConnecting(other, true);
+        table.remove(other);
+        table.put(isolated(other));
+        expect(users()[0]).toBeUndefined();
+    });
+
+    it("goes to the interface whose record has it now", () => {
+        table.put({ ...wired, record: two });
+        table.put({ ...wired, record: { ...two, addresses: other.addresses } });
+        expect([table.otherUser(other, v4)?.record.containerId, table.otherUser(other, v6)]).toEqual([id, undefined]);
+        table.put({ ...wired, record: { ...two, addresses: [] } });
+        expect(table.otherUser(other, v4)).toBeUndefined();
+    });
+});
+
+it("who subscribes hears once that an interface is being connected, and when that has failed", () => {
+    table.put({ ...wired, record: { ...record, isolated: true } });
+    using _ = describeChanges();
+    for (const isConnecting of [true, true, false, false]) table.setConnecting(record, isConnecting);
+    table.setConnecting(podRecord({ containerId: "cd34".repeat(16) }), true);
+    expect(changes).toEqual(["changed Infinity isolated", "changed Infinity isolated"]);
+});
+
+it("an interface that this start isolated is undecided until it is removed", () => {
     table.put(wired);
     expect(table.isUndecided(record)).toBe(false);
     table.setUndecided(record);
     expect(table.isUndecided(record)).toBe(true);
+    table.remove(record);
+    table.put(wired);
+    expect(table.isUndecided(record)).toBe(false);
 });
