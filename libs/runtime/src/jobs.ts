@@ -62,15 +62,37 @@ export interface JobsComponents {
     readonly logger: Logger;
     /** Default: `systemClock`. */
     readonly clock?: Clock;
-    /** Receives the metrics `antrea_job_runs_total` and `antrea_job_duration_seconds`. */
+    /** Receives the metrics `antrea_job_runs_total` and `antrea_job_duration_seconds`, which all Jobs of a process share. */
     readonly metrics?: MetricsFactory;
     /** Names of jobs in an earlier release, by current name: their metrics are reported under the earlier name too. */
     readonly formerNames?: Readonly<Record<string, string>>;
 }
 
-interface JobMetrics {
+/** The metrics of all jobs of a process, with the job's name as label. */
+class JobMetrics {
+    static readonly #byFactory = new WeakMap<MetricsFactory, JobMetrics>();
     readonly runs: Counter<"job" | "result">;
     readonly seconds: Histogram<"job">;
+
+    private constructor(factory: MetricsFactory) {
+        this.runs = factory.counter({
+            name: "antrea_job_runs_total",
+            help: "Runs of background jobs by result (success, failure).",
+            labelNames: ["job", "result"],
+        });
+        this.seconds = factory.histogram({
+            name: "antrea_job_duration_seconds",
+            help: "How long runs of background jobs took.",
+            labelNames: ["job"],
+        });
+    }
+
+    /** Returns the metrics declared in this registry; declares them at the first call. */
+    static of(factory: MetricsFactory): JobMetrics {
+        const known = this.#byFactory.get(factory) ?? new JobMetrics(factory);
+        this.#byFactory.set(factory, known);
+        return known;
+    }
 }
 
 /**
@@ -86,18 +108,7 @@ export class Jobs {
 
     constructor(components: JobsComponents) {
         this.#components = { ...components, clock: components.clock ?? systemClock };
-        this.#metrics = components.metrics && {
-            runs: components.metrics.counter({
-                name: "antrea_job_runs_total",
-                help: "Runs of background jobs by result (success, failure).",
-                labelNames: ["job", "result"],
-            }),
-            seconds: components.metrics.histogram({
-                name: "antrea_job_duration_seconds",
-                help: "How long runs of background jobs took.",
-                labelNames: ["job"],
-            }),
-        };
+        this.#metrics = components.metrics && JobMetrics.of(components.metrics);
     }
 
     /**

@@ -96,6 +96,18 @@ describe("Jobs", () => {
         await jobs.stop();
     });
 
+    it("shares its metrics with other Jobs of the process, e.g. those of a later term of leadership", async () => {
+        const { jobs, metrics, log, clock } = setUp();
+        const later = new Jobs({ logger: log.logger, clock, metrics });
+        for (const each of [jobs, later]) {
+            each.once("list", () => undefined);
+            each.start();
+        }
+        await settle();
+        expect(await metrics.text()).toMatch(/^antrea_job_runs_total\{job="list",result="success"\} 2$/m);
+        await Promise.all([jobs.stop(), later.stop()]);
+    });
+
     it("a good run may ask for the next one sooner than the interval, not later", async () => {
         const { jobs, clock } = setUp();
         const runs: number[] = [];

@@ -38,9 +38,14 @@ export class ReconcilerMetrics {
         return known;
     }
 
-    /** Reports these counts under the name from now on; a later reconciler of that name replaces them. */
-    show(reconciler: string, counts: () => Counts): void {
+    /** Reports these counts under the name until disposal; a later reconciler of that name replaces them. */
+    show(reconciler: string, counts: () => Counts): Disposable {
         this.#counts.set(reconciler, counts);
+        return {
+            [Symbol.dispose]: () => {
+                if (this.#counts.get(reconciler) === counts) this.#counts.delete(reconciler);
+            },
+        };
     }
 
     /** Counts an operation on `objects` objects that took `ms` milliseconds. */

@@ -18,7 +18,7 @@ import { TrackedObject } from "./tracked-object.ts";
  * first pass, one every `fullEveryMs`, and requested ones compare all objects with the actual ones (`prune`). `apply`
  * processes one object, for a caller that needs its result.
  */
-export class Reconciler<K, V> {
+export class Reconciler<K, V> implements Disposable {
     readonly #operations: Operations<K, V>;
     readonly #options: Required<Omit<ReconcilerOptions<K, V>, "fullEveryMs">>;
     readonly #logger: Logger;
@@ -29,6 +29,7 @@ export class Reconciler<K, V> {
     /** The desired objects, and those whose deletion is not done. */
     readonly #objects = new Map<K, TrackedObject<K, V>>();
     readonly #attempts: Attempts<K, V>;
+    readonly #shown: Disposable | undefined;
 
     constructor(
         { logger, clock = systemClock, metrics }: ReconcilerComponents,
@@ -44,7 +45,7 @@ export class Reconciler<K, V> {
         this.#clock = clock;
         this.#plan = new PassPlan({ clock }, { everyMs: fullEveryMs });
         const shared = metrics && ReconcilerMetrics.of(metrics);
-        shared?.show(name, () => this.counts());
+        this.#shown = shared?.show(name, () => this.counts());
         this.#attempts = new Attempts(name, operations, this.#objects, { clock, metrics: shared });
     }
 
@@ -80,7 +81,10 @@ export class Reconciler<K, V> {
         this.#objects.get(key)?.adopted();
     }
 
-    /** Marks an object as possibly changed by others: it is updated again, if it is desired. */
+    /**
+     * Marks an object as possibly changed by others: it is updated again, if it is desired, also after an operation that
+     * runs on it now.
+     */
     refresh(key: K): void {
         this.#objects.get(key)?.differs();
     }
@@ -147,6 +151,11 @@ export class Reconciler<K, V> {
         } finally {
             end();
         }
+    }
+
+    /** Ends the report of its counts, for a reconciler that is used only while its process leads. */
+    [Symbol.dispose](): void {
+        this.#shown?.[Symbol.dispose]();
     }
 
     #track(key: K, last: V, isDesired: boolean): void {

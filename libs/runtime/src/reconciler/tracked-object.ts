@@ -75,10 +75,14 @@ export class TrackedObject<K, V> {
         this.#reopen();
     }
 
-    /** The object in place differs from what was put there. The delay of a pending retry remains. */
+    /**
+     * The object in place differs from what was put there, or may differ. An operation that runs on it does not count,
+     * since it may have ended before the difference arose. The delay of a pending retry remains.
+     */
     differs(): void {
         this.#inPlace = undefined;
         if (this.#status.state === "done") this.#reopen();
+        else if (this.busy !== undefined && this.#goal !== "deleted") this.#goal = { value: this.#goal.value };
     }
 
     /** Records that the desired value is in place. */
@@ -98,7 +102,9 @@ export class TrackedObject<K, V> {
 
     /** Records that `goal` was reached, which may no longer be the current goal. */
     reached(goal: Goal<V>): void {
-        this.#inPlace = goal === "deleted" ? undefined : goal;
+        // With the same value in a new goal, the object may have been changed by others during the operation.
+        const isDoubtful = this.#goal !== goal && valueOf(this.#goal) === valueOf(goal);
+        this.#inPlace = goal === "deleted" || isDoubtful ? undefined : goal;
         if (this.#goal !== goal) return;
         this.#backoff.reset();
         this.#set("done", undefined, 0);
@@ -123,4 +129,8 @@ export class TrackedObject<K, V> {
         const isSame = before === state && said === message;
         this.#status = { state, message, failures, sinceMs: isSame ? sinceMs : this.#clock.now() };
     }
+}
+
+function valueOf<V>(goal: Goal<V>): V | undefined {
+    return goal === "deleted" ? undefined : goal.value;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { AsyncError } from "@antrea/async";
 import { settle } from "@antrea/async/testing";
+import { Reconciler } from "../../src/reconciler/index.ts";
 import { World } from "./world.ts";
 
 describe("a pass", () => {
@@ -223,6 +224,23 @@ describe("an object that fails", () => {
             expect(text).toContain(line);
         }
     });
+
+    it("is not counted any more once the reconciler is disposed, unless a later one of its name counts", async () => {
+        const { reconciler, clock, log, metrics } = new World();
+        reconciler.set("a", 1);
+        const noOperations = { update: () => Promise.resolve(), delete: () => Promise.resolve() };
+        const later = new Reconciler<string, number>(
+            { logger: log.logger, clock, metrics },
+            { name: "world" },
+            noOperations,
+        );
+        later.set("a", 1);
+        later.set("b", 1);
+        reconciler[Symbol.dispose]();
+        expect(await metrics.text()).toContain('antrea_reconciler_objects{reconciler="world",status="pending"} 2');
+        later[Symbol.dispose]();
+        expect(await metrics.text()).not.toContain('antrea_reconciler_objects{reconciler="world"');
+    });
 });
 
 describe("apply", () => {
@@ -252,6 +270,23 @@ describe("apply", () => {
         await reconciler.apply("a");
         reconciler.refresh("a");
         await reconciler.apply("a");
+        expect(world.done()).toEqual(["update a=1 was ?", "update a=1 was ?"]);
+    });
+
+    it("of an object refreshed during its update updates it again, with its value in place unknown", async () => {
+        const world = new World();
+        const { reconciler } = world;
+        const held = Promise.withResolvers<void>();
+        world.pause = () => held.promise;
+        reconciler.set("a", 1);
+        const first = reconciler.apply("a");
+        await settle();
+        reconciler.refresh("a");
+        held.resolve();
+        await first;
+        expect(reconciler.status("a")?.state).toBe("pending");
+        await reconciler.apply("a");
+        expect(reconciler.status("a")?.state).toBe("done");
         expect(world.done()).toEqual(["update a=1 was ?", "update a=1 was ?"]);
     });
 
