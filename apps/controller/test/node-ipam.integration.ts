@@ -115,6 +115,7 @@ describe("NodeIPAM on a real API server", () => {
         expect(text).toMatch(/^antrea_workqueue_runs_total\{name="node-ipam",result="success"\} [1-9]\d*$/m);
         expect(await fetchLocal(port, "/metrics", "token-guest")).toMatchObject([403, expect.anything()]);
         expect(await fetchLocal(port, "/readyz")).toMatchObject([200, expect.anything()]);
+        expect((await fetchLocal(port, "/readyz?verbose"))[1]).toMatch(/^job node-ipam: succeeded at /m);
         // The subnet of a Node that is gone rests; only the Node itself gets it back.
         await server.deleteNode("a");
         await new Promise((resolve) => setTimeout(resolve, 1_500));

@@ -36,6 +36,7 @@ import { poolStatus } from "../src/features/pool-status/index.ts";
 import { type PacerOptions } from "../src/features/pool-status/pacer.ts";
 import { reservations } from "../src/features/reservations/index.ts";
 import { type AllocationCache } from "../src/platform/allocations/index.ts";
+import { LeaderJobs } from "../src/platform/leader-jobs.ts";
 import { nodesOf } from "../src/platform/nodes.ts";
 import { type PoolCache } from "../src/platform/pool-cache/index.ts";
 import { poolParts, withPools } from "../src/platform/pool-platform.ts";
@@ -57,6 +58,7 @@ export class Term implements AsyncDisposable {
     readonly pools: PoolCache;
     readonly metrics: Metrics = new Metrics({ processMetrics: false });
     readonly log: MemoryLog = new MemoryLog("debug");
+    readonly jobs = new LeaderJobs();
     readonly events: EventInput[] = [];
     readonly #stop = new AbortController();
     readonly #works: readonly Promise<void>[];
@@ -73,6 +75,7 @@ export class Term implements AsyncDisposable {
             clock: systemClock,
             config: { ipam: { cleanInterval: options.intervalMs ?? 60_000 } },
             metrics: this.metrics,
+            jobs: this.jobs,
             events: { record: (event: EventInput) => void this.events.push(event) },
             nodes: informer,
             logger,

@@ -1,6 +1,6 @@
 import { Backoff, sleep, systemClock, type Clock } from "@antrea/async";
 import { isAborted } from "@antrea/errors";
-import { TerminalError, type MetricsFactory } from "@antrea/runtime";
+import { TerminalError, type JobHealth, type MetricsFactory } from "@antrea/runtime";
 import { KubeError } from "./errors.ts";
 import { type KubeLogger } from "./logger.ts";
 import { WorkQueueMetrics, type WorkResult } from "./work-queue-metrics.ts";
@@ -11,6 +11,8 @@ export interface WorkQueueComponents {
     readonly clock?: Clock;
     /** Receives the metrics `workqueue_*` and `antrea_workqueue_*`, which all queues of a process share. */
     readonly metrics?: MetricsFactory | undefined;
+    /** Receives the status of the queue, for health endpoints. */
+    readonly jobs?: { show(name: string, health: () => JobHealth): void } | undefined;
 }
 
 /** Options of a work queue. */
@@ -52,7 +54,10 @@ export class WorkQueue implements AsyncDisposable {
     readonly #working = new Map<string, Promise<void>>();
     readonly #again = new Set<string>();
     readonly #delayed = new Map<string, { readonly dueMs: number; readonly cancel: AbortController }>();
-    readonly #backoffs = new Map<string, Backoff>();
+    /** The keys whose last work failed. */
+    readonly #failures = new Map<string, { readonly backoff: Backoff; readonly error: unknown }>();
+    #succeededAtMs: number | undefined;
+    #endedAtMs: number | undefined;
     readonly #idleWaiters = new Set<() => void>();
     readonly #stop = new AbortController();
     #signal: AbortSignal | undefined;
@@ -64,11 +69,35 @@ export class WorkQueue implements AsyncDisposable {
         this.#reconcile = reconcile;
         this.#metrics = components.metrics && WorkQueueMetrics.of(components.metrics);
         this.#metrics?.show(options.name, () => this.#waiting.size);
+        components.jobs?.show(options.name, () => this.health());
     }
 
     /** Number of keys that wait, are processed, or are delayed. */
     get size(): number {
         return new Set([...this.#waiting.keys(), ...this.#working.keys(), ...this.#delayed.keys()]).size;
+    }
+
+    /**
+     * Returns its status as that of a job whose objects are the keys: the last result, the keys that failed and will be
+     * retried, and when the next key is due.
+     */
+    health(): JobHealth {
+        const dueMs = Math.min(...[...this.#delayed.values()].map((each) => each.dueMs));
+        const isRunning = this.#working.size > 0;
+        const [failed] = this.#failures.values();
+        // Without any success, a failing key shows that the queue as a whole fails.
+        const failures = this.#succeededAtMs === undefined ? this.#failures.size : 0;
+        return {
+            name: this.#options.name,
+            state: this.#ended ? "stopped" : isRunning ? "running" : "waiting",
+            failures,
+            error: failures > 0 ? failed?.error : undefined,
+            succeededAtMs: this.#succeededAtMs,
+            endedAtMs: this.#succeededAtMs ?? this.#endedAtMs,
+            nextAtMs: isRunning || dueMs === Infinity ? undefined : this.#clock.now() + dueMs - this.#clock.monotonic(),
+            failedObjects:
+                failed === undefined || failures > 0 ? undefined : { count: this.#failures.size, error: failed.error },
+        };
     }
 
     /** Starts processing, including the keys added before. Ends when the signal aborts or `close` is called. */
@@ -108,7 +137,7 @@ export class WorkQueue implements AsyncDisposable {
 
     /** Discards the backoff of a key that is gone for good. Work in progress continues. */
     forget(key: string): void {
-        this.#backoffs.delete(key);
+        this.#failures.delete(key);
     }
 
     /** Resolves when no key waits or is processed; delayed keys do not count. */
@@ -156,7 +185,8 @@ export class WorkQueue implements AsyncDisposable {
             this.#metrics?.done(this.#options.name, result, (this.#clock.monotonic() - began) / 1000);
         try {
             const result = await this.#reconcile(key, signal);
-            this.#backoffs.delete(key);
+            this.#failures.delete(key);
+            this.#succeededAtMs = this.#clock.now();
             done("success");
             if (result?.requeueAfterMs !== undefined) this.addAfter(key, result.requeueAfterMs);
         } catch (error) {
@@ -171,15 +201,16 @@ export class WorkQueue implements AsyncDisposable {
 
     #failed(key: string, error: unknown): "retry" | "terminal" {
         const { logger } = this.#components;
+        this.#endedAtMs = this.#clock.now();
         const fields = { queue: this.#options.name, key, error };
         if (error instanceof TerminalError) {
-            this.#backoffs.delete(key);
+            this.#failures.delete(key);
             logger.error("work failed for good", fields);
             return "terminal";
         }
         const { initialBackoffMs: initialMs = 500, maxBackoffMs: maxMs = 60_000 } = this.#options;
-        const backoff = this.#backoffs.get(key) ?? new Backoff({ initialMs, maxMs });
-        this.#backoffs.set(key, backoff);
+        const backoff = this.#failures.get(key)?.backoff ?? new Backoff({ initialMs, maxMs });
+        this.#failures.set(key, { backoff, error });
         const delayMs = Math.max(backoff.next(), error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0);
         if (!isAborted(error)) logger.warn("work failed, trying again", { ...fields, delayMs: Math.round(delayMs) });
         this.addAfter(key, delayMs);

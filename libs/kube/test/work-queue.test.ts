@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { sleep } from "@antrea/async";
 import { ManualClock, settle } from "@antrea/async/testing";
-import { Metrics, TerminalError } from "@antrea/runtime";
+import { Metrics, TerminalError, type JobHealth } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
 import { KubeError } from "../src/errors.ts";
 import { WorkQueue, type Reconcile, type WorkQueueOptions } from "../src/work-queue.ts";
@@ -281,6 +281,53 @@ describe("WorkQueue", () => {
         later.add("b");
         expect(await metrics.text()).toMatch(/^workqueue_depth\{name="test"\} 2$/m);
         expect(await metrics.text()).toMatch(/^workqueue_depth\{name="other"\} 1$/m);
+    });
+
+    it("has the status of a job: last success, keys that failed, and when the next one is due", async () => {
+        const clock = new ManualClock();
+        const shown: (() => JobHealth)[] = [];
+        const refused = new Set(["a", "b"]);
+        const queue = new WorkQueue(
+            { logger: new MemoryLog().logger, clock, jobs: { show: (_name, health) => void shown.push(health) } },
+            { name: "test", initialBackoffMs: 60_000 },
+            async (key) => {
+                await sleep(10, new AbortController().signal, clock);
+                if (refused.has(key)) throw new TypeError("no");
+            },
+        );
+        const health = (): JobHealth | undefined => shown[0]?.();
+        expect(health()).toMatchObject({ name: "test", state: "waiting", endedAtMs: undefined, failures: 0 });
+        queue.start(new AbortController().signal);
+        queue.add("a");
+        await settle();
+        expect(health()).toMatchObject({ state: "running", nextAtMs: undefined });
+        await clock.advance(10);
+        const failedMs = clock.now();
+        expect(health()).toMatchObject({
+            state: "waiting",
+            failures: 1,
+            endedAtMs: failedMs,
+            failedObjects: undefined,
+        });
+        expect(health()?.error).toBeInstanceOf(TypeError);
+        expect(health()?.nextAtMs).toBeGreaterThan(failedMs);
+        queue.add("b");
+        queue.add("c");
+        await clock.advance(20);
+        expect(health()).toMatchObject({
+            failures: 0,
+            error: undefined,
+            succeededAtMs: clock.now(),
+            endedAtMs: clock.now(),
+            failedObjects: { count: 2, error: { message: "no" } },
+        });
+        refused.clear();
+        queue.add("a");
+        queue.add("b");
+        await clock.advance(20);
+        expect(health()).toMatchObject({ failedObjects: undefined, nextAtMs: undefined });
+        await queue.close();
+        expect(health()).toMatchObject({ state: "stopped" });
     });
 
     it("works without metrics", async () => {

@@ -2,6 +2,7 @@ export { RuntimeError, TerminalError, type RuntimeErrorCode } from "./errors.ts"
 export { parseFlags, type Flags, type OwnFlags } from "./flags.ts";
 export {
     Jobs,
+    type FailedObjects,
     type Job,
     type JobHealth,
     type JobOptions,

@@ -11,6 +11,17 @@ export type JobWork = (signal: AbortSignal) => Promise<JobResult | void> | JobRe
 export interface JobResult {
     /** Run again after this many milliseconds, if that is sooner than the interval; only for `every`. */
     readonly againInMs: number | undefined;
+    /** Number of objects that the run worked on and that failed; the job retries them itself. Default 0. */
+    readonly failed?: number;
+    /** The error of one of them. */
+    readonly error?: unknown;
+}
+
+/** Objects, or keys of a queue, whose last operation failed and will be retried. */
+export interface FailedObjects {
+    readonly count: number;
+    /** The error of one of them. */
+    readonly error: unknown;
 }
 
 /** Options of a job: backoff and time limit. */
@@ -47,6 +58,8 @@ export interface JobHealth {
     readonly endedAtMs: number | undefined;
     /** Wall time of the next run in milliseconds; undefined during a run, and if none follows. */
     readonly nextAtMs: number | undefined;
+    /** Objects that failed although the last run succeeded; undefined if there are none. */
+    readonly failedObjects: FailedObjects | undefined;
 }
 
 /** Handle of a job that was added to Jobs: triggers a run and reports its status. */
@@ -186,6 +199,7 @@ class JobLoop implements Job {
         succeededAtMs: undefined,
         endedAtMs: undefined,
         nextAtMs: undefined,
+        failedObjects: undefined,
     };
     /** Settles, without rejecting, when the loop has ended; immediately if it never began. */
     ended: Promise<void> = Promise.resolve();
@@ -235,9 +249,9 @@ class JobLoop implements Job {
         this.#bell.clear();
         this.#set({ state: "running", nextAtMs: undefined });
         const began = this.#clock.monotonic();
-        let asked: number | undefined;
+        let result: JobResult | undefined;
         try {
-            asked = (await this.#limited(signal))?.againInMs;
+            result = await this.#limited(signal);
         } catch (error) {
             if (signal.aborted && isAborted(error)) return undefined;
             this.#measure("failure", began);
@@ -252,8 +266,9 @@ class JobLoop implements Job {
             error: undefined,
             succeededAtMs: this.#clock.now(),
             endedAtMs: this.#clock.now(),
+            failedObjects: failedObjectsOf(result),
         });
-        return again === undefined ? undefined : Math.min(again, asked ?? Infinity);
+        return again === undefined ? undefined : Math.min(again, result?.againInMs ?? Infinity);
     }
 
     async #limited(signal: AbortSignal): Promise<JobResult | undefined> {
@@ -269,7 +284,13 @@ class JobLoop implements Job {
     #failed(error: unknown): number | undefined {
         const failures = this.#health.failures + 1;
         const terminal = error instanceof TerminalError;
-        this.#set({ state: terminal ? "given-up" : "waiting", failures, error, endedAtMs: this.#clock.now() });
+        this.#set({
+            state: terminal ? "given-up" : "waiting",
+            failures,
+            error,
+            endedAtMs: this.#clock.now(),
+            failedObjects: undefined,
+        });
         if (terminal) {
             this.#logger.error("job given up", { job: this.#name, failures, error });
             return undefined;
@@ -299,4 +320,8 @@ class JobLoop implements Job {
     #set(change: Partial<Omit<JobHealth, "name">>): void {
         this.#health = { ...this.#health, ...change };
     }
+}
+
+function failedObjectsOf({ failed = 0, error }: Partial<JobResult> = {}): FailedObjects | undefined {
+    return failed === 0 ? undefined : { count: failed, error };
 }

@@ -115,6 +115,9 @@ describe("the health endpoints", () => {
         jobs.every("token", 5_000, () => never.promise);
         jobs.every("late", 5_000, () => undefined, { delayed: true });
         jobs.once("upgrade", () => undefined);
+        const error = new TypeError("secret");
+        jobs.every("pods", 60_000, () => ({ againInMs: 2_000, failed: 1, error }));
+        jobs.every("vlans", 60_000, () => ({ againInMs: undefined, failed: 2, error }));
         const stop = new AbortController();
         jobs.start(stop.signal);
         await settle();
@@ -126,6 +129,8 @@ describe("the health endpoints", () => {
             "job token: has not run yet; running",
             `job late: has not run yet; next run at ${at(5_000)}`,
             `job upgrade: succeeded at ${began}; done`,
+            `job pods: succeeded at ${began}; 1 object failed with TypeError; next run at ${at(2_000)}`,
+            `job vlans: succeeded at ${began}; 2 objects failed, one with TypeError; next run at ${at(60_000)}`,
             "",
         ]);
         await clock.advance(1_000);

@@ -63,6 +63,7 @@ export class Controller {
             gates,
             identity,
             metrics: noMetrics,
+            jobs: { show: () => undefined },
             health: quietHealth(),
             kube: { api, close: () => undefined },
             events: quietEvents(record),

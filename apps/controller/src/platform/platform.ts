@@ -15,6 +15,7 @@ import { Metrics, tellBuild, type Logger, type MainContext, type MetricsFactory 
 import { DaemonServer, type Certificate } from "@antrea/serving";
 import { loadControllerConfig, type ControllerConfig, type TlsVersion } from "@antrea/settings";
 import { identityFrom, type Identity } from "./identity.ts";
+import { LeaderJobs } from "./leader-jobs.ts";
 import { nodesOf } from "./nodes.ts";
 import { version } from "./version.ts";
 
@@ -26,6 +27,8 @@ export interface Platform {
     readonly gates: Pick<ReturnType<typeof loadControllerConfig>["gates"], "enabled">;
     readonly identity: Identity;
     readonly metrics: MetricsFactory;
+    /** Lists the jobs and work queues of the features with their last result. */
+    readonly jobs: Pick<LeaderJobs, "show">;
     /** The HTTP server of /livez, /readyz and /metrics. */
     readonly health: Pick<DaemonServer, "addCheck" | "start" | "stop">;
     readonly kube: Pick<KubeClients, "api" | "close">;
@@ -58,6 +61,9 @@ export function buildPlatform({ flags, logger }: MainContext): Platform {
     const identity = identityFrom(process.env, kube.namespace);
     const metrics = new Metrics();
     tellBuild(metrics, "antrea-controller", version);
+    const jobs = new LeaderJobs();
+    const health = healthOf(config, { logger, metrics, kube });
+    health.showJobs(jobs);
     return {
         logger,
         clock,
@@ -65,7 +71,8 @@ export function buildPlatform({ flags, logger }: MainContext): Platform {
         gates,
         identity,
         metrics,
-        health: healthOf(config, { logger, metrics, kube }),
+        jobs,
+        health,
         kube,
         events: new EventRecorder(
             { api, clock, logger: logger.child("events") },

@@ -4,6 +4,7 @@ import { type LifecyclePart, type Logger, type MetricsFactory } from "@antrea/ru
 import { type ControllerConfig } from "@antrea/settings";
 import { AllocationCache, ClaimWriter, reclaimMetrics, type Reclaims } from "./allocations/index.ts";
 import { type Part } from "./feature.ts";
+import { type LeaderJobs } from "./leader-jobs.ts";
 import { PoolCache } from "./pool-cache/index.ts";
 
 /** What the features of IPPools share, with the feature gate AntreaIPAM enabled. */
@@ -12,6 +13,7 @@ export interface PoolPlatform {
     readonly clock: Clock;
     readonly config: { readonly ipam: Pick<ControllerConfig["ipam"], "cleanInterval"> };
     readonly metrics: MetricsFactory;
+    readonly jobs: Pick<LeaderJobs, "show">;
     readonly events: Pick<EventRecorder, "record">;
     readonly nodes: Informer<Node>;
     readonly logger: Logger;
@@ -25,13 +27,14 @@ export interface PoolPlatform {
 export type PoolGround = Omit<PoolPlatform, "claims" | "pools" | "writer" | "reclaims">;
 
 /** Adds the caches of IPPools and IPAllocations to the platform; starts nothing. */
-export function withPools({ kube, clock, config, metrics, events, nodes, logger }: PoolGround): PoolPlatform {
+export function withPools({ kube, clock, config, metrics, jobs, events, nodes, logger }: PoolGround): PoolPlatform {
     const { api } = kube;
     return {
         kube,
         clock,
         config,
         metrics,
+        jobs,
         events,
         nodes,
         logger,

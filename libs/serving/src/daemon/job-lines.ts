@@ -2,11 +2,18 @@ import { AntreaError } from "@antrea/errors";
 import { type JobHealth } from "@antrea/runtime";
 
 /**
- * Formats the status of a job in one line: its last result with the time, and the time of the next run. Of an error
+ * Formats the status of a job in one line: its last result with the time, how many of its objects failed, and the time
+ * of the next run. Of an error
  * only the code or class is included: the health endpoints are open to everyone, and the message is in the log.
  */
-export function jobLine({ name, state, failures, error, endedAtMs, nextAtMs }: JobHealth): string {
+export function jobLine({ name, state, failures, error, endedAtMs, nextAtMs, failedObjects }: JobHealth): string {
     const text = [`job ${name}: ${resultOf({ failures, error, endedAtMs })}`];
+    if (failedObjects !== undefined) {
+        const { count, error: one } = failedObjects;
+        text.push(
+            count === 1 ? `1 object failed with ${kindOf(one)}` : `${count} objects failed, one with ${kindOf(one)}`,
+        );
+    }
     if (nextAtMs !== undefined) text.push(`next run at ${timeOf(nextAtMs)}`);
     else if (state !== "waiting") text.push(state);
     return text.join("; ");

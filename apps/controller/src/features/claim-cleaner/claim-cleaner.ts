@@ -19,6 +19,7 @@ import {
     type Fate,
     type Reclaims,
 } from "../../platform/allocations/index.ts";
+import { type LeaderJobs } from "../../platform/leader-jobs.ts";
 
 /** What ClaimCleaner depends on. */
 export interface ClaimCleanerComponents {
@@ -30,6 +31,8 @@ export interface ClaimCleanerComponents {
     readonly reclaims: Reclaims;
     /** Receives the metrics of the work queue. */
     readonly metrics?: MetricsFactory;
+    /** Lists the work queue with its last result. */
+    readonly jobs?: Pick<LeaderJobs, "show">;
     readonly logger: KubeLogger;
     readonly clock?: Clock;
 }
@@ -70,7 +73,7 @@ export class ClaimCleaner {
         this.#clock = components.clock ?? systemClock;
         this.#options = options;
         this.#queue = new WorkQueue(
-            { logger: components.logger, metrics: components.metrics, clock: this.#clock },
+            { logger: components.logger, metrics: components.metrics, jobs: components.jobs, clock: this.#clock },
             { name: "claim-cleaner", concurrency },
             (name, signal) => this.#reconcile(name, signal),
         );

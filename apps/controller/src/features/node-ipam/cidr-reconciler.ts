@@ -15,6 +15,7 @@ import {
     type ReconcileResult,
 } from "@antrea/kube";
 import { type MetricsFactory } from "@antrea/runtime";
+import { type LeaderJobs } from "../../platform/leader-jobs.ts";
 import { CidrAllocator } from "./cidr-allocator.ts";
 import { NodeIpamError } from "./errors.ts";
 import { LedgerStore } from "./ledger-store.ts";
@@ -32,6 +33,8 @@ export interface CidrReconcilerComponents {
     readonly metrics: NodeIpamMetrics;
     /** Receives the metrics of the work queue. */
     readonly queueMetrics?: MetricsFactory;
+    /** Lists the work queue with its last result. */
+    readonly jobs?: Pick<LeaderJobs, "show">;
     /** Addresses of IPPools; absent while IPPools are disabled. */
     readonly poolAddresses?: PoolAddresses | undefined;
     readonly logger: KubeLogger;
@@ -75,7 +78,7 @@ export class CidrReconciler {
         this.#book = new CidrAllocator(options.settings, () => this.#clock.monotonic());
         this.#reports = new Reports(components, { clusters: options.settings.clusters.map(({ prefix }) => prefix) });
         this.#queue = new WorkQueue(
-            { logger: components.logger, metrics: components.queueMetrics, clock: this.#clock },
+            { logger: components.logger, metrics: components.queueMetrics, jobs: components.jobs, clock: this.#clock },
             { name: "node-ipam", concurrency: options.concurrency ?? 64 },
             (key, signal) => this.#reconcile(key, signal),
         );

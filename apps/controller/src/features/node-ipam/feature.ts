@@ -11,12 +11,12 @@ import { type NodeIpamSettings } from "./types.ts";
  * @param pools IPPools, whose addresses no Node's subnet may contain; undefined while they are disabled
  */
 export function nodeIpam(platform: Platform, pools: PoolPlatform | undefined): Feature {
-    const { kube, clock, config, identity, metrics, events, nodes } = platform;
+    const { kube, clock, config, identity, metrics, jobs, events, nodes } = platform;
     const { api } = kube;
     const logger = platform.logger.child("node-ipam");
     const poolAddresses = pools && new PoolAddresses({ api, clock, claims: pools.claims, pools: pools.pools, logger });
     const worker = new NodeIpam(
-        { api, nodes, recorder: events, metrics, poolAddresses, clock, logger },
+        { api, nodes, recorder: events, metrics, jobs, poolAddresses, clock, logger },
         {
             settings: settingsOf(config, platform.subnetCoolingMs),
             namespace: identity.namespace,

@@ -2,6 +2,7 @@ import { aborted, Backoff, sleep, systemClock, type Clock } from "@antrea/async"
 import { messageOf } from "@antrea/errors";
 import { type ApiClient, type EventRecorder, type Informer, type Node } from "@antrea/kube";
 import { type Logger, type MetricsFactory } from "@antrea/runtime";
+import { type LeaderJobs } from "../../platform/leader-jobs.ts";
 import { CidrReconciler } from "./cidr-reconciler.ts";
 import { CidrAllocator } from "./cidr-allocator.ts";
 import { NodeIpamError } from "./errors.ts";
@@ -16,6 +17,8 @@ export interface NodeIpamComponents {
     readonly nodes: Informer<Node>;
     readonly recorder: Pick<EventRecorder, "record">;
     readonly metrics: MetricsFactory;
+    /** Lists the work queue with its last result. */
+    readonly jobs?: Pick<LeaderJobs, "show">;
     /** Addresses of IPPools; absent while IPPools are disabled. */
     readonly poolAddresses?: PoolAddresses | undefined;
     readonly logger: Logger;

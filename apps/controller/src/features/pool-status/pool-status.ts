@@ -11,6 +11,7 @@ import {
 } from "@antrea/kube";
 import { type MetricsFactory } from "@antrea/runtime";
 import { claimedBlocks, type Claim, type AllocationCache } from "../../platform/allocations/index.ts";
+import { type LeaderJobs } from "../../platform/leader-jobs.ts";
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
 import { evaluate, turnedBad } from "./evaluate.ts";
 import { Pacer, type PacerOptions } from "./pacer.ts";
@@ -24,6 +25,8 @@ export interface PoolStatusComponents {
     readonly recorder: Pick<EventRecorder, "record">;
     /** Receives the metrics of the work queue. */
     readonly metrics?: MetricsFactory;
+    /** Lists the work queue with its last result. */
+    readonly jobs?: Pick<LeaderJobs, "show">;
     readonly logger: KubeLogger;
     readonly clock?: Clock;
 }
@@ -45,7 +48,7 @@ export class PoolStatusWriter {
         this.#clock = components.clock ?? systemClock;
         this.#pacer = new Pacer({ clock: this.#clock }, options);
         this.#queue = new WorkQueue(
-            { logger: components.logger, metrics: components.metrics, clock: this.#clock },
+            { logger: components.logger, metrics: components.metrics, jobs: components.jobs, clock: this.#clock },
             { name: "ip-pools", concurrency, maxBackoffMs },
             (name, signal) => this.#reconcile(name, signal),
         );

@@ -20,6 +20,7 @@ import {
     type Fate,
     type Reclaims,
 } from "../../platform/allocations/index.ts";
+import { type LeaderJobs } from "../../platform/leader-jobs.ts";
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
 import { asksNamespace, demandOf, type Demand } from "./demand.ts";
 import { OwnWrites } from "./own-writes.ts";
@@ -39,6 +40,8 @@ export interface ReservationsComponents {
     readonly recorder: Pick<EventRecorder, "record">;
     /** Receives the metrics of the work queue. */
     readonly metrics?: MetricsFactory;
+    /** Lists the work queue with its last result. */
+    readonly jobs?: Pick<LeaderJobs, "show">;
     readonly logger: KubeLogger;
     readonly clock?: Clock;
 }
@@ -94,7 +97,7 @@ export class Reservations {
         this.#own = new OwnWrites(this.#clock);
         this.#cameFree = new Notify({ clock: this.#clock });
         this.#queue = new WorkQueue(
-            { logger: components.logger, metrics: components.metrics, clock: this.#clock },
+            { logger: components.logger, metrics: components.metrics, jobs: components.jobs, clock: this.#clock },
             { name: "reservations", concurrency, maxBackoffMs },
             (key, signal) => this.#reconcile(key, signal),
         );
