@@ -8,7 +8,7 @@ import {
     type Logger,
     type MainContext,
     type OwnFlags,
-    tellBuild,
+    exportBuildInfo,
 } from "@antrea/runtime";
 import { DaemonServer, probePortFrom } from "@antrea/serving";
 import { CertificateKeeper, type CertificateTimes } from "@antrea/serving/certificates";
@@ -94,7 +94,7 @@ export function webhook(
     options: WebhookOptions,
 ): { readonly parts: readonly LifecyclePart[]; readonly health: DaemonServer } {
     const metrics = new Metrics();
-    tellBuild(metrics, "antrea-webhook", version);
+    exportBuildInfo(metrics, "antrea-webhook", version);
     const cluster = new ClusterCache({ api, logger: logger.child("cluster") });
     const { pools, users, addresses } = cluster;
     const ipPools = new PoolReviewer({

@@ -203,7 +203,7 @@ describe("a warning", () => {
     it("tells of a missing pool of the Namespace who creates a Pod or a template there", async () => {
         const early = namespaceOf("early", annotated("soon"));
         expect(await cluster.requests.send("POST", paths.namespaces, early)).toMatchObject({ status: 201 });
-        // A replica that does not know the Namespace yet has nothing to say.
+        // A replica that does not know the Namespace yet reports nothing.
         for (const kind of kinds) {
             const answer = await eventually(async () => {
                 const one = await create(kind, {}, { namespace: "early" });

@@ -57,7 +57,7 @@ const maxMtu = 65535;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Parses and checks a network configuration of at most 4 MiB. Unknown keys are allowed, as the CNI specification says.
+ * Parses and checks a network configuration of at most 4 MiB. Unknown keys are allowed, as the CNI specification requires.
  * Throws `CniCallError`: DECODING_FAILURE for empty input or invalid JSON, INCOMPATIBLE_CNI_VERSION, else
  * INVALID_NETWORK_CONFIG with key, value and rule in the message.
  */

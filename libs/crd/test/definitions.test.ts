@@ -53,9 +53,9 @@ describe("the definitions", () => {
 
     it("describe every field, for kubectl explain", () => {
         const silent = all.filter(([path, { description, type }]) => {
-            const said = typeof description === "string" && /^[A-Z].*\.$/.test(description);
-            // metadata is Kubernetes' own, and items of plain values are told with their list
-            return !said && !path.endsWith(".metadata") && !(path.endsWith("[]") && type === "string");
+            const isDescribed = typeof description === "string" && /^[A-Z].*\.$/.test(description);
+            // metadata is Kubernetes' own, and items of plain values are described with their list
+            return !isDescribed && !path.endsWith(".metadata") && !(path.endsWith("[]") && type === "string");
         });
         expect(silent.map(([path]) => path)).toEqual([]);
     });

@@ -100,7 +100,7 @@ function ndBaseFlows(next: NextTable, gateway: Gateway, gatewayLinkLocals: reado
 function gatewayNdFlows(next: NextTable, gateway: Gateway, gatewayLinkLocals: readonly IpAddress[]): Flow[] {
     const hardware = macToBigint(gateway.mac);
     const own = { in_port: gateway.ofPort };
-    const said = [
+    const sent = [
         ...[hardware, noOption].map((option) => ({ ...nd(NdType.neighborSolicitation), ...own, nd_sll: option })),
         ...[hardware, noOption].map((option) => ({ ...nd(NdType.neighborAdvertisement), ...own, nd_tll: option })),
     ];
@@ -108,7 +108,7 @@ function gatewayNdFlows(next: NextTable, gateway: Gateway, gatewayLinkLocals: re
         ...gateway.ips.filter((ip) => ip.family === 6 && !prefixContains(linkLocal, ip)),
         ...gatewayLinkLocals,
     ];
-    return [...said.map((match) => allow(match)), ...ips.map((ip) => delivery(next, gateway.ofPort, ip))];
+    return [...sent.map((match) => allow(match)), ...ips.map((ip) => delivery(next, gateway.ofPort, ip))];
 }
 
 /**
@@ -120,11 +120,11 @@ export function podNdFlows(next: NextTable, pod: Station): Flow[] {
     const ips = pod.ips.filter((ip) => ip.family === 6);
     if (ips.length === 0) return [];
     const linkLocalTarget = { value: linkLocal.base, mask: prefixMask(linkLocal) };
-    const said = [
+    const sent = [
         { ...nd(NdType.routerSolicitation), in_port: pod.ofPort },
-        ...saidBy(pod, [...ips.map((ip) => ip.value), linkLocalTarget]),
+        ...sentBy(pod, [...ips.map((ip) => ip.value), linkLocalTarget]),
     ];
-    return [...said.map((match) => allow(match)), ...ipv6AddressesOf(pod).map((ip) => delivery(next, pod.ofPort, ip))];
+    return [...sent.map((match) => allow(match)), ...ipv6AddressesOf(pod).map((ip) => delivery(next, pod.ofPort, ip))];
 }
 
 /**
@@ -143,11 +143,11 @@ export function bridgedPodNdFlows(next: NextTable, pod: Station): Flow[] {
         ...fromPrefix(linkLocal),
         ...toPrefix(multicastIpv6),
     }));
-    return [...saidBy(pod, targets), ...reports].map((match) => allow(match, next.into("underlaySwitch")));
+    return [...sentBy(pod, targets), ...reports].map((match) => allow(match, next.into("underlaySwitch")));
 }
 
 /** Solicitations and advertisements with the Pod's own MAC address; advertisements of these targets only. */
-function saidBy({ ofPort, mac }: Station, targets: readonly FieldValue[]): Match[] {
+function sentBy({ ofPort, mac }: Station, targets: readonly FieldValue[]): Match[] {
     const hardware = macToBigint(mac);
     const own = { in_port: ofPort };
     return [

@@ -212,7 +212,7 @@ describe.each([
         ["host", "outside"],
     ])("a TCP stream from %s to %s", async (from, to) => {
         const talk = await space(from).start(client, address[to], "8080");
-        expect(await talk.say("x300000")).toMatch(/ 300000$/);
+        expect(await talk.send("x300000")).toMatch(/ 300000$/);
     });
 
     it.each<[from: Name, to: keyof typeof endpoint, seen: keyof typeof address]>([
@@ -228,7 +228,7 @@ describe.each([
         ["a", "r", "a"],
     ])("%s reaches a Service with the endpoint %s, which sees the %s", async (from, to, seen) => {
         const talk = await space(from).start(client, address.service, endpoint[to]);
-        expect(await talk.say("x100000")).toBe(`${address[seen]} 100000`);
+        expect(await talk.send("x100000")).toBe(`${address[seen]} 100000`);
     });
 
     it.each<Name>(["p", "r"])("%s hears that a Service's endpoint refuses", async (from) => {
@@ -252,19 +252,19 @@ describe.each([
         const besides = await space("p").start(client, address.a, "8080");
         const translated = await space("r").start(client, address.service, endpoint.a);
         const talks = [direct, besides, translated];
-        for (const talk of talks) await talk.say("1");
+        for (const talk of talks) await talk.send("1");
         await ovs.ovs.appctl("dpctl/flush-conntrack");
-        for (const talk of talks) expect(await talk.say("22")).toMatch(/ 2$/);
+        for (const talk of talks) expect(await talk.send("22")).toMatch(/ 2$/);
     });
 
     it("keeps connections when tracking is lost and the server speaks first", async () => {
         const outbound = await space("r").start(client, address.outside, "8080");
         const inbound = await space("outside").start(client, address.p, "8080");
-        for (const talk of [outbound, inbound]) await talk.say("1");
+        for (const talk of [outbound, inbound]) await talk.send("1");
         await ovs.ovs.appctl("dpctl/flush-conntrack");
-        for (const name of ["outside", "p"] as const) await servers.get(name)?.say("news");
+        for (const name of ["outside", "p"] as const) await servers.get(name)?.send("news");
         for (const talk of [outbound, inbound])
-            expect([await talk.line(), await talk.say("22")]).toEqual(["news", expect.stringMatching(/ 2$/)]);
+            expect([await talk.line(), await talk.send("22")]).toEqual(["news", expect.stringMatching(/ 2$/)]);
     });
 
     it("carries two connections of one port to one Service", async () => {
@@ -278,6 +278,6 @@ describe.each([
             await space("p").start(local, address.service, endpoint.outside, "45454"),
             await space("r").start(local, address.service, endpoint.outside, "45454"),
         ];
-        for (const talk of talks) expect(await talk.say("hello")).toBe(`${address.host} 5`);
+        for (const talk of talks) expect(await talk.send("hello")).toBe(`${address.host} 5`);
     });
 });

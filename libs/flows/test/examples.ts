@@ -104,7 +104,7 @@ export function examplePod(index: number, families: readonly Family[] = [4, 6]):
     };
 }
 
-/** A Node that is reached by the tunnel, over IPv4 unless told otherwise. */
+/** A Node that is reached by the tunnel, over IPv4 by default. */
 export function examplePeer(families: readonly Family[] = [4, 6], remote = "192.0.2.11"): TunnelPeerInput {
     const podPrefixes = of(families, prefixes("10.10.1.0/24", "fd00:10:0:1::/64"));
     return { podPrefixes, remote: parseIp(remote), gatewayMac };

@@ -74,12 +74,12 @@ describe.each([
 
     it("carries a TCP stream between Pods", async () => {
         const talk = await a.start(client, address.b, "8080");
-        expect(await talk.say("x1000000")).toBe(`${address.a} 1000000`);
+        expect(await talk.send("x1000000")).toBe(`${address.a} 1000000`);
     });
 
     it("carries the answers of a Service's endpoint beside its client back through the host", async () => {
         const talk = await a.start(client, address.service, service.toB);
-        expect(await talk.say("x100000")).toBe(`${address.a} 100000`);
+        expect(await talk.send("x100000")).toBe(`${address.a} 100000`);
     });
 
     // The server's side of the first is in TIME_WAIT, and half of the time the numbers of the second are older: the server
@@ -97,7 +97,7 @@ describe.each([
 
     it("lets a Pod reach itself through a Service", async () => {
         const talk = await a.start(client, address.service, service.toA);
-        expect(await talk.say("hello")).toBe(`${address.gateway} 5`);
+        expect(await talk.send("hello")).toBe(`${address.gateway} 5`);
     });
 
     it.each(["client", "server"])(
@@ -105,14 +105,17 @@ describe.each([
         async (first) => {
             const direct = await a.start(client, address.b, "8080");
             const translated = await a.start(client, address.service, service.toB);
-            expect([await direct.say("1"), await translated.say("1")]).toEqual([`${address.a} 1`, `${address.a} 1`]);
+            expect([await direct.send("1"), await translated.send("1")]).toEqual([`${address.a} 1`, `${address.a} 1`]);
             await ovs.ovs.appctl("dpctl/flush-conntrack");
             if (first === "server") {
-                expect(await serverOnB.say("news")).toBe("sent");
+                expect(await serverOnB.send("news")).toBe("sent");
                 expect([await direct.line(), await translated.line()]).toEqual(["news", "news"]);
             }
-            expect([await direct.say("22"), await translated.say("22")]).toEqual([`${address.a} 2`, `${address.a} 2`]);
-            expect(await translated.say("x100000")).toBe(`${address.a} 100000`);
+            expect([await direct.send("22"), await translated.send("22")]).toEqual([
+                `${address.a} 2`,
+                `${address.a} 2`,
+            ]);
+            expect(await translated.send("x100000")).toBe(`${address.a} 100000`);
         },
     );
 

@@ -101,7 +101,7 @@ export class Talk {
         });
     }
 
-    async say(text: string): Promise<string> {
+    async send(text: string): Promise<string> {
         this.#child.stdin?.write(`${text}\n`);
         return this.line();
     }

@@ -85,7 +85,7 @@ describe("the pipeline", () => {
         );
     });
 
-    // OVS does not say which of two flows of one priority wins.
+    // OVS does not specify which of two flows of one priority wins.
     it("never leaves it open which flow a packet meets", () => {
         fc.assert(
             fc.property(node, (builders) => {

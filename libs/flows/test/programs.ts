@@ -1,8 +1,8 @@
 // Programs for `Namespace.start`.
 
 /**
- * Answers each line with the client's address and the line's length, and ends the connection after "bye"; sends a line
- * that it is told to every client.
+ * Answers each line with the client's address and the line's length, and ends the connection after "bye"; sends each line
+ * of its standard input to every client.
  */
 export const server = `
     const net = require("node:net"), readline = require("node:readline"), sockets = new Set();
@@ -19,7 +19,7 @@ export const server = `
         console.log("sent");
     });`;
 
-/** Sends each line that it is told and prints the answer. */
+/** Sends each line of its standard input and prints the answer. */
 export const client = `
     const net = require("node:net"), readline = require("node:readline");
     const [host, port] = process.argv.slice(1);

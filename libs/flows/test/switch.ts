@@ -37,7 +37,7 @@ export class TestSwitch implements AsyncDisposable {
         await this.ovs.ofctl("--bundle", "add-flows", this.bridge, file);
     }
 
-    /** What becomes of a packet; `ctStates` are what connection tracking says in each pass, for example "trk,new". */
+    /** What becomes of a packet; `ctStates` are the connection tracking states of each pass, for example "trk,new". */
     async trace(packet: string, ctStates: readonly string[] = []): Promise<Trace> {
         const next = ctStates.flatMap((state) => ["--ct-next", state]);
         const text = await this.ovs.appctl("ofproto/trace", "--names", this.bridge, packet, ...next);

@@ -1,7 +1,7 @@
 import { expect } from "@jest/globals";
 import { type TestSwitch } from "./switch.ts";
 
-/** What connection tracking says of a packet that begins a connection, belongs to one, answers in one. */
+/** Connection tracking states of a packet that begins a connection, belongs to one, answers in one. */
 export const fresh = ["trk,new"];
 export const known = ["trk,est"];
 export const answer = ["trk,est,rpl"];

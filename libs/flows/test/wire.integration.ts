@@ -21,7 +21,7 @@ import {
 const ignore = (): void => undefined;
 const keys = (flows: readonly Flow[]): string[] => flows.map((flow) => `${flowKey(flow)} ${flowBodyKey(flow)}`).sort();
 
-// The agent compares what it wants with what the switch says it has: a flow that came back in other words would be sent
+// The agent compares what it wants with what the switch reports: a flow that came back in another form would be sent
 // again and again.
 describe("flows by OpenFlow", () => {
     let ovs: PrivateOvs;

@@ -18,7 +18,7 @@ describe("the addresses that the cluster itself uses", () => {
             { type: "InternalIP", address: "10.0.0.5" },
             { type: "InternalIP", address: "fd00::5" },
             { type: "ExternalIP", address: "203.0.113.5" },
-            // A kubelet with an address as its name says it twice.
+            // A kubelet with an address as its name reports it twice.
             { type: "Hostname", address: "10.0.0.5" },
             { type: "InternalDNS", address: "node5.example" },
         ];

@@ -134,26 +134,26 @@ describe("against etcd and kube-apiserver", () => {
 
     describe("Informer", () => {
         function follow(options: { readonly idleTimeoutMs?: number; readonly pageSize?: number } = {}) {
-            const told: string[] = [];
+            const changes: string[] = [];
             const informer = new Informer<Node>({ api, logger }, { resource: nodes, maxBackoffMs: 500, ...options });
-            informer.onChange((type, key) => told.push(`${type} ${key}`));
+            informer.onChange((type, key) => changes.push(`${type} ${key}`));
             informer.start(new AbortController().signal);
-            return { informer, told };
+            return { informer, changes };
         }
 
         it("survives an outage of the API server and tells what changed", async () => {
             await server.addNode("kept");
             await server.addNode("removed");
-            const { informer, told } = follow({ pageSize: 1 });
+            const { informer, changes } = follow({ pageSize: 1 });
             await using _informer = informer;
             await informer.synced();
-            expect(told).toEqual(expect.arrayContaining(["added kept", "added removed"]));
-            told.length = 0;
+            expect(changes).toEqual(expect.arrayContaining(["added kept", "added removed"]));
+            changes.length = 0;
             await server.restart();
             await server.deleteNode("removed");
             await server.addNode("new");
-            await eventually(() => told.includes("added new"));
-            expect(told).toEqual(["deleted removed", "added new"]);
+            await eventually(() => changes.includes("added new"));
+            expect(changes).toEqual(["deleted removed", "added new"]);
             expect(informer.get("kept")?.metadata?.managedFields).toBeUndefined();
         });
 
@@ -169,14 +169,14 @@ describe("against etcd and kube-apiserver", () => {
         });
 
         it("notices a connection that is open and dead", async () => {
-            const { informer, told } = follow({ idleTimeoutMs: 500 });
+            const { informer, changes } = follow({ idleTimeoutMs: 500 });
             await using _informer = informer;
             await informer.synced();
             server.pause();
             await eventually(() => informer.state.kind === "waiting" && informer.state.lastError.code === "TIMEOUT");
             server.resume();
             await server.addNode("after-pause");
-            await eventually(() => told.includes("added after-pause"));
+            await eventually(() => changes.includes("added after-pause"));
         });
 
         it("follows the Pods of one Node", async () => {

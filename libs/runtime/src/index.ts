@@ -38,7 +38,7 @@ export {
     type MetricOptions,
     type MetricsFactory,
     type Sample,
-    tellBuild,
+    exportBuildInfo,
 } from "./metrics.ts";
 export {
     Reconciler,

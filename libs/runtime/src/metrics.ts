@@ -149,7 +149,7 @@ function refill<L extends string>(metric: PromGauge<L>, collect: () => number | 
 }
 
 /** Declares the gauge `antrea_build_info`, which is always 1, with program, version and Node.js version as labels. */
-export function tellBuild(metrics: MetricsFactory, program: string, version: string): void {
+export function exportBuildInfo(metrics: MetricsFactory, program: string, version: string): void {
     const gauge = metrics.gauge({
         name: "antrea_build_info",
         help: "The program and its version; always 1.",

@@ -3,7 +3,7 @@ import { ManualClock, settle } from "@antrea/async/testing";
 import { Lifecycle, type LifecyclePart } from "../src/lifecycle.ts";
 import { MemoryLog } from "../src/testing/index.ts";
 
-/** A part that writes down what happens to it; `start` and `stop` say how long they take, or that they fail. */
+/** A part that writes down what happens to it; `start` and `stop` set how long they take, or that they fail. */
 function part(
     events: string[],
     name: string,

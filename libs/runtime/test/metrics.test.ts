@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { Metrics, tellBuild } from "../src/metrics.ts";
+import { Metrics, exportBuildInfo } from "../src/metrics.ts";
 
 const plain = (): Metrics => new Metrics({ processMetrics: false });
 const samples = async (metrics: Metrics): Promise<string[]> =>
@@ -68,7 +68,7 @@ describe("Metrics", () => {
 
     it("has the version of the program", async () => {
         const metrics = new Metrics({ processMetrics: false });
-        tellBuild(metrics, "antrea-agent", "1.2.3");
+        exportBuildInfo(metrics, "antrea-agent", "1.2.3");
         expect(await metrics.text()).toContain(
             `antrea_build_info{program="antrea-agent",version="1.2.3",node_version="${process.version}"} 1`,
         );

@@ -4,10 +4,10 @@ import { agentSchema } from "./agent/schema.ts";
 import { controllerSchema } from "./controller/schema.ts";
 import { type Component } from "./features/specs.ts";
 import { unwrap } from "./known-keys.ts";
-import { type ToldTest, valueTests } from "./value-tests.ts";
+import { type DescribedTest, valueTests } from "./value-tests.ts";
 
 /** The test of one value of a settings file. */
-export interface KeyTest extends ToldTest {
+export interface KeyTest extends DescribedTest {
     /** True if the value is a list, whose members are tested. */
     readonly isList: boolean;
 }
@@ -27,8 +27,8 @@ export function testOf(component: Component, key: string): KeyTest | undefined {
         throw new UnknownKeyError("UNKNOWN_KEY", "caller", `antrea-${component}.conf has no key ${key}`);
     const inner = unwrap(leaf);
     const element = (inner as Partial<z.ZodArray<z.ZodType>>).element;
-    const told = valueTests.of(element ?? inner);
-    return told && { ...told, isList: element !== undefined };
+    const test = valueTests.of(element ?? inner);
+    return test && { ...test, isList: element !== undefined };
 }
 
 function membersOf(schema: z.ZodType | undefined): Readonly<Record<string, z.ZodType>> | undefined {

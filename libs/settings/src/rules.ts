@@ -10,7 +10,7 @@ import { agentUnserved, controllerUnserved, leafKeys, whyUnserved } from "./unse
 export { type Condition, type DeclaredRule } from "./condition.ts";
 export { maxIndexBits, noPodCidr } from "./controller/rules.ts";
 export { testOf, type KeyTest } from "./known-tests.ts";
-export { type ToldTest, type ValueTest } from "./value-tests.ts";
+export { type DescribedTest, type ValueTest } from "./value-tests.ts";
 
 /** Returns every leaf key of a settings file, with the reason why nothing reads it; undefined for a key in use. */
 export function settingsKeys(component: Component): readonly (readonly [key: string, unserved: string | undefined])[] {

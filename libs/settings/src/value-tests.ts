@@ -15,12 +15,12 @@ export type ValueTest =
     | { readonly kind: "words"; readonly words: readonly string[]; readonly anyCase: boolean };
 
 /** A test and its rule as a sentence. */
-export interface ToldTest {
+export interface DescribedTest {
     readonly rule: string;
     readonly test: ValueTest;
 }
 
-const kept = new WeakMap<z.ZodType, ToldTest>();
+const kept = new WeakMap<z.ZodType, DescribedTest>();
 
 /** Stores the tests of schema leaves, so that a leaf's test is found by the leaf. */
 export const valueTests = {
@@ -29,7 +29,7 @@ export const valueTests = {
         kept.set(leaf, { rule, test });
         return leaf;
     },
-    of: (leaf: z.ZodType): ToldTest | undefined => kept.get(leaf),
+    of: (leaf: z.ZodType): DescribedTest | undefined => kept.get(leaf),
 };
 
 /** Returns the test for one of these words. */

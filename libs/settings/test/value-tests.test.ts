@@ -16,7 +16,7 @@ import {
 import { tlsCipherSuites, tlsMinVersion } from "../src/tls.ts";
 import { type ValueTest, valueTests } from "../src/value-tests.ts";
 
-/** What one who knows the test only, as data, says of a value. */
+/** Applies a test in its form as data to a value. */
 function passes(test: ValueTest, value: string | number): boolean {
     if (test.kind === "number") return test.ranges.some(([min, max]) => Number(value) >= min && Number(value) <= max);
     const text = String(value);

@@ -14,7 +14,7 @@ import {
 import { Netlink } from "@antrea/netlink";
 import { OpenFlowConnection } from "@antrea/openflow/connection";
 import { OvsdbSession } from "@antrea/ovsdb/session";
-import { Jobs, Metrics, tellBuild, type Logger, type MainContext, type MetricsFactory } from "@antrea/runtime";
+import { Jobs, Metrics, exportBuildInfo, type Logger, type MainContext, type MetricsFactory } from "@antrea/runtime";
 import { DaemonServer, probePortFrom } from "@antrea/serving";
 import { loadAgentConfig, type AgentConfig } from "@antrea/settings";
 import { buildReadiness } from "./agent-readiness.ts";
@@ -106,7 +106,7 @@ export function buildPlatform({ logger, flags, fail }: MainContext): Platform {
         kubeconfig: config.clientConnection.kubeconfig,
     });
     const metrics = new Metrics();
-    tellBuild(metrics, "antrea-agent", version);
+    exportBuildInfo(metrics, "antrea-agent", version);
     const database = new OvsdbSession(
         { logger: logger.child("ovsdb") },
         { socketPath: join(config.ovsRunDir, "db.sock"), monitor: monitoredColumns, lock: "antrea_agent" },

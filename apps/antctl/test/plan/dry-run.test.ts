@@ -39,25 +39,25 @@ describe("tryOnServer", () => {
         });
     });
 
-    const say = (message: string): string => `POST /apis/x?y: the API server answered 403 Forbidden: ${message}`;
+    const rejection = (message: string): string => `POST /apis/x?y: the API server answered 403 Forbidden: ${message}`;
     it.each<[string, KubeErrorCode, string, object]>([
         [
             "a webhook that denies",
             "FORBIDDEN",
-            say('admission webhook "ippools.antrea.io" denied the request: no'),
+            rejection('admission webhook "ippools.antrea.io" denied the request: no'),
             { answer: "refused", message: 'admission webhook "ippools.antrea.io" denied the request: no' },
         ],
-        ["the schema", "INVALID", say("spec is wrong"), { answer: "refused", message: "spec is wrong" }],
+        ["the schema", "INVALID", rejection("spec is wrong"), { answer: "refused", message: "spec is wrong" }],
         [
             "missing permission",
             "FORBIDDEN",
-            say('ippools.crd.antrea.io is forbidden: User "u" cannot create resource "ippools"'),
+            rejection('ippools.crd.antrea.io is forbidden: User "u" cannot create resource "ippools"'),
             { answer: "none", message: "you may not create or change IPPools" },
         ],
         [
             "a webhook that is away",
             "SERVER_ERROR",
-            say("failed calling webhook"),
+            rejection("failed calling webhook"),
             { answer: "none", message: "failed calling webhook" },
         ],
         [

@@ -4,7 +4,7 @@ import { namedBy, readUsers } from "../../src/plan/users.ts";
 
 const annotations = { "ipam.antrea.io/ippools": "web" };
 
-/** An API server with one object of each kind, whose Pods are as this says. */
+/** An API server with one object of each kind, with these Pods. */
 function clusterOf(spec: Readonly<Record<string, unknown>>): Cluster {
     const metadata = { namespace: "shop", name: "a" };
     const template = { metadata: { annotations }, spec };

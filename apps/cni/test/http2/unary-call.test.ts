@@ -33,7 +33,7 @@ const started = (size = 3, maxAnswerBytes = 1000): UnaryCall => {
     return call;
 };
 
-/** What a call has to say to these bytes: its outcome, its refusal, or that it waits. */
+/** How a call reacts to these bytes: its outcome, its rejection, or that it waits. */
 function verdict(parts: readonly Uint8Array[], call: UnaryCall = started()): unknown {
     try {
         for (const part of parts) call.receive(part);

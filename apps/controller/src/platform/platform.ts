@@ -11,7 +11,7 @@ import {
     type LeaderElectionComponents,
     type Node,
 } from "@antrea/kube";
-import { Metrics, tellBuild, type Logger, type MainContext, type MetricsFactory } from "@antrea/runtime";
+import { Metrics, exportBuildInfo, type Logger, type MainContext, type MetricsFactory } from "@antrea/runtime";
 import { DaemonServer, type Certificate } from "@antrea/serving";
 import { loadControllerConfig, type ControllerConfig, type TlsVersion } from "@antrea/settings";
 import { identityFrom, type Identity } from "./identity.ts";
@@ -60,7 +60,7 @@ export function buildPlatform({ flags, logger }: MainContext): Platform {
     const clock = systemClock;
     const identity = identityFrom(process.env, kube.namespace);
     const metrics = new Metrics();
-    tellBuild(metrics, "antrea-controller", version);
+    exportBuildInfo(metrics, "antrea-controller", version);
     const jobs = new LeaderJobs();
     const health = healthOf(config, { logger, metrics, kube });
     health.showJobs(jobs);

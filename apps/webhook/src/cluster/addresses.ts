@@ -21,10 +21,10 @@ export class AddressCache {
         const ofNodes = new Informer<Node>(components, { resource: nodes, transform: slimNode });
         const ofServices = new Informer<ServiceCidr>(components, { resource: serviceCidrs });
         // Kubelets update their Nodes frequently; few updates change addresses.
-        const told = (object: Node | ServiceCidr): string =>
+        const addressFields = (object: Node | ServiceCidr): string =>
             JSON.stringify([object.spec, addressesText(object), isBridged(object)]);
         ofNodes.onChange((type, _name, node, old) => {
-            if (type !== "updated" || old === undefined || told(node) !== told(old)) this.#changed();
+            if (type !== "updated" || old === undefined || addressFields(node) !== addressFields(old)) this.#changed();
         });
         ofServices.onChange(() => this.#changed());
         this.informers = [ofNodes, ofServices];

@@ -51,10 +51,10 @@ export function reviewApp(
     for (const route of routes) {
         app.post(route.path, limit, body, handler(components, route));
         app.all(route.path, (_request, response) => {
-            say(response.setHeader("allow", "POST"), 405, "use POST");
+            respond(response.setHeader("allow", "POST"), 405, "use POST");
         });
     }
-    app.use((_request, response) => say(response, 404, `known are ${routes.map(({ path }) => path).join(", ")}`));
+    app.use((_request, response) => respond(response, 404, `known are ${routes.map(({ path }) => path).join(", ")}`));
     app.use(failed(components.logger));
     return app;
 }
@@ -63,12 +63,12 @@ export function reviewApp(
 function limited(budget: ByteBudget): RequestHandler {
     return (request, response, next) => {
         const length = Number(request.headers["content-length"]);
-        if (!Number.isSafeInteger(length) || length < 0) return say(response, 411, "Content-Length is needed");
-        if (length > maxBodyBytes) return say(response, 413, `the body must have at most ${maxBodyBytes} bytes`);
+        if (!Number.isSafeInteger(length) || length < 0) return respond(response, 411, "Content-Length is needed");
+        if (length > maxBodyBytes) return respond(response, 413, `the body must have at most ${maxBodyBytes} bytes`);
         if (request.is("application/json") === false)
-            return say(response, 415, "Content-Type must be application/json");
+            return respond(response, 415, "Content-Type must be application/json");
         const taken = budget.take(length);
-        if (taken === undefined) return say(response, 503, "too many requests at once; try again");
+        if (taken === undefined) return respond(response, 503, "too many requests at once; try again");
         response.once("close", () => taken[Symbol.dispose]());
         next();
     };
@@ -92,19 +92,19 @@ function handler({ logger, metrics }: ReviewComponents, route: ReviewRoute): Req
             const decision = await route.review(review, signal);
             metrics.requests.inc({ ...labels, allowed: String(decision.refused === undefined) });
             response.json(encodeReview(review.uid, decision));
-            if (decision.refused !== undefined) logger.info("refused", { ...told(review), ...decision.refused });
+            if (decision.refused !== undefined) logger.info("refused", { ...logFields(review), ...decision.refused });
         } catch (error) {
             metrics.requests.inc({ ...labels, allowed: "error" });
             if (gone.signal.aborted && isAborted(error)) return;
-            logger.warn("could not decide", { ...told(review), error });
-            say(response, 503, `cannot decide about this ${review.kind} now, try again: ${messageOf(error)}`);
+            logger.warn("could not decide", { ...logFields(review), error });
+            respond(response, 503, `cannot decide about this ${review.kind} now, try again: ${messageOf(error)}`);
         } finally {
             metrics.seconds.observe((performance.now() - began) / 1000, { webhook });
         }
     };
 }
 
-function told({ kind, namespace, name, operation, dryRun }: AdmissionRequest): Readonly<Record<string, unknown>> {
+function logFields({ kind, namespace, name, operation, dryRun }: AdmissionRequest): Readonly<Record<string, unknown>> {
     return { kind, namespace, name, operation, dryRun };
 }
 
@@ -118,10 +118,10 @@ function timeoutMs(request: Request): number {
 function failed(logger: Logger): ErrorRequestHandler {
     return (error: unknown, _request, response: Response, next) => {
         if (response.headersSent) return next(error);
-        if (error instanceof ReviewError) return say(response, 400, error.message);
+        if (error instanceof ReviewError) return respond(response, 400, error.message);
         const status = statusOf(error);
         if (status === undefined) logger.error("request failed", { error });
-        say(response, status ?? 500, status === undefined ? "internal error" : messageOf(error));
+        respond(response, status ?? 500, status === undefined ? "internal error" : messageOf(error));
     };
 }
 
@@ -131,6 +131,6 @@ function statusOf(error: unknown): number | undefined {
     return typeof status === "number" && status >= 400 && status < 500 ? status : undefined;
 }
 
-function say(response: Response, status: number, text: string): void {
+function respond(response: Response, status: number, text: string): void {
     response.status(status).type("text/plain").send(`${text}\n`);
 }

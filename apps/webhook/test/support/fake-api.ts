@@ -4,10 +4,10 @@ import { keyOf, type ApiClient, type KubeObject, type Resource } from "@antrea/k
 
 type Api = Pick<ApiClient, "list" | "watch" | "find" | "request" | "pages">;
 
-/** Holds objects like an API server, and tells watches of changes only when `deliver` is called. */
+/** Holds objects like an API server, and sends changes to watches only when `deliver` is called. */
 export class FakeApi {
     readonly requests: string[] = [];
-    /** False: as a server that does not tell how many objects it left out. */
+    /** False: as a server that does not report how many objects it left out. */
     countsRest = true;
     readonly #objects = new Map<string, Map<string, KubeObject>>();
     readonly #watches: { readonly plural: string; readonly stream: Readable }[] = [];
@@ -30,7 +30,7 @@ export class FakeApi {
         this.#undelivered.push({ plural: resource.plural, line: JSON.stringify({ type: "DELETED", object }) });
     }
 
-    /** Tells the watches what changed, and lets them take it in. */
+    /** Sends the changes to the watches and waits until they are processed. */
     async deliver(): Promise<void> {
         for (const { plural, line } of this.#undelivered.splice(0)) {
             for (const watch of this.#watches) if (watch.plural === plural) watch.stream.push(`${line}\n`);

@@ -45,7 +45,7 @@ export class Replica {
         return replica;
     }
 
-    /** What `/readyz` says; undefined when nothing answers. */
+    /** The response of `/readyz`; undefined when nothing answers. */
     async readyz(): Promise<{ readonly status: number; readonly text: string } | undefined> {
         const { promise, resolve } = Promise.withResolvers<{ status: number; text: string } | undefined>();
         const o = {

@@ -271,7 +271,7 @@ function agentClaims(agent: string): PolicySpec {
     const ownerKind = (object: string): string => `${object}.?spec.?owner.?kind.orValue('')`;
     const kept = (field: string): string =>
         `object.metadata.?${field}.orValue([]).all(one, oldObject != null && one in oldObject.metadata.?${field}.orValue([]))`;
-    const told = (rule: string): string =>
+    const rejection = (rule: string): string =>
         `'the agent of Node ' + variables.node + ' cannot ' + variables.verb + ' the claim of ' + request.name + ${quoted(`: ${rule}`)}`;
     return {
         failurePolicy: "Fail",
@@ -296,12 +296,12 @@ function agentClaims(agent: string): PolicySpec {
             },
             {
                 expression: `request.operation != 'CREATE' || (variables.mine && ${ownerKind("object")} in ['Pod', 'StatefulSet'])`,
-                messageExpression: told("it must be Allocated to a Pod of its own Node"),
+                messageExpression: rejection("it must be Allocated to a Pod of its own Node"),
                 reason: "Forbidden",
             },
             {
                 expression: `request.operation != 'DELETE' || (variables.wasMine && ${ownerKind("oldObject")} == 'Pod')`,
-                messageExpression: told("it must be owned by, and Allocated to, a Pod of its own Node"),
+                messageExpression: rejection("it must be owned by, and Allocated to, a Pod of its own Node"),
                 reason: "Forbidden",
             },
             {
@@ -311,7 +311,7 @@ function agentClaims(agent: string): PolicySpec {
                     `(${ownerKind("object")} == 'StatefulSet' && ` +
                     "(variables.wasMine ? object.spec.state == 'Reserved' : " +
                     "variables.mine && oldObject.?spec.?state.orValue('') == 'Reserved'))))",
-                messageExpression: told(
+                messageExpression: rejection(
                     "it may change those of its own Node, and those of StatefulSets from and to Reserved, but no owner",
                 ),
                 reason: "Forbidden",

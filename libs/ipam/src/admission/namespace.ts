@@ -85,7 +85,7 @@ function checkValue(value: string, context: Pick<WorkloadContext, "pool" | "pool
         }
     }
     const unknown = names.filter((name) => pool(name) === undefined);
-    const told = (name: string): string =>
+    const unknownPool = (name: string): string =>
         refusalText({ path, value: name, rule: unknownPoolRule(name, context, " yet") });
-    return { errors, warnings: [...unknown.map(told), ...deletingWarnings(names, path, { pool })] };
+    return { errors, warnings: [...unknown.map(unknownPool), ...deletingWarnings(names, path, { pool })] };
 }

@@ -83,12 +83,12 @@ function misspeltIn(
     const annotations = template.metadata?.annotations;
     const own = { path: "metadata.annotations", effective: [], instead: `set it in ${path}` };
     // An annotation that the template has too is in effect there.
-    const said = { ...annotations, ...old?.metadata?.annotations };
+    const present = { ...annotations, ...old?.metadata?.annotations };
     return {
         errors: [],
         warnings: [
             ...annotationWarnings(annotations, before?.metadata?.annotations, { path, effective: ourAnnotations }),
-            ...annotationWarnings(object.metadata?.annotations, said, own),
+            ...annotationWarnings(object.metadata?.annotations, present, own),
         ],
     };
 }

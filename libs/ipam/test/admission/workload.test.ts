@@ -47,7 +47,7 @@ interface Row {
     readonly name: string;
     readonly own: Annotations;
     readonly namespace?: Annotations;
-    /** What is said of a Pod and of a template alike, by the path behind the template's. */
+    /** Verdicts common to Pods and templates, by the path below the template's. */
     readonly errors?: readonly string[];
     readonly warnings?: readonly string[];
 }

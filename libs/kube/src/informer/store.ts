@@ -66,11 +66,11 @@ export class Store<T extends KubeObject> {
         if (old !== undefined && old.metadata?.uid !== uid) {
             // Deleted and created again between two observations: reported as two changes.
             this.#objects.delete(key);
-            this.#tell("deleted", key, old, old, source);
+            this.#notify("deleted", key, old, old, source);
         }
         const before = this.#objects.get(key);
         this.#objects.set(key, object);
-        this.#tell(before === undefined ? "added" : "updated", key, object, before, source);
+        this.#notify(before === undefined ? "added" : "updated", key, object, before, source);
         return true;
     }
 
@@ -79,7 +79,7 @@ export class Store<T extends KubeObject> {
         const old = this.#objects.get(key);
         if (old === undefined) return;
         this.#objects.delete(key);
-        this.#tell("deleted", key, last ?? old, old, source);
+        this.#notify("deleted", key, last ?? old, old, source);
     }
 
     /** Replaces the content by `objects` and reports the difference, deletions first. Returns whether there is any. */
@@ -91,7 +91,7 @@ export class Store<T extends KubeObject> {
         return gone.length + changed.length > 0;
     }
 
-    #tell(...change: Parameters<ChangeListener<T>>): void {
+    #notify(...change: Parameters<ChangeListener<T>>): void {
         for (const listener of [...this.#listeners]) this.#call(listener, ...change);
     }
 

@@ -13,11 +13,11 @@ import { eventually } from "../../src/testing/eventually.ts";
 describe("Informer", () => {
     const log = new MemoryLog("debug", "informer");
     let stop: AbortController;
-    let told: string[];
+    let changes: string[];
 
     beforeEach(() => {
         stop = new AbortController();
-        told = [];
+        changes = [];
         aheadMs = 0;
     });
     afterEach(() => stop.abort());
@@ -32,7 +32,7 @@ describe("Informer", () => {
             { resource: nodes, initialBackoffMs: 1, maxBackoffMs: 5, ...options },
         );
         informer.onChange((type, key, object, old) => {
-            told.push(`${type} ${key} ${old?.metadata?.resourceVersion ?? "-"}>${object.metadata?.resourceVersion}`);
+            changes.push(`${type} ${key} ${old?.metadata?.resourceVersion ?? "-"}>${object.metadata?.resourceVersion}`);
         });
         informer.start(stop.signal);
         return informer;
@@ -52,7 +52,7 @@ describe("Informer", () => {
         await eventually(() => script.watchedFrom.length === 3);
         expect(script.watchedFrom).toEqual(["100", "102", "150"]);
         expect(script.lists).toBe(1);
-        expect(told).toEqual(["added a ->1", "added b ->2", "updated a 1>101", "added c ->102", "deleted b 2>103"]);
+        expect(changes).toEqual(["added a ->1", "added b ->2", "updated a 1>101", "added c ->102", "deleted b 2>103"]);
         expect(informer.list().map((each) => each.metadata?.name)).toEqual(["a", "c"]);
     });
 
@@ -79,10 +79,10 @@ describe("Informer", () => {
         start(script, { maxLineBytes: 1_000 });
         await eventually(() => script.watchedFrom.length === 2);
         expect(script.watchedFrom).toEqual(["100", "200"]);
-        expect(told.slice(3)).toEqual(["deleted a 1>1", "deleted b 2>2", "added b ->5", "added c ->6"]);
+        expect(changes.slice(3)).toEqual(["deleted a 1>1", "deleted b 2>2", "added b ->5", "added c ->6"]);
     });
 
-    /** An informer whose watches the test writes itself, on a clock of the test, and what changes its listener heard of. */
+    /** An informer whose watches the test writes itself, on a clock of the test, and the changes that it reports. */
     function writtenByHand(...first: readonly Node[]) {
         const clock = new ManualClock();
         const watches: Readable[] = [];
@@ -113,7 +113,7 @@ describe("Informer", () => {
         const lists: string[] = [];
         informer.onList((began) => void lists.push(`${began} after ${sources.length} changes`));
         const at = async (ms: number): Promise<void> => clock.advance(ms - clock.monotonic());
-        const say = async (text: string): Promise<void> => {
+        const send = async (text: string): Promise<void> => {
             const before = sources.length;
             watches.at(-1)?.push(text);
             if (!text.includes("BOOKMARK")) await eventually(() => sources.length > before);
@@ -124,20 +124,20 @@ describe("Informer", () => {
         informer.start(stop.signal);
         await eventually(() => watches.length === 1);
         await at(20_000);
-        await say(event("MODIFIED", node("a", "101")));
+        await send(event("MODIFIED", node("a", "101")));
         // Not heard of for 280 s; then all at once, by a watch that goes on from where it was.
         watches[0]?.push(null);
         await settle();
         await at(300_000);
         await eventually(() => watches.length === 2);
-        await say(event("MODIFIED", node("a", "102")));
-        await say(event("DELETED", node("b", "103")));
+        await send(event("MODIFIED", node("a", "102")));
+        await send(event("DELETED", node("b", "103")));
         for (let ms = 310_000; ms <= 340_000; ms += 10_000) {
             await at(ms);
-            await say(bookmark);
+            await send(bookmark);
         }
         await at(350_000);
-        await say(event("MODIFIED", node("a", "151")));
+        await send(event("MODIFIED", node("a", "151")));
         server.listed = [node("a", "151")];
         await at(360_000);
         await informer.refresh();
@@ -232,7 +232,7 @@ describe("Informer", () => {
         expect(script.lists).toBe(2);
         aheadMs = 610_000;
         await eventually(() => script.lists === 3);
-        expect(told).toEqual(["added a ->1"]);
+        expect(changes).toEqual(["added a ->1"]);
     });
 
     const bookmark = event("BOOKMARK", { metadata: { resourceVersion: "900" } });
@@ -307,7 +307,7 @@ describe("Informer", () => {
         await eventually(() => script.watchedFrom.length === 1);
         await Promise.all([informer.refresh(), informer.refresh(stop.signal)]);
         expect(script.lists).toBe(2);
-        expect(told).toEqual(["added a ->1", "updated a 1>7", "added b ->8"]);
+        expect(changes).toEqual(["added a ->1", "updated a 1>7", "added b ->8"]);
         await eventually(() => script.watchedFrom.length === 2);
         expect(script.watchedFrom).toEqual(["100", "200"]);
     });

@@ -11,7 +11,7 @@ export function event(type: string, object: unknown): string {
     return `${JSON.stringify({ type, object })}\n`;
 }
 
-/** What a watch says: text and then its end, or nothing and no end, or text and no end, or nothing and then an error. */
+/** What a watch sends: text and then its end, or nothing and no end, or text and no end, or nothing and then an error. */
 type WatchAnswer = string | KubeError | "silent" | { readonly open: string } | { readonly broken: Error };
 
 /** Answers of an API server, in order; the last one of each kind stays. */

@@ -10,18 +10,18 @@ const object = (name: string, uid: string, resourceVersion: string): KubeObject 
 
 let log: MemoryLog;
 let store: Store<KubeObject>;
-let told: string[];
+let changes: string[];
 
 function listen(): Disposable {
     return store.listen((type, key, one, old, { by, after }) => {
-        told.push(
+        changes.push(
             [type, key, one.metadata?.resourceVersion, old?.metadata?.resourceVersion ?? "-", by, after].join(" "),
         );
     });
 }
 
 beforeEach(() => {
-    [log, told] = [new MemoryLog(), []];
+    [log, changes] = [new MemoryLog(), []];
     store = new Store({ logger: log.logger });
     listen();
 });
@@ -33,33 +33,33 @@ describe("the objects of an informer", () => {
         store.set(object("a", "u", "2"), watch);
         store.remove("a", watch, object("a", "u", "3"));
         store.remove("a", watch);
-        expect(told).toEqual(["added a 1 - watch 7", "updated a 2 1 watch 7", "deleted a 3 2 watch 7"]);
+        expect(changes).toEqual(["added a 1 - watch 7", "updated a 2 1 watch 7", "deleted a 3 2 watch 7"]);
     });
 
     it("of one name are two when their UIDs differ, also if their versions do not", () => {
         store.set(object("a", "u", "1"), watch);
         store.set(object("a", "v", "1"), watch);
-        expect(told.slice(1)).toEqual(["deleted a 1 1 watch 7", "added a 1 - watch 7"]);
+        expect(changes.slice(1)).toEqual(["deleted a 1 1 watch 7", "added a 1 - watch 7"]);
         expect(store.objects.get("a")?.metadata?.uid).toBe("v");
     });
 
     it("are those of a list, of which deletions are told first", () => {
         store.set(object("a", "u", "1"), watch);
         store.set(object("b", "u", "2"), watch);
-        told = [];
+        changes = [];
         store.replace([object("c", "u", "3"), object("b", "u", "2")], { by: "list", after: 9 });
-        expect(told).toEqual(["deleted a 1 1 list 9", "added c 3 - list 9"]);
+        expect(changes).toEqual(["deleted a 1 1 list 9", "added c 3 - list 9"]);
         expect([...store.objects.keys()]).toEqual(["b", "c"]);
     });
 
     it("are told at once to who comes later, and no more to who left", () => {
         store.set(object("a", "u", "1"), watch);
-        told = [];
+        changes = [];
         const late = listen();
-        expect(told).toEqual(["added a 1 - list -Infinity"]);
+        expect(changes).toEqual(["added a 1 - list -Infinity"]);
         late[Symbol.dispose]();
         store.set(object("a", "u", "2"), watch);
-        expect(told).toHaveLength(2);
+        expect(changes).toHaveLength(2);
     });
 
     it("are told to the others when a listener fails, which is logged with what it was told", () => {
@@ -68,7 +68,7 @@ describe("the objects of an informer", () => {
         });
         const last = listen();
         store.set(object("a", "u", "1"), watch);
-        expect(told).toHaveLength(2);
+        expect(changes).toHaveLength(2);
         expect(log.records).toEqual([expect.objectContaining({ level: "error", type: "added", key: "a" })]);
         last[Symbol.dispose]();
     });

@@ -177,14 +177,14 @@ describe("a connection that cannot be made", () => {
     });
 
     it("says what the switch offers, refuses, or sends in place of an answer", async () => {
-        const tell = async (prepare: (peer: Peer) => void): Promise<OpenFlowError> => {
+        const errorOf = async (prepare: (peer: Peer) => void): Promise<OpenFlowError> => {
             await using peer = await Peer.start();
             prepare(peer);
             const error: unknown = await link(peer, new AbortController().signal).catch((reason: unknown) => reason);
             await until(() => peer.sockets.size === 0);
             return error as OpenFlowError;
         };
-        const old = await tell((peer) => {
+        const old = await errorOf((peer) => {
             peer.hello = false;
             peer.script = (message, socket) =>
                 message.type === "hello" && socket.write(bytes("06000010" + "00000001" + "00010008" + "0000003e"));
@@ -195,7 +195,7 @@ describe("a connection that cannot be made", () => {
             message:
                 "the switch does not speak OpenFlow 1.5 (it offers wire versions 1, 2, 3, 4, 5); add OpenFlow15 to the bridge's protocols",
         });
-        const refusedHello = await tell((peer) => {
+        const refusedHello = await errorOf((peer) => {
             peer.hello = false;
             peer.script = (message, socket) => message.type === "hello" && socket.write(errorFrame(message.xid, 0, 0));
         });
@@ -203,7 +203,7 @@ describe("a connection that cannot be made", () => {
             code: "NEGOTIATION",
             message: expect.stringContaining("(OFPHFC_INCOMPATIBLE)"),
         });
-        const refusedFeatures = await tell((peer) => {
+        const refusedFeatures = await errorOf((peer) => {
             peer.script = (message, socket) =>
                 message.type === "features_request" && socket.write(errorFrame(message.xid, 1, 5));
         });
@@ -213,7 +213,7 @@ describe("a connection that cannot be made", () => {
             details: { errorType: 1, errorCode: 5, errorName: "OFPBRC_EPERM" },
             message: "features request: the switch refused it with OFPBRC_EPERM",
         });
-        const gone = await tell((peer) => {
+        const gone = await errorOf((peer) => {
             peer.script = (message, socket) => message.type === "features_request" && socket.destroy() !== undefined;
         });
         expect(gone).toMatchObject({
@@ -221,7 +221,7 @@ describe("a connection that cannot be made", () => {
             fault: "environment",
             message: expect.stringMatching(/closed the connection|socket failed/),
         });
-        const later = await tell((peer) => {
+        const later = await errorOf((peer) => {
             peer.script = (message, socket) =>
                 message.type === "features_request" && socket.write(bytes("0501000c0000000100000000"));
         });

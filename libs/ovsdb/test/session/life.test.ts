@@ -123,15 +123,15 @@ describe("EchoProbe", () => {
     });
 
     it("asks nothing of who talks", async () => {
-        let said = 0;
-        const actions = { send: () => (said += 1), fail: () => (said += 1) };
+        let calls = 0;
+        const actions = { send: () => (calls += 1), fail: () => (calls += 1) };
         const probe = new EchoProbe({ echoIntervalMs: 500, answerTimeoutMs: 5 }, actions);
         for (const end = performance.now() + 800; performance.now() < end;) {
             probe.heard();
             await new Promise((resolve) => setImmediate(resolve));
         }
         probe.stop();
-        expect(said).toBe(0);
+        expect(calls).toBe(0);
     });
 
     it("asks again and again of who says nothing but its answers", async () => {
@@ -150,8 +150,8 @@ describe("EchoProbe", () => {
     });
 
     it("says nothing after it was stopped, also when the time was over at that moment", async () => {
-        let said = 0;
-        const actions = { send: () => (said += 1), fail: () => (said += 1) };
+        let calls = 0;
+        const actions = { send: () => (calls += 1), fail: () => (calls += 1) };
         const before = timers();
         const probe = new EchoProbe({ echoIntervalMs: 5, answerTimeoutMs: 5 }, actions);
         // Due at the same time as the probe's timer and after it, so it runs before the probe checks.
@@ -160,7 +160,7 @@ describe("EchoProbe", () => {
         await over;
         probe.stop();
         await pause(20);
-        expect(said).toBe(0);
+        expect(calls).toBe(0);
         expect(timers()).toBeLessThanOrEqual(before);
     });
 });
@@ -239,25 +239,25 @@ describe("a session", () => {
 
     it("is told of each connection and of its end, and of none that never was ready", async () => {
         const session = open();
-        const told: string[] = [];
-        using _a = session.onConnect(() => told.push(`connected ${session.problem}`));
+        const notified: string[] = [];
+        using _a = session.onConnect(() => notified.push(`connected ${session.problem}`));
         // None of the rows changed, so no change is reported.
-        using _b = session.onChange(() => told.push("changed"));
-        const listening = session.onDisconnect(() => told.push("disconnected"));
+        using _b = session.onChange(() => notified.push("changed"));
+        const listening = session.onDisconnect(() => notified.push("disconnected"));
         const early = await server.accept();
         await early.answer("get_schema", schema());
         early.drop();
         const [connection] = await serve();
         await session.ready();
-        expect(told).toEqual(["connected undefined"]);
+        expect(notified).toEqual(["connected undefined"]);
         connection.drop();
         const [second] = await serve();
         await session.ready();
-        expect(told).toEqual(["connected undefined", "disconnected", "connected undefined"]);
+        expect(notified).toEqual(["connected undefined", "disconnected", "connected undefined"]);
         listening[Symbol.dispose]();
         second.drop();
         await serve();
-        await session.until(() => (told.length === 4 ? true : undefined), { timeoutMs: 5_000 });
+        await session.until(() => (notified.length === 4 ? true : undefined), { timeoutMs: 5_000 });
     });
 
     it("logs each trouble once, and that it is over", async () => {
@@ -282,7 +282,7 @@ describe("a session", () => {
                 fields: { database: "db", changedRows: 0, resumed: false },
             },
         ]);
-        connection.say({ id: null, method: "unknown", params: [] }, { id: null, method: "locked", params: ["x"] });
+        connection.send({ id: null, method: "unknown", params: [] }, { id: null, method: "locked", params: ["x"] });
         connection.drop();
         await serve();
         await well.ready();
@@ -315,7 +315,7 @@ describe("a session", () => {
         expect(changed).toBe(zero);
         await session.ready();
         // The session does not resume from rows that do not fit.
-        fourth.say({ id: null, method: "update3", params: ["rows", id(5), { T: { [id(1)]: { delete: null } } }] });
+        fourth.send({ id: null, method: "update3", params: ["rows", id(5), { T: { [id(1)]: { delete: null } } }] });
         const [fifth, anew] = await serve(zero);
         expect(anew).toBe(zero);
         await session.ready();
@@ -353,12 +353,12 @@ describe("a session", () => {
             await session.ready();
             expect(session.rows("T").get(id(1))).toEqual({ n: 1 });
             const other = update === "update" ? "update2" : "update";
-            connection.say(
+            connection.send(
                 { id: null, method: other, params: ["rows", { T: change }] },
                 { id: null, method: update, params: ["others", { T: change }] },
                 { id: null, method: "update3", params: ["rows", zero, { T: change }] },
             );
-            connection.say({ id: null, method: update, params: ["rows", { T: change }] });
+            connection.send({ id: null, method: update, params: ["rows", { T: change }] });
             await session.until(() => (session.rows("T").get(id(1))?.["n"] === 2 ? true : undefined), {
                 timeoutMs: 5_000,
             });
@@ -369,7 +369,7 @@ describe("a session", () => {
                 { method: "update3" },
             ]);
             // The connection still works.
-            connection.say({ id: null, method: update, params: ["rows", { T: { [id(1)]: remove } }] });
+            connection.send({ id: null, method: update, params: ["rows", { T: { [id(1)]: remove } }] });
             await session.until(() => (session.rows("T").size === 0 ? true : undefined), { timeoutMs: 5_000 });
             expect(session.problem).toBeUndefined();
             connection.drop();
@@ -471,7 +471,7 @@ describe("a session", () => {
         await connection.answer("monitor_cond_since", [false, zero, { T: {} }]);
         await session.lockAcquired();
         const stolen = { id: null, method: "stolen", params: ["the_lock"] };
-        connection.say(stolen, stolen);
+        connection.send(stolen, stolen);
         await session.until(() => (session.lockState === "lost" ? true : undefined), { timeoutMs: 5_000 });
         await expect(session.lockAcquired(AbortSignal.timeout(5))).rejects.toMatchObject({
             code: "ABORTED",

@@ -280,7 +280,7 @@ describe("RpcConnection", () => {
         const connection = new RpcConnection(stream, limits, { onNotification, onEnd: (reason) => ends.push(reason) });
         return { connection, stream, writes, ends, stop: () => (stopped = true) };
     }
-    const say = (stream: Duplex, ...messages: unknown[]): void =>
+    const send = (stream: Duplex, ...messages: unknown[]): void =>
         void stream.push(messages.map((message) => JSON.stringify(message)).join(""));
     const options = { timeoutMs: 60_000, changes: false };
     const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -297,7 +297,7 @@ describe("RpcConnection", () => {
         expect(writes).toHaveLength(1);
         expect(writes[0]).toContain('"method":"a"');
         expect(writes[0]).toContain('"method":"b"');
-        say(
+        send(
             stream,
             { id: 1, result: "x", error: null },
             { id: null, method: "n", params: [2] },
@@ -350,7 +350,7 @@ describe("RpcConnection", () => {
             seen.push(method);
             throw new RangeError("oh");
         });
-        say(stream, { id: null, method: "first", params: [] }, { id: null, method: "second", params: [] });
+        send(stream, { id: null, method: "first", params: [] }, { id: null, method: "second", params: [] });
         expect(await connection.ended).toMatchObject({
             code: "BAD_MESSAGE",
             fault: "internal",
@@ -363,7 +363,7 @@ describe("RpcConnection", () => {
     it("ends a server that asks and does not read the answers", async () => {
         const { connection, stream, stop } = make();
         stop();
-        for (let time = 0; time < 20; time += 1) say(stream, { id: time, method: "echo", params: ["x".repeat(50)] });
+        for (let time = 0; time < 20; time += 1) send(stream, { id: time, method: "echo", params: ["x".repeat(50)] });
         expect(await connection.ended).toMatchObject({
             code: "QUEUE_FULL",
             fault: "remote",

@@ -35,16 +35,16 @@ export class ScriptedConnection {
     /** Reads the next request and answers it. */
     async answer(method: string, result: unknown): Promise<readonly unknown[]> {
         const { id, params } = await this.next(method);
-        this.say({ id, result, error: null });
+        this.send({ id, result, error: null });
         return params ?? [];
     }
 
     async refuse(method: string, error: unknown): Promise<void> {
         const { id } = await this.next(method);
-        this.say({ id, error });
+        this.send({ id, error });
     }
 
-    say(...messages: readonly unknown[]): void {
+    send(...messages: readonly unknown[]): void {
         this.#socket.write(
             messages.map((message) => (typeof message === "string" ? message : JSON.stringify(message))).join(""),
         );

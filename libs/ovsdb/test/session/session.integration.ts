@@ -451,7 +451,7 @@ describe("a session with ovsdb-server", () => {
             const session = await opened({ lock });
             await withBridge(session);
             const thief = new ScriptedConnection(createConnection({ path: server.socketPath }));
-            thief.say({ id: 1, method: "steal", params: [lock] });
+            thief.send({ id: 1, method: "steal", params: [lock] });
             await session.until(() => session.lockState === "lost" || undefined, { timeoutMs: 5_000 });
             const change = [update("Bridge", [], { fail_mode: "secure" })];
             await expect(session.transact(change)).rejects.toEqual(expect.objectContaining({ code: "NOT_LOCK_OWNER" }));

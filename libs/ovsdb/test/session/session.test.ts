@@ -79,7 +79,7 @@ describe("a session", () => {
         const connection = await server.accept();
         await connection.answer("get_schema", schema);
         const { id: request } = await connection.next("monitor_cond_since");
-        connection.say(
+        connection.send(
             { id: request, result: [false, zero, { T: { [id(1)]: insertRow(1) } }], error: null },
             update3(zero, { [id(1)]: { modify: { n: 2, s: "x" } } }),
         );
@@ -99,7 +99,7 @@ describe("a session", () => {
         await session.ready();
         const batches: (readonly RowChange[])[] = [];
         session.onChange((changes) => batches.push(changes));
-        first.say(update3(id(8), { [id(1)]: { modify: { n: 3 } } }));
+        first.send(update3(id(8), { [id(1)]: { modify: { n: 3 } } }));
         await session.until(() => batches.length === 1 || undefined, { timeoutMs: 5_000 });
         first.drop();
         const [second, again] = await serve({ [id(1)]: { delete: null } }, true, id(9));
@@ -127,7 +127,7 @@ describe("a session", () => {
         if (method === "monitor") await connection.refuse("monitor_cond", "unknown method");
         await connection.answer(method, { T: { [id(1)]: before } });
         await session.ready();
-        connection.say({ id: null, method: notification, params: ["rows", { T: { [id(1)]: after } }] });
+        connection.send({ id: null, method: notification, params: ["rows", { T: { [id(1)]: after } }] });
         await session.until(() => session.rows("T").get(id(1))?.["n"] === 2 || undefined, { timeoutMs: 5_000 });
         expect(rowsOf(session)).toEqual({ [id(1)]: row(2) });
     });
@@ -149,7 +149,7 @@ describe("a session", () => {
         const session = open({ maxMessageBytes: 2_000 }, logger);
         const [connection] = await serve({ [id(1)]: insertRow(1) }, false, id(7));
         await session.ready();
-        connection.say(message);
+        connection.send(message);
         await connection.closed;
         const [, params] = await serve({ [id(1)]: insertRow(4) }, false, id(8));
         expect(params[3]).toBe(zero);
@@ -161,7 +161,7 @@ describe("a session", () => {
 
     it("answers an echo, and refuses what it does not know", async () => {
         const [, connection] = await ready();
-        connection.say(
+        connection.send(
             { id: "e", method: "echo", params: [1, "x"] },
             { id: 9, method: "nope", params: [] },
             { id: null, method: "nope", params: [] },
@@ -207,7 +207,7 @@ describe("a session", () => {
             );
             const [again] = await serve();
             await session.ready();
-            again.say({ id: "e", method: "echo", params: [] });
+            again.send({ id: "e", method: "echo", params: [] });
             expect(await again.next()).toEqual(expect.objectContaining({ kind: "response", id: "e" }));
         });
 
@@ -218,7 +218,7 @@ describe("a session", () => {
             const { id: request } = await connection.next("transact");
             await rejected;
             expect(await connection.next()).toEqual({ kind: "notification", method: "cancel", params: [request] });
-            connection.say({ id: request, result: [{}], error: null });
+            connection.send({ id: request, result: [{}], error: null });
             const next = session.transact([update("T", [], { n: 1 })]);
             await connection.answer("transact", [{ count: 1 }]);
             expect(await next).toEqual([{ op: "update", count: 1 }]);
@@ -284,7 +284,7 @@ describe("a session", () => {
             const requests = [await connection.next(), await connection.next()];
             for (const request of requests) {
                 const isLock = request.kind === "request" && request.method === "lock";
-                connection.say({ id: request.id, result: isLock ? { locked } : schema, error: null });
+                connection.send({ id: request.id, result: isLock ? { locked } : schema, error: null });
             }
             await connection.answer("monitor_cond_since", [false, zero, {}]);
             return connection;
@@ -296,14 +296,14 @@ describe("a session", () => {
             session.onLockChange((state) => states.push(state));
             const first = await serveLocked(true);
             await session.lockAcquired();
-            first.say(notify("stolen"));
+            first.send(notify("stolen"));
             await session.until(() => session.lockState === "lost" || undefined, { timeoutMs: 5_000 });
-            first.say(notify("locked"), { id: null, method: "locked", params: ["another"] });
+            first.send(notify("locked"), { id: null, method: "locked", params: ["another"] });
             await session.lockAcquired(AbortSignal.timeout(5_000));
             first.drop();
             await serveLocked(false).then(async (second) => {
                 await session.ready();
-                second.say(notify("locked"));
+                second.send(notify("locked"));
             });
             await session.lockAcquired(AbortSignal.timeout(5_000));
             expect(states).toEqual(["locked", "lost", "locked", "lost", "waiting", "locked"]);
@@ -340,12 +340,12 @@ describe("a session", () => {
                 return n === 2 ? 2 : undefined;
             };
             const value = session.until(probe, { timeoutMs: 5_000 });
-            connection.say(update3(zero, { [id(1)]: insertRow(1) }), update3(zero, { [id(1)]: { modify: { n: 2 } } }));
+            connection.send(update3(zero, { [id(1)]: insertRow(1) }), update3(zero, { [id(1)]: { modify: { n: 2 } } }));
             expect(await value).toBe(2);
-            connection.say(update3(zero, { [id(1)]: { modify: { n: 0 } } }));
+            connection.send(update3(zero, { [id(1)]: { modify: { n: 0 } } }));
             await session.until(() => session.rows("T").get(id(1))?.["n"] === 0 || undefined, { timeoutMs: 5_000 });
             const thrown = session.until(probe, { timeoutMs: 5_000 });
-            connection.say(update3(zero, { [id(1)]: { modify: { n: -1 } } }));
+            connection.send(update3(zero, { [id(1)]: { modify: { n: -1 } } }));
             await expect(thrown).rejects.toThrow("the row says -1");
             const never = (): undefined => undefined;
             await expect(session.until(never, { timeoutMs: 1, what: "the port" })).rejects.toEqual(
@@ -392,7 +392,7 @@ describe("a session", () => {
         const [connection] = await serve({ [id(1)]: insertRow(1) });
         await session.ready();
         listening[Symbol.dispose]();
-        connection.say(update3(zero, { [id(1)]: { delete: null } }));
+        connection.send(update3(zero, { [id(1)]: { delete: null } }));
         await session.until(() => session.rows("T").size === 0 || undefined, { timeoutMs: 5_000 });
         expect(seen).toEqual(["called"]);
         expect(logger.lines.filter(({ level }) => level === "warn").map(({ fields }) => fields)).toEqual([

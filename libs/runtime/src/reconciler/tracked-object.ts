@@ -125,8 +125,8 @@ export class TrackedObject<K, V> {
     }
 
     #set(state: ObjectState, message: string | undefined, failures: number): void {
-        const { state: before, message: said, sinceMs } = this.#status;
-        const isSame = before === state && said === message;
+        const { state: before, message: messageBefore, sinceMs } = this.#status;
+        const isSame = before === state && messageBefore === message;
         this.#status = { state, message, failures, sinceMs: isSame ? sinceMs : this.#clock.now() };
     }
 }

@@ -259,7 +259,7 @@ describe("apply", () => {
         await reconciler.apply("a");
         await reconciler.apply("unknown");
         expect(world.done()).toEqual(["prune", "update a=1 was ?", "update a=1 was ?"]);
-        // Its caller says what failed.
+        // Its caller reports what failed.
         expect(log.messages()).toEqual([]);
     });
 

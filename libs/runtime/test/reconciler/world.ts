@@ -3,7 +3,7 @@ import { Metrics } from "../../src/metrics.ts";
 import { Reconciler, type Operations } from "../../src/reconciler/index.ts";
 import { MemoryLog } from "../../src/testing/index.ts";
 
-/** What is in place, and a reconciler for it whose operations take a turn of the event loop and fail when told to. */
+/** What is in place, and a reconciler for it whose operations take a turn of the event loop and fail on request. */
 export class World {
     readonly actual = new Map<string, number>();
     /** Operations so far, e.g. `update a=1 was ?`. */

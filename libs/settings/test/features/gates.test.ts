@@ -63,15 +63,15 @@ const ofAntrea = (
 describe("the gates of this version", () => {
     it("are listed by component", () => {
         const { gates } = loadControllerConfig("featureGates:\n  # nothing\n");
-        const told = (component: "agent" | "controller"): readonly string[] =>
+        const stages = (component: "agent" | "controller"): readonly string[] =>
             gates.list(component).map(({ name, status, stage }) => `${name} ${stage} ${status}`);
-        expect(told("controller").filter((line) => !line.endsWith("NotAvailable"))).toEqual([
+        expect(stages("controller").filter((line) => !line.endsWith("NotAvailable"))).toEqual([
             "AntreaIPAM Alpha Disabled",
             "NodeIPAM Beta Enabled",
         ]);
-        expect(told("agent").filter((line) => !line.endsWith("NotAvailable"))).toEqual(["AntreaIPAM Alpha Disabled"]);
-        expect(told("controller")).toContain("Traceflow Beta NotAvailable");
-        expect(told("agent")).toContain("AntreaProxy Beta NotAvailable");
+        expect(stages("agent").filter((line) => !line.endsWith("NotAvailable"))).toEqual(["AntreaIPAM Alpha Disabled"]);
+        expect(stages("controller")).toContain("Traceflow Beta NotAvailable");
+        expect(stages("agent")).toContain("AntreaProxy Beta NotAvailable");
         const off = loadControllerConfig("featureGates: {AllBeta: false}").gates.list("controller");
         expect(off.find(({ name }) => name === "NodeIPAM")?.status).toBe("Disabled");
     });
