@@ -8,10 +8,10 @@ export interface NotifyWait {
     readonly signal?: AbortSignal;
 }
 
-/** A level-triggered notification for one waiting loop: `ring` wakes it, and is remembered until the next wait ends. */
+/** A level-triggered notification for one waiting loop: `notify` wakes it, and is remembered until the next wait ends. */
 export class Notify {
     readonly #clock: Pick<Clock, "after">;
-    #isRung = false;
+    #isPending = false;
     #wake: (() => void) | undefined;
 
     constructor(components: { readonly clock?: Pick<Clock, "after"> } = {}) {
@@ -19,14 +19,14 @@ export class Notify {
     }
 
     /** Ends the current wait, or the next one if there is none. Several calls before a wait count as one. */
-    ring(): void {
-        this.#isRung = true;
+    notify(): void {
+        this.#isPending = true;
         this.#wake?.();
     }
 
     /** Discards a pending notification, because its work is being done now. */
     clear(): void {
-        this.#isRung = false;
+        this.#isPending = false;
     }
 
     /**
@@ -34,7 +34,7 @@ export class Notify {
      * aborts. Never rejects. Only one caller may wait at a time.
      */
     async wait({ ms, signal }: NotifyWait = {}): Promise<void> {
-        if (!this.#isRung && signal?.aborted !== true) {
+        if (!this.#isPending && signal?.aborted !== true) {
             const { promise, resolve } = Promise.withResolvers<void>();
             this.#wake = resolve;
             signal?.addEventListener("abort", resolve as () => void, { once: true });

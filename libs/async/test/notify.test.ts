@@ -4,31 +4,31 @@ import { ManualClock } from "../src/testing/index.ts";
 
 describe("Notify", () => {
     let clock: ManualClock;
-    let notify: Notify;
+    let changed: Notify;
     let ended: boolean;
     beforeEach(() => {
         clock = new ManualClock();
-        notify = new Notify({ clock });
+        changed = new Notify({ clock });
         ended = false;
     });
 
     async function waits(o: Parameters<Notify["wait"]>[0] = {}): Promise<void> {
-        void notify.wait(o).then(() => (ended = true));
+        void changed.wait(o).then(() => (ended = true));
         await clock.advance(0);
     }
 
-    it("ends a wait when it is rung", async () => {
+    it("ends a wait at a notification", async () => {
         await waits();
         await clock.advance(1_000_000);
         expect(ended).toBe(false);
-        notify.ring();
+        changed.notify();
         await clock.advance(0);
         expect(ended).toBe(true);
     });
 
-    it("ends the next wait at once, once, however often it was rung before", async () => {
-        notify.ring();
-        notify.ring();
+    it("ends the next wait at once, once, however many notifications came before", async () => {
+        changed.notify();
+        changed.notify();
         await waits();
         expect(ended).toBe(true);
         ended = false;
@@ -36,21 +36,21 @@ describe("Notify", () => {
         expect(ended).toBe(false);
     });
 
-    it("does not end a wait when that it was rung was forgotten", async () => {
-        notify.ring();
-        notify.clear();
+    it("does not end a wait when the notification was cleared", async () => {
+        changed.notify();
+        changed.clear();
         await waits();
         expect(ended).toBe(false);
     });
 
-    it("ends a wait when its time is over, and leaves no timer behind when it was rung before", async () => {
+    it("ends a wait when its time is over, and leaves no timer behind when a notification came before", async () => {
         await waits({ ms: 500 });
         await clock.advance(499);
         expect(ended).toBe(false);
         await clock.advance(1);
         expect(ended).toBe(true);
         await waits({ ms: 500 });
-        notify.ring();
+        changed.notify();
         await clock.advance(0);
         expect(clock.pending).toBe(0);
     });

@@ -191,7 +191,7 @@ class JobLoop implements Job {
     readonly #clock: Clock;
     readonly #metrics: JobMetrics | undefined;
     readonly #backoff: Backoff;
-    readonly #bell: Notify;
+    readonly #changed: Notify;
     #health: Omit<JobHealth, "name"> = {
         state: "waiting",
         failures: 0,
@@ -223,7 +223,7 @@ class JobLoop implements Job {
         this.#clock = components.clock;
         this.#metrics = components.runs;
         this.#backoff = new Backoff(plan.backoff);
-        this.#bell = new Notify({ clock: components.clock });
+        this.#changed = new Notify({ clock: components.clock });
     }
 
     start(signal: AbortSignal): void {
@@ -231,7 +231,7 @@ class JobLoop implements Job {
     }
 
     trigger(): void {
-        this.#bell.ring();
+        this.#changed.notify();
     }
 
     health(): JobHealth {
@@ -246,7 +246,7 @@ class JobLoop implements Job {
 
     /** Runs the work once. Returns the delay before the next run in milliseconds, undefined if none follows. */
     async #run(signal: AbortSignal): Promise<number | undefined> {
-        this.#bell.clear();
+        this.#changed.clear();
         this.#set({ state: "running", nextAtMs: undefined });
         const began = this.#clock.monotonic();
         let result: JobResult | undefined;
@@ -305,7 +305,7 @@ class JobLoop implements Job {
         if (signal.aborted) return false;
         if (delayMs <= 0) return true;
         this.#set({ nextAtMs: this.#clock.now() + delayMs });
-        await this.#bell.wait({ ms: delayMs, signal });
+        await this.#changed.wait({ ms: delayMs, signal });
         return !signal.aborted;
     }
 

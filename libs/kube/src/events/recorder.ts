@@ -78,14 +78,14 @@ export class EventRecorder implements AsyncDisposable {
     readonly #series = new Map<string, Series>();
     readonly #queue = new Set<Series>();
     readonly #stop = new AbortController();
-    readonly #bell: Notify;
+    readonly #changed: Notify;
     #run: Promise<void> | undefined;
     #dropped = 0;
 
     constructor(components: EventRecorderComponents, options: EventRecorderOptions) {
         this.#components = components;
         this.#clock = components.clock ?? systemClock;
-        this.#bell = new Notify({ clock: this.#clock });
+        this.#changed = new Notify({ clock: this.#clock });
         this.#options = options;
     }
 
@@ -118,7 +118,7 @@ export class EventRecorder implements AsyncDisposable {
         this.#series.set(key, series);
         if (this.#series.size > maxSeries) this.#series.delete(this.#series.keys().next().value ?? "");
         this.#queue.add(series);
-        this.#bell.ring();
+        this.#changed.notify();
     }
 
     /**
@@ -146,9 +146,9 @@ export class EventRecorder implements AsyncDisposable {
             await this.#sendNext(signal);
             if (this.#queue.size > 0 || signal.aborted) continue;
             const seriesWriteMs = this.#options.seriesWriteMs ?? 30_000;
-            this.#bell.clear();
+            this.#changed.clear();
             // Waits for the write interval, so that series that grew are found without a timer each.
-            await this.#bell.wait({ ms: seriesWriteMs, signal });
+            await this.#changed.wait({ ms: seriesWriteMs, signal });
             await this.#delay(signal);
             this.#queueGrown(seriesWriteMs);
         }

@@ -14,14 +14,14 @@ export interface PacerOptions {
  */
 export class Pacer {
     readonly #clock: Pick<Clock, "monotonic" | "after">;
-    readonly #bell: Notify;
+    readonly #changed: Notify;
     readonly #quietMs: number;
     readonly #busyMs: number;
     readonly #waiting = new Map<string, { readonly firstAt: number; lastAt: number }>();
 
     constructor(components: { readonly clock: Pick<Clock, "monotonic" | "after"> }, options: PacerOptions = {}) {
         this.#clock = components.clock;
-        this.#bell = new Notify(components);
+        this.#changed = new Notify(components);
         this.#quietMs = options.quietMs ?? 1_200;
         this.#busyMs = options.busyMs ?? 5_000;
     }
@@ -30,7 +30,7 @@ export class Pacer {
     changed(key: string): void {
         const now = this.#clock.monotonic();
         // Waiters for an earlier key wake in time.
-        if (this.#waiting.size === 0) this.#bell.ring();
+        if (this.#waiting.size === 0) this.#changed.notify();
         const pace = this.#waiting.get(key);
         if (pace === undefined) this.#waiting.set(key, { firstAt: now, lastAt: now });
         else pace.lastAt = now;
@@ -39,7 +39,7 @@ export class Pacer {
     /** Makes the key due immediately, however often it changes. */
     urgent(key: string): void {
         this.#waiting.set(key, { firstAt: -Infinity, lastAt: this.#clock.monotonic() });
-        this.#bell.ring();
+        this.#changed.notify();
     }
 
     /** Waits for due keys and returns each once. Empty if the signal aborts. */
@@ -51,7 +51,7 @@ export class Pacer {
             for (const key of due) this.#waiting.delete(key);
             if (due.length > 0) return due;
             const first = Math.min(...keys.map((key) => this.#dueAt(key)));
-            await this.#bell.wait(keys.length === 0 ? { signal } : { signal, ms: first - now });
+            await this.#changed.wait(keys.length === 0 ? { signal } : { signal, ms: first - now });
         }
         return [];
     }

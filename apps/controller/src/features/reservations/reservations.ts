@@ -144,7 +144,7 @@ export class Reservations {
         for (const pool of [claim.pool, ...this.#components.pools.covering(claim.ip)]) {
             if (this.#waiting.has(pool)) this.#freed.add(pool);
         }
-        if (this.#freed.size > 0) this.#cameFree.ring();
+        if (this.#freed.size > 0) this.#cameFree.notify();
     }
 
     /** Queues as many waiting StatefulSets as there are addresses. */
