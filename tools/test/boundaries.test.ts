@@ -174,7 +174,7 @@ describe("import directions", () => {
         [
             "a feature uses what composes it",
             "apps/agent/src/features/masquerade/masquerade.ts",
-            use("compose", "../../compose/compose.ts"),
+            use("compose", "../../compose.ts"),
             "house/app-floors",
         ],
         [
@@ -186,7 +186,7 @@ describe("import directions", () => {
         [
             "the platform uses what composes it",
             "apps/agent/src/platform/ovs/lock-guard.ts",
-            use("flows", "../../compose/start-flows.ts"),
+            use("compose", "../../compose.ts"),
             "house/app-floors",
         ],
     ])(
@@ -204,8 +204,8 @@ describe("import directions", () => {
         expect(await broken("tools/simulate/cluster/agent.ts", pools)).toEqual([]);
         const feature = "apps/agent/src/features/bridging/uplink/uplink.ts";
         expect(await broken(feature, use("ids", "../../../platform/kernel-ids.ts"))).toEqual([]);
-        expect(await broken(feature, use("own", "../bridging.ts"))).toEqual([]);
-        const composed = use("feature", "../features/masquerade/feature.ts");
-        expect(await broken("apps/agent/src/compose/compose.ts", composed)).toEqual([]);
+        expect(await broken(feature, use("own", "../uplink-keeper.ts"))).toEqual([]);
+        const composed = use("feature", "./features/masquerade/feature.ts");
+        expect(await broken("apps/agent/src/compose.ts", composed)).toEqual([]);
     }, 60_000);
 });

@@ -1,7 +1,7 @@
 // The agent's allocation behind the agent's CNI server, without wiring: antrea-cni gets an address and no interface, as
 // from an IPAM plugin.
-import { cniErrorCode } from "@antrea/agent/compose/cni-error-code";
-import { CniCalls, CniServer, type CniBackend } from "@antrea/agent/features/cni-server";
+import { cniErrorCode, CniCalls, CniServer, type CniBackend } from "@antrea/agent/features/cni-server";
+import { poolErrorCode } from "@antrea/agent/features/ip-pools";
 import { openAgentPools, type AgentPools } from "../claims/agent-pools.ts";
 import { serveBench } from "../helper.ts";
 import { silent } from "../silent.ts";
@@ -44,7 +44,7 @@ function backendOf(pools: AgentPools["pools"], pool: string): CniBackend {
         collect: async () => 0,
         notReady: () => undefined,
         ready: async () => undefined,
-        errorCode: cniErrorCode,
+        errorCode: (error) => cniErrorCode(error, [poolErrorCode]),
     };
 }
 

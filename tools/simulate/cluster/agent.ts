@@ -1,6 +1,6 @@
 import { type CniCmdArgs } from "@antrea/cni";
 import { AntreaError } from "@antrea/errors";
-import { composeAgent } from "@antrea/agent/compose/compose";
+import { composeAgent } from "@antrea/agent/compose";
 import { type CniCalls, type CniCommand } from "@antrea/agent/features/cni-server";
 import { buildIpPools } from "@antrea/agent/features/ip-pools/feature";
 import { type IpPools } from "@antrea/agent/features/ip-pools";

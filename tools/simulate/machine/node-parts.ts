@@ -1,4 +1,4 @@
-import { type NodeParts } from "@antrea/agent/compose/node-parts";
+import { type NodeParts } from "@antrea/agent/compose";
 import { type CniCalls } from "@antrea/agent/features/cni-server";
 import { CheckError } from "@antrea/agent/features/pod-network";
 import { type Host } from "@antrea/agent/platform/host/host";

@@ -1,4 +1,4 @@
-import { type NodeParts } from "@antrea/agent/compose/node-parts";
+import { type NodeParts } from "@antrea/agent/compose";
 import { type LocalIo } from "./io.ts";
 import { type Machine } from "./machine.ts";
 

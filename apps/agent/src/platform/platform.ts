@@ -81,6 +81,9 @@ export interface Platform {
 
 const eventDelayMs = 500;
 
+/** Startup waits for dependencies (OVS, the API server, a podCIDR); the log reports for which. */
+export const patientMs = 24 * 3_600_000;
+
 /** The conditions for wiring Pods, by name, with the problem reported until each is met. */
 export const conditions: Readonly<Record<string, string>> = {
     ovsdb: "ovsdb-server is not connected, or another antrea-agent runs on this Node",

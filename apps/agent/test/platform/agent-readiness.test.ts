@@ -3,7 +3,7 @@ import { ManualClock } from "@antrea/async/testing";
 import type { ConnectionState } from "@antrea/openflow/connection";
 import { Jobs, Metrics } from "@antrea/runtime";
 import { DaemonServer } from "@antrea/serving";
-import { createCniBackend } from "../../src/compose/cni-backend.ts";
+import { createCniBackend } from "../../src/features/cni-server/backend.ts";
 import { CniCalls } from "../../src/features/cni-server/index.ts";
 import { buildReadiness } from "../../src/platform/agent-readiness.ts";
 import type { Readiness } from "../../src/platform/readiness.ts";
@@ -26,6 +26,7 @@ async function status(): Promise<void> {
     const backend = createCniBackend({
         readiness,
         network: () => undefined,
+        errorCodes: [],
         check: () => Promise.resolve(),
         netnsPath: (path) => path,
         networkName: "antrea",

@@ -2,13 +2,14 @@ import { execFileSync } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { CniCallError } from "@antrea/cni";
+import { AntreaError } from "@antrea/errors";
 import { nodeParts, nodeTables, Pipeline } from "@antrea/flows";
 import { parsePrefix, type IpAddress } from "@antrea/ip";
 import { Netlink } from "@antrea/netlink";
 import { OpenFlowConnection } from "@antrea/openflow/connection";
 import { PrivateOvs } from "@antrea/openflow/testing";
 import { OvsdbSession } from "@antrea/ovsdb/session";
-import { createCniBackend } from "../../src/compose/cni-backend.ts";
+import { createCniBackend } from "../../src/features/cni-server/backend.ts";
 import { CniCalls, type CniCommand } from "../../src/features/cni-server/index.ts";
 import { FlowRestore, FlowTable } from "../../src/platform/ovs/flow-table/index.ts";
 import { Gateway, NodeSysctls } from "../../src/platform/host/gateway/index.ts";
@@ -23,12 +24,12 @@ import {
 } from "../../src/platform/ovs/bridge/index.ts";
 import {
     checkInterface,
-    CheckError,
     flowOwner,
     HostRoutes,
     NodeSubnet,
     PodNetwork,
     PodReconciler,
+    wiringErrorCode,
     type KnownPod,
     type PodPools,
 } from "../../src/features/pod-network/index.ts";
@@ -223,6 +224,7 @@ export class TestAgent {
             backend: createCniBackend({
                 readiness: this.readiness,
                 network: () => this.network,
+                errorCodes: [wiringErrorCode],
                 netnsPath: (path) => netnsPathHere(path, this.#options.hostProcPathPrefix),
                 networkName: "antrea",
                 isNodeNetns: (path) => isNodeNetns(path, this.#options.hostProcPathPrefix),
@@ -336,7 +338,7 @@ export class TestAgent {
         } catch (error) {
             if (!(error instanceof CniCallError) || error.cniCode !== 103) throw error;
             const { cause } = error.details;
-            return cause instanceof CheckError ? `${cause.code}: ${cause.message}` : String(cause);
+            return cause instanceof AntreaError ? `${cause.code}: ${cause.message}` : String(cause);
         }
     }
 

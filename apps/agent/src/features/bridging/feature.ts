@@ -1,13 +1,14 @@
-import { OfPort } from "@antrea/flows";
-import type { Family } from "@antrea/ip";
+import { bridgingParts, bridgingTables, OfPort } from "@antrea/flows";
+import { parseMac, type IpAddress } from "@antrea/ip";
 import { socketAddress } from "@antrea/kube";
 import type { LifecyclePart } from "@antrea/runtime";
-import type { Transport } from "../../platform/host/transport/index.ts";
+import type { Feature } from "../../platform/feature.ts";
 import { podLinkGroup } from "../../platform/kernel-ids.ts";
+import type { NodePlatform } from "../../platform/node-platform.ts";
 import type { Platform } from "../../platform/platform.ts";
 import { apiAnswers, isOwnHost } from "./api-reachable.ts";
-import { ServiceRoute, type BridgedPods } from "./bridged-pods/index.ts";
-import type { UplinkKeeper } from "./uplink-keeper.ts";
+import { Announcer, BridgedPods, ServiceRoute, serviceSources } from "./bridged-pods/index.ts";
+import { UplinkKeeper } from "./uplink-keeper.ts";
 import { Uplink } from "./uplink/index.ts";
 
 const resyncMs = 60_000;
@@ -47,53 +48,137 @@ export function buildUplink(
     );
 }
 
-/** Restores the Node's interface at the end, also if the agent is stopped before its startup is complete. */
-export function uplinkEnd(keeper: UplinkKeeper): LifecyclePart {
-    return { name: "uplink-end", stopTimeoutMs: uplinkStopMs, stop: () => keeper.stop() };
+/** The parts of the agent that move the Node's interface to the bridge in bridging mode, and restore it. */
+export interface UplinkParts {
+    /** Restores the interface at the end, also if the agent is stopped before its startup is complete. */
+    readonly end: LifecyclePart;
+    /** Before anything that needs the network: a killed agent may have left the Node disconnected. */
+    readonly recovery: LifecyclePart;
+    /**
+     * Moves the interface once the flows for its traffic are installed, and restores it before they are removed.
+     *
+     * @param connected what the move needs, once the Pod network is built
+     */
+    move(connected: () => MovePlatform | undefined): LifecyclePart;
 }
 
-/**
- * Moves the Node's interface once the flows for its traffic are installed, and restores it before they are removed.
- *
- * @param transport returns the transport in bridging mode, once it is known
- */
-export function uplinkPart(
-    keeper: UplinkKeeper,
-    isBridging: boolean,
-    transport: () => Transport | undefined,
-): LifecyclePart {
+/** What the move of the Node's interface needs. */
+export interface MovePlatform extends Pick<NodePlatform, "transport"> {
+    /** Announces the bridged Pods to the underlay. */
+    readonly announcePods: () => void;
+}
+
+/** Builds the parts of the uplink, with its readiness check in bridging mode. */
+export function uplinkParts(
+    platform: Pick<
+        Platform,
+        "config" | "database" | "environment" | "events" | "health" | "jobs" | "kube" | "openflow"
+    >,
+    uplink: Pick<Uplink, "state" | "recover" | "connect" | "look" | "restore">,
+): UplinkParts {
+    const keeper = new UplinkKeeper({ ...platform, uplink });
+    const isBridging = platform.config.enableBridgingMode;
+    if (isBridging) platform.health.addCheck("uplink", "ready", () => keeper.problem);
+    const stopTimeoutMs = uplinkStopMs;
+    const stop = (): Promise<void> => keeper.stop();
     return {
-        name: "uplink",
-        start: async () => {
-            const known = transport();
-            if (!isBridging) await keeper.leave();
-            else if (known !== undefined) keeper.addJobs(known);
-        },
-        stopTimeoutMs: uplinkStopMs,
-        stop: () => keeper.stop(),
+        end: { name: "uplink-end", stopTimeoutMs, stop },
+        recovery: { name: "uplink-recovery", start: async (signal) => void (await uplink.recover(signal)) },
+        move: (connected) => ({
+            name: "uplink",
+            start: async () => {
+                const known = connected();
+                if (!isBridging) await keeper.leave();
+                else if (known !== undefined) keeper.addJobs(known.transport, known.announcePods);
+            },
+            stopTimeoutMs,
+            stop,
+        }),
     };
 }
 
-/** Adds the job for the routes of Service replies to bridged Pods; it removes them after bridging mode was disabled. */
-export function addServiceRouteJob(
-    { config, jobs, netlink, openflow }: Platform,
-    isBridging: boolean,
-    families: readonly Family[],
-): void {
-    const route = new ServiceRoute({ netlink }, { gatewayName: config.hostGateway });
-    if (!isBridging) {
-        jobs.once("bridging/service-routes", () => route.remove());
-        return;
-    }
-    const ensuring = jobs.every("bridging/service-routes", resyncMs, () => route.ensure(families));
-    openflow.onReady(() => ensuring.trigger());
+/** The feature, and what it provides to others; `pods` and `sources` are undefined outside bridging mode. */
+export interface Bridging extends Feature {
+    /** The VLANs of bridged Pods. */
+    readonly pods: BridgedPods | undefined;
+    /** For masquerading. */
+    readonly sources: BridgedSources | undefined;
 }
 
-/** Adds the job that retries VLAN flows that could not be set or removed when a Pod was added or removed. */
-export function addBridgedPodsJob({ jobs, openflow }: Pick<Platform, "jobs" | "openflow">, pods: BridgedPods): void {
-    const retrying = jobs.every("bridging/vlans", resyncMs, async (limit) => {
-        const { againInMs } = await pods.pass(limit);
-        return { againInMs };
+/** The source addresses of traffic from bridged Pods. */
+export interface BridgedSources {
+    /** Virtual addresses that OVS substitutes for those of Pods towards Services. */
+    readonly serviceSources: readonly IpAddress[];
+    /** The current addresses of Pods with a VLAN. */
+    readonly taggedPods: () => readonly IpAddress[];
+    readonly onTaggedChange: (listener: () => void) => void;
+}
+
+/** In bridging mode: the flows of bridged Pods and of the uplink. Outside: removes what an earlier start in it left. */
+export function bridging(platform: NodePlatform): Bridging {
+    const { bridgedMac, config, jobs, netlink } = platform;
+    const route = new ServiceRoute({ netlink }, { gatewayName: config.hostGateway });
+    if (bridgedMac !== undefined) return inBridgingMode(platform, parseMac(bridgedMac), route);
+    return {
+        name: "bridging",
+        pods: undefined,
+        sources: undefined,
+        start: () => void jobs.once("bridging/service-routes", () => route.remove()),
+    };
+}
+
+function inBridgingMode(
+    {
+        clock,
+        flowTable,
+        jobs,
+        logger: parent,
+        metrics,
+        node,
+        openflow,
+        pipeline,
+        pipelineInput,
+        services,
+    }: NodePlatform,
+    hostMac: Uint8Array,
+    route: ServiceRoute,
+): Bridging {
+    const logger = parent.child("bridging");
+    const families = node.podPrefixes.map(({ family }) => family);
+    const announcer = new Announcer({ packetOut: (packet) => openflow.packetOut(packet), logger, clock });
+    const pods = new BridgedPods({
+        flowTable,
+        next: pipeline,
+        announcer,
+        hostMac: () => hostMac,
+        logger,
+        clock,
+        metrics,
     });
-    openflow.onReady(() => retrying.trigger());
+    return {
+        name: "bridging",
+        pods,
+        sources: {
+            serviceSources: serviceSources(families),
+            taggedPods: () => pods.tagged().flatMap(({ ips }) => ips),
+            onTaggedChange: (listener) => pods.onTaggedChange(listener),
+        },
+        pipeline: {
+            tables: bridgingTables,
+            parts: () => Promise.resolve(bridgingParts(pipelineInput())),
+            // The flows to Services.
+            isComplete: () => services?.serviceCidrs !== undefined,
+        },
+        start: () => {
+            const routing = jobs.every("bridging/service-routes", resyncMs, () => route.ensure(families));
+            openflow.onReady(() => routing.trigger());
+            // Retries VLAN flows that could not be set or removed when a Pod was added or removed.
+            const retrying = jobs.every("bridging/vlans", resyncMs, async (limit) => {
+                const { againInMs } = await pods.pass(limit);
+                return { againInMs };
+            });
+            openflow.onReady(() => retrying.trigger());
+        },
+        stop: () => announcer[Symbol.dispose](),
+    };
 }

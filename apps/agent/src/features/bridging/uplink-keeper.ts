@@ -5,16 +5,14 @@ import type { Job } from "@antrea/runtime";
 import type { Transport } from "../../platform/host/transport/index.ts";
 import { NodeCondition } from "../../platform/node/node-condition.ts";
 import type { Platform } from "../../platform/platform.ts";
-import type { BridgedPods } from "./bridged-pods/index.ts";
 import { UplinkReport, type Uplink, type UplinkEvent, type UplinkState } from "./uplink/index.ts";
 
-/** Dependencies of UplinkKeeper; `bridging` is undefined outside bridging mode. */
+/** Dependencies of UplinkKeeper. */
 export interface KeeperPlatform extends Pick<
     Platform,
     "database" | "environment" | "events" | "jobs" | "kube" | "openflow"
 > {
     readonly uplink: Pick<Uplink, "state" | "look" | "connect" | "restore">;
-    readonly bridging: { readonly pods: Pick<BridgedPods, "announceAll"> } | undefined;
 }
 
 const lookMs = 1_000;
@@ -45,12 +43,17 @@ export class UplinkKeeper {
         return this.#problem;
     }
 
-    /** Adds the jobs that connect the interface and report its state. */
-    addJobs(transport: Transport): void {
+    /**
+     * Adds the jobs that connect the interface and report its state.
+     *
+     * @param onConnected called each time the interface was connected or reconnected
+     */
+    addJobs(transport: Transport, onConnected: () => void): void {
         const { jobs, openflow } = this.#base;
         this.#reporting = jobs.every("bridging/uplink-report", 60_000, (signal) => this.#report(signal));
         const backoff = { initialMs: lookMs, maxMs: maxPauseMs };
-        const keeping = jobs.every("bridging/uplink", lookMs, (signal) => this.#keep(transport, signal), { backoff });
+        const keep = (signal: AbortSignal): Promise<void> => this.#keep(transport, onConnected, signal);
+        const keeping = jobs.every("bridging/uplink", lookMs, keep, { backoff });
         openflow.onReady(() => keeping.trigger());
     }
 
@@ -76,8 +79,8 @@ export class UplinkKeeper {
         if (condition !== undefined) await this.#condition.setAtEnd(condition, endMs);
     }
 
-    async #keep(transport: Transport, signal: AbortSignal): Promise<void> {
-        const { bridging, kube, uplink } = this.#base;
+    async #keep(transport: Transport, onConnected: () => void, signal: AbortSignal): Promise<void> {
+        const { kube, uplink } = this.#base;
         const before = uplink.state;
         try {
             if (before.kind === "bridged") await uplink.look(signal);
@@ -95,7 +98,7 @@ export class UplinkKeeper {
         // including those to the API server's ClusterIP: close them now rather than wait for a timeout.
         kube.close();
         await transport.look();
-        bridging?.pods.announceAll();
+        onConnected();
     }
 
     /**

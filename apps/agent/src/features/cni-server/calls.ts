@@ -23,7 +23,7 @@ export interface AddedInterface extends Pick<PodRecord, "hostIfName" | "ifName" 
     readonly addresses: readonly InterfaceAddress[];
 }
 
-/** The implementation of the CNI calls, provided by `compose.ts`. */
+/** The implementation of the CNI calls, see `createCniBackend`. */
 export interface CniBackend {
     /** The Pod's UID is empty if the runtime does not send it. */
     add(request: AddRequest, signal: AbortSignal): Promise<AddedInterface>;

@@ -6,4 +6,5 @@ export {
     type CniCommand,
     type ObserveCall,
 } from "./calls.ts";
+export { cniErrorCode } from "./error-code.ts";
 export { CniServer } from "./server.ts";

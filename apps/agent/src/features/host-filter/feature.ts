@@ -1,7 +1,7 @@
 import { messageOf } from "@antrea/errors";
-import type { Family } from "@antrea/ip";
+import type { Feature } from "../../platform/feature.ts";
 import { podLinkGroup } from "../../platform/kernel-ids.ts";
-import type { NodeConfig } from "../../platform/node/config/index.ts";
+import type { NodePlatform } from "../../platform/node-platform.ts";
 import type { Platform } from "../../platform/platform.ts";
 import { reporting } from "../../platform/reporting.ts";
 import { HostFirewall } from "./firewall/index.ts";
@@ -42,18 +42,23 @@ export async function guardHost({
     jobs.every("host-filter/pod-frames", resyncMs, ensure);
 }
 
-/** Adds the job that maintains the Node's firewall rules for the traffic of Pods and tunnels. */
-export function addFirewallJob(
-    { config, host, jobs, logger, mode }: Pick<Platform, "config" | "host" | "jobs" | "logger" | "mode">,
-    { podPrefixes }: NodeConfig,
-    underlay: () => Family,
-): void {
+/** Maintains the Node's firewall rules for the traffic of Pods and tunnels. */
+export function hostFilter({
+    config,
+    host,
+    jobs,
+    logger,
+    mode,
+    node,
+    transport,
+}: Pick<NodePlatform, "config" | "host" | "jobs" | "logger" | "mode" | "node" | "transport">): Feature {
     const firewall = new HostFirewall({ run: host.run, logger: logger.child("host-filter") });
     const { hostGateway: gatewayName, tunnelType: type, tunnelPort: port } = config;
     const tunnel = mode === "noEncap" ? undefined : { type, port };
-    jobs.every("host-filter/firewall", resyncMs, () => {
-        const families = podPrefixes.map(({ family }) => family);
-        if (tunnel !== undefined) families.push(underlay());
+    const ensure = (): Promise<void> => {
+        const families = node.podPrefixes.map(({ family }) => family);
+        if (tunnel !== undefined) families.push(transport.underlay);
         return firewall.ensure({ gatewayName, families, tunnel });
-    });
+    };
+    return { name: "host-filter", start: () => void jobs.every("host-filter/firewall", resyncMs, ensure) };
 }

@@ -1,8 +1,11 @@
 import { messageOf } from "@antrea/errors";
-import type { Prefix } from "@antrea/ip";
+import type { IpAddress } from "@antrea/ip";
 import type { Logger } from "@antrea/runtime";
+import type { Feature } from "../../platform/feature.ts";
 import { changesPodCidrs } from "../../platform/node/slim-node.ts";
+import type { NodePlatform } from "../../platform/node-platform.ts";
 import type { Platform } from "../../platform/platform.ts";
+import { guardedPrefixes } from "./guarded-prefixes.ts";
 import { IgnoredAnnotations } from "./ignored-annotations.ts";
 import { IpPools } from "./ip-pools.ts";
 import { IsolatedPods } from "./isolated-pods.ts";
@@ -56,8 +59,23 @@ export function buildIpPools({
     );
 }
 
-/** Adds the jobs that keep IPAllocations in sync with the wired interfaces. */
-export function addPoolJobs(
+/**
+ * Subscribes to the Pod interfaces and adds jobs: they keep IPAllocations in sync with the interfaces or, without pools,
+ * report what is ignored.
+ *
+ * @param pools undefined if the feature gate AntreaIPAM is disabled
+ */
+export function ipPools(platform: Platform, pools: IpPools | undefined, control: InterfaceControl): Feature {
+    return {
+        name: "ip-pools",
+        start: () => {
+            if (pools !== undefined) addPoolJobs(platform, pools, control);
+            else addJobsWithoutPools(platform, control);
+        },
+    };
+}
+
+function addPoolJobs(
     {
         environment,
         jobs,
@@ -65,18 +83,18 @@ export function addPoolJobs(
         nodes,
         podInterfaces,
     }: Pick<Platform, "environment" | "jobs" | "netlink" | "nodes" | "podInterfaces">,
-    ipPools: IpPools,
+    pools: IpPools,
     control: InterfaceControl,
 ): void {
     const wiring = poolWiring({ podInterfaces, control, netlink });
     const ofSubnet = subnetWiring({ podInterfaces, control, netlink });
-    const claims = jobs.every("ip-pools/claims", resyncMs, (limit) => ipPools.reconcile(wiring, limit), claimsJob);
-    ipPools.onReconcileDue(() => claims.trigger());
+    const claims = jobs.every("ip-pools/claims", resyncMs, (limit) => pools.reconcile(wiring, limit), claimsJob);
+    pools.onReconcileDue(() => claims.trigger());
     const subnetClaims = jobs.every("ip-pools/subnet-claims", resyncMs, (limit) =>
-        ipPools.lookAtSubnets(ofSubnet, limit),
+        pools.lookAtSubnets(ofSubnet, limit),
     );
-    ipPools.onSubnetClaim(() => subnetClaims.trigger());
-    jobs.every("ip-pools/own-node", ownNodeLookMs, (limit) => ipPools.lookAtOwnNode(wiring, limit));
+    pools.onSubnetClaim(() => subnetClaims.trigger());
+    jobs.every("ip-pools/own-node", ownNodeLookMs, (limit) => pools.lookAtOwnNode(wiring, limit));
     nodes.onChange((type, name, node, old) => {
         const hasOtherPodCidrs = changesPodCidrs(type, node, old);
         // An address that left all IPPools may be assigned to another Node now.
@@ -86,7 +104,7 @@ export function addPoolJobs(
 }
 
 /** Adds the jobs for a disabled AntreaIPAM gate: they report ignored annotations and isolated Pods. */
-export function addJobsWithoutPools(
+function addJobsWithoutPools(
     {
         environment,
         events,
@@ -146,15 +164,18 @@ export function subnetClaimsWithoutPools(components: {
 
 /**
  * Excludes addresses allocated from pools from the Node's podCIDRs. Does not wait while the API server is unavailable.
+ *
+ * @param subnet the addresses that Pods have or that are held for them
  */
 export async function guardSubnets(
-    { logger }: Pick<Platform, "logger">,
-    ipPools: IpPools | undefined,
-    prefixes: readonly Prefix[],
+    { logger, node, podInterfaces }: Pick<NodePlatform, "logger" | "node" | "podInterfaces">,
+    pools: IpPools | undefined,
+    subnet: { readonly addresses: () => readonly IpAddress[] },
     signal: AbortSignal,
 ): Promise<void> {
+    const prefixes = guardedPrefixes(node.podPrefixes, podInterfaces, subnet);
     try {
-        await ipPools?.guard(prefixes, AbortSignal.any([signal, AbortSignal.timeout(claimsSoonMs)]));
+        await pools?.guard(prefixes, AbortSignal.any([signal, AbortSignal.timeout(claimsSoonMs)]));
     } catch (error) {
         signal.throwIfAborted();
         logger.warn("claims in the podCIDRs of this Node cannot be read now", { reason: messageOf(error) });

@@ -2,6 +2,7 @@ export { guardedPrefixes } from "./guarded-prefixes.ts";
 export { claimProblem, recordClaims } from "./record-claims.ts";
 export { PoolAllocator } from "./allocator.ts";
 export { ClaimReconciler } from "./claim-reconciler.ts";
+export { poolErrorCode } from "./cni-codes.ts";
 export { IpPoolError, type IpPoolErrorCode } from "./errors.ts";
 export { IpPools, type IpPoolsComponents, type IpPoolsOptions } from "./ip-pools.ts";
 export { PodPools } from "./pod-pools.ts";

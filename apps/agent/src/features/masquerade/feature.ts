@@ -1,8 +1,7 @@
 import type { IpAddress, Prefix } from "@antrea/ip";
-import type { Job } from "@antrea/runtime";
+import type { Feature } from "../../platform/feature.ts";
 import { changesPodCidrs } from "../../platform/node/slim-node.ts";
-import type { NodeConfig } from "../../platform/node/config/index.ts";
-import type { Platform } from "../../platform/platform.ts";
+import type { NodePlatform } from "../../platform/node-platform.ts";
 import { reporting } from "../../platform/reporting.ts";
 import { Masquerade } from "./masquerade.ts";
 import type { MasqueradeInput } from "./ruleset.ts";
@@ -17,44 +16,47 @@ export interface BridgedSources {
     readonly onTaggedChange: (listener: () => void) => void;
 }
 
-/** Adds the job that updates masquerading on changes of Node objects and of Pods with a VLAN. */
-export function addMasqueradeJob(
-    { config, gates, health, host, jobs, logger, mode, nodes }: Platform,
-    node: NodeConfig,
-    o: {
+/** Masquerades traffic of Pods to other networks; updates that on changes of Node objects and of Pods with a VLAN. */
+export function masquerade(
+    platform: Pick<
+        NodePlatform,
+        "config" | "gates" | "health" | "host" | "jobs" | "logger" | "mode" | "node" | "nodes"
+    >,
+    others: {
         /** The current podCIDRs of all Nodes. */
         readonly clusterPrefixes: () => readonly Prefix[];
         readonly bridging: BridgedSources | undefined;
     },
-): Job {
-    const { bridging } = o;
-    // Reported only: Pods without external connectivity can still reach each other, so Pods are wired nevertheless.
-    let problem: string | undefined;
-    health.addCheck("masquerade", "ready", () => problem);
-    const masquerade = new Masquerade({ logger: logger.child("masquerade"), nft: host.nft });
-    // While the Nodes are not synced, the rules of an earlier start are kept.
-    const job = jobs.every("masquerade", resyncMs, async (limit) => {
-        await nodes.synced(limit);
-        const input = {
-            podPrefixes: node.podPrefixes,
-            // Includes our own podCIDRs while the Node object is being recreated.
-            clusterPrefixes: [...node.podPrefixes, ...o.clusterPrefixes()],
-            gatewayName: config.hostGateway,
-            noSnat: config.noSNAT,
-            randomFully: config.snatFullyRandomPorts,
-            poolPods: gates.enabled("AntreaIPAM") && bridging === undefined,
-            tunnelSources: mode === "noEncap" ? [] : node.gatewayIps,
-            bridging: bridging && {
-                serviceSources: bridging.serviceSources,
-                taggedPods: bridging.taggedPods(),
-            },
-        };
-        const what = "traffic of Pods to other networks is not masqueraded";
-        await reporting({ what, report: (text) => (problem = text) }, () => masquerade.reconcile(input));
+): Feature {
+    const { config, gates, health, host, jobs, logger, mode, node, nodes } = platform;
+    const { bridging, clusterPrefixes } = others;
+    const inputNow = (): MasqueradeInput => ({
+        podPrefixes: node.podPrefixes,
+        // Includes our own podCIDRs while the Node object is being recreated.
+        clusterPrefixes: [...node.podPrefixes, ...clusterPrefixes()],
+        gatewayName: config.hostGateway,
+        noSnat: config.noSNAT,
+        randomFully: config.snatFullyRandomPorts,
+        poolPods: gates.enabled("AntreaIPAM") && bridging === undefined,
+        tunnelSources: mode === "noEncap" ? [] : node.gatewayIps,
+        bridging: bridging && { serviceSources: bridging.serviceSources, taggedPods: bridging.taggedPods() },
     });
-    bridging?.onTaggedChange(() => job.trigger());
-    nodes.onChange((type, _name, object, old) => {
-        if (changesPodCidrs(type, object, old)) job.trigger();
-    });
-    return job;
+    const start = (): void => {
+        // Reported only: Pods without external connectivity can still reach each other, so Pods are wired nevertheless.
+        let problem: string | undefined;
+        health.addCheck("masquerade", "ready", () => problem);
+        const rules = new Masquerade({ logger: logger.child("masquerade"), nft: host.nft });
+        // While the Nodes are not synced, the rules of an earlier start are kept.
+        const job = jobs.every("masquerade", resyncMs, async (limit) => {
+            await nodes.synced(limit);
+            const input = inputNow();
+            const what = "traffic of Pods to other networks is not masqueraded";
+            await reporting({ what, report: (text) => (problem = text) }, () => rules.reconcile(input));
+        });
+        bridging?.onTaggedChange(() => job.trigger());
+        nodes.onChange((type, _name, object, old) => {
+            if (changesPodCidrs(type, object, old)) job.trigger();
+        });
+    };
+    return { name: "masquerade", start };
 }

@@ -1,25 +1,14 @@
 import { macAnnotation, transportAnnotation } from "@antrea/crd";
-import { isErrorOf } from "@antrea/errors";
-import { OfPort, tunnelPart, type NextTable, type PipelineInput } from "@antrea/flows";
 import { formatIp, type Prefix } from "@antrea/ip";
-import type { Informer, Node } from "@antrea/kube";
-import { type Job } from "@antrea/runtime";
-import { changesRoutes } from "../../platform/node/slim-node.ts";
-import { OvsBridgeError } from "../../platform/ovs/bridge/index.ts";
-import type { FeaturePipeline } from "../../platform/ovs/pipeline.ts";
-import type { Platform } from "../../platform/platform.ts";
-import {
-    bridgeRows,
-    checkTunnelType,
-    refusedTunnelPort,
-    tunnelBridgeProblem,
-} from "../../platform/ovs/datapath/index.ts";
-import type { NodeConfig } from "../../platform/node/config/index.ts";
-import { Peers } from "./peers.ts";
-import type { RouteWatch } from "./route-watch.ts";
-import { removeTunnelPorts, TunnelPort } from "./tunnel/index.ts";
+import type { Feature } from "../../platform/feature.ts";
+import { nodeMtuProblem, TransportAnnouncement } from "../../platform/host/transport/index.ts";
 import { antreaRouteProtocol, podRouteProtocol } from "../../platform/kernel-ids.ts";
-import { nodeMtuProblem, TransportAnnouncement, type Transport } from "../../platform/host/transport/index.ts";
+import { changesRoutes } from "../../platform/node/slim-node.ts";
+import type { NodePlatform } from "../../platform/node-platform.ts";
+import { bridgeRows, tunnelBridgeProblem } from "../../platform/ovs/datapath/index.ts";
+import { Peers } from "./peers.ts";
+import { RouteWatch } from "./route-watch.ts";
+import { tunnelPipeline } from "./tunnel/index.ts";
 
 const resyncMs = 60_000;
 const transportLookMs = 2_000;
@@ -31,27 +20,61 @@ const tunnelCondition = "tunnel";
  */
 const mtuCondition = "mtu";
 
-/** Builds the node routes from the Nodes and the transport interface. */
-export function buildPeers(
-    { clock, netlink, flowTable, logger, metrics, nodes, environment, config, mode }: Platform,
-    {
-        podPrefixes,
-        transport,
-        next,
-        gatewayMac,
-    }: {
-        readonly podPrefixes: readonly Prefix[];
-        readonly transport: Transport;
-        readonly next: NextTable;
-        readonly gatewayMac: () => Uint8Array;
-    },
-): Peers {
+/** The Pod network of this Node, as node routes use it. */
+export interface LocalPods {
+    /** Whether a Pod of this Node needs the route to this destination. */
+    isRouted(dst: Prefix): boolean;
+    /** Repairs the routes to Pods and sets their MTU. */
+    resync(): void;
+}
+
+/** Routes to the Pods of other Nodes, updated on changes of Node objects and of the transport interface. */
+export function nodeRoutes(platform: NodePlatform, pods: LocalPods): Feature {
+    const { config, netlink, nodes } = platform;
+    const peers = peersOf(platform);
+    let routes: RouteWatch | undefined;
+    return {
+        name: "node-routes",
+        pipeline: tunnelPipeline(platform),
+        stage: () => {
+            routes = new RouteWatch(
+                { netlink },
+                {
+                    protocols: [antreaRouteProtocol, podRouteProtocol],
+                    linkName: config.hostGateway,
+                    // Each DEL of a Pod deletes its route, which must not trigger a check of all Pods.
+                    isWanted: ({ protocol, dst }) => protocol !== podRouteProtocol || pods.isRouted(dst),
+                },
+            );
+            if (nodes.hasSynced) peers.stage();
+        },
+        start: () => {
+            const compareRoutes = addPeersJob(platform, peers);
+            const announce = addAnnouncementJob(platform);
+            addTransportJob(platform, () => {
+                const gone = routes?.take();
+                if (gone?.has(antreaRouteProtocol)) compareRoutes();
+                if (gone?.has(podRouteProtocol)) pods.resync();
+            });
+            platform.transport.onChange(() => {
+                compareRoutes();
+                announce();
+                pods.resync();
+            });
+        },
+        stop: () => routes?.[Symbol.dispose](),
+    };
+}
+
+function peersOf(platform: NodePlatform): Peers {
+    const { clock, config, environment, flowTable, gateway, logger, metrics, mode } = platform;
+    const { netlink, node, nodes, pipeline, transport } = platform;
     return new Peers(
         {
             netlink,
             flowTable,
-            next,
-            gatewayMac,
+            next: pipeline,
+            gatewayMac: () => gateway.mac,
             logger: logger.child("node-routes"),
             metrics,
             clock,
@@ -62,64 +85,70 @@ export function buildPeers(
             },
             transportIndex: () => transport.state.index,
         },
-        { nodeName: environment.nodeName, podPrefixes, gatewayName: config.hostGateway },
+        { nodeName: environment.nodeName, podPrefixes: node.podPrefixes, gatewayName: config.hostGateway },
     );
 }
 
-/** Adds the jobs that update node routes on changes of Node objects and of the transport interface. */
-export function addRouteJobs(
-    platform: Platform,
-    parts: {
-        readonly node: NodeConfig;
-        readonly transport: Transport;
-        readonly peers: Peers;
-        /** Watches the agent's routes. */
-        readonly routes: RouteWatch;
-        /** The job that sets MTUs, among other things. */
-        readonly ovs: Job;
-        /** In bridging mode: the MAC address of the Node's interface, which is announced to other Nodes. */
-        readonly bridgedMac: (() => string) | undefined;
-        /** In bridging mode: registers a listener for changes of the Service CIDRs, including their first sync. */
-        readonly onServiceCidrs: ((listener: () => void) => void) | undefined;
-        /** To be called when OVS has the flows to all Nodes. */
-        readonly forgetEarlier: (limit: AbortSignal) => Promise<void>;
-    },
-): void {
-    const { config, datapath, database, environment, jobs, kube, logger, mode, nodes, openflow, readiness } = platform;
-    const { transport, peers, routes, ovs, forgetEarlier } = parts;
+/** Adds the job that updates the routes; returns a function that compares all of them with the kernel's. */
+function addPeersJob({ flowStart, jobs, nodes, openflow, services }: NodePlatform, peers: Peers): () => void {
     // While the Nodes are not synced, the routes of an earlier start are kept.
     const routing = jobs.every("node-routes/peers", resyncMs, async (limit) => {
         await nodes.synced(limit);
         const { hasAllFlows, againInMs } = await peers.pass(limit);
-        if (hasAllFlows) await forgetEarlier(limit);
+        if (hasAllFlows) await flowStart.deleteLearned(limit);
         return { againInMs };
     });
     const compareRoutes = (): void => {
         peers.askForFull();
         routing.trigger();
     };
+    // The earlier flows to Services may be deleted then.
+    services?.onServiceCidrs(compareRoutes);
+    // The gateway may have been recreated, without the routes through it.
+    openflow.onReady(compareRoutes);
+    nodes.onChange((type, _name, object, old) => {
+        if (changesRoutes(type, object, old)) routing.trigger();
+    });
+    return compareRoutes;
+}
+
+/** Adds the job that announces the transport interface to other Nodes; returns a function that triggers it. */
+function addAnnouncementJob({
+    bridgedMac,
+    config,
+    environment: { nodeName },
+    jobs,
+    kube,
+    logger,
+    nodes,
+    transport,
+}: NodePlatform): () => void {
     const announcement = new TransportAnnouncement(
-        {
-            api: kube.api,
-            node: () => nodes.get(environment.nodeName),
-            logger: logger.child("node-routes"),
-        },
-        { nodeName: environment.nodeName },
+        { api: kube.api, node: () => nodes.get(nodeName), logger: logger.child("node-routes") },
+        { nodeName },
     );
     const isChosen = config.transportInterface !== undefined || config.transportInterfaceCIDRs.length > 0;
     const announcing = jobs.every("node-routes/transport-addresses", resyncMs, async (limit) => {
         await nodes.synced(limit);
         const { addresses } = transport.state;
         const texts = isChosen && addresses.length > 0 ? addresses.map(formatIp).join(",") : undefined;
-        const mac = parts.bridgedMac?.();
-        await announcement.reconcile({ [transportAnnotation]: texts, [macAnnotation]: mac }, limit);
+        await announcement.reconcile({ [transportAnnotation]: texts, [macAnnotation]: bridgedMac }, limit);
     });
+    nodes.onChange((type, name, object, old) => {
+        if (name === nodeName && changesRoutes(type, object, old)) announcing.trigger();
+    });
+    return () => announcing.trigger();
+}
+
+/** Adds the job that reads the transport interface and reports whether tunnel packets can leave the Node. */
+function addTransportJob(
+    { config, database, datapath, jobs, mode, node, readiness, transport }: NodePlatform,
+    lookAtRoutes: () => void,
+): void {
     jobs.every("node-routes/transport", transportLookMs, async () => {
-        const gone = routes.take();
-        if (gone.has(antreaRouteProtocol)) compareRoutes();
-        if (gone.has(podRouteProtocol)) ovs.trigger();
+        lookAtRoutes();
         await transport.look();
-        const tooSmall = nodeMtuProblem(config, parts.node, transport);
+        const tooSmall = nodeMtuProblem(config, node, transport);
         if (tooSmall === undefined) readiness.met(mtuCondition);
         else readiness.unmet(mtuCondition, tooSmall);
         if (mode === "noEncap") return;
@@ -129,58 +158,4 @@ export function addRouteJobs(
         if (problem === undefined) readiness.met(tunnelCondition);
         else readiness.unmet(tunnelCondition, problem);
     });
-    transport.onChange(() => {
-        compareRoutes();
-        announcing.trigger();
-        ovs.trigger();
-    });
-    // The earlier flows to Services may be deleted then.
-    parts.onServiceCidrs?.(compareRoutes);
-    // The gateway may have been recreated, without the routes through it.
-    openflow.onReady(compareRoutes);
-    onNodeChange(nodes, (name) => {
-        routing.trigger();
-        if (name === environment.nodeName) announcing.trigger();
-    });
-}
-
-function onNodeChange(nodes: Informer<Node>, listener: (name: string) => void): void {
-    nodes.onChange((type, key, object, old) => {
-        if (changesRoutes(type, object, old)) listener(key);
-    });
-}
-
-/**
- * The tunnel tables and flows of the pipeline; `input` is evaluated each time the flows are built. Creates the tunnel
- * port, or removes one that a start in another mode left.
- */
-export function tunnelPipeline(
-    { config, mode, bridge, database, datapath }: Platform,
-    input: () => PipelineInput,
-    startLimitMs: number,
-): FeaturePipeline {
-    const { tunnelType } = config;
-    if (mode === "noEncap") {
-        return {
-            tables: [],
-            parts: async (limit) => {
-                await removeTunnelPorts(bridge, limit);
-                return [];
-            },
-        };
-    }
-    const port = new TunnelPort(
-        { ports: bridge },
-        { ofPort: OfPort.tunnel, type: tunnelType, destinationPort: config.tunnelPort, csum: config.tunnelCsum },
-    );
-    const ensure = async (limit: AbortSignal): Promise<number> => {
-        await checkTunnelType(database, { datapath, tunnelType }, { timeoutMs: startLimitMs, signal: limit });
-        try {
-            return await port.ensure(limit);
-        } catch (error) {
-            if (!isErrorOf(OvsBridgeError, error, "PORT_REFUSED")) throw error;
-            throw refusedTunnelPort(datapath, tunnelType, error);
-        }
-    };
-    return { tables: [], parts: async (limit) => [tunnelPart({ ofPort: await ensure(limit), ...input() })] };
 }

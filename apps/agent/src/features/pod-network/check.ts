@@ -8,7 +8,6 @@ import type { PodInterface, PodRecord } from "../../platform/pod-interfaces/inde
 
 /** A difference found by CHECK; the code names the part, the message the actual and the expected state. */
 export class CheckError extends AntreaError<
-    | "NO_RECORD"
     | "NETNS"
     | "INTERFACE"
     | "MAC"

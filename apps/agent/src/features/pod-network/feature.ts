@@ -1,58 +1,190 @@
-import type { Job } from "@antrea/runtime";
-import { BridgeDevice } from "../../platform/ovs/bridge/index.ts";
-import { LockGuard } from "../../platform/ovs/lock-guard.ts";
+import type { IpAddress, Prefix } from "@antrea/ip";
+import type { Feature } from "../../platform/feature.ts";
+import { OwnSubnet } from "../../platform/node/config/index.ts";
+import type { NodePlatform } from "../../platform/node-platform.ts";
 import type { Platform } from "../../platform/platform.ts";
-import { keepNetwork, type NetworkParts } from "./keep-network.ts";
+import type { PodInterface, PodRecord } from "../../platform/pod-interfaces/index.ts";
+import { type checkInterface, type CheckInput } from "./check.ts";
+import { HostRoutes } from "./host-routes.ts";
+import type { PodNamespaces } from "./link.ts";
 import { LostBandwidth } from "./lost-bandwidth.ts";
-import type { PodReconciler } from "./reconciler.ts";
+import { declarePodMetrics } from "./metrics.ts";
+import { podsOf, unwiredEvent } from "./node-pods.ts";
+import { NodeSubnet } from "./node-subnet.ts";
+import { addLockJob, addOvsJob } from "./ovs-jobs.ts";
+import { flowOwner } from "./parts.ts";
+import { PodNetwork } from "./pod-network.ts";
+import { PodReconciler, type RecordClaims } from "./reconciler.ts";
+import { isRoutedToPod } from "./routed.ts";
+import type { PodBridging, PodPools } from "./types.ts";
 
 const resyncMs = 60_000;
-const lockLookMs = 10_000;
 
-/** Adds the jobs that keep the OVS state as desired and the records in sync with the running containers. */
-export function addOvsJobs(
-    platform: Platform,
-    {
-        bridgedMac,
-        gateway,
-        pipeline,
-        reconciler,
-    }: Pick<NetworkParts, "gateway" | "pipeline"> & {
-        readonly reconciler: PodReconciler;
-        /** In bridging mode: the MAC address from which the bridge derives its datapath ID. */
-        readonly bridgedMac: (() => string) | undefined;
-    },
-): Job {
-    const { bridge, config, database, flowTable, jobs, logger, netlink, openflow, probe, readiness } = platform;
-    const bridgeDevice = new BridgeDevice(
-        { bridge, netlink, logger: logger.child("pod-network") },
-        { bridge: config.ovsBridge, datapathType: config.ovsDatapathType },
+/** The IPPools, as the Pod network uses them. */
+export interface NetworkPools extends PodPools {
+    /** Whether an address of the podCIDRs is allocated from a pool; undefined while that is being read. */
+    isClaimed(ip: IpAddress): boolean | undefined;
+    /** The pool that an address of this Node is allocated from; undefined while the allocations are not synced. */
+    poolOf(ip: IpAddress): string | undefined;
+}
+
+/** What the Pod network needs of other features. */
+export interface PodNetworkNeeds {
+    /** Undefined without IPPools, as `claims`. */
+    readonly pools: NetworkPools | undefined;
+    /** The allocations of this Node. */
+    readonly claims: RecordClaims | undefined;
+    /** Undefined outside bridging mode. */
+    readonly bridging: PodBridging | undefined;
+    /** A problem with the allocations of a record; undefined if there is none. */
+    readonly claimProblem: (record: PodRecord) => Promise<string | undefined>;
+}
+
+/** What accesses the network namespaces of Pods. */
+export interface PodNodeParts {
+    /** Compares a wired interface with the kernel and OVS. */
+    readonly checkInterface: typeof checkInterface;
+    /** Default: the kernel's namespaces. */
+    readonly namespaces?: PodNamespaces;
+}
+
+/** The feature, and what it provides to others. */
+export interface PodNetworkFeature extends Feature {
+    /** Wires Pods. */
+    readonly network: PodNetwork;
+    /** The addresses of the podCIDRs. */
+    readonly subnet: NodeSubnet;
+    /** CHECK of an interface; rejects with CheckError. */
+    check(known: PodInterface, input: Omit<CheckInput, "known">): Promise<void>;
+    /** Whether a Pod of this Node needs the route to this destination. */
+    isRouted(dst: Prefix): boolean;
+    /** Compares gateway, flows, ports and routes with what is desired, soon. */
+    resync(): void;
+    /** See PodReconciler. */
+    holdKnownAddresses(signal: AbortSignal): Promise<void>;
+}
+
+/** Wires the Pods of this Node, and keeps their interfaces and the state of OVS as desired. */
+export function podNetwork(platform: NodePlatform, needs: PodNetworkNeeds, parts: PodNodeParts): PodNetworkFeature {
+    const {
+        clock,
+        config,
+        environment,
+        events,
+        kube,
+        logger: parent,
+        metrics,
+        netlink,
+        node,
+        podInterfaces,
+    } = platform;
+    const { podPrefixes } = node;
+    const logger = parent.child("pod-network");
+    const { pools } = needs;
+    const subnet = new NodeSubnet(
+        podPrefixes,
+        (size) => BigInt(Math.floor(platform.random() * Number(size))),
+        (ip) => (pools === undefined ? false : pools.isClaimed(ip)),
     );
-    // Reported only: it does not prevent Pods from being wired.
-    platform.health.addCheck("bridge-device", "ready", () => bridgeDevice.problem);
-    platform.health.addCheck("pod-interfaces", "ready", () => reconciler.problem);
-    const ovs = jobs.every("pod-network/ovs", resyncMs, async (limit) => {
-        await bridge.ensure(limit);
-        // A bridge that is recreated after its database was lost has none.
-        if (bridgedMac !== undefined) await bridge.fixDatapathId(bridgedMac(), limit);
-        // The transaction succeeded, so the session is connected and holds the lock.
-        readiness.met("ovsdb");
-        await probe.passed(limit);
-        await keepNetwork({ bridge, bridgeDevice, flowTable, gateway, pipeline, readiness, reconciler }, limit);
-    });
-    database.onConnect(() => ovs.trigger());
-    database.onLockChange((state) => {
-        if (state !== "locked") readiness.unmet("ovsdb", "the lock of this Node's OVS database is not held");
-        ovs.trigger();
-    });
-    openflow.onReady(() => ovs.trigger());
-    const guard = new LockGuard({ lockState: () => database.lockState, fail: platform.fail });
-    jobs.every("pod-network/ovsdb-lock", lockLookMs, () => guard.look());
-    return ovs;
+    const hostRoutes = new HostRoutes(
+        { netlink, logger: parent.child("host-routes"), metrics, clock },
+        { gatewayName: config.hostGateway, bridged: config.enableBridgingMode },
+    );
+    const network = networkOf(platform, needs, { subnet, hostRoutes, namespaces: parts.namespaces });
+    const reconciler = new PodReconciler(
+        {
+            network,
+            netlink,
+            subnet,
+            hostRoutes,
+            ports: platform.bridge,
+            clock,
+            logger,
+            poolOf: (ip) => pools?.poolOf(ip),
+            claims: needs.claims,
+            pods: (limit) => podsOf(kube.api, environment.nodeName, limit),
+            reportUnwired: (unwired) => events.record(unwiredEvent(unwired)),
+        },
+        { bootId: environment.bootId, podPrefixes },
+    );
+    let resync = (): void => undefined;
+    return {
+        name: "pod-network",
+        network,
+        subnet,
+        check: (known, input) =>
+            parts.checkInterface(
+                {
+                    netlink,
+                    port: (name) => platform.bridge.port(name),
+                    flowsOf: (one) => platform.flowTable.flowsOf(flowOwner(one.record)),
+                    dumpFlows: () => platform.openflow.dumpFlows(),
+                    claimProblem: needs.claimProblem,
+                },
+                { known, ...input },
+            ),
+        isRouted: (dst) => isRoutedToPod(podInterfaces, dst),
+        resync: () => resync(),
+        holdKnownAddresses: (signal) => reconciler.holdKnownAddresses(signal),
+        stage: (signal) => reconciler.rebuild(signal),
+        start: async (signal) => {
+            await reconciler.restoreAll(signal);
+            const ovs = addOvsJob(platform, reconciler);
+            resync = () => ovs.trigger();
+            addLockJob(platform);
+            addBandwidthJob(platform);
+            declarePodMetrics(metrics, podInterfaces, subnet, platform.flowTable);
+        },
+    };
+}
+
+function networkOf(
+    platform: NodePlatform,
+    { pools, bridging }: PodNetworkNeeds,
+    {
+        subnet,
+        hostRoutes,
+        namespaces,
+    }: {
+        readonly subnet: NodeSubnet;
+        readonly hostRoutes: HostRoutes;
+        readonly namespaces: PodNamespaces | undefined;
+    },
+): PodNetwork {
+    const { bridge, clock, environment, fail, flowTable, gateway, health, kube, netlink, node, nodes } = platform;
+    const { disableTxChecksumOffload, pipeline, podInterfaces, podMtu } = platform;
+    const ownSubnet = new OwnSubnet({ api: kube.api, nodes, clock, fail, logger: platform.logger }, node);
+    health.addCheck("subnet", "ready", () => ownSubnet.problem);
+    return new PodNetwork(
+        {
+            subnet,
+            hostRoutes,
+            podInterfaces,
+            ports: bridge,
+            flowTable,
+            next: pipeline,
+            netlink,
+            pools,
+            confirmSubnet: () => ownSubnet.confirm(),
+            bridging,
+            clock,
+            logger: platform.logger.child("pod-network"),
+        },
+        {
+            get mtu() {
+                return podMtu();
+            },
+            disableTxChecksumOffload,
+            gatewayMac: () => gateway.mac,
+            bootId: environment.bootId,
+            now: () => clock.monotonic(),
+            namespaces,
+        },
+    );
 }
 
 /** Adds the job that reports bandwidth limits of Pods that a start of OVS has removed. */
-export function addBandwidthJob({
+function addBandwidthJob({
     jobs,
     events,
     host,

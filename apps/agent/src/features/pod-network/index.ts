@@ -1,4 +1,5 @@
 export { checkInterface, CheckError, type CheckComponents, type CheckInput } from "./check.ts";
+export { wiringErrorCode } from "./cni-codes.ts";
 export { PodNetworkError } from "./errors.ts";
 export { HostRoutes } from "./host-routes.ts";
 export { type PodNamespaces } from "./link.ts";

@@ -1,17 +1,18 @@
+import type { Feature } from "../../platform/feature.ts";
 import type { Platform } from "../../platform/platform.ts";
 import { IgnoredNetworks } from "./ignored-networks.ts";
 
 const resyncMs = 60_000;
 
-/** Adds the job that reports network annotations, which have no effect yet. */
-export function addIgnoredNetworksJob({
+/** Reports network annotations, which have no effect yet. */
+export function secondaryNetworks({
     environment,
     events,
     jobs,
     kube,
     logger,
     podInterfaces,
-}: Pick<Platform, "environment" | "events" | "jobs" | "kube" | "logger" | "podInterfaces">): void {
+}: Pick<Platform, "environment" | "events" | "jobs" | "kube" | "logger" | "podInterfaces">): Feature {
     const ignored = new IgnoredNetworks(
         {
             api: kube.api,
@@ -29,5 +30,8 @@ export function addIgnoredNetworksJob({
         },
         { nodeName: environment.nodeName },
     );
-    jobs.every("secondary-networks/ignored-networks", resyncMs, (limit) => ignored.look(limit));
+    return {
+        name: "secondary-networks",
+        start: () => void jobs.every("secondary-networks/ignored-networks", resyncMs, (limit) => ignored.look(limit)),
+    };
 }

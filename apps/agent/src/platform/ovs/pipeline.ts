@@ -7,6 +7,11 @@ export interface FeaturePipeline {
     readonly tables: readonly TableUse[];
     /** Its flows for the current ports and addresses; first creates the ports to which they refer. */
     parts(limit: AbortSignal): Promise<readonly PipelinePart[]>;
+    /**
+     * For flows that depend on the API server: whether it has answered. Until then those of an earlier start of the
+     * agent are kept.
+     */
+    isComplete?(): boolean;
 }
 
 /** The flows of one owner in the flow table. */
@@ -22,15 +27,27 @@ function ownerOf(category: Category): string {
 /** - `NOT_READY`: flows are requested before the features have registered their tables */
 class AgentPipelineError extends AntreaError<"NOT_READY"> {}
 
-/** The pipeline of this Node, combined from the contributions of the features. */
+/** The pipeline of this Node, combined from its base and the contributions of the features. */
 export class AgentPipeline implements NextTable {
+    readonly #base: FeaturePipeline;
     #features: readonly FeaturePipeline[] = [];
     #pipeline: Pipeline | undefined;
 
+    /** @param base the tables and flows that every Node has; they precede those of the features */
+    constructor(base: FeaturePipeline) {
+        this.#base = base;
+    }
+
     /** Registers all features with a contribution; to be called once, before any flow is generated. */
     use(features: readonly FeaturePipeline[]): void {
-        this.#features = features;
-        this.#pipeline = new Pipeline(features.flatMap(({ tables }) => tables));
+        this.#features = [this.#base, ...features];
+        this.#pipeline = new Pipeline(this.#features.flatMap(({ tables }) => tables));
+    }
+
+    /** Whether the flows that depend on the API server are complete; undefined if no feature has such flows. */
+    get isComplete(): boolean | undefined {
+        const answers = this.#features.flatMap((feature) => feature.isComplete?.() ?? []);
+        return answers.length === 0 ? undefined : !answers.includes(false);
     }
 
     /** See NextTable; throws AgentPipelineError `NOT_READY` before `use`. */

@@ -1,5 +1,8 @@
+import type { ErrorCodeName } from "@antrea/cni";
 import { parseIp, type IpAddress } from "@antrea/ip";
-import { cniErrorCode } from "../../../src/compose/cni-error-code.ts";
+import { cniErrorCode } from "../../../src/features/cni-server/error-code.ts";
+import { poolErrorCode } from "../../../src/features/ip-pools/index.ts";
+import { wiringErrorCode } from "../../../src/features/pod-network/index.ts";
 import type { CniBackend, AddedInterface } from "../../../src/features/cni-server/index.ts";
 import type { Attachment } from "../../../src/platform/pod-interfaces/index.ts";
 
@@ -66,7 +69,7 @@ export class FakeBackend implements CniBackend {
         });
     }
 
-    errorCode = cniErrorCode;
+    errorCode = (error: unknown): ErrorCodeName => cniErrorCode(error, [poolErrorCode, wiringErrorCode]);
 
     #wire({ ifName, netns }: AddRequest): AddedInterface {
         const host = this.#next++;

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
-import { cniErrorCode } from "../../../src/compose/cni-error-code.ts";
+import { wiringErrorCode } from "../../../src/features/pod-network/index.ts";
 import { refuseOtherNetwork } from "../../../src/features/pod-network/one-interface.ts";
 import { podRecord } from "../../support/records.ts";
 import { FakeNode } from "./fake-node.ts";
@@ -40,7 +40,7 @@ describe.each([
             fault: "caller",
             message: `container ${container} has interface eth0 on the Pod network already, and net1 is refused: a Pod gets one interface of it; next: take the network of type "antrea" that asks for net1 out of the Pod's annotation k8s.v1.cni.cncf.io/networks, or let another plugin serve it`,
         });
-        expect(cniErrorCode(error)).toBe("INVALID_NETWORK_CONFIG");
+        expect(wiringErrorCode(error)).toBe("INVALID_NETWORK_CONFIG");
         expect(node.taken()).toEqual(before);
         expect(await node.add()).toEqual(answer);
     });
@@ -102,7 +102,7 @@ describe.each([
             code: "OTHERS_NETNS",
             message: `${netns} is the network namespace of container ${other}, whose interface eth0 is in it, not of container ${container}; the process it names may have ended, and another one have its number now; next: let the runtime make the sandbox of Pod default/web-0 anew`,
         });
-        expect(cniErrorCode(error)).toBe("INVALID_ENVIRONMENT_VARIABLES");
+        expect(wiringErrorCode(error)).toBe("INVALID_ENVIRONMENT_VARIABLES");
         expect(node.taken()).toEqual(before);
     });
 

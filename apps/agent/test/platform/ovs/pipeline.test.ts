@@ -10,10 +10,11 @@ function feature(tables: readonly TableUse[], ...parts: readonly Omit<PipelinePa
     return { tables, parts: () => Promise.resolve(parts.map((part) => ({ tables, ...part }))) };
 }
 
+const base = feature([output], { flows: () => [] });
+
 it("is put together from what the features hand over, with an owner for each category", async () => {
-    const pipeline = new AgentPipeline();
+    const pipeline = new AgentPipeline(base);
     pipeline.use([
-        feature([output], { flows: () => [] }),
         feature([vlan], {
             category: Category.service,
             flows: (next) => [
@@ -35,13 +36,24 @@ it("is put together from what the features hand over, with an owner for each cat
 });
 
 it("knows no next table before the features have said which tables they use", () => {
-    const pipeline = new AgentPipeline();
+    const pipeline = new AgentPipeline(base);
     expect(() => pipeline.after("Vlan")).toThrow(expect.objectContaining({ code: "NOT_READY" }));
 });
 
 it("fails with the feature whose ports cannot be put in place", async () => {
-    const pipeline = new AgentPipeline();
+    const pipeline = new AgentPipeline(base);
     const broken = new TypeError("no port");
-    pipeline.use([feature([output], { flows: () => [] }), { tables: [], parts: () => Promise.reject(broken) }]);
+    pipeline.use([{ tables: [], parts: () => Promise.reject(broken) }]);
     await expect(pipeline.flows(signal)).rejects.toBe(broken);
+});
+
+it("is complete when every feature that depends on the API server has its answer", () => {
+    const pipeline = new AgentPipeline(base);
+    pipeline.use([feature([vlan])]);
+    expect(pipeline.isComplete).toBeUndefined();
+    const known = [false, true];
+    pipeline.use(known.map((_, at) => ({ ...feature([]), isComplete: () => known[at] ?? false })));
+    expect(pipeline.isComplete).toBe(false);
+    known[0] = true;
+    expect(pipeline.isComplete).toBe(true);
 });

@@ -36,7 +36,6 @@ function make(first: UplinkState, answers: readonly (UplinkState | Error)[] = []
         uplink,
         environment: { nodeName: "worker" },
         database: { lockState },
-        bridging: undefined,
         kube: {
             api: { find: async () => ({}), patch: async (...args: readonly unknown[]) => void written.push(args[2]) },
             close: () => undefined,
@@ -51,7 +50,7 @@ function make(first: UplinkState, answers: readonly (UplinkState | Error)[] = []
         },
     };
     const keeper = new UplinkKeeper(base as unknown as KeeperPlatform);
-    keeper.addJobs({ state: { name: "eth0" }, look: async () => undefined } as never);
+    keeper.addJobs({ state: { name: "eth0" }, look: async () => undefined } as never, () => undefined);
     return { keeper, calls, written, run: async () => jobs.get("bridging/uplink")?.(signal) };
 }
 

@@ -1,9 +1,8 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
-import { createCniBackend } from "../../src/compose/cni-backend.ts";
-import type { CniBackend } from "../../src/features/cni-server/index.ts";
-import type { PodNetwork } from "../../src/features/pod-network/index.ts";
-import { Readiness } from "../../src/platform/readiness.ts";
-import { podRecord } from "../support/records.ts";
+import { createCniBackend, type PodWiring } from "../../../src/features/cni-server/backend.ts";
+import type { CniBackend } from "../../../src/features/cni-server/index.ts";
+import { Readiness } from "../../../src/platform/readiness.ts";
+import { podRecord } from "../../support/records.ts";
 import {
     type AddRequest,
     fromAlias,
@@ -12,10 +11,10 @@ import {
     type PodInterface,
     type PodRecord,
     toAlias,
-} from "../../src/platform/pod-interfaces/index.ts";
+} from "../../../src/platform/pod-interfaces/index.ts";
 
 /** The Pod network without a kernel: it remembers what is wired and what was deleted. */
-class FakeNetwork {
+class FakeNetwork implements PodWiring {
     readonly wired = new Map<string, PodInterface>();
     readonly deleted: string[] = [];
     netns: string | undefined;
@@ -73,7 +72,8 @@ beforeEach(() => {
     checked = [];
     backend = createCniBackend({
         readiness,
-        network: () => network as unknown as PodNetwork | undefined,
+        network: () => network,
+        errorCodes: [],
         check: (_known, { netns }) => Promise.resolve(void checked.push(netns)),
         netnsPath: (path) => `/host${path}`,
         isNodeNetns: (path) => path === "/host/proc/1/ns/net",

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 
-const main = new URL("../../src/main.ts", import.meta.url).pathname;
+const main = new URL("../src/main.ts", import.meta.url).pathname;
 const kubeconfig = {
     "current-context": "a",
     contexts: [{ name: "a", context: { cluster: "a", user: "a" } }],

@@ -1,20 +1,40 @@
 import { CniCallError, shown } from "@antrea/cni";
 import { AntreaError } from "@antrea/errors";
-import { cniErrorCode } from "./cni-error-code.ts";
-import type { CniBackend, AddedInterface } from "../features/cni-server/index.ts";
-import { CheckError, type PodNetwork } from "../features/pod-network/index.ts";
-import type { Readiness } from "../platform/readiness.ts";
-import { type Attachment, attachmentKey, isOfNetwork, type PodInterface } from "../platform/pod-interfaces/index.ts";
+import type { Readiness } from "../../platform/readiness.ts";
+import {
+    type AddRequest,
+    type Attachment,
+    attachmentKey,
+    isOfNetwork,
+    type PodInterface,
+    type PodRecord,
+} from "../../platform/pod-interfaces/index.ts";
+import type { AddedInterface, CniBackend } from "./calls.ts";
+import { cniErrorCode, type ErrorCodeOf } from "./error-code.ts";
+
+/** The Pod network, as the CNI calls use it. */
+export interface PodWiring {
+    add(request: AddRequest, signal: AbortSignal): Promise<PodRecord>;
+    /** Never rejects because of an unavailable dependency. */
+    delete(containerId: string, ifName: string): Promise<void>;
+    find(containerId: string, ifName: string): PodInterface | undefined;
+    interfaces(): readonly PodInterface[];
+}
+
+/** Compares a wired interface with the kernel and OVS; rejects with the difference. */
+export type CheckWiring = (
+    known: PodInterface,
+    input: Pick<Parameters<CniBackend["check"]>[0], "netns" | "previous">,
+) => Promise<void>;
 
 /** Dependencies of createCniBackend. */
 export interface CniBackendComponents {
     readonly readiness: Readiness;
     /** The Pod network, once it is built; ADD waits for readiness, which includes that. */
-    readonly network: () => PodNetwork | undefined;
-    readonly check: (
-        known: PodInterface,
-        input: Pick<Parameters<CniBackend["check"]>[0], "netns" | "previous">,
-    ) => Promise<void>;
+    readonly network: () => PodWiring | undefined;
+    readonly check: CheckWiring;
+    /** The CNI error codes of the errors of `network`. */
+    readonly errorCodes: readonly ErrorCodeOf[];
     /** Maps the path of a network namespace from the runtime to the path in this container. */
     readonly netnsPath: (path: string) => string;
     /** Whether a path in this container refers to the network namespace of the Node itself. */
@@ -25,7 +45,8 @@ export interface CniBackendComponents {
     readonly podUid: (namespace: string, name: string) => Promise<string>;
 }
 
-class CniBackendError extends AntreaError<"NOT_READY"> {}
+/** `NO_RECORD`: CHECK of an interface that is not wired. */
+class CniBackendError extends AntreaError<"NOT_READY" | "NO_RECORD"> {}
 
 /** The CNI backend, with a hook for the creation of the Pod network. */
 export interface PodCniBackend extends CniBackend {
@@ -41,7 +62,7 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
     const { readiness } = components;
     // Until they are executed, the records and thus the addresses stay in use.
     const early = new Map<string, Attachment>();
-    const current = (): PodNetwork | undefined => {
+    const current = (): PodWiring | undefined => {
         const built = components.network();
         if (built === undefined) return undefined;
         const deletes = [...early.values()];
@@ -50,7 +71,7 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
         for (const { containerId, ifName } of deletes) void built.delete(containerId, ifName);
         return built;
     };
-    const network = (): PodNetwork => {
+    const network = (): PodWiring => {
         const built = current();
         if (built !== undefined) return built;
         throw new CniBackendError("NOT_READY", "timeout", readiness.missing() ?? "the Pod network is being built");
@@ -84,7 +105,7 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
             const netns = podNetns(request);
             const known = network().find(request.containerId, request.ifName);
             if (known === undefined) {
-                throw new CheckError(
+                throw new CniBackendError(
                     "NO_RECORD",
                     "environment",
                     `container ${request.containerId} has no interface ${request.ifName} on this Node`,
@@ -107,6 +128,6 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
         networkBuilt: () => void current(),
         notReady: () => readiness.missing(),
         ready: (signal) => readiness.ready(signal),
-        errorCode: cniErrorCode,
+        errorCode: (error) => cniErrorCode(error, components.errorCodes),
     };
 }

@@ -1,0 +1,197 @@
+import { Lifecycle, type LifecyclePart, type MainContext } from "@antrea/runtime";
+import { bridging, buildUplink, uplinkParts } from "./features/bridging/feature.ts";
+import type { Uplink } from "./features/bridging/uplink/index.ts";
+import { Conflist } from "./features/cni-server/conflist/index.ts";
+import { cniServer, type CniFeature, type CniNodeParts } from "./features/cni-server/feature.ts";
+import { CniServer } from "./features/cni-server/index.ts";
+import { guardHost, hostFilter } from "./features/host-filter/feature.ts";
+import { buildIpPools, guardSubnets, ipPools } from "./features/ip-pools/feature.ts";
+import { claimProblem, poolErrorCode, recordClaims, type IpPools } from "./features/ip-pools/index.ts";
+import { masquerade } from "./features/masquerade/feature.ts";
+import { nodeRoutes } from "./features/node-routes/feature.ts";
+import { allPodPrefixes } from "./features/node-routes/index.ts";
+import { podNetwork, type PodNetworkFeature, type PodNodeParts } from "./features/pod-network/feature.ts";
+import { checkInterface, wiringErrorCode } from "./features/pod-network/index.ts";
+import { secondaryNetworks } from "./features/secondary-networks/feature.ts";
+import { startFeatures, stopFeatures, type Feature } from "./platform/feature.ts";
+import { ownNode } from "./platform/node/own-node.ts";
+import { withNode, type NodePlatform } from "./platform/node-platform.ts";
+import { buildPlatform, patientMs, type Platform } from "./platform/platform.ts";
+
+const bridgedSyncLimitMs = 1_000;
+
+/**
+ * The parts of features that a simulated Node replaces or has to access: most of them use its files, sockets and
+ * namespaces.
+ */
+export interface NodeParts extends CniNodeParts, PodNodeParts {
+    readonly ipPools: typeof buildIpPools;
+    readonly uplink: (platform: Platform) => Pick<Uplink, "state" | "recover" | "connect" | "look" | "restore">;
+}
+
+/** The parts for the Node on which the agent runs. */
+const ownParts: NodeParts = {
+    ipPools: buildIpPools,
+    uplink: buildUplink,
+    conflist: (options) => new Conflist(options),
+    cniServer: (calls, options) => new CniServer({ calls }, options),
+    checkInterface,
+};
+
+/** Builds the agent from its configuration; starts nothing. */
+export function compose(context: MainContext): Lifecycle {
+    return composeAgent(buildPlatform(context));
+}
+
+/**
+ * Adds the features of the agent to the platform, in the order in which they start; starts nothing.
+ *
+ * @param parts default: those of the Node on which the agent runs
+ */
+export function composeAgent(platform: Platform, parts: NodeParts = ownParts): Lifecycle {
+    const { clock, health, jobs, logger, openflow, readiness } = platform;
+    const pools = parts.ipPools(platform);
+    const uplink = parts.uplink(platform);
+    const { end, recovery, move } = uplinkParts(platform, uplink);
+    const cni = cniServer(platform, parts, [poolErrorCode, wiringErrorCode]);
+    // Known once the Node has podCIDRs.
+    let started: NodeFeatures | undefined;
+
+    const start = async (signal: AbortSignal): Promise<void> => {
+        // A bridged Node cannot reach the API server before this agent's flows are in OVS.
+        const syncLimitMs = uplink.state.kind === "found" ? bridgedSyncLimitMs : undefined;
+        const { node, remember } = await ownNode(platform, { deletion: pools, syncLimitMs }, signal);
+        await guardHost(platform);
+        const onNode = await withNode(platform, { node, services: pools?.book }, signal);
+        const features = featuresOf(onNode, { cni, parts, pools, remember });
+        await startFeatures(onNode, features.inOrder, signal);
+        started = features;
+    };
+    const lifecycleParts: readonly LifecyclePart[] = [
+        ovsdbSession(platform),
+        end,
+        recovery,
+        { name: "health", start: (signal) => health.start(signal), stop: () => health.stop() },
+        kubePart(platform, pools),
+        ovsdb(platform),
+        // After the lock: a second agent on the Node must not take over the socket of the first.
+        cni.part,
+        {
+            name: "pod-network",
+            startTimeoutMs: patientMs,
+            start,
+            stop: async () => {
+                await stopFeatures(started?.inOrder ?? []);
+                started?.transport[Symbol.dispose]();
+                await openflow.close();
+            },
+        },
+        move(() => started),
+        { name: "jobs", start: (signal) => jobs.start(signal), stop: () => jobs.stop() },
+        // Running Pods have traffic; new ones wait until all addresses in use are known.
+        {
+            name: "known-addresses",
+            startTimeoutMs: patientMs,
+            start: async (signal) => {
+                await started?.holdKnownAddresses(signal);
+                readiness.met("records");
+            },
+        },
+    ];
+    const lifecycle = new Lifecycle({ logger, clock });
+    for (const part of lifecycleParts) lifecycle.append(part);
+    return lifecycle;
+}
+
+/** The features of a Node whose podCIDRs are known. */
+interface NodeFeatures extends Pick<NodePlatform, "transport"> {
+    readonly inOrder: readonly Feature[];
+    readonly announcePods: () => void;
+    readonly holdKnownAddresses: (signal: AbortSignal) => Promise<void>;
+}
+
+function featuresOf(
+    platform: NodePlatform,
+    o: {
+        readonly cni: CniFeature;
+        readonly parts: PodNodeParts;
+        readonly pools: IpPools | undefined;
+        readonly remember: Feature;
+    },
+): NodeFeatures {
+    const { pools } = o;
+    const bridged = bridging(platform);
+    const pods: PodNetworkFeature = podNetwork(
+        platform,
+        {
+            pools,
+            claims: pools && recordClaims(pools),
+            claimProblem: (record) => claimProblem(pools, record),
+            bridging: bridged.pods,
+        },
+        o.parts,
+    );
+    return {
+        transport: platform.transport,
+        announcePods: () => bridged.pods?.announceAll(),
+        holdKnownAddresses: async (signal) => {
+            await pods.holdKnownAddresses(signal);
+            await guardSubnets(platform, pools, pods.subnet, signal);
+        },
+        inOrder: [
+            o.cni.serve(pods),
+            pods,
+            nodeRoutes(platform, pods),
+            masquerade(platform, {
+                clusterPrefixes: () => allPodPrefixes(platform.nodes.list()),
+                bridging: bridged.sources,
+            }),
+            o.remember,
+            hostFilter(platform),
+            bridged,
+            secondaryNetworks(platform),
+            ipPools(platform, pools, pods.network),
+        ],
+    };
+}
+
+/** The recovery and the end of the agent remove ports from the database through this session. */
+function ovsdbSession({ database, readiness }: Platform): LifecyclePart {
+    return {
+        name: "ovsdb-session",
+        start: (signal) => {
+            database.onDisconnect(() => readiness.unmet("ovsdb", "ovsdb-server is not connected"));
+            database.start(signal);
+        },
+        stop: () => database.close(),
+    };
+}
+
+function ovsdb({ database, readiness }: Platform): LifecyclePart {
+    return {
+        name: "ovsdb",
+        startTimeoutMs: patientMs,
+        start: async (signal) => {
+            await database.ready(signal);
+            await database.lockAcquired(signal);
+            readiness.met("ovsdb");
+        },
+    };
+}
+
+function kubePart({ events, kube, nodes }: Platform, pools: IpPools | undefined): LifecyclePart {
+    return {
+        name: "kube",
+        start: (signal) => {
+            nodes.start(signal);
+            events.start(signal);
+            pools?.start(signal);
+        },
+        stop: async () => {
+            await pools?.close();
+            await events.close();
+            await nodes.close();
+            kube.close();
+        },
+    };
+}

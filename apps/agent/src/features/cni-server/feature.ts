@@ -1,0 +1,86 @@
+import type { LifecyclePart } from "@antrea/runtime";
+import type { Feature } from "../../platform/feature.ts";
+import { isNodeNetns } from "../../platform/host/node-netns.ts";
+import type { Platform } from "../../platform/platform.ts";
+import { podUidOf } from "../../platform/pod-object.ts";
+import { createCniBackend, type CheckWiring, type PodWiring } from "./backend.ts";
+import { CniCalls } from "./calls.ts";
+import { conflistText, networkNameOf, type Conflist, type ConflistOptions } from "./conflist/index.ts";
+import type { ErrorCodeOf } from "./error-code.ts";
+import { leavesForGood } from "./leaves-for-good.ts";
+import { observeCalls } from "./metrics.ts";
+import { netnsPathHere } from "./netns-path.ts";
+import type { CniServer } from "./server.ts";
+
+const resyncMs = 60_000;
+
+/** What accesses files and sockets of the Node. */
+export interface CniNodeParts {
+    readonly conflist: (options: ConflistOptions) => Pick<Conflist, "write" | "remove">;
+    /** Builds the server for CNI calls. */
+    readonly cniServer: (
+        calls: Pick<CniCalls, "call">,
+        options: { readonly socketPath: string },
+    ) => Pick<CniServer, "start" | "stop">;
+}
+
+/** The Pod network that executes the calls. */
+export interface ServedPods {
+    readonly network: PodWiring;
+    readonly check: CheckWiring;
+}
+
+/** The CNI server. Until there is a Pod network, calls wait or report that. */
+export interface CniFeature {
+    /** Calls in progress end while everything that they need still runs. */
+    readonly part: LifecyclePart;
+    /** Executes the calls with this Pod network, and maintains the CNI configuration of the Node. */
+    serve(pods: ServedPods): Feature;
+}
+
+/**
+ * Builds the CNI server.
+ *
+ * @param errorCodes the CNI error codes of the Pod network's errors
+ */
+export function cniServer(platform: Platform, parts: CniNodeParts, errorCodes: readonly ErrorCodeOf[]): CniFeature {
+    const { clock, config, environment, jobs, kube, metrics, readiness } = platform;
+    const logger = platform.logger.child("cni-server");
+    const content = environment.conflist ?? conflistText({ portmap: true, bandwidth: true });
+    const conflist = parts.conflist({
+        folder: environment.cniConfFolder,
+        name: "10-antrea.conflist",
+        content,
+        mode: environment.cniConfMode,
+    });
+    let served: ServedPods | undefined;
+    const backend = createCniBackend({
+        readiness,
+        network: () => served?.network,
+        check: async (known, input) => served?.check(known, input),
+        errorCodes,
+        netnsPath: (path) => netnsPathHere(path, config.hostProcPathPrefix),
+        networkName: networkNameOf(content),
+        isNodeNetns: (path) => isNodeNetns(path, config.hostProcPathPrefix),
+        podUid: (namespace, name) => podUidOf(kube.api, namespace, name),
+    });
+    const calls = new CniCalls({ backend, logger, observe: observeCalls(metrics), now: () => clock.monotonic() });
+    const server = parts.cniServer(calls, { socketPath: config.cniSocket });
+    return {
+        part: { name: "cni-server", start: () => server.start(), preStop: () => server.stop() },
+        serve: (pods) => ({
+            name: "cni-server",
+            start: () => {
+                served = pods;
+                backend.networkBuilt();
+                jobs.every("cni-server/conflist", resyncMs, () => conflist.write());
+            },
+            stop: async () => {
+                if (!(await leavesForGood(kube.api, environment.podNamespace, { logger: platform.logger, clock })))
+                    return;
+                await conflist.remove();
+                platform.logger.info("the DaemonSet is gone: the CNI configuration is removed from this Node");
+            },
+        }),
+    };
+}

@@ -1,0 +1,41 @@
+import type { LifecyclePart } from "@antrea/runtime";
+import type { NodePlatform } from "./node-platform.ts";
+import type { FeaturePipeline } from "./ovs/pipeline.ts";
+
+/**
+ * A feature of the agent, on a Node whose podCIDRs are known. `feature.ts` of its folder exports one function that
+ * builds it from the platform, which compose.ts calls. Features do not import each other: what one needs of another, it
+ * declares as an interface, and compose.ts passes it.
+ */
+export interface Feature extends Pick<LifecyclePart, "name" | "start" | "stop"> {
+    /** Its tables of the pipeline, and its flows that belong to no object such as a Pod or another Node. */
+    readonly pipeline?: FeaturePipeline;
+    /** Passes its other desired flows to the flow table, before the first replay sends all flows to OVS. */
+    stage?(signal: AbortSignal): Promise<void> | void;
+    /**
+     * Called when OVS has the staged flows: adds jobs, listeners, health checks and metrics. Jobs run once all features
+     * are started. Flows of earlier starts of the agent are deleted afterwards. The signal aborts right before `stop`.
+     */
+    start?(signal: AbortSignal): Promise<void> | void;
+    /** Called in reverse start order, after the jobs have ended. */
+    stop?(): Promise<void> | void;
+}
+
+/** Starts the features in this order; each step for all of them before the next one. */
+export async function startFeatures(
+    { pipeline, flowStart }: Pick<NodePlatform, "pipeline" | "flowStart">,
+    features: readonly Feature[],
+    signal: AbortSignal,
+): Promise<void> {
+    // All tables must be known before any flow is generated: the next table of a flow depends on the tables in use.
+    pipeline.use(features.flatMap((feature) => feature.pipeline ?? []));
+    for (const feature of features) await feature.stage?.(signal);
+    await flowStart.install(signal);
+    for (const feature of features) await feature.start?.(signal);
+    await flowStart.deleteEarlier(signal);
+}
+
+/** Stops the features in reverse order. */
+export async function stopFeatures(features: readonly Feature[]): Promise<void> {
+    for (const feature of features.toReversed()) await feature.stop?.();
+}

@@ -1,0 +1,140 @@
+import { AntreaError } from "@antrea/errors";
+import { nodeParts, nodeTables, OfPort, type BridgingInput, type PipelineInput } from "@antrea/flows";
+import { parseMac, type Prefix } from "@antrea/ip";
+import { Gateway, NodeSysctls } from "./host/gateway/index.ts";
+import { nodeMtuProblem, podMtu, Transport } from "./host/transport/index.ts";
+import type { NodeConfig } from "./node/config/index.ts";
+import { FlowStart } from "./ovs/flow-start.ts";
+import { AgentPipeline } from "./ovs/pipeline.ts";
+import { patientMs, type Platform } from "./platform.ts";
+
+/** The Service CIDRs of the cluster, from the API server. */
+export interface ServiceCidrs {
+    /** Undefined while they are not known. */
+    readonly serviceCidrs: readonly Prefix[] | undefined;
+    /** Registers a listener for possible changes of them, including their first sync. */
+    onServiceCidrs(listener: () => void): unknown;
+}
+
+/** What features share once the podCIDRs of the Node are known: bridge, gateway and transport interface exist. */
+export interface NodePlatform extends Platform {
+    readonly node: NodeConfig;
+    readonly transport: Transport;
+    readonly gateway: Gateway;
+    /** The tables and flows of all features. */
+    readonly pipeline: AgentPipeline;
+    /** For the flows of a feature's pipeline; evaluated each time they are built. */
+    readonly pipelineInput: () => PipelineInput;
+    readonly flowStart: FlowStart;
+    /** The current MTU of Pods, in bytes. */
+    readonly podMtu: () => number;
+    /** Of the gateway and of Pods. */
+    readonly disableTxChecksumOffload: boolean;
+    /** In bridging mode: the MAC address of the Node's interface, from which the bridge derives its datapath ID. */
+    readonly bridgedMac: string | undefined;
+    /** In bridging mode, if they are watched. */
+    readonly services: ServiceCidrs | undefined;
+}
+
+/**
+ * Adds what depends on the Node to the platform: creates the bridge and the gateway. Waits for OVS. Rejects with
+ * MtuError `MTU_TOO_SMALL`, or in bridging mode with BridgingError `NO_MAC`.
+ *
+ * @param services undefined if nothing watches the Service CIDRs
+ */
+export async function withNode(
+    platform: Platform,
+    { node, services }: { readonly node: NodeConfig; readonly services: ServiceCidrs | undefined },
+    signal: AbortSignal,
+): Promise<NodePlatform> {
+    const { bridge, config, datapath, netlink, logger, probe } = platform;
+    const disableTxChecksumOffload = config.disableTXChecksumOffload || datapath.mustComputeChecksums;
+    const transport = await Transport.of({ netlink, logger: logger.child("transport") }, node.transport);
+    const tooSmall = nodeMtuProblem(config, node, transport);
+    if (tooSmall !== undefined) throw new MtuError("MTU_TOO_SMALL", "caller", tooSmall);
+    const mtu = (): number => podMtu({ config, transportMtu: transport.state.mtu, underlay: transport.underlay });
+    const gateway = gatewayOf(platform, node, { mtu, disableTxChecksumOffload });
+    await bridge.ensure(signal);
+    const bridgedMac = config.enableBridgingMode ? bridgedMacOf(node) : undefined;
+    if (bridgedMac !== undefined) await bridge.fixDatapathId(bridgedMac, signal);
+    await probe.passed(signal);
+    await bridge.datapathId(patientMs, signal);
+    await gateway.ensurePort(signal);
+    await gateway.ensureDevice(signal);
+    const bridging = (mac: string): BridgingInput => ({
+        uplink: { ofPort: OfPort.uplink },
+        host: { ofPort: OfPort.host, mac: parseMac(mac), ips: transport.state.addresses },
+        serviceCidrs: currentServiceCidrs(platform, services),
+    });
+    let gatewayPort: number = OfPort.gateway;
+    const pipelineInput = (): PipelineInput => ({
+        families: node.podPrefixes.map((prefix) => prefix.family),
+        gateway: { ofPort: gatewayPort, mac: gateway.mac, ips: node.gatewayIps },
+        podPrefixes: node.podPrefixes,
+        forgetsConnections: datapath.forgetsConnections,
+        bridging: bridgedMac === undefined ? undefined : bridging(bridgedMac),
+    });
+    const pipeline = new AgentPipeline({
+        tables: nodeTables,
+        parts: async (limit) => {
+            // First: the flows of all features refer to the gateway port.
+            gatewayPort = await gateway.ensurePort(limit);
+            return nodeParts(pipelineInput());
+        },
+    });
+    return {
+        ...platform,
+        node,
+        transport,
+        gateway,
+        pipeline,
+        pipelineInput,
+        flowStart: new FlowStart({ ...platform, pipeline }),
+        podMtu: mtu,
+        disableTxChecksumOffload,
+        bridgedMac,
+        services: config.enableBridgingMode ? services : undefined,
+    };
+}
+
+class MtuError extends AntreaError<"MTU_TOO_SMALL"> {}
+
+class BridgingError extends AntreaError<"NO_MAC"> {}
+
+/** The MAC address of the NIC, or of the host port that replaced it. */
+function bridgedMacOf({ transport: { name, mac } }: NodeConfig): string {
+    if (mac !== undefined) return mac;
+    throw new BridgingError(
+        "NO_MAC",
+        "environment",
+        `enableBridgingMode: the transport interface ${name} has no MAC address, so it cannot be bridged`,
+    );
+}
+
+function gatewayOf(
+    { bridge, clock, config, environment, host: { settings }, logger: parent, netlink }: Platform,
+    { podPrefixes, gatewayIps, transport }: NodeConfig,
+    options: { readonly mtu: () => number; readonly disableTxChecksumOffload: boolean },
+): Gateway {
+    const logger = parent.child("gateway");
+    const { stateFolder: folder, bootId } = environment;
+    const sysctls = new NodeSysctls({ logger, settings }, { folder, bootId });
+    return new Gateway(
+        { ports: bridge, netlink, sysctls, settings, clock, logger },
+        {
+            ...options,
+            name: config.hostGateway,
+            ofPort: OfPort.gateway,
+            podPrefixes,
+            gatewayIps,
+            transportName: transport.name,
+        },
+    );
+}
+
+/** The Service CIDRs from the API server, else from the configuration. */
+function currentServiceCidrs({ config }: Platform, services: ServiceCidrs | undefined): readonly Prefix[] {
+    const known = services?.serviceCidrs ?? [];
+    if (known.length > 0) return known;
+    return [config.serviceCIDR, config.serviceCIDRv6].filter((prefix) => prefix !== undefined);
+}

@@ -1,0 +1,70 @@
+import type { Feature } from "../feature.ts";
+import type { Platform } from "../platform.ts";
+import {
+    awaitOwnNode,
+    followOwnNode,
+    parseGoneAt,
+    parseRemembered,
+    rememberedAfter,
+    rememberedNodeKey,
+    type NodeConfig,
+} from "./config/index.ts";
+import { changesRoutes } from "./slim-node.ts";
+
+const resyncMs = 60_000;
+
+/** Observes when the Node object was deleted; times are wall time in milliseconds. */
+export interface NodeDeletion {
+    /** Restores the time that an earlier run of the agent observed. */
+    recallGone(goneAt: number): void;
+    /** The earliest possible time; undefined while the Node exists. */
+    readonly nodeGoneAt: number | undefined;
+}
+
+/** The Node on which the agent runs. */
+export interface OwnNode {
+    readonly node: NodeConfig;
+    /**
+     * Stores the Node in the OVS database, for a start while the API server is unavailable or reports no podCIDRs for
+     * it.
+     */
+    readonly remember: Feature;
+}
+
+/** Waits until the podCIDRs of the Node are known, and follows the Node object from then on. */
+export async function ownNode(
+    platform: Platform,
+    o: {
+        readonly deletion: NodeDeletion | undefined;
+        /** See OwnNodeOptions. */
+        readonly syncLimitMs: number | undefined;
+    },
+    signal: AbortSignal,
+): Promise<OwnNode> {
+    const { bridge, clock, config, environment, fail, jobs, logger, netlink, nodes, readiness } = platform;
+    const { nodeName } = environment;
+    const stored = (): string | undefined => bridge.externalId(rememberedNodeKey);
+    const node = await awaitOwnNode(
+        { nodes, remembered: () => parseRemembered(stored(), nodeName), netlink, clock, logger },
+        { nodeName, config, syncLimitMs: o.syncLimitMs },
+        signal,
+    );
+    const goneAt = parseGoneAt(stored(), nodeName);
+    if (goneAt !== undefined) o.deletion?.recallGone(goneAt);
+    // Changed podCIDRs affect everything built from them: the process restarts.
+    const lookAtNode = followOwnNode({ nodes, goneAt, readiness, fail, logger }, node);
+    const start = (): void => {
+        const remembering = jobs.every("remember-node", resyncMs, async (limit) => {
+            await nodes.synced(limit);
+            lookAtNode();
+            const before = stored();
+            const now = { nodeName, goneAt: o.deletion?.nodeGoneAt ?? clock.now() };
+            const text = rememberedAfter(before, nodes.get(nodeName), now);
+            if (text !== undefined && text !== before) await bridge.setExternalId(rememberedNodeKey, text, limit);
+        });
+        nodes.onChange((type, key, object, old) => {
+            if (key === nodeName && changesRoutes(type, object, old)) remembering.trigger();
+        });
+    };
+    return { node, remember: { name: "remember-node", start } };
+}

@@ -1,0 +1,73 @@
+import type { Platform } from "../platform.ts";
+import { formatRounds, roundsKey } from "./bridge/index.ts";
+import { EarlierFlows, FlowRestore } from "./flow-table/index.ts";
+import type { AgentPipeline } from "./pipeline.ts";
+
+/** Dependencies of FlowStart. */
+export interface FlowStartComponents extends Pick<
+    Platform,
+    "bridge" | "flowTable" | "logger" | "openflow" | "readiness"
+> {
+    readonly pipeline: Pick<AgentPipeline, "flows" | "isComplete">;
+}
+
+/**
+ * Replaces the flows of earlier starts of the agent by those of this start: installs these alongside, then deletes the
+ * earlier ones, but those to other Nodes and to Services only once their replacements are known.
+ */
+export class FlowStart {
+    readonly #components: FlowStartComponents;
+    readonly #restore: FlowRestore;
+    #earlier: EarlierFlows | undefined;
+
+    constructor(components: FlowStartComponents) {
+        const { bridge, flowTable, logger } = components;
+        this.#components = components;
+        const release = (limit?: AbortSignal): Promise<void> => bridge.endFlowRestore(limit);
+        this.#restore = new FlowRestore({ flowTable, release, logger: logger.child("flows") });
+    }
+
+    /** Connects to OVS. Resolves when it has all flows that are staged, and those of the pipeline. */
+    async install(signal: AbortSignal): Promise<void> {
+        const { bridge, flowTable, openflow, pipeline, readiness } = this.#components;
+        for (const { owner, flows } of await pipeline.flows(signal)) flowTable.stage(owner, flows);
+        const rounds = await bridge.beginRound(signal);
+        flowTable.useRound(rounds.current);
+        this.#earlier = new EarlierFlows(
+            {
+                flowTable,
+                learned: (limit) => this.#installLearned(limit),
+                forgotten: (limit) =>
+                    bridge.setExternalId(roundsKey, formatRounds({ current: rounds.current, earlier: [] }), limit),
+            },
+            { rounds: rounds.earlier },
+        );
+        const firstReplay = Promise.withResolvers<void>();
+        openflow.onReady(async (link) => {
+            await this.#restore.replay(link);
+            readiness.met("openflow");
+            firstReplay.resolve();
+        });
+        openflow.start(signal);
+        await firstReplay.promise;
+    }
+
+    /** All flows of this start are in OVS: deletes the earlier ones that are replaced without the API server. */
+    async deleteEarlier(signal: AbortSignal): Promise<void> {
+        await this.#restore.allKnown(signal);
+        await this.#earlier?.deleteOwn();
+    }
+
+    /** Deletes the other earlier flows. To be called when OVS has the flows to all Nodes, repeatedly. */
+    async deleteLearned(limit: AbortSignal): Promise<void> {
+        await this.#earlier?.deleteLearned(limit);
+    }
+
+    async #installLearned(limit: AbortSignal): Promise<boolean> {
+        const { flowTable, pipeline } = this.#components;
+        if (pipeline.isComplete === undefined) return true;
+        if (!pipeline.isComplete) return false;
+        await flowTable.apply(await pipeline.flows(limit), limit);
+        return true;
+    }
+}
