@@ -168,7 +168,7 @@ function readSubnet(spec: IpRangeSpec, gateway: IpAddress, refuse: Refuse): Pref
 }
 
 function checkInside({ form, range }: Written, prefix: Prefix, spec: IpRangeSpec, refuse: Refuse): void {
-    const rule = `must lie in ${formatPrefix(prefix)}, the subnet that gateway and prefixLength tell`;
+    const rule = `must lie in ${formatPrefix(prefix)}, the subnet of gateway and prefixLength`;
     const inside = (value: bigint): boolean => prefixContains(prefix, { family: range.family, value });
     if (form === "cidr") {
         if (!inside(range.first) || !inside(range.last)) refuse("cidr", spec.cidr, rule);
@@ -185,7 +185,7 @@ function checkVlan(vlan: number, refuse: Refuse): void {
 }
 
 function otherFamily(family: Family): string {
-    return `must be of IPv${family}, as spec.ipVersion says`;
+    return `must be of IPv${family}, as spec.ipVersion specifies`;
 }
 
 function ruleOf(error: unknown): string {

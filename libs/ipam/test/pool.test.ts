@@ -147,7 +147,7 @@ describe("a range that is left out", () => {
             "families in one range",
             4,
             { start: "10.1.0.8", end: "fd00::9" },
-            ['spec.ipRanges[0].end "fd00::9": must be of IPv4, as spec.ipVersion says'],
+            ['spec.ipRanges[0].end "fd00::9": must be of IPv4, as spec.ipVersion specifies'],
         ],
         [
             "a range of the other family",

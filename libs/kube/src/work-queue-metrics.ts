@@ -30,7 +30,7 @@ export class WorkQueueMetrics {
         });
         this.#retries = factory.counter({
             name: "workqueue_retries_total",
-            help: "Keys that a work queue takes again because the work on them failed.",
+            help: "Keys that a work queue retries because the work on them failed.",
             labelNames: ["name"],
         });
         this.#waited = factory.histogram({

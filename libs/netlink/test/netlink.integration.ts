@@ -240,7 +240,7 @@ describe("addresses and routes", () => {
         );
         await expect(failing).rejects.toMatchObject({
             code: "ENODEV",
-            message: expect.stringMatching(/^add address 10\.9\.9\.9\/24 on link 999: ENODEV .*the kernel says: /),
+            message: expect.stringMatching(/^add address 10\.9\.9\.9\/24 on link 999: ENODEV .*the kernel reports: /),
             details: { index: 1, failures: 1 },
         });
         await expect(pod.addresses(index)).resolves.toContainEqual(

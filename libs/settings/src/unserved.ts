@@ -31,7 +31,7 @@ export const agentUnserved: UnservedKeys = new Map([
             "multicluster externalNode auditLogging secondaryNetwork packetInRate hostNetworkAcceleration",
         feature,
     ),
-    ...keysOf("hostNetworkMode", "the rules of the Node are of nftables in this version, whatever it says"),
+    ...keysOf("hostNetworkMode", "this version always uses nftables for the rules of the Node"),
 ]);
 
 /** Keys of antrea-controller.conf that nothing reads, each with the reason. */

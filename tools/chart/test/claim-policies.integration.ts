@@ -102,7 +102,7 @@ describe("who may write claims", () => {
                     ...claim(address),
                     metadata: { ...claim(address).metadata, finalizers: ["antrea.io/x"] },
                 }),
-                "claims have no finalizers and no ownerReferences",
+                "allocations have no finalizers and no ownerReferences",
             ],
             [
                 "with ownerReferences",
@@ -113,7 +113,7 @@ describe("who may write claims", () => {
                         ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "web", uid: "u" }],
                     },
                 }),
-                "claims have no finalizers and no ownerReferences",
+                "allocations have no finalizers and no ownerReferences",
             ],
         ])("does not create one %s", async (_name, make, message) => {
             expect(await outcome(agent.create(ipAllocations, make(someAddress())))).toContain(message);
@@ -226,7 +226,7 @@ describe("who may write claims", () => {
         ])("does not %s", async (_name, make, change) => {
             const object = await stored(make);
             expect(await outcome(agent.update(ipAllocations, change(object)))).toContain(
-                `the agent of Node ${here} cannot update the claim of ${object.spec.address}: it may change those of its own Node`,
+                `the agent of Node ${here} cannot update the allocation of ${object.spec.address}: it may change those of its own Node`,
             );
         });
 
@@ -328,7 +328,7 @@ describe("who may write claims", () => {
             const object = await stored(claim);
             expect(await remove(admin, object)).toBe(
                 `address ${object.spec.address} is used by Pod shop/web on Node node1: delete the Pod, and the address is freed. ` +
-                    "If nothing uses it any more, first run: " +
+                    "If it is no longer in use, first run: " +
                     `kubectl annotate ipallocation ${object.spec.address} ipam.antrea.io/force-delete=true`,
             );
             const path = `/apis/crd.antrea.io/v1alpha1/ipallocations?fieldSelector=metadata.name%3D${object.spec.address}`;

@@ -70,14 +70,14 @@ const refused: readonly [string, IpAllocation, string][] = [
     [
         "of another name",
         called("10.2.0.13", claim(address)),
-        "metadata.name 10.2.0.13 is not the name of a claim of 10.2.0.12",
+        "metadata.name 10.2.0.13 is not the name of an allocation of 10.2.0.12",
     ],
     [
         "of a name with leading zeros",
         called("3ffe-ffff-1-01ff-0-0-0-100", claim("3ffe:ffff:1:1ff::100")),
-        "is not the name of a claim of 3ffe:ffff:1:1ff::100",
+        "is not the name of an allocation of 3ffe:ffff:1:1ff::100",
     ],
-    ["of a short name", called("fd00--1", claim("fd00::1")), "is not the name of a claim of fd00::1"],
+    ["of a short name", called("fd00--1", claim("fd00::1")), "is not the name of an allocation of fd00::1"],
     [
         "of an address that is not canonical",
         called("3ffe-0-0-0-0-0-0-1", claim("3ffe:0::1")),

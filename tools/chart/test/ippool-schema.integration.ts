@@ -97,7 +97,7 @@ const refused: readonly [name: string, spec: IpPoolSpec, message: string][] = [
     [
         "IPv6 ranges in an IPv4 pool",
         pool(4, { cidr: "fd00::/64", gateway: "fd00::1", prefixLength: 64 }),
-        "spec.ipRanges: Invalid value: must all be IPv4 as ipVersion tells; make a pool for each IP version",
+        "spec.ipRanges: Invalid value: must all be IPv4 as ipVersion specifies; create a pool for each IP version",
     ],
     [
         "one IPv4 range in an IPv6 pool",

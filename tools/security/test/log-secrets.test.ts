@@ -170,7 +170,7 @@ describe("errors and logs of the programs", () => {
             await health.stop();
         }
         const messages = log.messages("warn");
-        expect(messages).toEqual(["could not ask", ...Array(2).fill("could not ask whether the token is allowed")]);
+        expect(messages).toEqual(["could not ask", ...Array(2).fill("the token could not be checked")]);
         expectNoSecret(JSON.stringify(log.records));
     });
 });

@@ -32,7 +32,7 @@ const ports = { controller: 24_371, webhook: 24_372 } as const;
 /** What a short run does not come to, with the reason. */
 const notSeen: Readonly<Partial<Record<Daemon, readonly string[]>>> = {
     controller: [
-        // a reservation is given up when its pool does not have the address any more
+        // a reservation is given up when its pool no longer contains the address
         "get ippools.crd.antrea.io",
         // an event that comes again is counted 30 s later
         "patch events.events.k8s.io",

@@ -58,7 +58,7 @@ function checkAllocation(claim: IpAllocation, old: IpAllocation | undefined): vo
         throw invalid("IPAllocation", name, "spec.address: not canonical");
     const named = readable(() => allocationAddress(name));
     if (named === undefined || formatIp(named) !== address) {
-        throw invalid("IPAllocation", name, "metadata.name is not the name of a claim of spec.address");
+        throw invalid("IPAllocation", name, "metadata.name is not the name of an allocation of spec.address");
     }
     if (block !== blockText(ip)) throw invalid("IPAllocation", name, "spec.block: not the block of the address");
     if ((state === "Allocated") !== (pod !== undefined)) {
@@ -136,7 +136,7 @@ function checkClaimPolicies({ user, operation, name, before, after }: Write): vo
                             (isMine(old)
                                 ? claim.spec.state === "Reserved"
                                 : isMine(claim) && old?.spec.state === "Reserved")));
-        if (!allowed) throw new Refusal(403, `the agent of Node ${node} cannot ${operation} the claim of ${name}`);
+        if (!allowed) throw new Refusal(403, `the agent of Node ${node} cannot ${operation} the allocation of ${name}`);
     }
     const isOurs = user.name === agentUser || user.name === controllerUser;
     if (isOurs || operation === "CREATE" || old?.spec.state !== "Allocated") return;

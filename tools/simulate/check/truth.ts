@@ -151,7 +151,7 @@ export class Truth {
         for (const user of users) {
             if (!this.#isClaimed(name, user) || claim?.spec.pod?.uid === user.podUid) continue;
             if (excused?.has(user.id) === true) continue;
-            const claimed = claim === undefined ? "is free" : `is claimed for ${JSON.stringify(claim.spec)}`;
+            const claimed = claim === undefined ? "is free" : `is allocated: ${JSON.stringify(claim.spec)}`;
             this.violated("a running container's address is not free", `${name} of ${textOf(user)} ${claimed}`);
         }
     }

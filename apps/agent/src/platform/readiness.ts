@@ -80,7 +80,7 @@ export function openflowProblem({ kind }: ConnectionState): string | undefined {
 export function declareReadiness(metrics: MetricsFactory, readiness: Pick<Readiness, "unmetConditions">): void {
     metrics.gauge({
         name: "antrea_agent_unmet_conditions",
-        help: "1 for each condition that is missing so that Pods can be wired; /readyz?verbose says what it is.",
+        help: "1 for each condition that is missing so that Pods can be wired; /readyz?verbose lists them.",
         labelNames: ["condition"],
         collect: () => readiness.unmetConditions().map((condition) => ({ labels: { condition }, value: 1 })),
     });

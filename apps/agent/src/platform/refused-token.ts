@@ -33,7 +33,7 @@ export class RefusedToken {
     get problem(): string | undefined {
         return this.#components.api.refusedSince === undefined
             ? undefined
-            : "the API server refuses the token of this agent (401); is its Pod object gone, or its Node? Running Pods keep their traffic";
+            : "the API server refuses the token of this agent (401); was its Pod object deleted, or its Node? Running Pods keep their traffic";
     }
 
     /** Logs changes; to be called every few seconds. */
@@ -43,7 +43,9 @@ export class RefusedToken {
         if (isRefused === this.#isLogged) return;
         this.#isLogged = isRefused;
         if (isRefused) {
-            logger.error("the API server refuses the token of this agent (401); addresses cannot be claimed or freed");
+            logger.error(
+                "the API server refuses the token of this agent (401); addresses cannot be allocated or released",
+            );
         } else logger.info("the API server accepts the token of this agent again");
     }
 }

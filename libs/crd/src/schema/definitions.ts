@@ -122,7 +122,7 @@ const allocations: Definition = {
     ],
     schema: z.object({ spec: ipAllocationSpec }).meta({
         description:
-            "IPAllocation is the claim of one address, which its name tells, so that no address is claimed twice.",
+            "IPAllocation is the allocation of one address, which is its name, so that no address is allocated twice.",
     }),
     rules: [allocationNameRule],
 };

@@ -76,7 +76,7 @@ const versionRule: Rule = {
 
 const immutable: Rule = {
     rule: "self == oldSelf",
-    message: "cannot be changed; a claim is of one address of one pool",
+    message: "cannot be changed; an allocation is of one address of one pool",
 };
 
 /** Schema of `spec` of an IPAllocation, with its validation rules. */
@@ -113,7 +113,7 @@ export const ipAllocationSpec = z
         owner: allocationOwner.meta(described("Who the address is kept for.")),
         pod: allocationPod.optional().meta(described("The Pod that uses it; exactly when Allocated.")),
     })
-    .meta(described("The address, and whose it is.", ...specRules, versionRule));
+    .meta(described("The address and its owner.", ...specRules, versionRule));
 
 /**
  * Validation rule of the whole IPAllocation: its name must be the one of its address (`allocationName`). The name acts
@@ -125,7 +125,7 @@ export const allocationNameRule: Rule = {
         "(self.metadata.name.matches('^(0|[1-9a-f][0-9a-f]{0,3})(-(0|[1-9a-f][0-9a-f]{0,3})){7}$') && " +
         "ip(self.metadata.name.replace('-', ':')) == ip(self.spec.address)))",
     messageExpression:
-        "'metadata.name ' + self.metadata.name + ' is not the name of a claim of ' + self.spec.address + " +
+        "'metadata.name ' + self.metadata.name + ' is not the name of an allocation of ' + self.spec.address + " +
         "': must be the IPv4 address, or the IPv6 address as eight groups without leading zeros, joined by -'",
     fieldPath: ".spec.address",
 };

@@ -138,7 +138,7 @@ const familyRule: Rule = {
         "!has(self.ipVersion) || !has(self.ipRanges) || self.ipRanges.all(range, " +
         "!has(range.gateway) || !isIP(range.gateway) || ip(range.gateway).family() == self.ipVersion)",
     messageExpression:
-        "'must all be IPv' + (self.ipVersion == 4 ? '4' : '6') + ' as ipVersion tells; make a pool for each IP version'",
+        "'must all be IPv' + (self.ipVersion == 4 ? '4' : '6') + ' as ipVersion specifies; create a pool for each IP version'",
     fieldPath: ".ipRanges",
 };
 
@@ -186,6 +186,6 @@ export const ipPoolStatus = z
             .max(32)
             .optional()
             .meta(described("Hints where addresses are free: aligned /24 (IPv4) or /120 (IPv6) blocks.")),
-        observedGeneration: z.int().optional().meta(described("The generation of the spec that this status tells of.")),
+        observedGeneration: z.int().optional().meta(described("The generation of the spec that this status is of.")),
     })
     .meta(described("What antrea-controller found out about the pool."));

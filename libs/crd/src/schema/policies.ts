@@ -272,7 +272,7 @@ function agentClaims(agent: string): PolicySpec {
     const kept = (field: string): string =>
         `object.metadata.?${field}.orValue([]).all(one, oldObject != null && one in oldObject.metadata.?${field}.orValue([]))`;
     const rejection = (rule: string): string =>
-        `'the agent of Node ' + variables.node + ' cannot ' + variables.verb + ' the claim of ' + request.name + ${quoted(`: ${rule}`)}`;
+        `'the agent of Node ' + variables.node + ' cannot ' + variables.verb + ' the allocation of ' + request.name + ${quoted(`: ${rule}`)}`;
     return {
         failurePolicy: "Fail",
         matchConstraints: claims("CREATE", "UPDATE", "DELETE"),
@@ -286,12 +286,12 @@ function agentClaims(agent: string): PolicySpec {
         validations: [
             {
                 expression: "variables.node != ''",
-                message: "the token is not bound to a Node; an agent writes claims with the token of its own Pod",
+                message: "the token is not bound to a Node; an agent writes allocations with the token of its own Pod",
                 reason: "Forbidden",
             },
             {
                 expression: `object == null || (${kept("finalizers")} && ${kept("ownerReferences")})`,
-                message: "claims have no finalizers and no ownerReferences",
+                message: "allocations have no finalizers and no ownerReferences",
                 reason: "Forbidden",
             },
             {
@@ -337,7 +337,7 @@ function claimsInUse(agent: string, controller: string): PolicySpec {
                 messageExpression:
                     `'address ' + oldObject.metadata.name + ' is used by Pod ' + ${pod("namespace")} + '/' + ${pod("name")} + ` +
                     `' on Node ' + ${pod("nodeName")} + ': delete the Pod, and the address is freed. ` +
-                    "If nothing uses it any more, first run: kubectl annotate ipallocation ' + oldObject.metadata.name + " +
+                    "If it is no longer in use, first run: kubectl annotate ipallocation ' + oldObject.metadata.name + " +
                     quoted(` ${forceDeleteAnnotation}=true`),
                 reason: "Forbidden",
             },

@@ -146,9 +146,9 @@ describe("a pool that is created", () => {
             ipPool("p", "10.1.0.8", "fd00::8"),
             [],
             [
-                'spec.ipRanges[1].start "fd00::8": must be of IPv4, as spec.ipVersion says',
-                'spec.ipRanges[1].end "fd00::8": must be of IPv4, as spec.ipVersion says',
-                'spec.ipRanges[1].gateway "fd00::1": must be of IPv4, as spec.ipVersion says',
+                'spec.ipRanges[1].start "fd00::8": must be of IPv4, as spec.ipVersion specifies',
+                'spec.ipRanges[1].end "fd00::8": must be of IPv4, as spec.ipVersion specifies',
+                'spec.ipRanges[1].gateway "fd00::1": must be of IPv4, as spec.ipVersion specifies',
             ],
         ],
         [

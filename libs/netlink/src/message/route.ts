@@ -286,7 +286,11 @@ function familyOfRoute(options: RouteOptions): Family {
     const family =
         options.dst === "default" ? (options.family ?? options.via?.family ?? options.src?.family) : options.dst.family;
     if (family !== undefined) return family;
-    throw badArgument("family of the default route", undefined, "4 or 6 is needed where neither via nor src says it");
+    throw badArgument(
+        "family of the default route",
+        undefined,
+        "4 or 6 is needed if neither via nor src determines it",
+    );
 }
 
 /** rtm_scope of a new route; IPv6 has none. */

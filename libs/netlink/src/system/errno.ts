@@ -29,7 +29,7 @@ export function refused(
 ): NetlinkError {
     const code = errnoName(errno);
     const general = getSystemErrorMap().get(-errno)?.[1];
-    const words = [general, reason && `the kernel says: ${reason}`].filter((text) => text !== undefined).join("; ");
+    const words = [general, reason && `the kernel reports: ${reason}`].filter((text) => text !== undefined).join("; ");
     return new NetlinkError(
         code,
         faultOf(code),

@@ -71,7 +71,7 @@ function checkAction(action: Action, known: Known): void {
             known.tags += 1;
             return;
         case "pop_vlan":
-            if (known.tags === 0) throw inconsistent("pop_vlan", "a vlan_vid that says that there is a tag");
+            if (known.tags === 0) throw inconsistent("pop_vlan", "a vlan_vid that matches a tag");
             known.tags -= 1;
             return;
         default:
@@ -166,7 +166,7 @@ class Known {
         const protocol = protocolOf.get(field);
         if (protocol !== undefined && !this.is("ip_proto", protocol)) return `ip_proto ${protocol}`;
         if (field.startsWith("nd_")) return this.#missingNd(field);
-        if (field === "vlan_pcp" && this.tags === 0) return "a vlan_vid that says that there is a tag";
+        if (field === "vlan_pcp" && this.tags === 0) return "a vlan_vid that matches a tag";
         if (ctTuple.has(field) && !this.#ctValid()) return "a ct_state that only tracked packets have";
         return undefined;
     }

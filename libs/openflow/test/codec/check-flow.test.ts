@@ -41,7 +41,7 @@ describe("fields of a match and what they need beside them", () => {
         [{ ...nd, icmpv6_type: 136, nd_sll: 1n }, { icmpv6_type: 135 }, "icmpv6_type 135 and icmpv6_code 0"],
         [{ ...nd, nd_tll: 1n }, { icmpv6_type: 136 }, "icmpv6_type 136 and icmpv6_code 0"],
         [{ ...nd, icmpv6_code: 1, nd_sll: 1n }, { icmpv6_code: 0 }, "icmpv6_type 135 and icmpv6_code 0"],
-        [{ vlan_pcp: 1 }, { vlan_vid: { value: 0x1000, mask: 0x1000 } }, "a vlan_vid that says that there is a tag"],
+        [{ vlan_pcp: 1 }, { vlan_vid: { value: 0x1000, mask: 0x1000 } }, "a vlan_vid that matches a tag"],
         [{ ...ip, ct_nw_proto: 6 }, { ct_state: { value: 1, mask: 1 } }, tracked],
         [{ ...ip, ct_nw_proto: 6, ct_state: { value: 0, mask: 1 } }, { ct_state: { value: 2, mask: 2 } }, tracked],
         [
@@ -132,7 +132,7 @@ describe("actions and what they need in the match", () => {
             { type: "pop_vlan" },
             { vlan_vid: { value: 0, mask: 0x1000 } },
             tag,
-            "pop_vlan needs a vlan_vid that says that there is a tag",
+            "pop_vlan needs a vlan_vid that matches a tag",
         ],
         ["learn from a port", learnTcp, ip, tcp, "learn from tcp_dst needs ip_proto 6"],
     ])("%s", (_name, action, match, enough, words) => {

@@ -51,7 +51,7 @@ describe("FrameSplitter", () => {
     });
 
     it("refuses a length that not even the header has", () => {
-        expect(() => split([Uint8Array.of(6, 2, 0, 7, 0, 0, 0, 1)])).toThrow(/length says 7/);
-        expect(() => split([Uint8Array.of(6, 2, 0), Uint8Array.of(0, 0, 0, 0, 1)])).toThrow(/length says 0/);
+        expect(() => split([Uint8Array.of(6, 2, 0, 7, 0, 0, 0, 1)])).toThrow(/length is 7/);
+        expect(() => split([Uint8Array.of(6, 2, 0), Uint8Array.of(0, 0, 0, 0, 1)])).toThrow(/length is 0/);
     });
 });

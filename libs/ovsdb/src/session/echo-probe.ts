@@ -53,7 +53,7 @@ export class EchoProbe {
         const { echoIntervalMs, answerTimeoutMs } = this.#options;
         const silentMs = performance.now() - this.#heardAt;
         if (this.#asked) {
-            const message = `the database said nothing for ${Math.round(silentMs)} ms and did not answer an echo`;
+            const message = `the database sent nothing for ${Math.round(silentMs)} ms and did not answer an echo`;
             this.#actions.fail(new OvsdbError("DISCONNECTED", "timeout", message, { details: { silentMs } }));
         } else if (silentMs < echoIntervalMs) {
             this.#wait(echoIntervalMs - silentMs);

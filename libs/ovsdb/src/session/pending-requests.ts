@@ -108,7 +108,7 @@ export function lost(method: string, cause: OvsdbError): OvsdbError {
 }
 
 function outcomeUnknown(method: string, what: string, cause?: OvsdbError): OvsdbError {
-    const message = `${what} before request ${method} was answered: it may have taken effect or not, look at the rows`;
+    const message = `${what} before request ${method} was answered: it may or may not have taken effect, check the rows`;
     return new OvsdbError("OUTCOME_UNKNOWN", cause === undefined ? "timeout" : "environment", message, { cause });
 }
 

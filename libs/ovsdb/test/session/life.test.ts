@@ -116,7 +116,7 @@ describe("EchoProbe", () => {
             code: "DISCONNECTED",
             fault: "timeout",
             details: { silentMs: expect.any(Number) },
-            message: expect.stringMatching(/^the database said nothing for \d+ ms and did not answer an echo$/),
+            message: expect.stringMatching(/^the database sent nothing for \d+ ms and did not answer an echo$/),
         });
         expect(asked).toBe(1);
         probe.stop();

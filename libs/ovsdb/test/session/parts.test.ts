@@ -47,7 +47,7 @@ describe("PendingRequests", () => {
                 code: "OUTCOME_UNKNOWN",
                 fault: "environment",
                 message:
-                    "the connection ended before request m was answered: it may have taken effect or not, look at the rows",
+                    "the connection ended before request m was answered: it may or may not have taken effect, check the rows",
                 cause: gone,
             },
         ],
@@ -78,7 +78,8 @@ describe("PendingRequests", () => {
             {
                 code: "OUTCOME_UNKNOWN",
                 fault: "timeout",
-                message: "5 ms passed before request m was answered: it may have taken effect or not, look at the rows",
+                message:
+                    "5 ms passed before request m was answered: it may or may not have taken effect, check the rows",
             },
         ],
         [false, { code: "TIMEOUT", fault: "timeout", message: "request m was not answered within 5 ms" }],

@@ -179,7 +179,7 @@ describe("a session", () => {
         await connection.answer("echo", []);
         await connection.next("echo");
         await connection.closed;
-        expect(reasons).toEqual([expect.stringMatching(/said nothing for \d+ ms and did not answer an echo/)]);
+        expect(reasons).toEqual([expect.stringMatching(/sent nothing for \d+ ms and did not answer an echo/)]);
     });
 
     it("gives up a server that accepts and then does not start", async () => {

@@ -162,7 +162,7 @@ export class CertificateKeeper {
                 throw new CertificateError(
                     "OVERTAKEN",
                     "environment",
-                    `Secret ${secret} or ValidatingWebhookConfiguration ${name} is changed by others all the time`,
+                    `Secret ${secret} or ValidatingWebhookConfiguration ${name} is changed by other writers at each try`,
                 );
             }
             await sleep(20 * tries, signal, this.#clock);

@@ -205,8 +205,8 @@ export class DaemonServer {
             allowed = await this.#components.authorize(token, gone.signal);
         } catch (error) {
             if (gone.signal.aborted) return;
-            this.#components.logger.warn("could not ask whether the token is allowed", { error });
-            return send(response, 503, "cannot tell whether the token is allowed; try again\n");
+            this.#components.logger.warn("the token could not be checked", { error });
+            return send(response, 503, "cannot determine whether the token is allowed; try again\n");
         }
         if (!allowed) return send(response, 403, "the token is not allowed to read /metrics\n");
         send(response, 200, await metrics.text(), metrics.contentType);

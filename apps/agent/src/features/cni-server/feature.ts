@@ -79,7 +79,7 @@ export function cniServer(platform: Platform, parts: CniNodeParts, errorCodes: r
                 if (!(await leavesForGood(kube.api, environment.podNamespace, { logger: platform.logger, clock })))
                     return;
                 await conflist.remove();
-                platform.logger.info("the DaemonSet is gone: the CNI configuration is removed from this Node");
+                platform.logger.info("the DaemonSet was deleted: the CNI configuration is removed from this Node");
             },
         }),
     };

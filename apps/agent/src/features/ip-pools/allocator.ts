@@ -168,15 +168,14 @@ export class PoolAllocator {
             const { book, own } = this.#components;
             const known = book.lastError ?? own.lastError;
             const cause = known ?? (limit.aborted && isAborted(error) ? limit.reason : error);
-            throw apiAway(`the claim of an address of IPPool ${request.pools.join(" or ")}`, cause);
+            throw apiAway(`the allocation of an address of IPPool ${request.pools.join(" or ")}`, cause);
         }
     }
 
     /** Repeats the allocation until it matches the current pool definitions, since the IPPool watch may lag behind. */
     async #claimAll(request: ClaimRequest, limit: AbortSignal): Promise<readonly ClaimedAddress[]> {
         const { pod } = request;
-        if (pod.uid === "")
-            throw new IpPoolError("POD_GONE", `Pod ${pod.namespace}/${pod.name} does not exist any more`);
+        if (pod.uid === "") throw new IpPoolError("POD_GONE", `Pod ${pod.namespace}/${pod.name} no longer exists`);
         await this.#components.node.confirm(limit);
         for (let changed: PoolChange | undefined, left = claimTries; ; left -= 1) {
             if (left === 0 && changed !== undefined) throw poolChanged(changed);
@@ -190,7 +189,7 @@ export class PoolAllocator {
             }
             if (changed === undefined) return claimed;
             const { address, difference } = changed;
-            this.#components.logger.info("IPPool changed during the claim; claiming again", {
+            this.#components.logger.info("IPPool changed during the allocation; allocating again", {
                 pod: `${pod.namespace}/${pod.name}`,
                 pool: address.pool,
                 address: formatIp(address.ip),

@@ -117,11 +117,11 @@ export class ClaimReconciler {
         own.settle();
         await this.#knownSoon(signal);
         const settle = (): Promise<void> => allocator.settle(within(signal, settleLimitMs));
-        const failures = [await this.#quietly("claims to be freed are left to the next pass", settle)];
+        const failures = [await this.#quietly("allocations to be released are left to the next pass", settle)];
         for (const wired of this.#interfaces()) {
             if (signal.aborted) return;
             const mend = (): Promise<void> => this.#mend(wired, signal);
-            failures.push(await this.#quietly("a record could not be brought in step with its claim", mend));
+            failures.push(await this.#quietly("a record could not be synced with its allocation", mend));
         }
         this.#poolChanges.look(this.#interfaces());
         await this.#freeUnused(signal);
@@ -147,7 +147,7 @@ export class ClaimReconciler {
             waits.push(this.#quietly(message, () => pods.synced(limit)));
         }
         if (lacksClaim && !book.hasPools) {
-            const message = "the IPPools are not known; claims are made again by what interfaces say of them";
+            const message = "the IPPools are not known; allocations are restored from interface records";
             waits.push(this.#quietly(message, () => book.synced(limit)));
         }
         await Promise.all(waits);
@@ -167,11 +167,7 @@ export class ClaimReconciler {
             if (await wiring.exclusively(wired.containerId, act, within(signal, lockLimitMs))) return;
         }
         const pod = podText(wired);
-        throw new ClaimReconcilerError(
-            "CHANGED",
-            "timeout",
-            `the claims of Pod ${pod} changed whenever they were asked for`,
-        );
+        throw new ClaimReconcilerError("CHANGED", "timeout", `the allocations of Pod ${pod} changed at each read`);
     }
 
     /** The current state of the interface if it lacks an allocation or is isolated; else undefined. */
@@ -305,7 +301,9 @@ export class ClaimReconciler {
             const since = before.get(key);
             this.#suspects.set(key, since ?? now);
             if (since === undefined || now - since < this.#confirmMs) continue;
-            await this.#quietly("an unused claim is left to the next pass", () => this.#freeIfUnused(claim, signal));
+            await this.#quietly("an unused allocation is left to the next pass", () =>
+                this.#freeIfUnused(claim, signal),
+            );
         }
         this.#unclaimed.keep(this.#components.wiring.interfaces());
     }

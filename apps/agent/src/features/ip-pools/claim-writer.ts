@@ -242,7 +242,7 @@ function refused(error: unknown, claim: IpAllocation): unknown {
     const address = formatIp(claimIp(claim));
     return new IpPoolError(
         "REFUSED",
-        `the API server refused the claim of ${address} of IPPool ${claim.spec.pool}; is the chart of this version installed, with the permissions of antrea-agent? ${error.message}`,
+        `the API server rejected the allocation of ${address} from IPPool ${claim.spec.pool}; is the chart of this version installed, with the permissions of antrea-agent? ${error.message}`,
         { cause: error },
     );
 }

@@ -109,7 +109,7 @@ export class ClaimsWithin {
             if (this.#reported.has(pool)) continue;
             this.#reported.add(pool);
             logger.warn(
-                "an IPPool has a range in a podCIDR of this Node; its claims there are kept out of the podCIDR",
+                "an IPPool has a range in a podCIDR of this Node; its allocations there are excluded from the podCIDR",
                 {
                     pool,
                 },

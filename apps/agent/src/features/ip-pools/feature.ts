@@ -178,6 +178,6 @@ export async function guardSubnets(
         await pools?.guard(prefixes, AbortSignal.any([signal, AbortSignal.timeout(claimsSoonMs)]));
     } catch (error) {
         signal.throwIfAborted();
-        logger.warn("claims in the podCIDRs of this Node cannot be read now", { reason: messageOf(error) });
+        logger.warn("allocations in the podCIDRs of this Node cannot be read now", { reason: messageOf(error) });
     }
 }

@@ -114,7 +114,7 @@ function noteOf({ addresses }: SubnetWired): string {
     const what = addresses.length === 1 ? "address" : "addresses";
     return (
         `the Pod has no traffic: it was isolated because its ${what} ${addresses.map(formatIp).join(" and ")} may be ` +
-        `another's, and while the feature gate AntreaIPAM is off nothing tells when that ends. Delete the Pod to give it ` +
+        `another's, and while the feature gate AntreaIPAM is off nothing detects when that ends. Delete the Pod to give it ` +
         `another address, or install with featureGates.AntreaIPAM=true`
     );
 }

@@ -28,7 +28,7 @@ export interface IpamState {
 export function isolatedInterfacesMetric(factory: Pick<MetricsFactory, "gauge">, collect: () => number): void {
     factory.gauge({
         name: "antrea_agent_ipam_isolated_interfaces",
-        help: "Pod interfaces without traffic, because their address is claimed for another or of the podCIDR of another Node, or their Node is gone.",
+        help: "Pod interfaces without traffic, because their address is allocated to another Pod or in the podCIDR of another Node, or their Node was deleted.",
         collect,
     });
 }
@@ -37,7 +37,7 @@ export function isolatedInterfacesMetric(factory: Pick<MetricsFactory, "gauge">,
 export function ipamMetrics(factory: MetricsFactory, state: IpamState): IpamMetrics {
     const durations = factory.histogram({
         name: "antrea_agent_ipam_claim_duration_seconds",
-        help: "How long it took to claim the addresses of a Pod's interface from IPPools.",
+        help: "Time to allocate the addresses of a Pod's interface from IPPools.",
     });
     const failures = factory.counter({
         name: "antrea_agent_ipam_failures_total",
@@ -53,45 +53,48 @@ export function ipamMetrics(factory: MetricsFactory, state: IpamState): IpamMetr
         factory.gauge({ name, help, collect });
     };
     gauge("antrea_agent_ipam_block_views", "Blocks of addresses that this agent watches.", state.blockViews);
-    gauge("antrea_agent_ipam_claims", "Addresses that are claimed for Pods of this Node.", state.ownClaims);
+    gauge("antrea_agent_ipam_claims", "Addresses that are allocated to Pods of this Node.", state.ownClaims);
     gauge(
         "antrea_agent_ipam_leak_candidates",
-        "Claims of this Node without an interface that are looked at again before they are freed.",
+        "Allocations of this Node without an interface that are checked again before they are released.",
         state.leakCandidates,
     );
     isolatedInterfacesMetric(factory, state.isolated);
     gauge(
         "antrea_agent_ipam_pool_changed_addresses",
-        "Addresses of running containers that are in no IPPool any more, or whose gateway, prefix length or VLAN is not what their IPPool says now.",
+        "Addresses of running containers that are no longer in any IPPool, or whose gateway, prefix length or VLAN differs from their IPPool.",
         state.poolChanged,
     );
     return {
         claimed: (seconds) => durations.observe(seconds),
         failed: (reason) => failures.inc({ reason }),
-        conflict: counter("antrea_agent_ipam_claim_conflicts_total", "Addresses that another had claimed first."),
+        conflict: counter(
+            "antrea_agent_ipam_claim_conflicts_total",
+            "Addresses that were allocated to another Pod first.",
+        ),
         retry: counter(
             "antrea_agent_ipam_request_retries_total",
-            "Requests to the API server that were made again for want of an answer.",
+            "Requests to the API server that were retried because no response arrived.",
         ),
         relist: counter(
             "antrea_agent_ipam_pool_relists_total",
-            "Lists of all claims of a pool, made before it is called exhausted.",
+            "Lists of all allocations of a pool, made before it is reported as exhausted.",
         ),
         leakFound: counter(
             "antrea_agent_ipam_leaks_found_total",
-            "Claims of this Node that were found without an interface and a Pod.",
+            "Allocations of this Node that were found without an interface and a Pod.",
         ),
         reclaimed: counter(
             "antrea_agent_ipam_reclaims_total",
-            "Claims of this Node that were freed because nobody uses them.",
+            "Allocations of this Node that were released because nothing uses them.",
         ),
         recordMended: counter(
             "antrea_agent_ipam_records_mended_total",
-            "Claims that were made anew or corrected by the record of an interface.",
+            "Allocations that were recreated or corrected from the record of an interface.",
         ),
         heldElsewhere: counter(
             "antrea_agent_ipam_addresses_held_elsewhere_total",
-            "Interfaces that were isolated because their address is claimed for another or of the podCIDR of another Node.",
+            "Interfaces that were isolated because their address is allocated to another Pod or in the podCIDR of another Node.",
         ),
     };
 }

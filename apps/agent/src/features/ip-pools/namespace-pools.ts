@@ -62,6 +62,6 @@ export class NamespacePools {
     async #live(namespace: string): Promise<Annotations> {
         const found = await this.#components.api.find(namespaces, { name: namespace }, { timeoutMs: askLimitMs });
         if (found !== undefined) return found.metadata?.annotations ?? {};
-        throw new IpPoolError("POD_GONE", `Namespace ${namespace} does not exist any more`);
+        throw new IpPoolError("POD_GONE", `Namespace ${namespace} no longer exists`);
     }
 }

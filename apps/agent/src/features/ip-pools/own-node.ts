@@ -27,7 +27,7 @@ export interface OwnNodeOptions {
  * before.
  */
 const isolateAfterMs = 240_000;
-const noNodeText = "the Node object of this agent does not exist; its claims will be freed";
+const noNodeText = "the Node object of this agent does not exist; its allocations will be released";
 
 /**
  * Tracks whether the Node object of this agent exists. If it is deleted, the controller will free the allocations of
@@ -193,7 +193,7 @@ export class OwnNode {
                 await wiring.isolate(wired);
                 this.#isolated.add(key);
                 logger.error(
-                    "a Pod interface is isolated: this Node is gone, and its addresses will be others'",
+                    "a Pod interface is isolated: this Node was deleted, and its addresses will be reallocated",
                     fields,
                 );
             };

@@ -60,7 +60,7 @@ export class PodEvents {
             pod,
             "AddressHeldElsewhere",
             "CutOff",
-            `address ${address} of this Pod is claimed for ${holder}; the Pod is cut off from the network so that the address has one user. Delete the Pod to give it another address`,
+            `address ${address} of this Pod is allocated to ${holder}; the Pod is isolated so that the address has one user. Delete the Pod to give it another address`,
         );
     }
 
@@ -70,7 +70,7 @@ export class PodEvents {
             pod,
             "AddressHeldElsewhere",
             "Isolate",
-            `address ${address} of this Pod, of the podCIDR of its Node, is claimed from IPPool ${pool} for ${holder}; the Pod is isolated so that the address has one user. Delete the Pod to give it another address, and replace IPPool ${pool} by one without addresses of podCIDRs`,
+            `address ${address} of this Pod, of the podCIDR of its Node, is allocated from IPPool ${pool} to ${holder}; the Pod is isolated so that the address has one user. Delete the Pod to give it another address, and replace IPPool ${pool} by one without addresses of podCIDRs`,
         );
     }
 
@@ -80,7 +80,7 @@ export class PodEvents {
             pod,
             "AddressHeldElsewhere",
             "CompareClaims",
-            `address ${address} of this Pod, of the podCIDR of its Node, is held in IPPool ${pool} by ${holder}; the Pod has its traffic until a Pod claims the address. Delete the Pod to give it another address, and replace IPPool ${pool} by one without addresses of podCIDRs`,
+            `address ${address} of this Pod, of the podCIDR of its Node, is held in IPPool ${pool} by ${holder}; the Pod keeps its traffic until the address is allocated to a Pod. Delete the Pod to give it another address, and replace IPPool ${pool} by one without addresses of podCIDRs`,
         );
     }
 
@@ -95,12 +95,12 @@ export class PodEvents {
      * @param pool the IPPool that contains the address; undefined if no IPPool contains it now
      */
     inAnothersSubnet(pod: PodIdentity, address: string, node: string, pool: string | undefined): boolean {
-        const lack = pool === undefined ? "is in no IPPool any more" : "has no IPAllocation any more";
+        const lack = pool === undefined ? "is no longer in any IPPool" : "no longer has an IPAllocation";
         return this.#warn(
             pod,
             "AddressHeldElsewhere",
             "Isolate",
-            `address ${address} of this Pod ${lack}, and Node ${node} has it in its podCIDR; the Pod is isolated so that the address has one user. Delete the Pod to give it another address`,
+            `address ${address} of this Pod ${lack}, and is in the podCIDR of Node ${node}; the Pod is isolated so that the address has one user. Delete the Pod to give it another address`,
         );
     }
 
@@ -110,7 +110,7 @@ export class PodEvents {
             pod,
             "PodIsolated",
             "ReportIsolation",
-            `the Pod has no traffic: it was isolated because its address ${address} was another's or might be. The address is in no IPPool and has no IPAllocation any more, so nothing says whose it is, and the Pod stays isolated. Delete the Pod to give it another address; a static Pod gets one when its manifest is moved out of its folder and back`,
+            `the Pod has no traffic: it was isolated because its address ${address} was or may have been assigned to another Pod. The address is in no IPPool and no longer has an IPAllocation, so its owner cannot be determined, and the Pod stays isolated. Delete the Pod to give it another address; a static Pod gets one when its manifest is moved out of its folder and back`,
         );
     }
 
@@ -124,7 +124,7 @@ export class PodEvents {
             pod,
             "PoolChanged",
             "ComparePool",
-            `address ${address} of this Pod was set up by an earlier definition of its pool: ${difference}. The running Pod keeps what it has; delete it to give it an address by the present definition`,
+            `address ${address} of this Pod was set up by an earlier definition of its pool: ${difference}. The running Pod keeps its settings; delete it to give it an address of the current definition`,
         );
     }
 
@@ -144,5 +144,5 @@ export class PodEvents {
 
 /** The event message for a Pod whose address is in the podCIDR of another Node. */
 export function anothersSubnetNote(address: string, node: string): string {
-    return `address ${address} of this Pod is of a podCIDR that its Node does not have any more, and Node ${node} has it now; the Pod is isolated so that the address has one user. Delete the Pod to give it another address; a static Pod gets one when its manifest is moved out of its folder and back`;
+    return `address ${address} of this Pod is of an earlier podCIDR of its Node, and Node ${node} has it now; the Pod is isolated so that the address has one user. Delete the Pod to give it another address; a static Pod gets one when its manifest is moved out of its folder and back`;
 }

@@ -113,9 +113,9 @@ function noSuchPod({ namespace, name, uid }: PodIdentity): IpPoolError {
     if (isStatic) {
         return new IpPoolError(
             "POD_UNKNOWN",
-            `static Pod ${namespace}/${name} (${uid}) is not known to the API server yet, so nobody can tell which IPPools it names; it is wired when kubelet has made its mirror Pod`,
+            `static Pod ${namespace}/${name} (${uid}) is not known to the API server yet, so its IPPools cannot be determined; it is wired when kubelet has created its mirror Pod`,
         );
     }
     const which = uid === "" ? "" : ` with UID ${uid}`;
-    return new IpPoolError("POD_GONE", `Pod ${namespace}/${name}${which} does not exist any more`);
+    return new IpPoolError("POD_GONE", `Pod ${namespace}/${name}${which} no longer exists`);
 }

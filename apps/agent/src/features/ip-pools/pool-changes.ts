@@ -19,17 +19,17 @@ function isSameVersion(one: PoolVersion, other: PoolVersion): boolean {
     return one.uid === other.uid && one.generation === other.generation;
 }
 
-/** The setting of an address that differs in its pool, as "IPPool pool1 now says …"; undefined if none differs. */
+/** The setting of an address that differs in its pool, as "IPPool pool1 now specifies …"; undefined if none differs. */
 export function differenceOf({ ip, prefixLength, gateway, vlan }: SetUp, pool: Pool): string | undefined {
     const subnet = pool.subnetOf(ip);
-    if (subnet === undefined) return `IPPool ${pool.name} does not have the address any more`;
+    if (subnet === undefined) return `IPPool ${pool.name} no longer contains the address`;
     if (pool.gateways.some((one) => sameIp(one.ip, ip))) return `IPPool ${pool.name} has the address as a gateway now`;
     const differences = [
         ...(sameIp(subnet.gateway, gateway) ? [] : [`gateway ${formatIp(subnet.gateway)}`]),
         ...(subnet.prefix.length === prefixLength ? [] : [`prefix length ${subnet.prefix.length}`]),
         ...(vlan === undefined || subnet.vlan === vlan ? [] : [`VLAN ${subnet.vlan}`]),
     ];
-    return differences.length === 0 ? undefined : `IPPool ${pool.name} now says ${differences.join(" and ")}`;
+    return differences.length === 0 ? undefined : `IPPool ${pool.name} now specifies ${differences.join(" and ")}`;
 }
 
 /**
@@ -149,7 +149,7 @@ export class PoolChanges {
         if (!this.#components.book.isMissing(pool)) return;
         missing.add(pool);
         if (!this.#missing.has(pool)) return;
-        const difference = `IPPool ${pool} does not exist any more`;
+        const difference = `IPPool ${pool} no longer exists`;
         this.#tell(wired, claim, { difference, version: { uid: "", generation: 0 } }, before);
     }
 

@@ -33,5 +33,5 @@ export async function claimProblem(pools: IpPools | undefined, record: PodRecord
     const lost = record.addresses.map(({ ip }) => formatIp(ip)).find((text) => !claimed.has(text));
     return lost === undefined
         ? undefined
-        : `address ${lost} is not claimed for it: no IPAllocation names the container`;
+        : `address ${lost} is not allocated to it: no IPAllocation names the container`;
 }

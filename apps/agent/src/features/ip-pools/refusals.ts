@@ -10,7 +10,7 @@ import { type PoolChange } from "./types.ts";
 export function poolChanged({ address, difference }: PoolChange): IpPoolError {
     return new IpPoolError(
         "POOL_CHANGED",
-        `IPPool ${address.pool} was changed each time while an address of it was claimed: ${formatIp(address.ip)} was claimed, and then ${difference}; it is tried again`,
+        `IPPool ${address.pool} changed during each allocation from it: ${formatIp(address.ip)} was allocated, and then ${difference}; the next try may succeed`,
     );
 }
 
@@ -30,11 +30,11 @@ export function noPool(name: string): IpPoolError {
 export function nodeGone(name: string, cause?: KubeError): IpPoolError {
     const what =
         cause === undefined
-            ? `Node ${name} does not exist any more`
-            : `Node ${name} was deleted, and the API server does not say whether it is back (${cause.message})`;
+            ? `Node ${name} no longer exists`
+            : `Node ${name} was deleted, and it is not known whether it was recreated (${cause.message})`;
     return new IpPoolError(
         "NODE_GONE",
-        `${what}, so no address of an IPPool is claimed for it; it is tried again, and kubelet makes the Node again when it is restarted`,
+        `${what}, so no address of an IPPool is allocated on it; retrying, and kubelet recreates the Node when it is restarted`,
         { cause },
     );
 }
@@ -44,7 +44,7 @@ export function poolDeleted(names: readonly string[]): IpPoolError {
     const [subject, verb] = names.length === 1 ? ["IPPool", "is"] : ["IPPools", "are"];
     return new IpPoolError(
         "POOL_DELETED",
-        `${subject} ${names.join(", ")} ${verb} being deleted and ${verb === "is" ? "hands" : "hand"} out no new address; name another IPPool in the annotation of the Pod's template or Namespace, or create the IPPool again when it is gone`,
+        `${subject} ${names.join(", ")} ${verb} being deleted and ${verb === "is" ? "hands" : "hand"} out no new address; name another IPPool in the annotation of the Pod's template or Namespace, or create the IPPool again when it is deleted`,
     );
 }
 
@@ -68,7 +68,7 @@ export function exhausted(pools: readonly KnownPool[]): IpPoolError {
     const likewise = others.length === 0 ? "" : `, and so for ${others.join(", ")}`;
     return new IpPoolError(
         "EXHAUSTED",
-        `no free address in IPPool ${texts.join(" or ")}: all are claimed; ${steps}, or name a further IPPool. kubectl get ipallocations --field-selector ${first} lists who has them${likewise}`,
+        `no free address in IPPool ${texts.join(" or ")}: all are allocated; ${steps}, or name a further IPPool. kubectl get ipallocations --field-selector ${first} lists their owners${likewise}`,
     );
 }
 

@@ -90,12 +90,12 @@ export class ReservationHolders {
         }
         if (state.kind === "gone") {
             return state.at === undefined
-                ? `Node ${nodeName}, which does not exist any more; antrea-controller frees it when the Node has been gone for 5 minutes: ${ifNot}`
+                ? `Node ${nodeName}, which no longer exists; antrea-controller releases it 5 minutes after the Node was deleted: ${ifNot}`
                 : `Node ${nodeName}, which was deleted at ${timeText(state.at)}; antrea-controller frees it at about ${timeText(state.at + goneMs)}: ${ifNot}`;
         }
         return (
             `Node ${nodeName}; it comes free when that Node has removed the container. ` +
-            `If the Node is gone for good, delete the Node object, or taint it node.kubernetes.io/out-of-service`
+            `If the Node will not return, delete the Node object, or taint it node.kubernetes.io/out-of-service`
         );
     }
 

@@ -64,7 +64,7 @@ export class UnclaimedAddresses {
         this.#poolless.forget(wired, ip);
         if (!wasIsolated) this.#mayReturn.set(keyOf(wired, ip), true);
         await this.#isolate(wired, ip, {
-            message: "a Pod interface is isolated: its address has no claim, and is of the podCIDR of another Node",
+            message: "a Pod interface is isolated: its address has no allocation and is in the podCIDR of another Node",
             fields: { node: held.node, ...(pool !== undefined && { pool }) },
             event: (pod) => events.inAnothersSubnet(pod, formatIp(ip), held.node, pool),
         });
@@ -95,8 +95,11 @@ export class UnclaimedAddresses {
         this.#mayReturn.set(key, true);
         this.#poolless.report(wired, ip, {
             first: () =>
-                this.#logger.warn("a Pod has an address without a claim that is in no IPPool", fieldsOf(wired, ip)),
-            event: () => events.poolChanged(podOf(wired), formatIp(ip), "no IPPool has it any more"),
+                this.#logger.warn(
+                    "a Pod has an address that is in no IPPool and has no allocation",
+                    fieldsOf(wired, ip),
+                ),
+            event: () => events.poolChanged(podOf(wired), formatIp(ip), "no IPPool contains it any longer"),
         });
         return true;
     }
@@ -107,7 +110,7 @@ export class UnclaimedAddresses {
         const holder = holderText(claim);
         this.#mayReturn.set(keyOf(wired, ip), false);
         return this.#isolate(wired, ip, {
-            message: "a Pod interface is cut off: its address is claimed for another",
+            message: "a Pod interface is isolated: its address is allocated to another Pod",
             fields: { holder },
             event: (pod) => events.heldElsewhere(pod, claim.spec.address, holder),
         });
@@ -123,7 +126,7 @@ export class UnclaimedAddresses {
         await wiring.isolate(wired);
         if (!isNew) return;
         this.#logger.error(
-            "a Pod interface is isolated: this Node is gone, and its address is free for others",
+            "a Pod interface is isolated: this Node was deleted, and its address may be reallocated",
             fieldsOf(wired, ip),
         );
     }
@@ -154,7 +157,7 @@ export class UnclaimedAddresses {
         this.#isolated.report(wired, ip, {
             first: () =>
                 this.#logger.warn(
-                    "a Pod interface stays isolated: its address has no claim, is in no IPPool, and may be another's",
+                    "a Pod interface stays isolated: its address has no allocation, is in no IPPool, and may be assigned to another Pod",
                     fieldsOf(wired, ip),
                 ),
             event: () => events.staysIsolated(podOf(wired), formatIp(ip)),

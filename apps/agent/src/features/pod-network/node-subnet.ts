@@ -96,7 +96,7 @@ export class NodeSubnet {
         throw new NodeSubnetError(
             "TAKEN",
             "environment",
-            `address ${formatIp(taken.ip)} of this Node's podCIDR was claimed from an IPPool while the Pod was set up; the next try takes another one`,
+            `address ${formatIp(taken.ip)} of this Node's podCIDR was allocated from an IPPool while the Pod was set up; the next try takes another one`,
         );
     }
 
@@ -206,8 +206,8 @@ function claimsUnknown({ prefix }: Subnet, index: bigint): NodeSubnetError {
     return new NodeSubnetError(
         "CLAIMS_UNKNOWN",
         "environment",
-        `whether address ${formatIp(prefixAt(prefix, index))} of ${formatPrefix(prefix)}, the podCIDR of this Node, is claimed from an ` +
-            `IPPool is not known yet, and those whose claims are known are in use; the agent asks the API server, and the next try may find out`,
+        `whether address ${formatIp(prefixAt(prefix, index))} of ${formatPrefix(prefix)}, the podCIDR of this Node, is allocated from an ` +
+            `IPPool is not known yet, and all others are in use; the agent reads the allocations, and the next try may succeed`,
     );
 }
 

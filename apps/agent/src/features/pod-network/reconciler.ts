@@ -184,14 +184,14 @@ export class PodReconciler {
             await claims.synced(AbortSignal.any([signal, AbortSignal.timeout(claimsSoonMs)]));
         } catch (error) {
             signal.throwIfAborted();
-            this.#logger.warn("the claims of this Node cannot be read now", { reason: messageOf(error) });
+            this.#logger.warn("the allocations of this Node cannot be read now", { reason: messageOf(error) });
             return kept;
         }
         return kept.map((one) => {
             if (!isLost(one) || claims.cover(one.record)) return one;
             const { containerId, podNamespace, podName, addresses } = one.record;
             this.#logger.warn(
-                "a Pod interface that OVS lost is isolated until the reconcile of claims: it lacks a claim",
+                "a Pod interface that OVS lost is isolated until the reconcile of allocations: it has no allocation",
                 {
                     pod: `${podNamespace}/${podName}`,
                     container: containerId,

@@ -141,12 +141,12 @@ describe("a claim of any free address", () => {
         await agent.claim("p1", { pools: ["pool1"] });
         await expect(agent.claim("p2", { pools: ["pool1"] })).rejects.toMatchObject({
             message:
-                "no free address in IPPool pool1 (1 address): all are claimed; delete Pods that use it, add a range to it, or name a further IPPool. kubectl get ipallocations --field-selector spec.pool=pool1 lists who has them",
+                "no free address in IPPool pool1 (1 address): all are allocated; delete Pods that use it, add a range to it, or name a further IPPool. kubectl get ipallocations --field-selector spec.pool=pool1 lists their owners",
         });
         await agent.claim("p2", { pools: ["pool2"] });
         await expect(agent.claim("p3", { pools: ["pool1", "pool2"] })).rejects.toMatchObject({
             message:
-                "no free address in IPPool pool1 (1 address) or pool2 (1 address): all are claimed; delete Pods that use one of them, add a range to one, or name a further IPPool. kubectl get ipallocations --field-selector spec.pool=pool1 lists who has them, and so for spec.pool=pool2",
+                "no free address in IPPool pool1 (1 address) or pool2 (1 address): all are allocated; delete Pods that use one of them, add a range to one, or name a further IPPool. kubectl get ipallocations --field-selector spec.pool=pool1 lists their owners, and so for spec.pool=pool2",
         });
     });
 
@@ -575,7 +575,7 @@ describe("what others see of a claim", () => {
         const pod = { namespace: "team", name: "web", uid: "" };
         await expect(agent.claim("web", { pools: ["pool1"], pod })).rejects.toMatchObject({
             code: "POD_GONE",
-            message: "Pod team/web does not exist any more",
+            message: "Pod team/web no longer exists",
         });
         expect(cluster.claims()).toEqual([]);
     });
@@ -587,12 +587,12 @@ describe("what others see of a claim", () => {
         cluster.api.holdEvents();
         cluster.addPool("pool1", { ...ranged, gateway: "10.2.0.2" });
         const [ip] = await agent.claim("p1", { pools: ["pool1"] });
-        expect(log.records.filter(({ msg }) => msg.includes("claiming again"))).toEqual([
+        expect(log.records.filter(({ msg }) => msg.includes("allocating again"))).toEqual([
             expect.objectContaining({
                 pod: "default/p1",
                 pool: "pool1",
                 address: expect.stringMatching(/^10\.2\.0\.1[23]$/),
-                difference: "IPPool pool1 now says gateway 10.2.0.2",
+                difference: "IPPool pool1 now specifies gateway 10.2.0.2",
             }),
         ]);
         expect(cluster.holders()).toEqual([`${ip} p1`]);

@@ -399,7 +399,7 @@ describe("a record without a claim", () => {
 
     it.each([
         ["lies in an IPPool that its record does not name", "10.2.0.77", ""],
-        ["is of an IPPool that does not exist any more", "10.9.0.77", "gone"],
+        ["is of an IPPool that no longer exists", "10.9.0.77", "gone"],
     ])("stays isolated, when its address %s, until nobody else has that", async (_what, ip, pool) => {
         node.agent.pools.own.note({ ...claimFor(ip, "p1"), metadata: { name: ip, uid: "late", resourceVersion: "1" } });
         node.wiring.wire("p1", [{ ip: parseIp(ip), pool, prefixLength: 24, gateway: parseIp("10.2.0.1"), vlan: 0 }]);
@@ -418,12 +418,12 @@ describe("a record without a claim", () => {
         expect([...node.wiring.cut]).toEqual([]);
         expect(node.cluster.claims()).toEqual([]);
         await node.reconcile();
-        expect(node.agent.events.map(({ reason, note }) => [reason, note.includes("no IPPool has it")])).toEqual([
+        expect(node.agent.events.map(({ reason, note }) => [reason, note.includes("no IPPool contains it")])).toEqual([
             ["PoolChanged", true],
         ]);
     });
 
-    it("is isolated, when its address is in no IPPool any more, and reserved or claimed for another", async () => {
+    it("is isolated, when its address is no longer in any IPPool, and reserved or claimed for another", async () => {
         const ip = parseIp("10.9.0.77");
         node.wiring.wire("p1", [{ ip, pool: "", prefixLength: 24, gateway: ip, vlan: 0 }]);
         node.put("10.9.0.77");

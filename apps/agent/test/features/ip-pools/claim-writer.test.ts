@@ -161,7 +161,9 @@ describe("the creation of a claim", () => {
             name: "IpPoolError",
             code: "REFUSED",
             cause: forbidden,
-            message: expect.stringMatching(/10\.2\.0\.12 of IPPool pool1.*permissions of antrea-agent.*no permission/),
+            message: expect.stringMatching(
+                /10\.2\.0\.12 from IPPool pool1.*permissions of antrea-agent.*no permission/,
+            ),
         });
         expect(api.requests).toHaveLength(1);
         expect(writer.unanswered(holder, 4)).toBeUndefined();

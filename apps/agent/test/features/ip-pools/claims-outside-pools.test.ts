@@ -53,7 +53,7 @@ describe.each([
     ["has the address", () => undefined],
     ["is gone", () => node.cluster.api.remove(ipPools, "pool1")],
     [
-        "does not have the address any more",
+        "no longer contains the address",
         () => void node.cluster.addPool("pool1", { cidr: "10.77.0.0/24", gateway: "10.77.0.1" }),
     ],
 ])("an address that is claimed from a pool that %s", (_, change) => {

@@ -193,7 +193,7 @@ describe("a running container", () => {
         ["gateway", [{ ...wide, gateway: "10.2.0.254" }], "gateway 10.2.0.254"],
         ["VLAN", [{ ...wide, vlan: 7 }], "VLAN 7"],
         ["prefix length", [{ ...wide, prefixLength: 16 }], "prefix length 16"],
-        ["ranges", [narrow], "does not have the address any more"],
+        ["ranges", [narrow], "no longer contains the address"],
     ])("keeps its traffic when the %s of its pool changes, and its Pod says so once", async (_, ranges, text) => {
         cluster.addPool("pool1", ...ranges);
         await reconcile();
@@ -245,7 +245,7 @@ describe("a running container", () => {
         expect(told()).toEqual([]);
         await reconcile();
         await reconcile();
-        expect(told()).toEqual([expect.stringContaining("IPPool pool1 does not exist any more")]);
+        expect(told()).toEqual([expect.stringContaining("IPPool pool1 no longer exists")]);
         expect(await changed()).toBe(1);
         expect(wiring.cut.size).toBe(0);
         cluster.addPool("pool1", wide);
@@ -254,7 +254,7 @@ describe("a running container", () => {
     });
 
     it.each<[string, () => void, string]>([
-        ["is gone", () => cluster.api.remove(ipPools, "pool1"), "IPPool pool1 does not exist any more"],
+        ["is gone", () => cluster.api.remove(ipPools, "pool1"), "IPPool pool1 no longer exists"],
         ["changed", () => cluster.addPool("pool1", { ...wide, vlan: 7 }), "VLAN 7"],
     ])("says so when its pool %s before its agent started, and no Pod asks for an address", async (_, change, text) => {
         change();

@@ -68,7 +68,7 @@ describe("an address in use that names an IPPool which does not have it any more
         await node.reconcile(3);
         expect([state(), told()]).toEqual([[["c-p1"], []], ["AddressHeldElsewhere Isolate"]]);
         expect(node.agent.events[0]?.note).toContain(
-            `address ${text} of this Pod is in no IPPool any more, and Node b`,
+            `address ${text} of this Pod is no longer in any IPPool, and is in the podCIDR of Node b`,
         );
         node.agent.nodes.put("b", { podCIDRs: ["10.8.0.0/24"] });
         await node.reconcile(2);
@@ -146,7 +146,7 @@ describe("an address in use whose claim is lost, and which the podCIDR of anothe
         await eventually(() => node.agent.pools.own.size === 0);
         await node.reconcile(3);
         expect([state(), told()]).toEqual([[["c-p1"], []], ["AddressHeldElsewhere Isolate"]]);
-        expect(node.agent.events[0]?.note).toContain(`address ${text} of this Pod has no IPAllocation any more`);
+        expect(node.agent.events[0]?.note).toContain(`address ${text} of this Pod no longer has an IPAllocation`);
         node.agent.nodes.put("b", { podCIDRs: ["10.8.0.0/24"] });
         await node.reconcile();
         expect(state()).toEqual([[], [`${text} p1`]]);

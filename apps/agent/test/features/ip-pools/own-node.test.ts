@@ -193,7 +193,7 @@ describe("an agent whose Node is gone", () => {
         deleteNode();
         await expect(node.confirm(signal)).rejects.toMatchObject({
             code: "NODE_GONE",
-            message: expect.stringMatching(/^Node a does not exist any more, .*kubelet makes the Node again/),
+            message: expect.stringMatching(/^Node a no longer exists, .*kubelet recreates the Node/),
         });
         // Made again, and the watch is late.
         nodes.upToDateAt = clock.monotonic();
@@ -210,7 +210,7 @@ describe("an agent whose Node is gone", () => {
         api.accident = () => ({ refuse: unauthorized });
         await expect(node.confirm(signal)).rejects.toMatchObject({
             code: "NODE_GONE",
-            message: expect.stringContaining("does not say whether it is back (the token is refused)"),
+            message: expect.stringContaining("it is not known whether it was recreated (the token is refused)"),
         });
     });
 
@@ -480,7 +480,10 @@ describe("the claims of a Node that is gone", () => {
         agent.nodes.remove("a");
         await expect(agent.claim("p3", { pools: ["pool1"] })).rejects.toMatchObject({ code: "NODE_GONE" });
         expect(agent.events).toContainEqual(
-            expect.objectContaining({ reason: "IPAllocationFailed", note: expect.stringContaining("Node a does not") }),
+            expect.objectContaining({
+                reason: "IPAllocationFailed",
+                note: expect.stringContaining("Node a no longer exists"),
+            }),
         );
         expect(cluster.claims()).toHaveLength(2);
         agent.nodes.put("a");

@@ -50,7 +50,7 @@ describe("events of pool allocation", () => {
         events.heldElsewhere(pod, "10.2.0.9", "Pod a/b");
         events.claimedFromSubnet(pod, "10.2.0.9", "pool1", "Pod a/b");
         events.reservedFromSubnet(pod, "10.2.0.9", "pool1", "ordinal 0");
-        events.poolChanged(pod, "10.2.0.9", "IPPool pool1 now says VLAN 3");
+        events.poolChanged(pod, "10.2.0.9", "IPPool pool1 now specifies VLAN 3");
         expect(recorded.map(({ type, reason, action }) => [type, reason, action].join(" "))).toEqual([
             "Warning IPAllocationFailed AllocateIP",
             "Normal WaitingForAddress AllocateIP",
@@ -66,10 +66,10 @@ describe("events of pool allocation", () => {
             "the Pod waits for its address: not reserved yet",
             "10.2.0.9 (IPPool pool1) and fd02::9 (IPPool pool1): addresses of IPPools are reachable on their own Node only",
         ]);
-        expect(notes[3]).toMatch(/^address 10\.2\.0\.9 .* claimed for Pod a\/b; /);
-        expect(notes[4]).toMatch(/^address 10\.2\.0\.9 .* claimed from IPPool pool1 for Pod a\/b; /);
+        expect(notes[3]).toMatch(/^address 10\.2\.0\.9 .* allocated to Pod a\/b; /);
+        expect(notes[4]).toMatch(/^address 10\.2\.0\.9 .* allocated from IPPool pool1 to Pod a\/b; /);
         expect(notes[5]).toMatch(/^address 10\.2\.0\.9 .* held in IPPool pool1 by ordinal 0; /);
-        expect(notes[6]).toMatch(/^address 10\.2\.0\.9 .*: IPPool pool1 now says VLAN 3\. /);
+        expect(notes[6]).toMatch(/^address 10\.2\.0\.9 .*: IPPool pool1 now specifies VLAN 3\. /);
     });
 
     it("say once a Pod how far its addresses reach, also of Pods whose UID nobody knows", () => {

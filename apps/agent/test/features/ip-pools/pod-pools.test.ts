@@ -60,10 +60,8 @@ describe("a Pod that does not exist", () => {
     it("is told by what kubelet knows of it: a UID, the hash of a static Pod's file, or nothing", async () => {
         addNamespace();
         await start();
-        expect(await resolve({ ...identity, uid: "" })).toBe("POD_GONE: Pod ns/p does not exist any more");
-        expect(await resolve({ ...identity, uid: "a-b" })).toBe(
-            "POD_GONE: Pod ns/p with UID a-b does not exist any more",
-        );
+        expect(await resolve({ ...identity, uid: "" })).toBe("POD_GONE: Pod ns/p no longer exists");
+        expect(await resolve({ ...identity, uid: "a-b" })).toBe("POD_GONE: Pod ns/p with UID a-b no longer exists");
         expect(await resolve({ ...identity, uid: "hash" })).toMatch(
             /^POD_UNKNOWN: static Pod ns\/p \(hash\) is not known/,
         );
@@ -176,7 +174,7 @@ describe("which Pod it is", () => {
         addNamespace();
         await start();
         const uid = "0b7f1c9e-5d0e-4c58-9a53-4a2d5a4fbb9d";
-        expect(await resolve({ ...identity, uid })).toMatch(/^POD_GONE: Pod ns\/p with UID .* does not exist any more/);
+        expect(await resolve({ ...identity, uid })).toMatch(/^POD_GONE: Pod ns\/p with UID .* no longer exists/);
         addPod();
         expect(await resolve({ ...identity, uid })).toMatch(/^POD_GONE/);
     });

@@ -17,20 +17,20 @@ describe("what a pool says otherwise of an address", () => {
     it.each<[string, Partial<SetUp>, Pool, string | undefined]>([
         ["nothing", {}, pool(first), undefined],
         ["nothing of the VLAN, when that is not compared", { vlan: undefined }, pool(first), undefined],
-        ["the gateway", {}, pool({ ...first, gateway: "10.2.0.2" }), "IPPool pool1 now says gateway 10.2.0.2"],
-        ["the prefix length", { prefixLength: 25 }, pool(first), "IPPool pool1 now says prefix length 24"],
-        ["the VLAN", { vlan: 0 }, pool(first), "IPPool pool1 now says VLAN 3"],
+        ["the gateway", {}, pool({ ...first, gateway: "10.2.0.2" }), "IPPool pool1 now specifies gateway 10.2.0.2"],
+        ["the prefix length", { prefixLength: 25 }, pool(first), "IPPool pool1 now specifies prefix length 24"],
+        ["the VLAN", { vlan: 0 }, pool(first), "IPPool pool1 now specifies VLAN 3"],
         [
             "all",
             { prefixLength: 16, gateway: parseIp("10.2.0.2"), vlan: 4 },
             pool(first),
-            "IPPool pool1 now says gateway 10.2.0.1 and prefix length 24 and VLAN 3",
+            "IPPool pool1 now specifies gateway 10.2.0.1 and prefix length 24 and VLAN 3",
         ],
         [
             "that it is of no range",
             { ip: parseIp("10.2.0.30") },
             pool(first),
-            "IPPool pool1 does not have the address any more",
+            "IPPool pool1 no longer contains the address",
         ],
         [
             "that it is a gateway, of whichever range",

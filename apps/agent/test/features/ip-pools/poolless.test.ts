@@ -8,7 +8,7 @@ import { identityOf, OneNode } from "./support/one-node.ts";
 
 const text = "10.9.0.77";
 const address = { ip: parseIp(text), pool: "", prefixLength: 24, gateway: parseIp("10.9.0.1"), vlan: 0 };
-const warning = "a Pod has an address without a claim that is in no IPPool";
+const warning = "a Pod has an address that is in no IPPool and has no allocation";
 
 let node: OneNode;
 let log: MemoryLog;
@@ -102,7 +102,7 @@ describe("an address in no IPPool that is in the podCIDR of another Node", () =>
         expect([await changed(), await held(), warned()]).toEqual([0, 1, 1]);
         expect(told()).toEqual(["PoolChanged ComparePool", "AddressHeldElsewhere Isolate"]);
         expect(node.agent.events.at(-1)?.note).toContain(
-            `address ${text} of this Pod is in no IPPool any more, and Node b`,
+            `address ${text} of this Pod is no longer in any IPPool, and is in the podCIDR of Node b`,
         );
         node.agent.nodes.put("b", { podCIDRs: ["10.8.0.0/24"] });
         await node.reconcile(2);

@@ -84,7 +84,7 @@ describe("why an ordinal lacks its address", () => {
         [
             "that is there",
             { kind: "present" },
-            /on Node far; it comes free when that Node has removed the container\. If the Node is gone for good, delete the Node object, or taint it node\.kubernetes\.io\/out-of-service$/,
+            /on Node far; it comes free when that Node has removed the container\. If the Node will not return, delete the Node object, or taint it node\.kubernetes\.io\/out-of-service$/,
         ],
         [
             "out of service",
@@ -99,7 +99,7 @@ describe("why an ordinal lacks its address", () => {
         [
             "that does not exist",
             { kind: "gone", at: undefined },
-            /on Node far, which does not exist any more; antrea-controller frees it when the Node has been gone for 5 minutes: see/,
+            /on Node far, which no longer exists; antrea-controller releases it 5 minutes after the Node was deleted: see/,
         ],
     ])("is a Pod on a Node %s, and what becomes of that", async (_what, of, text) => {
         put("10.2.0.9");

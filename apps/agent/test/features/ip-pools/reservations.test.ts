@@ -254,7 +254,9 @@ describe("the Pod of an ordinal", () => {
         expect(gone).not.toContain("delete the Node object");
         const next = cluster.agent("a", { reservationWaitMs: 0, clock, nodes: TestNodes.of("a") });
         await next.pools.own.synced(AbortSignal.timeout(5_000));
-        expect(await failure(next)).toMatch(/Node far, which does not exist any more; .* gone for 5 minutes/);
+        expect(await failure(next)).toMatch(
+            /Node far, which no longer exists; .* releases it 5 minutes after the Node was deleted/,
+        );
     });
 
     it("is told after a second of waiting what it waits for, which is no failure", async () => {

@@ -131,7 +131,7 @@ describe("a claim of an address that a Pod has from the Node's subnet", () => {
                 type: "Warning",
                 reason: "AddressHeldElsewhere",
                 action: "Isolate",
-                note: "address 10.10.1.20 of this Pod, of the podCIDR of its Node, is claimed from IPPool wide for Pod default/other (UID uid-other) on Node far; the Pod is isolated so that the address has one user. Delete the Pod to give it another address, and replace IPPool wide by one without addresses of podCIDRs",
+                note: "address 10.10.1.20 of this Pod, of the podCIDR of its Node, is allocated from IPPool wide to Pod default/other (UID uid-other) on Node far; the Pod is isolated so that the address has one user. Delete the Pod to give it another address, and replace IPPool wide by one without addresses of podCIDRs",
             },
         ]);
         expect([await isolated(), await heldElsewhere()]).toEqual([1, 1]);
@@ -262,7 +262,7 @@ describe("what is only reserved", () => {
         expect(agent.events).toMatchObject([
             {
                 reason: "AddressHeldElsewhere",
-                note: "address 10.10.1.20 of this Pod, of the podCIDR of its Node, is held in IPPool wide by ordinal 0 of StatefulSet default/web, for which it is reserved; the Pod has its traffic until a Pod claims the address. Delete the Pod to give it another address, and replace IPPool wide by one without addresses of podCIDRs",
+                note: "address 10.10.1.20 of this Pod, of the podCIDR of its Node, is held in IPPool wide by ordinal 0 of StatefulSet default/web, for which it is reserved; the Pod keeps its traffic until the address is allocated to a Pod. Delete the Pod to give it another address, and replace IPPool wide by one without addresses of podCIDRs",
             },
         ]);
         claim(inUse, {}, "web-0");
@@ -351,7 +351,7 @@ describe("a Pod with an address of a podCIDR that its Node does not have any mor
                 type: "Warning",
                 reason: "AddressHeldElsewhere",
                 action: "Isolate",
-                note: "address 10.10.7.20 of this Pod is of a podCIDR that its Node does not have any more, and Node b has it now; the Pod is isolated so that the address has one user. Delete the Pod to give it another address; a static Pod gets one when its manifest is moved out of its folder and back",
+                note: "address 10.10.7.20 of this Pod is of an earlier podCIDR of its Node, and Node b has it now; the Pod is isolated so that the address has one user. Delete the Pod to give it another address; a static Pod gets one when its manifest is moved out of its folder and back",
             },
         ]);
         expect([await isolated(), await heldElsewhere()]).toEqual([1, 1]);

@@ -140,7 +140,8 @@ describe("the log", () => {
     ])("names the Node whose podCIDR has the address, %s", async (_, pool, fields) => {
         holder = "b";
         await unclaimed.isolateIfElsewhere(wired, ip, { pool, wasIsolated: false });
-        const message = "a Pod interface is isolated: its address has no claim, and is of the podCIDR of another Node";
+        const message =
+            "a Pod interface is isolated: its address has no allocation and is in the podCIDR of another Node";
         expect(log.messages("error")).toEqual([message]);
         expect(log.records[0]).toMatchObject({ ...pod, node: "b", ...fields });
         expect(Object.keys(log.records[0] ?? {}).includes("pool")).toBe(pool !== undefined);
@@ -149,7 +150,7 @@ describe("the log", () => {
 
     it("names who has the claim", async () => {
         await unclaimed.isolateFor(wired, ip, anothers);
-        expect(log.messages("error")).toEqual(["a Pod interface is cut off: its address is claimed for another"]);
+        expect(log.messages("error")).toEqual(["a Pod interface is isolated: its address is allocated to another Pod"]);
         expect(log.records[0]).toMatchObject({ ...pod, holder: expect.stringContaining("default/p2") });
     });
 
@@ -158,7 +159,7 @@ describe("the log", () => {
         await look();
         await look();
         expect(log.messages("warn")).toEqual([
-            "a Pod interface stays isolated: its address has no claim, is in no IPPool, and may be another's",
+            "a Pod interface stays isolated: its address has no allocation, is in no IPPool, and may be assigned to another Pod",
         ]);
         expect(log.records[0]).toMatchObject(pod);
     });

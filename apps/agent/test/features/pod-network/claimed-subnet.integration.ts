@@ -123,7 +123,7 @@ describe("an address of the Node's subnet that is in use and is claimed from a p
         const inOvs = await node.ovs.ofctl("dump-flows", node.bridge, `in_port=${web.known.ofPort}`);
         expect(inOvs).not.toContain("in_port=");
         expect([nodePings(web.ip), nodePings(db.ip), isIsolated(db.known)]).toEqual([false, true, false]);
-        const note = `address ${web.ip} of this Pod, of the podCIDR of its Node, is claimed from IPPool wide for Pod default/p1 (UID uid-p1) on Node other;`;
+        const note = `address ${web.ip} of this Pod, of the podCIDR of its Node, is allocated from IPPool wide to Pod default/p1 (UID uid-p1) on Node other;`;
         expect(claims.events).toMatchObject([
             { reason: "AddressHeldElsewhere", regarding: { name: "web" }, note: expect.stringContaining(note) },
         ]);

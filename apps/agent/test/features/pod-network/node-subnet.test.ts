@@ -155,7 +155,7 @@ describe("while nobody can tell whether addresses are claimed", () => {
                 expect.objectContaining({
                     code: "CLAIMS_UNKNOWN",
                     message: expect.stringMatching(
-                        /^whether address fd00:1::100 of fd00:1::\/64, the podCIDR of this Node, is claimed/,
+                        /^whether address fd00:1::100 of fd00:1::\/64, the podCIDR of this Node, is allocated/,
                     ),
                 }),
             );

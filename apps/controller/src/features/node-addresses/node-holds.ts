@@ -133,7 +133,7 @@ export class NodeHolds {
         recorder.record({
             regarding: referenceTo(nodeResource, node),
             ...event,
-            note: `The Node reports more than ${maxNodeAddresses} addresses of an IPPool. Pods can get further ones for which the Node has no claim already: ${list}${more}. Look at what reports them: status.addresses is written by kubelet and cloud controller.`,
+            note: `The Node reports more than ${maxNodeAddresses} addresses of an IPPool. Pods can get further ones that are not reserved for the Node yet: ${list}${more}. Check what reports them: status.addresses is written by kubelet and cloud controller.`,
         });
         for (const { pool, further } of found) {
             const object = pools.object(pool);
@@ -215,7 +215,7 @@ export class NodeHolds {
         const { name } = claim.metadata;
         if (this.#blocked.has(name)) return;
         this.#blocked.add(name);
-        const note = `The Node's address ${formatIp(claim.ip)} lies in IPPool ${claim.pool} and is claimed by ${describeHolder(claim)}. Remove that Pod, or give the Node another address.`;
+        const note = `The Node's address ${formatIp(claim.ip)} is in IPPool ${claim.pool} and allocated to ${describeHolder(claim)}. Remove that Pod, or give the Node another address.`;
         this.#components.recorder.record({
             regarding: referenceTo(nodeResource, node),
             type: "Warning",

@@ -139,7 +139,7 @@ export class LedgerStore {
             this.#lost = new NodeIpamError(
                 "LEDGER_LOST",
                 "environment",
-                `ConfigMap ${namespace}/${name} is held by ${JSON.stringify(stamp.holder)} now; this controller assigns nothing any more`,
+                `ConfigMap ${namespace}/${name} is now held by ${JSON.stringify(stamp.holder)}; this controller stops assigning`,
             );
             throw this.#lost;
         }

@@ -32,7 +32,7 @@ export function nodeIpamMetrics(factory: MetricsFactory, state: () => NodeIpamSt
     });
     const ledger: Histogram = factory.histogram({
         name: "antrea_node_ipam_controller_ledger_write_duration_seconds",
-        help: "How long it took to record assignments before Nodes are told of them.",
+        help: "Time to record assignments before they are written to Nodes.",
     });
     factory.gauge<"clusterCIDR">({
         name: "antrea_node_ipam_controller_cidrset_usage_cidrs",
@@ -46,7 +46,7 @@ export function nodeIpamMetrics(factory: MetricsFactory, state: () => NodeIpamSt
     });
     factory.gauge({
         name: "antrea_node_ipam_controller_gone_nodes",
-        help: "Nodes that are gone and whose subnets rest or are remembered.",
+        help: "Deleted Nodes whose subnets are not reassigned yet or are recorded.",
         collect: () => state()?.book.goneNodes ?? 0,
     });
     factory.gauge({

@@ -99,7 +99,7 @@ export class Reports {
         this.#warn(
             node,
             "ClaimsOutsidePools",
-            `IPAllocations of this Node have addresses of nodeIPAM.clusterCIDRs that no IPPool has, and keep no subnet from other Nodes any more: ${which.join("; ")}. Only antrea-agent of this Node creates them, or who has its token: look at the Node, and delete those that no Pod uses.`,
+            `IPAllocations of this Node have addresses of nodeIPAM.clusterCIDRs that no IPPool contains, and no longer keep a subnet from other Nodes: ${which.join("; ")}. Only antrea-agent of this Node, or a holder of its token, creates them: check the Node, and delete those that no Pod uses.`,
         );
     }
 

@@ -48,7 +48,10 @@ type Verdict = Pick<Condition, "type" | "status" | "reason" | "message">;
 function ready({ pool, usage, further, finalizers }: Findings): Verdict {
     const type = conditionTypes.ready;
     if (pool.isDeleting) {
-        const waits = finalizers.length === 0 ? "" : ` It is gone when its finalizers are: ${finalizers.join(", ")}.`;
+        const waits =
+            finalizers.length === 0
+                ? ""
+                : ` It is deleted when these finalizers are removed: ${finalizers.join(", ")}.`;
         const message = `The pool is being deleted and hands out no new address; what Pods and StatefulSets have of it stays.${waits}`;
         return { type, status: "False", reason: "Deleting", message };
     }

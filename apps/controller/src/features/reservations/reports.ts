@@ -72,10 +72,10 @@ function report(
 export function givenUpText({ pools }: Demand, { spec: { address, owner, pool } }: IpAllocation): string {
     const why =
         pools?.names.includes(pool) === true
-            ? `it is not in the ranges of IPPool ${pool} any more`
-            : `IPPool ${pool} is not named any more`;
+            ? `it is no longer in the ranges of IPPool ${pool}`
+            : `IPPool ${pool} is no longer named`;
     const next = pools === undefined ? "" : " The ordinal gets another address.";
-    return `Address ${address} is not reserved for ordinal ${owner.index} any more: ${why}.${next}`;
+    return `Address ${address} is no longer reserved for ordinal ${owner.index}: ${why}.${next}`;
 }
 
 /**
@@ -107,7 +107,7 @@ export function missingText(
         const full = pools.filter((name) => !leaving.includes(name));
         const others = full.length === 0 ? "" : `, and no ${searched} address is free in IPPool ${full.join(", ")}`;
         const names = leaving.map((name) => `IPPool ${name}`).join(", ");
-        return `${which}: ${names} is being deleted and hands out no new address${others}. Name another pool, or create it again when it is gone; it is tried again.`;
+        return `${which}: ${names} is being deleted and hands out no new address${others}. Name another pool, or create it again when it is deleted; it is retried.`;
     }
     return `${which}: no ${searched} address is free in IPPool ${pools.join(", ")}. Add a range to the pool or free addresses; it is tried again.`;
 }
@@ -126,7 +126,7 @@ function whyNot(
         if (having.length > 0) return `is of IPPool ${having.join(", ")}, which is being deleted`;
         return `is not handed out by IPPool ${known.join(", ")}`;
     }
-    if (setKeyOf(holder) !== `${namespace}/${name}`) return `is claimed by ${describeHolder(holder)}`;
+    if (setKeyOf(holder) !== `${namespace}/${name}`) return `is allocated to ${describeHolder(holder)}`;
     const { index = -1 } = holder.owner;
     if (replicas > 1 && holder.owner.uid === uid && index >= start && index < start + replicas) {
         return `is one Pod's, and the StatefulSet has ${replicas} replicas`;

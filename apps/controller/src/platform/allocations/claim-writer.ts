@@ -85,7 +85,11 @@ export class ClaimWriter {
                 written ||= lost;
             }
         }
-        throw new ClaimWriterError("BUSY", "environment", `IPAllocation ${name} was changed by others all the time`);
+        throw new ClaimWriterError(
+            "BUSY",
+            "environment",
+            `IPAllocation ${name} was changed by other writers at each try`,
+        );
     }
 
     async #apply(live: IpAllocation, fate: NonNullable<Fate>, signal: AbortSignal): Promise<void> {

@@ -19,13 +19,13 @@ export interface Reclaims {
 export function reclaimMetrics(metrics: MetricsFactory): Reclaims {
     const counter = metrics.counter<"reason">({
         name: "antrea_controller_ippool_reclaims_total",
-        help: "Claims of addresses that the controller freed or gave back to their StatefulSet, by reason.",
+        help: "Allocations that the controller released or returned to their StatefulSet, by reason.",
         labelNames: ["reason"],
     });
     const sources = new Map<ReclaimReason, () => number>();
     metrics.gauge<"reason">({
         name: "antrea_controller_ippool_leaks",
-        help: "Claims that look as if nobody needed them and are not freed yet, by reason. Returns to 0.",
+        help: "Allocations that appear to be unused and are not released yet, by reason. Returns to 0.",
         labelNames: ["reason"],
         collect: () =>
             [...sources].map(([reason, count]): Sample<"reason"> => ({ labels: { reason }, value: count() })),

@@ -38,5 +38,5 @@ const shownNodes = 5;
 export function furtherText(further: readonly FurtherAddresses[]): string {
     const shown = further.slice(0, shownNodes).map(({ node, common }) => `${formatRangeSet(common)} of Node ${node}`);
     const more = further.length > shownNodes ? ` and those of ${further.length - shownNodes} more Nodes` : "";
-    return `Of the addresses that a Node reports, a pool keeps ${maxNodeAddresses} from Pods. Pods can get further ones for which the Node has no claim already: ${shown.join("; ")}${more}. Look at what reports them.`;
+    return `Of the addresses that a Node reports, a pool keeps ${maxNodeAddresses} from Pods. Pods can get further ones that are not reserved for the Node yet: ${shown.join("; ")}${more}. Check what reports them.`;
 }

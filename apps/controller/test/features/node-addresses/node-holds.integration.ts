@@ -83,19 +83,19 @@ describe("addresses of Nodes inside pools", () => {
             type: "Ready",
             status: "True",
             reason: "NodeAddressesNotHeld",
-            message: `Of the addresses that a Node reports, a pool keeps 16 from Pods. Pods can get further ones for which the Node has no claim already: ${further}. Look at what reports them.`,
+            message: `Of the addresses that a Node reports, a pool keeps 16 from Pods. Pods can get further ones that are not reserved for the Node yet: ${further}. Check what reports them.`,
         });
         await eventually(() => term.notes("NodeAddressesNotHeld").length === 2);
         expect(term.events.filter(({ reason }) => reason === "NodeAddressesNotHeld")).toMatchObject([
             {
                 regarding: { kind: "Node", name: "many" },
                 type: "Warning",
-                note: "The Node reports more than 16 addresses of an IPPool. Pods can get further ones for which the Node has no claim already: 10.1.6.18-10.1.6.201 of IPPool p4. Look at what reports them: status.addresses is written by kubelet and cloud controller.",
+                note: "The Node reports more than 16 addresses of an IPPool. Pods can get further ones that are not reserved for the Node yet: 10.1.6.18-10.1.6.201 of IPPool p4. Check what reports them: status.addresses is written by kubelet and cloud controller.",
             },
             {
                 regarding: { kind: "IPPool", name: "p4" },
                 type: "Warning",
-                note: `Of the addresses that a Node reports, a pool keeps 16 from Pods. Pods can get further ones for which the Node has no claim already: ${further}. Look at what reports them.`,
+                note: `Of the addresses that a Node reports, a pool keeps 16 from Pods. Pods can get further ones that are not reserved for the Node yet: ${further}. Check what reports them.`,
             },
         ]);
         const addresses = [{ type: "InternalIP", address: "10.1.6.2" }];

@@ -172,7 +172,7 @@ describe("claims of addresses that no IPPool has", () => {
                 type: "Warning",
                 reason: "ClaimsOutsidePools",
                 regarding: { kind: "Node", name: "n1" },
-                note: "IPAllocations of this Node have addresses of nodeIPAM.clusterCIDRs that no IPPool has, and keep no subnet from other Nodes any more: of Pods that are not on this Node: 10.244.1.9 (IPPool gone). Only antrea-agent of this Node creates them, or who has its token: look at the Node, and delete those that no Pod uses.",
+                note: "IPAllocations of this Node have addresses of nodeIPAM.clusterCIDRs that no IPPool contains, and no longer keep a subnet from other Nodes: of Pods that are not on this Node: 10.244.1.9 (IPPool gone). Only antrea-agent of this Node, or a holder of its token, creates them: check the Node, and delete those that no Pod uses.",
             },
         ]);
         expect(await place.release()).toBe(false);

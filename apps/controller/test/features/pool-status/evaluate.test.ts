@@ -100,7 +100,7 @@ describe("evaluate", () => {
         expect(evaluate({ ...good, further }, undefined, early).conditions?.[0]).toMatchObject({
             status: "True",
             reason: "NodeAddressesNotHeld",
-            message: expect.stringContaining("10.0.0.4 of Node n4 and those of 2 more Nodes. Look"),
+            message: expect.stringContaining("10.0.0.4 of Node n4 and those of 2 more Nodes. Check"),
         });
         const overlaps = Array.from({ length: 40 }, (_, index) => ({ pool: `q${index}`, common: set("10.0.0.4/32") }));
         const message = evaluate({ ...good, overlaps }, undefined, early).conditions?.[2]?.message ?? "";

@@ -53,13 +53,13 @@ describe("why ordinals go without", () => {
             "an address of a Pod",
             fixed("10.0.0.5"),
             missing,
-            "10.0.0.5 of pod-ips is claimed by Pod ns/pod-10.0.0.5 on Node n1",
+            "10.0.0.5 of pod-ips is allocated to Pod ns/pod-10.0.0.5 on Node n1",
         ],
         [
             "an address of another set",
             fixed("10.0.0.6"),
             missing,
-            "10.0.0.6 of pod-ips is claimed by StatefulSet ns/db (ordinal 2)",
+            "10.0.0.6 of pod-ips is allocated to StatefulSet ns/db (ordinal 2)",
         ],
         [
             "more replicas than addresses",
@@ -100,14 +100,14 @@ describe("why an ordinal loses its address", () => {
     const claim = allocation("10.0.0.5", "a", { owner: ownedBySet("web", 2) });
 
     it.each<readonly [string, Demand, string]>([
-        ["outside its pool", demand, "it is not in the ranges of IPPool a any more. The ordinal gets another address."],
+        ["outside its pool", demand, "it is no longer in the ranges of IPPool a. The ordinal gets another address."],
         [
             "its pool is not named",
             { ...demand, pools: { names: ["b"], problems: [], from: "Namespace" } },
-            "IPPool a is not named any more. The ordinal gets another address.",
+            "IPPool a is no longer named. The ordinal gets another address.",
         ],
-        ["no pool is named", { ...demand, pools: undefined }, "IPPool a is not named any more."],
+        ["no pool is named", { ...demand, pools: undefined }, "IPPool a is no longer named."],
     ])("%s", (_name, asked, why) => {
-        expect(givenUpText(asked, claim)).toBe(`Address 10.0.0.5 is not reserved for ordinal 2 any more: ${why}`);
+        expect(givenUpText(asked, claim)).toBe(`Address 10.0.0.5 is no longer reserved for ordinal 2: ${why}`);
     });
 });

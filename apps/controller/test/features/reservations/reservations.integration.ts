@@ -139,7 +139,7 @@ describe("reservations of StatefulSets", () => {
         await world.changePool("moved", "10.2.20.30-10.2.20.39");
         await world.eventuallyOfSet("mover", ["0 10.2.20.30 Reserved", "1 10.2.20.11 Allocated"]);
         expect(term.notes("ReservationGivenUp")).toEqual([
-            "Address 10.2.20.10 is not reserved for ordinal 0 any more: it is not in the ranges of IPPool moved any more. " +
+            "Address 10.2.20.10 is no longer reserved for ordinal 0: it is no longer in the ranges of IPPool moved. " +
                 "The ordinal gets another address.",
         ]);
         await new Promise((resolve) => setTimeout(resolve, 500));
@@ -261,7 +261,7 @@ describe("reservations of StatefulSets", () => {
         await world.set("fixed", { pools: "a", podIps: "10.2.8.15" });
         await eventually(() => term.notes("ReservationFailed").length > 0);
         expect(term.notes("ReservationFailed")[0]).toContain(
-            "10.2.8.15 of pod-ips is claimed by Pod default/other on Node n7",
+            "10.2.8.15 of pod-ips is allocated to Pod default/other on Node n7",
         );
         expect(await world.ofSet("fixed")).toEqual([]);
         await world.free("10.2.8.15");
@@ -358,14 +358,14 @@ describe("reservations of StatefulSets", () => {
         await eventually(() => told().length === 2);
         expect(told().toSorted()).toEqual([
             "No address is reserved for ordinal 0: 10.2.31.15 of pod-ips is of IPPool d, which is being deleted. Free the address, or change pod-ips; it is tried again.",
-            "No address is reserved for ordinal 1: IPPool d is being deleted and hands out no new address. Name another pool, or create it again when it is gone; it is tried again.",
+            "No address is reserved for ordinal 1: IPPool d is being deleted and hands out no new address. Name another pool, or create it again when it is deleted; it is retried.",
         ]);
         expect(await world.ofSet("had")).toEqual(["0 10.2.31.10 Reserved"]);
         expect((await world.api.get(ipPools, { name: "d" })).status?.conditions?.[0]).toMatchObject({
             type: "Ready",
             status: "False",
             message:
-                "The pool is being deleted and hands out no new address; what Pods and StatefulSets have of it stays. It is gone when its finalizers are: example.com/keep.",
+                "The pool is being deleted and hands out no new address; what Pods and StatefulSets have of it stays. It is deleted when these finalizers are removed: example.com/keep.",
         });
         await world.api.patch(ipPools, { name: "d" }, { type: "merge", body: { metadata: { finalizers: null } } });
     });

@@ -133,7 +133,7 @@ function writePushVlan(writer: Writer, etherType: number): void {
 function writeRaw(writer: Writer, bytes: Uint8Array): void {
     const length = ((bytes[2] ?? 0) << 8) | (bytes[3] ?? 0);
     if (length !== bytes.length || length < 8 || length % 8 !== 0) {
-        throw callerError("BAD_VALUE", `raw action: ${bytes.length} bytes, its header says ${length}`);
+        throw callerError("BAD_VALUE", `raw action: ${bytes.length} bytes, its header specifies ${length}`);
     }
     writer.bytes(bytes);
 }

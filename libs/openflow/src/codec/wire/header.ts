@@ -75,10 +75,12 @@ export function readHeader(frame: Uint8Array): { readonly header: Header; readon
     const reader = new Reader(frame, "message");
     const header = { version: reader.u8(), type: reader.u8(), length: reader.u16(), xid: reader.u32() };
     if (header.length < frame.length) {
-        throw peerError("LONG", `message: its length says ${header.length}, ${frame.length} bytes came`, { ...header });
+        throw peerError("LONG", `message: its length is ${header.length}, ${frame.length} bytes were received`, {
+            ...header,
+        });
     }
     if (header.length > frame.length) {
-        throw peerError("SHORT", `message: its length says ${header.length}, ${frame.length} bytes came`, {
+        throw peerError("SHORT", `message: its length is ${header.length}, ${frame.length} bytes were received`, {
             ...header,
         });
     }

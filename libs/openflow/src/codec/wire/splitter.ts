@@ -64,7 +64,7 @@ export class FrameSplitter {
 function frameLength(bytes: Uint8Array): number {
     const length = ((bytes[2] ?? 0) << 8) | (bytes[3] ?? 0);
     if (length < headerBytes) {
-        throw peerError("MALFORMED", `message: its length says ${length}, a header alone has ${headerBytes} bytes`, {
+        throw peerError("MALFORMED", `message: its length is ${length}, a header alone has ${headerBytes} bytes`, {
             length,
         });
     }

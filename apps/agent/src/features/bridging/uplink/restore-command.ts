@@ -74,7 +74,7 @@ export async function restoreUplink(options: RestoreUplinkOptions): Promise<bool
     const names = await bringBackByLinks({ netlink, rollback, uptimeSeconds: uptime }, here, begin);
     for (const name of names) end(name);
     if (entry !== undefined || names.length > 0) return true;
-    print(`Nothing to restore: ${journal.path} is not there, and no link looks like a NIC that was moved.`);
+    print(`Nothing to restore: ${journal.path} is not there, and no link appears to be a NIC that was moved.`);
     for (const name of await database.removePorts()) print(`Port ${name} was left in the OVS database: removed.`);
     return false;
 }

@@ -172,7 +172,7 @@ function ownNodeProblem(
     if (nodes.hasSynced) return podCidrsProblem(nodes.get(node.name), node);
     if (goneAt === undefined) return undefined;
     const deleted = `Node ${node.name} was deleted at ${new Date(goneAt).toISOString()}`;
-    return `${deleted}, and the API server has not said since this start whether it is back; ${lossOf(node)}`;
+    return `${deleted}, and it is not known since this start whether it was recreated; ${lossOf(node)}`;
 }
 
 /**
@@ -190,7 +190,7 @@ export function podCidrsProblem(
         after = podPrefixesOf(object).map(formatPrefix).join();
     } catch (error) {
         if (!(error instanceof AntreaError)) throw error;
-        const next = object === undefined ? "; kubelet makes the Node again when it is restarted" : "";
+        const next = object === undefined ? "; kubelet recreates the Node when it is restarted" : "";
         return `${error.message}; ${lossOf({ podPrefixes })}${next}`;
     }
     if (after === before) return undefined;

@@ -28,5 +28,5 @@ export async function configurationCarriedOut(
     // The changes of a transaction are visible before its reply arrives.
     const wanted = row().get("next_cfg") ?? Infinity;
     const done = (): true | undefined => ((row().get("cur_cfg") ?? -1) >= wanted ? true : undefined);
-    await database.until(done, { ...limits, what: "ovs-vswitchd to carry out what the database says" });
+    await database.until(done, { ...limits, what: "ovs-vswitchd to apply the configuration of the database" });
 }

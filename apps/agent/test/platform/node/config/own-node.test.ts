@@ -165,7 +165,7 @@ describe("after the start", () => {
         [
             "that is gone",
             undefined,
-            /^the API server has no Node worker \(NODE_NAME\); it had .* may since be assigned to another Node; kubelet makes .*$/,
+            /^the API server has no Node worker \(NODE_NAME\); it had .* may since be assigned to another Node; kubelet recreates .*$/,
         ],
     ])("a Node %s wires no Pod until it has its own again", (_, object, words) => {
         const nodes = new Nodes(worker(both));
@@ -192,7 +192,7 @@ describe("after the start", () => {
         const { told, look } = follow(nodes, Date.UTC(2026, 0, 2, 3, 4, 5));
         // Nobody said that it is gone still.
         expect(told.problem).toBe(
-            "Node worker was deleted at 2026-01-02T03:04:05.000Z, and the API server has not said since this start whether it is back; it had 10.10.1.0/24,fd00:10::/64, which may since be assigned to another Node",
+            "Node worker was deleted at 2026-01-02T03:04:05.000Z, and it is not known since this start whether it was recreated; it had 10.10.1.0/24,fd00:10::/64, which may since be assigned to another Node",
         );
         nodes.hasSynced = true;
         look();

@@ -44,7 +44,7 @@ describe("an address of the Node's subnet, when the watch of Nodes has been sile
             "is gone",
             () => api.remove(nodeResource, "worker"),
             "SUBNET_LOST",
-            "the API server has no Node worker (NODE_NAME); it had 10.10.1.0/24, which may since be assigned to another Node; kubelet makes the Node again when it is restarted",
+            "the API server has no Node worker (NODE_NAME); it had 10.10.1.0/24, which may since be assigned to another Node; kubelet recreates the Node when it is restarted",
         ],
         [
             "has no podCIDRs any more",
