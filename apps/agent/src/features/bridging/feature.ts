@@ -6,6 +6,7 @@ import type { Feature } from "../../platform/feature.ts";
 import { podLinkGroup } from "../../platform/kernel-ids.ts";
 import type { NodePlatform } from "../../platform/node-platform.ts";
 import type { Platform } from "../../platform/platform.ts";
+import { attachmentKey, isAddCompleted } from "../../platform/pod-interfaces/index.ts";
 import { apiAnswers, isOwnHost } from "./api-reachable.ts";
 import { Announcer, BridgedPods, ServiceRoute, serviceSources } from "./bridged-pods/index.ts";
 import { UplinkKeeper } from "./uplink-keeper.ts";
@@ -138,6 +139,7 @@ function inBridgingMode(
         openflow,
         pipeline,
         pipelineInput,
+        podInterfaces,
         services,
     }: NodePlatform,
     hostMac: Uint8Array,
@@ -155,6 +157,8 @@ function inBridgingMode(
         clock,
         metrics,
     });
+    const announcements = new DisposableStack();
+    announcements.use(announcer);
     return {
         name: "bridging",
         pods,
@@ -178,7 +182,12 @@ function inBridgingMode(
                 return { againInMs };
             });
             openflow.onReady(() => retrying.trigger());
+            announcements.use(
+                podInterfaces.subscribe((change) => {
+                    if (isAddCompleted(change)) pods.announce(attachmentKey(change.known.record));
+                }),
+            );
         },
-        stop: () => announcer[Symbol.dispose](),
+        stop: () => announcements.dispose(),
     };
 }

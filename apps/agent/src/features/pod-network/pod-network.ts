@@ -218,7 +218,6 @@ export class PodNetwork implements InterfaceControl {
                 ? await this.#addFromSubnet(draft, request, signal)
                 : await this.#addFromPools(draft, wanted, request, signal);
         this.#noteAnswer(record);
-        this.#components.bridging?.announce(attachmentKey(record));
         this.#logger.info("Pod interface added", {
             pod: podText(record),
             container: record.containerId,

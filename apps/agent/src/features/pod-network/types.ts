@@ -47,13 +47,16 @@ export interface PodPools {
     release(attachment: Attachment): Promise<void>;
 }
 
-/** Bridged Pods with IPPool addresses, as Pod wiring uses them. */
+/**
+ * Bridged Pods with IPPool addresses, as Pod wiring uses them. It calls them instead of their reading the table of
+ * interfaces: an ADD is answered when the flows of the VLAN are in OVS, and fails if OVS rejects them; a port is removed
+ * when no flow names its number any more; and those of running Pods are staged before the first replay.
+ */
 export interface PodBridging {
     readonly hostMac: Uint8Array;
     stage(pod: BridgedPod): void;
     add(pod: BridgedPod, signal?: AbortSignal): Promise<void>;
     remove(key: string, signal?: AbortSignal): Promise<void>;
-    announce(key: string): void;
 }
 
 /** Dependencies of PodNetwork. */

@@ -1,5 +1,6 @@
 import type { Feature } from "../../platform/feature.ts";
 import type { Platform } from "../../platform/platform.ts";
+import { isAddCompleted } from "../../platform/pod-interfaces/index.ts";
 import { IgnoredNetworks } from "./ignored-networks.ts";
 
 const resyncMs = 60_000;
@@ -14,24 +15,16 @@ export function secondaryNetworks({
     podInterfaces,
 }: Pick<Platform, "environment" | "events" | "jobs" | "kube" | "logger" | "podInterfaces">): Feature {
     const ignored = new IgnoredNetworks(
-        {
-            api: kube.api,
-            events,
-            logger: logger.child("secondary-networks"),
-            // Not finite while an interface is being added.
-            lastAdd: () =>
-                Math.max(
-                    0,
-                    ...podInterfaces
-                        .list()
-                        .map(({ addedAt }) => addedAt)
-                        .filter(Number.isFinite),
-                ),
-        },
+        { api: kube.api, events, logger: logger.child("secondary-networks") },
         { nodeName: environment.nodeName },
     );
     return {
         name: "secondary-networks",
-        start: () => void jobs.every("secondary-networks/ignored-networks", resyncMs, (limit) => ignored.look(limit)),
+        start: () => {
+            podInterfaces.subscribe((change) => {
+                if (isAddCompleted(change)) ignored.podAdded();
+            });
+            jobs.every("secondary-networks/ignored-networks", resyncMs, (limit) => ignored.look(limit));
+        },
     };
 }

@@ -11,8 +11,6 @@ const statusAnnotation = "k8s.v1.cni.cncf.io/network-status";
 export interface IgnoredNetworksComponents {
     readonly api: Pick<ApiClient, "list">;
     readonly events: Pick<EventRecorder, "record">;
-    /** When the last Pod was added, by any increasing clock. */
-    readonly lastAdd: () => number;
     readonly logger: Logger;
 }
 
@@ -25,19 +23,34 @@ export class IgnoredNetworks {
     readonly #nodeName: string;
     /** UIDs of the Pods that have their event. */
     #told: ReadonlySet<string> = new Set();
-    #seen = -1;
-    #waiting = false;
+    /** Whether Pods may have been added, or got their addresses, since the last check. */
+    #isDue = true;
 
     constructor(components: IgnoredNetworksComponents, options: { readonly nodeName: string }) {
         this.#components = components;
         this.#nodeName = options.nodeName;
     }
 
+    /** The next check reads the Pods. */
+    podAdded(): void {
+        this.#isDue = true;
+    }
+
     /** Reads the Pods of this Node, if Pods were added since the last check. */
     async look(signal: AbortSignal): Promise<void> {
-        const { api, lastAdd } = this.#components;
-        const added = lastAdd();
-        if (added <= this.#seen && !this.#waiting) return;
+        if (!this.#isDue) return;
+        // Before the request: its answer may lack a Pod that is added meanwhile.
+        this.#isDue = false;
+        try {
+            await this.#look(signal);
+        } catch (error) {
+            this.#isDue = true;
+            throw error;
+        }
+    }
+
+    async #look(signal: AbortSignal): Promise<void> {
+        const { api } = this.#components;
         const { items } = await api.list(pods, { fieldSelector: `spec.nodeName=${this.#nodeName}`, signal });
         const annotated = items.filter(asksForNetworks);
         const wired = annotated.filter(isWired);
@@ -45,8 +58,7 @@ export class IgnoredNetworks {
             if (!this.#told.has(uidOf(pod)) && !isAnswered(pod)) this.#tell(pod);
         }
         this.#told = new Set(wired.map(uidOf));
-        this.#waiting = annotated.length > wired.length;
-        this.#seen = added;
+        if (annotated.length > wired.length) this.#isDue = true;
     }
 
     #tell(pod: Pod): void {

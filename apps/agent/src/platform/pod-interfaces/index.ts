@@ -6,4 +6,4 @@ export { isOfNetwork, networkHash, networkOfHash, networkText } from "./network-
 export { bridgedPod, type BridgedPod, type PodInterface } from "./pod-interface.ts";
 export { isPoolRecord, type InterfaceAddress, type PodAddress, type PodRecord } from "./record.ts";
 export { type AddRequest, type AddressAllocation, type AddressRequest } from "./requests.ts";
-export { PodInterfaces, type Claims, type PodInterfaceChange, type PodInterfaceView } from "./table.ts";
+export { isAddCompleted, PodInterfaces, type Claims, type PodInterfaceChange, type PodInterfaceView } from "./table.ts";

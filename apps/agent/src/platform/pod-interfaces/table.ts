@@ -6,10 +6,18 @@ import type { PodInterface } from "./pod-interface.ts";
 /** Whether the allocations of an interface are released with it, or kept for the next sandbox of its Pod. */
 export type Claims = "release" | "keep";
 
-/** A change of an interface; with `removed`, its last state. The start of a state such as leaving is a change too. */
+/** A change of an interface. The start of a state such as leaving is a change too, in which `known` is as `before`. */
 export interface PodInterfaceChange {
     readonly type: "added" | "changed" | "removed";
+    /** With `removed`, its last state. */
     readonly known: PodInterface;
+    /** Undefined with `added`. */
+    readonly before: PodInterface | undefined;
+}
+
+/** Whether an ADD of the interface has just succeeded, also a repeated one. */
+export function isAddCompleted({ type, known, before }: PodInterfaceChange): boolean {
+    return type === "changed" && before?.addedAt === Infinity && Number.isFinite(known.addedAt);
 }
 
 /** The table as used by everything except Pod wiring. */
@@ -78,9 +86,10 @@ export class PodInterfaces {
     }
 
     /**
-     * Calls the listener synchronously after each change; it must neither throw nor block. Disposing of the result
-     * unsubscribes. An interface is added before its flows are in OVS and before its ADD completes: `addedAt` is
-     * Infinity until then.
+     * Calls the listener synchronously after each change; it must neither throw nor block, and no ADD or DEL waits for
+     * it: what must be in place before an ADD is answered, as the flows of a VLAN, is called by Pod wiring instead.
+     * Disposing of the result unsubscribes. An interface is added before its flows are in OVS and before its ADD
+     * completes: `addedAt` is Infinity until then, see `isAddCompleted`.
      */
     subscribe(listener: (change: PodInterfaceChange) => void): Disposable {
         const own = (change: PodInterfaceChange): void => listener(change);
@@ -95,13 +104,14 @@ export class PodInterfaces {
             const added: Entry = { known, leaving: undefined, isConnecting: false, isUndecided: false };
             this.#entries.set(attachmentKey(known.record), added);
             this.#byAddress.move(added, [], addressesOf(known));
-            this.#report({ type: "added", known });
+            this.#report({ type: "added", known, before: undefined });
             return;
         }
-        this.#byAddress.move(entry, addressesOf(entry.known), addressesOf(known));
+        const before = entry.known;
+        this.#byAddress.move(entry, addressesOf(before), addressesOf(known));
         entry.known = known;
         if (!isIsolated(entry)) entry.isConnecting = false;
-        this.#report({ type: "changed", known });
+        this.#report({ type: "changed", known, before });
     }
 
     /** See `isUndecided`. */
@@ -109,7 +119,7 @@ export class PodInterfaces {
         const entry = this.#entry(attachment);
         if (entry === undefined) return;
         entry.isUndecided = true;
-        this.#report({ type: "changed", known: entry.known });
+        this.#reportState(entry);
     }
 
     /**
@@ -120,7 +130,7 @@ export class PodInterfaces {
         const entry = this.#entry(attachment);
         if (entry === undefined || entry.isConnecting === isConnecting) return;
         entry.isConnecting = isConnecting;
-        this.#report({ type: "changed", known: entry.known });
+        this.#reportState(entry);
     }
 
     /**
@@ -132,7 +142,7 @@ export class PodInterfaces {
         if (entry === undefined) return claims;
         const before = entry.leaving;
         entry.leaving = claims === "release" ? claims : (before ?? claims);
-        if (before === undefined) this.#report({ type: "changed", known: entry.known });
+        if (before === undefined) this.#reportState(entry);
         return entry.leaving;
     }
 
@@ -142,11 +152,15 @@ export class PodInterfaces {
         if (entry === undefined) return;
         this.#entries.delete(attachmentKey(attachment));
         this.#byAddress.move(entry, addressesOf(entry.known), []);
-        this.#report({ type: "removed", known: entry.known });
+        this.#report({ type: "removed", known: entry.known, before: entry.known });
     }
 
     #entry(attachment: Attachment): Entry | undefined {
         return this.#entries.get(attachmentKey(attachment));
+    }
+
+    #reportState({ known }: Entry): void {
+        this.#report({ type: "changed", known, before: known });
     }
 
     #report(change: PodInterfaceChange): void {

@@ -331,7 +331,6 @@ export class FakeNode {
             stage: ({ key }) => void vlanPods.add(key),
             add: ({ key }, signal) => steps.run("join VLAN", () => void vlanPods.add(key), signal),
             remove: (key, signal) => steps.run("leave VLAN", () => void vlanPods.delete(key), signal),
-            announce: () => undefined,
         };
     }
 }

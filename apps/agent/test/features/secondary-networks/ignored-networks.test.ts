@@ -1,7 +1,12 @@
 import { beforeEach, expect, it } from "@jest/globals";
 import { pods, type ApiClient, type EventInput, type Pod } from "@antrea/kube";
+import { ManualClock, settle } from "@antrea/async/testing";
+import { Jobs } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
+import { secondaryNetworks } from "../../../src/features/secondary-networks/feature.ts";
 import { IgnoredNetworks } from "../../../src/features/secondary-networks/ignored-networks.ts";
+import { PodInterfaces } from "../../../src/platform/pod-interfaces/index.ts";
+import { podRecord } from "../../support/records.ts";
 
 const signal = new AbortController().signal;
 const networks = "k8s.v1.cni.cncf.io/networks";
@@ -10,17 +15,16 @@ const networkStatus = "k8s.v1.cni.cncf.io/network-status";
 let podsOfNode: Pod[];
 let recorded: EventInput[];
 let log: MemoryLog;
-let adds: number;
 let lists: number;
 let ignored: IgnoredNetworks;
+let api: Pick<ApiClient, "list">;
 
 beforeEach(() => {
     podsOfNode = [];
     recorded = [];
     log = new MemoryLog();
-    adds = 0;
     lists = 0;
-    const api = {
+    api = {
         list: (resource: unknown, options: unknown) => {
             expect(resource).toBe(pods);
             expect(options).toMatchObject({ fieldSelector: "spec.nodeName=worker" });
@@ -29,7 +33,7 @@ beforeEach(() => {
         },
     } as unknown as Pick<ApiClient, "list">;
     ignored = new IgnoredNetworks(
-        { api, events: { record: (event) => void recorded.push(event) }, lastAdd: () => adds, logger: log.logger },
+        { api, events: { record: (event) => void recorded.push(event) }, logger: log.logger },
         { nodeName: "worker" },
     );
 });
@@ -52,7 +56,7 @@ function podOf(name: string, parts: Parts = {}): Pod {
 
 async function add(...added: readonly Pod[]): Promise<void> {
     podsOfNode = [...podsOfNode, ...added];
-    adds += 1;
+    ignored.podAdded();
     await ignored.look(signal);
 }
 
@@ -112,7 +116,6 @@ it("looks again after a list that failed", async () => {
                 },
             } as unknown as Pick<ApiClient, "list">,
             events: { record: (event) => void recorded.push(event) },
-            lastAdd: () => adds,
             logger: log.logger,
         },
         { nodeName: "worker" },
@@ -120,4 +123,45 @@ it("looks again after a list that failed", async () => {
     await expect(failing.look(signal)).rejects.toThrow("away");
     await failing.look(signal);
     expect(eventsOn()).toEqual(["a"]);
+});
+
+it("looks again at Pods that are added while it reads them", async () => {
+    podsOfNode = [podOf("a")];
+    const looking = ignored.look(signal);
+    podsOfNode = [...podsOfNode, podOf("b")];
+    ignored.podAdded();
+    await looking;
+    expect(eventsOn()).toEqual(["a"]);
+    await ignored.look(signal);
+    expect(eventsOn()).toEqual(["a", "b"]);
+});
+
+it("the job reads the Pods at its start and after an ADD has completed, not while one is in progress or a Pod ends", async () => {
+    const clock = new ManualClock();
+    const jobs = new Jobs({ logger: log.logger, clock });
+    const podInterfaces = new PodInterfaces();
+    const feature = secondaryNetworks({
+        jobs,
+        podInterfaces,
+        logger: log.logger,
+        kube: { api },
+        events: { record: () => undefined },
+        environment: { nodeName: "worker" },
+    } as unknown as Parameters<typeof secondaryNetworks>[0]);
+    await feature.start?.(signal);
+    jobs.start();
+    const listsAfter = async (change: () => void): Promise<number> => {
+        change();
+        await clock.advance(60_000);
+        await settle();
+        return lists;
+    };
+    const wired = { record: podRecord(), ofPort: 7 };
+    expect([
+        await listsAfter(() => undefined),
+        await listsAfter(() => podInterfaces.put({ ...wired, addedAt: Infinity })),
+        await listsAfter(() => podInterfaces.put({ ...wired, addedAt: 5 })),
+        await listsAfter(() => podInterfaces.remove(wired.record)),
+    ]).toEqual([1, 1, 2, 2]);
+    await jobs.stop();
 });

@@ -1,6 +1,11 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { parseIp } from "@antrea/ip";
-import { PodInterfaces, type PodInterface } from "../../../src/platform/pod-interfaces/index.ts";
+import {
+    isAddCompleted,
+    PodInterfaces,
+    type PodInterface,
+    type PodInterfaceChange,
+} from "../../../src/platform/pod-interfaces/index.ts";
 import { addressOf, podRecord } from "../../support/records.ts";
 
 const record = podRecord({ addresses: [addressOf("10.10.1.5/24")] });
@@ -50,6 +55,27 @@ describe("who subscribes to the Pod interfaces", () => {
         }
         table.put(wired);
         expect(changes).toEqual([]);
+    });
+
+    it("hears when an ADD has completed, and what the interface was before", () => {
+        const seen: PodInterfaceChange[] = [];
+        using _ = table.subscribe((change) => void seen.push(change));
+        const answered = { ...wired, addedAt: 7 };
+        table.put(wired);
+        table.put({ ...wired, ofPort: 9 });
+        table.put(answered);
+        table.leave(record, "keep");
+        table.put({ ...answered, ofPort: 9 });
+        table.put(wired);
+        table.remove(record);
+        table.put({ ...wired, addedAt: 0 });
+        expect(seen.map(isAddCompleted)).toEqual([false, false, true, false, false, false, false, false]);
+        expect(seen.slice(0, 4).map(({ before }) => before)).toEqual([
+            undefined,
+            wired,
+            { ...wired, ofPort: 9 },
+            answered,
+        ]);
     });
 
     it("is one of several, also with the same function", () => {
