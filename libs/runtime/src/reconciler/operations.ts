@@ -30,7 +30,8 @@ export interface Operations<K, V> {
      * The comparison of a full pass: reads the actual objects, removes those that no desired object accounts for (left
      * by an earlier process, or created by others under its name), and returns the keys of desired objects that are
      * missing or differ. These are updated next; all others count as in place. Rejects if the actual objects cannot be
-     * read or removed; the full pass then remains due.
+     * read or removed; the full pass then remains due. It may set and delete desired objects, e.g. compute all of them
+     * again; the pass processes these next.
      *
      * @param desired all desired objects, including those whose update failed
      */

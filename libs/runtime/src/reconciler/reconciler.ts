@@ -89,6 +89,11 @@ export class Reconciler<K, V> implements Disposable {
         this.#objects.get(key)?.differs();
     }
 
+    /** Makes the retry of an object that failed due now, because the cause of its failure may be gone. */
+    retry(key: K): void {
+        this.#objects.get(key)?.retryNow();
+    }
+
     /** Replaces the desired objects by these. */
     replace(desired: ReadonlyMap<K, V>): void {
         for (const key of [...this.#desired.keys()]) if (!desired.has(key)) this.delete(key);

@@ -85,6 +85,11 @@ export class TrackedObject<K, V> {
         else if (this.busy !== undefined && this.#goal !== "deleted") this.#goal = { value: this.#goal.value };
     }
 
+    /** Makes a pending retry due now; a further failure has the next longer delay. */
+    retryNow(): void {
+        this.#dueMs = -Infinity;
+    }
+
     /** Records that the desired value is in place. */
     adopted(): void {
         this.reached(this.#goal);

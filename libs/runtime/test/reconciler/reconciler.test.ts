@@ -152,6 +152,21 @@ describe("an object that fails", () => {
         expect(await reconciler.pass()).toMatchObject({ failed: 0, againInMs: undefined });
     });
 
+    it("is retried at once when its cause may be gone, and later again if it is not", async () => {
+        const world = new World();
+        const { reconciler } = world;
+        world.refused.set("a", "no");
+        reconciler.set("a", 1);
+        await reconciler.pass();
+        reconciler.retry("a");
+        reconciler.retry("unknown");
+        expect(await reconciler.pass()).toMatchObject({ failed: 1, againInMs: 2000 });
+        world.refused.clear();
+        reconciler.retry("a");
+        expect(await reconciler.pass()).toMatchObject({ failed: 0, againInMs: undefined });
+        expect(world.done()).toEqual(["prune", "update a=1 was ?", "update a=1 was ?", "update a=1 was ?"]);
+    });
+
     it("has the reason, the number of tries and the time in its status", async () => {
         const world = new World();
         const { reconciler, clock } = world;

@@ -1,7 +1,7 @@
 import { type Feature } from "../../platform/feature.ts";
 import { poolComponents, type PoolPlatform } from "../../platform/pool-platform.ts";
-import { GatewayHolds } from "./gateway-holds.ts";
-import { NodeHolds } from "./node-holds.ts";
+import { GatewayReservations } from "./gateway-reservations.ts";
+import { NodeAddressReservations } from "./node-address-reservations.ts";
 
 /** Reserves the Nodes' own addresses in IPPools, and the gateways of IPPools, so that no Pod gets one. */
 export function nodeAddresses(platform: PoolPlatform): Feature {
@@ -11,8 +11,8 @@ export function nodeAddresses(platform: PoolPlatform): Feature {
         name: "node-addresses",
         lead: async (term) => {
             await Promise.all([
-                new NodeHolds(components, options).run(term),
-                new GatewayHolds(components, options).run(term),
+                new NodeAddressReservations(components, options).run(term),
+                new GatewayReservations(components, options).run(term),
             ]);
         },
     };

@@ -1,0 +1,62 @@
+import { allocationName } from "@antrea/crd";
+import { type Claim, type ClaimWriter, type Reservation } from "../../platform/allocations/index.ts";
+import { NodeAddressesError } from "./errors.ts";
+
+/** Makes reservations, and keeps those that the watch has not delivered yet, so that none is made twice. */
+export class CreatedReservations {
+    readonly #writer: Pick<ClaimWriter, "reserve">;
+    readonly #claims = new Map<string, Claim>();
+    /** Names of reservations under way of which the watch has delivered nothing yet. */
+    readonly #creating = new Set<string>();
+    /** By name, creations under way. */
+    readonly #running = new Map<string, Promise<unknown>>();
+
+    constructor(components: { readonly writer: Pick<ClaimWriter, "reserve"> }) {
+        this.#writer = components.writer;
+    }
+
+    /** Reservations that the watch has not delivered. */
+    get all(): Iterable<Claim> {
+        return this.#claims.values();
+    }
+
+    /** The reservation of this name, if the watch has not delivered it. */
+    get(name: string): Claim | undefined {
+        return this.#claims.get(name);
+    }
+
+    /**
+     * Reserves an address. Rejects with NodeAddressesError `ALLOCATION_NOT_KNOWN` if it is allocated already, of which
+     * the caller does not know, or with the error of the API server.
+     */
+    async create(reservation: Reservation, signal: AbortSignal): Promise<void> {
+        const name = allocationName(reservation.ip);
+        this.#creating.add(name);
+        const running = this.#writer.reserve(reservation, signal).finally(() => this.#running.delete(name));
+        this.#running.set(name, running);
+        const claim = await running;
+        if (claim === undefined) {
+            // Without the address, so that many are logged in one line; the reconciler names the objects.
+            const message = "the address has an allocation that the watch has not delivered yet";
+            throw new NodeAddressesError("ALLOCATION_NOT_KNOWN", "environment", message);
+        }
+        // The watch may be faster than the answer, and may even have delivered a deletion.
+        if (this.#creating.delete(name)) this.#claims.set(name, claim);
+    }
+
+    /** Resolves when no creation of this name is under way, whatever its result. */
+    async idle(name: string): Promise<void> {
+        await this.#running.get(name)?.catch(() => undefined);
+    }
+
+    /** The watch delivered this allocation or its deletion. */
+    delivered(name: string): void {
+        this.#claims.delete(name);
+        this.#creating.delete(name);
+    }
+
+    /** Forgets all, since a watch that was interrupted never delivers what was deleted meanwhile. */
+    clear(): void {
+        this.#claims.clear();
+    }
+}
