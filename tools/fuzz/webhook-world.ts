@@ -5,14 +5,14 @@ import { type Namespace } from "@antrea/kube";
 import { PoolReviewer, type PoolReviewComponents } from "@antrea/webhook/ip-pools";
 import { WorkloadReviewer } from "@antrea/webhook/workloads";
 import { reviewOf } from "@antrea/webhook/testing/review";
-import { annotated, claimOf, poolOf, podOf, workloadOf } from "@antrea/webhook/testing/objects";
+import { annotated, allocationOf, poolOf, podOf, workloadOf } from "@antrea/webhook/testing/objects";
 import { isRecord } from "./fixture.ts";
 
 const range4 = { cidr: "10.1.0.0/28", gateway: "10.1.0.1", prefixLength: 24 };
 const range6 = { start: "fd00::10", end: "fd00::1f", gateway: "fd00::1", prefixLength: 64 };
 const poolObjects = [poolOf("pool-a", range4), poolOf("pool-6", range6)] as readonly IpPool[];
-const claims = [claimOf("pool-a", "10.1.0.5", "web-0"), claimOf("pool-a", "10.1.0.6")];
-const ofNamespace = claimOf("pool-a", "10.1.0.7", { namespace: "ns", name: "p", uid: "p" });
+const allocations = [allocationOf("pool-a", "10.1.0.5", "web-0"), allocationOf("pool-a", "10.1.0.6")];
+const ofNamespace = allocationOf("pool-a", "10.1.0.7", { namespace: "ns", name: "p", uid: "p" });
 
 /** The webhook's reviewers for a cluster with two pools, two allocations and a Namespace. */
 export function knownCluster(): { readonly ipPools: PoolReviewer; readonly workloads: WorkloadReviewer } {
@@ -34,17 +34,17 @@ export function knownCluster(): { readonly ipPools: PoolReviewer; readonly workl
         pools,
         users: { of: () => ["Namespace ns"] },
         addresses,
-        claims: {
-            anyOf: async () => ({ claims, references: [] }),
-            of: async () => claims,
-            at: async () => claims,
+        allocations: {
+            anyOf: async () => ({ allocations, references: [] }),
+            of: async () => allocations,
+            at: async () => allocations,
         },
         clusterCidrs: [parsePrefix("10.244.0.0/16")],
     };
     const ipPools = new PoolReviewer(components);
     const workloads = new WorkloadReviewer({
         api: {
-            find: async ({ plural }) => (plural === ipAllocations.plural ? claims[0] : namespace) as never,
+            find: async ({ plural }) => (plural === ipAllocations.plural ? allocations[0] : namespace) as never,
             list: async () => ({ items: [ofNamespace] as never, resourceVersion: "1" }),
         },
         pools,

@@ -37,8 +37,8 @@ beforeAll(async () => {
     const annotate = { metadata: { annotations: { [pools]: "web,web6" } } };
     await cluster.api.patch(namespaces, { name: "shop" }, { type: "merge", body: annotate });
     cart = await cluster.addPod({ name: "cart", node: "node1", ips: ["10.2.0.12", "3ffe:ffff:1:1ff::100"] });
-    await cluster.addClaim({ address: "10.2.0.12", pool: "web", pod: cart });
-    await cluster.addClaim({ address: "3ffe:ffff:1:1ff::100", pool: "web6", pod: cart });
+    await cluster.addAllocation({ address: "10.2.0.12", pool: "web", pod: cart });
+    await cluster.addAllocation({ address: "3ffe:ffff:1:1ff::100", pool: "web6", pod: cart });
     await ovs1.addPort("cart-port", recordOf(cart, "10.2.0.12,3ffe:ffff:1:1ff::100", "web,web6"));
     await cluster.server.apply(await documentedRoles());
 }, 60_000);
@@ -183,7 +183,7 @@ describe("ipam who", () => {
 describe("ipam explain pod", () => {
     it("tells which annotation won, which pools were tried, what blocks, and the events", async () => {
         const annotations = { [pools]: "tiny,nope", [podIps]: "10.3.0.8" };
-        await cluster.addClaim({ address: "10.3.0.8", pool: "tiny", pod: cart });
+        await cluster.addAllocation({ address: "10.3.0.8", pool: "tiny", pod: cart });
         const { metadata } = await cluster.addPod({ name: "blocked", node: "node1", annotations });
         await cluster.api.create(events, {
             metadata: { namespace: "shop", name: "blocked.1" },
@@ -222,7 +222,7 @@ describe("ipam explain pod", () => {
         const set = await addSet("db");
         const uid = set.metadata?.uid ?? "";
         const owner = { kind: "StatefulSet", namespace: "shop", name: "db", uid, index: 0 } as const;
-        await cluster.addClaim({
+        await cluster.addAllocation({
             address: "10.2.0.13",
             pool: "web",
             owner,
@@ -360,12 +360,12 @@ describe("ipam check", () => {
     });
 
     it("finds leaks, orphans, duplicates and reservations, each looked at twice", async () => {
-        await cluster.addClaim({
+        await cluster.addAllocation({
             address: "10.2.0.14",
             pool: "web",
             pod: { namespace: "shop", name: "gone", uid: "gone", node: "node1" },
         });
-        await cluster.addClaim({
+        await cluster.addAllocation({
             address: "10.2.0.15",
             pool: "web",
             owner: { kind: "StatefulSet", namespace: "shop", name: "none", uid: "u", index: 0 },
@@ -393,7 +393,7 @@ describe("ipam check", () => {
 
     it("does not report what is over at the second look", async () => {
         const pod = { namespace: "shop", name: "short", uid: "short", node: "node1" };
-        await cluster.addClaim({ address: "10.2.0.14", pool: "web", pod });
+        await cluster.addAllocation({ address: "10.2.0.14", pool: "web", pod });
         const checked = Promise.withResolvers<void>();
         const onStderr = (text: string): void => void (text.includes("looking again") && checked.resolve());
         const running = cluster.antctl(["ipam", "check", "--settle", "5s"], { onStderr });

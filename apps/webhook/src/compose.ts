@@ -15,7 +15,7 @@ import { CertificateKeeper, type CertificateTimes } from "@antrea/serving/certif
 import { loadControllerConfig } from "@antrea/settings";
 import { ClusterCache } from "./cluster/index.ts";
 import { WebhookError } from "./errors.ts";
-import { ClaimReader, PoolReviewer } from "./ip-pools/index.ts";
+import { AllocationReader, PoolReviewer } from "./ip-pools/index.ts";
 import { allowed, reviewApp, reviewMetrics, type Reviewer } from "./review/index.ts";
 import { routesOf } from "./routes.ts";
 import { version } from "./version.ts";
@@ -101,7 +101,7 @@ export function webhook(
         pools,
         users,
         addresses,
-        claims: new ClaimReader({ api }),
+        allocations: new AllocationReader({ api }),
         clusterCidrs: options.clusterCidrs ?? [],
     });
     const { namespaces, pods, deployments, statefulSets } = users;

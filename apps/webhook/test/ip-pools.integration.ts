@@ -6,7 +6,7 @@ import { eventually } from "@antrea/kube/testing";
 import { type KubeAnswer } from "./support/kube-request.ts";
 import {
     annotated,
-    claimOf,
+    allocationOf,
     namespaceOf,
     paths,
     podOf,
@@ -167,7 +167,7 @@ const uses: Readonly<Record<string, () => Promise<() => Promise<unknown>>>> = {
 };
 
 async function claimed(address: string, pod?: string): Promise<() => Promise<unknown>> {
-    await cluster.api.create(ipAllocations, claimOf("pool", address, pod));
+    await cluster.api.create(ipAllocations, allocationOf("pool", address, pod));
     return async () => cluster.api.delete(ipAllocations, { name: allocationName(parseIp(address)) });
 }
 
@@ -268,8 +268,8 @@ describe("a pool in use", () => {
                 expect(answer.message).toMatch(/metadata.name "pool": cannot be deleted.*10.1.0.9/);
                 await end();
             }
-            // The address of a Node is held by a claim that no Pod uses.
-            const { metadata, spec } = claimOf("pool", "10.1.0.10");
+            // The address of a Node is held by an allocation that no Pod uses.
+            const { metadata, spec } = allocationOf("pool", "10.1.0.10");
             const owner = { kind: "Node", name: "node-1", uid: "1" } as const;
             await cluster.api.create(ipAllocations, { metadata: metadata ?? {}, spec: { ...spec, owner } });
             const end = await (uses["a Namespace"] as () => Promise<() => Promise<unknown>>)();

@@ -83,7 +83,7 @@ describe("antrea-webhook", () => {
         });
         const pod = podOf("p", annotated("one", "10.1.0.1"));
         expect(await requests.send("POST", paths.pods("default"), pod)).toMatchObject({ status: 422 });
-        // Claims are searched, too.
+        // Allocations are searched, too.
         expect(await requests.send("DELETE", `${paths.pools}/one`)).toMatchObject({ status: 200 });
 
         expect(await get(port, "/metrics", "token-guest")).toMatchObject({ status: 403 });

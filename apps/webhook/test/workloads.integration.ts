@@ -3,7 +3,7 @@ import { ipAllocations, podIpsAnnotation, poolsAnnotation, type IpAllocation } f
 import { type KubeObject, namespaces, pods } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { type KubeAnswer } from "./support/kube-request.ts";
-import { annotated, claimOf, namespaceOf, paths, podOf, poolOf, workloadOf } from "./support/objects.ts";
+import { annotated, allocationOf, namespaceOf, paths, podOf, poolOf, workloadOf } from "./support/objects.ts";
 import { WebhookCluster } from "./support/webhook-cluster.ts";
 
 let cluster: WebhookCluster;
@@ -308,8 +308,8 @@ describe("what was there before, with bad values", () => {
 });
 
 describe("a Namespace", () => {
-    const claimed = async (claim: IpAllocation): Promise<void> => {
-        await cluster.api.create(ipAllocations, claim);
+    const claimed = async (allocation: IpAllocation): Promise<void> => {
+        await cluster.api.create(ipAllocations, allocation);
     };
     const annotate = async (name: string, pools: string | null): Promise<KubeAnswer> => {
         const body = { metadata: { annotations: { [poolsAnnotation]: pools } } };
@@ -363,7 +363,7 @@ describe("a Namespace", () => {
         expect(await annotate("used", "four")).toMatchObject({ status: 200 });
         await pod("web-0", { ip: "10.1.0.5" });
         const uid = (await cluster.api.get(pods, { namespace: "used", name: "web-0" })).metadata?.uid ?? "";
-        await claimed(claimOf("four", "10.1.0.5", { namespace: "used", name: "web-0", uid }));
+        await claimed(allocationOf("four", "10.1.0.5", { namespace: "used", name: "web-0", uid }));
         const refused = await annotate("used", null);
         expect(refused.message).toMatch(
             /cannot be removed \(it was "four"\).*Pod used\/web-0 \(10\.1\.0\.5\); delete these first/,
@@ -392,7 +392,7 @@ describe("a Namespace", () => {
             ["10.1.0.6", "web"],
             ["10.1.0.7", "own"],
         ] as const) {
-            const { metadata, spec } = claimOf("four", address);
+            const { metadata, spec } = allocationOf("four", address);
             await claimed({
                 metadata: metadata ?? {},
                 spec: { ...spec, owner: { ...spec.owner, namespace: "sticky", name } },

@@ -25,11 +25,11 @@ export interface ReservationInput {
     /** Addresses that pod-ips of its template requests. They are for one Pod: further ordinals get none. */
     readonly fixed: readonly IpAddress[];
     /** All allocations whose owner is the StatefulSet of this namespace and name, whatever its UID. */
-    readonly claims: readonly IpAllocation[];
+    readonly allocations: readonly IpAllocation[];
     /** True if the address has an allocation of any owner. */
     isTaken(ip: IpAddress): boolean;
     /** Returns the address of an allocation. Default: parses its text. */
-    ipOf?(claim: IpAllocation): IpAddress;
+    ipOf?(allocation: IpAllocation): IpAddress;
     /** Approximate limit of allocations that one plan creates. Default 1000. */
     readonly limit?: number;
 }
@@ -104,31 +104,31 @@ const listedOrdinals = 32;
  * plan was applied, the next one is empty, unless addresses became free or the plan was limited.
  */
 export function planReservations(input: ReservationInput): ReservationPlan {
-    const { set, claims } = input;
+    const { set, allocations } = input;
     if (set === undefined || set.deleting) {
-        const release = claims.filter(isReserved);
+        const release = allocations.filter(isReserved);
         return { create: [], adopt: [], release, givenUp: [], missing: undefined, beyond: 0, more: false };
     }
-    const { kept, spare, givenUp } = sortClaims(input, set);
+    const { kept, spare, givenUp } = sortAllocations(input, set);
     const filled = fill(input, set, kept);
     const release = [...spare, ...filled.halves];
     const released = new Set(release);
     const adopt = [...kept.values()]
         .flatMap((families) => [...families.values()])
-        .filter((claim) => claim.spec.owner.uid !== set.uid && !released.has(claim));
+        .filter((allocation) => allocation.spec.owner.uid !== set.uid && !released.has(allocation));
     const { create, missing, more } = filled;
     return { create, adopt, release, givenUp, missing, beyond: beyondReach(input, set, kept), more };
 }
 
-interface Claim {
-    readonly claim: IpAllocation;
+interface Allocation {
+    readonly allocation: IpAllocation;
     readonly ip: IpAddress;
 }
 
-type ClaimsByFamily = ReadonlyMap<Family, IpAllocation>;
+type AllocationsByFamily = ReadonlyMap<Family, IpAllocation>;
 
-interface SortedClaims {
-    readonly kept: ReadonlyMap<number, ClaimsByFamily>;
+interface SortedAllocations {
+    readonly kept: ReadonlyMap<number, AllocationsByFamily>;
     readonly spare: readonly IpAllocation[];
     /** Those of `spare` that their ordinal still needs. */
     readonly givenUp: readonly IpAllocation[];
@@ -138,31 +138,36 @@ interface SortedClaims {
  * Determines which allocation each ordinal keeps, and which Reserved ones are not needed. Those in use by a Pod are
  * never spare.
  */
-function sortClaims(input: ReservationInput, set: LivingSet): SortedClaims {
+function sortAllocations(input: ReservationInput, set: LivingSet): SortedAllocations {
     const kept = new Map<number, Map<Family, IpAllocation>>();
     const spare: IpAllocation[] = [];
     const givenUp: IpAllocation[] = [];
-    for (const { claim, ip } of inOrder(input)) {
-        const ordinal = claim.spec.owner.index ?? -1;
+    for (const { allocation, ip } of inOrder(input)) {
+        const ordinal = allocation.spec.owner.index ?? -1;
         const families = kept.get(ordinal) ?? new Map<Family, IpAllocation>();
         const isWanted =
             ordinal >= set.start &&
             ordinal < set.start + set.replicas &&
-            isAskedFor({ claim, ip }, input, set) &&
+            isAskedFor({ allocation, ip }, input, set) &&
             !families.has(ip.family);
-        const canBeHad = !isReserved(claim) || isInListedPool({ claim, ip }, input);
-        if (isWanted && canBeHad) kept.set(ordinal, families.set(ip.family, claim));
-        else if (isReserved(claim)) spare.push(claim);
-        if (isWanted && !canBeHad) givenUp.push(claim);
+        const canBeHad = !isReserved(allocation) || isInListedPool({ allocation, ip }, input);
+        if (isWanted && canBeHad) kept.set(ordinal, families.set(ip.family, allocation));
+        else if (isReserved(allocation)) spare.push(allocation);
+        if (isWanted && !canBeHad) givenUp.push(allocation);
     }
     return { kept, spare, givenUp };
 }
 
 // Only the order of allocations of one ordinal matters, and mostly there is one: so sorting is rarely needed.
-function* inOrder({ claims, ipOf = ({ spec }) => parseIp(spec.address) }: ReservationInput): Generator<Claim> {
-    const read = claims.map((claim): Claim => ({ claim, ip: ipOf(claim) }));
-    for (const ofOrdinal of Map.groupBy(read, ({ claim }) => claim.spec.owner.index).values()) {
-        yield* ofOrdinal.length === 1 ? ofOrdinal : ofOrdinal.sort((a, b) => compareOfOrdinal(a.claim, b.claim));
+function* inOrder({
+    allocations,
+    ipOf = ({ spec }) => parseIp(spec.address),
+}: ReservationInput): Generator<Allocation> {
+    const read = allocations.map((allocation): Allocation => ({ allocation, ip: ipOf(allocation) }));
+    for (const ofOrdinal of Map.groupBy(read, ({ allocation }) => allocation.spec.owner.index).values()) {
+        yield* ofOrdinal.length === 1
+            ? ofOrdinal
+            : ofOrdinal.sort((a, b) => compareOfOrdinal(a.allocation, b.allocation));
     }
 }
 
@@ -180,8 +185,8 @@ function beyondReach(input: ReservationInput, set: LivingSet, kept: ReadonlyMap<
     return set.replicas - within(set) - known;
 }
 
-function isAskedFor({ claim, ip }: Claim, input: ReservationInput, set: LivingSet): boolean {
-    if (claim.spec.owner.uid !== set.uid && !isListed(claim, input)) return false;
+function isAskedFor({ allocation, ip }: Allocation, input: ReservationInput, set: LivingSet): boolean {
+    if (allocation.spec.owner.uid !== set.uid && !isListed(allocation, input)) return false;
     return input.fixed.every((address) => address.family !== ip.family || sameIp(address, ip));
 }
 
@@ -190,10 +195,10 @@ function isListed({ spec: { pool } }: IpAllocation, { pools, unknownPools = [] }
 }
 
 /** True if a Pod that names these pools can get the address. An address in use is kept in any case. */
-function isInListedPool({ claim, ip }: Claim, input: ReservationInput): boolean {
-    const pool = input.pools.find(({ name }) => name === claim.spec.pool);
+function isInListedPool({ allocation, ip }: Allocation, input: ReservationInput): boolean {
+    const pool = input.pools.find(({ name }) => name === allocation.spec.pool);
     // The ranges of a pool that does not exist now are unknown.
-    return pool === undefined ? isListed(claim, input) : pool.covers(ip);
+    return pool === undefined ? isListed(allocation, input) : pool.covers(ip);
 }
 
 interface Filled {
@@ -204,7 +209,7 @@ interface Filled {
     readonly more: boolean;
 }
 
-function fill(input: ReservationInput, set: LivingSet, kept: ReadonlyMap<number, ClaimsByFamily>): Filled {
+function fill(input: ReservationInput, set: LivingSet, kept: ReadonlyMap<number, AllocationsByFamily>): Filled {
     const { pools, unknownPools = [], limit = defaultLimit } = input;
     const families = [...new Set(pools.map(({ family }) => family))];
     if ((families.length === 0 && unknownPools.length === 0) || set.reach === 0) {
@@ -245,7 +250,7 @@ function fill(input: ReservationInput, set: LivingSet, kept: ReadonlyMap<number,
  */
 function* ordinalsToFill(
     set: LivingSet,
-    kept: ReadonlyMap<number, ClaimsByFamily>,
+    kept: ReadonlyMap<number, AllocationsByFamily>,
     isBarren: () => boolean,
 ): Generator<number> {
     let ordinal = set.start;
@@ -254,9 +259,9 @@ function* ordinalsToFill(
 }
 
 // A never changed allocation is half of a reservation that was interrupted; its address can serve others.
-function unusedHalves(has: ClaimsByFamily | undefined): readonly IpAllocation[] {
-    const claims = [...(has?.values() ?? [])];
-    return claims.every((claim) => isReserved(claim) && wasNeverChanged(claim)) ? claims : [];
+function unusedHalves(has: AllocationsByFamily | undefined): readonly IpAllocation[] {
+    const allocations = [...(has?.values() ?? [])];
+    return allocations.every((allocation) => isReserved(allocation) && wasNeverChanged(allocation)) ? allocations : [];
 }
 
 function missingOf(
@@ -295,8 +300,8 @@ function wasNeverChanged({ metadata }: IpAllocation): boolean {
     return metadata?.generation === 1;
 }
 
-function isReserved(claim: IpAllocation): boolean {
-    return claim.spec.state === "Reserved";
+function isReserved(allocation: IpAllocation): boolean {
+    return allocation.spec.state === "Reserved";
 }
 
 type FreeAddress = Omit<NewReservation, "ordinal">;

@@ -27,11 +27,11 @@ export interface PoolUsage {
  */
 export function poolUsage(
     usable: RangeSet,
-    claims: Iterable<{ readonly ip: IpAddress; readonly state: AllocationState }>,
+    allocations: Iterable<{ readonly ip: IpAddress; readonly state: AllocationState }>,
 ): PoolUsage {
     let used = 0n;
     let reserved = 0n;
-    for (const { ip, state } of claims) {
+    for (const { ip, state } of allocations) {
         if (!usable.has(ip)) continue;
         if (state === "Allocated") used += 1n;
         else reserved += 1n;

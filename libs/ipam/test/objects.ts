@@ -51,7 +51,7 @@ export function exclusions(
     );
 }
 
-export function podClaim(address: string, podName: string, poolName = "p"): IpAllocation {
+export function podAllocation(address: string, podName: string, poolName = "p"): IpAllocation {
     const pod = { namespace: "a", name: podName, uid: `uid-${podName}` };
     return {
         metadata: { name: allocationName(parseIp(address)) },
@@ -66,7 +66,7 @@ export function podClaim(address: string, podName: string, poolName = "p"): IpAl
     };
 }
 
-export function nodeClaim(address: string, node: string, poolName = "p"): IpAllocation {
+export function nodeAllocation(address: string, node: string, poolName = "p"): IpAllocation {
     return {
         metadata: { name: allocationName(parseIp(address)) },
         spec: {
@@ -79,12 +79,12 @@ export function nodeClaim(address: string, node: string, poolName = "p"): IpAllo
     };
 }
 
-export function gatewayClaim(address: string, poolName = "p"): IpAllocation {
-    const { metadata, spec } = nodeClaim(address, "", poolName);
+export function gatewayAllocation(address: string, poolName = "p"): IpAllocation {
+    const { metadata, spec } = nodeAllocation(address, "", poolName);
     return { ...(metadata && { metadata }), spec: { ...spec, owner: { kind: "Gateway", name: address } } };
 }
 
-export interface OrdinalClaim {
+export interface OrdinalAllocation {
     readonly pool?: string;
     readonly uid?: string;
     readonly used?: boolean;
@@ -92,8 +92,8 @@ export interface OrdinalClaim {
     readonly generation?: number;
 }
 
-/** A claim for an ordinal of StatefulSet a/web, Reserved unless `used`. */
-export function ordinalClaim(address: string, index: number, options: OrdinalClaim = {}): IpAllocation {
+/** An allocation for an ordinal of StatefulSet a/web, Reserved unless `used`. */
+export function ordinalAllocation(address: string, index: number, options: OrdinalAllocation = {}): IpAllocation {
     const {
         pool: poolName = "p",
         uid = "set-1",

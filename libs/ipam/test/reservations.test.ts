@@ -3,7 +3,7 @@ import { type IpAllocation } from "@antrea/crd";
 import { formatIp, parseIp, type Family, type IpAddress } from "@antrea/ip";
 import * as fc from "fast-check";
 import { planReservations, type ListedPool, type ReservationInput, type ReservationPlan } from "../src/index.ts";
-import { ordinalClaim, setOf, type OrdinalClaim } from "./objects.ts";
+import { ordinalAllocation, setOf, type OrdinalAllocation } from "./objects.ts";
 
 function listed(name: string, ...texts: readonly string[]): ListedPool {
     const usable = setOf(...texts);
@@ -11,13 +11,13 @@ function listed(name: string, ...texts: readonly string[]): ListedPool {
 }
 
 function input(parts: Partial<ReservationInput> & { readonly others?: readonly string[] }): ReservationInput {
-    const { others = [], claims = [], ...rest } = parts;
-    const taken = new Set([...others, ...claims.map(({ spec }) => spec.address)]);
+    const { others = [], allocations = [], ...rest } = parts;
+    const taken = new Set([...others, ...allocations.map(({ spec }) => spec.address)]);
     return {
         set: { uid: "set-1", replicas: 3, start: 0, deleting: false },
         pools: [listed("p", "10.1.0.9-10.1.0.14")],
         fixed: [],
-        claims,
+        allocations,
         isTaken: (ip) => taken.has(formatIp(ip)),
         ...rest,
     };
@@ -29,8 +29,8 @@ function created(plan: ReservationPlan): readonly string[] {
     return plan.create.map(({ ip, pool, ordinal }) => `${ordinal} ${formatIp(ip)} ${pool}`);
 }
 
-function addresses(claims: readonly IpAllocation[]): readonly string[] {
-    return claims.map(({ spec }) => spec.address);
+function addresses(allocations: readonly IpAllocation[]): readonly string[] {
+    return allocations.map(({ spec }) => spec.address);
 }
 
 const nothing = { create: [], adopt: [], release: [], givenUp: [], missing: undefined, beyond: 0, more: false };
@@ -42,8 +42,8 @@ describe("planReservations, of an address that its pool does not hand out for a 
             ...listed("p", "10.1.0.10-10.1.0.14"),
             covers: (ip) => setOf("10.1.0.9-10.1.0.14").has(ip),
         };
-        const claims = [ordinalClaim("10.1.0.9", 0)];
-        const plan = planReservations(input({ set: { ...living, replicas: 1 }, pools: [pool], claims }));
+        const allocations = [ordinalAllocation("10.1.0.9", 0)];
+        const plan = planReservations(input({ set: { ...living, replicas: 1 }, pools: [pool], allocations }));
         expect(plan).toEqual(nothing);
     });
 });
@@ -59,20 +59,22 @@ describe("planReservations, of a set beyond its reach", () => {
     });
 
     it("keeps what ordinals beyond have, and completes it", () => {
-        const claims = [ordinalClaim("fd00::9", 500)];
-        const plan = planReservations(input({ set: many, pools: [vast], claims }));
+        const allocations = [ordinalAllocation("fd00::9", 500)];
+        const plan = planReservations(input({ set: many, pools: [vast], allocations }));
         expect(plan).toMatchObject({ release: [], givenUp: [], beyond: 999_996 });
         expect(plan.create).toHaveLength(3);
-        const both = planReservations(input({ set: many, pools: [vast, listed("q", "10.1.0.9-10.1.0.14")], claims }));
+        const both = planReservations(
+            input({ set: many, pools: [vast, listed("q", "10.1.0.9-10.1.0.14")], allocations }),
+        );
         expect(created(both)).toContain("5 10.1.0.9 q");
     });
 
     it("of 0 keeps what ordinals have, and neither adds to it nor misses any", () => {
         const none = { ...many, reach: 0, replicas: 9 };
-        const claims = [ordinalClaim("fd00::9", 7), ordinalClaim("fd00::a", 20)];
+        const allocations = [ordinalAllocation("fd00::9", 7), ordinalAllocation("fd00::a", 20)];
         const pools = [vast, listed("q", "10.1.0.9")];
-        const plan = planReservations(input({ set: none, pools, claims, unknownPools: ["gone"] }));
-        expect(plan).toEqual({ ...nothing, release: [claims[1]] });
+        const plan = planReservations(input({ set: none, pools, allocations, unknownPools: ["gone"] }));
+        expect(plan).toEqual({ ...nothing, release: [allocations[1]] });
     });
 
     it("counts none beyond when the set names no pool", () => {
@@ -93,8 +95,8 @@ describe("planReservations, of an address that its pool does not hand out for a 
             ...listed("p", "10.1.0.10-10.1.0.14"),
             covers: (ip) => setOf("10.1.0.9-10.1.0.14").has(ip),
         };
-        const claims = [ordinalClaim("10.1.0.9", 0)];
-        const plan = planReservations(input({ set: { ...living, replicas: 1 }, pools: [pool], claims }));
+        const allocations = [ordinalAllocation("10.1.0.9", 0)];
+        const plan = planReservations(input({ set: { ...living, replicas: 1 }, pools: [pool], allocations }));
         expect(plan).toEqual(nothing);
     });
 });
@@ -125,13 +127,13 @@ describe("planReservations creates", () => {
             { pools: [listed("one", "10.1.0.9-10.1.0.10"), listed("two", "10.1.0.9-10.1.0.11")] },
             ["0 10.1.0.9 one", "1 10.1.0.10 one", "2 10.1.0.11 two"],
         ],
-        ["what ordinals lack", { claims: [ordinalClaim("10.1.0.9", 1)] }, ["0 10.1.0.10 p", "2 10.1.0.11 p"]],
+        ["what ordinals lack", { allocations: [ordinalAllocation("10.1.0.9", 1)] }, ["0 10.1.0.10 p", "2 10.1.0.11 p"]],
         [
             "the family that an ordinal lacks",
             {
                 set: { ...living, replicas: 1 },
                 pools: [listed("p", "10.1.0.9-10.1.0.14"), listed("q", "fd00::/64")],
-                claims: [ordinalClaim("10.1.0.12", 0)],
+                allocations: [ordinalAllocation("10.1.0.12", 0)],
             },
             ["0 fd00:: q"],
         ],
@@ -165,8 +167,10 @@ describe("planReservations creates", () => {
         const plan = planReservations(input(parts));
         expect(plan.create).toHaveLength(10);
         expect(plan).toMatchObject({ more: true, missing: undefined });
-        const claims = plan.create.map(({ ip, ordinal }) => ordinalClaim(formatIp(ip), ordinal, { pool: "q" }));
-        const next = planReservations(input({ ...parts, claims }));
+        const allocations = plan.create.map(({ ip, ordinal }) =>
+            ordinalAllocation(formatIp(ip), ordinal, { pool: "q" }),
+        );
+        const next = planReservations(input({ ...parts, allocations }));
         expect(next.create[0]).toEqual({ ip: parseIp("fd00::a"), ordinal: 10, pool: "q" });
     });
 });
@@ -189,7 +193,9 @@ describe("planReservations misses", () => {
     });
 
     it("all while a pool of the list does not exist, and keeps what is there", () => {
-        const plan = planReservations(input({ unknownPools: ["later"], claims: [ordinalClaim("10.1.0.9", 1)] }));
+        const plan = planReservations(
+            input({ unknownPools: ["later"], allocations: [ordinalAllocation("10.1.0.9", 1)] }),
+        );
         expect(plan).toEqual({
             ...nothing,
             missing: { count: 2, ordinals: [0, 2], families: [], pools: ["later"], unknownPools: ["later"] },
@@ -222,8 +228,8 @@ describe("planReservations misses", () => {
 
     it("still completes ordinals that lack the family which is left", () => {
         const pools = [listed("p", "10.1.0.9"), listed("q", "fd00::1-fd00::9")];
-        const claims = [ordinalClaim("10.1.0.9", 2, { generation: 3 })];
-        const plan = planReservations(input({ pools, claims }));
+        const allocations = [ordinalAllocation("10.1.0.9", 2, { generation: 3 })];
+        const plan = planReservations(input({ pools, allocations }));
         expect(created(plan)).toEqual(["2 fd00::1 q"]);
         expect(plan.missing).toMatchObject({ count: 2, ordinals: [0, 1], families: [4] });
         expect(plan.release).toEqual([]);
@@ -231,19 +237,22 @@ describe("planReservations misses", () => {
 });
 
 describe("planReservations releases", () => {
-    const used: OrdinalClaim = { used: true };
+    const used: OrdinalAllocation = { used: true };
 
     it.each<readonly [string, Parameters<typeof input>[0], readonly string[]]>([
         [
             "every reserved one of a set that is gone",
-            { set: undefined, claims: [ordinalClaim("10.1.0.9", 0), ordinalClaim("10.1.0.10", 1, used)] },
+            {
+                set: undefined,
+                allocations: [ordinalAllocation("10.1.0.9", 0), ordinalAllocation("10.1.0.10", 1, used)],
+            },
             ["10.1.0.9"],
         ],
         [
             "every reserved one of a set that is being deleted",
             {
                 set: { ...living, deleting: true },
-                claims: [ordinalClaim("10.1.0.9", 0), ordinalClaim("10.1.0.10", 1, used)],
+                allocations: [ordinalAllocation("10.1.0.9", 0), ordinalAllocation("10.1.0.10", 1, used)],
             },
             ["10.1.0.9"],
         ],
@@ -251,7 +260,11 @@ describe("planReservations releases", () => {
             "ordinals above the replicas once no Pod uses them",
             {
                 set: { ...living, replicas: 1 },
-                claims: [ordinalClaim("10.1.0.9", 0), ordinalClaim("10.1.0.10", 1), ordinalClaim("10.1.0.11", 2, used)],
+                allocations: [
+                    ordinalAllocation("10.1.0.9", 0),
+                    ordinalAllocation("10.1.0.10", 1),
+                    ordinalAllocation("10.1.0.11", 2, used),
+                ],
             },
             ["10.1.0.10"],
         ],
@@ -259,7 +272,11 @@ describe("planReservations releases", () => {
             "ordinals below the start",
             {
                 set: { ...living, replicas: 1, start: 2 },
-                claims: [ordinalClaim("10.1.0.9", 1), ordinalClaim("10.1.0.10", 2), ordinalClaim("10.1.0.11", 3)],
+                allocations: [
+                    ordinalAllocation("10.1.0.9", 1),
+                    ordinalAllocation("10.1.0.10", 2),
+                    ordinalAllocation("10.1.0.11", 3),
+                ],
             },
             ["10.1.0.9", "10.1.0.11"],
         ],
@@ -267,25 +284,28 @@ describe("planReservations releases", () => {
             "the younger of two reserved ones",
             {
                 set: { ...living, replicas: 1 },
-                claims: [
-                    ordinalClaim("10.1.0.9", 0, { created: "2026-01-02T00:00:00Z" }),
-                    ordinalClaim("10.1.0.10", 0),
+                allocations: [
+                    ordinalAllocation("10.1.0.9", 0, { created: "2026-01-02T00:00:00Z" }),
+                    ordinalAllocation("10.1.0.10", 0),
                 ],
             },
             ["10.1.0.9"],
         ],
         [
             "the higher of two of one age",
-            { set: { ...living, replicas: 1 }, claims: [ordinalClaim("10.1.0.10", 0), ordinalClaim("10.1.0.9", 0)] },
+            {
+                set: { ...living, replicas: 1 },
+                allocations: [ordinalAllocation("10.1.0.10", 0), ordinalAllocation("10.1.0.9", 0)],
+            },
             ["10.1.0.10"],
         ],
         [
             "the reserved one of two, though older",
             {
                 set: { ...living, replicas: 1 },
-                claims: [
-                    ordinalClaim("10.1.0.9", 0),
-                    ordinalClaim("10.1.0.10", 0, { used: true, created: "2026-01-02T00:00:00Z" }),
+                allocations: [
+                    ordinalAllocation("10.1.0.9", 0),
+                    ordinalAllocation("10.1.0.10", 0, { used: true, created: "2026-01-02T00:00:00Z" }),
                 ],
             },
             ["10.1.0.9"],
@@ -294,13 +314,13 @@ describe("planReservations releases", () => {
             "neither of two that Pods use",
             {
                 set: { ...living, replicas: 1 },
-                claims: [ordinalClaim("10.1.0.9", 0, used), ordinalClaim("10.1.0.10", 0, used)],
+                allocations: [ordinalAllocation("10.1.0.9", 0, used), ordinalAllocation("10.1.0.10", 0, used)],
             },
             [],
         ],
         [
             "a claim without an ordinal",
-            { set: { ...living, replicas: 0 }, claims: [ordinalClaim("10.1.0.9", -1)] },
+            { set: { ...living, replicas: 0 }, allocations: [ordinalAllocation("10.1.0.9", -1)] },
             ["10.1.0.9"],
         ],
     ])("%s", (_name, parts, expected) => {
@@ -313,18 +333,21 @@ describe("planReservations releases", () => {
     it("an unused half when the other family is exhausted, but never one that was in use", () => {
         const pools = [listed("p", "10.1.0.9-10.1.0.14"), listed("q", "fd00::1")];
         const parts = { set: { ...living, replicas: 1 }, pools, others: ["fd00::1"] };
-        const fresh = planReservations(input({ ...parts, claims: [ordinalClaim("10.1.0.9", 0)] }));
+        const fresh = planReservations(input({ ...parts, allocations: [ordinalAllocation("10.1.0.9", 0)] }));
         expect(addresses(fresh.release)).toEqual(["10.1.0.9"]);
         expect(fresh.missing).toMatchObject({ families: [6] });
-        for (const claim of [ordinalClaim("10.1.0.9", 0, { generation: 2 }), ordinalClaim("10.1.0.9", 0, used)]) {
-            expect(planReservations(input({ ...parts, claims: [claim] })).release).toEqual([]);
+        for (const allocation of [
+            ordinalAllocation("10.1.0.9", 0, { generation: 2 }),
+            ordinalAllocation("10.1.0.9", 0, used),
+        ]) {
+            expect(planReservations(input({ ...parts, allocations: [allocation] })).release).toEqual([]);
         }
     });
 
     it("a reserved address that is not the fixed one, and reserves that", () => {
-        const claims = [ordinalClaim("10.1.0.9", 0)];
+        const allocations = [ordinalAllocation("10.1.0.9", 0)];
         const plan = planReservations(
-            input({ set: { ...living, replicas: 1 }, fixed: [parseIp("10.1.0.12")], claims }),
+            input({ set: { ...living, replicas: 1 }, fixed: [parseIp("10.1.0.12")], allocations }),
         );
         expect(addresses(plan.release)).toEqual(["10.1.0.9"]);
         expect(created(plan)).toEqual(["0 10.1.0.12 p"]);
@@ -335,96 +358,102 @@ describe("planReservations gives up", () => {
     const small = { pools: [listed("p", "10.1.0.9-10.1.0.14")], set: { ...living, replicas: 2 } };
 
     it("a reserved address that its pool does not have any more, and reserves another", () => {
-        const claims = [ordinalClaim("10.1.0.20", 0, { generation: 3 }), ordinalClaim("10.1.0.9", 1)];
-        const plan = planReservations(input({ ...small, claims }));
+        const allocations = [ordinalAllocation("10.1.0.20", 0, { generation: 3 }), ordinalAllocation("10.1.0.9", 1)];
+        const plan = planReservations(input({ ...small, allocations }));
         expect(addresses(plan.givenUp)).toEqual(["10.1.0.20"]);
         expect(addresses(plan.release)).toEqual(["10.1.0.20"]);
         expect(created(plan)).toEqual(["0 10.1.0.10 p"]);
     });
 
     it("a reserved address of a pool that is not named any more, and reserves another", () => {
-        const claims = [ordinalClaim("10.2.0.9", 0, { pool: "other" }), ordinalClaim("10.1.0.9", 1)];
-        const plan = planReservations(input({ ...small, claims }));
+        const allocations = [ordinalAllocation("10.2.0.9", 0, { pool: "other" }), ordinalAllocation("10.1.0.9", 1)];
+        const plan = planReservations(input({ ...small, allocations }));
         expect(addresses(plan.givenUp)).toEqual(["10.2.0.9"]);
         expect(created(plan)).toEqual(["0 10.1.0.10 p"]);
-        expect(addresses(planReservations(input({ ...small, claims, pools: [] })).givenUp)).toEqual([
+        expect(addresses(planReservations(input({ ...small, allocations, pools: [] })).givenUp)).toEqual([
             "10.2.0.9",
             "10.1.0.9",
         ]);
     });
 
     it("no address that a Pod uses, wherever it lies, and reserves no second one for its ordinal", () => {
-        const claims = [
-            ordinalClaim("10.1.0.20", 0, { used: true }),
-            ordinalClaim("10.2.0.9", 1, { used: true, pool: "other" }),
+        const allocations = [
+            ordinalAllocation("10.1.0.20", 0, { used: true }),
+            ordinalAllocation("10.2.0.9", 1, { used: true, pool: "other" }),
         ];
-        expect(planReservations(input({ ...small, claims }))).toEqual(nothing);
+        expect(planReservations(input({ ...small, allocations }))).toEqual(nothing);
     });
 
     it("no address of a pool that is gone for now: its ranges are not known", () => {
-        const claims = [ordinalClaim("10.2.0.9", 0, { pool: "later" }), ordinalClaim("10.1.0.9", 1)];
-        expect(planReservations(input({ ...small, claims, unknownPools: ["later"] }))).toEqual(nothing);
+        const allocations = [ordinalAllocation("10.2.0.9", 0, { pool: "later" }), ordinalAllocation("10.1.0.9", 1)];
+        expect(planReservations(input({ ...small, allocations, unknownPools: ["later"] }))).toEqual(nothing);
     });
 
     it("one family of an ordinal that keeps the other, which was in use", () => {
-        const claims = [
-            ordinalClaim("10.1.0.20", 0, { generation: 3 }),
-            ordinalClaim("fd00::1", 0, { pool: "q", generation: 3 }),
+        const allocations = [
+            ordinalAllocation("10.1.0.20", 0, { generation: 3 }),
+            ordinalAllocation("fd00::1", 0, { pool: "q", generation: 3 }),
         ];
         const pools = [...small.pools, listed("q", "fd00::1-fd00::9")];
-        const plan = planReservations(input({ pools, claims, set: { ...living, replicas: 1 } }));
+        const plan = planReservations(input({ pools, allocations, set: { ...living, replicas: 1 } }));
         expect(addresses(plan.release)).toEqual(["10.1.0.20"]);
         expect(created(plan)).toEqual(["0 10.1.0.9 p"]);
     });
 
     it("nothing more than it frees: what is above the replicas is only freed", () => {
-        const plan = planReservations(input({ ...small, claims: [ordinalClaim("10.1.0.20", 7)] }));
+        const plan = planReservations(input({ ...small, allocations: [ordinalAllocation("10.1.0.20", 7)] }));
         expect(addresses(plan.release)).toEqual(["10.1.0.20"]);
         expect(plan.givenUp).toEqual([]);
     });
 });
 
 describe("planReservations adopts", () => {
-    const dead: OrdinalClaim = { uid: "set-0" };
+    const dead: OrdinalAllocation = { uid: "set-0" };
 
     it("claims of a set that was there before under the name, used or not", () => {
-        const claims = [ordinalClaim("10.1.0.13", 0, dead), ordinalClaim("10.1.0.14", 1, { ...dead, used: true })];
-        const plan = planReservations(input({ claims }));
+        const allocations = [
+            ordinalAllocation("10.1.0.13", 0, dead),
+            ordinalAllocation("10.1.0.14", 1, { ...dead, used: true }),
+        ];
+        const plan = planReservations(input({ allocations }));
         expect(addresses(plan.adopt)).toEqual(["10.1.0.13", "10.1.0.14"]);
         expect(created(plan)).toEqual(["2 10.1.0.9 p"]);
         expect(plan.release).toEqual([]);
     });
 
     it("no claim of a pool that the template does not name", () => {
-        const claims = [
-            ordinalClaim("10.2.0.9", 0, { ...dead, pool: "other" }),
-            ordinalClaim("10.2.0.10", 1, { ...dead, pool: "other", used: true }),
+        const allocations = [
+            ordinalAllocation("10.2.0.9", 0, { ...dead, pool: "other" }),
+            ordinalAllocation("10.2.0.10", 1, { ...dead, pool: "other", used: true }),
         ];
-        const plan = planReservations(input({ set: { ...living, replicas: 2 }, claims }));
+        const plan = planReservations(input({ set: { ...living, replicas: 2 }, allocations }));
         expect(plan.adopt).toEqual([]);
         expect(addresses(plan.release)).toEqual(["10.2.0.9"]);
         expect(created(plan)).toEqual(["0 10.1.0.9 p", "1 10.1.0.10 p"]);
     });
 
     it("claims of a pool that the template names and that is gone for now", () => {
-        const claims = [ordinalClaim("10.2.0.9", 0, { ...dead, pool: "later" })];
-        const plan = planReservations(input({ unknownPools: ["later"], claims }));
+        const allocations = [ordinalAllocation("10.2.0.9", 0, { ...dead, pool: "later" })];
+        const plan = planReservations(input({ unknownPools: ["later"], allocations }));
         expect(addresses(plan.adopt)).toEqual(["10.2.0.9"]);
     });
 
     it("nothing of its own: what a Pod of a living set uses it keeps, whatever the template names now", () => {
-        const claims = [
-            ordinalClaim("10.2.0.9", 0, { pool: "other", used: true }),
-            ordinalClaim("10.2.0.10", 1, { pool: "other", used: true }),
+        const allocations = [
+            ordinalAllocation("10.2.0.9", 0, { pool: "other", used: true }),
+            ordinalAllocation("10.2.0.10", 1, { pool: "other", used: true }),
         ];
-        expect(planReservations(input({ set: { ...living, replicas: 2 }, claims }))).toEqual(nothing);
-        expect(planReservations(input({ set: { ...living, replicas: 2 }, claims, pools: [] }))).toEqual(nothing);
+        expect(planReservations(input({ set: { ...living, replicas: 2 }, allocations }))).toEqual(nothing);
+        expect(planReservations(input({ set: { ...living, replicas: 2 }, allocations, pools: [] }))).toEqual(nothing);
     });
 
     it("no claim of ordinals that the set does not have", () => {
-        const claims = [ordinalClaim("10.1.0.9", 7, dead), ordinalClaim("10.1.0.10", 8, { ...dead, used: true })];
-        const plan = planReservations(input({ set: { ...living, replicas: 0 }, claims }));
-        expect(plan).toEqual({ ...nothing, release: [claims[0]] });
+        const allocations = [
+            ordinalAllocation("10.1.0.9", 7, dead),
+            ordinalAllocation("10.1.0.10", 8, { ...dead, used: true }),
+        ];
+        const plan = planReservations(input({ set: { ...living, replicas: 0 }, allocations }));
+        expect(plan).toEqual({ ...nothing, release: [allocations[0]] });
     });
 });
 
@@ -448,7 +477,7 @@ describe("planReservations, whatever there is", () => {
         "fd00::4",
         "fd00::6",
     ];
-    const claim = fc.record({
+    const allocation = fc.record({
         address: fc.constantFrom(...somewhere),
         ordinal: fc.integer({ min: -1, max: 6 }),
         pool: fc.constantFrom("one", "two", "six", "sixty", "gone"),
@@ -469,7 +498,7 @@ describe("planReservations, whatever there is", () => {
             ["10.2.0.11", "fd00::2"],
             ["10.9.9.9"],
         ),
-        claims: fc.uniqueArray(claim, { selector: ({ address }) => address, maxLength: 8 }),
+        allocations: fc.uniqueArray(allocation, { selector: ({ address }) => address, maxLength: 8 }),
         others: fc.subarray(["10.1.0.12", "fd00::2", "10.2.0.10", "fd00::5"]),
         limit: fc.constantFrom(1, 3, 1000),
     });
@@ -477,12 +506,12 @@ describe("planReservations, whatever there is", () => {
     it("gives each ordinal both families or neither, no address twice, and settles", () => {
         fc.assert(
             fc.property(anything, ({ replicas, start, fixed, ...parts }) => {
-                const claims = parts.claims.map(({ address, ordinal, ...options }) =>
-                    ordinalClaim(address, ordinal, options),
+                const allocations = parts.allocations.map(({ address, ordinal, ...options }) =>
+                    ordinalAllocation(address, ordinal, options),
                 );
                 const before = input({
                     ...parts,
-                    claims,
+                    allocations,
                     set: { uid: "set-1", replicas, start, deleting: false },
                     fixed: fixed.map(parseIp),
                 });
@@ -519,18 +548,23 @@ describe("planReservations, whatever there is", () => {
         expect(plan.release.every(({ spec }) => spec.state === "Reserved")).toBe(true);
         expect(plan.adopt.every(({ spec }) => spec.owner.uid === "set-0")).toBe(true);
         expect(plan.adopt.filter((one) => plan.release.includes(one))).toEqual([]);
-        expect([...plan.adopt, ...plan.release].every((one) => now.claims.includes(one))).toBe(true);
+        expect([...plan.adopt, ...plan.release].every((one) => now.allocations.includes(one))).toBe(true);
         expect(plan.create.map(({ ordinal }) => ordinal)).toEqual(
             plan.create.map(({ ordinal }) => ordinal).sort((a, b) => a - b),
         );
     }
 
     function applied(now: ReservationInput, plan: ReservationPlan, others: readonly string[]): ReservationInput {
-        const kept = now.claims
+        const kept = now.allocations
             .filter((one) => !plan.release.includes(one))
             .map((one) => (plan.adopt.includes(one) ? adopted(one) : one));
-        const added = plan.create.map(({ ip, pool, ordinal }) => ordinalClaim(formatIp(ip), ordinal, { pool }));
-        return input({ ...now, claims: [...kept, ...added], others, isTaken: isTakenBy([...kept, ...added], others) });
+        const added = plan.create.map(({ ip, pool, ordinal }) => ordinalAllocation(formatIp(ip), ordinal, { pool }));
+        return input({
+            ...now,
+            allocations: [...kept, ...added],
+            others,
+            isTaken: isTakenBy([...kept, ...added], others),
+        });
     }
 
     function adopted(one: IpAllocation): IpAllocation {
@@ -538,8 +572,8 @@ describe("planReservations, whatever there is", () => {
         return { metadata, spec: { ...one.spec, owner: { ...one.spec.owner, uid: "set-1" } } };
     }
 
-    function isTakenBy(claims: readonly IpAllocation[], others: readonly string[]): (ip: IpAddress) => boolean {
-        const taken = new Set([...others, ...addresses(claims)]);
+    function isTakenBy(allocations: readonly IpAllocation[], others: readonly string[]): (ip: IpAddress) => boolean {
+        const taken = new Set([...others, ...addresses(allocations)]);
         return (ip) => taken.has(formatIp(ip));
     }
 
@@ -549,7 +583,7 @@ describe("planReservations, whatever there is", () => {
         const families = [...new Set(now.pools.map(({ family }) => family))];
         let missing = 0;
         for (let ordinal = start; ordinal < start + replicas; ordinal += 1) {
-            const own = now.claims.filter(
+            const own = now.allocations.filter(
                 ({ spec }) => spec.owner.index === ordinal && fits(spec.address, spec.owner.uid),
             );
             const has = families.filter((family) => own.some(({ spec }) => parseIp(spec.address).family === family));

@@ -20,19 +20,24 @@ describe("saturate", () => {
 
 describe("poolUsage", () => {
     it("counts the claims of the pool's addresses", () => {
-        const claims = [
+        const allocations = [
             { ip: parseIp("10.1.0.9"), state: "Allocated" },
             { ip: parseIp("10.1.0.10"), state: "Allocated" },
             { ip: parseIp("10.1.0.11"), state: "Reserved" },
             { ip: parseIp("10.1.0.15"), state: "Allocated" },
             { ip: parseIp("fd00::9"), state: "Reserved" },
         ] as const;
-        expect(poolUsage(setOf("10.1.0.9-10.1.0.14"), claims)).toEqual({ total: 6n, used: 2n, reserved: 1n, free: 3n });
+        expect(poolUsage(setOf("10.1.0.9-10.1.0.14"), allocations)).toEqual({
+            total: 6n,
+            used: 2n,
+            reserved: 1n,
+            free: 3n,
+        });
     });
 
     it("of a huge pool is exact", () => {
-        const claims = [{ ip: parseIp("fd00::9"), state: "Allocated" }] as const;
-        expect(poolUsage(setOf("fd00::/64"), claims).free).toBe((1n << 64n) - 1n);
+        const allocations = [{ ip: parseIp("fd00::9"), state: "Allocated" }] as const;
+        expect(poolUsage(setOf("fd00::/64"), allocations).free).toBe((1n << 64n) - 1n);
     });
 });
 

@@ -2,10 +2,10 @@ import { type IpAllocation, type IpPool } from "@antrea/crd";
 import { ipAllocationSpec, ipPoolSpec, ipPoolStatus } from "@antrea/crd/schema";
 import { AntreaError } from "@antrea/errors";
 import { blocksOf, comparePools, freeBlocks, poolUsage, readPool } from "@antrea/ipam";
-import { readClaim } from "@antrea/antctl/cluster";
+import { readAllocation } from "@antrea/antctl/cluster";
 import { ClaimReader } from "@antrea/controller/platform/allocations/claim";
 import { claimIp, holderText, isForOrdinal, mayTake } from "@antrea/agent/features/ip-pools/claims";
-import { claimOf, poolOf } from "@antrea/webhook/testing/objects";
+import { allocationOf, poolOf } from "@antrea/webhook/testing/objects";
 import { isRecord, json, parsed } from "../fixture.ts";
 import { type Target } from "../target.ts";
 
@@ -31,11 +31,11 @@ export const target: Target = {
         ),
         json(poolOf("c", { cidr: "fd00::/64", gateway: "fd00::1", prefixLength: 64 })),
         json({ ...before, status: { usage: { total: 1, used: 2 }, freeBlocks: ["10.1.0.0/24"], conditions: [] } }),
-        json(claimOf("a", "10.1.0.5", "web-0")),
-        json(claimOf("a", "fd00::5")),
+        json(allocationOf("a", "10.1.0.5", "web-0")),
+        json(allocationOf("a", "fd00::5")),
         json({
             metadata: { name: "10.1.0.9" },
-            spec: { ...claimOf("a", "10.1.0.9").spec, owner: { kind: "Node", name: "n1" } },
+            spec: { ...allocationOf("a", "10.1.0.9").spec, owner: { kind: "Node", name: "n1" } },
         }),
     ],
     run: (input) => {
@@ -61,7 +61,7 @@ function lookAtPool(object: IpPool): void {
 
 function lookAtClaim(object: IpAllocation): void {
     reader.read(object);
-    readClaim(object);
+    readAllocation(object);
     holderText(object);
     isForOrdinal(object, "ns", { name: "web", ordinal: 0 });
     const pod = { namespace: "ns", name: "web-0", uid: "1" };

@@ -1,7 +1,7 @@
 import { type Prefix } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
 import { ClusterCache } from "@antrea/webhook/cluster";
-import { ClaimReader, PoolReviewer } from "@antrea/webhook/ip-pools";
+import { AllocationReader, PoolReviewer } from "@antrea/webhook/ip-pools";
 import { type AdmissionRequest, type Decision } from "@antrea/webhook/review";
 import { routesOf } from "@antrea/webhook/routes";
 import { WorkloadReviewer } from "@antrea/webhook/workloads";
@@ -32,7 +32,7 @@ export class Webhook {
             pools,
             users,
             addresses,
-            claims: new ClaimReader({ api }),
+            allocations: new AllocationReader({ api }),
             clusterCidrs,
         });
         const { namespaces, pods, deployments, statefulSets } = users;

@@ -17,15 +17,15 @@ export function duplicates(snapshot: Snapshot): readonly Finding[] {
     return [...byAddress].flatMap(([address, seen]) => {
         const ids = new Set(seen.map(({ user }) => user.id));
         if (ids.size < 2) return [];
-        const claim = snapshot.claimOf(address);
+        const allocation = snapshot.allocationOf(address);
         const texts = [...new Set(seen.map(({ user }) => user.text))];
         const text = `has ${ids.size} users: ${texts.join("; ")}. Delete those Pods that the claim does not name`;
-        return [finding("duplicate", "users", { address, pool: claim?.pool }, [...ids].sort().join(" "), text)];
+        return [finding("duplicate", "users", { address, pool: allocation?.pool }, [...ids].sort().join(" "), text)];
     });
 }
 
 function usersOf(snapshot: Snapshot): readonly { readonly address: string; readonly user: User }[] {
-    const ofClaims = snapshot.claims.flatMap(({ address, pod }) => {
+    const ofAllocations = snapshot.allocations.flatMap(({ address, pod }) => {
         if (pod === undefined) return [];
         const text = `claimed for Pod ${pod.namespace}/${pod.name} on Node ${pod.nodeName}`;
         return [{ address, user: { id: podId(snapshot, pod.uid, pod.interface), text } }];
@@ -34,7 +34,7 @@ function usersOf(snapshot: Snapshot): readonly { readonly address: string; reado
         record.addresses.map(({ ip }) => {
             const address = formatIp(ip);
             const text = `port ${record.port} of Pod ${record.podNamespace}/${record.podName} on Node ${record.node}`;
-            const holder = snapshot.claimOf(address)?.pod;
+            const holder = snapshot.allocationOf(address)?.pod;
             const ofHolder = holder !== undefined && snapshot.isOf(record, holder);
             const uid = ofHolder ? holder.uid : record.podUid || `container ${record.containerId}`;
             return { address, user: { id: podId(snapshot, uid, record.ifName), text } };
@@ -49,7 +49,7 @@ function usersOf(snapshot: Snapshot): readonly { readonly address: string; reado
                 return { address, user: { id: podId(snapshot, pod.uids[0] ?? "", "eth0"), text } };
             }),
         );
-    return [...ofClaims, ...ofRecords, ...ofPods];
+    return [...ofAllocations, ...ofRecords, ...ofPods];
 }
 
 /** One identifier for a Pod that is known by several UIDs. */

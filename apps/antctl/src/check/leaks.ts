@@ -1,17 +1,23 @@
 import { type AllocationPod } from "@antrea/crd";
-import { isFinished, isKnownOwner, type Claim, type PodInfo } from "../cluster/index.ts";
+import { isFinished, isKnownOwner, type Allocation, type PodInfo } from "../cluster/index.ts";
 import { finding, type Finding } from "./finding.ts";
 import { type RecordOnNode, type Snapshot } from "./snapshot.ts";
 
 /** Addresses that are allocated to Pods which do not use them. */
 export function leaks(snapshot: Snapshot): readonly Finding[] {
-    const claimsOfInterface = Map.groupBy(snapshot.claims, (claim) => interfaceKey(claim));
-    return snapshot.claims.flatMap((claim) => {
-        const { pod } = claim;
-        if (pod === undefined || !isKnownOwner(claim.owner)) return [];
-        const about = { address: claim.address, pool: claim.pool, node: pod.nodeName };
-        const record = snapshot.recordsOf(claim.address).find((each) => snapshot.isOf(each, pod));
-        const text = leakOf({ snapshot, claim, pod, record, twins: claimsOfInterface.get(interfaceKey(claim)) ?? [] });
+    const allocationsOfInterface = Map.groupBy(snapshot.allocations, (allocation) => interfaceKey(allocation));
+    return snapshot.allocations.flatMap((allocation) => {
+        const { pod } = allocation;
+        if (pod === undefined || !isKnownOwner(allocation.owner)) return [];
+        const about = { address: allocation.address, pool: allocation.pool, node: pod.nodeName };
+        const record = snapshot.recordsOf(allocation.address).find((each) => snapshot.isOf(each, pod));
+        const text = leakOf({
+            snapshot,
+            allocation,
+            pod,
+            record,
+            twins: allocationsOfInterface.get(interfaceKey(allocation)) ?? [],
+        });
         return text === undefined ? [] : [finding("leak", text.rule, about, pod.uid, text.text)];
     });
 }
@@ -23,12 +29,12 @@ interface Leak {
 
 function leakOf(o: {
     readonly snapshot: Snapshot;
-    readonly claim: Claim;
+    readonly allocation: Allocation;
     readonly pod: AllocationPod;
     readonly record: RecordOnNode | undefined;
-    readonly twins: readonly Claim[];
+    readonly twins: readonly Allocation[];
 }): Leak | undefined {
-    const { snapshot, claim, pod, record } = o;
+    const { snapshot, allocation, pod, record } = o;
     const name = `Pod ${pod.namespace}/${pod.name}`;
     const living = snapshot.podOf(pod.uid);
     if (living === undefined || isFinished(living)) {
@@ -36,12 +42,12 @@ function leakOf(o: {
         return { rule: "no-pod", text: `held for ${name}, which ${end}; ${remedy(snapshot, pod, record)}` };
     }
     if (record !== undefined) return undefined;
-    const used = o.twins.find((twin) => twin !== claim && hasRecord(snapshot, twin));
+    const used = o.twins.find((twin) => twin !== allocation && hasRecord(snapshot, twin));
     if (used !== undefined) {
         const text = `held for ${name}, which uses ${used.address}; its agent frees this one${whenOn(snapshot)}`;
         return { rule: "second-claim", text };
     }
-    return unusedBy(living, snapshot, claim, pod, name);
+    return unusedBy(living, snapshot, allocation, pod, name);
 }
 
 /** How the allocation of a deleted Pod is released. */
@@ -74,12 +80,12 @@ function whenOn({ gate }: Snapshot): string {
 function unusedBy(
     living: PodInfo,
     snapshot: Snapshot,
-    claim: Claim,
+    allocation: Allocation,
     pod: AllocationPod,
     name: string,
 ): Leak | undefined {
     if (living.phase !== "Running" || living.ips.length === 0) return undefined;
-    const reported = pod.interface !== "eth0" || living.ips.includes(claim.address);
+    const reported = pod.interface !== "eth0" || living.ips.includes(allocation.address);
     if (!reported) {
         const text = `held for ${name}, which runs with ${living.ips.join(", ")}; the agent of Node ${pod.nodeName} frees it${whenOn(snapshot)}`;
         return { rule: "other-address", text };
@@ -89,11 +95,11 @@ function unusedBy(
     return { rule: "no-record", text };
 }
 
-function hasRecord(snapshot: Snapshot, claim: Claim): boolean {
-    const { pod } = claim;
-    return pod !== undefined && snapshot.recordsOf(claim.address).some((record) => snapshot.isOf(record, pod));
+function hasRecord(snapshot: Snapshot, allocation: Allocation): boolean {
+    const { pod } = allocation;
+    return pod !== undefined && snapshot.recordsOf(allocation.address).some((record) => snapshot.isOf(record, pod));
 }
 
-function interfaceKey({ pod, ip, name }: Claim): string {
+function interfaceKey({ pod, ip, name }: Allocation): string {
     return pod === undefined ? name : [pod.uid, pod.interface, ip.family].join(" ");
 }

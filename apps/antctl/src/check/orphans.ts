@@ -5,17 +5,21 @@ import { type Snapshot } from "./snapshot.ts";
 
 /** Addresses in use without an allocation, and allocations outside the ranges of their pool. */
 export function orphans(snapshot: Snapshot): readonly Finding[] {
-    return [...claimsWithoutPool(snapshot), ...recordsWithoutClaim(snapshot), ...podsWithoutClaim(snapshot)];
+    return [
+        ...allocationsWithoutPool(snapshot),
+        ...recordsWithoutAllocation(snapshot),
+        ...podsWithoutAllocation(snapshot),
+    ];
 }
 
-function claimsWithoutPool(snapshot: Snapshot): readonly Finding[] {
-    return snapshot.claims.flatMap((claim) => {
-        const { address, pool, pod, ip } = claim;
+function allocationsWithoutPool(snapshot: Snapshot): readonly Finding[] {
+    return snapshot.allocations.flatMap((allocation) => {
+        const { address, pool, pod, ip } = allocation;
         // A gateway is outside the usable ranges by design; whether it is still needed is checked in reservations.ts.
-        if (!isKnownOwner(claim.owner) || claim.owner.kind === "Gateway") return [];
+        if (!isKnownOwner(allocation.owner) || allocation.owner.kind === "Gateway") return [];
         const about = { address, pool, node: pod?.nodeName };
         const entry = snapshot.pools.get(pool);
-        const holder = `claimed for ${holderText(claim)}`;
+        const holder = `claimed for ${holderText(allocation)}`;
         if (entry === undefined) {
             const text = `${holder} from IPPool ${pool}, which does not exist; it goes with its owner`;
             return [finding("orphan", "unknown-pool", about, pool, text)];
@@ -27,12 +31,12 @@ function claimsWithoutPool(snapshot: Snapshot): readonly Finding[] {
     });
 }
 
-function recordsWithoutClaim(snapshot: Snapshot): readonly Finding[] {
+function recordsWithoutAllocation(snapshot: Snapshot): readonly Finding[] {
     return snapshot.records.flatMap((record) =>
         record.addresses.flatMap(({ ip, pool: named }) => {
             const address = formatIp(ip);
             const { node, port } = record;
-            if (snapshot.claimOf(address) !== undefined) return [];
+            if (snapshot.allocationOf(address) !== undefined) return [];
             if (named === undefined && isOfNode(snapshot, node, ip)) return [];
             const pool = named || snapshot.pools.covering(ip)[0]?.name;
             const user = `used by port ${port} of Pod ${record.podNamespace}/${record.podName}`;
@@ -46,14 +50,15 @@ function recordsWithoutClaim(snapshot: Snapshot): readonly Finding[] {
 }
 
 /** On Nodes whose OVS was read, the OVS records cover this and more. */
-function podsWithoutClaim(snapshot: Snapshot): readonly Finding[] {
+function podsWithoutAllocation(snapshot: Snapshot): readonly Finding[] {
     return snapshot.pods.flatMap((pod) => {
         const node = pod.nodeName;
         if (node === undefined || !snapshot.unread.has(node)) return [];
         if (!hasOwnAddress(pod) || pod.deleting || pod.phase !== "Running") return [];
         return pod.ips.flatMap((address) => {
             const ip = readAddress(address);
-            if (ip === undefined || snapshot.claimOf(address) !== undefined || isOfNode(snapshot, node, ip)) return [];
+            if (ip === undefined || snapshot.allocationOf(address) !== undefined || isOfNode(snapshot, node, ip))
+                return [];
             const [pool] = snapshot.pools.covering(ip);
             if (pool === undefined) return [];
             const text = `Pod ${pod.namespace}/${pod.name} reports it and it is not claimed; OVS of Node ${node} was not seen`;

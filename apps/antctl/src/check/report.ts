@@ -35,7 +35,7 @@ export function checkReport(snapshot: Snapshot, findings: readonly Finding[]): C
         findings: findings.map(({ key: _, ...rest }) => rest),
         unread: [...snapshot.unread].map(([node, reason]) => ({ node, reason })),
         looked: {
-            claims: snapshot.claims.length,
+            claims: snapshot.allocations.length,
             pods: snapshot.pods.length,
             records: snapshot.records.length,
             nodes: snapshot.pools.nodes.length,

@@ -1,21 +1,21 @@
 import { sameIp } from "@antrea/ip";
 import { poolsOf } from "@antrea/ipam";
-import { ownerText, type Claim } from "../cluster/index.ts";
+import { ownerText, type Allocation } from "../cluster/index.ts";
 import { finding, type Finding } from "./finding.ts";
 import { type Snapshot } from "./snapshot.ts";
 
 /** Addresses that are reserved for an owner that does not request them. */
 export function reservations(snapshot: Snapshot): readonly Finding[] {
-    return snapshot.claims.flatMap((claim) => {
-        if (claim.state !== "Reserved") return [];
-        const reason = unasked(snapshot, claim);
+    return snapshot.allocations.flatMap((allocation) => {
+        if (allocation.state !== "Reserved") return [];
+        const reason = unasked(snapshot, allocation);
         if (reason === undefined) return [];
-        const text = `kept for ${ownerText(claim.owner)}: ${reason}`;
-        return [finding("reservation", "unasked", claim, claim.owner.uid ?? "", text)];
+        const text = `kept for ${ownerText(allocation.owner)}: ${reason}`;
+        return [finding("reservation", "unasked", allocation, allocation.owner.uid ?? "", text)];
     });
 }
 
-function unasked(snapshot: Snapshot, { owner, pool, ip }: Claim): string | undefined {
+function unasked(snapshot: Snapshot, { owner, pool, ip }: Allocation): string | undefined {
     switch (owner.kind) {
         case "Pod":
             return "a Pod's address is never reserved; delete the claim";

@@ -4,7 +4,7 @@ import {
     agentSelector,
     hasOwnAddress,
     readGate,
-    type Claim,
+    type Allocation,
     type Cluster,
     type Gate,
     type NamespaceInfo,
@@ -21,7 +21,7 @@ export interface RecordOnNode extends PortRecord {
 
 /** The state of the cluster that one check reads. */
 export class Snapshot {
-    readonly claims: readonly Claim[];
+    readonly allocations: readonly Allocation[];
     readonly pods: readonly PodInfo[];
     readonly pools: PoolSet;
     readonly statefulSets: readonly WorkloadInfo[];
@@ -32,11 +32,11 @@ export class Snapshot {
     /** Whether IPPools are enabled. While they are disabled, no address is released. */
     readonly gate: Gate["state"];
     readonly #podsByUid: ReadonlyMap<string, PodInfo>;
-    readonly #claimsByAddress: ReadonlyMap<string, Claim>;
+    readonly #allocationsByAddress: ReadonlyMap<string, Allocation>;
     readonly #recordsByAddress: ReadonlyMap<string, readonly RecordOnNode[]>;
 
     constructor(seen: {
-        readonly claims: readonly Claim[];
+        readonly allocations: readonly Allocation[];
         readonly pods: readonly PodInfo[];
         readonly pools: PoolSet;
         readonly statefulSets: readonly WorkloadInfo[];
@@ -45,7 +45,7 @@ export class Snapshot {
         readonly gate: Gate["state"];
     }) {
         this.gate = seen.gate;
-        this.claims = seen.claims;
+        this.allocations = seen.allocations;
         this.pods = seen.pods;
         this.pools = seen.pools;
         this.statefulSets = seen.statefulSets;
@@ -53,9 +53,9 @@ export class Snapshot {
         this.records = seen.reads.flatMap((read) =>
             read.kind === "read" ? read.records.map((record) => ({ ...record, node: read.node })) : [],
         );
-        this.unread = unreadNodes(seen.reads, seen.claims, seen.pods);
+        this.unread = unreadNodes(seen.reads, seen.allocations, seen.pods);
         this.#podsByUid = new Map(seen.pods.flatMap((pod) => pod.uids.map((uid) => [uid, pod])));
-        this.#claimsByAddress = new Map(seen.claims.map((claim) => [claim.address, claim]));
+        this.#allocationsByAddress = new Map(seen.allocations.map((allocation) => [allocation.address, allocation]));
         const withAddress = this.records.flatMap((record) =>
             record.addresses.map(({ ip }) => ({ address: formatIp(ip), record })),
         );
@@ -71,8 +71,8 @@ export class Snapshot {
     }
 
     /** The allocation of an address. */
-    claimOf(address: string): Claim | undefined {
-        return this.#claimsByAddress.get(address);
+    allocationOf(address: string): Allocation | undefined {
+        return this.#allocationsByAddress.get(address);
     }
 
     /** The OVS records with an address, on all Nodes that were read. */
@@ -102,11 +102,11 @@ export class Snapshot {
 export async function takeSnapshot(
     cluster: Pick<
         Cluster,
-        "claims" | "pods" | "statefulSets" | "namespaces" | "pools" | "nodes" | "serviceCidrs" | "find"
+        "allocations" | "pods" | "statefulSets" | "namespaces" | "pools" | "nodes" | "serviceCidrs" | "find"
     >,
     records: Pick<RecordReader, "read">,
 ): Promise<Snapshot> {
-    const claims = await cluster.claims();
+    const allocations = await cluster.allocations();
     const reads = await records.read();
     const [agent] = await cluster.pods({ labelSelector: agentSelector });
     const [gate, pods, pools, statefulSets, namespaces] = await Promise.all([
@@ -116,18 +116,18 @@ export async function takeSnapshot(
         cluster.statefulSets(),
         cluster.namespaces(),
     ]);
-    return new Snapshot({ claims, reads, pods, pools, statefulSets, namespaces, gate: gate.state });
+    return new Snapshot({ allocations, reads, pods, pools, statefulSets, namespaces, gate: gate.state });
 }
 
 function unreadNodes(
     reads: readonly NodeRead[],
-    claims: readonly Claim[],
+    allocations: readonly Allocation[],
     pods: readonly PodInfo[],
 ): ReadonlyMap<string, string> {
     const unread = new Map<string, string>();
     const seen = new Set(reads.map(({ node }) => node));
     const busy = [
-        ...claims.map(({ pod }) => pod?.nodeName),
+        ...allocations.map(({ pod }) => pod?.nodeName),
         ...pods.filter((pod) => hasOwnAddress(pod) && pod.ips.length > 0).map(({ nodeName }) => nodeName),
     ];
     for (const node of busy) {

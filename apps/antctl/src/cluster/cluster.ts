@@ -18,7 +18,7 @@ import {
     type Resource,
 } from "@antrea/kube";
 import { CliError } from "../errors.ts";
-import { readClaim, type Claim } from "./claim.ts";
+import { readAllocation, type Allocation } from "./allocation.ts";
 import { readNode, type NodeInfo } from "./node.ts";
 import { ipamAnnotations, readPod, type PodInfo } from "./pod.ts";
 import {
@@ -38,10 +38,10 @@ export interface NamespaceInfo {
 }
 
 /** Selects allocations to list. */
-export interface ClaimSelector {
+export interface AllocationSelector {
     readonly pool?: string;
     readonly nodeName?: string;
-    readonly state?: Claim["state"];
+    readonly state?: Allocation["state"];
 }
 
 /** Reads a cluster for one command. Each call sends requests to the API server; lists are reduced page by page. */
@@ -66,20 +66,20 @@ export class Cluster {
     }
 
     /** The allocations that the selector matches. Rejects with NOT_SERVED if the cluster does not serve them. */
-    async claims(selector: ClaimSelector = {}): Promise<readonly Claim[]> {
+    async allocations(selector: AllocationSelector = {}): Promise<readonly Allocation[]> {
         const terms = [
             ["spec.pool", selector.pool],
             ["spec.pod.nodeName", selector.nodeName],
             ["spec.state", selector.state],
         ].flatMap(([field, value]) => (value === undefined ? [] : [`${field}=${value}`]));
         const o = terms.length === 0 ? {} : { fieldSelector: terms.join(",") };
-        return served(this.list(ipAllocations, readClaim, o));
+        return served(this.list(ipAllocations, readAllocation, o));
     }
 
     /** The allocation of an address; undefined if there is none. */
-    async claimOf(ip: IpAddress): Promise<Claim | undefined> {
+    async allocationOf(ip: IpAddress): Promise<Allocation | undefined> {
         const object = await this.find(ipAllocations, { name: allocationName(ip) });
-        return object && readClaim(object);
+        return object && readAllocation(object);
     }
 
     /** All Nodes. */

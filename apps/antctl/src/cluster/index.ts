@@ -1,5 +1,5 @@
-export { holderText, isKnownOwner, ownerText, readClaim, type Claim } from "./claim.ts";
-export { Cluster, type ClaimSelector, type NamespaceInfo } from "./cluster.ts";
+export { holderText, isKnownOwner, ownerText, readAllocation, type Allocation } from "./allocation.ts";
+export { Cluster, type AllocationSelector, type NamespaceInfo } from "./cluster.ts";
 export { eventsOf, type EventInfo } from "./event.ts";
 export { agentSelector, gateIn, readGate, type Gate } from "./gate.ts";
 export { type NodeInfo } from "./node.ts";

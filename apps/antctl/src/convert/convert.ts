@@ -46,7 +46,7 @@ export function convert(sources: readonly Source[]): Conversion {
             continue;
         }
         const { planned, refusals } = converted(object);
-        const plan = planPool({ planned, pools: known, claims: [], users: nobody });
+        const plan = planPool({ planned, pools: known, allocations: [], users: nobody });
         const twice =
             known.get(name) === undefined ? [] : [{ path: "metadata.name", value: name, rule: "is there twice" }];
         const errors = [...twice, ...(refusals.length > 0 ? refusals : plan.errors.map((one) => given(object, one)))];
@@ -63,20 +63,20 @@ export function convert(sources: readonly Source[]): Conversion {
         stored.push(...reservations.stored);
     }
     // Requires all pools: a gateway of one pool is assigned by none.
-    const handedOut = stored.filter(({ ip, pool, ordinal, claim }) => {
+    const handedOut = stored.filter(({ ip, pool, ordinal, allocation }) => {
         const entry = known.get(pool);
         const reason = entry && known.exclusions.reason(entry.pool, ip);
         if (reason === undefined) return true;
-        warnings.push(`IPPool ${pool}: ${claim.spec.address} is not kept for ${ordinal}, as it ${reason}`);
+        warnings.push(`IPPool ${pool}: ${allocation.spec.address} is not kept for ${ordinal}, as it ${reason}`);
         return false;
     });
     const { kept, further } = oneAnOrdinal(handedOut);
     warnings.push(...further);
     const reservations = new Map<string, IpAllocation>();
-    for (const { pool, claim } of kept) {
-        const { address } = claim.spec;
+    for (const { pool, allocation } of kept) {
+        const { address } = allocation.spec;
         const other = reservations.get(address);
-        if (other === undefined) reservations.set(address, claim);
+        if (other === undefined) reservations.set(address, allocation);
         else warnings.push(`IPPool ${pool}: ${address} is kept for a StatefulSet by IPPool ${other.spec.pool} already`);
     }
     const pools = [...known.all].map(({ object }) => object);

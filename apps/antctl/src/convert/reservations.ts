@@ -10,7 +10,7 @@ export interface Reservation {
     readonly ordinal: string;
     /** A Pod uses it. */
     readonly inUse: boolean;
-    readonly claim: IpAllocation;
+    readonly allocation: IpAllocation;
 }
 
 /** The StatefulSet addresses in a pool's status, and the entries that cannot be read. */
@@ -56,7 +56,7 @@ export function oneAnOrdinal(stored: readonly Reservation[]): {
     const further = stored
         .filter((one) => !kept.has(one))
         .map((one) => {
-            const { address } = (chosen.get(keyOf(one)) ?? one).claim.spec;
+            const { address } = (chosen.get(keyOf(one)) ?? one).allocation.spec;
             return `IPPool ${one.pool}: ${formatIp(one.ip)} is not kept for ${one.ordinal}, which has ${address}`;
         });
     return { kept: stored.filter((one) => kept.has(one)), further };
@@ -68,7 +68,7 @@ function reservationOf(pool: string, address: unknown, { statefulSet, pod }: Fie
     if (typeof index !== "number" || !Number.isSafeInteger(index) || index < 0) return undefined;
     try {
         const ip = parseIp(address);
-        const claim: IpAllocation = {
+        const allocation: IpAllocation = {
             apiVersion: `${ipAllocations.group}/${ipAllocations.version}`,
             kind: ipAllocations.kind,
             metadata: { name: allocationName(ip) },
@@ -81,7 +81,7 @@ function reservationOf(pool: string, address: unknown, { statefulSet, pod }: Fie
             },
         };
         const ordinal = `ordinal ${index} of StatefulSet ${namespace}/${name}`;
-        return { ip, pool, ordinal, inUse: pod !== undefined, claim };
+        return { ip, pool, ordinal, inUse: pod !== undefined, allocation };
     } catch {
         return undefined;
     }

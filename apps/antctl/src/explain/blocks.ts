@@ -1,7 +1,14 @@
 import { formatIp, type Family } from "@antrea/ip";
 import { checkPod, refusalText, type StatefulSetPlace } from "@antrea/ipam";
-import { holderText, isFinished, type Claim } from "../cluster/index.ts";
-import { claimsOfOrdinal, claimsOfPod, nodeOf, runsOnNodeSubnet, type Facts, type Wish } from "./facts.ts";
+import { holderText, isFinished, type Allocation } from "../cluster/index.ts";
+import {
+    allocationsOfOrdinal,
+    allocationsOfPod,
+    nodeOf,
+    runsOnNodeSubnet,
+    type Facts,
+    type AddressRequest,
+} from "./facts.ts";
 import { type PoolTrial } from "./pool-trials.ts";
 
 /** A reason why the Pod does not get its addresses, and the remedy. */
@@ -11,17 +18,19 @@ export interface Block {
 }
 
 /** The reasons why the Pod does not get the requested addresses; empty if it has them or requests none from pools. */
-export function blocksOf(facts: Facts, wish: Wish, trials: readonly PoolTrial[]): readonly Block[] {
+export function blocksOf(facts: Facts, request: AddressRequest, trials: readonly PoolTrial[]): readonly Block[] {
     const { pod } = facts;
     if (isFinished(pod) || pod.deleting || facts.gate.state === "off" || runsOnNodeSubnet(facts)) return [];
     const missing = missingFamilies(facts, trials);
-    if (missing.length === 0 && claimsOfPod(facts).length > 0) return agentBlocks(facts);
+    if (missing.length === 0 && allocationsOfPod(facts).length > 0) return agentBlocks(facts);
     return [
         ...scheduling(facts),
         ...annotations(facts),
         ...unknownPools(trials),
         ...missing.flatMap((family) =>
-            wish.set === undefined ? plain(facts, wish, trials, family) : sticky(facts, wish.set, trials, family),
+            request.set === undefined
+                ? plain(facts, request, trials, family)
+                : sticky(facts, request.set, trials, family),
         ),
         ...agentBlocks(facts),
     ];
@@ -29,7 +38,7 @@ export function blocksOf(facts: Facts, wish: Wish, trials: readonly PoolTrial[])
 
 /** Families that the pools have and for which the Pod has no address. */
 function missingFamilies(facts: Facts, trials: readonly PoolTrial[]): readonly Family[] {
-    const has = new Set(claimsOfPod(facts).map(({ ip }) => ip.family));
+    const has = new Set(allocationsOfPod(facts).map(({ ip }) => ip.family));
     const asked = new Set(trials.map(({ ipVersion }) => ipVersion).filter((family) => family !== undefined));
     return [...asked].filter((family) => !has.has(family));
 }
@@ -67,12 +76,12 @@ function unknownPools(trials: readonly PoolTrial[]): readonly Block[] {
         }));
 }
 
-function plain(facts: Facts, wish: Wish, trials: readonly PoolTrial[], family: Family): readonly Block[] {
+function plain(facts: Facts, request: AddressRequest, trials: readonly PoolTrial[], family: Family): readonly Block[] {
     const ofFamily = trials.filter(({ ipVersion }) => ipVersion === family);
     if (ofFamily.some(({ outcome }) => outcome === "next" || outcome === "unusable")) return [];
-    const fixed = wish.fixed.find((ip) => ip.family === family);
+    const fixed = request.fixed.find((ip) => ip.family === family);
     if (fixed !== undefined) {
-        const holder = facts.claims.find(({ address }) => address === formatIp(fixed));
+        const holder = facts.allocations.find(({ address }) => address === formatIp(fixed));
         return holder === undefined ? [] : [fixedHeld(formatIp(fixed), holder)];
     }
     const names = ofFamily.map(({ pool }) => pool).join(" and ");
@@ -84,7 +93,7 @@ function plain(facts: Facts, wish: Wish, trials: readonly PoolTrial[], family: F
     ];
 }
 
-function fixedHeld(address: string, holder: Claim): Block {
+function fixedHeld(address: string, holder: Allocation): Block {
     const what = `the fixed address ${address} is held by ${holderText(holder)}`;
     if (holder.pod === undefined) return { what, next: "choose another address in annotation ipam.antrea.io/pod-ips" };
     return {
@@ -95,9 +104,11 @@ function fixedHeld(address: string, holder: Claim): Block {
 
 function sticky(facts: Facts, place: StatefulSetPlace, trials: readonly PoolTrial[], family: Family): readonly Block[] {
     const { pod } = facts;
-    const claim = claimsOfOrdinal(facts.claims, pod.namespace, place).find(({ ip }) => ip.family === family);
+    const allocation = allocationsOfOrdinal(facts.allocations, pod.namespace, place).find(
+        ({ ip }) => ip.family === family,
+    );
     const ordinal = `ordinal ${place.ordinal} of StatefulSet ${pod.namespace}/${place.name}`;
-    if (claim === undefined) {
+    if (allocation === undefined) {
         const exhausted = trials
             .filter(({ ipVersion }) => ipVersion === family)
             .every(({ outcome }) => outcome === "exhausted");
@@ -112,7 +123,7 @@ function sticky(facts: Facts, place: StatefulSetPlace, trials: readonly PoolTria
             },
         ];
     }
-    return claim.pod === undefined ? [] : [heldByEarlier(facts, claim, ordinal)];
+    return allocation.pod === undefined ? [] : [heldByEarlier(facts, allocation, ordinal)];
 }
 
 function controllerAway(what: string): Block {
@@ -123,10 +134,10 @@ function controllerAway(what: string): Block {
 }
 
 /** The ordinal's address is still used by an earlier Pod of the same name. */
-function heldByEarlier(facts: Facts, claim: Claim, ordinal: string): Block {
-    const { nodeName = "", uid = "" } = claim.pod ?? {};
+function heldByEarlier(facts: Facts, allocation: Allocation, ordinal: string): Block {
+    const { nodeName = "", uid = "" } = allocation.pod ?? {};
     const node = nodeOf(facts, nodeName);
-    const what = `${claim.address}, kept for ${ordinal}, is still held by the earlier Pod (UID ${uid}) on Node ${nodeName}`;
+    const what = `${allocation.address}, kept for ${ordinal}, is still held by the earlier Pod (UID ${uid}) on Node ${nodeName}`;
     if (facts.controller === "away" && (node === undefined || node.outOfService)) {
         return controllerAway(`${what}, which is ${node === undefined ? "gone" : "out of service"}`);
     }

@@ -6,14 +6,14 @@ import {
     ipamAnnotations,
     readGate,
     readPod,
-    type Claim,
+    type Allocation,
     type Cluster,
     type PodInfo,
 } from "../cluster/index.ts";
 import { CliError } from "../errors.ts";
 import { PoolSet } from "../pools/index.ts";
 import { globalOptionsOf, type CommandContext, type Completion } from "../program/index.ts";
-import { wishOf, type Facts, type Wish } from "./facts.ts";
+import { addressRequestOf, type Facts, type AddressRequest } from "./facts.ts";
 import { readController } from "./controller.ts";
 import { renderExplain } from "./render.ts";
 import { explain } from "./report.ts";
@@ -77,17 +77,17 @@ async function gather(cluster: Cluster, ref: PodRef, nowMs: number): Promise<Fac
     }
     const pod = readPod(object);
     const namespaceAnnotations = ipamAnnotations(namespace?.metadata?.annotations);
-    const wish = wishOf(pod, namespaceAnnotations);
+    const request = addressRequestOf(pod, namespaceAnnotations);
     const agents = await cluster.pods({ labelSelector: agentSelector });
     const antreaNamespace = agents[0]?.namespace ?? "kube-system";
-    const [gate, controller, claims, events, setEvents] = await Promise.all([
+    const [gate, controller, allocations, events, setEvents] = await Promise.all([
         readGate(cluster, antreaNamespace),
-        wish?.set === undefined ? ("unknown" as const) : readController(cluster, antreaNamespace, nowMs),
-        claimsFor(cluster, pools, pod, wish),
+        request?.set === undefined ? ("unknown" as const) : readController(cluster, antreaNamespace, nowMs),
+        allocationsFor(cluster, pools, pod, request),
         eventsOf(cluster, { kind: "Pod", ...ref }),
-        wish?.set === undefined
+        request?.set === undefined
             ? []
-            : eventsOf(cluster, { kind: "StatefulSet", namespace: ref.namespace, name: wish.set.name }),
+            : eventsOf(cluster, { kind: "StatefulSet", namespace: ref.namespace, name: request.set.name }),
     ]);
     return {
         pod,
@@ -96,7 +96,7 @@ async function gather(cluster: Cluster, ref: PodRef, nowMs: number): Promise<Fac
         gate,
         controller,
         pools,
-        claims,
+        allocations,
         agent: agents.find(({ nodeName, deleting }) => nodeName === pod.nodeName && !deleting),
         events,
         setEvents,
@@ -104,19 +104,21 @@ async function gather(cluster: Cluster, ref: PodRef, nowMs: number): Promise<Fac
 }
 
 /** Allocations of the named pools, of pools that overlap them, and of the Pod's Node, which include the Pod's own. */
-async function claimsFor(
+async function allocationsFor(
     cluster: Cluster,
     pools: PoolSet,
     pod: PodInfo,
-    wish: Wish | undefined,
-): Promise<readonly Claim[]> {
-    const named = (wish?.named.names ?? []).map((name) => pools.get(name)?.pool).filter((pool) => pool !== undefined);
+    request: AddressRequest | undefined,
+): Promise<readonly Allocation[]> {
+    const named = (request?.named.names ?? [])
+        .map((name) => pools.get(name)?.pool)
+        .filter((pool) => pool !== undefined);
     const names = new Set([...named, ...named.flatMap((pool) => pools.overlapping(pool))].map(({ name }) => name));
     const lists = await Promise.all([
-        ...[...names].map((pool) => cluster.claims({ pool })),
-        ...(pod.nodeName === undefined ? [] : [cluster.claims({ nodeName: pod.nodeName })]),
+        ...[...names].map((pool) => cluster.allocations({ pool })),
+        ...(pod.nodeName === undefined ? [] : [cluster.allocations({ nodeName: pod.nodeName })]),
     ]);
-    return [...new Map(lists.flat().map((claim) => [claim.name, claim])).values()];
+    return [...new Map(lists.flat().map((allocation) => [allocation.name, allocation])).values()];
 }
 
 function unscheduledReason({ status }: Pod): string | undefined {

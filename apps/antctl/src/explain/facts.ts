@@ -1,7 +1,7 @@
 import { parseIp, prefixContains, type IpAddress } from "@antrea/ip";
 import { readPodIps, statefulSetOf, poolsOf, type NamedPools, type StatefulSetPlace } from "@antrea/ipam";
 import { podIpsAnnotation } from "@antrea/crd";
-import { type Claim, type EventInfo, type Gate, type NodeInfo, type PodInfo } from "../cluster/index.ts";
+import { type Allocation, type EventInfo, type Gate, type NodeInfo, type PodInfo } from "../cluster/index.ts";
 import { type PoolSet } from "../pools/index.ts";
 import { type ControllerState } from "./controller.ts";
 
@@ -15,7 +15,7 @@ export interface Facts {
     readonly controller: ControllerState;
     readonly pools: PoolSet;
     /** Allocations of the named pools, of pools that overlap them, and of the Pod itself. */
-    readonly claims: readonly Claim[];
+    readonly allocations: readonly Allocation[];
     /** The agent Pod on its Node. */
     readonly agent: PodInfo | undefined;
     readonly events: readonly EventInfo[];
@@ -23,14 +23,17 @@ export interface Facts {
 }
 
 /** The addresses that the Pod requests. */
-export interface Wish {
+export interface AddressRequest {
     readonly named: NamedPools;
     readonly fixed: readonly IpAddress[];
     readonly set: StatefulSetPlace | undefined;
 }
 
 /** The request in the annotations of the Pod or its Namespace. Undefined: it requests no pool. */
-export function wishOf(pod: PodInfo, namespaceAnnotations: Readonly<Record<string, string>>): Wish | undefined {
+export function addressRequestOf(
+    pod: PodInfo,
+    namespaceAnnotations: Readonly<Record<string, string>>,
+): AddressRequest | undefined {
     if (pod.hostNetwork) return undefined;
     const named = poolsOf(pod.annotations, namespaceAnnotations);
     if (named === undefined) return undefined;
@@ -39,8 +42,8 @@ export function wishOf(pod: PodInfo, namespaceAnnotations: Readonly<Record<strin
 }
 
 /** The current allocations of the Pod. */
-export function claimsOfPod({ claims, pod }: Pick<Facts, "claims" | "pod">): readonly Claim[] {
-    return claims.filter((claim) => claim.pod !== undefined && pod.uids.includes(claim.pod.uid));
+export function allocationsOfPod({ allocations, pod }: Pick<Facts, "allocations" | "pod">): readonly Allocation[] {
+    return allocations.filter((allocation) => allocation.pod !== undefined && pod.uids.includes(allocation.pod.uid));
 }
 
 /**
@@ -50,7 +53,7 @@ export function claimsOfPod({ claims, pod }: Pick<Facts, "claims" | "pod">): rea
 export function runsOnNodeSubnet(facts: Facts): boolean {
     const { pod, pools } = facts;
     if (pod.hostNetwork || pod.phase !== "Running" || pod.ips.length === 0) return false;
-    if (claimsOfPod(facts).length > 0) return false;
+    if (allocationsOfPod(facts).length > 0) return false;
     const node = nodeOf(facts, pod.nodeName);
     return pod.ips.every((text) => {
         const ip = parseIp(text);
@@ -59,8 +62,12 @@ export function runsOnNodeSubnet(facts: Facts): boolean {
 }
 
 /** The allocations for an ordinal of the Pod's StatefulSet, whether or not a Pod uses them. */
-export function claimsOfOrdinal(claims: readonly Claim[], namespace: string, set: StatefulSetPlace): readonly Claim[] {
-    return claims.filter(
+export function allocationsOfOrdinal(
+    allocations: readonly Allocation[],
+    namespace: string,
+    set: StatefulSetPlace,
+): readonly Allocation[] {
+    return allocations.filter(
         ({ owner }) =>
             owner.kind === "StatefulSet" &&
             owner.namespace === namespace &&

@@ -1,8 +1,8 @@
 import { formatIp, type Family } from "@antrea/ip";
 import { poolUsage, saturate, type StatefulSetPlace } from "@antrea/ipam";
-import { holderText, type Claim } from "../cluster/index.ts";
+import { holderText, type Allocation } from "../cluster/index.ts";
 import { amount } from "../output/index.ts";
-import { claimsOfOrdinal, claimsOfPod, type Facts, type Wish } from "./facts.ts";
+import { allocationsOfOrdinal, allocationsOfPod, type Facts, type AddressRequest } from "./facts.ts";
 
 /** The result, or expected result, for one pool in the list. */
 export interface PoolTrial {
@@ -20,11 +20,11 @@ export interface PoolTrial {
 }
 
 /** The pools in the order in which they are tried, and why each does or does not serve the request. */
-export function tryPools(facts: Facts, wish: Wish): readonly PoolTrial[] {
+export function tryPools(facts: Facts, request: AddressRequest): readonly PoolTrial[] {
     const served = new Set<Family>();
-    const own = claimsOfPod(facts);
-    return wish.named.names.map((name): PoolTrial => {
-        const trial = tryPool(facts, wish, name, own, served);
+    const own = allocationsOfPod(facts);
+    return request.named.names.map((name): PoolTrial => {
+        const trial = tryPool(facts, request, name, own, served);
         if (trial.ipVersion !== undefined && ["gave", "next", "reserved"].includes(trial.outcome))
             served.add(trial.ipVersion);
         return trial;
@@ -33,9 +33,9 @@ export function tryPools(facts: Facts, wish: Wish): readonly PoolTrial[] {
 
 function tryPool(
     facts: Facts,
-    wish: Wish,
+    request: AddressRequest,
     name: string,
-    own: readonly Claim[],
+    own: readonly Allocation[],
     served: ReadonlySet<Family>,
 ): PoolTrial {
     const entry = facts.pools.get(name);
@@ -49,24 +49,26 @@ function tryPool(
     });
     // A family that has an address is satisfied, at whichever position its pool is in the list.
     const ofFamily = own.filter(({ ip }) => ip.family === pool.family);
-    const claim = ofFamily.find((each) => each.pool === name) ?? ofFamily[0];
-    if (claim?.pool === name) return as("gave", `gave ${claim.address}`);
+    const allocation = ofFamily.find((each) => each.pool === name) ?? ofFamily[0];
+    if (allocation?.pool === name) return as("gave", `gave ${allocation.address}`);
     if (pool.addresses.isEmpty && pool.problems.length > 0)
         return as("unusable", `cannot be used: ${pool.problems.join("; ")}`);
     const usable = facts.pools.usable(pool);
-    const { total, used, reserved, free } = poolUsage(usable, facts.claims);
+    const { total, used, reserved, free } = poolUsage(usable, facts.allocations);
     const room = `${amount(saturate(free))} of ${amount(saturate(total))} free`;
-    if (claim !== undefined) return as("spare", `not needed: IPPool ${claim.pool} gave ${claim.address} (${room})`);
-    const fixed = wish.fixed.find(({ family }) => family === pool.family);
+    if (allocation !== undefined)
+        return as("spare", `not needed: IPPool ${allocation.pool} gave ${allocation.address} (${room})`);
+    const fixed = request.fixed.find(({ family }) => family === pool.family);
     if (fixed !== undefined) {
         const reason = facts.pools.exclusions.reason(pool, fixed);
         if (reason !== undefined) return as("unusable", `does not hand out ${formatIp(fixed)}: it ${reason}`);
     }
-    if (wish.set !== undefined) return tryReserved(facts, wish.set, name, pool.family, as, served.has(pool.family));
+    if (request.set !== undefined)
+        return tryReserved(facts, request.set, name, pool.family, as, served.has(pool.family));
     if (served.has(pool.family))
         return as("spare", `not needed: a pool before it has IPv${pool.family} addresses (${room})`);
     if (fixed !== undefined) {
-        const holder = facts.claims.find((each) => each.address === formatIp(fixed));
+        const holder = facts.allocations.find((each) => each.address === formatIp(fixed));
         return holder === undefined
             ? as("next", `hands out ${formatIp(fixed)}, which is free`)
             : as("exhausted", `hands out ${formatIp(fixed)}, which is held by ${holderText(holder)}`);
@@ -84,16 +86,21 @@ function tryReserved(
     served: boolean,
 ): PoolTrial {
     const { ordinal } = place;
-    const claim = claimsOfOrdinal(facts.claims, facts.pod.namespace, place).find(({ ip }) => ip.family === family);
-    if (claim?.pool === name) {
-        const state = claim.pod === undefined ? "" : `; ${holderText(claim)} still holds it`;
-        return as("reserved", `keeps ${claim.address} for ordinal ${ordinal} of StatefulSet ${place.name}${state}`);
+    const allocation = allocationsOfOrdinal(facts.allocations, facts.pod.namespace, place).find(
+        ({ ip }) => ip.family === family,
+    );
+    if (allocation?.pool === name) {
+        const state = allocation.pod === undefined ? "" : `; ${holderText(allocation)} still holds it`;
+        return as(
+            "reserved",
+            `keeps ${allocation.address} for ordinal ${ordinal} of StatefulSet ${place.name}${state}`,
+        );
     }
-    if (claim !== undefined)
-        return as("spare", `not needed: IPPool ${claim.pool} keeps ${claim.address} for ordinal ${ordinal}`);
+    if (allocation !== undefined)
+        return as("spare", `not needed: IPPool ${allocation.pool} keeps ${allocation.address} for ordinal ${ordinal}`);
     if (served) return as("spare", `not needed: the address for ordinal ${ordinal} comes from a pool before it`);
     const entry = facts.pools.get(name);
-    const free = entry === undefined ? 0n : poolUsage(facts.pools.usable(entry.pool), facts.claims).free;
+    const free = entry === undefined ? 0n : poolUsage(facts.pools.usable(entry.pool), facts.allocations).free;
     const room = free > 0n ? `${amount(saturate(free))} are free` : "none is free";
     return as(free > 0n ? "next" : "exhausted", `keeps no address for ordinal ${ordinal} yet; ${room}`);
 }

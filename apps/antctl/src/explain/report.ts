@@ -1,7 +1,7 @@
 import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { isFinished, type EventInfo } from "../cluster/index.ts";
 import { blocksOf, type Block } from "./blocks.ts";
-import { claimsOfPod, runsOnNodeSubnet, wishOf, type Facts, type Wish } from "./facts.ts";
+import { allocationsOfPod, runsOnNodeSubnet, addressRequestOf, type Facts, type AddressRequest } from "./facts.ts";
 import { tryPools, type PoolTrial } from "./pool-trials.ts";
 
 /** `ipam explain pod` */
@@ -40,17 +40,17 @@ const mostEvents = 10;
 /** Explains the addresses of a Pod: their source, its allocations, and what blocks it. */
 export function explain(facts: Facts): ExplainReport {
     const { pod, gate } = facts;
-    const wish = wishOf(pod, facts.namespaceAnnotations);
-    const onSubnet = wish !== undefined && gate.state !== "off" && runsOnNodeSubnet(facts);
-    const trials = wish === undefined || gate.state === "off" || onSubnet ? [] : tryPools(facts, wish);
-    const blocks = wish === undefined ? [] : blocksOf(facts, wish, trials);
-    const has = claimsOfPod(facts).map(({ address, pool, pod: holder, since }) => ({
+    const request = addressRequestOf(pod, facts.namespaceAnnotations);
+    const onSubnet = request !== undefined && gate.state !== "off" && runsOnNodeSubnet(facts);
+    const trials = request === undefined || gate.state === "off" || onSubnet ? [] : tryPools(facts, request);
+    const blocks = request === undefined ? [] : blocksOf(facts, request, trials);
+    const has = allocationsOfPod(facts).map(({ address, pool, pod: holder, since }) => ({
         address,
         pool,
         interface: holder?.interface ?? "",
         ...(since === undefined ? {} : { since }),
     }));
-    const text = (wish?.named.from === "Pod" ? pod.annotations : facts.namespaceAnnotations)[poolsAnnotation];
+    const text = (request?.named.from === "Pod" ? pod.annotations : facts.namespaceAnnotations)[poolsAnnotation];
     const podIps = pod.annotations[podIpsAnnotation];
     return {
         pod: {
@@ -63,13 +63,13 @@ export function explain(facts: Facts): ExplainReport {
         },
         source: pod.hostNetwork
             ? "HostNetwork"
-            : wish === undefined || gate.state === "off" || onSubnet
+            : request === undefined || gate.state === "off" || onSubnet
               ? "NodeSubnet"
               : "Pools",
-        why: why(facts, wish?.named.from) + (onSubnet ? subnetText(facts, wish) : ""),
+        why: why(facts, request?.named.from) + (onSubnet ? subnetText(facts, request) : ""),
         annotations: {
-            ...(wish === undefined ? {} : { from: wish.named.from }),
-            ...(wish === undefined || text === undefined ? {} : { pools: text }),
+            ...(request === undefined ? {} : { from: request.named.from }),
+            ...(request === undefined || text === undefined ? {} : { pools: text }),
             ...(podIps === undefined ? {} : { podIps }),
         },
         gate: gate.state,
@@ -96,7 +96,7 @@ function folded(events: ExplainReport["events"]): ExplainReport["events"] {
     );
 }
 
-function subnetText({ pod }: Facts, { named }: Wish): string {
+function subnetText({ pod }: Facts, { named }: AddressRequest): string {
     const when = named.from === "Namespace" ? "before its Namespace had the annotation, or" : "";
     const text = ` But the Pod runs on ${pod.ips.join(", ")} of its Node's subnet, which it got ${when} while its agent did not heed IPPools.`;
     return `${text.replaceAll(/ +/g, " ")} Delete it, and the next one gets an address of IPPool ${named.names.join(", ")}.`;

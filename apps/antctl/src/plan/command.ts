@@ -1,6 +1,6 @@
 import { newGateways, readPool } from "@antrea/ipam";
 import { Command } from "commander";
-import { type Claim } from "../cluster/index.ts";
+import { type Allocation } from "../cluster/index.ts";
 import { addFileOptions, type FileOptions } from "../input-files.ts";
 import { PoolSet } from "../pools/index.ts";
 import { exitFailed, exitIncomplete, type CommandContext, type Session } from "../program/index.ts";
@@ -26,8 +26,8 @@ export function planCommand(context: CommandContext): Command {
             let pools = before;
             const plans: PoolPlan[] = [];
             for (const planned of manifest.pools) {
-                const claims = await claimsFor(session, pools, planned);
-                const plan = planPool({ planned, pools, claims, users });
+                const allocations = await allocationsFor(session, pools, planned);
+                const plan = planPool({ planned, pools, allocations, users });
                 const server = await tryOnServer(
                     session.cluster.api,
                     planned.object,
@@ -46,11 +46,11 @@ export function planCommand(context: CommandContext): Command {
 }
 
 /** Allocations of the existing pool, of pools that overlap it now or would, and of its future gateways. */
-async function claimsFor(
+async function allocationsFor(
     session: Session,
     pools: PoolSet,
     { object, refusals }: PlannedPool,
-): Promise<readonly Claim[]> {
+): Promise<readonly Allocation[]> {
     const name = object.metadata?.name ?? "";
     const existing = pools.get(name)?.pool;
     const planned = refusals.length === 0 ? readPool(object) : undefined;
@@ -59,9 +59,9 @@ async function claimsFor(
     names.delete("");
     const gateways = planned === undefined ? [] : [...newGateways(planned, existing)];
     const [ofPools, ofGateways] = await Promise.all([
-        Promise.all([...names].map((pool) => session.cluster.claims({ pool }))),
-        Promise.all(gateways.map((ip) => session.cluster.claimOf(ip))),
+        Promise.all([...names].map((pool) => session.cluster.allocations({ pool }))),
+        Promise.all(gateways.map((ip) => session.cluster.allocationOf(ip))),
     ]);
-    const claims = [...ofPools.flat(), ...ofGateways].filter((claim) => claim !== undefined);
-    return [...new Map(claims.map((claim) => [claim.name, claim])).values()];
+    const allocations = [...ofPools.flat(), ...ofGateways].filter((allocation) => allocation !== undefined);
+    return [...new Map(allocations.map((allocation) => [allocation.name, allocation])).values()];
 }

@@ -12,7 +12,7 @@ import {
     type Refusal,
     type Verdict,
 } from "@antrea/ipam";
-import { holderText, type Claim } from "../cluster/index.ts";
+import { holderText, type Allocation } from "../cluster/index.ts";
 import { type PoolSet } from "../pools/index.ts";
 import { type DryRun } from "./dry-run.ts";
 import { type PlannedPool } from "./manifest.ts";
@@ -50,12 +50,12 @@ export interface PlanInput {
     /** The pools of the cluster and the preceding ones of the file. */
     readonly pools: PoolSet;
     /** All allocations of the pool and of those that overlap it. */
-    readonly claims: readonly Claim[];
+    readonly allocations: readonly Allocation[];
     readonly users: Users;
 }
 
 /** The verdict of the rules for a pool, and who is affected. The caller adds `server`. */
-export function planPool({ planned, pools, claims, users }: PlanInput): Omit<PoolPlan, "server"> {
+export function planPool({ planned, pools, allocations, users }: PlanInput): Omit<PoolPlan, "server"> {
     const { object } = planned;
     const name = object.metadata?.name ?? "";
     const { object: existing, pool: before } = pools.get(name) ?? {};
@@ -65,7 +65,7 @@ export function planPool({ planned, pools, claims, users }: PlanInput): Omit<Poo
     const verdict: Verdict =
         after === undefined
             ? { errors: planned.refusals, warnings: [] }
-            : judge(after, before, pools, claims, references(named));
+            : judge(after, before, pools, allocations, references(named));
     const gone = before && after ? before.addresses.subtract(after.addresses) : RangeSet.empty;
     const fresh = after?.addresses.subtract(before?.addresses ?? RangeSet.empty) ?? RangeSet.empty;
     const later = readable ? pools.with(object) : undefined;
@@ -79,13 +79,17 @@ export function planPool({ planned, pools, claims, users }: PlanInput): Omit<Poo
         overlaps: after === undefined ? [] : overlapsOf(after, pools),
         removed: formatRangeSet(gone),
         added: formatRangeSet(fresh.intersect(handedOut)),
-        fallOut: claims
-            .filter((claim) => claim.pool === name && gone.has(claim.ip))
-            .map((claim) => ({ address: claim.address, state: claim.state, holder: holderText(claim) })),
+        fallOut: allocations
+            .filter((allocation) => allocation.pool === name && gone.has(allocation.ip))
+            .map((allocation) => ({
+                address: allocation.address,
+                state: allocation.state,
+                holder: holderText(allocation),
+            })),
         namedBy: named,
         usage: {
-            ...(before === undefined ? {} : { before: usageOf(pools.usable(before), claims) }),
-            ...(after === undefined || later === undefined ? {} : { after: usageOf(handedOut, claims) }),
+            ...(before === undefined ? {} : { before: usageOf(pools.usable(before), allocations) }),
+            ...(after === undefined || later === undefined ? {} : { after: usageOf(handedOut, allocations) }),
         },
     };
 }
@@ -94,7 +98,7 @@ function judge(
     planned: Pool,
     existing: Pool | undefined,
     pools: PoolSet,
-    claims: readonly Claim[],
+    allocations: readonly Allocation[],
     named: readonly string[],
 ): Verdict {
     const index = new RangeIndex<undefined>();
@@ -107,12 +111,15 @@ function judge(
         exclusions: pools.exclusions,
         bridgedNodes: pools.nodes.filter(({ isBridged }) => isBridged).flatMap(({ addresses }) => addresses),
     };
-    if (existing === undefined) return checkPoolCreate(planned, context, { claims: claims.map(toAllocation) });
+    if (existing === undefined)
+        return checkPoolCreate(planned, context, { allocations: allocations.map(toAllocation) });
     // Allocations of other pools count only if this pool would stop assigning their addresses, or names them as
     // gateways.
-    const { claimsIn, gateways } = comparePools(existing, planned).asks;
-    const asked = claims.filter(({ pool, ip }) => pool === planned.name || claimsIn.has(ip) || gateways.has(ip));
-    return checkPoolUpdate(existing, planned, context, { claims: asked.map(toAllocation), references: named });
+    const { allocationsIn, gateways } = comparePools(existing, planned).asks;
+    const asked = allocations.filter(
+        ({ pool, ip }) => pool === planned.name || allocationsIn.has(ip) || gateways.has(ip),
+    );
+    return checkPoolUpdate(existing, planned, context, { allocations: asked.map(toAllocation), references: named });
 }
 
 function rangesOf(pool: Pool): readonly IpRange[] {
@@ -128,12 +135,12 @@ function overlapsOf(after: Pool, pools: PoolSet): PoolPlan["overlaps"] {
     });
 }
 
-function usageOf(usable: RangeSet, claims: readonly Claim[]): IpPoolUsage {
-    const { total, used, reserved, free } = poolUsage(usable, claims);
+function usageOf(usable: RangeSet, allocations: readonly Allocation[]): IpPoolUsage {
+    const { total, used, reserved, free } = poolUsage(usable, allocations);
     return { total: saturate(total), used: saturate(used), reserved: saturate(reserved), free: saturate(free) };
 }
 
-function toAllocation({ name, address, pool, state, owner, pod }: Claim): IpAllocation {
+function toAllocation({ name, address, pool, state, owner, pod }: Allocation): IpAllocation {
     return {
         metadata: { name },
         spec: { address, block: "", pool, state, owner, ...(pod === undefined ? {} : { pod }) },

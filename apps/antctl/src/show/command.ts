@@ -29,8 +29,8 @@ export function showCommand(context: CommandContext): Command {
             const entry = pools.get(name);
             if (entry === undefined) throw await unknownPool(name, pools, session.cluster);
             const names = [name, ...pools.overlapping(entry.pool).map((other) => other.name)];
-            const claims = await Promise.all(names.map((pool) => session.cluster.claims({ pool })));
-            context.print(command, poolReport(pools, entry, claims.flat()), (report, style) =>
+            const allocations = await Promise.all(names.map((pool) => session.cluster.allocations({ pool })));
+            context.print(command, poolReport(pools, entry, allocations.flat()), (report, style) =>
                 renderPool(report, style, context.now()),
             );
         });
@@ -46,8 +46,9 @@ export function showCommand(context: CommandContext): Command {
 }
 
 async function unknownPool(name: string, pools: PoolSet, cluster: Cluster): Promise<CliError> {
-    const claims = await cluster.claims({ pool: name });
-    const left = claims.length === 0 ? "" : `, although ${count(claims.length, "claim names", "claims name")} it`;
+    const allocations = await cluster.allocations({ pool: name });
+    const left =
+        allocations.length === 0 ? "" : `, although ${count(allocations.length, "claim names", "claims name")} it`;
     const known = pools.all.map(({ pool }) => pool.name);
     const next = known.length === 0 ? "create one: docs/ipam.md shows how" : `choose one of ${someOf(known, 10)}`;
     return new CliError("NOT_FOUND", "caller", `the cluster has no IPPool "${name}"${left}`, next);

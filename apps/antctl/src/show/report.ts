@@ -1,7 +1,7 @@
 import { isOfPods, type Condition, type IpPoolUsage } from "@antrea/crd";
 import { formatIp, formatPrefix, formatRange, formatRangeSet, type RangeSet } from "@antrea/ip";
 import { poolUsage, saturate, type Pool } from "@antrea/ipam";
-import { ownerText, type Claim } from "../cluster/index.ts";
+import { ownerText, type Allocation } from "../cluster/index.ts";
 import { type PoolEntry, type PoolSet } from "../pools/index.ts";
 
 /** One pool of `ipam show`. */
@@ -60,13 +60,13 @@ export interface PoolReport extends PoolSummary {
 }
 
 /**
- * The report of one pool. `claims` are the allocations of the pool and of those that overlap it, which share its
+ * The report of one pool. `allocations` are those of the pool and of those that overlap it, which share its
  * addresses.
  */
-export function poolReport(pools: PoolSet, entry: PoolEntry, claims: readonly Claim[]): PoolReport {
+export function poolReport(pools: PoolSet, entry: PoolEntry, allocations: readonly Allocation[]): PoolReport {
     const { object, pool } = entry;
     const usable = pools.usable(pool);
-    const inside = claims.filter(({ ip }) => usable.has(ip));
+    const inside = allocations.filter(({ ip }) => usable.has(ip));
     const created = object.metadata?.creationTimestamp;
     return {
         ...summaryOf(entry),
@@ -75,8 +75,9 @@ export function poolReport(pools: PoolSet, entry: PoolEntry, claims: readonly Cl
         problems: pool.problems,
         ranges: rangesOf(pool, usable, inside),
         withheld: formatRangeSet(pool.addresses.subtract(usable)),
-        outside: claims.filter((claim) => claim.pool === pool.name && isOfPods(claim.owner) && !usable.has(claim.ip))
-            .length,
+        outside: allocations.filter(
+            (allocation) => allocation.pool === pool.name && isOfPods(allocation.owner) && !usable.has(allocation.ip),
+        ).length,
         users: usersOf(inside),
         reservations: inside
             .filter(({ state }) => state === "Reserved")
@@ -88,13 +89,13 @@ export function poolReport(pools: PoolSet, entry: PoolEntry, claims: readonly Cl
     };
 }
 
-function usageOf(usable: RangeSet, claims: readonly Claim[]): IpPoolUsage {
-    const { total, used, reserved, free } = poolUsage(usable, claims);
+function usageOf(usable: RangeSet, allocations: readonly Allocation[]): IpPoolUsage {
+    const { total, used, reserved, free } = poolUsage(usable, allocations);
     return { total: saturate(total), used: saturate(used), reserved: saturate(reserved), free: saturate(free) };
 }
 
-function rangesOf(pool: Pool, usable: RangeSet, claims: readonly Claim[]): readonly RangeReport[] {
-    const byRange = Map.groupBy(claims, ({ ip }) => pool.subnetOf(ip)?.path);
+function rangesOf(pool: Pool, usable: RangeSet, allocations: readonly Allocation[]): readonly RangeReport[] {
+    const byRange = Map.groupBy(allocations, ({ ip }) => pool.subnetOf(ip)?.path);
     return pool.subnets.map(({ path, range, prefix, gateway, vlan, addresses }) => {
         const { total, used, reserved } = usageOf(addresses.intersect(usable), byRange.get(path) ?? []);
         return {
@@ -110,9 +111,9 @@ function rangesOf(pool: Pool, usable: RangeSet, claims: readonly Claim[]): reado
 }
 
 /** The largest users: each StatefulSet and Node, and the Pods of each Namespace together. */
-function usersOf(claims: readonly Claim[]): readonly UserReport[] {
+function usersOf(allocations: readonly Allocation[]): readonly UserReport[] {
     const users = new Map<string, { namespace: string; owner: string; used: number; reserved: number }>();
-    for (const { owner, state } of claims) {
+    for (const { owner, state } of allocations) {
         const namespace = owner.namespace ?? "";
         const name = owner.kind === "Pod" ? "Pods" : `${owner.kind}/${owner.name ?? "?"}`;
         const key = `${namespace}/${name}`;

@@ -21,10 +21,10 @@ export function whoCommand(context: CommandContext): Command {
             const ip = readAddress(text);
             using session = context.session(command);
             const { cluster } = session;
-            const [pools, claim] = await Promise.all([PoolSet.read(cluster), cluster.claimOf(ip)]);
+            const [pools, allocation] = await Promise.all([PoolSet.read(cluster), cluster.allocationOf(ip)]);
             const uses = await nameServices(cluster, ip, clusterUses(pools, ip));
-            const pods = await podsWith(cluster, ip, claim?.pod?.nodeName, uses);
-            const report = whoReport({ ip, claim, pools, uses, pods });
+            const pods = await podsWith(cluster, ip, allocation?.pod?.nodeName, uses);
+            const report = whoReport({ ip, allocation, pools, uses, pods });
             context.print(command, report, (each, style) => renderWho(each, style, context.now()));
         });
     return command;
@@ -47,11 +47,11 @@ function readAddress(text: string): IpAddress {
 async function podsWith(
     cluster: Cluster,
     ip: IpAddress,
-    claimNode: string | undefined,
+    allocationNode: string | undefined,
     uses: readonly ClusterUse[],
 ): Promise<readonly PodInfo[]> {
     const address = formatIp(ip);
-    const nodes = new Set([claimNode, ...uses.filter(({ kind }) => kind === "PodCIDR").map(({ of }) => of)]);
+    const nodes = new Set([allocationNode, ...uses.filter(({ kind }) => kind === "PodCIDR").map(({ of }) => of)]);
     nodes.delete(undefined);
     const selectors = [`status.podIP=${address}`, ...[...nodes].map((node) => `spec.nodeName=${node}`)];
     const lists = await Promise.all(selectors.map((fieldSelector) => cluster.pods({ fieldSelector })));

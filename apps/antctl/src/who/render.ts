@@ -4,26 +4,34 @@ import { type ClusterUse, type WhoReport } from "./report.ts";
 
 /** The report of `ipam who` as text. */
 export function renderWho(report: WhoReport, style: Style, nowMs: number): string {
-    const { claim, pods, pools, cluster } = report;
+    const { claim: allocation, pods, pools, cluster } = report;
     const sections = [report.summary];
-    if (claim !== undefined) {
+    if (allocation !== undefined) {
         sections.push(
             fields(
                 [
-                    ["Claim", claim.name],
-                    ["State", claim.state === "Allocated" ? style.good(claim.state) : style.warn(claim.state)],
-                    ["Pool", claim.pool],
-                    ["Owner", ownerText(claim.owner)],
-                    ...(claim.pod === undefined
+                    ["Claim", allocation.name],
+                    [
+                        "State",
+                        allocation.state === "Allocated" ? style.good(allocation.state) : style.warn(allocation.state),
+                    ],
+                    ["Pool", allocation.pool],
+                    ["Owner", ownerText(allocation.owner)],
+                    ...(allocation.pod === undefined
                         ? []
                         : ([
-                              ["Pod", `${claim.pod.namespace}/${claim.pod.name}`],
-                              ["Pod UID", claim.pod.uid],
-                              ["Node", claim.pod.nodeName],
-                              ["Interface", claim.pod.interface],
-                              ["Container", claim.pod.containerID],
+                              ["Pod", `${allocation.pod.namespace}/${allocation.pod.name}`],
+                              ["Pod UID", allocation.pod.uid],
+                              ["Node", allocation.pod.nodeName],
+                              ["Interface", allocation.pod.interface],
+                              ["Container", allocation.pod.containerID],
                           ] as const)),
-                    ["Since", claim.since === undefined ? "-" : `${claim.since} (${age(claim.since, nowMs)} ago)`],
+                    [
+                        "Since",
+                        allocation.since === undefined
+                            ? "-"
+                            : `${allocation.since} (${age(allocation.since, nowMs)} ago)`,
+                    ],
                 ],
                 style,
             ),

@@ -1,6 +1,6 @@
 import { formatIp, formatPrefix, prefixContains, prefixIndexOf, sameIp, type IpAddress } from "@antrea/ip";
 import { type AllocationOwner, type AllocationPod } from "@antrea/crd";
-import { ownerText, type Claim, type PodInfo } from "../cluster/index.ts";
+import { ownerText, type Allocation, type PodInfo } from "../cluster/index.ts";
 import { type PoolSet } from "../pools/index.ts";
 
 /** `ipam who ADDRESS` */
@@ -69,22 +69,22 @@ export function clusterUses(pools: PoolSet, ip: IpAddress): readonly ClusterUse[
 /** What the report is computed from. */
 export interface WhoInput {
     readonly ip: IpAddress;
-    readonly claim: Claim | undefined;
+    readonly allocation: Allocation | undefined;
     readonly pools: PoolSet;
     readonly uses: readonly ClusterUse[];
     readonly pods: readonly PodInfo[];
 }
 
 /** The report of `ipam who`. */
-export function whoReport({ ip, claim, pools, uses, pods }: WhoInput): WhoReport {
+export function whoReport({ ip, allocation, pools, uses, pods }: WhoInput): WhoReport {
     const covering = pools.covering(ip).map((pool) => {
         const reason = pools.exclusions.reason(pool, ip);
         return { name: pool.name, handsOut: reason === undefined, ...(reason === undefined ? {} : { reason }) };
     });
     return {
         address: formatIp(ip),
-        summary: summary({ ip, claim, uses, pods }, covering),
-        ...(claim === undefined ? {} : { claim: claimPart(claim) }),
+        summary: summary({ ip, allocation, uses, pods }, covering),
+        ...(allocation === undefined ? {} : { claim: allocationPart(allocation) }),
         pods: pods.map(({ namespace, name, nodeName, phase }) => ({
             namespace,
             name,
@@ -96,7 +96,7 @@ export function whoReport({ ip, claim, pools, uses, pods }: WhoInput): WhoReport
     };
 }
 
-function claimPart({ name, pool, state, owner, pod, since }: Claim): NonNullable<WhoReport["claim"]> {
+function allocationPart({ name, pool, state, owner, pod, since }: Allocation): NonNullable<WhoReport["claim"]> {
     return {
         name,
         pool,
@@ -108,18 +108,18 @@ function claimPart({ name, pool, state, owner, pod, since }: Claim): NonNullable
 }
 
 function summary(
-    { ip, claim, uses, pods }: Pick<WhoInput, "ip" | "claim" | "uses" | "pods">,
+    { ip, allocation, uses, pods }: Pick<WhoInput, "ip" | "allocation" | "uses" | "pods">,
     covering: WhoReport["pools"],
 ): string {
     const address = formatIp(ip);
-    if (claim?.pod !== undefined) {
-        const { namespace, name, nodeName } = claim.pod;
+    if (allocation?.pod !== undefined) {
+        const { namespace, name, nodeName } = allocation.pod;
         return `${address} is used by Pod ${namespace}/${name} on Node ${nodeName}.`;
     }
     // The pools with this gateway are listed below.
-    const isGateway = claim?.owner.kind === "Gateway" && uses.some(({ kind }) => kind === "Gateway");
-    if (claim !== undefined && !isGateway)
-        return `${address} is reserved for ${ownerText(claim.owner)}; no Pod uses it now.`;
+    const isGateway = allocation?.owner.kind === "Gateway" && uses.some(({ kind }) => kind === "Gateway");
+    if (allocation !== undefined && !isGateway)
+        return `${address} is reserved for ${ownerText(allocation.owner)}; no Pod uses it now.`;
     const node = uses.find(({ kind }) => kind === "NodeAddress");
     if (node !== undefined) return `${address} is an address of Node ${node.of}.`;
     const [pod] = pods;

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "@jest/globals";
-import { type Claim, type NamespaceInfo, type PodInfo, type WorkloadInfo } from "../../src/cluster/index.ts";
+import { type Allocation, type NamespaceInfo, type PodInfo, type WorkloadInfo } from "../../src/cluster/index.ts";
 import { checkReport, findingsOf, inBoth } from "../../src/check/report.ts";
 import { renderCheck } from "../../src/check/render.ts";
 import { Snapshot } from "../../src/check/snapshot.ts";
 import { type NodeRead, type PortRecord } from "../../src/ovs-records/index.ts";
 import { type PoolSet } from "../../src/pools/index.ts";
 import {
-    claim,
+    allocation,
     node,
     node1,
     node2,
@@ -23,7 +23,7 @@ import {
 } from "../support/objects.ts";
 
 interface Seen {
-    readonly claims?: readonly Claim[];
+    readonly allocations?: readonly Allocation[];
     readonly pods?: readonly PodInfo[];
     readonly pools?: PoolSet;
     readonly statefulSets?: readonly WorkloadInfo[];
@@ -39,7 +39,7 @@ function snapshot(seen: Seen): Snapshot {
     const read = (name: string, of: readonly PortRecord[] | string = []): NodeRead =>
         typeof of === "string" ? { kind: "unread", node: name, reason: of } : { kind: "read", node: name, records: of };
     return new Snapshot({
-        claims: seen.claims ?? [],
+        allocations: seen.allocations ?? [],
         pods: seen.pods ?? [],
         pools: seen.pools ?? poolSet(),
         statefulSets: seen.statefulSets ?? [],
@@ -56,14 +56,14 @@ describe("findingsOf", () => {
         [
             "a Pod with its claim and its port",
             {
-                claims: [claim("10.2.0.12", { pod: "web-0" })],
+                allocations: [allocation("10.2.0.12", { pod: "web-0" })],
                 pods: [web0],
                 node1: [record("web-0", { "10.2.0.12": "web" })],
             },
         ],
         [
             "a Pod that is starting and has its claim only",
-            { claims: [claim("10.2.0.12", { pod: "web-0" })], pods: [pod("web-0", { phase: "Pending" })] },
+            { allocations: [allocation("10.2.0.12", { pod: "web-0" })], pods: [pod("web-0", { phase: "Pending" })] },
         ],
         [
             "a Pod with addresses of the Node's subnet",
@@ -72,7 +72,7 @@ describe("findingsOf", () => {
         [
             "a static Pod, whose mirror has another UID",
             {
-                claims: [claim("10.2.0.12", { pod: "static", uid: "hash" })],
+                allocations: [allocation("10.2.0.12", { pod: "static", uid: "hash" })],
                 pods: [pod("static", { uids: ["uid-mirror", "hash"], ips: ["10.2.0.12"] })],
                 node1: [record("static", { "10.2.0.12": "web" }, { podUid: "hash" })],
             },
@@ -80,7 +80,7 @@ describe("findingsOf", () => {
         [
             "a record that was rebuilt and has no UID",
             {
-                claims: [claim("10.2.0.12", { pod: "web-0" })],
+                allocations: [allocation("10.2.0.12", { pod: "web-0" })],
                 pods: [web0],
                 node1: [record("web-0", { "10.2.0.12": "" }, { podUid: "" })],
             },
@@ -88,9 +88,9 @@ describe("findingsOf", () => {
         [
             "a secondary interface, which the Pod does not report",
             {
-                claims: [
-                    claim("10.2.0.12", { pod: "web-0" }),
-                    claim("10.3.0.8", { pod: "web-0", pool: "tiny", interface: "net1" }),
+                allocations: [
+                    allocation("10.2.0.12", { pod: "web-0" }),
+                    allocation("10.3.0.8", { pod: "web-0", pool: "tiny", interface: "net1" }),
                 ],
                 pods: [web0],
                 node1: [
@@ -102,7 +102,7 @@ describe("findingsOf", () => {
         [
             "an address whose last Pod is still going",
             {
-                claims: [claim("10.2.0.12", { pod: "web-0" })],
+                allocations: [allocation("10.2.0.12", { pod: "web-0" })],
                 pods: [
                     web0,
                     pod("before", { ips: ["10.2.0.12"], deleting: true }),
@@ -114,18 +114,18 @@ describe("findingsOf", () => {
         [
             "reservations that are asked for",
             {
-                claims: [
-                    claim("10.2.0.12", { owner: ofSet("db", 2) }),
-                    claim("10.2.0.13", { owner: { kind: "Node", name: "node9" } }),
+                allocations: [
+                    allocation("10.2.0.12", { owner: ofSet("db", 2) }),
+                    allocation("10.2.0.13", { owner: { kind: "Node", name: "node9" } }),
                 ],
                 statefulSets: [set("db")],
-                pools: poolSet([web], [node("node9", { addresses: [claim("10.2.0.13").ip] }), node1, node2]),
+                pools: poolSet([web], [node("node9", { addresses: [allocation("10.2.0.13").ip] }), node1, node2]),
             },
         ],
         [
             "a Pod that has the edge of a subnet from an earlier version",
             {
-                claims: [claim("10.4.0.255", { pod: "web-0", pool: "whole" })],
+                allocations: [allocation("10.4.0.255", { pod: "web-0", pool: "whole" })],
                 pods: [pod("web-0", { ips: ["10.4.0.255"] })],
                 node1: [record("web-0", { "10.4.0.255": "whole" })],
                 pools: poolSet([
@@ -142,26 +142,26 @@ describe("findingsOf", () => {
         [
             "gateways that are held, whichever pool was the first to have them",
             {
-                claims: [
-                    claim("10.2.0.1", { owner: { kind: "Gateway", name: "10.2.0.1" } }),
-                    claim("10.3.0.1", { pool: "gone", owner: { kind: "Gateway", name: "10.3.0.1" } }),
+                allocations: [
+                    allocation("10.2.0.1", { owner: { kind: "Gateway", name: "10.2.0.1" } }),
+                    allocation("10.3.0.1", { pool: "gone", owner: { kind: "Gateway", name: "10.3.0.1" } }),
                 ],
             },
         ],
         [
             "claims of a kind of owner that only a later version knows, wherever they are",
             {
-                claims: [
-                    claim("10.2.0.1", { owner: { kind: "Lease", name: "10.2.0.1" } as never }),
-                    claim("10.9.9.9", { owner: { kind: "Lease", name: "x" } as never }),
-                    claim("10.2.0.14", { pod: "gone", owner: { kind: "Lease", name: "x" } as never }),
+                allocations: [
+                    allocation("10.2.0.1", { owner: { kind: "Lease", name: "10.2.0.1" } as never }),
+                    allocation("10.9.9.9", { owner: { kind: "Lease", name: "x" } as never }),
+                    allocation("10.2.0.14", { pod: "gone", owner: { kind: "Lease", name: "x" } as never }),
                 ],
             },
         ],
         [
             "a reservation of a set whose Namespace names the pool",
             {
-                claims: [claim("10.2.0.12", { owner: ofSet("db", 0) })],
+                allocations: [allocation("10.2.0.12", { owner: ofSet("db", 0) })],
                 statefulSets: [set("db", { annotations: {} })],
                 namespaces: [{ name: "shop", annotations: { "ipam.antrea.io/ippools": "web" } }],
             },
@@ -169,7 +169,7 @@ describe("findingsOf", () => {
         [
             "the address of an ordinal in use after its set was deleted with its Pods left",
             {
-                claims: [claim("10.2.0.12", { pod: "web-0", owner: ofSet("web", 0) })],
+                allocations: [allocation("10.2.0.12", { pod: "web-0", owner: ofSet("web", 0) })],
                 pods: [web0],
                 node1: [record("web-0", { "10.2.0.12": "web" })],
             },
@@ -181,26 +181,26 @@ describe("findingsOf", () => {
     it.each<[string, Seen, string, RegExp]>([
         [
             "a Pod that is gone",
-            { claims: [claim("10.2.0.12", { pod: "web-0" })] },
+            { allocations: [allocation("10.2.0.12", { pod: "web-0" })] },
             "leak 10.2.0.12",
             /held for Pod shop\/web-0, which is gone; the agent of Node node1 frees it/,
         ],
         [
             "a Pod that is gone, while IPPools are switched off",
-            { claims: [claim("10.2.0.12", { pod: "web-0" })], gate: "off" },
+            { allocations: [allocation("10.2.0.12", { pod: "web-0" })], gate: "off" },
             "leak 10.2.0.12",
             /which is gone; the feature gate AntreaIPAM is off: it is freed when the gate is on again/,
         ],
         [
             "a Pod that is gone, when the configuration may not be read",
-            { claims: [claim("10.2.0.12", { pod: "web-0" })], gate: "unknown" },
+            { allocations: [allocation("10.2.0.12", { pod: "web-0" })], gate: "unknown" },
             "leak 10.2.0.12",
             /which is gone; the agent of Node node1 frees it within/,
         ],
         [
             "a Pod of the same name with another UID",
             {
-                claims: [claim("10.2.0.12", { pod: "web-0", uid: "older" })],
+                allocations: [allocation("10.2.0.12", { pod: "web-0", uid: "older" })],
                 pods: [pod("web-0", { phase: "Pending" })],
             },
             "leak 10.2.0.12",
@@ -208,26 +208,29 @@ describe("findingsOf", () => {
         ],
         [
             "a Pod that has ended",
-            { claims: [claim("10.2.0.12", { pod: "web-0" })], pods: [pod("web-0", { phase: "Failed" })] },
+            { allocations: [allocation("10.2.0.12", { pod: "web-0" })], pods: [pod("web-0", { phase: "Failed" })] },
             "leak 10.2.0.12",
             /which has ended/,
         ],
         [
             "a Pod that is gone and whose port is there",
-            { claims: [claim("10.2.0.12", { pod: "web-0" })], node1: [record("web-0", { "10.2.0.12": "web" })] },
+            {
+                allocations: [allocation("10.2.0.12", { pod: "web-0" })],
+                node1: [record("web-0", { "10.2.0.12": "web" })],
+            },
             "leak 10.2.0.12",
             /port web-0-port of Node node1 still has it/,
         ],
         [
             "a Pod of a Node that is gone",
-            { claims: [claim("10.2.0.12", { pod: "web-0", node: "node7" })] },
+            { allocations: [allocation("10.2.0.12", { pod: "web-0", node: "node7" })] },
             "leak 10.2.0.12",
             /Node node7 is gone too/,
         ],
         [
             "a Pod of a Node that is not ready",
             {
-                claims: [claim("10.2.0.12", { pod: "web-0" })],
+                allocations: [allocation("10.2.0.12", { pod: "web-0" })],
                 pools: poolSet([web], [node("node1", { ready: false })]),
             },
             "leak 10.2.0.12",
@@ -235,14 +238,14 @@ describe("findingsOf", () => {
         ],
         [
             "a Pod that is gone from a Node that was not seen",
-            { claims: [claim("10.2.0.12", { pod: "web-0" })], node1: "refused" },
+            { allocations: [allocation("10.2.0.12", { pod: "web-0" })], node1: "refused" },
             "leak 10.2.0.12",
             /was not seen/,
         ],
         [
             "a Pod that runs with another address",
             {
-                claims: [claim("10.2.0.12", { pod: "web-0" }), claim("10.2.0.13", { pod: "web-0" })],
+                allocations: [allocation("10.2.0.12", { pod: "web-0" }), allocation("10.2.0.13", { pod: "web-0" })],
                 pods: [web0],
                 node1: "refused",
             },
@@ -252,7 +255,7 @@ describe("findingsOf", () => {
         [
             "a second claim of an interface",
             {
-                claims: [claim("10.2.0.12", { pod: "web-0" }), claim("10.2.0.13", { pod: "web-0" })],
+                allocations: [allocation("10.2.0.12", { pod: "web-0" }), allocation("10.2.0.13", { pod: "web-0" })],
                 pods: [pod("web-0", { phase: "Pending" })],
                 node1: [record("web-0", { "10.2.0.12": "web" })],
             },
@@ -261,7 +264,7 @@ describe("findingsOf", () => {
         ],
         [
             "a Pod that runs without a port",
-            { claims: [claim("10.2.0.12", { pod: "web-0" })], pods: [web0] },
+            { allocations: [allocation("10.2.0.12", { pod: "web-0" })], pods: [web0] },
             "leak 10.2.0.12",
             /OVS of Node node1 has no port/,
         ],
@@ -292,7 +295,7 @@ describe("findingsOf", () => {
         [
             "a claim outside of its pool",
             {
-                claims: [claim("10.2.0.99", { pod: "web-0" })],
+                allocations: [allocation("10.2.0.99", { pod: "web-0" })],
                 pods: [pod("web-0", { ips: ["10.2.0.99"] })],
                 node1: [record("web-0", { "10.2.0.99": "web" })],
             },
@@ -302,7 +305,7 @@ describe("findingsOf", () => {
         [
             "a claim of an unknown pool",
             {
-                claims: [claim("10.2.0.12", { pool: "gone", owner: ofSet("db", 0) })],
+                allocations: [allocation("10.2.0.12", { pool: "gone", owner: ofSet("db", 0) })],
                 statefulSets: [set("db", { annotations: { "ipam.antrea.io/ippools": "gone" } })],
             },
             "orphan 10.2.0.12",
@@ -311,7 +314,7 @@ describe("findingsOf", () => {
         [
             "two Pods with one address",
             {
-                claims: [claim("10.2.0.12", { pod: "web-0" })],
+                allocations: [allocation("10.2.0.12", { pod: "web-0" })],
                 pods: [web0, pod("other", { ips: ["10.2.0.12"], nodeName: "node2" })],
                 node1: [record("web-0", { "10.2.0.12": "web" })],
             },
@@ -331,7 +334,7 @@ describe("findingsOf", () => {
         [
             "a port of another Pod than the claim's",
             {
-                claims: [claim("10.2.0.12", { pod: "web-0" })],
+                allocations: [allocation("10.2.0.12", { pod: "web-0" })],
                 pods: [web0, pod("b", { ips: [] })],
                 node1: [record("web-0", { "10.2.0.12": "web" }), record("b", { "10.2.0.12": "web" })],
             },
@@ -340,26 +343,26 @@ describe("findingsOf", () => {
         ],
         [
             "a reservation of a set that is gone",
-            { claims: [claim("10.2.0.12", { owner: ofSet("db", 0) })] },
+            { allocations: [allocation("10.2.0.12", { owner: ofSet("db", 0) })] },
             "reservation 10.2.0.12",
             /no such StatefulSet/,
         ],
         [
             "a reservation above the ordinals",
-            { claims: [claim("10.2.0.12", { owner: ofSet("db", 3) })], statefulSets: [set("db")] },
+            { allocations: [allocation("10.2.0.12", { owner: ofSet("db", 3) })], statefulSets: [set("db")] },
             "reservation 10.2.0.12",
             /ordinals 0 to 2/,
         ],
         [
             "a gateway that no pool has",
-            { claims: [claim("10.2.0.99", { owner: { kind: "Gateway", name: "10.2.0.99" } })] },
+            { allocations: [allocation("10.2.0.99", { owner: { kind: "Gateway", name: "10.2.0.99" } })] },
             "reservation 10.2.0.99",
             /no IPPool has this gateway; antrea-controller frees it/,
         ],
         [
             "a reservation below the ordinals",
             {
-                claims: [claim("10.2.0.12", { owner: ofSet("db", 4) })],
+                allocations: [allocation("10.2.0.12", { owner: ofSet("db", 4) })],
                 statefulSets: [set("db", { start: 5, replicas: 1 })],
             },
             "reservation 10.2.0.12",
@@ -367,31 +370,37 @@ describe("findingsOf", () => {
         ],
         [
             "a reservation of a set of nothing",
-            { claims: [claim("10.2.0.12", { owner: ofSet("db", 0) })], statefulSets: [set("db", { replicas: 0 })] },
+            {
+                allocations: [allocation("10.2.0.12", { owner: ofSet("db", 0) })],
+                statefulSets: [set("db", { replicas: 0 })],
+            },
             "reservation 10.2.0.12",
             /no Pods/,
         ],
         [
             "a reservation from a pool that the set does not name",
-            { claims: [claim("10.3.0.8", { pool: "tiny", owner: ofSet("db", 0) })], statefulSets: [set("db")] },
+            {
+                allocations: [allocation("10.3.0.8", { pool: "tiny", owner: ofSet("db", 0) })],
+                statefulSets: [set("db")],
+            },
             "reservation 10.3.0.8",
             /does not name IPPool tiny/,
         ],
         [
             "a reservation for a Node that is gone",
-            { claims: [claim("10.2.0.12", { owner: { kind: "Node", name: "node7" } })] },
+            { allocations: [allocation("10.2.0.12", { owner: { kind: "Node", name: "node7" } })] },
             "reservation 10.2.0.12",
             /no such Node/,
         ],
         [
             "a reservation for another address of a Node",
-            { claims: [claim("10.2.0.12", { owner: { kind: "Node", name: "node1" } })] },
+            { allocations: [allocation("10.2.0.12", { owner: { kind: "Node", name: "node1" } })] },
             "reservation 10.2.0.12",
             /does not have this address/,
         ],
         [
             "a reservation for a Pod",
-            { claims: [claim("10.2.0.12", { owner: { kind: "Pod", namespace: "shop", name: "x" } })] },
+            { allocations: [allocation("10.2.0.12", { owner: { kind: "Pod", namespace: "shop", name: "x" } })] },
             "reservation 10.2.0.12",
             /never reserved/,
         ],
@@ -405,10 +414,13 @@ describe("findingsOf", () => {
 describe("inBoth", () => {
     it("keeps what both looks found, told as the second look saw it", () => {
         const first = findingsOf(
-            snapshot({ claims: [claim("10.2.0.12", { pod: "a" }), claim("10.2.0.13", { pod: "b" })] }),
+            snapshot({ allocations: [allocation("10.2.0.12", { pod: "a" }), allocation("10.2.0.13", { pod: "b" })] }),
         );
         const second = findingsOf(
-            snapshot({ claims: [claim("10.2.0.13", { pod: "b" }), claim("10.2.0.14", { pod: "c" })], node1: "away" }),
+            snapshot({
+                allocations: [allocation("10.2.0.13", { pod: "b" }), allocation("10.2.0.14", { pod: "c" })],
+                node1: "away",
+            }),
         );
         const both = inBoth(first, second);
         expect(both.map(({ address }) => address)).toEqual(["10.2.0.13"]);
@@ -416,8 +428,8 @@ describe("inBoth", () => {
     });
 
     it("does not take an address that went to another Pod for the same finding", () => {
-        const first = findingsOf(snapshot({ claims: [claim("10.2.0.12", { pod: "a" })] }));
-        const second = findingsOf(snapshot({ claims: [claim("10.2.0.12", { pod: "b" })] }));
+        const first = findingsOf(snapshot({ allocations: [allocation("10.2.0.12", { pod: "a" })] }));
+        const second = findingsOf(snapshot({ allocations: [allocation("10.2.0.12", { pod: "b" })] }));
         expect(inBoth(first, second)).toEqual([]);
     });
 });
@@ -425,7 +437,7 @@ describe("inBoth", () => {
 describe("unread Nodes", () => {
     it("are those that could not be read, and those without an agent where something is", () => {
         const seen = snapshot({
-            claims: [claim("10.2.0.12", { pod: "x", node: "node8" })],
+            allocations: [allocation("10.2.0.12", { pod: "x", node: "node8" })],
             pods: [
                 pod("y", { nodeName: "node9", ips: ["10.10.9.1"] }),
                 pod("host", { nodeName: "node10", hostNetwork: true, ips: ["1.1.1.1"] }),
@@ -443,7 +455,10 @@ describe("unread Nodes", () => {
 describe("renderCheck", () => {
     it("lists what was found by kind, and what could not be seen", () => {
         const seen = snapshot({
-            claims: [claim("10.2.0.12", { pod: "web-0" }), claim("10.3.0.8", { pool: "tiny", owner: ofSet("db", 0) })],
+            allocations: [
+                allocation("10.2.0.12", { pod: "web-0" }),
+                allocation("10.3.0.8", { pool: "tiny", owner: ofSet("db", 0) }),
+            ],
             node2: "refused",
             pools: poolSet([web, web6, tiny]),
         });

@@ -82,7 +82,7 @@ describe("convert", () => {
             entry("none", "statefulSet: {name: db, namespace: shop, index: 2}"),
         ];
         const { reservations, warnings } = of(beta("web", web, `, status: {ipAddresses: [${status.join(", ")}]}`));
-        const claim = (address: string, index: number): object => ({
+        const allocation = (address: string, index: number): object => ({
             apiVersion: "crd.antrea.io/v1alpha1",
             kind: "IPAllocation",
             metadata: { name: address },
@@ -94,7 +94,7 @@ describe("convert", () => {
                 owner: { kind: "StatefulSet", namespace: "shop", name: "db", index },
             },
         });
-        expect(reservations).toEqual([claim("10.7.0.13", 0), claim("10.7.0.14", 1)]);
+        expect(reservations).toEqual([allocation("10.7.0.13", 0), allocation("10.7.0.14", 1)]);
         expect(warnings).toHaveLength(1);
         expect(warnings[0]).toContain('cannot be read: status.ipAddresses of IPPool web: {"ipAddress":"none"');
     });

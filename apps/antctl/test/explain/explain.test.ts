@@ -1,13 +1,13 @@
 import { describe, expect, it } from "@jest/globals";
 import { KubeError } from "@antrea/kube";
-import { type Claim, type EventInfo, type PodInfo } from "../../src/cluster/index.ts";
+import { type Allocation, type EventInfo, type PodInfo } from "../../src/cluster/index.ts";
 import { type Facts } from "../../src/explain/facts.ts";
 import { gateIn } from "../../src/cluster/index.ts";
 import { readController } from "../../src/explain/controller.ts";
 import { renderExplain } from "../../src/explain/render.ts";
 import { explain } from "../../src/explain/report.ts";
 import {
-    claim,
+    allocation,
     node,
     node1,
     now,
@@ -32,7 +32,7 @@ function facts(about: PodInfo, o: Partial<Facts> = {}): Facts {
         gate: { state: "on" },
         controller: "runs",
         pools: poolSet(),
-        claims: [],
+        allocations: [],
         agent: pod("antrea-agent-node1", { namespace: "kube-system" }),
         events: [],
         setEvents: [],
@@ -43,9 +43,9 @@ function facts(about: PodInfo, o: Partial<Facts> = {}): Facts {
 const pending = (annotations: Record<string, string>, o: Partial<PodInfo> = {}): PodInfo =>
     pod("web-0", { phase: "Pending", annotations, ...o });
 const ofDb = [{ apiVersion: "apps/v1", kind: "StatefulSet", name: "web", uid: "uid-web", controller: true }];
-const full: readonly Claim[] = [
-    claim("10.3.0.8", { pool: "tiny", pod: "a" }),
-    claim("10.3.0.9", { pool: "tiny", pod: "b" }),
+const full: readonly Allocation[] = [
+    allocation("10.3.0.8", { pool: "tiny", pod: "a" }),
+    allocation("10.3.0.9", { pool: "tiny", pod: "b" }),
 ];
 
 describe("where addresses come from", () => {
@@ -94,7 +94,7 @@ describe("which pools are tried", () => {
     it.each<[string, Facts, readonly string[]]>([
         [
             "the first of each family with a free address",
-            facts(pending({ [pools]: "tiny, web6, web, nope" }), { claims: full }),
+            facts(pending({ [pools]: "tiny, web6, web, nope" }), { allocations: full }),
             [
                 "tiny exhausted exhausted: 2 used and 0 reserved of 2",
                 "web6 next >9e15 of >9e15 free",
@@ -104,13 +104,13 @@ describe("which pools are tried", () => {
         ],
         [
             "those behind one that serves are not needed",
-            facts(pending({ [pools]: "web,tiny" }), { claims: full }),
+            facts(pending({ [pools]: "web,tiny" }), { allocations: full }),
             ["web next 9 of 9 free", "tiny spare not needed: a pool before it has IPv4 addresses (0 of 2 free)"],
         ],
         [
             "the one that gave, wherever it stands",
             facts(pod("web-0", { annotations: { [pools]: "tiny,web" }, ips: ["10.2.0.12"] }), {
-                claims: [claim("10.2.0.12", { pod: "web-0" })],
+                allocations: [allocation("10.2.0.12", { pod: "web-0" })],
             }),
             ["tiny spare not needed: IPPool web gave 10.2.0.12 (2 of 2 free)", "web gave gave 10.2.0.12"],
         ],
@@ -121,7 +121,7 @@ describe("which pools are tried", () => {
         ],
         [
             "a held fixed address",
-            facts(pending({ [pools]: "tiny", [podIps]: "10.3.0.9" }), { claims: full }),
+            facts(pending({ [pools]: "tiny", [podIps]: "10.3.0.9" }), { allocations: full }),
             ["tiny exhausted hands out 10.3.0.9, which is held by Pod shop/b on Node node1"],
         ],
         [
@@ -132,7 +132,7 @@ describe("which pools are tried", () => {
         [
             "the reservation of the ordinal, in whichever pool",
             facts(pending({ [pools]: "web,tiny" }, { ownerReferences: ofDb }), {
-                claims: [claim("10.3.0.8", { pool: "tiny", owner: ofSet("web", 0) })],
+                allocations: [allocation("10.3.0.8", { pool: "tiny", owner: ofSet("web", 0) })],
             }),
             [
                 "web spare not needed: IPPool tiny keeps 10.3.0.8 for ordinal 0",
@@ -141,7 +141,7 @@ describe("which pools are tried", () => {
         ],
         [
             "no reservation yet",
-            facts(pending({ [pools]: "tiny,web" }, { ownerReferences: ofDb }), { claims: full }),
+            facts(pending({ [pools]: "tiny,web" }, { ownerReferences: ofDb }), { allocations: full }),
             [
                 "tiny exhausted keeps no address for ordinal 0 yet; none is free",
                 "web next keeps no address for ordinal 0 yet; 9 are free",
@@ -164,19 +164,19 @@ describe("what blocks", () => {
         [
             "a Pod that has its address",
             facts(pod("web-0", { annotations: { [pools]: "web" }, ips: ["10.2.0.12"] }), {
-                claims: [claim("10.2.0.12", { pod: "web-0" })],
+                allocations: [allocation("10.2.0.12", { pod: "web-0" })],
             }),
         ],
         ["a Pod that is starting", facts(pending({ [pools]: "web" }))],
-        ["a Pod that has ended", facts(pending({ [pools]: "tiny" }, { phase: "Failed" }), { claims: full })],
-        ["a Pod that is going", facts(pending({ [pools]: "tiny" }, { deleting: true }), { claims: full })],
+        ["a Pod that has ended", facts(pending({ [pools]: "tiny" }, { phase: "Failed" }), { allocations: full })],
+        ["a Pod that is going", facts(pending({ [pools]: "tiny" }, { deleting: true }), { allocations: full })],
         ["a Pod without pools", facts(pending({}))],
         ["a hostNetwork Pod", facts(pending({ [pools]: "nope" }, { hostNetwork: true }))],
         ["a Pod where the gate is off", facts(pending({ [pools]: "nope" }), { gate: { state: "off" } })],
         [
             "a Pod whose ordinal is reserved",
             facts(pending({ [pools]: "web" }, { ownerReferences: ofDb }), {
-                claims: [claim("10.2.0.12", { owner: ofSet("web", 0) })],
+                allocations: [allocation("10.2.0.12", { owner: ofSet("web", 0) })],
             }),
         ],
     ])("nothing for %s", (_name, about) => {
@@ -185,9 +185,12 @@ describe("what blocks", () => {
         expect(verdict).toMatch(/^(Nothing|The Pod has ended)/);
     });
 
-    const sticky = (held: Claim, nodes = [node1]): Facts =>
-        facts(pending({ [pools]: "web" }, { ownerReferences: ofDb }), { claims: [held], pools: poolSet([web], nodes) });
-    const onOld = claim("10.2.0.12", { pod: "web-0", uid: "old", node: "node9", owner: ofSet("web", 0) });
+    const sticky = (held: Allocation, nodes = [node1]): Facts =>
+        facts(pending({ [pools]: "web" }, { ownerReferences: ofDb }), {
+            allocations: [held],
+            pools: poolSet([web], nodes),
+        });
+    const onOld = allocation("10.2.0.12", { pod: "web-0", uid: "old", node: "node9", owner: ofSet("web", 0) });
 
     it.each<[string, Facts, RegExp, RegExp]>([
         [
@@ -205,26 +208,26 @@ describe("what blocks", () => {
         ["an unknown pool", facts(pending({ [pools]: "nope" })), /IPPool nope does not exist/, /create/],
         [
             "full pools",
-            facts(pending({ [pools]: "tiny" }), { claims: full }),
+            facts(pending({ [pools]: "tiny" }), { allocations: full }),
             /no IPv4 address is free: IPPool tiny is exhausted/,
             /add a range/,
         ],
         [
             "one full family of two",
-            facts(pending({ [pools]: "web6,tiny" }), { claims: full }),
+            facts(pending({ [pools]: "web6,tiny" }), { allocations: full }),
             /no IPv4 address is free/,
             /add a range/,
         ],
         [
             "a fixed address that a Pod holds",
-            facts(pending({ [pools]: "tiny", [podIps]: "10.3.0.9" }), { claims: full }),
+            facts(pending({ [pools]: "tiny", [podIps]: "10.3.0.9" }), { allocations: full }),
             /the fixed address 10\.3\.0\.9 is held by Pod shop\/b on Node node1/,
             /Recreate/,
         ],
         [
             "a fixed address that is reserved",
             facts(pending({ [pools]: "web", [podIps]: "10.2.0.12" }), {
-                claims: [claim("10.2.0.12", { owner: ofSet("db", 1) })],
+                allocations: [allocation("10.2.0.12", { owner: ofSet("db", 1) })],
             }),
             /held by StatefulSet shop\/db ordinal 1 \(reserved\)/,
             /choose another address/,
@@ -249,7 +252,7 @@ describe("what blocks", () => {
         ],
         [
             "a missing reservation of full pools",
-            facts(pending({ [pools]: "tiny" }, { ownerReferences: ofDb }), { claims: full }),
+            facts(pending({ [pools]: "tiny" }, { ownerReferences: ofDb }), { allocations: full }),
             /is reserved for ordinal 0 .*: the pools have no free address/,
             /add a range/,
         ],
@@ -296,7 +299,7 @@ describe("what blocks", () => {
 
     it("is told even if the Pod has the address of the other family", () => {
         const about = facts(pending({ [pools]: "web6,tiny" }), {
-            claims: [...full, claim("fd00:2::5", { pool: "web6", pod: "web-0" })],
+            allocations: [...full, allocation("fd00:2::5", { pool: "web6", pod: "web-0" })],
         });
         const report = explain(about);
         expect(report.has.map(({ address }) => address)).toEqual(["fd00:2::5"]);
@@ -329,7 +332,7 @@ describe("renderExplain", () => {
         });
         const report = explain(
             facts(pending({ [pools]: "web6,tiny", [podIps]: "10.3.0.9" }, { ownerReferences: [] }), {
-                claims: [...full, claim("fd00:2::5", { pool: "web6", pod: "web-0" })],
+                allocations: [...full, allocation("fd00:2::5", { pool: "web6", pod: "web-0" })],
                 pools: poolSet([web, web6, tiny]),
                 events: [event("2026-11-20T11:59:00Z", "IPAllocationFailed")],
                 setEvents: [event("2026-11-20T11:59:30Z", "ReservationFailed")],

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "@jest/globals";
 import { type IpPool } from "@antrea/crd";
 import { refusalText } from "@antrea/ipam";
-import { type Claim } from "../../src/cluster/index.ts";
+import { type Allocation } from "../../src/cluster/index.ts";
 import { renderPlan } from "../../src/plan/render.ts";
 import { planPool, type PoolPlan } from "../../src/plan/report.ts";
 import { type Users } from "../../src/plan/users.ts";
 import { type PoolSet } from "../../src/pools/index.ts";
 import {
-    claim,
+    allocation,
     node,
     node1,
     node2,
@@ -26,12 +26,12 @@ const nobody: Users = { namespaces: [], pods: [], workloads: [] };
 
 function plan(
     object: IpPool,
-    o: { readonly claims?: readonly Claim[]; readonly users?: Users; readonly pools?: PoolSet } = {},
+    o: { readonly allocations?: readonly Allocation[]; readonly users?: Users; readonly pools?: PoolSet } = {},
 ): Omit<PoolPlan, "server"> {
     return planPool({
         planned: { object, refusals: [] },
         pools: o.pools ?? poolSet(),
-        claims: o.claims ?? [],
+        allocations: o.allocations ?? [],
         users: o.users ?? nobody,
     });
 }
@@ -54,7 +54,7 @@ describe("planPool", () => {
 
     it("refuses an overlap and shows the common addresses", () => {
         const planned = plan(poolObject("fresh", { cidr: "10.3.0.0/28", gateway: "10.3.0.1", prefixLength: 24 }), {
-            claims: [claim("10.3.0.8", { pool: "tiny", pod: "a" })],
+            allocations: [allocation("10.3.0.8", { pool: "tiny", pod: "a" })],
         });
         expect(planned.refused).toBe(true);
         expect(planned.errors.map(refusalText).join()).toMatch(
@@ -66,7 +66,7 @@ describe("planPool", () => {
 
     it("lets a pool in use grow", () => {
         const planned = plan(poolObject("web", { start: "10.2.0.10", end: "10.2.0.30", ...range }), {
-            claims: [claim("10.2.0.12", { pod: "a" })],
+            allocations: [allocation("10.2.0.12", { pod: "a" })],
         });
         expect(planned).toMatchObject({ action: "change", refused: false, removed: "", fallOut: [] });
         expect(planned.added).toBe("10.2.0.10-10.2.0.11, 10.2.0.21-10.2.0.30");
@@ -89,12 +89,15 @@ describe("planPool", () => {
                 set("other", { annotations: {} }),
             ],
         };
-        const claims = [
-            claim("10.2.0.12", { pod: "a" }),
-            claim("10.2.0.14", { pod: "b" }),
-            claim("10.2.0.13", { owner: ofSet("db", 1) }),
+        const allocations = [
+            allocation("10.2.0.12", { pod: "a" }),
+            allocation("10.2.0.14", { pod: "b" }),
+            allocation("10.2.0.13", { owner: ofSet("db", 1) }),
         ];
-        const planned = plan(poolObject("web", { start: "10.2.0.14", end: "10.2.0.20", ...range }), { claims, users });
+        const planned = plan(poolObject("web", { start: "10.2.0.14", end: "10.2.0.20", ...range }), {
+            allocations,
+            users,
+        });
         expect(planned.refused).toBe(true);
         expect(planned.removed).toBe("10.2.0.12-10.2.0.13");
         expect(planned.fallOut).toEqual([
@@ -115,7 +118,7 @@ describe("planPool", () => {
         const planned = plan(
             poolObject("tiny", { start: "10.3.0.8", end: "10.3.0.8", gateway: "10.3.0.1", prefixLength: 24 }),
             {
-                claims: [claim("10.2.0.12", { pod: "a" })],
+                allocations: [allocation("10.2.0.12", { pod: "a" })],
             },
         );
         expect(planned).toMatchObject({ refused: false, removed: "10.3.0.9" });
@@ -152,7 +155,7 @@ describe("planPool", () => {
     it("takes what the schema refuses as it is", () => {
         const refusals = [{ path: "spec.ipRanges", value: "", rule: "expected array" }];
         const object = { metadata: { name: "web" }, spec: { ipRanges: 5 } } as unknown as IpPool;
-        const planned = planPool({ planned: { object, refusals }, pools: poolSet(), claims: [], users: nobody });
+        const planned = planPool({ planned: { object, refusals }, pools: poolSet(), allocations: [], users: nobody });
         expect(planned).toMatchObject({
             refused: true,
             errors: refusals,
@@ -164,8 +167,8 @@ describe("planPool", () => {
 
 describe("renderPlan", () => {
     it("shows what is refused, what falls out, and how usage changes", () => {
-        const claims = [claim("10.2.0.12", { pod: "a" })];
-        const planned = plan(poolObject("web", { start: "10.2.0.14", end: "10.2.0.20", ...range }), { claims });
+        const allocations = [allocation("10.2.0.12", { pod: "a" })];
+        const planned = plan(poolObject("web", { start: "10.2.0.14", end: "10.2.0.20", ...range }), { allocations });
         const text = renderPlan(
             {
                 pools: [{ ...planned, server: { answer: "none", message: "you may not create or change IPPools" } }],
@@ -194,7 +197,7 @@ describe("renderPlan", () => {
 
     it("prints what the API server says beyond the rules", () => {
         const planned = plan(poolObject("web", { start: "10.2.0.14", end: "10.2.0.20", ...range }), {
-            claims: [claim("10.2.0.12", { pod: "a" })],
+            allocations: [allocation("10.2.0.12", { pod: "a" })],
         });
         const shown = (message: string): string =>
             renderPlan({ pools: [{ ...planned, server: { answer: "refused", message } }], ignored: [] }, plain);

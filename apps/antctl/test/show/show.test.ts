@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import { type Condition, type IpPool } from "@antrea/crd";
-import { type Claim } from "../../src/cluster/index.ts";
+import { type Allocation } from "../../src/cluster/index.ts";
 import { renderPool, renderPools } from "../../src/show/render.ts";
 import { poolReport, summaryOf, type PoolReport } from "../../src/show/report.ts";
-import { claim, now, ofSet, plain, poolObject, poolSet, web } from "../support/objects.ts";
+import { allocation, now, ofSet, plain, poolObject, poolSet, web } from "../support/objects.ts";
 
 const condition = (type: string, status: Condition["status"], message = ""): Condition => ({
     type,
@@ -13,11 +13,11 @@ const condition = (type: string, status: Condition["status"], message = ""): Con
     lastTransitionTime: "2026-11-20T10:00:00Z",
 });
 
-function report(object: IpPool, claims: readonly Claim[], others: readonly IpPool[] = []): PoolReport {
+function report(object: IpPool, allocations: readonly Allocation[], others: readonly IpPool[] = []): PoolReport {
     const pools = poolSet([object, ...others]);
     const entry = pools.get(object.metadata?.name ?? "");
     if (entry === undefined) throw new Error("no such pool");
-    return poolReport(pools, entry, claims);
+    return poolReport(pools, entry, allocations);
 }
 
 describe("renderPools", () => {
@@ -59,10 +59,10 @@ describe("poolReport", () => {
             { cidr: "10.2.1.0/29", gateway: "10.2.1.1", prefixLength: 24, vlan: 7 },
         );
         const made = report(object, [
-            claim("10.2.0.12", { pod: "a" }),
-            claim("10.2.1.2", { pod: "db-0", owner: ofSet("db", 0) }),
-            claim("10.2.1.3", { owner: ofSet("db", 1) }),
-            claim("10.2.9.9", { pod: "outside" }),
+            allocation("10.2.0.12", { pod: "a" }),
+            allocation("10.2.1.2", { pod: "db-0", owner: ofSet("db", 0) }),
+            allocation("10.2.1.3", { owner: ofSet("db", 1) }),
+            allocation("10.2.9.9", { pod: "outside" }),
         ]);
         expect(made.usage).toEqual({ total: 7, used: 2, reserved: 1, free: 4 });
         expect(made.ranges).toEqual([
@@ -96,8 +96,8 @@ describe("poolReport", () => {
     it("does not call outside what is held as a gateway or as an address of a Node", () => {
         const object = poolObject("held", { cidr: "192.168.0.0/29", gateway: "192.168.0.6", prefixLength: 29 });
         const made = report(object, [
-            claim("192.168.0.2", { pool: "held", owner: { kind: "Node", name: "node2" } }),
-            claim("192.168.0.6", { pool: "held", owner: { kind: "Gateway", name: "192.168.0.6" } }),
+            allocation("192.168.0.2", { pool: "held", owner: { kind: "Node", name: "node2" } }),
+            allocation("192.168.0.6", { pool: "held", owner: { kind: "Gateway", name: "192.168.0.6" } }),
         ]);
         expect(made).toMatchObject({ outside: 0, usage: { used: 0, reserved: 0 } });
         expect(made.withheld).toContain("192.168.0.2");
@@ -112,7 +112,7 @@ describe("poolReport", () => {
         );
         const made = report(
             object,
-            [claim("10.2.0.12", { pool: "web", pod: "x" }), claim("10.2.0.20", { pool: "web", pod: "y" })],
+            [allocation("10.2.0.12", { pool: "web", pod: "x" }), allocation("10.2.0.20", { pool: "web", pod: "y" })],
             [web],
         );
         expect(made).toMatchObject({
@@ -124,7 +124,7 @@ describe("poolReport", () => {
 
     it("shows a /64 with a claim", () => {
         const object = poolObject("six", { cidr: "fd00:2::/64", gateway: "fd00:2::1", prefixLength: 64 });
-        const made = report(object, [claim("fd00:2::5", { pool: "six", pod: "a" })]);
+        const made = report(object, [allocation("fd00:2::5", { pool: "six", pod: "a" })]);
         expect(made.usage).toMatchObject({ total: Number.MAX_SAFE_INTEGER, used: 1 });
         expect(renderPool(made, plain, now)).toMatch(/Addresses: +>9e15 in total: 1 used, 0 reserved, >9e15 free/);
     });
@@ -132,10 +132,13 @@ describe("poolReport", () => {
 
 describe("renderPool", () => {
     it("cuts long lists and says so", () => {
-        const claims = Array.from({ length: 12 }, (_, at) =>
-            claim(`10.2.1.${at + 2}`, { owner: ofSet(`db${String(at).padStart(2, "0")}`, 0) }),
+        const allocations = Array.from({ length: 12 }, (_, at) =>
+            allocation(`10.2.1.${at + 2}`, { owner: ofSet(`db${String(at).padStart(2, "0")}`, 0) }),
         );
-        const made = report(poolObject("web", { cidr: "10.2.1.0/24", gateway: "10.2.1.1", prefixLength: 24 }), claims);
+        const made = report(
+            poolObject("web", { cidr: "10.2.1.0/24", gateway: "10.2.1.1", prefixLength: 24 }),
+            allocations,
+        );
         const text = renderPool(made, plain, now);
         expect(text).toMatch(/db09 +0 +1\nand 2 more owners \(-o json shows all\)/);
         expect(text).toMatch(/db09 ordinal 0 +2h\nand 2 more reservations/);

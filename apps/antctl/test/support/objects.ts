@@ -1,6 +1,6 @@
 import { allocationName, type AllocationOwner, type IpPool, type IpRangeSpec } from "@antrea/crd";
 import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
-import { type Claim, type NodeInfo, type PodInfo, type WorkloadInfo } from "../../src/cluster/index.ts";
+import { type Allocation, type NodeInfo, type PodInfo, type WorkloadInfo } from "../../src/cluster/index.ts";
 import { styleFor, type Style } from "../../src/output/index.ts";
 import { type PortRecord } from "../../src/ovs-records/index.ts";
 import { PoolSet } from "../../src/pools/index.ts";
@@ -75,8 +75,8 @@ export function pod(name: string, o: Partial<PodInfo> = {}): PodInfo {
     };
 }
 
-/** The claim of a Pod of Namespace shop; without a Pod, a reservation. */
-export function claim(
+/** The allocation of a Pod of Namespace shop; without a Pod, a reservation. */
+export function allocation(
     address: string,
     o: {
         readonly pool?: string;
@@ -86,7 +86,7 @@ export function claim(
         readonly interface?: string;
         readonly owner?: AllocationOwner;
     } = {},
-): Claim {
+): Allocation {
     const ip = parseIp(address);
     const name = o.pod ?? "";
     const uid = o.uid ?? `uid-${name}`;

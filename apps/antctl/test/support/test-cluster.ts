@@ -162,8 +162,8 @@ export class TestCluster implements AsyncDisposable {
         return this.api.patch(pods, ref, { type: "merge", body: { status } }, { subresource: "status" });
     }
 
-    /** The claim of a Pod, or, without one, a reservation for the owner. */
-    async addClaim(o: {
+    /** The allocation of a Pod, or, without one, a reservation for the owner. */
+    async addAllocation(o: {
         readonly address: string;
         readonly pool: string;
         readonly pod?:

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "@jest/globals";
 import { parseIp } from "@antrea/ip";
-import { type Claim, type PodInfo } from "../../src/cluster/index.ts";
+import { type Allocation, type PodInfo } from "../../src/cluster/index.ts";
 import { renderWho } from "../../src/who/render.ts";
 import { clusterUses, whoReport, type ClusterUse, type WhoReport } from "../../src/who/report.ts";
-import { claim, now, ofSet, plain, pod, poolObject, poolSet } from "../support/objects.ts";
+import { allocation, now, ofSet, plain, pod, poolObject, poolSet } from "../support/objects.ts";
 
 function who(
     address: string,
-    o: { readonly claim?: Claim; readonly pods?: readonly PodInfo[]; readonly service?: string } = {},
+    o: { readonly allocation?: Allocation; readonly pods?: readonly PodInfo[]; readonly service?: string } = {},
 ): WhoReport {
     const ip = parseIp(address);
     const pools = poolSet([
@@ -18,29 +18,29 @@ function who(
     const uses: readonly ClusterUse[] = clusterUses(pools, ip).map((use) =>
         use.kind === "ServiceCIDR" && o.service !== undefined ? { ...use, of: o.service } : use,
     );
-    return whoReport({ ip, claim: o.claim, pools, uses, pods: o.pods ?? [] });
+    return whoReport({ ip, allocation: o.allocation, pools, uses, pods: o.pods ?? [] });
 }
 
 describe("who has an address", () => {
     it.each<[string, WhoReport, RegExp]>([
         [
             "a Pod by its claim",
-            who("10.2.0.5", { claim: claim("10.2.0.5", { pod: "a" }) }),
+            who("10.2.0.5", { allocation: allocation("10.2.0.5", { pod: "a" }) }),
             /^10\.2\.0\.5 is used by Pod shop\/a on Node node1\.$/,
         ],
         [
             "a reservation",
-            who("10.2.0.5", { claim: claim("10.2.0.5", { owner: ofSet("db", 2) }) }),
+            who("10.2.0.5", { allocation: allocation("10.2.0.5", { owner: ofSet("db", 2) }) }),
             /is reserved for StatefulSet shop\/db ordinal 2; no Pod uses it now\.$/,
         ],
         [
             "IPv6 in another spelling",
-            who("FD00:2:0:0::0:5", { claim: claim("fd00:2::5", { pod: "a" }) }),
+            who("FD00:2:0:0::0:5", { allocation: allocation("fd00:2::5", { pod: "a" }) }),
             /^fd00:2::5 is used by/,
         ],
         [
             "a gateway that is held",
-            who("10.2.0.1", { claim: claim("10.2.0.1", { owner: { kind: "Gateway", name: "10.2.0.1" } }) }),
+            who("10.2.0.1", { allocation: allocation("10.2.0.1", { owner: { kind: "Gateway", name: "10.2.0.1" } }) }),
             /^10\.2\.0\.1 is the gateway of IPPool web\.$/,
         ],
         ["a Node", who("192.168.0.2"), /is an address of Node node2\.$/],
@@ -84,7 +84,7 @@ describe("who has an address", () => {
 describe("renderWho", () => {
     it("shows the claim", () => {
         const text = renderWho(
-            who("10.2.0.5", { claim: claim("10.2.0.5", { pod: "a" }), pods: [pod("a")] }),
+            who("10.2.0.5", { allocation: allocation("10.2.0.5", { pod: "a" }), pods: [pod("a")] }),
             plain,
             now,
         );

@@ -1,2 +1,2 @@
-export { ClaimReader } from "./claims.ts";
+export { AllocationReader } from "./allocations.ts";
 export { PoolReviewer, type PoolReviewComponents } from "./reviewer.ts";

@@ -15,7 +15,7 @@ import {
     type Verdict,
 } from "@antrea/ipam";
 import { type IpAddress, type IpRange, type Prefix } from "@antrea/ip";
-import { type ClaimReader } from "./claims.ts";
+import { type AllocationReader } from "./allocations.ts";
 
 /** The ranges of stored pools. */
 export interface PoolRanges {
@@ -32,7 +32,7 @@ export interface PoolReviewComponents {
     /** The same object until something changes. */
     readonly addresses: { readonly current: ClusterAddresses & { readonly bridgedNodes: readonly IpAddress[] } };
     readonly users: { of(pool: string): readonly string[] };
-    readonly claims: Pick<ClaimReader, "anyOf" | "of" | "at">;
+    readonly allocations: Pick<AllocationReader, "anyOf" | "of" | "at">;
     /** `nodeIPAM.clusterCIDRs`, from which antrea-controller assigns Node subnets. */
     readonly clusterCidrs: readonly Prefix[];
 }
@@ -49,8 +49,8 @@ export class PoolReviewer {
     /** The verdict on a new pool, from the rules of @antrea/ipam and the allocations of its gateways. */
     async create(object: IpPool, signal: AbortSignal): Promise<Verdict> {
         const pool = readPool(object);
-        const claims = await this.#components.claims.at(newGateways(pool), signal);
-        return this.#judge(pool, signal, (pools) => checkPoolCreate(pool, this.#context(pools), { claims }));
+        const allocations = await this.#components.allocations.at(newGateways(pool), signal);
+        return this.#judge(pool, signal, (pools) => checkPoolCreate(pool, this.#context(pools), { allocations }));
     }
 
     /** The verdict on an update; one that leaves the spec unchanged is allowed without warnings. */
@@ -65,7 +65,7 @@ export class PoolReviewer {
     /** The verdict on a deletion, which depends on the allocations of the pool. */
     async delete({ metadata }: IpPool, signal: AbortSignal): Promise<Verdict> {
         const name = metadata?.name ?? "";
-        return checkPoolDelete({ name }, await this.#components.claims.anyOf(name, signal));
+        return checkPoolDelete({ name }, await this.#components.allocations.anyOf(name, signal));
     }
 
     /**
@@ -88,19 +88,19 @@ export class PoolReviewer {
 
     async #use(old: Pool, pool: Pool, signal: AbortSignal): Promise<PoolUse> {
         const { asks } = comparePools(old, pool);
-        if (!asks.inUse && asks.claimsIn.isEmpty && asks.gateways.isEmpty) return notInUse;
-        const { claims, users } = this.#components;
+        if (!asks.inUse && asks.allocationsIn.isEmpty && asks.gateways.isEmpty) return notInUse;
+        const { allocations, users } = this.#components;
         const { name } = old;
         const [any, affected, ofGateways] = await Promise.all([
-            asks.inUse ? claims.anyOf(name, signal) : notInUse,
-            asks.claimsIn.isEmpty ? [] : claims.of(name, asks.claimsIn, signal),
-            claims.at(asks.gateways, signal),
+            asks.inUse ? allocations.anyOf(name, signal) : notInUse,
+            asks.allocationsIn.isEmpty ? [] : allocations.of(name, asks.allocationsIn, signal),
+            allocations.at(asks.gateways, signal),
         ]);
-        const every = [...any.claims, ...affected, ...ofGateways];
-        const all = new Map(every.map((claim) => [claim.spec.address, claim]));
+        const every = [...any.allocations, ...affected, ...ofGateways];
+        const all = new Map(every.map((allocation) => [allocation.spec.address, allocation]));
         return {
             ...any,
-            claims: [...all.values()],
+            allocations: [...all.values()],
             references: asks.inUse ? users.of(name) : [],
         };
     }

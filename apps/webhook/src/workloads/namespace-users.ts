@@ -32,9 +32,9 @@ export class NamespaceUsers {
     async of(namespace: string, pools: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
         const fieldSelector = `spec.owner.namespace=${namespace}`;
         // Not in pages, which etcd would have to search for these few: the API server has them in memory.
-        const claims = await this.#components.api.list(ipAllocations, { fieldSelector, pageSize: 0, signal });
+        const allocations = await this.#components.api.list(ipAllocations, { fieldSelector, pageSize: 0, signal });
         const named = new Set(pools);
-        const ours = claims.items.filter(({ spec }) => spec.owner.namespace === namespace && named.has(spec.pool));
+        const ours = allocations.items.filter(({ spec }) => spec.owner.namespace === namespace && named.has(spec.pool));
         if (ours.length === 0) return [];
         const known = usersOf(ours, this.#components);
         if (known.length > 0) return known;
@@ -56,12 +56,12 @@ export class NamespaceUsers {
 
 type Lookup = Pick<NamespaceUsersComponents, "pods" | "statefulSets">;
 
-function usersOf(claims: readonly IpAllocation[], known: Lookup): readonly string[] {
+function usersOf(allocations: readonly IpAllocation[], known: Lookup): readonly string[] {
     const users = new Map<string, string[]>();
-    for (const claim of claims) {
-        const user = userOf(claim, known);
+    for (const allocation of allocations) {
+        const user = userOf(allocation, known);
         if (user === undefined) continue;
-        const address = formatIp(allocationAddress(claim.metadata?.name ?? ""));
+        const address = formatIp(allocationAddress(allocation.metadata?.name ?? ""));
         const addresses = users.get(user);
         if (addresses === undefined) users.set(user, [address]);
         else addresses.push(address);

@@ -155,11 +155,11 @@ export class WorkloadReviewer {
         if (ips.length === 0 || verdict.errors.length > 0) return verdict;
         const { api } = this.#components;
         const read = ips.map((ip) => api.find(ipAllocations, { name: allocationName(ip) }, { signal }));
-        const claims = (await Promise.all(read)).filter((claim) => claim !== undefined);
+        const allocations = (await Promise.all(read)).filter((allocation) => allocation !== undefined);
         const { name } = (object as KubeObject).metadata ?? {};
         const isOwn = ({ spec: { owner } }: IpAllocation): boolean =>
             owner.kind === place.kind && owner.namespace === namespace && owner.name === name;
-        const warnings = takenWarnings(`${place.path}[${podIpsAnnotation}]`, claims, isOwn);
+        const warnings = takenWarnings(`${place.path}[${podIpsAnnotation}]`, allocations, isOwn);
         return { ...verdict, warnings: [...verdict.warnings, ...warnings] };
     }
 

@@ -44,7 +44,7 @@ class Known {
             return index;
         };
         const known = indexed();
-        const noClaims = async (): Promise<readonly []> => [];
+        const noAllocations = async (): Promise<readonly []> => [];
         this.reviewer = new PoolReviewer({
             pools: {
                 pool: (name) => known.pool(name),
@@ -61,7 +61,11 @@ class Known {
             },
             addresses: { current: addresses },
             users: { of: () => ["Namespace a"] },
-            claims: { anyOf: async () => ({ claims: [], isPart: false }), of: noClaims, at: noClaims },
+            allocations: {
+                anyOf: async () => ({ allocations: [], isPart: false }),
+                of: noAllocations,
+                at: noAllocations,
+            },
             clusterCidrs: [],
         });
     }

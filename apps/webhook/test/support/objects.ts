@@ -73,8 +73,8 @@ interface PodName {
     readonly uid: string;
 }
 
-/** A claim: of a Pod (by name alone: of Namespace default), or, without one, reserved for a StatefulSet. */
-export function claimOf(pool: string, address: string, pod?: string | PodName): IpAllocation {
+/** An allocation: of a Pod (by name alone: of Namespace default), or, without one, reserved for a StatefulSet. */
+export function allocationOf(pool: string, address: string, pod?: string | PodName): IpAllocation {
     const ip = parseIp(address);
     const common = { address: formatIp(ip), block: blockText(ip), pool };
     // So that the test may delete it.

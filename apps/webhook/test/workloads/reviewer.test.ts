@@ -14,7 +14,7 @@ import {
 } from "@antrea/kube";
 import { WorkloadReviewer } from "../../src/workloads/index.ts";
 import { FakeApi } from "../support/fake-api.ts";
-import { annotated, claimOf, podOf, poolOf, workloadOf } from "../support/objects.ts";
+import { annotated, allocationOf, podOf, poolOf, workloadOf } from "../support/objects.ts";
 
 const { signal } = new AbortController();
 const pool = (name: string, cidr: string): Pool =>
@@ -108,7 +108,7 @@ describe("an address that is taken", () => {
     it("is a warning too when it is not the first one asked for", async () => {
         const six = readPool(poolOf("six", { cidr: "fd00::/120", gateway: "fd00::1:1", prefixLength: 64 }) as IpPool);
         known.pools = known.storedPools = [pool("a", "10.1.0.0/28"), six];
-        known.fake.put(ipAllocations, claimOf("six", "fd00::5"));
+        known.fake.put(ipAllocations, allocationOf("six", "fd00::5"));
         const object = podOf("p", annotated("a,six", "10.1.0.5,fd00::5")) as Pod;
         const { warnings } = await known.reviewer().pod({ namespace: "ns", old: undefined, object }, signal);
         expect(warnings).toEqual([expect.stringContaining("the address is taken: fd00::5 reserved for")]);
@@ -127,7 +127,7 @@ describe("an address that is taken", () => {
             const request = { namespace, old: undefined, object: made(kind) };
             return (await known.reviewer().template(kind, request, signal)).warnings;
         };
-        known.fake.put(ipAllocations, claimOf("a", "10.1.0.5"));
+        known.fake.put(ipAllocations, allocationOf("a", "10.1.0.5"));
         const taken =
             "annotations[ipam.antrea.io/pod-ips]: the address is taken: 10.1.0.5 reserved for StatefulSet default/web (ordinal 0); " +
             "the Pod waits until it is free, or choose another";
@@ -136,7 +136,7 @@ describe("an address that is taken", () => {
         expect(await template("StatefulSet", "default")).toEqual([]);
         expect(await template("StatefulSet", "ns")).toEqual([`spec.template.metadata.${taken}`]);
         expect(await template("Deployment", "default")).toEqual([`spec.template.metadata.${taken}`]);
-        known.fake.put(ipAllocations, claimOf("a", "10.1.0.5", { namespace: "ns", name: "p", uid: "1" }));
+        known.fake.put(ipAllocations, allocationOf("a", "10.1.0.5", { namespace: "ns", name: "p", uid: "1" }));
         expect(await pod()).toEqual([]);
         expect(await template("Deployment", "ns")).toEqual([expect.stringContaining("is taken: 10.1.0.5 of Pod ns/p")]);
     });
@@ -182,9 +182,12 @@ describe("a Namespace", () => {
         ...(workloadOf("StatefulSet", "web", annotated(pools)) as StatefulSet),
         metadata: { name: "web", namespace: "ns" },
     });
-    const claim = (address: string, o: { pool?: string; pod?: Pod; of?: "Pod" | "StatefulSet" } = {}): IpAllocation => {
+    const allocation = (
+        address: string,
+        o: { pool?: string; pod?: Pod; of?: "Pod" | "StatefulSet" } = {},
+    ): IpAllocation => {
         const { pool: name = "a", pod: user, of = "Pod" } = o;
-        const { metadata, spec } = claimOf(name, address, user?.metadata?.name);
+        const { metadata, spec } = allocationOf(name, address, user?.metadata?.name);
         const owner = {
             kind: of,
             namespace: user?.metadata?.namespace ?? "ns",
@@ -203,12 +206,12 @@ describe("a Namespace", () => {
     };
     /** What is stored, and, unless it is too young, known. */
     const there = (
-        claims: readonly IpAllocation[],
+        allocations: readonly IpAllocation[],
         o: { pods?: readonly Pod[]; set?: StatefulSet; isKnown?: boolean } = {},
     ): void => {
         known = new Known();
         known.pools = known.storedPools = [pool("a", "10.1.0.0/28"), pool("b", "10.1.0.32/28")];
-        for (const one of claims) known.fake.put(ipAllocations, one);
+        for (const one of allocations) known.fake.put(ipAllocations, one);
         for (const one of o.pods ?? []) known.fake.put(pods, one);
         if (o.set !== undefined) known.fake.put(statefulSets, o.set);
         if (o.isKnown === false) return;
@@ -221,7 +224,7 @@ describe("a Namespace", () => {
         ["too young to be known", false],
     ])("is used by Pods with an address of its pools, %s", async (_name, isKnown) => {
         const used = pod("used");
-        there([claim("10.1.0.5", { pod: used })], { pods: [used], isKnown });
+        there([allocation("10.1.0.5", { pod: used })], { pods: [used], isKnown });
         expect(await change()).toMatch(/cannot be removed \(it was "a"\).*: Pod ns\/used \(10\.1\.0\.5\); delete/);
         expect(await change("a", "b")).toMatch(/cannot be changed/);
         expect(await change("a", " a,")).toBe("");
@@ -229,25 +232,25 @@ describe("a Namespace", () => {
 
     it("is used by a Pod whose second address is the one of its pools", async () => {
         const used = pod("used");
-        const claims = [claim("fd00::5", { pool: "gone", pod: used }), claim("10.1.0.5", { pod: used })];
-        there(claims, { pods: [used] });
+        const allocations = [allocation("fd00::5", { pool: "gone", pod: used }), allocation("10.1.0.5", { pod: used })];
+        there(allocations, { pods: [used] });
         expect(await change()).toMatch(/Pod ns\/used \(10\.1\.0\.5\)/);
     });
 
     it("is used by no Pod that has none: one that waits, is older, has its own list, has ended, or is gone", async () => {
         const [own, ended] = [pod("own", { pools: "a" }), pod("ended", { phase: "Succeeded" })];
         const [other, far] = [pod("other"), pod("far", { namespace: "x" })];
-        const claims = [
-            claim("10.1.0.3", { pod: own }),
-            claim("10.1.0.4", { pod: ended }),
-            claim("10.1.0.40", { pool: "b", pod: other }),
-            claim("10.1.0.6", { pod: far }),
-            claim("10.1.0.7", { pod: pod("gone") }),
-            claim("10.1.0.8", { pod: pod("again", { uid: "before" }) }),
+        const allocations = [
+            allocation("10.1.0.3", { pod: own }),
+            allocation("10.1.0.4", { pod: ended }),
+            allocation("10.1.0.40", { pool: "b", pod: other }),
+            allocation("10.1.0.6", { pod: far }),
+            allocation("10.1.0.7", { pod: pod("gone") }),
+            allocation("10.1.0.8", { pod: pod("again", { uid: "before" }) }),
         ];
         const list = [own, ended, other, far, pod("waits", { phase: "Pending" }), pod("again")];
         for (const isKnown of [true, false]) {
-            there(claims, { pods: list, isKnown });
+            there(allocations, { pods: list, isKnown });
             expect(await change()).toBe("");
         }
     });
@@ -263,7 +266,10 @@ describe("a Namespace", () => {
         const mirror = pod("static-node-1", { uid: "of the mirror" });
         const hash = { "kubernetes.io/config.hash": "0123" };
         const stored = { ...mirror, metadata: { ...mirror.metadata, annotations: hash } };
-        there([claim("10.1.0.5", { pod: pod("static-node-1", { uid: "0123" }) })], { pods: [stored], isKnown: false });
+        there([allocation("10.1.0.5", { pod: pod("static-node-1", { uid: "0123" }) })], {
+            pods: [stored],
+            isKnown: false,
+        });
         known.podList = [mirror];
         expect(await change()).toMatch(/Pod ns\/static-node-1/);
     });
@@ -272,7 +278,7 @@ describe("a Namespace", () => {
         ["known", true],
         ["too young to be known", false],
     ])("is used by a StatefulSet that has reservations and no Pod, %s", async (_name, isKnown) => {
-        const reserved = ["10.1.0.5", "10.1.0.6"].map((address) => claim(address, { of: "StatefulSet" }));
+        const reserved = ["10.1.0.5", "10.1.0.6"].map((address) => allocation(address, { of: "StatefulSet" }));
         there(reserved, { set: web(), isKnown });
         expect(await change("a", "b")).toMatch(/: StatefulSet ns\/web \(2 reserved addresses\); delete/);
         // One that the webhook keeps nothing of but its name.
@@ -282,7 +288,7 @@ describe("a Namespace", () => {
         expect(await change("a", "b")).toBe("");
         there(reserved, { isKnown });
         expect(await change("a", "b")).toBe("");
-        there([claim("10.1.0.40", { pool: "b", of: "StatefulSet" })], { set: web(), isKnown });
+        there([allocation("10.1.0.40", { pool: "b", of: "StatefulSet" })], { set: web(), isKnown });
         expect(await change("a", "b")).toBe("");
     });
 });

@@ -60,8 +60,8 @@ export interface AdmissionPolicyOptions {
 export function admissionPolicies({ namespace }: AdmissionPolicyOptions): readonly PolicyManifest[] {
     const user = userIn(namespace);
     return withBindings({
-        "antrea-agent-ipallocations": agentClaims(user("antrea-agent")),
-        "antrea-ipallocations-in-use": claimsInUse(user("antrea-agent"), user("antrea-controller")),
+        "antrea-agent-ipallocations": agentAllocations(user("antrea-agent")),
+        "antrea-ipallocations-in-use": allocationsInUse(user("antrea-agent"), user("antrea-controller")),
         "antrea-pod-annotations": fixedAnnotations("Pod", "metadata", {
             apiGroups: [""],
             // An update of the status, which not only the owner may write, can change annotations too.
@@ -123,7 +123,7 @@ export function withBindings(
     });
 }
 
-const claims = (...operations: readonly ("CREATE" | "UPDATE" | "DELETE")[]): PolicySpec["matchConstraints"] => ({
+const allocations = (...operations: readonly ("CREATE" | "UPDATE" | "DELETE")[]): PolicySpec["matchConstraints"] => ({
     resourceRules: [
         { apiGroups: [ipAllocations.group], apiVersions: ["*"], resources: [ipAllocations.plural], operations },
     ],
@@ -264,7 +264,7 @@ function ownObjects(controller: string, webhook: string): PolicySpec {
  * Pod fits the owner is a rule of the CRD, for all clients. Stored allocations may lack any field, so all are optional
  * here.
  */
-function agentClaims(agent: string): PolicySpec {
+function agentAllocations(agent: string): PolicySpec {
     const allocatedHere = (object: string): string =>
         `${object} != null && ${object}.?spec.?state.orValue('') == 'Allocated' && ` +
         `${object}.?spec.?pod.?nodeName.orValue('') == variables.node`;
@@ -275,7 +275,7 @@ function agentClaims(agent: string): PolicySpec {
         `'the agent of Node ' + variables.node + ' cannot ' + variables.verb + ' the allocation of ' + request.name + ${quoted(`: ${rule}`)}`;
     return {
         failurePolicy: "Fail",
-        matchConstraints: claims("CREATE", "UPDATE", "DELETE"),
+        matchConstraints: allocations("CREATE", "UPDATE", "DELETE"),
         matchConditions: [{ name: "agent", expression: `request.userInfo.username == ${agent}` }],
         variables: [
             ownNode,
@@ -321,12 +321,12 @@ function agentClaims(agent: string): PolicySpec {
 }
 
 /** An address in use must not be released by mistake; the annotation overrides this. */
-function claimsInUse(agent: string, controller: string): PolicySpec {
+function allocationsInUse(agent: string, controller: string): PolicySpec {
     const forced = `oldObject.metadata.?annotations[?${quoted(forceDeleteAnnotation)}].orValue('') == 'true'`;
     const pod = (field: string): string => `oldObject.?spec.?pod.?${field}.orValue('?')`;
     return {
         failurePolicy: "Fail",
-        matchConstraints: claims("UPDATE", "DELETE"),
+        matchConstraints: allocations("UPDATE", "DELETE"),
         matchConditions: [
             { name: "someone-else", expression: `!(request.userInfo.username in [${agent}, ${controller}])` },
             { name: "in-use", expression: "oldObject.?spec.?state.orValue('') == 'Allocated'" },

@@ -8,21 +8,21 @@ import { holderText, isUse, type PoolUse } from "./pool-use.ts";
  * Rejects gateways whose address is allocated, with the owner in the message. A Node may be a gateway; in another VLAN,
  * the address is a different one.
  *
- * @param use its `claims` are the allocations of the addresses in `gateways`
+ * @param use its `allocations` are those of the addresses in `gateways`
  */
 export function gatewaysInUse(
     ranges: readonly PoolSubnet[],
     gateways: RangeSet,
     context: { pool(name: string): Pick<Pool, "subnetOf"> | undefined },
-    use: Pick<PoolUse, "claims">,
+    use: Pick<PoolUse, "allocations">,
 ): readonly Refusal[] {
-    return use.claims.flatMap((claim) => {
-        const ip = parseIp(claim.spec.address);
-        if (!isUse(claim) || !gateways.has(ip)) return [];
-        const vlan = context.pool(claim.spec.pool)?.subnetOf(ip)?.vlan;
+    return use.allocations.flatMap((allocation) => {
+        const ip = parseIp(allocation.spec.address);
+        if (!isUse(allocation) || !gateways.has(ip)) return [];
+        const vlan = context.pool(allocation.spec.pool)?.subnetOf(ip)?.vlan;
         const range = ranges.find((each) => sameIp(each.gateway, ip) && (vlan === undefined || vlan === each.vlan));
         if (range === undefined) return [];
-        const rule = `is in use: ${holderText(claim)}; name the address of the router, or delete what uses this one first`;
+        const rule = `is in use: ${holderText(allocation)}; name the address of the router, or delete what uses this one first`;
         return [{ path: `${range.path}.gateway`, value: formatIp(ip), rule }];
     });
 }

@@ -25,7 +25,7 @@ export interface PoolChange {
          */
         readonly inUse: boolean;
         /** The allocations of these addresses. */
-        readonly claimsIn: RangeSet;
+        readonly allocationsIn: RangeSet;
         /** All allocations of these addresses; see `newGateways`. */
         readonly gateways: RangeSet;
     };
@@ -69,7 +69,7 @@ export function newGateways(pool: Pool, old?: Pool): RangeSet {
 function changeOf(parts: Partial<Omit<PoolChange, "asks">> & { readonly gateways?: RangeSet }): PoolChange {
     const { refusals = [], removed = RangeSet.empty, uncovered = RangeSet.empty, vlans = [] } = parts;
     const { gateways = RangeSet.empty } = parts;
-    const asks = { inUse: !removed.isEmpty || vlans.length > 0, claimsIn: uncovered.union(removed), gateways };
+    const asks = { inUse: !removed.isEmpty || vlans.length > 0, allocationsIn: uncovered.union(removed), gateways };
     return { refusals, removed, uncovered, vlans, asks };
 }
 

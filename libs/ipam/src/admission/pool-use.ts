@@ -6,22 +6,22 @@ import { someOf } from "./verdict.ts";
 /** The users of a pool: allocations of its addresses, and objects that name it in an annotation. */
 export interface PoolUse {
     /** Allocations of the pool's addresses. */
-    readonly claims: readonly IpAllocation[];
+    readonly allocations: readonly IpAllocation[];
     /** Objects that name the pool in an annotation, for messages: `Namespace a`, `Deployment a/web`. */
     readonly references: readonly string[];
-    /** True if the pool has more allocations than `claims`. Default false. */
+    /** True if the pool has more than `allocations`. Default false. */
     readonly isPart?: boolean;
 }
 
 /** The use of a pool without users. */
-export const notInUse: PoolUse = { claims: [], references: [] };
+export const notInUse: PoolUse = { allocations: [], references: [] };
 
 /**
  * True if the allocation prevents its pool from shrinking and from deletion. Those of Nodes and gateways do not: their
  * addresses stay excluded without an allocation.
  */
-export function isUse(claim: IpAllocation): boolean {
-    const { kind } = claim.spec.owner;
+export function isUse(allocation: IpAllocation): boolean {
+    const { kind } = allocation.spec.owner;
     return kind !== "Node" && kind !== "Gateway";
 }
 
@@ -31,10 +31,10 @@ export function namesPool(annotations: Annotations, pool: string): boolean {
 }
 
 /** Formats the users for messages: only the first few, those with addresses in `first` before others. */
-export function usersOf({ claims, references, isPart }: PoolUse, first: RangeSet = RangeSet.empty): string {
-    const users = claims.filter(isUse);
+export function usersOf({ allocations, references, isPart }: PoolUse, first: RangeSet = RangeSet.empty): string {
+    const users = allocations.filter(isUse);
     const isFirst = ({ spec }: IpAllocation): boolean => !first.isEmpty && first.has(parseIp(spec.address));
-    const holders = [...users.filter(isFirst), ...users.filter((claim) => !isFirst(claim))].map(holderText);
+    const holders = [...users.filter(isFirst), ...users.filter((allocation) => !isFirst(allocation))].map(holderText);
     return [
         ...(holders.length > 0 ? [someOf(holders, isPart)] : []),
         ...(references.length > 0 ? [`named by ${someOf(references)}`] : []),
@@ -55,18 +55,18 @@ export function holderText({ spec: { address, owner, pod } }: IpAllocation): str
 /**
  * Returns warnings for a request for addresses that others hold: its Pod waits until they are free.
  *
- * @param claims allocations of the requested addresses
+ * @param allocations allocations of the requested addresses
  * @param isOwn whether an allocation belongs to the requesting object
  */
 export function takenWarnings(
     path: string,
-    claims: readonly IpAllocation[],
-    isOwn: (claim: IpAllocation) => boolean,
+    allocations: readonly IpAllocation[],
+    isOwn: (allocation: IpAllocation) => boolean,
 ): readonly string[] {
-    return claims
-        .filter((claim) => !isOwn(claim))
+    return allocations
+        .filter((allocation) => !isOwn(allocation))
         .map(
-            (claim) =>
-                `${path}: the address is taken: ${holderText(claim)}; the Pod waits until it is free, or choose another`,
+            (allocation) =>
+                `${path}: the address is taken: ${holderText(allocation)}; the Pod waits until it is free, or choose another`,
         );
 }

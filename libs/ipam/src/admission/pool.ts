@@ -35,7 +35,7 @@ export interface PoolContext extends AddedRangesContext {
 }
 
 /** Validates an IPPool that is created. `use`: the allocations of the addresses that `newGateways` returns. */
-export function checkPoolCreate(pool: Pool, context: PoolContext, use: Pick<PoolUse, "claims">): Verdict {
+export function checkPoolCreate(pool: Pool, context: PoolContext, use: Pick<PoolUse, "allocations">): Verdict {
     const before = { ranges: RangeSet.empty, gateways: RangeSet.empty };
     return check({ pool, before, gateways: newGateways(pool) }, context, use);
 }
@@ -48,7 +48,7 @@ interface Checked {
     readonly gateways: RangeSet;
 }
 
-function check({ pool, before, gateways }: Checked, context: PoolContext, use: Pick<PoolUse, "claims">): Verdict {
+function check({ pool, before, gateways }: Checked, context: PoolContext, use: Pick<PoolUse, "allocations">): Verdict {
     const { subnets: ranges, refusals } = pool;
     const warnings = [
         ...emptyWarning(pool, context),
@@ -102,7 +102,7 @@ export function checkPoolUpdate(old: Pool, pool: Pool, context: PoolContext, use
  * Validates the deletion of an IPPool: rejected while an address is allocated or reserved; annotations do not matter.
  */
 export function checkPoolDelete(pool: Pick<Pool, "name">, use: Omit<PoolUse, "references">): Verdict {
-    if (!use.claims.some(isUse)) return allowed;
+    if (!use.allocations.some(isUse)) return allowed;
     const rule = `cannot be deleted while its addresses are in use: ${usersOf({ ...use, references: [] })}; delete these users first`;
     return refused({ path: "metadata.name", value: pool.name, rule });
 }
@@ -112,8 +112,8 @@ const inUseNext = "delete these users first, or create another IPPool";
 function refusedInUse(change: PoolChange, use: PoolUse, name: string): readonly Refusal[] {
     const refusals: Refusal[] = [];
     // An allocation of another pool is in use, but does not hold this pool.
-    const ofPool = { ...use, claims: use.claims.filter(({ spec }) => spec.pool === name) };
-    const inUse = ofPool.references.length > 0 || ofPool.claims.some(isUse);
+    const ofPool = { ...use, allocations: use.allocations.filter(({ spec }) => spec.pool === name) };
+    const inUse = ofPool.references.length > 0 || ofPool.allocations.some(isUse);
     if (!change.removed.isEmpty && inUse) {
         const value = formatRangeSet(change.removed);
         const rule = `cannot be taken out of a pool that is in use: ${usersOf(ofPool, change.removed)}; ${inUseNext}`;
@@ -124,10 +124,12 @@ function refusedInUse(change: PoolChange, use: PoolUse, name: string): readonly 
             refusals.push({ path, value, rule: `${rule} while the pool is in use: ${usersOf(ofPool)}; ${inUseNext}` });
         }
     }
-    const claims = use.claims.filter((claim) => isUse(claim) && change.uncovered.has(parseIp(claim.spec.address)));
-    if (claims.length > 0) {
+    const allocations = use.allocations.filter(
+        (allocation) => isUse(allocation) && change.uncovered.has(parseIp(allocation.spec.address)),
+    );
+    if (allocations.length > 0) {
         const value = formatRangeSet(change.uncovered);
-        const users = usersOf({ claims, references: [] });
+        const users = usersOf({ allocations, references: [] });
         const rule = `would no longer be handed out, as edge of a CIDR or as gateway, and is in use: ${users}; ${inUseNext}`;
         refusals.push({ path: "spec.ipRanges", value, rule });
     }

@@ -18,11 +18,11 @@ import {
 } from "../../src/index.ts";
 import {
     exclusions,
-    gatewayClaim,
+    gatewayAllocation,
     ipPool,
-    nodeClaim,
-    ordinalClaim,
-    podClaim,
+    nodeAllocation,
+    ordinalAllocation,
+    podAllocation,
     range,
     type ClusterTexts,
 } from "../objects.ts";
@@ -50,7 +50,7 @@ function context(
 }
 
 // The rules on objects as they are stored.
-const checkPoolCreate = (pool: IpPool, ...rest: [PoolContext, Pick<PoolUse, "claims">]): Verdict =>
+const checkPoolCreate = (pool: IpPool, ...rest: [PoolContext, Pick<PoolUse, "allocations">]): Verdict =>
     ipam.checkPoolCreate(readPool(pool), ...rest);
 const checkPoolUpdate = (old: IpPool, pool: IpPool, ...rest: [PoolContext, PoolUse]): Verdict =>
     ipam.checkPoolUpdate(readPool(old), readPool(pool), ...rest);
@@ -62,10 +62,10 @@ function errorsOf({ errors }: Verdict): readonly string[] {
     return errors.map(refusalText);
 }
 
-const claimed: PoolUse = { claims: [podClaim("10.1.0.9", "web")], references: [] };
-const reserved: PoolUse = { claims: [ordinalClaim("10.1.0.9", 0)], references: [] };
-const named: PoolUse = { claims: [], references: ["Namespace a"] };
-const nodeOnly: PoolUse = { claims: [nodeClaim("10.1.0.9", "n1")], references: [] };
+const claimed: PoolUse = { allocations: [podAllocation("10.1.0.9", "web")], references: [] };
+const reserved: PoolUse = { allocations: [ordinalAllocation("10.1.0.9", 0)], references: [] };
+const named: PoolUse = { allocations: [], references: ["Namespace a"] };
+const nodeOnly: PoolUse = { allocations: [nodeAllocation("10.1.0.9", "n1")], references: [] };
 
 describe("a range without VLAN, with bridging mode", () => {
     const bridgedNodes = ["10.1.0.10", "10.1.0.11", "fd00::10"].map((text) => parseIp(text));
@@ -308,7 +308,7 @@ describe("a pool that is changed", () => {
             ipPool("p", "10.1.0.9-10.1.0.14", range("10.1.0.15-10.1.0.20", { gateway: "10.1.0.99" })),
         ],
     ])("is allowed while in use: %s", (_name, old, pool) => {
-        const use = { claims: [...claimed.claims, ...reserved.claims], references: named.references };
+        const use = { allocations: [...claimed.allocations, ...reserved.allocations], references: named.references };
         expect(checkPoolUpdate(old, pool, context([old]), use)).toEqual({ errors: [], warnings: [] });
     });
 
@@ -330,12 +330,12 @@ describe("a pool that is changed", () => {
 
     it("says what shrinking takes and who uses the pool", () => {
         const use = {
-            claims: [
-                podClaim("10.1.0.9", "web"),
-                ordinalClaim("10.1.0.10", 3),
-                nodeClaim("10.1.0.11", "n1"),
-                podClaim("10.1.0.12", "b"),
-                podClaim("10.1.0.13", "c"),
+            allocations: [
+                podAllocation("10.1.0.9", "web"),
+                ordinalAllocation("10.1.0.10", 3),
+                nodeAllocation("10.1.0.11", "n1"),
+                podAllocation("10.1.0.12", "b"),
+                podAllocation("10.1.0.13", "c"),
             ],
             references: ["Namespace a", "Deployment a/web"],
         };
@@ -347,22 +347,24 @@ describe("a pool that is changed", () => {
     });
 
     it("is not in use by what another pool's claim has", () => {
-        const claim = podClaim("10.1.0.9", "web");
-        const use = { claims: [{ ...claim, spec: { ...claim.spec, pool: "other" } }], references: [] };
+        const allocation = podAllocation("10.1.0.9", "web");
+        const use = { allocations: [{ ...allocation, spec: { ...allocation.spec, pool: "other" } }], references: [] };
         expect(errorsOf(checkPoolUpdate(base, ipPool("p", "10.1.0.24/29"), context(), use))).toEqual([]);
     });
 
     it("names first who has what is taken away, and tells when there are more users than are known", () => {
-        const claims = ["10.1.0.9", "10.1.0.10", "10.1.0.11", "10.1.0.24", "10.1.0.25"].map((ip) => podClaim(ip, "x"));
-        const use: PoolUse = { claims, references: [], isPart: true };
+        const allocations = ["10.1.0.9", "10.1.0.10", "10.1.0.11", "10.1.0.24", "10.1.0.25"].map((ip) =>
+            podAllocation(ip, "x"),
+        );
+        const use: PoolUse = { allocations, references: [], isPart: true };
         const shrunk = ipPool("p", "10.1.0.8-10.1.0.15");
         expect(errorsOf(checkPoolUpdate(base, shrunk, context(), use))).toEqual([
             expect.stringMatching(
                 /in use: 10\.1\.0\.25 of Pod a\/x, 10\.1\.0\.9 of Pod a\/x, 10\.1\.0\.10 of Pod a\/x and more than 2 others; delete these/,
             ),
         ]);
-        expect(comparePools(base, shrunk).asks.claimsIn.has(parseIp("10.1.0.25"))).toBe(true);
-        const three = { ...use, claims: claims.slice(0, 3) };
+        expect(comparePools(base, shrunk).asks.allocationsIn.has(parseIp("10.1.0.25"))).toBe(true);
+        const three = { ...use, allocations: allocations.slice(0, 3) };
         expect(errorsOf(checkPoolDelete(base, three))).toEqual([
             expect.stringMatching(/10\.1\.0\.11 of Pod a\/x and others; delete these users first$/),
         ]);
@@ -372,8 +374,11 @@ describe("a pool that is changed", () => {
         const [old, pool] = [ipPool("p", "10.1.0.8/29"), ipPool("p", "10.1.0.8/30", "10.1.0.12/30")];
         const change = comparePools(old, pool);
         expect(formatRangeSet(change.uncovered)).toBe("10.1.0.11-10.1.0.12");
-        expect(change.asks).toEqual({ inUse: false, claimsIn: change.uncovered, gateways: RangeSet.empty });
-        const use = { claims: [podClaim("10.1.0.9", "a"), podClaim("10.1.0.12", "b")], references: ["Namespace a"] };
+        expect(change.asks).toEqual({ inUse: false, allocationsIn: change.uncovered, gateways: RangeSet.empty });
+        const use = {
+            allocations: [podAllocation("10.1.0.9", "a"), podAllocation("10.1.0.12", "b")],
+            references: ["Namespace a"],
+        };
         expect(errorsOf(checkPoolUpdate(old, pool, context(), use))).toEqual([
             'spec.ipRanges "10.1.0.11-10.1.0.12": would no longer be handed out, as edge of a CIDR or as gateway, and is in use: 10.1.0.12 of Pod a/b; delete these users first, or create another IPPool',
         ]);
@@ -651,13 +656,13 @@ describe("the gateway of a pool", () => {
     const other = ipPool("p", "10.1.0.0/24");
 
     it.each<readonly [string, IpAllocation, string]>([
-        ["a Pod uses", podClaim("10.1.0.50", "web"), "10.1.0.50 of Pod a/web"],
+        ["a Pod uses", podAllocation("10.1.0.50", "web"), "10.1.0.50 of Pod a/web"],
         [
             "is reserved for an ordinal",
-            ordinalClaim("10.1.0.50", 0),
+            ordinalAllocation("10.1.0.50", 0),
             "10.1.0.50 reserved for StatefulSet a/web (ordinal 0)",
         ],
-    ])("that %s is refused with the holder, when created or changed to", (_name, claim, holder) => {
+    ])("that %s is refused with the holder, when created or changed to", (_name, allocation, holder) => {
         const rule = `is in use: ${holder}; name the address of the router, or delete what uses this one first`;
         const pool = router("10.1.0.50");
         const old = router("10.1.0.2");
@@ -671,7 +676,7 @@ describe("the gateway of a pool", () => {
                 ],
             },
         };
-        const use = { claims: [claim], references: [] };
+        const use = { allocations: [allocation], references: [] };
         expect(newGateways(pool).has(parseIp("10.1.0.50"))).toBe(true);
         expect(errorsOf(checkPoolCreate(pool, context([other]), use))).toEqual([
             `spec.ipRanges[0].gateway "10.1.0.50": ${rule}`,
@@ -684,10 +689,10 @@ describe("the gateway of a pool", () => {
 
     it("that a Node has, that is held already, or that a Pod of another VLAN has is allowed", () => {
         const pool = router("10.1.0.50");
-        for (const claim of [nodeClaim("10.1.0.50", "n"), gatewayClaim("10.1.0.50")]) {
-            expect(errorsOf(checkPoolCreate(pool, context([other]), { claims: [claim] }))).toEqual([]);
+        for (const allocation of [nodeAllocation("10.1.0.50", "n"), gatewayAllocation("10.1.0.50")]) {
+            expect(errorsOf(checkPoolCreate(pool, context([other]), { allocations: [allocation] }))).toEqual([]);
         }
-        const pod = { claims: [podClaim("10.1.0.50", "web")] };
+        const pod = { allocations: [podAllocation("10.1.0.50", "web")] };
         expect(errorsOf(checkPoolCreate(router("10.1.0.50", 7), context([other]), pod))).toEqual([]);
         // Of a pool that is gone the VLAN is not known.
         expect(errorsOf(checkPoolCreate(router("10.1.0.50", 7), context([]), pod))).toHaveLength(1);
@@ -697,7 +702,7 @@ describe("the gateway of a pool", () => {
         const old = router("10.1.0.50");
         const pool = ipPool("new", range("10.1.1.10-10.1.1.99", { gateway: "10.1.0.50", prefixLength: 23 }));
         expect(comparePools(old, pool).asks.gateways.isEmpty).toBe(true);
-        const use = { claims: [podClaim("10.1.0.50", "web")], references: [] };
+        const use = { allocations: [podAllocation("10.1.0.50", "web")], references: [] };
         expect(errorsOf(checkPoolUpdate(old, pool, context([other, old]), use))).toEqual([]);
     });
 
@@ -716,7 +721,7 @@ describe("a pool that is deleted", () => {
         ["not in use", notInUse],
         ["named by annotations only", named],
         ["holding only addresses of Nodes", nodeOnly],
-        ["holding only gateways", { claims: [gatewayClaim("10.1.0.1")], references: [] }],
+        ["holding only gateways", { allocations: [gatewayAllocation("10.1.0.1")], references: [] }],
     ])("is allowed: %s", (_name, use) => {
         expect(checkPoolDelete(pool, use)).toEqual({ errors: [], warnings: [] });
     });
@@ -733,14 +738,16 @@ describe("a pool that is deleted", () => {
 
 describe("who uses a pool", () => {
     it("is every claim but those of Nodes", () => {
-        expect([podClaim("10.1.0.9", "a"), ordinalClaim("10.1.0.9", 0), nodeClaim("10.1.0.9", "n")].map(isUse)).toEqual(
-            [true, true, false],
-        );
+        expect(
+            [podAllocation("10.1.0.9", "a"), ordinalAllocation("10.1.0.9", 0), nodeAllocation("10.1.0.9", "n")].map(
+                isUse,
+            ),
+        ).toEqual([true, true, false]);
     });
 
     it("is a claim whose kind of owner is not known: it may be in use", () => {
-        const claim = nodeClaim("10.1.0.9", "n");
-        const unknown = { ...claim, spec: { ...claim.spec, owner: { kind: "Lease", name: "x" } as never } };
+        const allocation = nodeAllocation("10.1.0.9", "n");
+        const unknown = { ...allocation, spec: { ...allocation.spec, owner: { kind: "Lease", name: "x" } as never } };
         expect(isUse(unknown)).toBe(true);
         expect(holderText(unknown)).toBe("10.1.0.9 reserved for Lease x");
     });

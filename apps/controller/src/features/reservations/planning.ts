@@ -43,7 +43,7 @@ export function planFor(components: PlanningComponents, input: PlanningInput): R
         pools: names.flatMap((name) => listedPool(name, components)),
         unknownPools: names.filter((name) => pools.get(name) === undefined),
         fixed: demand?.fixed ?? [],
-        claims: [...known, ...fresh].map(asAllocation),
+        allocations: [...known, ...fresh].map(asAllocation),
         ipOf: (claim) => (claim as ReadAllocation).ip,
         limit: batch,
         isTaken: (ip) => {

@@ -9,7 +9,7 @@ import {
 import { formatIp, type IpAddress } from "@antrea/ip";
 
 /** The fields of an IPAllocation that commands need; a cluster may have 100,000. */
-export interface Claim {
+export interface Allocation {
     readonly name: string;
     /** The address in the object's name, which the API server keeps unique. */
     readonly ip: IpAddress;
@@ -22,7 +22,7 @@ export interface Claim {
 }
 
 /** Reads an IPAllocation. Undefined for an object whose name is not an address: Antrea did not create it. */
-export function readClaim(object: IpAllocation): Claim | undefined {
+export function readAllocation(object: IpAllocation): Allocation | undefined {
     const { name = "", creationTimestamp } = object.metadata ?? {};
     const { pool, state, owner, pod } = object.spec;
     try {
@@ -46,7 +46,7 @@ export function ownerText(owner: AllocationOwner): string {
 }
 
 /** The holder of the address as part of a sentence: `Pod shop/web-0 on Node node1`. */
-export function holderText(claim: Claim): string {
-    if (claim.pod === undefined) return `${ownerText(claim.owner)} (reserved)`;
-    return `Pod ${claim.pod.namespace}/${claim.pod.name} on Node ${claim.pod.nodeName}`;
+export function holderText(allocation: Allocation): string {
+    if (allocation.pod === undefined) return `${ownerText(allocation.owner)} (reserved)`;
+    return `Pod ${allocation.pod.namespace}/${allocation.pod.name} on Node ${allocation.pod.nodeName}`;
 }

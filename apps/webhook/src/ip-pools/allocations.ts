@@ -4,12 +4,12 @@ import { isUse, type PoolUse } from "@antrea/ipam";
 import { type ApiClient } from "@antrea/kube";
 
 // Number of allocations named in a message.
-const shownClaims = 3;
+const shownAllocations = 3;
 // Up to this many addresses are read one by one, more by listing the pool's allocations.
 const maxSingleReads = 64n;
 
 /** The allocations of pools, always read from the API server: removing addresses from a pool is irreversible. */
-export class ClaimReader {
+export class AllocationReader {
     readonly #api: Pick<ApiClient, "find" | "pages">;
 
     constructor(components: { readonly api: Pick<ApiClient, "find" | "pages"> }) {
@@ -19,14 +19,14 @@ export class ClaimReader {
     /**
      * Allocations that prevent the pool from shrinking: one page, and whether there are more. None: it is not in use.
      */
-    async anyOf(pool: string, signal: AbortSignal): Promise<Pick<PoolUse, "claims" | "isPart">> {
+    async anyOf(pool: string, signal: AbortSignal): Promise<Pick<PoolUse, "allocations" | "isPart">> {
         let found: readonly IpAllocation[] = [];
         for await (const { items } of this.#api.pages(ipAllocations, { fieldSelector: `spec.pool=${pool}`, signal })) {
-            const uses = items.filter((claim) => isUse(claim));
-            if (found.length > 0 && uses.length > 0) return { claims: found, isPart: true };
+            const uses = items.filter((allocation) => isUse(allocation));
+            if (found.length > 0 && uses.length > 0) return { allocations: found, isPart: true };
             if (found.length === 0) found = uses;
         }
-        return { claims: found, isPart: false };
+        return { allocations: found, isPart: false };
     }
 
     /** The allocations of these addresses, whichever pools they name; one request each. */
@@ -37,7 +37,7 @@ export class ClaimReader {
             const read = names
                 .splice(0, Number(maxSingleReads))
                 .map((name) => this.#api.find(ipAllocations, { name }, { signal }));
-            found.push(...(await Promise.all(read)).filter((claim) => claim !== undefined));
+            found.push(...(await Promise.all(read)).filter((allocation) => allocation !== undefined));
         }
         return found;
     }
@@ -49,11 +49,12 @@ export class ClaimReader {
         for await (const { items } of this.#api.pages(ipAllocations, { fieldSelector: `spec.pool=${pool}`, signal })) {
             found.push(
                 ...items.filter(
-                    (claim) => addresses.has(allocationAddress(claim.metadata?.name ?? "")) && isUse(claim),
+                    (allocation) =>
+                        addresses.has(allocationAddress(allocation.metadata?.name ?? "")) && isUse(allocation),
                 ),
             );
-            if (found.length >= shownClaims) break;
+            if (found.length >= shownAllocations) break;
         }
-        return found.slice(0, shownClaims);
+        return found.slice(0, shownAllocations);
     }
 }
