@@ -1,5 +1,6 @@
 import { Lifecycle, type LifecyclePart, type MainContext } from "@antrea/runtime";
-import { bridging, buildUplink, uplinkParts } from "./features/bridging/feature.ts";
+import { bridging } from "./features/bridging/feature.ts";
+import { buildUplink, uplinkParts } from "./features/bridging/uplink-parts.ts";
 import type { Uplink } from "./features/bridging/uplink/index.ts";
 import { Conflist } from "./features/cni-server/conflist/index.ts";
 import { cniServer, type CniFeature, type CniNodeParts } from "./features/cni-server/feature.ts";
@@ -16,6 +17,7 @@ import { secondaryNetworks } from "./features/secondary-networks/feature.ts";
 import { startFeatures, stopFeatures, type Feature } from "./platform/feature.ts";
 import { ownNode } from "./platform/node/own-node.ts";
 import { withNode, type NodePlatform } from "./platform/node-platform.ts";
+import { kubePart, ovsdbPart, ovsdbSessionPart } from "./platform/parts.ts";
 import { buildPlatform, patientMs, type Platform } from "./platform/platform.ts";
 
 const bridgedSyncLimitMs = 1_000;
@@ -68,12 +70,12 @@ export function composeAgent(platform: Platform, parts: NodeParts = ownParts): L
         started = features;
     };
     const lifecycleParts: readonly LifecyclePart[] = [
-        ovsdbSession(platform),
+        ovsdbSessionPart(platform),
         end,
         recovery,
         { name: "health", start: (signal) => health.start(signal), stop: () => health.stop() },
         kubePart(platform, pools),
-        ovsdb(platform),
+        ovsdbPart(platform),
         // After the lock: a second agent on the Node must not take over the socket of the first.
         cni.part,
         {
@@ -152,46 +154,5 @@ function featuresOf(
             secondaryNetworks(platform),
             ipPools(platform, pools, pods.network),
         ],
-    };
-}
-
-/** The recovery and the end of the agent remove ports from the database through this session. */
-function ovsdbSession({ database, readiness }: Platform): LifecyclePart {
-    return {
-        name: "ovsdb-session",
-        start: (signal) => {
-            database.onDisconnect(() => readiness.unmet("ovsdb", "ovsdb-server is not connected"));
-            database.start(signal);
-        },
-        stop: () => database.close(),
-    };
-}
-
-function ovsdb({ database, readiness }: Platform): LifecyclePart {
-    return {
-        name: "ovsdb",
-        startTimeoutMs: patientMs,
-        start: async (signal) => {
-            await database.ready(signal);
-            await database.lockAcquired(signal);
-            readiness.met("ovsdb");
-        },
-    };
-}
-
-function kubePart({ events, kube, nodes }: Platform, pools: IpPools | undefined): LifecyclePart {
-    return {
-        name: "kube",
-        start: (signal) => {
-            nodes.start(signal);
-            events.start(signal);
-            pools?.start(signal);
-        },
-        stop: async () => {
-            await pools?.close();
-            await events.close();
-            await nodes.close();
-            kube.close();
-        },
     };
 }

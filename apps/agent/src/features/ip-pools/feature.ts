@@ -1,22 +1,16 @@
 import { messageOf } from "@antrea/errors";
 import type { IpAddress } from "@antrea/ip";
-import type { Logger } from "@antrea/runtime";
 import type { Feature } from "../../platform/feature.ts";
 import { changesPodCidrs } from "../../platform/node/slim-node.ts";
 import type { NodePlatform } from "../../platform/node-platform.ts";
 import type { Platform } from "../../platform/platform.ts";
 import { guardedPrefixes } from "./guarded-prefixes.ts";
-import { IgnoredAnnotations } from "./ignored-annotations.ts";
 import { IpPools } from "./ip-pools.ts";
-import { IsolatedPods } from "./isolated-pods.ts";
-import { SubnetClaims, type SubnetWiring } from "./subnet-claims.ts";
-import { SubnetHolders } from "./subnet-holders.ts";
-import { isolatedInterfaces, poolWiring, subnetInterfaces, subnetWiring } from "./node-interfaces.ts";
+import { poolWiring, subnetWiring } from "./node-interfaces.ts";
+import { addJobsWithoutPools } from "./without-pools.ts";
 import type { InterfaceControl } from "../../platform/pod-interfaces/index.ts";
 
 const resyncMs = 60_000;
-/** Without new Pods a check makes no requests. */
-const ignoredLookMs = 1_000;
 const ownNodeLookMs = 5_000;
 const claimsSoonMs = 3_000;
 
@@ -101,65 +95,6 @@ function addPoolJobs(
         if (hasOtherPodCidrs || (type === "added" && name === environment.nodeName)) claims.trigger();
         if (hasOtherPodCidrs) subnetClaims.trigger();
     });
-}
-
-/** Adds the jobs for a disabled AntreaIPAM gate: they report ignored annotations and isolated Pods. */
-function addJobsWithoutPools(
-    {
-        environment,
-        events,
-        jobs,
-        kube,
-        logger,
-        metrics,
-        nodes,
-        netlink,
-        podInterfaces,
-    }: Pick<
-        Platform,
-        "environment" | "events" | "jobs" | "kube" | "logger" | "metrics" | "nodes" | "netlink" | "podInterfaces"
-    >,
-    control: InterfaceControl,
-): void {
-    const { nodeName } = environment;
-    const common = { api: kube.api, events, logger: logger.child("ip-pools") };
-    const ignored = new IgnoredAnnotations(
-        { ...common, interfaces: () => subnetInterfaces(podInterfaces) },
-        { nodeName },
-    );
-    const backoff = { initialMs: ignoredLookMs, maxMs: resyncMs };
-    jobs.every("ip-pools/ignored-annotations", ignoredLookMs, (limit) => ignored.look(limit), { backoff });
-    const holders = new SubnetHolders({ nodes }, { nodeName });
-    const isolated = new IsolatedPods(
-        { ...common, holders, metrics, interfaces: () => isolatedInterfaces(podInterfaces) },
-        { nodeName },
-    );
-    const lostSubnets = subnetClaimsWithoutPools({
-        holders,
-        wiring: subnetWiring({ podInterfaces, control, netlink }),
-        logger: common.logger,
-    });
-    const looking = jobs.every("ip-pools/isolated-pods", resyncMs, async (limit) => {
-        await lostSubnets.look(limit);
-        await isolated.look(limit);
-    });
-    nodes.onChange((type, _name, node, old) => {
-        if (changesPodCidrs(type, node, old)) looking.trigger();
-    });
-}
-
-/**
- * The podCIDR check without IPPools: no address is allocated from pools, and IsolatedPods reports the isolated Pods.
- */
-export function subnetClaimsWithoutPools(components: {
-    readonly wiring: SubnetWiring;
-    readonly holders: SubnetHolders;
-    readonly logger: Logger;
-}): SubnetClaims {
-    const done = (): boolean => true;
-    const events = { claimedFromSubnet: done, reservedFromSubnet: done, anothersSubnet: done };
-    const metrics = { heldElsewhere: () => undefined };
-    return new SubnetClaims({ ...components, claims: undefined, withNames: (wired) => wired, events, metrics });
 }
 
 /**

@@ -2,23 +2,19 @@ import type { IpAddress, Prefix } from "@antrea/ip";
 import type { Feature } from "../../platform/feature.ts";
 import { OwnSubnet } from "../../platform/node/config/index.ts";
 import type { NodePlatform } from "../../platform/node-platform.ts";
-import type { Platform } from "../../platform/platform.ts";
 import type { PodInterface, PodRecord } from "../../platform/pod-interfaces/index.ts";
 import { type checkInterface, type CheckInput } from "./check.ts";
 import { HostRoutes } from "./host-routes.ts";
+import { addBandwidthJob, addLockJob, addOvsJob } from "./jobs.ts";
 import type { PodNamespaces } from "./link.ts";
-import { LostBandwidth } from "./lost-bandwidth.ts";
 import { declarePodMetrics } from "./metrics.ts";
 import { podsOf, unwiredEvent } from "./node-pods.ts";
 import { NodeSubnet } from "./node-subnet.ts";
-import { addLockJob, addOvsJob } from "./ovs-jobs.ts";
 import { flowOwner } from "./parts.ts";
 import { PodNetwork } from "./pod-network.ts";
 import { PodReconciler, type RecordClaims } from "./reconciler.ts";
 import { isRoutedToPod } from "./routed.ts";
 import type { PodBridging, PodPools } from "./types.ts";
-
-const resyncMs = 60_000;
 
 /** The IPPools, as the Pod network uses them. */
 export interface NetworkPools extends PodPools {
@@ -181,33 +177,4 @@ function networkOf(
             namespaces,
         },
     );
-}
-
-/** Adds the job that reports bandwidth limits of Pods that a start of OVS has removed. */
-function addBandwidthJob({
-    jobs,
-    events,
-    host,
-    kube,
-    environment,
-    logger,
-    openflow,
-    podInterfaces,
-}: Pick<
-    Platform,
-    "jobs" | "events" | "host" | "kube" | "environment" | "logger" | "openflow" | "podInterfaces"
->): void {
-    const lost = new LostBandwidth(
-        {
-            api: kube.api,
-            events,
-            logger: logger.child("pod-network"),
-            interfaces: () => podInterfaces.list().map(({ record }) => record),
-            qdiscs: () => host.run("tc", ["-j", "qdisc", "show"]),
-        },
-        { nodeName: environment.nodeName },
-    );
-    lost.ovsConnected();
-    jobs.every("pod-network/lost-bandwidth", resyncMs, (limit) => lost.look(limit));
-    openflow.onReady(() => lost.ovsConnected());
 }

@@ -8,7 +8,7 @@ import { eventually } from "@antrea/kube/testing";
 import { MemoryLog } from "@antrea/runtime/testing";
 import { newClaim } from "../../../src/features/ip-pools/claims.ts";
 import { SubnetHolders, type SubnetWired, type SubnetWiring } from "../../../src/features/ip-pools/index.ts";
-import { subnetClaimsWithoutPools } from "../../../src/features/ip-pools/feature.ts";
+import { subnetClaimsWithoutPools } from "../../../src/features/ip-pools/without-pools.ts";
 import { timeoutsBy } from "../../support/timeouts.ts";
 import { away } from "./support/fake-api.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";

@@ -4,6 +4,7 @@ import { BridgeDevice } from "../../platform/ovs/bridge/index.ts";
 import { LockGuard } from "../../platform/ovs/lock-guard.ts";
 import type { Platform } from "../../platform/platform.ts";
 import { keepNetwork } from "./keep-network.ts";
+import { LostBandwidth } from "./lost-bandwidth.ts";
 import type { PodReconciler } from "./reconciler.ts";
 
 const resyncMs = 60_000;
@@ -45,4 +46,33 @@ export function addOvsJob(platform: NodePlatform, reconciler: PodReconciler): Jo
 export function addLockJob({ database, fail, jobs }: Pick<Platform, "database" | "fail" | "jobs">): void {
     const guard = new LockGuard({ lockState: () => database.lockState, fail });
     jobs.every("pod-network/ovsdb-lock", lockLookMs, () => guard.look());
+}
+
+/** Adds the job that reports bandwidth limits of Pods that a start of OVS has removed. */
+export function addBandwidthJob({
+    jobs,
+    events,
+    host,
+    kube,
+    environment,
+    logger,
+    openflow,
+    podInterfaces,
+}: Pick<
+    Platform,
+    "jobs" | "events" | "host" | "kube" | "environment" | "logger" | "openflow" | "podInterfaces"
+>): void {
+    const lost = new LostBandwidth(
+        {
+            api: kube.api,
+            events,
+            logger: logger.child("pod-network"),
+            interfaces: () => podInterfaces.list().map(({ record }) => record),
+            qdiscs: () => host.run("tc", ["-j", "qdisc", "show"]),
+        },
+        { nodeName: environment.nodeName },
+    );
+    lost.ovsConnected();
+    jobs.every("pod-network/lost-bandwidth", resyncMs, (limit) => lost.look(limit));
+    openflow.onReady(() => lost.ovsConnected());
 }

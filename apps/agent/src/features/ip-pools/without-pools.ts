@@ -1,0 +1,72 @@
+import type { Logger } from "@antrea/runtime";
+import { changesPodCidrs } from "../../platform/node/slim-node.ts";
+import type { Platform } from "../../platform/platform.ts";
+import type { InterfaceControl } from "../../platform/pod-interfaces/index.ts";
+import { IgnoredAnnotations } from "./ignored-annotations.ts";
+import { IsolatedPods } from "./isolated-pods.ts";
+import { isolatedInterfaces, subnetInterfaces, subnetWiring } from "./node-interfaces.ts";
+import { SubnetClaims, type SubnetWiring } from "./subnet-claims.ts";
+import { SubnetHolders } from "./subnet-holders.ts";
+
+const resyncMs = 60_000;
+/** Without new Pods a check makes no requests. */
+const ignoredLookMs = 1_000;
+
+/** Adds the jobs for a disabled AntreaIPAM gate: they report ignored annotations and isolated Pods. */
+export function addJobsWithoutPools(
+    {
+        environment,
+        events,
+        jobs,
+        kube,
+        logger,
+        metrics,
+        nodes,
+        netlink,
+        podInterfaces,
+    }: Pick<
+        Platform,
+        "environment" | "events" | "jobs" | "kube" | "logger" | "metrics" | "nodes" | "netlink" | "podInterfaces"
+    >,
+    control: InterfaceControl,
+): void {
+    const { nodeName } = environment;
+    const common = { api: kube.api, events, logger: logger.child("ip-pools") };
+    const ignored = new IgnoredAnnotations(
+        { ...common, interfaces: () => subnetInterfaces(podInterfaces) },
+        { nodeName },
+    );
+    const backoff = { initialMs: ignoredLookMs, maxMs: resyncMs };
+    jobs.every("ip-pools/ignored-annotations", ignoredLookMs, (limit) => ignored.look(limit), { backoff });
+    const holders = new SubnetHolders({ nodes }, { nodeName });
+    const isolated = new IsolatedPods(
+        { ...common, holders, metrics, interfaces: () => isolatedInterfaces(podInterfaces) },
+        { nodeName },
+    );
+    const lostSubnets = subnetClaimsWithoutPools({
+        holders,
+        wiring: subnetWiring({ podInterfaces, control, netlink }),
+        logger: common.logger,
+    });
+    const looking = jobs.every("ip-pools/isolated-pods", resyncMs, async (limit) => {
+        await lostSubnets.look(limit);
+        await isolated.look(limit);
+    });
+    nodes.onChange((type, _name, node, old) => {
+        if (changesPodCidrs(type, node, old)) looking.trigger();
+    });
+}
+
+/**
+ * The podCIDR check without IPPools: no address is allocated from pools, and IsolatedPods reports the isolated Pods.
+ */
+export function subnetClaimsWithoutPools(components: {
+    readonly wiring: SubnetWiring;
+    readonly holders: SubnetHolders;
+    readonly logger: Logger;
+}): SubnetClaims {
+    const done = (): boolean => true;
+    const events = { claimedFromSubnet: done, reservedFromSubnet: done, anothersSubnet: done };
+    const metrics = { heldElsewhere: () => undefined };
+    return new SubnetClaims({ ...components, claims: undefined, withNames: (wired) => wired, events, metrics });
+}
