@@ -63,7 +63,7 @@ const filled: Explanation = {
     reason:
         "An agent that begins a block lists its claims, and of blocks that are nearly full it soon needs the next: 6 to 11 " +
         "lists in 220 claims where the pool is 90 % full, none where it is half full (`claims-full-lists`). For each " +
-        "kube-apiserver looks at all claims of the cluster, 22,000 here, as its watch cache has no index for fields of " +
+        "kube-apiserver reads all claims of the cluster, 22,000 here, as its watch cache has no index for fields of " +
         "custom resources: 30 to 110 ms of its processor time. What half full differs by is the noise of short rounds: " +
         "in runs at rest its claims took 0.89 to 1.39 times those of the empty pool.",
     next: "List the next block while the last one still has addresses; longer rounds.",
@@ -71,8 +71,8 @@ const filled: Explanation = {
 
 const watched: Explanation = {
     reason:
-        "Each claim is told to the agents that watch its block; a thousand more of them hold the API server's one core of two " +
-        "while it writes. Only watches of the block get it; the others cost a look (`growth-nodes-claim-p50`).",
+        "Each claim is an event for the agents that watch its block; a thousand more of them hold the API server's one core of two " +
+        "while it writes. Only watches of the block get it; the others cost a check (`growth-nodes-claim-p50`).",
     next: "Choose blocks so that fewer agents share one while a pool has blocks to spare.",
 };
 
@@ -114,9 +114,9 @@ const plugin: Explanation = {
 
 const change: Explanation = {
     reason:
-        "The agent looks through all Nodes for a change of one, and the events of a thousand Nodes leave much to the garbage " +
+        "The agent checks all Nodes for a change of one, and the events of a thousand Nodes leave much to the garbage " +
         "collector. What is written is only what changed.",
-    next: "Keep the ways by Node and compute those of the changed Node alone.",
+    next: "Keep the routes by Node and compute those of the changed Node alone.",
 };
 
 const busyMachine: Explanation = {
@@ -128,7 +128,7 @@ const busyMachine: Explanation = {
 
 const manyWatches: Explanation = {
     reason:
-        "It is kube-apiserver: for each event it looks at every watch of the resource, as its watch cache has no index for " +
+        "It is kube-apiserver: for each event it checks every watch of the resource, as its watch cache has no index for " +
         "fields of custom resources. Of its processor time a claim and its release take 8 ms with the watches of one agent " +
         "and 14 to 20 ms with those of a thousand; the agent's own, 2 to 3 ms, is the same with both.",
     next: "One watch for each agent in place of two or three: that of its own claims is not needed while it watches the block.",

@@ -5,7 +5,7 @@ import { nodes, type ApiClient } from "@antrea/kube";
 import { eventually, type TestApiServer } from "@antrea/kube/testing";
 import { type Listed } from "../at-rest/lister.ts";
 import { kubeconfigOf, startChartServer } from "@antrea/chart/testing/chart-server";
-import { Crew } from "../claims/crew.ts";
+import { Workers } from "../claims/workers.ts";
 import { nodeNameOf } from "../claims/simulated-agent.ts";
 import { podCall } from "../cni-client.ts";
 import { spawnController } from "../controller.ts";
@@ -64,14 +64,14 @@ async function createPool(api: ApiClient): Promise<void> {
 }
 
 async function createClaims(server: TestApiServer): Promise<void> {
-    await using crew = new Crew({ meter: new ApiServerMeter(server), server });
+    await using workers = new Workers({ meter: new ApiServerMeter(server), server });
     const random = seededRandom(1);
     const addresses = Array.from({ length: poolSize - 4 }, (_, index) => ({
         value: poolBase + 1 + index,
         at: random(),
     }));
     const claimed = addresses.sort((one, other) => one.at - other.at).slice(0, claimCount);
-    await crew.fill(
+    await workers.fill(
         pool,
         claimed.map(({ value }) => value),
         nodeCount,
@@ -83,7 +83,7 @@ async function controllerStart(server: TestApiServer): Promise<readonly Result[]
     const kubeconfig = await kubeconfigOf(server, "antrea-controller");
     const pairs = { ours: [] as number[], peer: [] as number[] };
     const { api } = server.clients();
-    const told: number[] = [];
+    const usageSeconds: number[] = [];
     const memory: Memory[] = [];
     for (let round = 0; round < rounds; round++) {
         await inTurn(
@@ -99,8 +99,8 @@ async function controllerStart(server: TestApiServer): Promise<readonly Result[]
                 const begin = performance.now();
                 await controller.ready(() => isReady(controllerPort), readyLimitMs);
                 pairs.ours.push((performance.now() - begin) / 1000);
-                await eventually(() => isTold(api), { timeoutMs: readyLimitMs, what: "the pool's usage" });
-                told.push((performance.now() - begin) / 1000);
+                await eventually(() => hasUsage(api), { timeoutMs: readyLimitMs, what: "the pool's usage" });
+                usageSeconds.push((performance.now() - begin) / 1000);
                 await sleep(quietMs);
                 memory.push(controller.memory());
             },
@@ -124,9 +124,9 @@ async function controllerStart(server: TestApiServer): Promise<readonly Result[]
             maxRatio: 1.3,
         }),
         figure({
-            id: "claims-at-rest-told",
-            what: `${what}, until the pool's usage is told as well`,
-            value: Math.max(...told),
+            id: "claims-at-rest-usage",
+            what: `${what}, until the pool's usage is written as well`,
+            value: Math.max(...usageSeconds),
             unit: "s",
         }),
         figure({
@@ -145,7 +145,7 @@ async function controllerStart(server: TestApiServer): Promise<readonly Result[]
     ];
 }
 
-async function isTold(api: ApiClient): Promise<boolean> {
+async function hasUsage(api: ApiClient): Promise<boolean> {
     const { status } = await api.get(ipPools, { name: pool });
     return status?.usage?.used === claimCount;
 }

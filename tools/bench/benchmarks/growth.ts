@@ -1,5 +1,5 @@
 import { ipAllocations, ipPools } from "@antrea/crd";
-import { Crew } from "../claims/crew.ts";
+import { Workers } from "../claims/workers.ts";
 import { curve, type Growth } from "../growth/curve.ts";
 import { GrowthServer, type Shown } from "../growth/place.ts";
 import { blocksOf, countedPool, objectOf, poolOfBits, usableOf, type SizedPool } from "../growth/ranges.ts";
@@ -75,16 +75,16 @@ async function overNodes(): Promise<readonly Place[]> {
     await using growing = await GrowthServer.start();
     const { api, server } = growing;
     await api.create(ipPools, objectOf(nodesPool));
-    await using crew = crewOf(growing);
+    await using workers = workersOf(growing);
     const places: Place[] = [];
     let others = 0;
     for (const count of nodeCounts) {
         await createPeers(server, count - 1, others);
         others = count - 1;
         const { resourceVersion } = await api.list(ipAllocations, { fieldSelector: "spec.block=" });
-        await crew.watch(others, blocksOf(nodesPool), resourceVersion);
+        await workers.watch(others, blocksOf(nodesPool), resourceVersion);
         places.push({ x: count, shown: await growing.measure(nodesPool.name, others) });
-        await crew.unwatch();
+        await workers.unwatch();
     }
     return places;
 }
@@ -104,19 +104,19 @@ async function overPools(): Promise<readonly Place[]> {
 
 /** Allocates a random part of the pool for Pods on other Nodes. */
 async function fill(growing: GrowthServer, pool: SizedPool): Promise<void> {
-    await using crew = crewOf(growing);
+    await using workers = workersOf(growing);
     const random = seededRandom(1);
     const usable = usableOf(pool).map((value) => ({ value, at: random() }));
     const claimed = usable.sort((one, other) => one.at - other.at).slice(0, Math.floor(fullShare * usable.length));
-    await crew.fill(
+    await workers.fill(
         pool.name,
         claimed.map(({ value }) => value),
         100,
     );
 }
 
-function crewOf({ server }: GrowthServer): Crew {
-    return new Crew({ meter: new ApiServerMeter(server), server });
+function workersOf({ server }: GrowthServer): Workers {
+    return new Workers({ meter: new ApiServerMeter(server), server });
 }
 
 function curves({ id, of, ...may }: Axis, places: readonly Place[]): readonly Result[] {

@@ -314,7 +314,7 @@ async function addMany(harness: IpamHarness): Promise<void> {
 }
 
 function duplicates(shown: Shown): Result {
-    const { duplicates: twice } = shown.harness.book;
+    const { duplicates: twice } = shown.harness.addresses;
     return judged(shown.harness.subject.id === "antrea", {
         id: `${idOf(shown)}-duplicates`,
         what: `${titleOf(shown)}: addresses given to two containers, all of the above`,

@@ -89,11 +89,11 @@ async function oneByOne(
             writes.until(() => isInPlace(mode, peer, writes.since(before)), limitMs),
             move(api, peer),
         ]);
-        const told = await seen;
+        const seenAt = await seen;
         await sleep(pauseMs);
         if (change < 0) continue;
         pairs.ours.push(end - begin);
-        pairs.peer.push(told - begin);
+        pairs.peer.push(seenAt - begin);
         const all = writes.since(before);
         const others = all.filter((write) => !concerns(peer, write));
         written.push(all.length - others.length);

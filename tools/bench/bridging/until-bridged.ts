@@ -14,11 +14,11 @@ export async function untilBridged(api: ApiClient, name: string): Promise<void> 
         const condition = node?.status?.conditions?.find(({ type }) => type === uplinkCondition);
         if (condition?.status === "True") return;
         if (performance.now() > end) {
-            const said = condition === undefined ? "nothing of it" : `${condition.reason}: ${condition.message}`;
+            const reported = condition === undefined ? "none" : `${condition.reason}: ${condition.message}`;
             throw new BenchError(
                 "NOT_READY",
                 "environment",
-                `the NIC of ${name} is not bridged; its Node says ${said}`,
+                `the NIC of ${name} is not bridged; its condition: ${reported}`,
             );
         }
         await sleep(pollMs);

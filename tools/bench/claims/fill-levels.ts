@@ -1,6 +1,6 @@
 import { comparison, typical, type Result } from "../result.ts";
 import { seededRandom } from "../statistics.ts";
-import { type Run } from "./crew.ts";
+import { type Run } from "./workers.ts";
 import { poolSize, type StagePool } from "./pools.ts";
 import { apiCpuOfOne, noFailures, p50 } from "./run-figures.ts";
 import { type ClaimsStage } from "./stage.ts";
@@ -23,9 +23,9 @@ export async function fillLevels(stage: ClaimsStage): Promise<readonly Result[]>
     const pools = [empty, half, full];
     for (let round = 0; round < rounds; round++) {
         for (const pool of round % 2 === 0 ? pools : pools.toReversed()) {
-            await stage.crew.open("claims", agents, pool.name);
-            pool.runs.push(await stage.crew.closedLoop({ claims: claimsOfRound }));
-            await stage.crew.close();
+            await stage.workers.open("claims", agents, pool.name);
+            pool.runs.push(await stage.workers.closedLoop({ claims: claimsOfRound }));
+            await stage.workers.close();
         }
     }
     const row = (id: string, what: string, unit: string, pool: typeof full, of: (run: Run) => number): Result =>
@@ -63,7 +63,7 @@ async function filledPool(stage: ClaimsStage, share: number): Promise<StagePool>
     const random = seededRandom(1);
     const addresses = Array.from({ length: poolSize }, (_, index) => ({ value: pool.first + index, at: random() }));
     const claimed = addresses.sort((one, other) => one.at - other.at).slice(0, Math.floor(share * poolSize));
-    await stage.crew.fill(
+    await stage.workers.fill(
         pool.name,
         claimed.map(({ value }) => value),
         otherNodes,

@@ -1,6 +1,6 @@
 import { figure, type Result } from "../result.ts";
 import { quantile } from "../statistics.ts";
-import { type Run } from "./crew.ts";
+import { type Run } from "./workers.ts";
 import { noFailures } from "./run-figures.ts";
 import { type Side } from "./simulated-agent.ts";
 import { type ClaimsStage } from "./stage.ts";
@@ -13,9 +13,9 @@ const seconds = 10;
 export async function openLoop(stage: ClaimsStage): Promise<readonly Result[]> {
     const pool = await stage.addPool();
     const run = async (side: Side): Promise<Run> => {
-        await stage.crew.open(side, agents, pool.name);
-        const made = await stage.crew.openLoop({ perSecond, seconds });
-        await stage.crew.close();
+        await stage.workers.open(side, agents, pool.name);
+        const made = await stage.workers.openLoop({ perSecond, seconds });
+        await stage.workers.close();
         return made;
     };
     const claims = await run("claims");

@@ -1,6 +1,6 @@
 import { fact, type Result } from "../result.ts";
 import { quantile } from "../statistics.ts";
-import { type Run } from "./crew.ts";
+import { type Run } from "./workers.ts";
 
 // Without any success all of these are NaN, which meets no goal.
 

@@ -1,7 +1,7 @@
 import { BenchError } from "../error.ts";
 import { comparison, figure, type Result } from "../result.ts";
 import { type Pairs } from "../statistics.ts";
-import { type Run } from "./crew.ts";
+import { type Run } from "./workers.ts";
 import {
     agentCpuOfOne,
     apiCpuOfOne,
@@ -32,7 +32,7 @@ export async function sideBySide(stage: ClaimsStage, agents: number): Promise<re
     const runs: Readonly<Record<Side, Run[]>> = { claims: [], creates: [], list: [] };
     for (let round = 0; round < rounds; round++) {
         for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
-            runs[side].push(await stage.crew.round(side, agents, pool.name, roundSeconds));
+            runs[side].push(await stage.workers.round(side, agents, pool.name, roundSeconds));
         }
     }
     refuseFailures(runs.creates);

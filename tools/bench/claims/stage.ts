@@ -2,19 +2,23 @@ import { ipPools } from "@antrea/crd";
 import { type ApiClient } from "@antrea/kube";
 import { startChartServer } from "@antrea/chart/testing/chart-server";
 import { ApiServerMeter } from "../meter.ts";
-import { Crew } from "./crew.ts";
+import { Workers } from "./workers.ts";
 import { listPoolDefinition, listPoolRights, listPools } from "./list-agent.ts";
 import { poolAt, poolOf, poolSize, type StagePool } from "./pools.ts";
 
 /** A real API server with its etcd, and the workers that load it. */
 export class ClaimsStage implements AsyncDisposable {
-    readonly crew: Crew;
+    readonly workers: Workers;
     readonly api: ApiClient;
     readonly #parts: AsyncDisposableStack;
     #pools = 0;
 
-    private constructor(parts: { readonly crew: Crew; readonly api: ApiClient; readonly stack: AsyncDisposableStack }) {
-        this.crew = parts.crew;
+    private constructor(parts: {
+        readonly workers: Workers;
+        readonly api: ApiClient;
+        readonly stack: AsyncDisposableStack;
+    }) {
+        this.workers = parts.workers;
         this.api = parts.api;
         this.#parts = parts.stack;
     }
@@ -24,8 +28,8 @@ export class ClaimsStage implements AsyncDisposable {
         const server = stack.use(await startChartServer());
         await server.apply([listPoolDefinition, ...listPoolRights]);
         const meter = new ApiServerMeter(server);
-        const crew = stack.use(new Crew({ meter, server }));
-        return new ClaimsStage({ crew, api: server.clients().api, stack: stack.move() });
+        const workers = stack.use(new Workers({ meter, server }));
+        return new ClaimsStage({ workers, api: server.clients().api, stack: stack.move() });
     }
 
     /** Creates an IPPool, and an object of the list design, of the same name and size. */

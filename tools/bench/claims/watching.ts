@@ -1,6 +1,6 @@
 import { ipAllocations } from "@antrea/crd";
 import { comparison, type Result } from "../result.ts";
-import { type Run } from "./crew.ts";
+import { type Run } from "./workers.ts";
 import { blocksOfPool } from "./pools.ts";
 import { apiCpuOfOne, noFailures, p50 } from "./run-figures.ts";
 import { type ClaimsStage } from "./stage.ts";
@@ -12,16 +12,16 @@ const flat = 1.25;
 
 /** Whether an allocation costs the same while many idle agents watch. */
 export async function watchingAgents(stage: ClaimsStage): Promise<readonly Result[]> {
-    const { crew, api } = stage;
+    const { workers, api } = stage;
     const pool = await stage.addPool();
     const alone: Run[] = [];
     const watched: Run[] = [];
-    const round = (): Promise<Run> => crew.round("claims", claiming, pool.name, roundSeconds);
+    const round = (): Promise<Run> => workers.round("claims", claiming, pool.name, roundSeconds);
     alone.push(await round());
     const { resourceVersion } = await api.list(ipAllocations, { fieldSelector: "spec.block=" });
-    await crew.watch(watching, blocksOfPool(pool), resourceVersion);
+    await workers.watch(watching, blocksOfPool(pool), resourceVersion);
     watched.push(await round(), await round());
-    await crew.unwatch();
+    await workers.unwatch();
     alone.push(await round());
 
     const what = `${claiming} agents claim, ${watching} more watch`;

@@ -86,6 +86,6 @@ export function receivedMbits(json: string): number {
         readonly end?: { readonly sum_received?: { readonly bits_per_second: number } };
     };
     const bits = answer.end?.sum_received?.bits_per_second;
-    if (bits === undefined) throw new BenchError("WRONG_RESULT", "environment", `iperf3 told no result: ${json}`);
+    if (bits === undefined) throw new BenchError("WRONG_RESULT", "environment", `iperf3 printed no result: ${json}`);
     return bits / 1e6;
 }

@@ -21,7 +21,7 @@ const claimCount = 200;
 const addCount = 30;
 const warmUp = 5;
 const quietMs = 3_000;
-const toldLimitMs = 400_000;
+const usageLimitMs = 400_000;
 const pollMs = 500;
 
 /** The measurements at one point of the curves. */
@@ -64,7 +64,7 @@ export class GrowthServer implements AsyncDisposable {
         const { server } = this;
         this.#places += 1;
         await using controller = await startController(`growth-controller-${this.#places}`, server, gates);
-        await this.#told();
+        await this.#usageWritten();
         await using node = await PeerNode.start("noEncap", server, gates);
         if (otherNodes > 0) await node.allWays(otherNodes);
         await node.agent.ready();
@@ -95,15 +95,19 @@ export class GrowthServer implements AsyncDisposable {
     }
 
     /** Waits until the controller has written the usage of each pool and reserved its gateway, its first tasks. */
-    async #told(): Promise<void> {
-        const end = performance.now() + toldLimitMs;
+    async #usageWritten(): Promise<void> {
+        const end = performance.now() + usageLimitMs;
         for (;;) {
             const { items } = await this.api.list(ipPools);
             // No two pools here share a gateway.
-            const isTold = items.every(({ status }) => status?.usage !== undefined);
-            if (isTold && (await heldGateways(this.api)) >= items.length) return;
+            const hasUsage = items.every(({ status }) => status?.usage !== undefined);
+            if (hasUsage && (await heldGateways(this.api)) >= items.length) return;
             if (performance.now() > end) {
-                throw new BenchError("NOT_READY", "internal", "a pool's usage is not told, or its gateway not held");
+                throw new BenchError(
+                    "NOT_READY",
+                    "internal",
+                    "a pool's usage is not written, or its gateway not reserved",
+                );
             }
             await sleep(pollMs);
         }

@@ -2,7 +2,7 @@ import { type CniCommand } from "@antrea/cni";
 import { podCall } from "../cni-client.ts";
 import { BenchError } from "../error.ts";
 import { execPlugin, pluginEnvironment, type PluginAnswer } from "../plugin.ts";
-import { AddressBook } from "./address-book.ts";
+import { AddressIndex } from "./address-index.ts";
 import { type IpamSubject } from "./subject.ts";
 
 /** The result of an ADD. */
@@ -26,7 +26,7 @@ interface Container {
  */
 export class IpamHarness {
     readonly subject: IpamSubject;
-    readonly book: AddressBook = new AddressBook();
+    readonly addresses: AddressIndex = new AddressIndex();
     readonly #places: number[];
     readonly #live = new Map<number, Container>();
     #next: number;
@@ -65,7 +65,7 @@ export class IpamHarness {
         }
         const addresses = addressesOf(answer.output);
         this.#live.set(container, { place });
-        this.book.given(container, addresses);
+        this.addresses.given(container, addresses);
         return { kind: "given", container, ms: answer.ms, addresses };
     }
 
@@ -73,7 +73,7 @@ export class IpamHarness {
     async delete(container: number): Promise<number> {
         const { place } = this.#live.get(container) ?? { place: -1 };
         this.#live.delete(container);
-        this.book.ended(container);
+        this.addresses.ended(container);
         const { code, ms, output } = await this.#call("DEL", container, place);
         if (code !== 0) throw new BenchError("CALL_FAILED", "environment", `DEL of ${this.subject.id}: ${output}`);
         if (place >= 0) this.#places.push(place);
@@ -83,7 +83,7 @@ export class IpamHarness {
     /** All containers vanish without a DEL. */
     vanish(): void {
         for (const [container, { place }] of this.#live) {
-            this.book.ended(container);
+            this.addresses.ended(container);
             this.#places.push(place);
         }
         this.#live.clear();

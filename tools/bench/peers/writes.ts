@@ -116,7 +116,7 @@ export function kernelWrite(event: NetlinkEvent): Omit<Write, "at"> | undefined 
                 : undefined;
         }
         case "overrun":
-            throw new BenchError("WRONG_RESULT", "environment", "the kernel told of more changes than were read");
+            throw new BenchError("WRONG_RESULT", "environment", "the kernel reported more changes than were read");
         case "error":
             throw event.error;
         case "link":

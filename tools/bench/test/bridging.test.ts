@@ -12,7 +12,7 @@ describe("arrivalOf", () => {
         "PING 10.201.0.3 (10.201.0.3) 56(84) bytes of data.",
         "[1763784000.250500] From 10.201.0.1 icmp_seq=7 Destination Host Unreachable",
         "",
-    ])("is none in a line that tells of no echo: %s", (line) => {
+    ])("is none in a line without an echo: %s", (line) => {
         expect(arrivalOf(line)).toBeUndefined();
     });
 });

@@ -1,33 +1,33 @@
 import { describe, expect, it } from "@jest/globals";
-import { AddressBook } from "../ipam/address-book.ts";
+import { AddressIndex } from "../ipam/address-index.ts";
 import { leasesIn } from "../ipam/dhcp.ts";
 import { addressesOf, refusalOf, type Outcome } from "../ipam/harness.ts";
 import { burst, churn, deleteAll, exhaust, type Containers } from "../ipam/scenarios.ts";
 import { seededRandom } from "../statistics.ts";
 
-describe("AddressBook", () => {
+describe("AddressIndex", () => {
     it("finds an address that is given to a second container while the first has it", () => {
-        const book = new AddressBook();
-        book.given(1, ["10.0.0.2/24"]);
-        book.given(2, ["10.0.0.3/24"]);
-        book.given(3, ["10.0.0.2/16"]);
-        expect(book.duplicates).toEqual(["10.0.0.2"]);
+        const addresses = new AddressIndex();
+        addresses.given(1, ["10.0.0.2/24"]);
+        addresses.given(2, ["10.0.0.3/24"]);
+        addresses.given(3, ["10.0.0.2/16"]);
+        expect(addresses.duplicates).toEqual(["10.0.0.2"]);
     });
 
     it("takes no harm from an address that is given again after the end of its container", () => {
-        const book = new AddressBook();
-        book.given(1, ["10.0.0.2", "fd00::2"]);
-        book.ended(1);
-        book.given(2, ["10.0.0.2", "fd00::2"]);
-        expect(book.duplicates).toEqual([]);
-        expect(book.size).toBe(2);
+        const addresses = new AddressIndex();
+        addresses.given(1, ["10.0.0.2", "fd00::2"]);
+        addresses.ended(1);
+        addresses.given(2, ["10.0.0.2", "fd00::2"]);
+        expect(addresses.duplicates).toEqual([]);
+        expect(addresses.size).toBe(2);
     });
 
-    it("takes no harm from a container that is told its own address again", () => {
-        const book = new AddressBook();
-        book.given(1, ["10.0.0.2"]);
-        book.given(1, ["10.0.0.2"]);
-        expect(book.duplicates).toEqual([]);
+    it("accepts a container that gets its own address again", () => {
+        const addresses = new AddressIndex();
+        addresses.given(1, ["10.0.0.2"]);
+        addresses.given(1, ["10.0.0.2"]);
+        expect(addresses.duplicates).toEqual([]);
     });
 });
 

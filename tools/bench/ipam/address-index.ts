@@ -2,7 +2,7 @@
  * Which container has which address, by the answers of a plugin alone: an address that is assigned to a second
  * container while a first one has it is a duplicate, whatever the plugin's own store contains.
  */
-export class AddressBook {
+export class AddressIndex {
     readonly #holders = new Map<string, number>();
     readonly #duplicates: string[] = [];
 

@@ -16,7 +16,7 @@ export interface Run extends WorkerRun {
 }
 
 /** Worker processes and the simulated agents in them, distributed evenly; each agent has the token of its Node. */
-export class Crew implements AsyncDisposable {
+export class Workers implements AsyncDisposable {
     readonly #meter: ApiServerMeter;
     readonly #server: TestApiServer;
     readonly #kubeconfigs = new Map<string, Promise<string>>();
