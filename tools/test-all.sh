@@ -55,7 +55,7 @@ counts() {
     esac
 }
 
-# note PART LOG: what the table says beside the numbers.
+# note PART LOG: the text of the table beside the numbers.
 note() {
     case $1 in
         mutate) awk -F '|' '/^\| .* % \|$/ { judged += $4; caught += $5 + $6 } END { if (judged > 0) printf "%.1f %% of %d mutants caught", 100 * caught / judged, judged }' "$2" ;;

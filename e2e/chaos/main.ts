@@ -24,7 +24,7 @@ const say = (text: string): void => void process.stdout.write(`[${new Date().toI
 
 /** Pause between the steps of the churn, and between looks. */
 const churnMs = 2_500;
-const lookMs = 4_000;
+const pollMs = 4_000;
 /** After a fault has ended, before the cluster is asked whether it is well again. */
 const quietMs = 8_000;
 const recoveryMs = 180_000;
@@ -134,8 +134,8 @@ async function main(): Promise<number> {
     const begin = Date.now();
     const background = [
         repeat(stop.signal, churnMs, () => churn.step()),
-        repeat(stop.signal, lookMs, () => observer.look()),
-        repeat(stop.signal, lookMs, () => ports.look()),
+        repeat(stop.signal, pollMs, () => observer.poll()),
+        repeat(stop.signal, pollMs, () => ports.poll()),
     ];
     const strikes: Strike[] = [];
     const rounds = new Map<string, number>();
@@ -170,10 +170,10 @@ async function main(): Promise<number> {
             return `${now.length} Pods`;
         }),
         await checked("no two Pods had one address (API server)", () =>
-            mustBeEmpty(observer.duplicates, `${observer.looks} looks, ${observer.seen.size} Pods`),
+            mustBeEmpty(observer.duplicates, `${observer.polls} looks, ${observer.seen.size} Pods`),
         ),
         await checked("no two Pods had one address (OVS of all Nodes)", () =>
-            mustBeEmpty(ports.duplicates, `${ports.looks} looks, at most ${ports.most} addresses at once`),
+            mustBeEmpty(ports.duplicates, `${ports.polls} looks, at most ${ports.most} addresses at once`),
         ),
         await checked("Pods of StatefulSets kept their addresses", () => mustBeEmpty(observer.lost, "all")),
         await checked("nobody spoke for another's address on the wire (ARP, ND)", async () => {

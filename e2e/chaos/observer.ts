@@ -12,13 +12,13 @@ interface SeenPod {
     readonly status: { readonly phase: string; readonly podIPs?: readonly { readonly ip: string }[] };
 }
 
-/** Looks at what the API server says of Pods: no two have one address, and an ordinal keeps its own. */
+/** Checks the Pods of the API server: no two have one address, and an ordinal keeps its own. */
 export class Observer {
     readonly duplicates = new Set<string>();
     readonly lost = new Set<string>();
     /** Pods that were seen with an address, by name. */
     readonly seen = new Set<string>();
-    looks = 0;
+    polls = 0;
     readonly #stage: Stage;
     /** Of each Pod of a StatefulSet, with the set's uid. */
     readonly #kept = new Map<string, { readonly uid: string; readonly ips: string }>();
@@ -39,9 +39,9 @@ export class Observer {
     }
 
     /** Rejects when the API server does not answer. */
-    async look(): Promise<void> {
+    async poll(): Promise<void> {
         const { items } = await getJson<{ items: SeenPod[] }>(["pods", "--all-namespaces", "--request-timeout=5s"]);
-        this.looks += 1;
+        this.polls += 1;
         const living = items.filter(
             ({ metadata, spec, status }) =>
                 metadata.deletionTimestamp === undefined &&

@@ -9,7 +9,7 @@ export interface PortAddress {
 }
 
 /**
- * What the OVS databases of all Nodes say of the Pods' addresses; those that do not answer are left out. By the sockets,
+ * Reads the Pods' addresses from the OVS databases of all Nodes; those that do not answer are left out. By the sockets,
  * from the machine that the Nodes' containers run on: the API server is not asked.
  */
 export async function portAddresses(): Promise<readonly PortAddress[]> {
@@ -43,20 +43,20 @@ export function shared(ports: readonly PortAddress[]): readonly string[] {
         .map(([address, of]) => `${address}: ${of.map(({ node, pod }) => `${pod} on ${node}`).join(" and ")}`);
 }
 
-/** Looks every few seconds. What two looks in a row say is told once: between two Nodes a look is not of one moment. */
+/** Polls every few seconds. A duplicate counts if two polls in a row see it: the Nodes are not read at one moment. */
 export class PortWatch {
     readonly duplicates = new Set<string>();
-    looks = 0;
-    /** The most addresses that one look saw. */
+    polls = 0;
+    /** The most addresses that one poll saw. */
     most = 0;
     #before: readonly string[] = [];
 
-    async look(): Promise<void> {
+    async poll(): Promise<void> {
         const ports = await portAddresses();
         const now = shared(ports);
         for (const one of now) if (this.#before.includes(one)) this.duplicates.add(one);
         this.#before = now;
-        this.looks += 1;
+        this.polls += 1;
         this.most = Math.max(this.most, new Set(ports.map(({ address }) => address)).size);
     }
 }

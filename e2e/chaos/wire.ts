@@ -18,7 +18,7 @@ export interface Quarrel {
     readonly vlan: number;
     readonly address: string;
     /** Node and MAC address of each, and when it spoke: the first before, the second, and the first again. */
-    readonly said: readonly { readonly by: string; readonly at: number }[];
+    readonly frames: readonly { readonly by: string; readonly at: number }[];
 }
 
 /**
@@ -104,12 +104,12 @@ export function findQuarrels(heard: readonly Speech[]): readonly Quarrel[] {
         if (before !== undefined && !announces) {
             const rival = [...last].find(([other, spoke]) => other !== by && spoke > before && at - spoke > onItsWayMs);
             if (rival !== undefined) {
-                const said = [
+                const frames = [
                     { by, at: before },
                     { by: rival[0], at: rival[1] },
                     { by, at },
                 ];
-                quarrels.push({ vlan, address, said });
+                quarrels.push({ vlan, address, frames });
             }
         }
         last.set(by, at);

@@ -23,7 +23,7 @@ describe("a tunnel type that this OVS has not", () => {
         // helm times out; the update of the DaemonSet stops at the first Node
         await helmUpgrade(["tunnelType=stt"], { oneByOne: true, timeoutMs: 20_000 }).catch(() => undefined);
         try {
-            const logs = await eventually("an agent says why it does not start", async () => {
+            const logs = await eventually("an agent logs why it does not start", async () => {
                 const text = await kubectl([
                     "-n",
                     systemNamespace,

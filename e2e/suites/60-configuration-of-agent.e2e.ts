@@ -10,7 +10,7 @@ describe("configuration of the agent that is wrong, in ConfigMap antrea-config e
 
     afterEach(() => mend(), 240_000);
 
-    it("leaves the agent's Pod not ready, which says key, value and rule in its log, and the others as they are", async () => {
+    it("leaves the agent's Pod not ready with key, value and rule in its log, and the others as they are", async () => {
         const [node = ""] = workers;
         const before = await fileOf("antrea-agent.conf");
         mend = async () => {

@@ -11,7 +11,7 @@ describe("configuration of the controller that is wrong, in ConfigMap antrea-con
 
     afterEach(() => mend(), 240_000);
 
-    it("leaves the earlier controller at work, and the new one says what is wrong", async () => {
+    it("leaves the earlier controller running, and the new one logs what is wrong", async () => {
         const before = await fileOf("antrea-controller.conf");
         const rollout = ["rollout", "status", "deployment/antrea-controller", "--timeout=120s"];
         mend = async () => {

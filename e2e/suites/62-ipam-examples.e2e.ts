@@ -61,7 +61,7 @@ describe("examples of IPAM", () => {
             expect([inPrefix(subnetPod.ip4, v4), inPrefix(subnetPod.ip6, v6)]).toEqual([true, true]);
         });
 
-        it("has a claim for each address, which tells who has it", async () => {
+        it("has an IPAllocation for each address with its Pod", async () => {
             const [claim] = (await claimsOf("pool1")).filter(({ spec }) => spec.pod?.name === "one");
             const uid = (await namespace1.pods()).find(({ metadata }) => metadata.name === "one")?.metadata.uid;
             expect(claim?.metadata.name).toBe(pods[0]?.ip4);
@@ -95,7 +95,7 @@ describe("examples of IPAM", () => {
                     ?.split(/\s+/)
                     .slice(0, 8),
             ).toEqual([ip, ip, "pool1", "Allocated", "namespace1", "one", node, "Pod"]);
-            const usage = await eventually("the usage is told", async () => {
+            const usage = await eventually("the usage is reported", async () => {
                 const { status } = await poolObject("pool1");
                 return status?.usage?.used === 3 ? status.usage : undefined;
             });
@@ -200,7 +200,7 @@ describe("examples of IPAM", () => {
         });
     });
 
-    it("are told by antctl", async () => {
+    it("are shown by antctl", async () => {
         expect(await antctl(["ipam", "show"])).toContain("pool1");
         expect(await antctl(["ipam", "show", "pool1"])).toContain("10.2.0.12-10.2.0.20");
         expect(await antctl(["ipam", "who", "10.2.0.15"])).toContain("namespace1/pod3");

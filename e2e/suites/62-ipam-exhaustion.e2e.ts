@@ -34,7 +34,7 @@ describe("addresses that are not to be had", () => {
     describe("with a pool of three", () => {
         const usageIs = (expected: object, exhausted: string): Promise<boolean> =>
             eventually(
-                "the pool's status tells it",
+                "the pool's status reports it",
                 async () => {
                     const pool = await poolObject("e2e-three");
                     expect([pool.status?.usage, conditionOf(pool, "Exhausted")]).toEqual([expected, exhausted]);
@@ -44,7 +44,7 @@ describe("addresses that are not to be had", () => {
             );
         const annotations = { [poolsKey]: "e2e-three" };
 
-        it("go to the last one, and the pool says that it is exhausted", async () => {
+        it("go to the last one, and the pool reports that it is exhausted", async () => {
             const pods = await namespace.start(["a", "b", "c"].map((name) => ({ name, annotations })));
             expect(pods.map(({ ip4 }) => ip4).sort()).toEqual(["10.24.0.11", "10.24.0.12", "10.24.0.13"]);
             expect(await usageIs({ total: 3, used: 3, reserved: 0, free: 0 }, "True")).toBe(true);
@@ -67,7 +67,7 @@ describe("addresses that are not to be had", () => {
     describe("because a Pod has the fixed one", () => {
         const fixed = (ip: string): Readonly<Record<string, string>> => ({ [poolsKey]: "e2e-fixed", [podIpsKey]: ip });
 
-        it("are told with the name of that Pod", async () => {
+        it("are reported with the name of that Pod", async () => {
             await namespace.start([{ name: "holder", annotations: fixed("10.24.1.50") }]);
             await apply(manifest(namespace.name, { name: "second", annotations: fixed("10.24.1.50") }));
             const note = await eventNote(namespace.name, "Pod", "second", "IPAllocationFailed");

@@ -65,7 +65,7 @@ describe("the address of a StatefulSet's Pod on a Node that cannot be reached", 
         }
     }, 400_000);
 
-    it("is not given to its successor, who is told where it is and what to do", async () => {
+    it("is not assigned to its successor, which has an event with the Node and the next step", async () => {
         await kubectl(["-n", namespace.name, "delete", "pod", "web-0", "--force", "--grace-period=0"]);
         const note = await eventNote(namespace.name, "Pod", "web-0", "IPAllocationFailed");
         for (const part of [pod.ip4, lost, outOfService]) expect(note).toContain(part);

@@ -115,12 +115,12 @@ describe("the uplink", () => {
             expect(await shellOnNode(last, "ls /sys/class/net")).not.toContain(nic);
         });
 
-        it("stays where it is while the Node has multi-path routes, and the Node says so", async () => {
+        it("stays where it is while the Node has multi-path routes, and the Node's condition reports it", async () => {
             const hops = ["250", "251"].map((host) => `nexthop via ${address.replace(/\d+$/, host)} dev eth0`);
             await shellOnNode(last, `ip route add ${multiPath} ${hops.join(" ")}`);
             await shellOnNode(last, "kill -CONT $(pgrep -f 'bin/start-ovs$'); systemctl start kubelet");
             const condition = await eventually(
-                "the Node says why",
+                "the Node's condition reports why",
                 async () => {
                     const found = await uplinkCondition(last);
                     return found?.reason === "MultipathRoutes" ? found : undefined;

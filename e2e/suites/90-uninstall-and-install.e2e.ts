@@ -96,7 +96,7 @@ describe("uninstalling and installing", () => {
                 const files = await Promise.all(allNodes.map(conflistsOn));
                 return files.every((names) => names === "") ? true : undefined;
             });
-            await eventually("the Nodes say that they have no network", async () => {
+            await eventually("the Nodes report that they have no network", async () => {
                 const ready = (await nodeObjects()).map(
                     (node) => node.status.conditions.find(({ type }) => type === "Ready")?.status,
                 );

@@ -84,7 +84,7 @@ describe("what is said on the wire", () => {
         const quarrel = (first: string, second: string) => ({
             vlan: 0,
             address: "10.0.0.1",
-            said: [
+            frames: [
                 { by: first, at: 0 },
                 { by: second, at: 1_000 },
                 { by: first, at: 2_000 },
@@ -101,7 +101,7 @@ describe("what is said on the wire", () => {
         const back = [say(0, "a"), say(1_000, "b"), say(2_000, "a", announces), say(2_100, "a")];
         expect(findQuarrels(back)).toEqual([]);
         expect(findQuarrels([...back, say(3_000, "b")])).toMatchObject([
-            { said: [{ by: "n1 b" }, { by: "n1 a" }, {}] },
+            { frames: [{ by: "n1 b" }, { by: "n1 a" }, {}] },
         ]);
     });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { CommandError, run } from "../fixture/run.ts";
 
-/** Ends with a code of its own when it is told to end, as kubectl does. */
+/** Ends with a code of its own on SIGTERM, as kubectl does. */
 const stubborn = "trap 'echo told to end; exit 1' TERM; echo began; while :; do sleep 0.02; done";
 
 describe("run", () => {

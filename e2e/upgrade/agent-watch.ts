@@ -13,18 +13,18 @@ interface AgentPod {
     readonly status: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 }
 
-/** Looks twice a second which Nodes have an agent that is ready, until it is disposed of. */
+/** Polls twice a second which Nodes have an agent that is ready, until it is disposed of. */
 export class AgentWatch implements AsyncDisposable {
     readonly #away: Away[] = [];
     /** Since when, by Node. */
     readonly #since = new Map<string, number>();
-    /** When the last look found an agent on a Node. */
+    /** When the last poll found an agent on a Node. */
     readonly #lastSeen = new Map<string, number>();
     readonly #stop = new AbortController();
-    readonly #looking: Promise<void>;
+    readonly #polling: Promise<void>;
 
     constructor() {
-        this.#looking = this.#look();
+        this.#polling = this.#poll();
     }
 
     /** All so far; one that lasts ends now. */
@@ -35,10 +35,10 @@ export class AgentWatch implements AsyncDisposable {
 
     async [Symbol.asyncDispose](): Promise<void> {
         this.#stop.abort();
-        await this.#looking;
+        await this.#polling;
     }
 
-    async #look(): Promise<void> {
+    async #poll(): Promise<void> {
         const selector = ["-n", systemNamespace, "-l", "component=antrea-agent", "--request-timeout=5s"];
         while (!this.#stop.signal.aborted) {
             const at = Date.now();

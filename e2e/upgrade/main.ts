@@ -21,7 +21,7 @@ type Mode = "subnets" | "pools" | "bridging";
 /** What one of the releases could do first; what is not listed is as the one before. */
 const modes: Readonly<Record<string, Mode>> = { routing: "subnets", pools: "pools", bridging: "bridging" };
 
-/** What the chart is told, besides what a local cluster needs. */
+/** Values of the chart, besides those for a local cluster. */
 const modeValues: Readonly<Record<Mode, readonly string[]>> = {
     subnets: [],
     pools: ["featureGates.AntreaIPAM=true"],

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # An underlay with VLANs for bridging mode on a local cluster: a container with OVS that routes between VLAN 0, 2 and 3 of
 # the docker network `kind`, where the NICs of the Nodes are, and a container behind it that is the outside.
-#   bridging-router.sh up CLUSTER       makes what of it is missing; Nodes and router learn their ways. Again after a
+#   bridging-router.sh up CLUSTER       makes what of it is missing; Nodes and router learn their routes. Again after a
 #                                       Node was restarted or got its podCIDRs
 #   bridging-router.sh down CLUSTER     takes it away
 #   bridging-router.sh ranges           the ranges for Pods in each VLAN, as JSON
@@ -116,25 +116,25 @@ checksums() {
         done"
 }
 
-# ways add|del: those of the Nodes to what is behind the router. They are on the NIC's subnet, so they move with it.
-ways() {
+# routes add|del: routes of the Nodes to the networks behind the router. They are on the NIC's subnet, so they move with it.
+routes() {
     local node vlan via4 via6 script=''
     leg 0
     via4=$ip4 via6=$ip6
     for vlan in 2 3; do
         leg "$vlan"
-        script+="way ${ip4%.*}.0/$length4 $via4; way ${ip6%1}/64 $via6; "
+        script+="route ${ip4%.*}.0/$length4 $via4; route ${ip6%1}/64 $via6; "
     done
-    script+="way $OUTSIDE_IP4.0/24 $via4; way $OUTSIDE_IP6:/64 $via6"
+    script+="route $OUTSIDE_IP4.0/24 $via4; route $OUTSIDE_IP6:/64 $via6"
     case $1 in
-        add) script="way() { ip route replace \$1 via \$2; }; $script" ;;
-        del) script="way() { ip route del \$1 via \$2 2>/dev/null || true; }; $script" ;;
+        add) script="route() { ip route replace \$1 via \$2; }; $script" ;;
+        del) script="route() { ip route del \$1 via \$2 2>/dev/null || true; }; $script" ;;
     esac
     for node in $(nodes); do docker exec "$node" sh -ec "$script"; done
 }
 
-# the router's ways to the Pods of the Nodes' subnets
-ways_to_nodes() {
+# the router's routes to the podCIDRs of the Nodes
+routes_to_nodes() {
     kubectl get nodes --output json | jq -r '.items[]
         | [.status.addresses[] | select(.type == "InternalIP").address] as $nodes
         | .spec.podCIDRs[]? as $cidr | $nodes[] | select(contains(":") == ($cidr | contains(":")))
@@ -148,12 +148,12 @@ up() {
         start_outside
     fi
     checksums off
-    ways add
-    ways_to_nodes
+    routes add
+    routes_to_nodes
 }
 down() {
     if [ -n "$(docker ps -q --filter "name=^$router\$")" ]; then
-        ways del
+        routes del
         checksums on
     fi
     docker rm --force "$router" "$outside" 2>/dev/null || true

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Shows addresses from a pool: which Pods have which, that a Pod of a StatefulSet keeps its address, that a pool which
-# overlaps another is refused, and what kubectl and antctl tell. Fails if one of that is not so.
+# overlaps another is refused, and what kubectl and antctl show. Fails if one of these fails.
 . "$(dirname "$0")/../lib.sh"
 cd "$REPO"
 export KUBECONFIG

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the installing part of the set-up in a minimal Debian 12 of its own (a chroot with git and make), with the
-# package registries that this machine is set up for, and checks what it says when it cannot go on.
+# package registries that this machine is set up for, and checks its messages when it cannot continue.
 # Leaves its results in .reports/setup-chroot.json.
 . "$(dirname "$0")/../lib.sh"
 packages=(git make)
@@ -96,8 +96,8 @@ QUIET_WHEN_INSTANT=1 step "unpack it" unpack
 bootstrap='make --no-print-directory bootstrap'
 check "another system is refused" 1 "made for Debian 12" \
     inside "sed -i.saved s/^VERSION_ID=.*/VERSION_ID=11/ /etc/os-release; trap 'mv /etc/os-release.saved /etc/os-release' EXIT; $bootstrap"
-check "without root it says so" 1 "run this as root" inside "ANTREA_CACHE=/tmp/cache setpriv --reuid 65534 --clear-groups $bootstrap"
-check "without network it says so" 1 "Is the network there" inside --no-network "$bootstrap"
+check "without root it fails with a message" 1 "run this as root" inside "ANTREA_CACHE=/tmp/cache setpriv --reuid 65534 --clear-groups $bootstrap"
+check "without network it fails with a message" 1 "Is the network there" inside --no-network "$bootstrap"
 check "everything is installed" 0 "" inside "$bootstrap"
 check "Node.js runs" 0 "v$NODE_VERSION" inside ". tools/lib.sh; node --version; npm --version"
 check "Go compiles" 0 "go$GO_VERSION" inside ". tools/lib.sh; go version; tools/cluster/build-programs.sh pause"

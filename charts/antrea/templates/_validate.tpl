@@ -95,7 +95,7 @@ once, one line each.
 {{- if .Values.nodeIPAM.enable }}{{ include "antrea.gateOn" (list .Values.featureGates "NodeIPAM" "Beta") }}{{ end }}
 {{- end }}
 
-{{- /* The rules of NodeIPAM that look into its ranges, which are CIDRs. */ -}}
+{{- /* The rules of NodeIPAM about its ranges, which are CIDRs. */ -}}
 {{- define "antrea.nodeIPAM" -}}
 {{- $cidrs := .Values.nodeIPAM.clusterCIDRs }}
 {{- $on := include "antrea.nodeIPAMOn" . }}

@@ -269,7 +269,7 @@ describe("chart antrea", () => {
         }
     });
 
-    it("has a README that says first what a new user would miss, and where the images come from", () => {
+    it("has a README that starts with what a new user has to know, and where the images come from", () => {
         const [firstScreen = ""] = readme.split("\n## Three reasons");
         const [, install = ""] = readme.split("\n## Install");
         for (const text of ["own Node only", "`system`", "`ovs.datapathType=netdev`"])

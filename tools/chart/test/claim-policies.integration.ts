@@ -29,7 +29,7 @@ describe("who may write claims", () => {
     let last = 0;
 
     const someAddress = (): string => `10.7.${(last += 1) >> 8}.${last & 255}`;
-    /** Stores a claim as it is told, whoever may do that. */
+    /** Stores an allocation with the permissions of an administrator. */
     const stored = async (make: (address: string) => IpAllocation): Promise<IpAllocation> =>
         controller.create(ipAllocations, make(someAddress()));
     const changed = (object: IpAllocation, spec: Partial<IpAllocationSpec>): IpAllocation => ({

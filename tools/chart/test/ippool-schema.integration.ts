@@ -249,7 +249,7 @@ describe("the definition of IPPool", () => {
     let strict: Manifest;
     let count = 0;
 
-    /** What the API server says to a new pool; nothing is kept. */
+    /** The API server's response to a new pool; nothing is stored. */
     const judge = (spec: IpPoolSpec): Promise<string> => {
         const metadata = { name: `judged-${(count += 1)}` };
         const body = JSON.stringify({ apiVersion: "crd.antrea.io/v1alpha2", kind: "IPPool", metadata, spec });

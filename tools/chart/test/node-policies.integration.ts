@@ -142,7 +142,7 @@ describe("what an agent may change of Nodes", () => {
             expect(await stored()).toMatchObject({ ...before, conditions });
         });
 
-        it("its condition, also of a Node with as many images as a kubelet tells of", async () => {
+        it("its condition, also of a Node with as many images as a kubelet reports", async () => {
             const names = (at: number) =>
                 Array.from({ length: 5 }, (_, of) => `registry.example.org/${"a".repeat(200)}:${at}-${of}`);
             const images = Array.from({ length: 50 }, (_, at) => ({ names: names(at), sizeBytes: at + 1 }));

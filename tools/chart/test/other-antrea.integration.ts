@@ -70,7 +70,7 @@ describe("the chart in a cluster that has, or had, Antrea in Go", () => {
     it("refuses what uninstalling leaves, which is the definition, and is installed without", async () => {
         await helm("uninstall", "antrea");
         expect(names(await refusal())).toEqual(["CustomResourceDefinition ippools.crd.antrea.io"]);
-        // what the API server says of it by itself
+        // the API server's own response
         const ours = customResourceDefinitions()[0];
         await expect(
             kubectl(

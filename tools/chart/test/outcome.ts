@@ -1,6 +1,6 @@
 import { messageOf } from "@antrea/errors";
 
-/** "ok", or what the API server says against it, without the words around it. */
+/** "ok", or the reason in the API server's rejection. */
 export async function outcome(request: Promise<unknown>): Promise<string> {
     try {
         await request;

@@ -156,7 +156,7 @@ export class Fuzzer {
         this.#slowestMs = Math.max(this.#slowestMs, performance.now() - began);
         this.#executions += 1;
         if ("key" in outcome) found(input.slice(), outcome);
-        const isNew = this.#look();
+        const isNew = this.#updateCoverage();
         if (!isNew && !(keep && this.corpus.size === 0)) return;
         if (!this.#options.guided && !keep) return;
         // A seed near a limit is only run: its mutations would take all the time.
@@ -167,7 +167,7 @@ export class Fuzzer {
     }
 
     /** Whether the last execution had new coverage; records it. */
-    #look(): boolean {
+    #updateCoverage(): boolean {
         const { words, hits, used } = this.#components.probes;
         let isNew = false;
         const end = (used + 1) >> 1;

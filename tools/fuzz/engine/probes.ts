@@ -24,7 +24,7 @@ export class Probes {
     readonly #words = new Int32Array(this.hits.buffer);
     readonly #files: File[] = [];
     #used = 0;
-    #telling = false;
+    #recording = false;
     #comparisons: Comparison[] = [];
     #texts = new Set<string>();
     #subject: unknown;
@@ -47,11 +47,11 @@ export class Probes {
     async watch(work: () => unknown): Promise<{ comparisons: readonly Comparison[]; texts: readonly string[] }> {
         this.#comparisons = [];
         this.#texts = new Set();
-        this.#telling = true;
+        this.#recording = true;
         try {
             await work();
         } finally {
-            this.#telling = false;
+            this.#recording = false;
         }
         return { comparisons: this.#comparisons, texts: [...this.#texts] };
     }
@@ -85,51 +85,51 @@ export class Probes {
     }
 
     same(a: unknown, b: unknown): boolean {
-        if (this.#telling) this.#tell(a, b);
+        if (this.#recording) this.#record(a, b);
         return a === b;
     }
 
     other(a: unknown, b: unknown): boolean {
-        if (this.#telling) this.#tell(a, b);
+        if (this.#recording) this.#record(a, b);
         return a !== b;
     }
 
     less(a: never, b: never): boolean {
-        if (this.#telling) this.#tell(a, b);
+        if (this.#recording) this.#record(a, b);
         return a < b;
     }
 
     atMost(a: never, b: never): boolean {
-        if (this.#telling) this.#tell(a, b);
+        if (this.#recording) this.#record(a, b);
         return a <= b;
     }
 
     more(a: never, b: never): boolean {
-        if (this.#telling) this.#tell(a, b);
+        if (this.#recording) this.#record(a, b);
         return a > b;
     }
 
     atLeast(a: never, b: never): boolean {
-        if (this.#telling) this.#tell(a, b);
+        if (this.#recording) this.#record(a, b);
         return a >= b;
     }
 
     subject<T>(value: T): T {
-        if (this.#telling) this.#subject = value;
+        if (this.#recording) this.#subject = value;
         return value;
     }
 
     case<T>(value: T): T {
-        if (this.#telling) this.#tell(this.#subject, value);
+        if (this.#recording) this.#record(this.#subject, value);
         return value;
     }
 
     asked<T>(value: T): T {
-        if (this.#telling && typeof value === "string" && this.#texts.size < maxComparisons) this.#texts.add(value);
+        if (this.#recording && typeof value === "string" && this.#texts.size < maxComparisons) this.#texts.add(value);
         return value;
     }
 
-    #tell(a: unknown, b: unknown): void {
+    #record(a: unknown, b: unknown): void {
         if (a === b || this.#comparisons.length >= maxComparisons) return;
         if (isPlain(a) && isPlain(b)) this.#comparisons.push([a, b]);
     }

@@ -11,7 +11,7 @@ import { type Order, type Report, type WorkerData } from "./messages.ts";
 const leakCheckMs = 5_000;
 /** A thread of the engine frees buffers after the collection, so one measurement is not conclusive. */
 const againMs = 500;
-const leakLooks = 3;
+const leakChecks = 3;
 const progressMs = 500;
 const maxGrowthBytes = 64 << 20;
 
@@ -19,21 +19,21 @@ const maxGrowthBytes = 64 << 20;
 export async function serve(target: Target): Promise<void> {
     const mailbox = new Mailbox((workerData as WorkerData).mailbox);
     const executor = new Executor(target, globalThis.antreaProbes);
-    const tell = (report: Report): void => parentPort?.postMessage(report);
+    const send = (report: Report): void => parentPort?.postMessage(report);
     const seeds = target.seeds().map((seed) => (typeof seed === "string" ? new TextEncoder().encode(seed) : seed));
     parentPort?.on("message", (order: Order) => {
         const work = order.kind === "fuzz" ? fuzz(order) : run(order.input);
         work.catch((error: unknown) => {
-            tell({ kind: "failed", text: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+            send({ kind: "failed", text: error instanceof Error ? (error.stack ?? error.message) : String(error) });
         });
     });
-    tell({ kind: "ready" });
+    send({ kind: "ready" });
 
     async function run(input: Uint8Array): Promise<void> {
         mailbox.put(input);
         const outcome = await executor.execute(input);
         mailbox.rest();
-        tell({ kind: "outcome", outcome });
+        send({ kind: "outcome", outcome });
     }
 
     async function fuzz(order: Extract<Order, { kind: "fuzz" }>): Promise<void> {
@@ -50,9 +50,9 @@ export async function serve(target: Target): Promise<void> {
                 executor,
                 announce: (input) => mailbox.put(input),
                 rest: () => mailbox.rest(),
-                added: (input) => tell({ kind: "added", input }),
+                added: (input) => send({ kind: "added", input }),
                 found: (input, outcome) => {
-                    if (!reported.has(outcome.key)) tell({ kind: "found", input, outcome });
+                    if (!reported.has(outcome.key)) send({ kind: "found", input, outcome });
                     reported.add(outcome.key);
                 },
             },
@@ -62,14 +62,14 @@ export async function serve(target: Target): Promise<void> {
                 goOn: async (executions) => {
                     const now = performance.now();
                     if (now - told > progressMs) {
-                        tell({ kind: "progress", statistics: fuzzer.statistics, milliseconds: now - began });
+                        send({ kind: "progress", statistics: fuzzer.statistics, milliseconds: now - began });
                         told = now;
                     }
                     const growth = await heap.growth();
                     if (growth !== undefined && !reported.has("leak")) {
                         reported.add("leak");
                         const text = `${growth} bytes more are held than after the first inputs, ${executions} executions ago`;
-                        tell({ kind: "found", input: mailbox.input, outcome: { kind: "memory", key: "leak", text } });
+                        send({ kind: "found", input: mailbox.input, outcome: { kind: "memory", key: "leak", text } });
                     }
                     return executions < order.executions && now < end;
                 },
@@ -80,7 +80,7 @@ export async function serve(target: Target): Promise<void> {
         end = performance.now() + order.milliseconds;
         await fuzzer.run();
         const cover = fuzzer.corpus.cover(order.cover);
-        tell({ kind: "done", statistics: fuzzer.statistics, milliseconds: performance.now() - began, cover });
+        send({ kind: "done", statistics: fuzzer.statistics, milliseconds: performance.now() - began, cover });
     }
 }
 
@@ -106,7 +106,7 @@ class HeapWatch {
         const growth = (await this.#held()) - this.#first;
         this.#tooMuch = growth > maxGrowthBytes ? this.#tooMuch + 1 : 0;
         this.#next = performance.now() + (this.#tooMuch > 0 ? againMs : leakCheckMs);
-        return this.#tooMuch >= leakLooks ? growth : undefined;
+        return this.#tooMuch >= leakChecks ? growth : undefined;
     }
 
     async #held(): Promise<number> {

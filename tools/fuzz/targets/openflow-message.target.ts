@@ -26,19 +26,19 @@ export const target: Target = {
         // Half of all mutations would end at the length in the header; the content after it is the subject.
         const frame = input.slice();
         if (frame.length >= 4 && (frame[3] ?? 0) % 4 !== 3) new DataView(frame.buffer).setUint16(2, frame.length);
-        look(decodeMessage(frame));
+        visit(decodeMessage(frame));
     },
     isRefusal: (error) => error instanceof OpenFlowError && isTypedRefusal(error),
 };
 
-function look(message: Message): void {
+function visit(message: Message): void {
     switch (message.type) {
         case "flow_mod":
-            return lookAtMod(message.mod);
+            return visitMod(message.mod);
         case "bundle_add":
-            return look(message.message);
+            return visit(message.message);
         case "multipart_reply":
-            if (message.reply.kind === "flows") message.reply.flows.forEach(lookAtFlow);
+            if (message.reply.kind === "flows") message.reply.flows.forEach(visitFlow);
             return;
         case "error":
             errorName(message.error.errorType, message.error.errorCode);
@@ -48,14 +48,14 @@ function look(message: Message): void {
     }
 }
 
-function lookAtFlow(flow: FlowStats): void {
+function visitFlow(flow: FlowStats): void {
     flowKey(flow);
     flowBodyKey(flow);
     formatFlow(flow);
 }
 
 /** A message that can be encoded again must be decoded as the same. */
-function lookAtMod(mod: FlowMod): void {
+function visitMod(mod: FlowMod): void {
     const { flow } = mod;
     formatFlow({ table: 0, priority: 0, actions: [], ...flow });
     checkOrRefuse(flow);

@@ -39,7 +39,7 @@ const toys = ["--seconds", "240", "--seed", "7", "--executions"];
 describe("the fuzzer", () => {
     it("finds by coverage what chance does not", async () => {
         const guided = await fuzz(...toys, "150000", "magic");
-        expect(guided.results[0]?.findings[0]?.text).toContain("the planted crash");
+        expect(guided.results[0]?.findings[0]?.text).toContain("the seeded crash");
         expect(guided.exitCode).toBe(1);
         // The smallest input, and the command that shows the crash again.
         const input = Buffer.from(guided.results[0]?.findings[0]?.input ?? "", "base64");
@@ -56,7 +56,7 @@ describe("the fuzzer", () => {
 
     it("finds by comparisons what no seed has", async () => {
         const { results } = await fuzz(...toys, "50000", "words");
-        expect(results[0]?.findings[0]?.text).toContain("the planted crash");
+        expect(results[0]?.findings[0]?.text).toContain("the seeded crash");
     }, 300_000);
 
     it("gives the same for the same seed", async () => {

@@ -37,7 +37,7 @@ describe("what is logged, at the most verbose level", () => {
 
     it.each<[string, unknown]>([
         ["a key", pem],
-        ["a key that is cut off", pem.slice(0, -40)],
+        ["a truncated key", pem.slice(0, -40)],
         ["a key within JSON", JSON.stringify({ tls: pem })],
         ["a key in bytes", Buffer.from(pem)],
         ["a key in base64", Buffer.from(pem).toString("base64")],

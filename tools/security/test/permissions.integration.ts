@@ -161,7 +161,7 @@ describe("with the rights that the chart gives them, and no others", () => {
         await using controller = await installed.controller({ featureGates: { AntreaIPAM: true }, nodeIPAM });
         const range = { start: "10.4.0.10", end: "10.4.0.29", gateway: "10.4.0.1", prefixLength: 24 };
         await api.create(ipPools, { metadata: { name: "a" }, spec: { ipVersion: 4, ipRanges: [range] } });
-        // one Node gets the one podCIDR that there is, and an event says why the other gets none
+        // one Node gets the one podCIDR that there is, and an event reports why the other gets none
         for (const name of ["node1", "node2"]) await installed.server.addNode(name, { internalIps: ["10.4.0.12"] });
         await eventually(async () => (await api.list(nodes)).items.some(({ spec }) => spec?.podCIDR !== undefined));
         // a StatefulSet, of a Namespace with pools; scaled, and deleted

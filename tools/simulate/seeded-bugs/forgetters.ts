@@ -142,11 +142,11 @@ export const forgetters: Readonly<Record<string, SeededBug>> = {
                 };
                 const isClaimed = pools.isClaimed.bind(pools);
                 pools.isClaimed = (ip) => (isOverlooked(ip) ? false : isClaimed(ip));
-                const look = pools.lookAtSubnets.bind(pools);
+                const check = pools.lookAtSubnets.bind(pools);
                 pools.lookAtSubnets = (wiring, signal) => {
                     const interfaces = (): ReturnType<typeof wiring.interfaces> =>
                         wiring.interfaces().filter(({ addresses }) => !addresses.some(isOverlooked));
-                    return look({ ...wiring, interfaces }, signal);
+                    return check({ ...wiring, interfaces }, signal);
                 };
             },
         },

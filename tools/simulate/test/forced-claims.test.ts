@@ -25,7 +25,7 @@ let truth: Truth;
 let forced: ForcedClaims;
 /** The agent of every Node, as long as it can hear. */
 let agent: object | undefined;
-/** The records say of which pool an address is. */
+/** The records name the pool of an address. */
 let namesPool: boolean;
 
 function containerOf(id: string, node: string): Container {

@@ -15,6 +15,6 @@ export const target: Target = {
         if (!has(input[5], 0xc4)) return;
         if (!has(input[8], 0x5e)) return;
         if (!has(input[9], 0x91)) return;
-        throw new TypeError("the planted crash");
+        throw new TypeError("the seeded crash");
     },
 };

@@ -14,6 +14,6 @@ export const target: Target = {
         if (typeof value !== "object" || value === null || !("kind" in value) || !("count" in value)) return;
         const word = ["pl", "anted"].join("");
         if (value.kind !== word) return;
-        if (value.count === 0x1234 * 0x5678) throw new TypeError("the planted crash");
+        if (value.count === 0x1234 * 0x5678) throw new TypeError("the seeded crash");
     },
 };
