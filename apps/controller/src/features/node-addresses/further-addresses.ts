@@ -38,7 +38,7 @@ export class FurtherAddressEvents {
         recorder.record({
             regarding: referenceTo(nodeResource, node),
             ...event,
-            note: `The Node reports more than ${maxNodeAddresses} addresses of an IPPool. Pods can get further ones for which the Node has no claim already: ${list}${more}. Look at what reports them: status.addresses is written by kubelet and cloud controller.`,
+            note: `The Node reports more than ${maxNodeAddresses} addresses of an IPPool. Pods can get further ones that are not reserved for the Node yet: ${list}${more}. Check what reports them: status.addresses is written by kubelet and cloud controller.`,
         });
         for (const { pool, further } of found) {
             const object = pools.object(pool);

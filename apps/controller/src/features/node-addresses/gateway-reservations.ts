@@ -181,7 +181,7 @@ export class GatewayReservations implements ReservationOperations<PoolNames> {
                 type: "Warning",
                 reason: "AddressHeldElsewhere",
                 action: "HoldGateway",
-                note: `The gateway ${formatIp(claim.ip)} of the pool is claimed by ${holder}, which receives what Pods of this pool send to their gateway. ${remedy}, or create a pool with another gateway.`,
+                note: `The gateway ${formatIp(claim.ip)} of the pool is allocated to ${holder}, which receives what Pods of this pool send to their gateway. ${remedy}, or create a pool with another gateway.`,
             });
         }
     }

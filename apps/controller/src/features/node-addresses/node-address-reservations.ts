@@ -242,7 +242,7 @@ export class NodeAddressReservations implements ReservationOperations<NodeAddres
         const node = this.#components.nodes.get(nodeName);
         if (node === undefined || this.#blocked.has(name)) return;
         this.#blocked.add(name);
-        const note = `The Node's address ${formatIp(claim.ip)} lies in IPPool ${claim.pool} and is claimed by ${describeHolder(claim)}. Remove that Pod, or give the Node another address.`;
+        const note = `The Node's address ${formatIp(claim.ip)} is in IPPool ${claim.pool} and allocated to ${describeHolder(claim)}. Remove that Pod, or give the Node another address.`;
         this.#components.recorder.record({
             regarding: referenceTo(nodeResource, node),
             type: "Warning",
