@@ -1,5 +1,5 @@
 import { type IpAllocation, type IpPool, type IpPoolUsage } from "@antrea/crd";
-import { formatRangeSet, RangeIndex, RangeSet, type IpRange } from "@antrea/ip";
+import { formatRangeSet, RangeSet, type IpRange } from "@antrea/ip";
 import {
     checkPoolCreate,
     checkPoolUpdate,
@@ -101,10 +101,8 @@ function judge(
     allocations: readonly Allocation[],
     named: readonly string[],
 ): Verdict {
-    const index = new RangeIndex<undefined>();
-    for (const { pool } of pools.all) index.set(pool.name, rangesOf(pool), undefined);
     const context: PoolContext = {
-        overlapping: (range) => index.overlapping(range),
+        overlapping: (range) => pools.rangesIn(range),
         pool: (name) => pools.get(name)?.pool,
         // Known to the webhook, whose verdict is requested as well.
         clusterCidrs: [],

@@ -1,6 +1,6 @@
 import { type IpPool } from "@antrea/crd";
-import { type IpAddress, type Prefix, type RangeSet } from "@antrea/ip";
-import { Exclusions, readPool, type ClusterAddresses, type Pool } from "@antrea/ipam";
+import { type IpAddress, type IpRange, type Prefix, type RangeSet } from "@antrea/ip";
+import { PoolIndex, readPool, type ClusterAddresses, type Exclusions, type Pool, type PoolRange } from "@antrea/ipam";
 import { type Cluster, type NodeInfo } from "../cluster/index.ts";
 
 /** One IPPool: the object and its parsed form. */
@@ -14,8 +14,8 @@ export class PoolSet {
     readonly nodes: readonly NodeInfo[];
     readonly serviceCidrs: readonly Prefix[];
     readonly clusterAddresses: ClusterAddresses;
-    readonly exclusions: Exclusions;
-    readonly #entries: ReadonlyMap<string, PoolEntry>;
+    readonly #objects: ReadonlyMap<string, IpPool>;
+    readonly #index: PoolIndex;
 
     constructor(objects: readonly IpPool[], nodes: readonly NodeInfo[], serviceCidrs: readonly Prefix[]) {
         this.nodes = nodes;
@@ -25,12 +25,12 @@ export class PoolSet {
             podCidrs: nodes.flatMap(({ podCidrs }) => podCidrs),
             serviceCidrs,
         };
-        const entries = objects.map((object): PoolEntry => ({ object, pool: readPool(object) }));
-        this.#entries = new Map(entries.map((entry) => [entry.pool.name, entry]));
-        this.exclusions = new Exclusions(
-            this.clusterAddresses,
-            entries.map(({ pool }) => pool),
-        );
+        this.#objects = new Map(objects.map((object) => [object.metadata?.name ?? "", object]));
+        this.#index = new PoolIndex(() => this.clusterAddresses);
+        for (const name of [...this.#objects.keys()].sort()) {
+            const object = this.#objects.get(name);
+            if (object !== undefined) this.#index.set(readPool(object));
+        }
     }
 
     /** Reads the IPPools, Nodes and Service CIDRs of a cluster. */
@@ -38,14 +38,21 @@ export class PoolSet {
         return new PoolSet(...(await Promise.all([cluster.pools(), cluster.nodes(), cluster.serviceCidrs()])));
     }
 
+    /** The addresses that none of these pools assigns. */
+    get exclusions(): Exclusions {
+        return this.#index.exclusions;
+    }
+
     /** The pool of this name; undefined if there is none. */
     get(name: string): PoolEntry | undefined {
-        return this.#entries.get(name);
+        const object = this.#objects.get(name);
+        const pool = this.#index.pool(name);
+        return object && pool && { object, pool };
     }
 
     /** By name. */
     get all(): readonly PoolEntry[] {
-        return [...this.#entries.values()].sort((a, b) => (a.pool.name < b.pool.name ? -1 : 1));
+        return [...this.#index.names].flatMap((name) => this.get(name) ?? []);
     }
 
     /** The addresses that the pool assigns in this cluster. */
@@ -55,13 +62,20 @@ export class PoolSet {
 
     /** The pools with the address in a range, whether or not they assign it. */
     covering(ip: IpAddress): readonly Pool[] {
-        return this.all.map(({ pool }) => pool).filter((pool) => pool.subnetOf(ip) !== undefined);
+        return this.#index.covering(ip).flatMap((name) => this.#index.pool(name) ?? []);
+    }
+
+    /** The ranges of pools that overlap the range, under the pools' names. */
+    rangesIn(range: IpRange): readonly PoolRange[] {
+        return this.#index.overlapping(range);
     }
 
     /** Other pools that share addresses with this one. */
     overlapping(pool: Pool): readonly Pool[] {
-        return this.all
-            .map((entry) => entry.pool)
+        const names = new Set(pool.subnets.flatMap(({ range }) => this.rangesIn(range)).map(({ key }) => key));
+        return [...names]
+            .sort()
+            .flatMap((name) => this.#index.pool(name) ?? [])
             .filter((other) => other.name !== pool.name && !other.addresses.intersect(pool.addresses).isEmpty);
     }
 
