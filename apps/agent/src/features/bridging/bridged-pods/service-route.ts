@@ -15,6 +15,10 @@ export function serviceSources(families: readonly Family[]): readonly IpAddress[
  * The routes for replies from Services to bridged Pods. Traffic of a bridged Pod to a Service enters the host through
  * the gateway with a virtual source address, so kube-proxy's replies must leave through the gateway too, wherever the
  * Pod's own address is routed.
+ *
+ * Not kept by a Reconciler: the one or two objects never change while the process runs, and each is a pair of a neighbour
+ * entry and a route, set together. Setting all of them in one batch costs less than the comparison of a full pass, and the
+ * job retries it.
  */
 export class ServiceRoute {
     readonly #netlink: Netlink;
