@@ -28,8 +28,9 @@ const blockClaims: Resource<KubeObject> = ipAllocations;
  */
 export class BlockView {
     readonly block: Prefix;
+    /** The watch of the block's allocations; its owner starts and closes it. */
+    readonly informer: Informer<KubeObject>;
     readonly #components: BlockViewComponents;
-    readonly #informer: Informer<KubeObject>;
     readonly #claimed = new Uint8Array(slotCount);
     readonly #notedUntil = new Float64Array(slotCount);
     // Scratch buffer reused by every pick, which is synchronous.
@@ -38,7 +39,7 @@ export class BlockView {
     constructor(components: BlockViewComponents, block: Prefix) {
         this.#components = components;
         this.block = block;
-        this.#informer = new Informer(components, {
+        this.informer = new Informer(components, {
             resource: blockClaims,
             fieldSelector: `spec.block=${formatPrefix(block)}`,
             transform: ({ metadata }) => ({
@@ -49,27 +50,12 @@ export class BlockView {
                 },
             }),
         });
-        this.#informer.onChange((type, name) => {
+        this.informer.onChange((type, name) => {
             const ip = allocationAddress(name);
             this.#claimed[slotOf(ip)] = type === "deleted" ? 0 : 1;
             this.#notedUntil[slotOf(ip)] = 0;
             if (type === "deleted") components.cooldown.freed(ip);
         });
-    }
-
-    /** Starts the watch of the block's allocations. */
-    start(signal: AbortSignal): void {
-        this.#informer.start(signal);
-    }
-
-    /** Ends the watch. */
-    close(): Promise<void> {
-        return this.#informer.close();
-    }
-
-    /** Whether the allocations of the block are known. */
-    get hasSynced(): boolean {
-        return this.#informer.hasSynced;
     }
 
     /**
@@ -80,7 +66,7 @@ export class BlockView {
         const done = Promise.withResolvers<void>();
         using _ = this.#components.clock.after(limitMs, done.resolve);
         // A view closed in the meantime gets no further updates.
-        this.#informer.synced().then(done.resolve, () => done.resolve());
+        this.informer.synced().then(done.resolve, () => done.resolve());
         await orAborted(done.promise, signal);
     }
 

@@ -26,7 +26,7 @@ export class Blocks {
             return known.view;
         }
         const view = new BlockView(this.#components, block);
-        view.start(this.#stop.signal);
+        view.informer.start(this.#stop.signal);
         this.#views.set(key, { view, users: 1 });
         return view;
     }
@@ -39,14 +39,14 @@ export class Blocks {
         known.users -= 1;
         if (known.users > 0) return;
         this.#views.delete(key);
-        const closing = view.close().finally(() => this.#closing.delete(closing));
+        const closing = view.informer.close().finally(() => this.#closing.delete(closing));
         this.#closing.add(closing);
     }
 
     /** Ends all watches. */
     async close(): Promise<void> {
         this.#stop.abort();
-        await Promise.all([...this.#closing, ...[...this.#views.values()].map(({ view }) => view.close())]);
+        await Promise.all([...this.#closing, ...[...this.#views.values()].map(({ view }) => view.informer.close())]);
         this.#views.clear();
     }
 }

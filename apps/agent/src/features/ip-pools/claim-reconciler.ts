@@ -246,7 +246,7 @@ export class ClaimReconciler {
                 live.spec.pod === undefined &&
                 isUnnamed(wired) &&
                 pod.name === "" &&
-                !this.#components.pods.hasSynced
+                !this.#components.pods.informer.hasSynced
             ) {
                 return false;
             }

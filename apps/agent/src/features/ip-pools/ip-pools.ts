@@ -166,13 +166,13 @@ export class IpPools implements AsyncDisposable {
     /** Starts the parts needed to allocate and release addresses, without `resolve` and `reconcile`. */
     startAllocation(signal: AbortSignal): void {
         this.book.start(signal);
-        this.own.start(signal);
+        this.own.informer.start(signal);
     }
 
     /** Starts all watches; they end when the signal aborts. */
     start(signal: AbortSignal): void {
         this.startAllocation(signal);
-        this.pods.start(signal);
+        this.pods.informer.start(signal);
     }
 
     /** Resolves when addresses can be allocated: pools, exclusions and the allocations of this Node are synced. */
@@ -307,8 +307,8 @@ export class IpPools implements AsyncDisposable {
         this.#goneNodes[Symbol.dispose]();
         await Promise.all([
             this.book.close(),
-            this.own.close(),
-            this.pods.close(),
+            this.own.informer.close(),
+            this.pods.informer.close(),
             this.#blocks.close(),
             this.#reservations.close(),
             this.#within?.close(),

@@ -23,51 +23,37 @@ const requestLimitMs = 10_000;
 
 /** The Pods of this Node, reduced to the fields that pool allocation reads. */
 export class NodePods {
+    /** The watch of the Pods; its owner starts and closes it. */
+    readonly informer: Informer<Pod>;
     readonly #api: NodePodsComponents["api"];
     readonly #nodeName: string;
-    readonly #informer: Informer<Pod>;
     /** When the watch first delivered a Pod, by the UID of its object. */
     readonly #knownSince = new Map<string, number>();
 
     constructor(components: NodePodsComponents, options: { readonly nodeName: string }) {
         this.#api = components.api;
         this.#nodeName = options.nodeName;
-        this.#informer = new Informer(components, {
+        this.informer = new Informer(components, {
             resource: pods,
             fieldSelector: `spec.nodeName=${options.nodeName}`,
             transform: slimPod,
         });
-        this.#informer.onChange((type, _key, { metadata }) => {
+        this.informer.onChange((type, _key, { metadata }) => {
             const uid = metadata?.uid ?? "";
             if (type === "deleted") this.#knownSince.delete(uid);
             else if (!this.#knownSince.has(uid)) this.#knownSince.set(uid, components.clock.monotonic());
         });
     }
 
-    /** Starts the watch. */
-    start(signal: AbortSignal): void {
-        this.#informer.start(signal);
-    }
-
-    /** Ends the watch. */
-    close(): Promise<void> {
-        return this.#informer.close();
-    }
-
-    /** Whether the initial list is complete. */
-    get hasSynced(): boolean {
-        return this.#informer.hasSynced;
-    }
-
     /** Resolves when the initial list is complete; rejects if the signal aborts first. */
     synced(signal: AbortSignal): Promise<void> {
-        return this.#informer.hasSynced ? Promise.resolve() : this.#informer.synced(signal);
+        return this.informer.hasSynced ? Promise.resolve() : this.informer.synced(signal);
     }
 
     /** The Pod with this UID, as last delivered by the watch. Undefined is inconclusive: the watch may lag behind. */
     known(pod: PodIdentity): Pod | undefined {
-        if (pod.name === "") return podOfUid(this.#informer.list(), pod.uid);
-        const found = this.#informer.get(`${pod.namespace}/${pod.name}`);
+        if (pod.name === "") return podOfUid(this.informer.list(), pod.uid);
+        const found = this.informer.get(`${pod.namespace}/${pod.name}`);
         return found !== undefined && isPod(found, pod) ? found : undefined;
     }
 

@@ -40,8 +40,9 @@ interface Ended {
  * Only an event that may have crossed an answer, and watch events, are compared by resourceVersion.
  */
 export class OwnClaims {
+    /** The watch of the allocations; its owner starts and closes it. */
+    readonly informer: Informer<IpAllocation>;
     readonly #components: OwnClaimsComponents;
-    readonly #informer: Informer<IpAllocation>;
     readonly #nodeName: string;
     readonly #claims = new Map<string, Known>();
     readonly #byPod = new Map<string, Set<string>>();
@@ -57,32 +58,22 @@ export class OwnClaims {
     constructor(components: OwnClaimsComponents, options: { readonly nodeName: string }) {
         this.#components = components;
         this.#nodeName = options.nodeName;
-        this.#informer = new Informer(components, {
+        this.informer = new Informer(components, {
             resource: ipAllocations,
             fieldSelector: `spec.pod.nodeName=${options.nodeName}`,
         });
-        this.#informer.onChange((type, _key, claim) => this.#told(type === "deleted", claim));
-        this.#informer.onList((began) => this.#listed(began));
-    }
-
-    /** Starts the watch. */
-    start(signal: AbortSignal): void {
-        this.#informer.start(signal);
-    }
-
-    /** Ends the watch. */
-    close(): Promise<void> {
-        return this.#informer.close();
+        this.informer.onChange((type, _key, claim) => this.#told(type === "deleted", claim));
+        this.informer.onList((began) => this.#listed(began));
     }
 
     /** Resolves when all allocations of this Node are known. */
     synced(signal: AbortSignal): Promise<void> {
-        return this.#informer.hasSynced ? Promise.resolve() : this.#informer.synced(signal);
+        return this.informer.hasSynced ? Promise.resolve() : this.informer.synced(signal);
     }
 
     /** The request error that prevents the sync; undefined if there is none. */
     get lastError(): KubeError | undefined {
-        const { hasSynced, state } = this.#informer;
+        const { hasSynced, state } = this.informer;
         return !hasSynced && state.kind === "waiting" ? state.lastError : undefined;
     }
 
@@ -154,10 +145,10 @@ export class OwnClaims {
      * were deleted while the watch was broken. A silent watch is inconclusive, since its connection may be dead.
      */
     settle(): void {
-        const toldUntil = this.#informer.upToDateAt;
-        if (this.#informer.state.kind !== "watching") return;
+        const toldUntil = this.informer.upToDateAt;
+        if (this.informer.state.kind !== "watching") return;
         for (const [name, { at, isAnswer }] of [...this.#claims]) {
-            if (isAnswer && toldUntil - at > toldMs && this.#informer.get(name) === undefined) this.#drop(name);
+            if (isAnswer && toldUntil - at > toldMs && this.informer.get(name) === undefined) this.#drop(name);
         }
     }
 
@@ -183,12 +174,12 @@ export class OwnClaims {
      */
     #listed(began: number): void {
         for (const [name, { claim, at, isAnswer }] of [...this.#claims]) {
-            if (!isAnswer || at >= began || this.#informer.get(name) !== undefined) continue;
+            if (!isAnswer || at >= began || this.informer.get(name) !== undefined) continue;
             this.#drop(name);
             this.#components.freed(claimIp(claim));
             this.#tellGone(claim);
         }
-        for (const claim of this.#informer.list()) {
+        for (const claim of this.informer.list()) {
             const known = this.#claims.get(claimName(claim));
             const uid = claim.metadata?.uid ?? "";
             const ended = this.#ended.get(uid);

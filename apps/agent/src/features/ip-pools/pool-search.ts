@@ -77,7 +77,7 @@ export class PoolSearch {
             const found = this.#pick();
             if (found !== undefined) {
                 yield found.ip;
-                if (!found.view.hasSynced) await found.view.synced(syncLimitMs, signal);
+                if (!found.view.informer.hasSynced) await found.view.synced(syncLimitMs, signal);
                 continue;
             }
             if (openings === maxOpenings || !this.#openNext(target)) break;
@@ -138,7 +138,7 @@ export class PoolSearch {
             const oldest = this.#open.shift();
             if (oldest !== undefined) this.#components.blocks.release(oldest.view);
         }
-        for (const { view } of this.#open) if (view.hasSynced) this.#noteFull(view.block);
+        for (const { view } of this.#open) if (view.informer.hasSynced) this.#noteFull(view.block);
         this.#openBlock(next);
         return true;
     }
@@ -181,7 +181,9 @@ export class PoolSearch {
 
     /** Whether every block of the pool is watched and synced. */
     #seesAll(): boolean {
-        return this.#blocks.count <= BigInt(this.#open.length) && this.#open.every(({ view }) => view.hasSynced);
+        return (
+            this.#blocks.count <= BigInt(this.#open.length) && this.#open.every(({ view }) => view.informer.hasSynced)
+        );
     }
 
     #isOpen(block: Prefix): boolean {

@@ -95,7 +95,7 @@ describe("the view of a block", () => {
         const waiting = other.synced(2_000, limit());
         await clock.advance(2_000);
         await waiting;
-        expect(other.hasSynced).toBe(false);
+        expect(other.informer.hasSynced).toBe(false);
         await expect(other.synced(2_000, AbortSignal.abort(new Error("gave up")))).rejects.toThrow("gave up");
         const last = other.synced(2_000, limit());
         blocks.release(other);

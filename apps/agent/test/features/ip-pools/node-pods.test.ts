@@ -22,11 +22,11 @@ function put(change: { metadata?: Pod["metadata"]; spec?: object; status?: Pod["
 beforeEach(() => {
     [api, clock, stop] = [new FakeApi(), new ManualClock(), new AbortController()];
     nodePods = new NodePods({ api, clock, logger: silentLogger }, { nodeName: "a" });
-    nodePods.start(stop.signal);
+    nodePods.informer.start(stop.signal);
 });
 afterEach(() => {
     stop.abort();
-    return nodePods.close();
+    return nodePods.informer.close();
 });
 
 describe("the Pods of a Node", () => {
@@ -94,7 +94,7 @@ describe("the Pods of a Node", () => {
             expect(await one.isOver(unnamed, signal)).toBe(false);
             expect(await one.isOver({ ...unnamed, uid: "" }, signal)).toBe(true);
             expect(asked).toEqual([{ fieldSelector: "spec.nodeName=a", signal, timeoutMs: 10_000 }]);
-            await one.close();
+            await one.informer.close();
         });
 
         it("are given to interfaces that lack them, once the watch has them", async () => {
@@ -187,6 +187,6 @@ describe("the Pods of a Node", () => {
                 { signal, timeoutMs: 10_000 },
             ],
         ]);
-        await one.close();
+        await one.informer.close();
     });
 });

@@ -39,7 +39,7 @@ function addresses(): readonly string[] {
 }
 
 async function start(): Promise<void> {
-    own.start(stop.signal);
+    own.informer.start(stop.signal);
     await own.synced(stop.signal);
 }
 
@@ -53,7 +53,7 @@ beforeEach(() => {
 });
 afterEach(() => {
     stop.abort();
-    return own.close();
+    return own.informer.close();
 });
 
 describe("OwnClaims", () => {
@@ -202,7 +202,7 @@ describe("OwnClaims", () => {
         const error = away();
         api.accident = () => ({ refuse: error });
         expect(own.lastError).toBeUndefined();
-        own.start(stop.signal);
+        own.informer.start(stop.signal);
         await eventually(() => own.lastError === error);
         api.accident = () => undefined;
         for (let second = 0; second < 60 && own.lastError !== undefined; second += 1) await clock.advance(1_000);
