@@ -1,12 +1,15 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock, type Clock } from "@antrea/async";
+import { macAnnotation, transportAnnotation } from "@antrea/crd";
 import { AntreaError } from "@antrea/errors";
+import { outOfServiceTaint } from "@antrea/ipam";
 import {
     createKubeClients,
     EventRecorder,
     Informer,
     nodes,
+    slimNode,
     TokenReviewAuthorizer,
     type KubeClients,
     type Node,
@@ -21,7 +24,6 @@ import { buildReadiness } from "./agent-readiness.ts";
 import { readEnvironment, type AgentEnvironment } from "./environment.ts";
 import { formerJobNames } from "./former-job-names.ts";
 import { nodeHost, type Host } from "./host/host.ts";
-import { slimNode } from "./node/slim-node.ts";
 import { monitoredColumns, OvsBridge } from "./ovs/bridge/index.ts";
 import { datapathCondition, datapathOf, DatapathProbe, Unixctl, type Datapath } from "./ovs/datapath/index.ts";
 import { FlowTable } from "./ovs/flow-table/index.ts";
@@ -186,7 +188,9 @@ export function nodesOf({
     readonly clock: Clock;
     readonly logger: Logger;
 }): Informer<Node> {
-    return new Informer({ api, clock, logger: logger.child("nodes") }, { resource: nodes, transform: slimNode });
+    const kept = { annotations: [transportAnnotation, macAnnotation], taints: [outOfServiceTaint] };
+    const transform = (node: Node): Node => slimNode(node, kept);
+    return new Informer({ api, clock, logger: logger.child("nodes") }, { resource: nodes, transform });
 }
 
 class ModeError extends AntreaError<"MODE_NOT_AVAILABLE"> {}

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "@jest/globals";
 import { ManualClock } from "@antrea/async/testing";
 import { formatIp, parseIp } from "@antrea/ip";
-import { KubeError, type ApiClient, type Node } from "@antrea/kube";
+import { KubeError, slimNode, type ApiClient, type Node } from "@antrea/kube";
 import { leavesForGood } from "../../src/features/cni-server/leaves-for-good.ts";
 import { podsOf, unwiredEvent } from "../../src/features/pod-network/node-pods.ts";
-import { changesPodCidrs, changesRoutes, slimNode } from "../../src/platform/node/slim-node.ts";
+import { changesPodCidrs, changesRoutes } from "../../src/platform/node/node-changes.ts";
 import { silentLogger } from "../support/logger.ts";
 
 const node: Node = {
@@ -17,18 +17,6 @@ const node: Node = {
 } as Node;
 
 describe("Nodes", () => {
-    it("are kept without what nobody reads", () => {
-        expect(slimNode(node)).toEqual({
-            metadata: { name: "n", uid: "u", resourceVersion: "5" },
-            spec: { podCIDR: "10.1.0.0/24", podCIDRs: ["10.1.0.0/24"] },
-            status: { addresses: [{ type: "InternalIP", address: "192.0.2.1" }] },
-        });
-        const outOfService = { key: "node.kubernetes.io/out-of-service", value: "nodeshutdown", effect: "NoExecute" };
-        const taints = [{ key: "node.kubernetes.io/not-ready", effect: "NoSchedule" }, outOfService];
-        expect(slimNode({ spec: { taints } }).spec).toEqual({ taints: [outOfService] });
-        expect(slimNode({})).toEqual({ metadata: {}, spec: {}, status: {} });
-    });
-
     it("concern the routes when podCIDRs or addresses change, not with every heartbeat", () => {
         const slim = slimNode(node);
         const heartbeat = slimNode({ ...node, metadata: { ...node.metadata, resourceVersion: "6" } });

@@ -1,8 +1,7 @@
 import { macAnnotation } from "@antrea/crd";
 import { type IpAddress } from "@antrea/ip";
 import { clusterAddresses, type ClusterAddresses } from "@antrea/ipam";
-import { Informer, nodes, serviceCidrs, type Node, type ServiceCidr } from "@antrea/kube";
-import { slimNode } from "./slim.ts";
+import { Informer, nodes, serviceCidrs, slimNode, type Node, type ServiceCidr } from "@antrea/kube";
 import { type CacheComponents } from "./types.ts";
 
 /** What pools are validated against, besides other pools. */
@@ -18,7 +17,10 @@ export class AddressCache {
     #current: KnownAddresses | undefined;
 
     constructor(components: CacheComponents) {
-        const ofNodes = new Informer<Node>(components, { resource: nodes, transform: slimNode });
+        const ofNodes = new Informer<Node>(components, {
+            resource: nodes,
+            transform: (node) => slimNode(node, { annotations: [macAnnotation] }),
+        });
         const ofServices = new Informer<ServiceCidr>(components, { resource: serviceCidrs });
         // Kubelets update their Nodes frequently; few updates change addresses.
         const addressFields = (object: Node | ServiceCidr): string =>

@@ -1,5 +1,5 @@
-import { macAnnotation, podIpsAnnotation, poolsAnnotation, type IpPool } from "@antrea/crd";
-import { type KubeObject, type Namespace, type Node, type Pod } from "@antrea/kube";
+import { podIpsAnnotation, poolsAnnotation, type IpPool } from "@antrea/crd";
+import { type KubeObject, type Namespace, type Pod } from "@antrea/kube";
 
 interface PodTemplate {
     readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
@@ -29,18 +29,6 @@ export function slimPool(pool: IpPool): IpPool {
             ...(deletionTimestamp !== undefined && { deletionTimestamp }),
         },
         spec: pool.spec,
-    };
-}
-
-/** Reduces a Node to the fields in use. */
-export function slimNode(node: Node): Node {
-    const { podCIDR, podCIDRs } = node.spec ?? {};
-    const { addresses } = node.status ?? {};
-    const mac = node.metadata?.annotations?.[macAnnotation];
-    return {
-        ...slimMetadata(node, mac === undefined ? {} : { [macAnnotation]: mac }),
-        spec: { ...(podCIDR !== undefined && { podCIDR }), ...(podCIDRs !== undefined && { podCIDRs }) },
-        status: { ...(addresses !== undefined && { addresses }) },
     };
 }
 

@@ -1,7 +1,7 @@
 import { messageOf } from "@antrea/errors";
 import type { IpAddress } from "@antrea/ip";
 import type { Feature } from "../../platform/feature.ts";
-import { changesPodCidrs } from "../../platform/node/slim-node.ts";
+import { changesPodCidrs } from "../../platform/node/node-changes.ts";
 import type { NodePlatform } from "../../platform/node-platform.ts";
 import type { Platform } from "../../platform/platform.ts";
 import { guardedPrefixes } from "./guarded-prefixes.ts";

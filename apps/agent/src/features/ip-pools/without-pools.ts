@@ -1,5 +1,5 @@
 import type { Logger } from "@antrea/runtime";
-import { changesPodCidrs } from "../../platform/node/slim-node.ts";
+import { changesPodCidrs } from "../../platform/node/node-changes.ts";
 import type { Platform } from "../../platform/platform.ts";
 import type { InterfaceControl } from "../../platform/pod-interfaces/index.ts";
 import { IgnoredAnnotations } from "./ignored-annotations.ts";

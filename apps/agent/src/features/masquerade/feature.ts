@@ -1,6 +1,6 @@
 import type { IpAddress, Prefix } from "@antrea/ip";
 import type { Feature } from "../../platform/feature.ts";
-import { changesPodCidrs } from "../../platform/node/slim-node.ts";
+import { changesPodCidrs } from "../../platform/node/node-changes.ts";
 import type { NodePlatform } from "../../platform/node-platform.ts";
 import { reporting } from "../../platform/reporting.ts";
 import { Masquerade } from "./masquerade.ts";

@@ -3,7 +3,7 @@ import { formatIp, type Prefix } from "@antrea/ip";
 import type { Feature } from "../../platform/feature.ts";
 import { nodeMtuProblem, TransportAnnouncement } from "../../platform/host/transport/index.ts";
 import { antreaRouteProtocol, podRouteProtocol } from "../../platform/kernel-ids.ts";
-import { changesRoutes } from "../../platform/node/slim-node.ts";
+import { changesRoutes } from "../../platform/node/node-changes.ts";
 import type { NodePlatform } from "../../platform/node-platform.ts";
 import { bridgeRows, tunnelBridgeProblem } from "../../platform/ovs/datapath/index.ts";
 import { Peers } from "./peers.ts";

@@ -9,7 +9,7 @@ import {
     rememberedNodeKey,
     type NodeConfig,
 } from "./config/index.ts";
-import { changesRoutes } from "./slim-node.ts";
+import { changesRoutes } from "./node-changes.ts";
 
 const resyncMs = 60_000;
 

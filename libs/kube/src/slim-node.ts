@@ -1,0 +1,43 @@
+import { isIP } from "node:net";
+import { type Node } from "./api/types.ts";
+
+/** What is kept of a Node beyond UID, podCIDRs and addresses. */
+export interface SlimNodeOptions {
+    /** Keys of annotations. Default none. */
+    readonly annotations?: readonly string[];
+    /** Keys of taints. Default none. */
+    readonly taints?: readonly string[];
+}
+
+/**
+ * Reduces a Node to the fields that an informer keeps, since a cluster may have thousands and most of a Node is images and
+ * conditions: name, UID, resourceVersion, deletionTimestamp, podCIDRs, addresses without host names, and the annotations
+ * and taints with the given keys. Fields that the Node lacks stay absent.
+ */
+export function slimNode(node: Node, { annotations = [], taints = [] }: SlimNodeOptions = {}): Node {
+    const { name, uid, resourceVersion, deletionTimestamp } = node.metadata ?? {};
+    const { podCIDR, podCIDRs } = node.spec ?? {};
+    const keptAnnotations = Object.entries(node.metadata?.annotations ?? {}).filter(([key]) =>
+        annotations.includes(key),
+    );
+    const keptTaints = (node.spec?.taints ?? []).filter(({ key }) => taints.includes(key));
+    const addresses = (node.status?.addresses ?? []).filter(
+        ({ type, address }) => type === "InternalIP" || isIP(address) !== 0,
+    );
+    return present<Node>({
+        metadata: present({
+            name,
+            uid,
+            resourceVersion,
+            deletionTimestamp,
+            annotations: keptAnnotations.length === 0 ? undefined : Object.fromEntries(keptAnnotations),
+        }),
+        spec: present({ podCIDR, podCIDRs, taints: keptTaints.length === 0 ? undefined : keptTaints }),
+        status: addresses.length === 0 ? undefined : { addresses },
+    });
+}
+
+/** Returns the fields that have a value. */
+function present<T extends object>(fields: { readonly [Key in keyof T]: T[Key] | undefined }): T {
+    return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
+}
