@@ -11,7 +11,7 @@ import { claimProblem, poolErrorCode, recordClaims, type IpPools } from "./featu
 import { masquerade } from "./features/masquerade/feature.ts";
 import { nodeRoutes } from "./features/node-routes/feature.ts";
 import { allPodPrefixes } from "./features/node-routes/index.ts";
-import { podNetwork, type PodNetworkFeature, type PodNodeParts } from "./features/pod-network/feature.ts";
+import { podNetwork, type PodNodeParts } from "./features/pod-network/feature.ts";
 import { checkInterface, wiringErrorCode } from "./features/pod-network/index.ts";
 import { secondaryNetworks } from "./features/secondary-networks/feature.ts";
 import { startFeatures, stopFeatures, type Feature } from "./platform/feature.ts";
@@ -123,7 +123,7 @@ function featuresOf(
 ): NodeFeatures {
     const { pools } = o;
     const bridged = bridging(platform);
-    const pods: PodNetworkFeature = podNetwork(
+    const pods = podNetwork(
         platform,
         {
             pools,
@@ -133,6 +133,21 @@ function featuresOf(
         },
         o.parts,
     );
+    // A feature whose gate is disabled is undefined.
+    const features: readonly (Feature | undefined)[] = [
+        o.cni.serve(pods),
+        pods,
+        nodeRoutes(platform, pods),
+        masquerade(platform, {
+            clusterPrefixes: () => allPodPrefixes(platform.nodes.list()),
+            bridging: bridged.sources,
+        }),
+        o.remember,
+        hostFilter(platform),
+        bridged,
+        secondaryNetworks(platform),
+        ipPools(platform, pools, pods.network),
+    ];
     return {
         transport: platform.transport,
         announcePods: () => bridged.pods?.announceAll(),
@@ -140,19 +155,6 @@ function featuresOf(
             await pods.holdKnownAddresses(signal);
             await guardSubnets(platform, pools, pods.subnet, signal);
         },
-        inOrder: [
-            o.cni.serve(pods),
-            pods,
-            nodeRoutes(platform, pods),
-            masquerade(platform, {
-                clusterPrefixes: () => allPodPrefixes(platform.nodes.list()),
-                bridging: bridged.sources,
-            }),
-            o.remember,
-            hostFilter(platform),
-            bridged,
-            secondaryNetworks(platform),
-            ipPools(platform, pools, pods.network),
-        ],
+        inOrder: features.filter((feature) => feature !== undefined),
     };
 }
