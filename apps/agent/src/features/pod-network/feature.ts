@@ -12,7 +12,8 @@ import { podsOf, unwiredEvent } from "./node-pods.ts";
 import { NodeSubnet } from "./node-subnet.ts";
 import { flowOwner } from "./parts.ts";
 import { PodNetwork } from "./pod-network.ts";
-import { PodReconciler, type RecordClaims } from "./reconciler.ts";
+import { PodReconciler } from "./reconciler.ts";
+import type { RecordClaims } from "./take-over.ts";
 import { isRoutedToPod } from "./routed.ts";
 import type { PodBridging, PodPools } from "./types.ts";
 

@@ -8,6 +8,7 @@ export { flowOwner } from "./parts.ts";
 export { PodNetwork } from "./pod-network.ts";
 export { type PodNetworkComponents, type PodNetworkOptions, type PodPools } from "./types.ts";
 export { type KnownPod, type StoredPort } from "./rebuild.ts";
-export { PodReconciler, type ReconcilerComponents, type ReconcilerOptions, type RecordClaims } from "./reconciler.ts";
+export { PodReconciler, type ReconcilerComponents } from "./reconciler.ts";
+export { type RecordClaims } from "./take-over.ts";
 export { isRoutedToPod } from "./routed.ts";
 export { UnwiredPods, type UnwiredPod } from "./unwired.ts";

@@ -1,0 +1,52 @@
+import { formatIp } from "@antrea/ip";
+import type { Logger } from "@antrea/runtime";
+import { heldOwner, type NodeSubnet } from "./node-subnet.ts";
+import { heldAddresses, type HeldAddress, type KnownPod } from "./rebuild.ts";
+
+/** Dependencies of HeldAddresses. */
+export interface HeldAddressesComponents {
+    readonly subnet: Pick<NodeSubnet, "take" | "release" | "contains" | "ownerOf">;
+    readonly logger: Logger;
+}
+
+/**
+ * Addresses of this Node that Pods have according to the API server without visible wiring. No other Pod gets them while
+ * the API server reports them.
+ */
+export class HeldAddresses {
+    readonly #components: HeldAddressesComponents;
+    #held: readonly HeldAddress[] = [];
+
+    constructor(components: HeldAddressesComponents) {
+        this.#components = components;
+    }
+
+    /** The held addresses. */
+    list(): readonly HeldAddress[] {
+        return this.#held;
+    }
+
+    /** Holds these addresses. */
+    hold(held: readonly HeldAddress[]): void {
+        const { logger, subnet } = this.#components;
+        this.#held = held;
+        for (const { ip, podUid } of held) subnet.take(ip, heldOwner(podUid));
+        if (held.length > 0) logger.info("addresses of Pods held", { addresses: held.length });
+    }
+
+    /** Holds those addresses of the Pods that are of this Node's podCIDRs and not in use. */
+    holdUnused(pods: readonly KnownPod[]): void {
+        const { subnet } = this.#components;
+        this.hold(heldAddresses(pods).filter(({ ip }) => subnet.contains(ip) && subnet.ownerOf(ip) === undefined));
+    }
+
+    /** Frees the addresses that these Pods, now those of this Node, no longer have. */
+    freeAllBut(pods: readonly KnownPod[]): void {
+        const stillHeld = new Set(heldAddresses(pods).map(({ ip, podUid }) => `${podUid} ${formatIp(ip)}`));
+        this.#held = this.#held.filter(({ ip, podUid }) => {
+            if (stillHeld.has(`${podUid} ${formatIp(ip)}`)) return true;
+            this.#components.subnet.release(ip, heldOwner(podUid));
+            return false;
+        });
+    }
+}

@@ -1,0 +1,104 @@
+import { messageOf } from "@antrea/errors";
+import type { Link, Netlink } from "@antrea/netlink";
+import type { Logger } from "@antrea/runtime";
+import type { BusyContainers } from "./busy-containers.ts";
+import { releasePodLink } from "./link.ts";
+import { podOfPort } from "./parts.ts";
+import type { PodNetwork } from "./pod-network.ts";
+import type { StoredPort } from "./rebuild.ts";
+import { containerOfAlias } from "../../platform/pod-interfaces/index.ts";
+
+/** The ports of the bridge with their records, as read from OVSDB. */
+export interface StoredPorts {
+    ports(): readonly StoredPort[];
+    deletePort(name: string, signal?: AbortSignal): Promise<void>;
+}
+
+/** Dependencies of Leftovers. */
+export interface LeftoversComponents {
+    readonly network: Pick<PodNetwork, "find" | "interfaces" | "isAdding">;
+    readonly netlink: Netlink;
+    readonly ports: StoredPorts;
+    readonly busy: Pick<BusyContainers, "run">;
+    readonly logger: Logger;
+}
+
+/** How long OVS may take to remove an orphaned port while the lock of its container is held. */
+const orphanLimitMs = 5_000;
+
+/** Removes ports and links of this agent without a record: of a restart of the Node, or of an ADD or DEL that failed. */
+export class Leftovers {
+    readonly #components: LeftoversComponents;
+    readonly #logger: Logger;
+    #sweepCandidates = new Set<number>();
+
+    constructor(components: LeftoversComponents) {
+        this.#components = components;
+        this.#logger = components.logger;
+    }
+
+    /** Drops ports without a record. */
+    async dropPorts(signal: AbortSignal): Promise<void> {
+        const { busy, network, netlink, ports } = this.#components;
+        const isThere = (name: string): boolean => ports.ports().some((port) => port.name === name);
+        // Read now, without the ports that this round has removed.
+        for (const port of ports.ports()) {
+            if (port.externalIds.get("antrea-type") !== "container") continue;
+            const containerId = port.externalIds.get("container-id") ?? "";
+            const ifName = port.externalIds.get("if-dev") ?? "eth0";
+            const isKnown = (): boolean => network.find(containerId, ifName)?.record.hostIfName === port.name;
+            // An ADD has a port before it has a record.
+            if (isKnown() || network.isAdding(containerId)) continue;
+            const drop = async (): Promise<void> => {
+                if (isKnown() || !isThere(port.name)) return;
+                // A port without a link remains after a restart of the Node or the end of a sandbox.
+                const level = (await netlink.link(port.name)) === undefined ? "info" : "warn";
+                this.#logger[level]("a Pod port without a record is dropped", {
+                    port: port.name,
+                    ...podOfPort(port),
+                    container: containerId,
+                });
+                await releaseLinkOf(port, this.#components);
+                await ports.deletePort(port.name, AbortSignal.any([signal, AbortSignal.timeout(orphanLimitMs)]));
+            };
+            await busy.run(containerId, drop, signal);
+        }
+    }
+
+    /** Deletes host ends of ours that had no record in two rounds: DEL leaves them to the end of the namespace. */
+    async sweepLinks(links: readonly Link[], signal: AbortSignal): Promise<void> {
+        const { busy, network, netlink } = this.#components;
+        const known = new Set(network.interfaces().map((one) => one.record.hostIfName));
+        const leftovers = links.filter(
+            (link) => link.kind === "veth" && !known.has(link.name) && containerOfAlias(link.alias) !== undefined,
+        );
+        for (const link of leftovers.filter(({ index }) => this.#sweepCandidates.has(index))) {
+            const sweep = async (): Promise<void> => {
+                if (network.interfaces().some((one) => one.record.hostIfName === link.name)) return;
+                await netlink.deleteLink(link.index);
+                this.#logger.info("leftover veth pair deleted", { link: link.name });
+            };
+            // Under the lock of its container: an ADD in progress has a link before it has a record.
+            await busy.run(containerOfAlias(link.alias) ?? "", sweep, signal);
+        }
+        this.#sweepCandidates = new Set(leftovers.map((link) => link.index));
+    }
+}
+
+/** Releases the link of a port that is dropped. */
+export async function releaseLinkOf(
+    { name: hostIfName, externalIds }: StoredPort,
+    { logger, netlink }: Pick<LeftoversComponents, "logger" | "netlink">,
+): Promise<void> {
+    const containerId = externalIds.get("container-id") ?? "";
+    if (containerId === "") return;
+    try {
+        await releasePodLink(netlink, { hostIfName, containerId });
+    } catch (error) {
+        // It may be disappearing with its namespace.
+        logger.warn("link of a removed Pod port cannot be deleted", {
+            link: hostIfName,
+            reason: messageOf(error),
+        });
+    }
+}
