@@ -5,23 +5,16 @@ import { formatIp } from "@antrea/ip";
 import type { Link, Netlink } from "@antrea/netlink";
 import { type Logger } from "@antrea/runtime";
 import { bringBackByLinks } from "./adopt.ts";
+import { bootContextOf, type BootContext } from "./boot-context.ts";
+import { ConnectivityProbes } from "./connectivity-probes.ts";
+import { HostPort } from "./host-port.ts";
 import type { JournalEntry } from "./journal-codec.ts";
 import { Journal } from "./journal.ts";
-import { comesTrue, endIpv6, findPlaces, isMadeByOvs, linkNamed, renameLink } from "./links.ts";
-import { physicalNameOf } from "./names.ts";
-import { readNicSettings } from "./nic-settings.ts";
+import { comesTrue, findPlaces, isMadeByOvs, linkNamed } from "./links.ts";
+import { freePhysicalName, NicMove } from "./nic-move.ts";
 import { OwnPorts } from "./own-ports.ts";
-import { placeAddresses, placeRoutes, routesOf } from "./place.ts";
-import {
-    aged,
-    changed,
-    gatewaysOf,
-    hasGlobalAddress,
-    refuseRoutes,
-    sameSnapshot,
-    takeSnapshot,
-    type Snapshot,
-} from "./snapshot.ts";
+import { freeFromDatapath, Rollback } from "./rollback.ts";
+import { hasGlobalAddress } from "./snapshot.ts";
 import { suitableNic } from "./suitable.ts";
 import { SwitchOver } from "./switch-over.ts";
 import {
@@ -35,9 +28,6 @@ import {
     type UplinkState,
     type UplinkTiming,
 } from "./types.ts";
-import { freeFromDatapath, Rollback } from "./rollback.ts";
-import { bootContextOf, type BootContext } from "./boot-context.ts";
-import { ConnectivityProbes, probeTargetsText } from "./connectivity-probes.ts";
 
 /**
  * The uplink of bridging mode: the NIC becomes a port of the bridge, and an internal port takes over its name, MAC
@@ -56,15 +46,13 @@ export class Uplink {
     readonly #journal: Journal;
     readonly #connectivityProbes: ConnectivityProbes;
     readonly #ownPorts: OwnPorts;
-    readonly #switchOver: SwitchOver;
+    readonly #hostPort: HostPort;
+    readonly #nicMove: NicMove;
     readonly #rollback: Rollback;
     readonly #turns = new KeyedLock<"uplink">();
     #here: BootContext | undefined;
     #state: UplinkState = { kind: "idle" };
-    /** The last complete state of the host port; a recreated host port counts once it has that state again. */
-    #seen: { readonly snapshot: Snapshot; readonly index: number } | undefined;
     #missingSince: number | undefined;
-    #savedAt = -Infinity;
 
     constructor(components: UplinkComponents, options: UplinkOptions) {
         this.#parts = components;
@@ -75,7 +63,21 @@ export class Uplink {
         this.#journal = new Journal(components, options);
         this.#connectivityProbes = new ConnectivityProbes(components);
         this.#ownPorts = new OwnPorts(components, options, this.#timing.ovsMs);
-        this.#switchOver = new SwitchOver(components, options);
+        const switchOver = new SwitchOver(components, options);
+        const netlink = this.#netlink;
+        this.#hostPort = new HostPort({ netlink, journal: this.#journal, switchOver }, this.#timing);
+        this.#nicMove = new NicMove(
+            {
+                netlink,
+                switchOver,
+                journal: this.#journal,
+                connectivityProbes: this.#connectivityProbes,
+                ownPorts: this.#ownPorts,
+                hostPort: this.#hostPort,
+                apiIsLocal: components.apiIsLocal,
+            },
+            options,
+        );
         this.#rollback = new Rollback({
             netlink: this.#netlink,
             logger: this.#logger,
@@ -115,7 +117,7 @@ export class Uplink {
     restore(): Promise<void> {
         return this.#inTurn(async () => {
             const entry = this.#journal.entry ?? (await this.#journal.read());
-            if (entry !== undefined) await this.#rollback.run(this.#current(entry), await this.#bootContext());
+            if (entry !== undefined) await this.#rollback.run(this.#hostPort.current(entry), await this.#bootContext());
             this.#state = { kind: "idle" };
         });
     }
@@ -160,7 +162,7 @@ export class Uplink {
         if (entry !== undefined) await this.#rollback.run(entry, await this.#bootContext());
         await suitableNic(this.#netlink, this.#parts.ports, name);
         if (!(await this.#mayBegin(name, signal))) return this.#state;
-        await this.#ownPorts.removeLeftovers([name, await this.#freePhysicalName(name)], signal);
+        await this.#ownPorts.removeLeftovers([name, await freePhysicalName(this.#netlink, name)], signal);
         // Read again: the API server may have taken time, and OVS sets flags by name when it releases a device.
         const link = await suitableNic(this.#netlink, this.#parts.ports, name);
         this.#state = { kind: "moving", name };
@@ -198,13 +200,13 @@ export class Uplink {
                 if (works) throw error;
                 this.#logger.warn("OVS does not take up the uplink", { nic: entry.name, error: messageOf(error) });
             }
-        } else if (host !== undefined && host.index !== (this.#seen?.index ?? entry.hostIndex)) {
+        } else if (host !== undefined && this.#hostPort.isRecreated(entry, host)) {
             this.#missingSince = undefined;
             this.#logger.info("host port recreated by OVS; restoring its configuration", { device: entry.name });
-            await this.#unlessGone(host, () => this.#furnish(entry, host));
+            await this.#unlessGone(host, () => this.#hostPort.furnish(entry, host));
             return this.#state;
         } else if (works) {
-            await this.#unlessGone(host, () => this.#follow(entry, host));
+            await this.#unlessGone(host, () => this.#hostPort.follow(entry, host));
             return this.#state;
         }
         let problem = "OVS has been away";
@@ -231,111 +233,22 @@ export class Uplink {
         const reason = `${problem} for ${this.#timing.lossMs / 1000} s`;
         this.#logger.warn("restoring the uplink", { nic: entry.name, reason });
         signal.throwIfAborted();
-        await this.#rollback.run(this.#current(entry), await this.#bootContext());
+        await this.#rollback.run(this.#hostPort.current(entry), await this.#bootContext());
         return (this.#state = { kind: "lost", name: entry.name, reason });
     }
 
     async #move(link: Link, signal: AbortSignal): Promise<UplinkBridged | UplinkRolledBack> {
-        const netlink = this.#netlink;
-        const name = link.name;
-        const physicalName = await this.#freePhysicalName(name);
-        const gateways = await this.#connectivityProbes.answering(
-            link.index,
-            gatewaysOf({ routes: await routesOf(netlink, link.index) }),
-            signal,
-        );
-        const withApi = gateways.length === 0 || (await this.#parts.apiIsLocal?.()) !== true;
         const here = await this.#bootContext();
-        signal.throwIfAborted();
-        const nic = readNicSettings(link);
-        const first = await takeSnapshot(netlink, link, uptime());
-        const begun: JournalEntry = { step: "save", ...here, name, physicalName, nic, saved: first };
-        await this.#journal.make("save", begun, () => Promise.resolve());
-
-        const { saved, renamed } = await this.#journal.make("rename", begun, async () => {
-            // The disk write may have taken time.
-            const saved = await takeSnapshot(netlink, link, uptime());
-            if (await renameLink(netlink, link, physicalName, nic)) {
-                await placeAddresses(netlink, link.index, saved.addresses);
-                await placeRoutes(netlink, link.index, saved.routes);
-                await endIpv6(netlink, { ...link, name: physicalName }, nic, saved.addresses);
-            }
-            return { saved, renamed: await takeSnapshot(netlink, link, uptime()) };
-        });
-        const entry: JournalEntry = { ...begun, saved };
-        signal.throwIfAborted();
-
-        const host = await this.#journal.make("host-port", entry, async () => {
-            const made = await this.#ownPorts.makeHost(entry, signal);
-            await this.#switchOver.prepare(entry, made);
-            return made;
-        });
-        signal.throwIfAborted();
-
-        await this.#journal.make("uplink-port", entry, () => this.#ownPorts.makeUplink(physicalName, signal));
-        signal.throwIfAborted();
-
-        const latest = await this.#journal.make("switch", entry, async () => {
-            const snapshot = await this.#latest({ ...link, name: physicalName }, saved, renamed);
-            await this.#switchOver.run(entry, host, snapshot);
-            return snapshot;
-        });
-        const moved: JournalEntry = { ...entry, hostIndex: host.index, saved: latest };
-        this.#seen = { snapshot: latest, index: host.index };
-
-        const { checkTimeoutMs } = this.#options;
-        const isConfirmed = await this.#journal.make("confirm", moved, () =>
-            this.#connectivityProbes.anyAnswers(host.index, { gateways, withApi }, checkTimeoutMs, signal),
-        );
-        if (!isConfirmed) {
-            const seconds = checkTimeoutMs / 1000;
-            await this.#rollback.run(moved, here);
-            return this.#rolledBack(
-                name,
-                `within ${seconds} s after the move neither ${probeTargetsText(gateways, withApi)} answered`,
-            );
+        const { entry, problem } = await this.#nicMove.run(link, here, signal);
+        if (problem !== undefined) {
+            await this.#rollback.run(entry, here);
+            return this.#rolledBack(entry.name, problem);
         }
-        await this.#journal.make("bridged", moved, () => Promise.resolve());
-        const addresses = latest.addresses.map(({ ip }) => formatIp(ip));
+        await this.#journal.make("bridged", entry, () => Promise.resolve());
+        const addresses = entry.saved.addresses.map(({ ip }) => formatIp(ip));
+        const { name, physicalName } = entry;
         this.#logger.info("NIC connected as uplink of the bridge", { nic: name, renamedTo: physicalName, addresses });
-        return (this.#state = bridged(moved));
-    }
-
-    /**
-     * The saved snapshot plus the changes on the NIC since its rename, since OVS and the disk may have taken time. If a
-     * program has removed the addresses after the rename, only the saved snapshot counts.
-     */
-    async #latest(link: Link, saved: Snapshot, renamed: Snapshot): Promise<Snapshot> {
-        await refuseRoutes(this.#netlink, link);
-        const now = await takeSnapshot(this.#netlink, link, uptime());
-        return hasGlobalAddress(now.addresses) ? changed(saved, renamed, now) : saved;
-    }
-
-    async #freePhysicalName(name: string): Promise<string> {
-        const names = new Set((await this.#netlink.links()).flatMap((one) => [one.name, ...one.altNames]));
-        return physicalNameOf(name, (wanted) => names.has(wanted));
-    }
-
-    /** Configures a host port that OVS recreated like the previous one. */
-    async #furnish(entry: JournalEntry, host: Link): Promise<void> {
-        const snapshot = aged(this.#current(entry).saved, uptime());
-        await this.#switchOver.prepare(entry, host);
-        await this.#switchOver.run(entry, host, snapshot);
-        await this.#journal.writeAnyway({ ...entry, hostIndex: host.index, saved: snapshot });
-        this.#seen = { snapshot, index: host.index };
-    }
-
-    /** Records changes on the host port, such as renewed leases, for a later restore, also by the next agent. */
-    async #follow(entry: JournalEntry, host: Link): Promise<void> {
-        const snapshot = await takeSnapshot(this.#netlink, host, uptime());
-        if (!hasGlobalAddress(snapshot.addresses)) return;
-        // A link that was removed or set down between two of the requests still had addresses, but no routes.
-        if ((await this.#netlink.link(host.index))?.up !== true) return;
-        this.#seen = { snapshot, index: host.index };
-        const now = performance.now();
-        if (now - this.#savedAt < this.#timing.saveMs || sameSnapshot(snapshot, entry.saved)) return;
-        this.#savedAt = now;
-        await this.#journal.writeAnyway({ ...entry, saved: snapshot });
+        return (this.#state = bridged(entry));
     }
 
     /** A complete move after a restart: gateway and API server are not probed, only missing parts are restored. */
@@ -343,8 +256,8 @@ export class Uplink {
         const { name, physicalName } = entry;
         const host = await this.#ownPorts.makeHost(entry, signal);
         await this.#ownPorts.makeUplink(physicalName, signal);
-        if (host.index !== (this.#seen?.index ?? entry.hostIndex)) await this.#furnish(entry, host);
-        else await this.#follow(entry, host);
+        if (this.#hostPort.isRecreated(entry, host)) await this.#hostPort.furnish(entry, host);
+        else await this.#hostPort.follow(entry, host);
         this.#logger.info("NIC is already the uplink of the bridge", { nic: name, renamedTo: physicalName });
         return (this.#state = bridged(entry));
     }
@@ -378,12 +291,6 @@ export class Uplink {
         if (kind !== "waiting") this.#logger.warn("the uplink stays as it is", { nic: name, reason });
         this.#state = { kind: "waiting", name, reason };
         return false;
-    }
-
-    /** The entry with the last known state of the host port. */
-    #current(entry: JournalEntry): JournalEntry {
-        const saved = entry.step === "bridged" ? this.#seen?.snapshot : undefined;
-        return saved === undefined ? entry : { ...entry, saved };
     }
 
     #rolledBack(name: string, reason: string): UplinkRolledBack {
