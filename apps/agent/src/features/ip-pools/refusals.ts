@@ -4,7 +4,7 @@ import { type KubeError } from "@antrea/kube";
 import { holderText } from "./claims.ts";
 import { IpPoolError } from "./errors.ts";
 import { type KnownPool } from "./pool-cache.ts";
-import { type PoolChange } from "./types.ts";
+import { type ClaimedAddress, type PoolChange } from "./types.ts";
 
 /** The error POOL_CHANGED: the pool changed during each attempt. */
 export function poolChanged({ address, difference }: PoolChange): IpPoolError {
@@ -84,14 +84,20 @@ export function refuseVlansApart(pools: readonly KnownPool[]): void {
     if (![...one.vlans].some((vlan) => other.vlans.has(vlan))) throw vlanConflict(one, other);
 }
 
+/** Throws VLAN_CONFLICT if two of the addresses of an interface have different VLANs. */
+export function refuseTwoVlans([one, other]: readonly ClaimedAddress[]): void {
+    if (one === undefined || other === undefined || one.vlan === other.vlan) return;
+    const asPools = ({ pool, vlan }: ClaimedAddress): PoolsInVlans => ({ names: [pool], vlans: new Set([vlan]) });
+    throw vlanConflict(asPools(one), asPools(other));
+}
+
 /** Pools with the VLANs of their addresses; 0 is untagged. */
-export interface PoolsInVlans {
+interface PoolsInVlans {
     readonly names: readonly string[];
     readonly vlans: ReadonlySet<number>;
 }
 
-/** The error VLAN_CONFLICT between two groups of pools. */
-export function vlanConflict(one: PoolsInVlans, other: PoolsInVlans): IpPoolError {
+function vlanConflict(one: PoolsInVlans, other: PoolsInVlans): IpPoolError {
     const [ours, theirs] = [one, other].map(({ vlans }) =>
         [...vlans].map((vlan) => (vlan === 0 ? "0 (untagged)" : String(vlan))).join(", "),
     );

@@ -1,0 +1,91 @@
+import { KeyedLock } from "@antrea/async";
+import { allocationName, type IpAllocation } from "@antrea/crd";
+import { messageOf } from "@antrea/errors";
+import { type IpAddress } from "@antrea/ip";
+import { type Logger } from "@antrea/runtime";
+import { type ClaimWriter } from "./claim-writer.ts";
+import { namesContainer } from "./claims.ts";
+import { type OwnClaims } from "./own-claims.ts";
+import { type Attachment, attachmentKey } from "../../platform/pod-interfaces/index.ts";
+
+/** Dependencies of Releases. */
+export interface ReleasesComponents {
+    readonly own: Pick<OwnClaims, "get" | "ofContainer">;
+    readonly writer: Pick<ClaimWriter, "find" | "free">;
+    readonly logger: Logger;
+}
+
+/** Limit for releasing addresses of a failed attempt; the reconciler frees whatever remains. */
+const giveBackMs = 5_000;
+
+/** Frees the allocations of interfaces, serialized per interface with their allocation. */
+export class Releases {
+    readonly #components: ReleasesComponents;
+    readonly #locks = new KeyedLock();
+    /** Attachments whose release failed because the API server was unavailable; `settle` retries them. */
+    readonly #owed = new Map<string, Attachment>();
+
+    constructor(components: ReleasesComponents) {
+        this.#components = components;
+    }
+
+    /** Runs the work while nothing of the interface is released. */
+    exclusively<T>(attachment: Attachment, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+        return this.#locks.run(attachmentKey(attachment), work, signal);
+    }
+
+    /** The interface is getting addresses: a release that is due no longer applies. To be called inside `exclusively`. */
+    cancel(attachment: Attachment): void {
+        this.#owed.delete(attachmentKey(attachment));
+    }
+
+    /**
+     * Frees the address, or keeps it reserved for its StatefulSet, if the IPAllocation names this container. Succeeds
+     * if the allocation is already gone or belongs to another container.
+     */
+    async release(attachment: Attachment, ip: IpAddress, signal: AbortSignal): Promise<void> {
+        const { own, writer } = this.#components;
+        const claim = own.get(allocationName(ip)) ?? (await writer.find(ip, signal));
+        if (claim !== undefined) await this.#free(claim, attachment, signal);
+    }
+
+    /** Frees all allocations of a container's interface. If it rejects, `settle` frees the remaining ones. */
+    releaseAll(attachment: Attachment, signal: AbortSignal): Promise<void> {
+        this.#owed.set(attachmentKey(attachment), attachment);
+        const release = (): Promise<void> => this.#releaseOwed(attachment, signal);
+        return this.#locks.run(attachmentKey(attachment), release, signal);
+    }
+
+    /** Retries the releases that `releaseAll` could not complete. */
+    async settle(signal: AbortSignal): Promise<void> {
+        for (const attachment of [...this.#owed.values()]) {
+            await this.#locks.run(attachmentKey(attachment), () => this.#releaseOwed(attachment, signal), signal);
+        }
+    }
+
+    /** Called with the container lock held. A concurrent ADD may have taken over the allocations. */
+    async #releaseOwed(attachment: Attachment, signal: AbortSignal): Promise<void> {
+        if (!this.#owed.has(attachmentKey(attachment))) return;
+        const claims = this.#components.own.ofContainer(attachment);
+        await Promise.all(claims.map((claim) => this.#free(claim, attachment, signal)));
+        this.#owed.delete(attachmentKey(attachment));
+    }
+
+    #free(claim: IpAllocation, attachment: Attachment, signal: AbortSignal): Promise<void> {
+        return this.#components.writer.free(claim, (current) => namesContainer(current, attachment), signal);
+    }
+
+    /** Frees what a failed ADD has allocated; never rejects. To be called inside `exclusively`. */
+    async giveBack({ containerId, ifName }: Attachment): Promise<void> {
+        const attachment = { containerId, ifName };
+        this.#owed.set(attachmentKey(attachment), attachment);
+        try {
+            await this.#releaseOwed(attachment, AbortSignal.timeout(giveBackMs));
+        } catch (error) {
+            this.#components.logger.warn("allocations of a failed ADD not released; left to the next reconcile", {
+                container: containerId,
+                reason: messageOf(error),
+            });
+        }
+    }
+}
