@@ -13,13 +13,10 @@ import {
 import { DaemonServer, probePortFrom } from "@antrea/serving";
 import { CertificateKeeper, type CertificateTimes } from "@antrea/serving/certificates";
 import { loadControllerConfig } from "@antrea/settings";
-import { ClusterCache } from "./cluster/index.ts";
 import { WebhookError } from "./errors.ts";
-import { AllocationReader, PoolReviewer } from "./ip-pools/index.ts";
-import { allowed, reviewApp, reviewMetrics, type Reviewer } from "./review/index.ts";
-import { routesOf } from "./routes.ts";
+import { reviewApp, reviewMetrics } from "./review/index.ts";
+import { composeReviews } from "./reviews.ts";
 import { version } from "./version.ts";
-import { WorkloadReviewer } from "./workloads/index.ts";
 
 /** All settings are flags; of antrea-controller.conf the webhook reads the feature gates and clusterCIDRs. */
 export const flags: OwnFlags = {
@@ -95,27 +92,13 @@ export function webhook(
 ): { readonly parts: readonly LifecyclePart[]; readonly health: DaemonServer } {
     const metrics = new Metrics();
     exportBuildInfo(metrics, "antrea-webhook", version);
-    const cluster = new ClusterCache({ api, logger: logger.child("cluster") });
-    const { pools, users, addresses } = cluster;
-    const ipPools = new PoolReviewer({
-        pools,
-        users,
-        addresses,
-        allocations: new AllocationReader({ api }),
+    const { cluster, routes } = composeReviews({
+        api,
+        logger,
         clusterCidrs: options.clusterCidrs ?? [],
+        poolsOn: options.poolsOn ?? true,
     });
-    const { namespaces, pods, deployments, statefulSets } = users;
-    const workloads = new WorkloadReviewer({ api, pools, namespaces, pods, deployments, statefulSets });
-    const app = reviewApp(
-        { logger: logger.child("review"), metrics: reviewMetrics(metrics) },
-        routesOf({ ipPools, workloads }).map((route) => ({
-            ...route,
-            review:
-                route.webhook === "workloads" && options.poolsOn === false
-                    ? () => Promise.resolve(allowed)
-                    : whenSynced(cluster, route.review),
-        })),
-    );
+    const app = reviewApp({ logger: logger.child("review"), metrics: reviewMetrics(metrics) }, routes);
     const authorizer = new TokenReviewAuthorizer({ api }, { path: "/metrics" });
     const health = new DaemonServer(
         { logger: logger.child("server"), metrics, authorize: authorizer.authorize, handle: app },
@@ -148,17 +131,6 @@ export function webhook(
         leaving(health, options.leaveMs ?? leaveMs),
     ];
     return { parts, health };
-}
-
-function whenSynced(cluster: Pick<ClusterCache, "hasSynced">, review: Reviewer): Reviewer {
-    return async (request, signal) => {
-        if (cluster.hasSynced) return review(request, signal);
-        throw new WebhookError(
-            "NOT_READY",
-            "environment",
-            "antrea-webhook has just started and does not know the cluster yet",
-        );
-    };
 }
 
 /** Stops first: reports not ready, keeps serving for `ms`, and drains the remaining requests. */
