@@ -28,12 +28,3 @@ export const ErrorCode = {
 
 /** Name of an error code, which is the code of a `CniCallError`. */
 export type ErrorCodeName = keyof typeof ErrorCode;
-
-const names: ReadonlyMap<number, ErrorCodeName> = new Map(
-    Object.entries(ErrorCode).map(([name, code]) => [code, name as ErrorCodeName]),
-);
-
-/** The name of a code; undefined for one that this version does not have, since a newer version may send others. */
-export function errorCodeName(code: number): ErrorCodeName | undefined {
-    return names.get(code);
-}

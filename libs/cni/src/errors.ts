@@ -1,7 +1,7 @@
 import { AntreaError, type AntreaErrorOptions, type Fault, messageOf } from "@antrea/errors";
-import { ErrorCode, errorCodeName, type ErrorCodeName } from "./error-code.ts";
+import { ErrorCode, type ErrorCodeName } from "./error-code.ts";
 import { type CniError } from "./messages.ts";
-import { detailText, textDetail } from "./text-detail.ts";
+import { textDetail } from "./text-detail.ts";
 
 /** Details of a `CniCallError`, each present where it applies. */
 export interface CniCallErrorDetails {
@@ -41,16 +41,4 @@ export function toCniError(error: unknown): CniError {
         return { code: error.cniCode, message: messageOf(error), details };
     }
     return { code: ErrorCode.INTERNAL, message: messageOf(error), details: [] };
-}
-
-/**
- * The error that an answer carries; a code that this version does not have becomes `UNKNOWN`, and `details.cniCode` has
- * its number.
- */
-export function fromCniError(error: CniError): CniCallError {
-    const hint = detailText(error.details);
-    return new CniCallError(errorCodeName(error.code) ?? "UNKNOWN", "remote", error.message, {
-        details: { cniCode: error.code },
-        ...(hint === "" ? {} : { hint }),
-    });
 }

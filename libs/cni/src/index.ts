@@ -1,8 +1,8 @@
 export { parseCniArgs, type CniArgs } from "./cni-args.ts";
 export { checkAttachment, parseEnvironment, type Invocation } from "./environment.ts";
-export { ErrorCode, errorCodeName, type ErrorCodeName } from "./error-code.ts";
+export { ErrorCode, type ErrorCodeName } from "./error-code.ts";
 export { toErrorObject, type CniErrorObject } from "./error-object.ts";
-export { CniCallError, fromCniError, toCniError } from "./errors.ts";
+export { CniCallError, toCniError } from "./errors.ts";
 export { type JsonObject } from "./json-object.ts";
 export { type Any, type CniCmdArgs, type CniCmdRequest, type CniCmdResponse, type CniError } from "./messages.ts";
 export {

@@ -4,7 +4,6 @@ import {
     checkCommandVersion,
     cniServiceDefinition,
     ErrorCode,
-    fromCniError,
     supportedVersions,
     textDetail,
     toCniError,
@@ -28,7 +27,6 @@ describe("errors of a call", () => {
             msg: "no address: pool is empty",
             details: "look at the pool",
         });
-        expect(fromCniError(wire)).toMatchObject({ code: "IPAM_FAILURE", cniCode: 101, hint: "look at the pool" });
     });
 
     it("makes a defect of what it does not know", () => {
@@ -40,9 +38,8 @@ describe("errors of a call", () => {
         expect(toCniError("text")).toMatchObject({ code: 999, message: "text" });
     });
 
-    it("keeps the number of a code that a newer peer invented", () => {
-        const error = fromCniError({ code: 150, message: "m", details: [] });
-        expect(error).toMatchObject({ code: "UNKNOWN", details: { cniCode: 150 } });
+    it("keeps the number of a code that a newer agent sends", () => {
+        expect(toErrorObject({ code: 150, message: "m", details: [] }, "1.1.0")).toMatchObject({ code: 150, msg: "m" });
     });
 
     it("shows details that are no text by their type, and broken ones too", () => {

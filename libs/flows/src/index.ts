@@ -5,7 +5,6 @@ export {
     cookie,
     cookieOf,
     nextRound,
-    objectMask,
     reservedMask,
     roundMask,
     withCookies,
@@ -31,6 +30,6 @@ export { podFlows } from "./pods.ts";
 export { OfPort, podOfPorts } from "./ports.ts";
 export { CtMark, OutputKind, Reg, Source } from "./registers.ts";
 export { serviceSource } from "./service-snat.ts";
-export { Priority, Table, tableName, type TableId, type TableName } from "./tables.ts";
+export { Priority, Table, type TableId, type TableName } from "./tables.ts";
 export { tunnelMac, tunnelPart, tunnelPeerFlows } from "./tunnel.ts";
 export { vlanFlows } from "./underlay.ts";

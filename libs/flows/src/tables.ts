@@ -101,15 +101,6 @@ export type TableName = keyof typeof Table;
 /** Number of a flow table. */
 export type TableId = (typeof Table)[TableName];
 
-const names: ReadonlyMap<number, TableName> = new Map(
-    (Object.keys(Table) as TableName[]).map((name) => [Table[name], name]),
-);
-
-/** Returns the name of a table number, for logs and output; undefined if there is no such table. */
-export function tableName(table: number): TableName | undefined {
-    return names.get(table);
-}
-
 /** Flow priorities by meaning. Network policies use their own numbers in their own tables. */
 export const Priority = {
     top: 220,

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "@jest/globals";
 import { formatFlow, type Flow } from "@antrea/openflow";
 import { type Family } from "@antrea/ip";
-import { tableName } from "../src/index.ts";
+import { Table } from "../src/index.ts";
 import {
     exampleBridgedPeer,
     exampleBridgedPod,
@@ -19,11 +19,13 @@ import {
     vlanFlows,
 } from "./examples.ts";
 
+const tableNames: ReadonlyMap<number, string> = new Map(Object.entries(Table).map(([name, number]) => [number, name]));
+
 function section(title: string, flows: readonly Flow[]): string {
     const order = (flow: Flow): number => flow.table * 65536 - flow.priority;
     const sorted = flows.toSorted((a, b) => order(a) - order(b));
     const lines = sorted.map((flow, at) => {
-        const heading = flow.table === sorted[at - 1]?.table ? "" : `# ${tableName(flow.table)}\n`;
+        const heading = flow.table === sorted[at - 1]?.table ? "" : `# ${tableNames.get(flow.table)}\n`;
         return `${heading}${formatFlow(flow)}\n`;
     });
     return `## ${title}\n\n${lines.join("")}`;

@@ -19,7 +19,6 @@ export { Netlink } from "./netlink.ts";
 export { addAdvertisedRoute, type AdvertisedRoute } from "./system/advertised-route.ts";
 export { receiveMerging, setReceiveMerging, setTxChecksumOffload, txChecksumOffload } from "./system/ethtool.ts";
 export { inNetns, netnsIdentity } from "./system/namespace.ts";
-export { sendFrames } from "./system/packet.ts";
 export { getSysctl, setSysctl } from "./system/sysctl.ts";
 export {
     type Address,

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "@jest/globals";
 import { loadAgentConfig, loadControllerConfig } from "@antrea/settings";
-import { settingsKeys } from "@antrea/settings/rules";
+import { settingsKeys } from "@antrea/settings/testing";
 
 const root = new URL("../../../", import.meta.url).pathname;
 

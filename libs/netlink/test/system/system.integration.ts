@@ -10,13 +10,13 @@ import {
     Netlink,
     netnsIdentity,
     receiveMerging,
-    sendFrames,
     setReceiveMerging,
     setSysctl,
     setTxChecksumOffload,
     txChecksumOffload,
     unsolicitedNa,
 } from "../../src/index.ts";
+import { sendFrames } from "../../src/testing/index.ts";
 import { ipJson, runIn, TestNamespaces } from "../netns.ts";
 
 let namespaces: TestNamespaces;

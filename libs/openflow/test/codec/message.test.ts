@@ -10,7 +10,7 @@ import {
     writePortDescRequest,
 } from "../../src/codec/message/multipart.ts";
 import { writePacketOut } from "../../src/codec/message/packet.ts";
-import { readRole, writeRoleRequest } from "../../src/codec/message/role.ts";
+import { readRole } from "../../src/codec/message/role.ts";
 import { writeBare, writeSetConfig, writeSetPacketInFormat } from "../../src/codec/message/simple.ts";
 import { Reader } from "../../src/codec/wire/reader.ts";
 
@@ -156,9 +156,9 @@ describe("what is sent has the bytes of ovs-ofctl", () => {
         expect(encoded(write)).toBe(sent(name, type)[0]);
     });
 
-    it("role: written and read back", () => {
-        const role = { role: "primary", shortId: 3, generation: 9n } as const;
-        const frame = bytes(encoded((writer) => writeRoleRequest(writer, 1, role)));
-        expect(readRole(new Reader(frame.subarray(8), "role"))).toEqual(role);
+    it("role: read", () => {
+        // ofp_role_request without its header: role, short_id, padding, generation_id.
+        const body = bytes("00000002" + "0003" + "0000" + "0000000000000009");
+        expect(readRole(new Reader(body, "role"))).toEqual({ role: "primary", shortId: 3, generation: 9n });
     });
 });

@@ -20,13 +20,6 @@ export function numberOf(row: Row, column: string): number {
     return number(valueOf(row, column), column);
 }
 
-/** The boolean in a column of one boolean. @throws OvsdbError `BAD_ARGUMENT` for a missing column or another type */
-export function booleanOf(row: Row, column: string): boolean {
-    const value = valueOf(row, column);
-    if (typeof value !== "boolean") throw wrongType(column, "a boolean", value);
-    return value;
-}
-
 /**
  * The string in a column of at most one; undefined when it is not set.
  *

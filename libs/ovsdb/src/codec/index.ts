@@ -23,14 +23,13 @@ export {
     type Uuid,
     type Value,
 } from "./value.ts";
-export { booleanOf, numberOf, optionalNumberOf, optionalTextOf, referencesOf, textMapOf, textOf } from "./column.ts";
+export { numberOf, optionalNumberOf, optionalTextOf, referencesOf, textMapOf, textOf } from "./column.ts";
 export {
     abort,
     assertLock,
     byUuid,
     comment,
     commit,
-    equals,
     insert,
     mutate,
     remove,
@@ -48,7 +47,7 @@ export { describeOperation, encodeOperations } from "./encode-operation.ts";
 export { encodeRow, encodeValue } from "./encode-value.ts";
 export { decodeValue, defaultValue } from "./decode-value.ts";
 export { sameAtom, sameRow, sameValue } from "./value-order.ts";
-export { decodeResults, insertedUuid, type OperationResult } from "./result.ts";
+export { decodeResults, type OperationResult } from "./result.ts";
 export {
     decodeSchema,
     pickColumns,

@@ -124,8 +124,3 @@ export function abort(): Operation {
 export function byUuid(uuid: string): Condition {
     return ["_uuid", "==", { uuid }];
 }
-
-/** The condition that a column has this value; for the `where` of an operation. */
-export function equals(column: string, value: InputValue): Condition {
-    return [column, "==", value];
-}

@@ -43,13 +43,6 @@ export function decodeResults(
     return operations.map((operation, index) => decodeResult(results[index], operation, schema, `result[${index}]`));
 }
 
-/** The UUID of the row that the insert at this index made. @throws OvsdbError `BAD_MESSAGE` if it is no insert */
-export function insertedUuid(results: readonly OperationResult[], index: number): string {
-    const result = results[index];
-    if (result?.op !== "insert") throw badMessage(`result[${index}]`, "must be the result of an insert", result?.op);
-    return result.uuid;
-}
-
 function refused(error: unknown, operation: Operation | undefined, index: number): Error {
     // One element more than there are operations: each succeeded, and the commit failed.
     if (operation === undefined) return fromServerError(error, "transaction (at its commit)");

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
 import {
-    booleanOf,
     numberOf,
     optionalNumberOf,
     optionalTextOf,
@@ -27,7 +26,6 @@ describe("columns of a row", () => {
     it("are given with their type", () => {
         expect(textOf(row, "name")).toBe("p");
         expect(numberOf(row, "cfg")).toBe(7);
-        expect(booleanOf(row, "up")).toBe(true);
         expect(optionalNumberOf(row, "tag")).toBe(5);
         expect(optionalTextOf(row, "mac")).toBeUndefined();
         expect(referencesOf(row, "bridge")).toEqual(["u1"]);

@@ -3,7 +3,6 @@ import {
     assertLock,
     comment,
     encodeOperations,
-    equals,
     insert,
     map,
     mutate,
@@ -48,7 +47,7 @@ describe("operations", () => {
 
     it("are written as RFC 7047 has them", () => {
         const operations = [
-            remove("Port", [equals("name", "a"), ["tag", "!=", set()], byUuid(missing)]),
+            remove("Port", [["name", "==", "a"], ["tag", "!=", set()], byUuid(missing)]),
             mutate(
                 "Port",
                 [],
@@ -92,7 +91,7 @@ describe("operations", () => {
         ],
         [
             "a condition",
-            remove("Port", [equals("name", "\ud800")]),
+            remove("Port", [["name", "==", "\ud800"]]),
             "operation 1 (delete from Port): where[0] (name) must be",
         ],
         [

@@ -5,13 +5,13 @@ import {
     decodeResults,
     fromServerError,
     insert,
-    insertedUuid,
     mutate,
     select,
     update,
     wait,
     type Operation,
 } from "../../src/codec/index.ts";
+import { insertedUuid } from "../../src/testing/index.ts";
 import { messagesOf, resultOf, vswitch } from "../fixtures/captured.ts";
 
 const schema = vswitch();
@@ -27,7 +27,7 @@ describe("results of ovsdb-server", () => {
         expect(results[2]).toEqual({ op: "mutate", count: 1 });
         expect(insertedUuid(results, 0)).toMatch(/^[0-9a-f-]{36}$/);
         expect(insertedUuid(results, 1)).not.toBe(insertedUuid(results, 0));
-        expect(() => insertedUuid(results, 2)).toThrow("must be the result of an insert");
+        expect(() => insertedUuid(results, 2)).toThrow("is not the result of an insert");
     });
 
     it("are read: select", () => {

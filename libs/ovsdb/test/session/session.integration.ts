@@ -2,9 +2,7 @@ import { createConnection } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import {
     byUuid,
-    equals,
     insert,
-    insertedUuid,
     map,
     mutate,
     named,
@@ -21,7 +19,7 @@ import {
     type Operation,
 } from "../../src/codec/index.ts";
 import { OvsdbSession, type OvsdbSessionOptions, type RowChange } from "../../src/session/index.ts";
-import { OvsdbServer } from "../../src/testing/index.ts";
+import { insertedUuid, OvsdbServer } from "../../src/testing/index.ts";
 import { recordingLogger, ScriptedConnection } from "./scripted-server.ts";
 
 const monitor = {
@@ -81,7 +79,7 @@ describe("a session with ovsdb-server", () => {
             },
             "port",
         ),
-        mutate("Bridge", [equals("name", "br-int")], [["ports", "insert", named("port")]]),
+        mutate("Bridge", [["name", "==", "br-int"]], [["ports", "insert", named("port")]]),
     ];
 
     /** The expected rows of the cache, queried from the server. */
@@ -310,7 +308,7 @@ describe("a session with ovsdb-server", () => {
                     ],
                 ],
             ),
-            update("Port", [equals("name", "changes")], { tag: 7 }),
+            update("Port", [["name", "==", "changes"]], { tag: 7 }),
             ...addPort("comes", 4),
         ]);
         await session.until(

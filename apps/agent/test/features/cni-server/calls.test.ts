@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
-import { CniCallError, ErrorCode, errorCodeName, supportedVersions, toCniError, type CniCmdArgs } from "@antrea/cni";
+import { CniCallError, ErrorCode, supportedVersions, toCniError, type CniCmdArgs } from "@antrea/cni";
 import { AntreaError } from "@antrea/errors";
 import { formatIp } from "@antrea/ip";
 import { OpenFlowError } from "@antrea/openflow";
@@ -510,7 +510,8 @@ describe("errors of the work", () => {
     it.each(Object.entries(poolErrors))("ADD when IPPools say %s is %i", async (code, cniCode) => {
         backend.failure = { of: "add", error: new IpPoolError(code as IpPoolErrorCode, "why") };
         expect(await errorOf("add")).toMatchObject({ cniCode, message: "why" });
-        expect(observed).toEqual([`add ${errorCodeName(cniCode)} 0`]);
+        const name = Object.entries(ErrorCode).find(([, code]) => code === cniCode)?.[0];
+        expect(observed).toEqual([`add ${name} 0`]);
     });
 
     it("ADD tells the causes too", async () => {

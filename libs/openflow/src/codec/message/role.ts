@@ -1,6 +1,4 @@
-import { beginMessage, endMessage, MessageType } from "../wire/header.ts";
 import { type Reader } from "../wire/reader.ts";
-import { type Writer } from "../wire/writer.ts";
 
 /** OpenFlow 1.5 section 7.3.8: roles in their order on the wire. */
 const roles = ["no_change", "equal", "primary", "secondary"] as const;
@@ -15,16 +13,6 @@ export interface RoleMessage {
     readonly role: Role;
     readonly shortId: number;
     readonly generation: bigint;
-}
-
-/** Writes `ofp_role_request` with its header: OpenFlow 1.5 section 7.3.8. */
-export function writeRoleRequest(writer: Writer, xid: number, message: RoleMessage): void {
-    const start = beginMessage(writer, MessageType.ROLE_REQUEST, xid);
-    writer.u32(roles.indexOf(message.role));
-    writer.u16(message.shortId);
-    writer.zeros(2);
-    writer.u64(message.generation);
-    endMessage(writer, start, "role request");
 }
 
 /** Reads the body of a role request or reply. Throws `OpenFlowError` `SHORT` or `MALFORMED`. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ipToBytes, parseIp, parseMac } from "@antrea/ip";
-import { sendFrames } from "@antrea/netlink";
+import { sendFrames } from "@antrea/netlink/testing";
 import { eventually } from "../../../support/eventually.ts";
 import { UplinkNode } from "./support/uplink-node.ts";
 

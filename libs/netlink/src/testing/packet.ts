@@ -4,9 +4,9 @@ import { LITTLE_ENDIAN } from "../message/bytes.ts";
 import { AddressFamily } from "../message/constants.ts";
 import { checkedName } from "../message/link.ts";
 import { SocketType } from "../socket/constants.ts";
-import { checked } from "./errno.ts";
-import { libc, type Libc } from "./libc.ts";
-import { inNetns } from "./namespace.ts";
+import { checked } from "../system/errno.ts";
+import { libc, type Libc } from "../system/libc.ts";
+import { inNetns } from "../system/namespace.ts";
 
 const SIOCGIFINDEX = 0x8933;
 const MIN_FRAME_BYTES = 14;

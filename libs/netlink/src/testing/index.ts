@@ -1,0 +1,1 @@
+export { sendFrames } from "./packet.ts";
