@@ -86,10 +86,7 @@ function inBridgingMode(
             const routing = jobs.every("bridging/service-routes", resyncMs, () => route.ensure(families));
             openflow.onReady(() => routing.trigger());
             // Retries VLAN flows that could not be set or removed when a Pod was added or removed.
-            const retrying = jobs.every("bridging/vlans", resyncMs, async (limit) => {
-                const { againInMs } = await pods.pass(limit);
-                return { againInMs };
-            });
+            const retrying = jobs.every("bridging/vlans", resyncMs, (limit) => pods.pass(limit));
             openflow.onReady(() => retrying.trigger());
             announcements.use(
                 podInterfaces.subscribe((change) => {

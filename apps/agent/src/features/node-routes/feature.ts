@@ -94,9 +94,9 @@ function addPeersJob({ flowStart, jobs, nodes, openflow, services }: NodePlatfor
     // While the Nodes are not synced, the routes of an earlier start are kept.
     const routing = jobs.every("node-routes/peers", resyncMs, async (limit) => {
         await nodes.synced(limit);
-        const { hasAllFlows, againInMs } = await peers.pass(limit);
+        const { hasAllFlows, ...result } = await peers.pass(limit);
         if (hasAllFlows) await flowStart.deleteLearned(limit);
-        return { againInMs };
+        return result;
     });
     const compareRoutes = (): void => {
         peers.askForFull();

@@ -1,7 +1,7 @@
 import type { Clock } from "@antrea/async";
 import type { NextTable } from "@antrea/flows";
 import type { Netlink } from "@antrea/netlink";
-import { Reconciler, type Logger, type MetricsFactory } from "@antrea/runtime";
+import { Reconciler, type Logger, type MetricsFactory, type PassResult } from "@antrea/runtime";
 import type { NodeObject } from "../../platform/node/node-object.ts";
 import { KernelRoutes, sameRoute, type KernelRoute } from "./kernel-routes.ts";
 import {
@@ -41,12 +41,10 @@ interface Links {
     readonly gateway: number | undefined;
 }
 
-/** The result of a pass. */
-export interface PeersResult {
+/** The result of a pass over flows and kernel routes. */
+export interface PeersResult extends PassResult {
     /** Whether OVS has the flows to all Nodes. */
     readonly hasAllFlows: boolean;
-    /** Milliseconds until a retry is due; undefined if none is. */
-    readonly againInMs: number | undefined;
 }
 
 /**
@@ -110,6 +108,8 @@ export class Peers {
         const due = [flows.againInMs, kernel.againInMs].filter((ms) => ms !== undefined);
         return {
             hasAllFlows: flows.againInMs === undefined,
+            failed: flows.failed + kernel.failed,
+            error: flows.error ?? kernel.error,
             againInMs: due.length === 0 ? undefined : Math.min(...due),
         };
     }
