@@ -36,7 +36,7 @@ export class MachineUplink implements Uplink {
     }
 
     /** The kernel forwards by the last state, whatever happens to OVS. */
-    look(): Promise<Uplink["state"]> {
+    check(): Promise<Uplink["state"]> {
         return Promise.resolve(this.#state);
     }
 

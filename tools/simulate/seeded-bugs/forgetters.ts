@@ -95,7 +95,7 @@ export const forgetters: Readonly<Record<string, SeededBug>> = {
         what: "an agent that learns that its Node was deleted does not isolate containers whose addresses will be reallocated",
         hooks: {
             agent: (agent) => {
-                agent.pools.lookAtOwnNode = () => Promise.resolve();
+                agent.pools.checkOwnNode = () => Promise.resolve();
             },
         },
     },
@@ -126,7 +126,7 @@ export const forgetters: Readonly<Record<string, SeededBug>> = {
         what: "an agent does not detect allocations of addresses that its Pods have from its Node's subnet",
         hooks: {
             agent: (agent) => {
-                agent.pools.lookAtSubnets = () => Promise.resolve();
+                agent.pools.checkSubnets = () => Promise.resolve();
             },
         },
     },
@@ -142,8 +142,8 @@ export const forgetters: Readonly<Record<string, SeededBug>> = {
                 };
                 const isClaimed = pools.isClaimed.bind(pools);
                 pools.isClaimed = (ip) => (isOverlooked(ip) ? false : isClaimed(ip));
-                const check = pools.lookAtSubnets.bind(pools);
-                pools.lookAtSubnets = (wiring, signal) => {
+                const check = pools.checkSubnets.bind(pools);
+                pools.checkSubnets = (wiring, signal) => {
                     const interfaces = (): ReturnType<typeof wiring.interfaces> =>
                         wiring.interfaces().filter(({ addresses }) => !addresses.some(isOverlooked));
                     return check({ ...wiring, interfaces }, signal);

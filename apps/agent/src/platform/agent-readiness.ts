@@ -5,7 +5,7 @@ import { type DaemonServer } from "@antrea/serving";
 import { declareReadiness, openflowProblem, Readiness } from "./readiness.ts";
 import { RefusedToken, type RefusedTokenComponents } from "./refused-token.ts";
 
-const tokenLookMs = 5_000;
+const tokenCheckMs = 5_000;
 
 /** Dependencies of buildReadiness. */
 export interface ReadinessComponents {
@@ -31,7 +31,7 @@ export function buildReadiness(
 ): Readiness {
     const readiness = new Readiness(conditions, () => openflowProblem(openflow.state));
     const token = new RefusedToken({ api, clock, metrics, logger });
-    jobs.every("token", tokenLookMs, () => token.look());
+    jobs.every("token", tokenCheckMs, () => token.check());
     health.addCheck("network", "ready", () => readiness.missing());
     health.addCheck("token", "ready", () => token.problem);
     declareReadiness(metrics, readiness);

@@ -37,7 +37,7 @@ export class RefusedToken {
     }
 
     /** Logs changes; to be called every few seconds. */
-    look(): void {
+    check(): void {
         const { api, logger } = this.#components;
         const isRefused = api.refusedSince !== undefined;
         if (isRefused === this.#isLogged) return;

@@ -37,15 +37,15 @@ describe("an agent whose token is refused", () => {
     });
 
     it("says so once in its log, and once when the token is accepted again", () => {
-        token.look();
+        token.check();
         expect(log).toEqual([]);
         api.refusedSince = 1;
-        token.look();
-        token.look();
+        token.check();
+        token.check();
         expect(log).toEqual([expect.objectContaining({ level: "error" })]);
         api.refusedSince = undefined;
-        token.look();
-        token.look();
+        token.check();
+        token.check();
         expect(log).toHaveLength(2);
         expect(log[1]).toMatchObject({ level: "info" });
     });

@@ -15,7 +15,7 @@ export interface KeeperPlatform extends Pick<
     readonly uplink: Pick<Uplink, "state" | "look" | "connect" | "restore">;
 }
 
-const lookMs = 1_000;
+const checkIntervalMs = 1_000;
 const maxPauseMs = 30_000;
 const endMs = 2_000;
 
@@ -51,9 +51,9 @@ export class UplinkKeeper {
     addJobs(transport: Transport, onConnected: () => void): void {
         const { jobs, openflow } = this.#base;
         this.#reporting = jobs.every("bridging/uplink-report", 60_000, (signal) => this.#report(signal));
-        const backoff = { initialMs: lookMs, maxMs: maxPauseMs };
+        const backoff = { initialMs: checkIntervalMs, maxMs: maxPauseMs };
         const keep = (signal: AbortSignal): Promise<void> => this.#keep(transport, onConnected, signal);
-        const keeping = jobs.every("bridging/uplink", lookMs, keep, { backoff });
+        const keeping = jobs.every("bridging/uplink", checkIntervalMs, keep, { backoff });
         openflow.onReady(() => keeping.trigger());
     }
 
@@ -83,7 +83,7 @@ export class UplinkKeeper {
         const { kube, uplink } = this.#base;
         const before = uplink.state;
         try {
-            if (before.kind === "bridged") await uplink.look(signal);
+            if (before.kind === "bridged") await uplink.check(signal);
             else if (before.kind !== "rolledBack") await uplink.connect(transport.state.name, signal);
             this.#refusal = undefined;
         } catch (error) {
@@ -97,7 +97,7 @@ export class UplinkKeeper {
         // The link changed although its name did not, so the kernel drops all connections that it masquerades,
         // including those to the API server's ClusterIP: close them now rather than wait for a timeout.
         kube.close();
-        await transport.look();
+        await transport.check();
         onConnected();
     }
 

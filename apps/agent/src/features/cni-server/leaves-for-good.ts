@@ -6,7 +6,7 @@ import { type Logger } from "@antrea/runtime";
 const askLimitMs = 2_000;
 
 /** Two requests and this pause fit into the stop timeout of a part. */
-const secondLookMs = 4_000;
+const secondCheckMs = 4_000;
 
 /**
  * Whether the DaemonSet is being deleted, so that no agent will run on this Node. False in doubt. An uninstall revokes
@@ -19,10 +19,10 @@ export async function leavesForGood(
     { logger, clock }: { readonly logger: Logger; readonly clock?: Clock },
 ): Promise<boolean> {
     try {
-        const first = await lookAtOwnDaemonSet(api, namespace);
+        const first = await checkOwnDaemonSet(api, namespace);
         if (first !== "refused") return first === "gone";
-        await sleep(secondLookMs, undefined, clock);
-        return (await lookAtOwnDaemonSet(api, namespace)) !== "there";
+        await sleep(secondCheckMs, undefined, clock);
+        return (await checkOwnDaemonSet(api, namespace)) !== "there";
     } catch (error) {
         logger.warn("cannot determine whether the DaemonSet is being deleted; the CNI configuration is kept", {
             reason: messageOf(error),
@@ -31,7 +31,7 @@ export async function leavesForGood(
     }
 }
 
-async function lookAtOwnDaemonSet(
+async function checkOwnDaemonSet(
     api: Pick<ApiClient, "find">,
     namespace: string,
 ): Promise<"there" | "gone" | "refused"> {

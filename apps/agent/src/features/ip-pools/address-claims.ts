@@ -147,7 +147,7 @@ export class AddressClaims {
         }
         const claim = await writer.create(ip, home.pool.name, holder, {
             signal: limit,
-            look: true,
+            readExisting: true,
             version: home.version,
         });
         const address = claim && addressOf(claim, pools);

@@ -123,7 +123,7 @@ export class ClaimReconciler {
             const mend = (): Promise<void> => this.#mend(wired, signal);
             failures.push(await this.#quietly("a record could not be synced with its allocation", mend));
         }
-        this.#poolChanges.look(this.#interfaces());
+        this.#poolChanges.check(this.#interfaces());
         await this.#freeUnused(signal);
         const urgent = failures.find((failure) => failure !== undefined && isToBeRepeated(failure.error));
         if (urgent !== undefined) throw urgent.error;
@@ -188,7 +188,7 @@ export class ClaimReconciler {
         if (answers.some((answer) => this.#live.isLate(answer)) || !isDeepStrictEqual(current, judged)) return false;
         if (!(await wiring.linkExists(current))) return true;
         const limit = within(signal, lockLimitMs);
-        const looked = {
+        const context = {
             claimOwner: claimOwner ?? { pod: podOf(current), owner: undefined },
             wasIsolated: wiring.isIsolated(current),
         };
@@ -198,7 +198,7 @@ export class ClaimReconciler {
             // The cache may be stale: only a current answer of the API server reconnects an isolated interface.
             const isRight = this.#isClaimed(current, address.ip)
                 ? live !== undefined && namesContainer(live, current)
-                : await this.#claimAgain(current, answer, { ...looked, signal: limit });
+                : await this.#claimAgain(current, answer, { ...context, signal: limit });
             // Query the holder at once: until the next pass the interface would share the address with the first user.
             if (isRight === "overtaken") return false;
             all &&= isRight;
@@ -268,7 +268,13 @@ export class ClaimReconciler {
         const version = isSame ? now.version : undefined;
         const claim =
             live === undefined
-                ? await writer.create(ip, known, holder, { signal, look: true, owner, version, requestMs: lockLimitMs })
+                ? await writer.create(ip, known, holder, {
+                      signal,
+                      readExisting: true,
+                      owner,
+                      version,
+                      requestMs: lockLimitMs,
+                  })
                 : await writer.take(live, holder, signal, version, lockLimitMs);
         if (claim === undefined) return "overtaken";
         metrics.recordMended();
@@ -296,7 +302,7 @@ export class ClaimReconciler {
         this.#suspects = new Map();
         for (const claim of own.list()) {
             if (signal.aborted) return;
-            if (!this.#looksUnused(claim)) continue;
+            if (!this.#mayBeUnused(claim)) continue;
             const key = `${claim.metadata?.uid} ${claim.metadata?.resourceVersion}`;
             const since = before.get(key);
             this.#suspects.set(key, since ?? now);
@@ -309,7 +315,7 @@ export class ClaimReconciler {
     }
 
     /** Whether the allocation is unused according to the caches, which may be stale. */
-    #looksUnused(claim: IpAllocation): boolean {
+    #mayBeUnused(claim: IpAllocation): boolean {
         const { pod } = claim.spec;
         if (pod === undefined || !isOfPods(claim.spec.owner) || this.#recordOf(claim) !== undefined) return false;
         if (this.#isAdding(pod.containerID, pod.uid)) return false;
@@ -325,7 +331,7 @@ export class ClaimReconciler {
         metrics.leakFound();
         const free = async (): Promise<void> => {
             // An ADD may have started during the request; from here on it would change the resourceVersion.
-            if (!this.#looksUnused(claim) || own.get(claimName(claim)) !== claim) return;
+            if (!this.#mayBeUnused(claim) || own.get(claimName(claim)) !== claim) return;
             const version = claim.metadata?.resourceVersion;
             const isSame = (current: IpAllocation): boolean => current.metadata?.resourceVersion === version;
             await writer.free(claim, isSame, within(signal, lockLimitMs), lockLimitMs);

@@ -69,7 +69,7 @@ export class ClaimWriter {
         holder: Holder,
         o: {
             readonly signal: AbortSignal;
-            readonly look?: boolean;
+            readonly readExisting?: boolean;
             readonly owner?: AllocationOwner | undefined;
             readonly version?: PoolVersion | undefined;
             readonly requestMs?: number | undefined;
@@ -78,7 +78,7 @@ export class ClaimWriter {
         const { api, own } = this.#components;
         const claim = newClaim(ip, pool, holder, o);
         const key = keyOf(holder, ip.family);
-        let mayBeOurs = o.look === true || this.#unanswered.has(key);
+        let mayBeOurs = o.readExisting === true || this.#unanswered.has(key);
         const askedAt = this.#now;
         try {
             const created = await this.#answered(o.signal, () => api.create(ipAllocations, claim, once(o.requestMs)), {

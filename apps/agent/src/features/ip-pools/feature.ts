@@ -11,7 +11,7 @@ import { addJobsWithoutPools } from "./without-pools.ts";
 import type { InterfaceControl } from "../../platform/pod-interfaces/index.ts";
 
 const resyncMs = 60_000;
-const ownNodeLookMs = 5_000;
+const ownNodeCheckMs = 5_000;
 const claimsSoonMs = 3_000;
 
 /**
@@ -84,11 +84,9 @@ function addPoolJobs(
     const ofSubnet = subnetWiring({ podInterfaces, control, netlink });
     const claims = jobs.every("ip-pools/claims", resyncMs, (limit) => pools.reconcile(wiring, limit), claimsJob);
     pools.onReconcileDue(() => claims.trigger());
-    const subnetClaims = jobs.every("ip-pools/subnet-claims", resyncMs, (limit) =>
-        pools.lookAtSubnets(ofSubnet, limit),
-    );
+    const subnetClaims = jobs.every("ip-pools/subnet-claims", resyncMs, (limit) => pools.checkSubnets(ofSubnet, limit));
     pools.onSubnetClaim(() => subnetClaims.trigger());
-    jobs.every("ip-pools/own-node", ownNodeLookMs, (limit) => pools.lookAtOwnNode(wiring, limit));
+    jobs.every("ip-pools/own-node", ownNodeCheckMs, (limit) => pools.checkOwnNode(wiring, limit));
     nodes.onChange((type, name, node, old) => {
         const hasOtherPodCidrs = changesPodCidrs(type, node, old);
         // An address that left all IPPools may be assigned to another Node now.

@@ -43,7 +43,7 @@ export class IgnoredAnnotations {
     }
 
     /** Reads the Pods of new interfaces; makes no request if there are none. */
-    async look(signal: AbortSignal): Promise<void> {
+    async check(signal: AbortSignal): Promise<void> {
         const present = this.#components.interfaces();
         const keys = new Set(present.map(attachmentKey));
         for (const key of this.#seen) if (!keys.has(key)) this.#seen.delete(key);

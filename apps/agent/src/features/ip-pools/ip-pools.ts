@@ -228,9 +228,9 @@ export class IpPools implements AsyncDisposable {
      * Isolates and reports interfaces whose podCIDR address is allocated to another Pod or belongs to another Node.
      * `wiring` must be the same object on each call.
      */
-    async lookAtSubnets(wiring: SubnetWiring, signal: AbortSignal): Promise<void> {
+    async checkSubnets(wiring: SubnetWiring, signal: AbortSignal): Promise<void> {
         this.#subnetClaims ??= this.#newSubnetClaims(wiring);
-        await this.#subnetClaims.look(signal);
+        await this.#subnetClaims.check(signal);
     }
 
     /**
@@ -268,8 +268,8 @@ export class IpPools implements AsyncDisposable {
     }
 
     /** Isolates the pool interfaces once the Node has been deleted for 4 min; to be called every few seconds. */
-    lookAtOwnNode(wiring: Wiring, signal: AbortSignal): Promise<void> {
-        return this.#node.look(wiring, signal);
+    checkOwnNode(wiring: Wiring, signal: AbortSignal): Promise<void> {
+        return this.#node.check(wiring, signal);
     }
 
     /**

@@ -43,7 +43,7 @@ export class IsolatedPods {
     }
 
     /** Reads the Pods that have no event yet; makes no request while no interface is isolated. */
-    async look(signal: AbortSignal): Promise<void> {
+    async check(signal: AbortSignal): Promise<void> {
         const present = this.#components.interfaces().map((one) => this.#judged(one));
         const keys = new Set(present.map(({ key }) => key));
         for (const known of [this.#logged, this.#reported]) {

@@ -155,7 +155,7 @@ export class OwnNode {
     }
 
     /** Isolates the pool interfaces once the Node has been deleted for 4 min. To be called every few seconds. */
-    async look(wiring: Wiring, signal: AbortSignal): Promise<void> {
+    async check(wiring: Wiring, signal: AbortSignal): Promise<void> {
         if (!this.isGone) await this.known(signal);
         this.#judgeBack();
         const since = this.#goneSince;

@@ -107,15 +107,15 @@ export class PoolChanges {
     }
 
     /** Checks all interfaces, in memory only; what is not synced is not reported. */
-    look(interfaces: readonly PoolInterface[]): void {
+    check(interfaces: readonly PoolInterface[]): void {
         const before = this.#changed;
         this.#changed = new Map();
         const missing = new Set<string>();
-        for (const wired of interfaces) this.#lookAt(wired, before, missing);
+        for (const wired of interfaces) this.#checkInterface(wired, before, missing);
         this.#missing = missing;
     }
 
-    #lookAt(wired: PoolInterface, before: Readonly<ChangedAddresses>, missing: Set<string>): void {
+    #checkInterface(wired: PoolInterface, before: Readonly<ChangedAddresses>, missing: Set<string>): void {
         const { own, book } = this.#components;
         const claims = own.ofContainer(wired);
         const found = wired.addresses.flatMap((address) => {

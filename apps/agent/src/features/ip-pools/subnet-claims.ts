@@ -74,7 +74,7 @@ export class SubnetClaims {
     }
 
     /** Runs one check. Rejects at the end with the last failure: retry then. */
-    async look(signal: AbortSignal): Promise<void> {
+    async check(signal: AbortSignal): Promise<void> {
         const { wiring } = this.#components;
         const before = this.#reported;
         this.#reported = new Set();

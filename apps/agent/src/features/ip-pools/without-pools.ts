@@ -10,7 +10,7 @@ import { SubnetHolders } from "./subnet-holders.ts";
 
 const resyncMs = 60_000;
 /** Without new Pods a check makes no requests. */
-const ignoredLookMs = 1_000;
+const ignoredCheckMs = 1_000;
 
 /** Adds the jobs for a disabled AntreaIPAM gate: they report ignored annotations and isolated Pods. */
 export function addJobsWithoutPools(
@@ -36,8 +36,8 @@ export function addJobsWithoutPools(
         { ...common, interfaces: () => subnetInterfaces(podInterfaces) },
         { nodeName },
     );
-    const backoff = { initialMs: ignoredLookMs, maxMs: resyncMs };
-    jobs.every("ip-pools/ignored-annotations", ignoredLookMs, (limit) => ignored.look(limit), { backoff });
+    const backoff = { initialMs: ignoredCheckMs, maxMs: resyncMs };
+    jobs.every("ip-pools/ignored-annotations", ignoredCheckMs, (limit) => ignored.check(limit), { backoff });
     const holders = new SubnetHolders({ nodes }, { nodeName });
     const isolated = new IsolatedPods(
         { ...common, holders, metrics, interfaces: () => isolatedInterfaces(podInterfaces) },
@@ -48,12 +48,12 @@ export function addJobsWithoutPools(
         wiring: subnetWiring({ podInterfaces, control, netlink }),
         logger: common.logger,
     });
-    const looking = jobs.every("ip-pools/isolated-pods", resyncMs, async (limit) => {
-        await lostSubnets.look(limit);
-        await isolated.look(limit);
+    const checking = jobs.every("ip-pools/isolated-pods", resyncMs, async (limit) => {
+        await lostSubnets.check(limit);
+        await isolated.check(limit);
     });
     nodes.onChange((type, _name, node, old) => {
-        if (changesPodCidrs(type, node, old)) looking.trigger();
+        if (changesPodCidrs(type, node, old)) checking.trigger();
     });
 }
 

@@ -11,7 +11,7 @@ import { RouteWatch } from "./route-watch.ts";
 import { tunnelPipeline } from "./tunnel/index.ts";
 
 const resyncMs = 60_000;
-const transportLookMs = 2_000;
+const transportCheckMs = 2_000;
 
 /** The name of the readiness condition that tunnel packets can leave the Node. */
 const tunnelCondition = "tunnel";
@@ -143,11 +143,11 @@ function addAnnouncementJob({
 /** Adds the job that reads the transport interface and reports whether tunnel packets can leave the Node. */
 function addTransportJob(
     { config, database, datapath, jobs, mode, node, readiness, transport }: NodePlatform,
-    lookAtRoutes: () => void,
+    checkRoutes: () => void,
 ): void {
-    jobs.every("node-routes/transport", transportLookMs, async () => {
-        lookAtRoutes();
-        await transport.look();
+    jobs.every("node-routes/transport", transportCheckMs, async () => {
+        checkRoutes();
+        await transport.check();
         const tooSmall = nodeMtuProblem(config, node, transport);
         if (tooSmall === undefined) readiness.met(mtuCondition);
         else readiness.unmet(mtuCondition, tooSmall);

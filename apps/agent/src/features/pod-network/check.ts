@@ -49,7 +49,7 @@ export interface CheckInput {
 export async function checkInterface(components: CheckComponents, input: CheckInput): Promise<void> {
     const { record } = input.known;
     checkPrevious(input);
-    const inside = await lookInside(input);
+    const inside = await checkInside(input);
     if (inside.link.mac !== record.mac) {
         throw failure("MAC", input, `interface ${record.ifName} has MAC ${inside.link.mac}, not ${record.mac}`);
     }
@@ -128,7 +128,7 @@ interface Inside {
     readonly routes: readonly Route[];
 }
 
-async function lookInside(input: CheckInput): Promise<Inside> {
+async function checkInside(input: CheckInput): Promise<Inside> {
     const { record } = input.known;
     if (record.netns !== "" && input.netns !== "" && record.netns !== input.netns) {
         throw failure("NETNS", input, `the container's namespace is ${record.netns}, not ${input.netns}`);

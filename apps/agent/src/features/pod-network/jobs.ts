@@ -8,7 +8,7 @@ import { LostBandwidth } from "./lost-bandwidth.ts";
 import type { PodReconciler } from "./reconciler.ts";
 
 const resyncMs = 60_000;
-const lockLookMs = 10_000;
+const lockCheckMs = 10_000;
 
 /** Adds the job that keeps the OVS state as desired and the records in sync with the running containers. */
 export function addOvsJob(platform: NodePlatform, reconciler: PodReconciler): Job {
@@ -45,7 +45,7 @@ export function addOvsJob(platform: NodePlatform, reconciler: PodReconciler): Jo
 /** Adds the job that ends the process when another agent holds the lock of the OVS database. */
 export function addLockJob({ database, fail, jobs }: Pick<Platform, "database" | "fail" | "jobs">): void {
     const guard = new LockGuard({ lockState: () => database.lockState, fail });
-    jobs.every("pod-network/ovsdb-lock", lockLookMs, () => guard.look());
+    jobs.every("pod-network/ovsdb-lock", lockCheckMs, () => guard.check());
 }
 
 /** Adds the job that reports bandwidth limits of Pods that a start of OVS has removed. */
@@ -73,6 +73,6 @@ export function addBandwidthJob({
         { nodeName: environment.nodeName },
     );
     lost.ovsConnected();
-    jobs.every("pod-network/lost-bandwidth", resyncMs, (limit) => lost.look(limit));
+    jobs.every("pod-network/lost-bandwidth", resyncMs, (limit) => lost.check(limit));
     openflow.onReady(() => lost.ovsConnected());
 }

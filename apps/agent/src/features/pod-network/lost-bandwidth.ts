@@ -22,7 +22,7 @@ const served = [
 ] as const;
 
 /** The second check covers changes that OVS makes shortly after it has connected. */
-const looksAfterStart = 2;
+const checksAfterStart = 2;
 
 /**
  * OVS removes the queueing disciplines of its ports when it starts, and with them the limits set by the bandwidth
@@ -33,7 +33,7 @@ export class LostBandwidth {
     readonly #nodeName: string;
     /** UIDs of the Pods that have their event. */
     #told: ReadonlySet<string> = new Set();
-    #looks = 0;
+    #checksLeft = 0;
 
     constructor(components: LostBandwidthComponents, options: { readonly nodeName: string }) {
         this.#components = components;
@@ -42,14 +42,14 @@ export class LostBandwidth {
 
     /** Called when OVS has connected, since it may have been restarted. */
     ovsConnected(): void {
-        this.#looks = looksAfterStart;
+        this.#checksLeft = checksAfterStart;
     }
 
     /**
      * Reads the Pods of this Node and the queueing disciplines, if OVS may have been restarted since the last check.
      */
-    async look(signal: AbortSignal): Promise<void> {
-        if (this.#looks === 0) return;
+    async check(signal: AbortSignal): Promise<void> {
+        if (this.#checksLeft === 0) return;
         const { api, interfaces, qdiscs } = this.#components;
         const { items } = await api.list(pods, { fieldSelector: `spec.nodeName=${this.#nodeName}`, signal });
         const limited = items.filter((pod) => isWired(pod) && annotationsOf(pod).length > 0);
@@ -67,7 +67,7 @@ export class LostBandwidth {
         }
         const known = new Set(limited.map(uidOf));
         this.#told = new Set([...this.#told].filter((uid) => known.has(uid)));
-        this.#looks -= 1;
+        this.#checksLeft -= 1;
     }
 
     #tell(pod: Pod, annotations: readonly string[]): void {

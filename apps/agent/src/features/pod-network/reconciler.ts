@@ -171,7 +171,7 @@ export class PodReconciler {
     #reportUnwired(pods: readonly KnownPod[]): void {
         const { network, reportUnwired } = this.#components;
         const records = network.interfaces().map(({ record }) => record);
-        for (const unwired of this.#unwired.look(this.#held.list(), pods, records)) {
+        for (const unwired of this.#unwired.check(this.#held.list(), pods, records)) {
             const { namespace, name } = unwired.pod;
             const addresses = unwired.ips.map(formatIp);
             this.#logger.warn(

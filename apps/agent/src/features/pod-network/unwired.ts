@@ -18,7 +18,7 @@ export class UnwiredPods {
     #given: ReadonlySet<string> = new Set();
 
     /** Evaluates one round from the Pods it has read and the records of the existing interfaces. */
-    look(
+    check(
         held: readonly HeldAddress[],
         pods: readonly KnownPod[],
         records: readonly Pick<PodRecord, "podNamespace" | "podName" | "podUid">[],

@@ -24,7 +24,7 @@ export function secondaryNetworks({
             podInterfaces.subscribe((change) => {
                 if (isAddCompleted(change)) ignored.podAdded();
             });
-            jobs.every("secondary-networks/ignored-networks", resyncMs, (limit) => ignored.look(limit));
+            jobs.every("secondary-networks/ignored-networks", resyncMs, (limit) => ignored.check(limit));
         },
     };
 }

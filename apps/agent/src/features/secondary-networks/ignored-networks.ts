@@ -37,19 +37,19 @@ export class IgnoredNetworks {
     }
 
     /** Reads the Pods of this Node, if Pods were added since the last check. */
-    async look(signal: AbortSignal): Promise<void> {
+    async check(signal: AbortSignal): Promise<void> {
         if (!this.#isDue) return;
         // Before the request: its answer may lack a Pod that is added meanwhile.
         this.#isDue = false;
         try {
-            await this.#look(signal);
+            await this.#check(signal);
         } catch (error) {
             this.#isDue = true;
             throw error;
         }
     }
 
-    async #look(signal: AbortSignal): Promise<void> {
+    async #check(signal: AbortSignal): Promise<void> {
         const { api } = this.#components;
         const { items } = await api.list(pods, { fieldSelector: `spec.nodeName=${this.#nodeName}`, signal });
         const annotated = items.filter(asksForNetworks);

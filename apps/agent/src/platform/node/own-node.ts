@@ -52,11 +52,11 @@ export async function ownNode(
     const goneAt = parseGoneAt(stored(), nodeName);
     if (goneAt !== undefined) o.deletion?.recallGone(goneAt);
     // Changed podCIDRs affect everything built from them: the process restarts.
-    const lookAtNode = followOwnNode({ nodes, goneAt, readiness, fail, logger }, node);
+    const checkNode = followOwnNode({ nodes, goneAt, readiness, fail, logger }, node);
     const start = (): void => {
         const remembering = jobs.every("remember-node", resyncMs, async (limit) => {
             await nodes.synced(limit);
-            lookAtNode();
+            checkNode();
             const before = stored();
             const now = { nodeName, goneAt: o.deletion?.nodeGoneAt ?? clock.now() };
             const text = rememberedAfter(before, nodes.get(nodeName), now);

@@ -24,7 +24,7 @@ export class LockGuard {
     }
 
     /** Checks the lock; to be called every few seconds. */
-    look(): void {
+    check(): void {
         const waits = this.#components.lockState() === "waiting";
         if (waits && this.#waited) {
             this.#components.fail(

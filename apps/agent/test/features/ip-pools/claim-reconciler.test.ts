@@ -489,7 +489,7 @@ describe("a record without a claim", () => {
         const gateway = parseIp("10.2.0.1");
         node.wiring.wire("p1", [{ ip: parseIp("10.2.0.77"), pool: "pool1", prefixLength: 16, gateway, vlan: 0 }]);
         await node.agent.pools.own.synced(AbortSignal.timeout(5_000));
-        await node.agent.pools.lookAtOwnNode(node.wiring, AbortSignal.timeout(5_000));
+        await node.agent.pools.checkOwnNode(node.wiring, AbortSignal.timeout(5_000));
         node.agent.nodes.remove("b");
         await node.reconcile(3);
         expect([...node.wiring.cut]).toEqual(["c-p1"]);

@@ -89,7 +89,7 @@ function meanwhile(method: string, change: () => void): void {
     };
 }
 
-const create = (o: { look?: boolean; signal?: AbortSignal } = {}): Promise<IpAllocation | undefined> =>
+const create = (o: { readExisting?: boolean; signal?: AbortSignal } = {}): Promise<IpAllocation | undefined> =>
     done(writer.create(ip, "pool1", holder, { signal: never(), ...o }));
 
 describe("the creation of a claim", () => {
@@ -106,21 +106,21 @@ describe("the creation of a claim", () => {
         const theirs = put(rival);
         expect(await create()).toBeUndefined();
         expect(api.requests).toEqual(["create ipallocations 10.2.0.12"]);
-        expect(await create({ look: true })).toBeUndefined();
+        expect(await create({ readExisting: true })).toBeUndefined();
         expect(stored()).toEqual(theirs);
         expect([...own.keys()]).toEqual([]);
     });
 
     it("finds out that a claim in its way is of the Pod's earlier sandbox, when it is asked to look", async () => {
         put({ ...holder, containerId: "c0" });
-        expect((await create({ look: true }))?.spec.pod?.containerID).toBe("c1");
+        expect((await create({ readExisting: true }))?.spec.pod?.containerID).toBe("c1");
         expect(own.get("10.2.0.12")?.spec.pod?.containerID).toBe("c1");
     });
 
     it("has what is freed between the refusal and the look", async () => {
         put(rival);
         meanwhile("find", () => api.remove(ipAllocations, "10.2.0.12"));
-        expect((await create({ look: true }))?.spec.pod?.uid).toBe("u");
+        expect((await create({ readExisting: true }))?.spec.pod?.uid).toBe("u");
     });
 
     it("without an answer is repeated, and finds its own claim", async () => {

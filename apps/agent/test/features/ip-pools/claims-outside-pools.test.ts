@@ -75,19 +75,19 @@ describe.each([
         change();
         const { pools } = await started();
         const wiring = new OneInterface(ip);
-        await pools.lookAtSubnets(wiring, limit());
+        await pools.checkSubnets(wiring, limit());
         expect(wiring.isDown).toBe(true);
     });
 
     it("has its Pod there isolated, if the claim comes later", async () => {
         const { pools } = await started();
         const wiring = new OneInterface("10.2.0.77");
-        const looked = Promise.withResolvers<void>();
-        pools.onSubnetClaim(() => looked.resolve());
+        const checked = Promise.withResolvers<void>();
+        pools.onSubnetClaim(() => checked.resolve());
         change();
         node.put("10.2.0.77");
-        await looked.promise;
-        await pools.lookAtSubnets(wiring, limit());
+        await checked.promise;
+        await pools.checkSubnets(wiring, limit());
         expect(wiring.isDown).toBe(true);
     });
 });

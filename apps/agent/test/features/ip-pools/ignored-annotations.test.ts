@@ -67,10 +67,10 @@ it("one warning on each Pod that is wired without its pool, and on no other", as
         podIn("team", "pooled", pools),
     ]);
     for (const name of ["plain", "own", "fixed"]) cluster.wire(name);
-    await cluster.ignored.look(signal);
+    await cluster.ignored.check(signal);
     expect(cluster.told()).toEqual(["own", "fixed"]);
     cluster.wire("inherits");
-    for (let look = 0; look < 3; look += 1) await cluster.ignored.look(signal);
+    for (let round = 0; round < 3; round += 1) await cluster.ignored.check(signal);
     expect(cluster.told()).toEqual(["own", "fixed", "inherits"]);
     expect(cluster.recorded[0]).toMatchObject({
         type: "Warning",
@@ -87,15 +87,15 @@ it("one warning on each Pod that is wired without its pool, and on no other", as
 it("is said of the next sandbox's Pod too, when that is another of the name", async () => {
     const { ignored, wire, wired, told, podsOfNode } = setUp([podIn("default", "own", pools)]);
     wire("own");
-    await ignored.look(signal);
+    await ignored.check(signal);
     podsOfNode.splice(0, 1, {
         ...podIn("default", "own", pools),
         metadata: { ...podIn("default", "own", pools).metadata, uid: "new" },
     });
     wired.splice(0);
-    await ignored.look(signal);
+    await ignored.check(signal);
     wire("own", { podUid: "new" });
-    await ignored.look(signal);
+    await ignored.check(signal);
     expect(told()).toEqual(["own", "own"]);
 });
 
@@ -107,18 +107,18 @@ it("at the start of an agent asks once for all, and does not say what the Namesp
     ]);
     for (const name of [...names, "own"]) wire(name, { isRebuilt: true });
     wire("", { podName: "", podUid: "uid-of-a-link" });
-    await ignored.look(signal);
+    await ignored.check(signal);
     expect([told(), requests]).toEqual([["own"], ["list pods"]]);
 });
 
 it("asks for nothing while no Pod is added", async () => {
     const { ignored, requests, wire } = setUp([podIn("default", "a"), podIn("default", "b")]);
-    await ignored.look(signal);
+    await ignored.check(signal);
     expect(requests).toEqual([]);
     wire("a");
     wire("b");
-    await ignored.look(signal);
-    await ignored.look(signal);
+    await ignored.check(signal);
+    await ignored.check(signal);
     expect(requests).toEqual(["find pod a", "find pod b", "find namespace default"]);
 });
 
@@ -127,9 +127,9 @@ it.each(["list", "find"] as const)("looks again when its %s failed", async (requ
     const { ignored, told, failing, wire } = setUp(names.map((name) => podIn("team", name)));
     for (const name of names) wire(name);
     failing[request] = true;
-    await expect(ignored.look(signal)).rejects.toThrow("no answer");
+    await expect(ignored.check(signal)).rejects.toThrow("no answer");
     failing[request] = false;
-    await ignored.look(signal);
+    await ignored.check(signal);
     expect(told()).toEqual(names);
 });
 
@@ -137,9 +137,9 @@ it("waits for the mirror of a static Pod, but not for ever", async () => {
     const { ignored, told, requests, wire, podsOfNode } = setUp([]);
     wire("static", { podNamespace: "default", podUid: "hash" });
     wire("gone", { podNamespace: "default" });
-    await ignored.look(signal);
+    await ignored.check(signal);
     podsOfNode.push(podIn("default", "static", { ...pools, "kubernetes.io/config.hash": "hash" }));
-    for (let look = 0; look < 100; look += 1) await ignored.look(signal);
+    for (let round = 0; round < 100; round += 1) await ignored.check(signal);
     expect(told()).toEqual(["static"]);
     expect(requests.length).toBeLessThan(40);
 });

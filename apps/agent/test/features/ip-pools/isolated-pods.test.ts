@@ -15,7 +15,7 @@ describe("isolated Pods while IPPools are switched off", () => {
     let log: LogEntry[];
     let interfaces: SubnetWired[];
     let held: { readonly ip: IpAddress; readonly node: string }[];
-    let looks: number;
+    let requests: number;
     let metrics: Metrics;
     let isolated: IsolatedPods;
 
@@ -40,10 +40,10 @@ describe("isolated Pods while IPPools are switched off", () => {
     }
 
     beforeEach(() => {
-        [api, events, log, interfaces, held, looks] = [new FakeApi(), [], [], [], [], 0];
+        [api, events, log, interfaces, held, requests] = [new FakeApi(), [], [], [], [], 0];
         metrics = new Metrics({ processMetrics: false });
         const heldElsewhere = (): typeof held => {
-            looks += 1;
+            requests += 1;
             return held;
         };
         isolated = new IsolatedPods(
@@ -62,8 +62,8 @@ describe("isolated Pods while IPPools are switched off", () => {
     it("are reported once, with the reason and the next step, on the Pod and in the log", async () => {
         addPod("p1");
         interfaces = [wired("p1", { addresses: [parseIp("10.2.0.9"), parseIp("fd02::9")] })];
-        await isolated.look(signal);
-        await isolated.look(signal);
+        await isolated.check(signal);
+        await isolated.check(signal);
         const note = expect.stringMatching(
             /has no traffic.*addresses 10\.2\.0\.9 and fd02::9.*AntreaIPAM is off.*Delete the Pod/,
         ) as unknown;
@@ -82,7 +82,7 @@ describe("isolated Pods while IPPools are switched off", () => {
     });
 
     it("cost nothing while there are none", async () => {
-        await isolated.look(signal);
+        await isolated.check(signal);
         expect([api.requests, log]).toEqual([[], []]);
     });
 
@@ -90,18 +90,18 @@ describe("isolated Pods while IPPools are switched off", () => {
         interfaces = [wired("p1"), wired("p2")];
         held = [{ ip: parseIp("10.2.0.9"), node: "b" }];
         for (const name of ["p1", "p2"]) addPod(name);
-        await isolated.look(signal);
-        expect([events.length, log.length, looks]).toEqual([2, 2, 2]);
+        await isolated.check(signal);
+        expect([events.length, log.length, requests]).toEqual([2, 2, 2]);
     });
 
     it("are in the log although the API server does not answer, and get their event later", async () => {
         addPod("p1");
         interfaces = [wired("p1")];
         api.accident = () => ({ refuse: new KubeError("TIMEOUT", "no answer") });
-        await expect(isolated.look(signal)).rejects.toMatchObject({ code: "TIMEOUT" });
+        await expect(isolated.check(signal)).rejects.toMatchObject({ code: "TIMEOUT" });
         expect([log.length, events.length]).toEqual([1, 0]);
         api.accident = () => undefined;
-        await isolated.look(signal);
+        await isolated.check(signal);
         expect([log.length, events.length]).toEqual([1, 1]);
     });
 
@@ -109,10 +109,10 @@ describe("isolated Pods while IPPools are switched off", () => {
         addPod("p1");
         interfaces = [wired("p1")];
         held = [{ ip: parseIp("10.2.0.9"), node: "b" }];
-        await isolated.look(signal);
-        await isolated.look(signal);
+        await isolated.check(signal);
+        await isolated.check(signal);
         held = [{ ip: parseIp("10.2.0.9"), node: "c" }];
-        await isolated.look(signal);
+        await isolated.check(signal);
         expect(events.map(({ reason, action }) => [reason, action])).toEqual([
             ["AddressHeldElsewhere", "Isolate"],
             ["AddressHeldElsewhere", "Isolate"],
@@ -129,27 +129,27 @@ describe("isolated Pods while IPPools are switched off", () => {
         addPod("static-a", "uid-mirror", "hash");
         put({ metadata: { namespace: "default", name: "p3", uid: "uid-p3" }, spec: { nodeName: "b", containers: [] } });
         interfaces = ["uid-p1", "hash", "uid-p3", ""].map(unnamed);
-        await isolated.look(signal);
-        await isolated.look(signal);
+        await isolated.check(signal);
+        await isolated.check(signal);
         expect(events.map(({ reason, regarding }) => [reason, regarding.name, regarding.uid])).toEqual([
             ["PodIsolated", "p1", "uid-p1"],
             ["PodIsolated", "static-a", "uid-mirror"],
         ]);
         expect(api.requests).toHaveLength(2);
         interfaces = [unnamed("uid-p1"), unnamed("")];
-        await isolated.look(signal);
+        await isolated.check(signal);
         expect(api.requests).toHaveLength(2);
     });
 
     it("are in the log by their UID when no name is known, and get their event once their Pod is found", async () => {
         interfaces = [unnamed("uid-p1")];
         api.accident = () => ({ refuse: new KubeError("TIMEOUT", "no answer") });
-        await expect(isolated.look(signal)).rejects.toMatchObject({ code: "TIMEOUT" });
+        await expect(isolated.check(signal)).rejects.toMatchObject({ code: "TIMEOUT" });
         api.accident = () => undefined;
-        await isolated.look(signal);
+        await isolated.check(signal);
         expect(events).toEqual([]);
         addPod("p1");
-        await isolated.look(signal);
+        await isolated.check(signal);
         expect(events).toMatchObject([{ reason: "PodIsolated", regarding: { namespace: "default", name: "p1" } }]);
         expect(log).toMatchObject([{ level: "warn", fields: { podUid: "uid-p1", container: "c-uid-p1" } }]);
         expect(log[0]?.fields).not.toHaveProperty("pod");
@@ -163,15 +163,15 @@ describe("isolated Pods while IPPools are switched off", () => {
     it("give no event to another Pod of the name, nor without a name, and are reported anew when they come again", async () => {
         addPod("p1", "uid-next");
         interfaces = [wired("p1"), unnamed("")];
-        await isolated.look(signal);
+        await isolated.check(signal);
         expect([log.length, events]).toEqual([2, []]);
         addPod("p2");
         interfaces = [wired("p2")];
-        await isolated.look(signal);
+        await isolated.check(signal);
         interfaces = [];
-        await isolated.look(signal);
+        await isolated.check(signal);
         interfaces = [wired("p2")];
-        await isolated.look(signal);
+        await isolated.check(signal);
         expect([log.length, events.length]).toEqual([4, 2]);
     });
 });

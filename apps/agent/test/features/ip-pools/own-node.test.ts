@@ -28,7 +28,7 @@ describe("an agent whose Node is gone", () => {
     async function pass(ms: number): Promise<void> {
         for (let at = 0; at < ms; at += 5_000) {
             await clock.advance(Math.min(5_000, ms - at));
-            await node.look(wiring, signal);
+            await node.check(wiring, signal);
         }
     }
 
@@ -78,13 +78,13 @@ describe("an agent whose Node is gone", () => {
         const cut = clock.monotonic();
         await pass(300_000);
         nodes.remove("a", cut);
-        await node.look(wiring, signal);
+        await node.check(wiring, signal);
         expect(wiring.cut.size).toBe(0);
         expect(node.isGone).toBe(false);
         nodes.put("a");
         api.remove(nodeResource, "a");
         nodes.remove("a", cut);
-        await node.look(wiring, signal);
+        await node.check(wiring, signal);
         expect(wiring.cut.size).toBe(2);
     });
 
@@ -142,7 +142,7 @@ describe("an agent whose Node is gone", () => {
         await clock.advance(10_000);
         using _ = timeoutsBy(clock);
         let isOver = false;
-        void node.look(wiring, signal).then(() => (isOver = true));
+        void node.check(wiring, signal).then(() => (isOver = true));
         await eventually(() => wiring.cut.size > 0);
         await clock.advance(2_999);
         expect([isOver, [...wiring.cut]]).toEqual([false, ["c-p2"]]);
@@ -150,7 +150,7 @@ describe("an agent whose Node is gone", () => {
         await settle();
         expect(isOver).toBe(true);
         free.resolve();
-        await node.look(wiring, signal);
+        await node.check(wiring, signal);
         expect([...wiring.cut].sort()).toEqual(["c-p1", "c-p2"]);
     });
 
@@ -178,8 +178,8 @@ describe("an agent whose Node is gone", () => {
         deleteNode();
         api.accident = () => ({ refuse: unauthorized });
         node = new OwnNode({ api, nodes, clock, logger: log.logger }, { nodeName: "a" });
-        await node.look(wiring, signal);
-        await node.look(wiring, signal);
+        await node.check(wiring, signal);
+        await node.check(wiring, signal);
         expect(log.records).toEqual([
             expect.objectContaining({ level: "warn", node: "a" }),
             expect.objectContaining({ level: "warn", reason: "the token is refused" }),
@@ -304,9 +304,9 @@ describe("an agent whose Node is gone", () => {
                 if (when === "before") nodes.firstList();
                 if (when === "before") await known;
             });
-            await node.look(wiring, signal);
+            await node.check(wiring, signal);
             if (when === "after") nodes.firstList();
-            await node.look(wiring, signal);
+            await node.check(wiring, signal);
             expect([node.isGone, wiring.cut.size]).toEqual([true, 2]);
         },
     );
@@ -330,7 +330,7 @@ describe("an agent whose Node is gone", () => {
             api.remove(nodeResource, "a");
             await clock.advance(1_000);
             nodes.upToDateAt = clock.monotonic();
-            if (when === "looks") await node.look(wiring, signal);
+            if (when === "looks") await node.check(wiring, signal);
             else await expect(node.confirm(signal)).rejects.toMatchObject({ code: "NODE_GONE" });
             expect(node.isGone).toBe(true);
             await pass(235_000);
@@ -354,7 +354,7 @@ describe("an agent whose Node is gone", () => {
     it("isolates at once when it starts and the Node is gone: nobody knows since when", async () => {
         deleteNode();
         start();
-        await node.look(wiring, signal);
+        await node.check(wiring, signal);
         expect(wiring.cut.size).toBe(2);
     });
 
@@ -384,12 +384,12 @@ describe("an agent whose Node is gone", () => {
         await node.known(signal);
         deleteNode();
         await restartCutOff(300_000);
-        await node.look(wiring, signal);
+        await node.check(wiring, signal);
         expect(wiring.cut.size).toBe(2);
         wiring.cut.clear();
         start();
         node.recall(clock.now() + 1_000);
-        await node.look(wiring, signal);
+        await node.check(wiring, signal);
         expect(wiring.cut.size).toBe(2);
     });
 
@@ -457,7 +457,7 @@ describe("the claims of a Node that is gone", () => {
     it("are not made again while it is gone; when it is back, what is still free is claimed and connected", async () => {
         agent.nodes.remove("a");
         await clock.advance(240_000);
-        await agent.pools.lookAtOwnNode(wiring, signal);
+        await agent.pools.checkOwnNode(wiring, signal);
         await reconcile();
         expect(wiring.cut.size).toBe(2);
         expect(await agent.metric("antrea_agent_ipam_isolated_interfaces")).toBe(2);
@@ -506,7 +506,7 @@ describe("the claims of a Node that is gone", () => {
     it("that are there still when it is back are kept, and the interfaces connected", async () => {
         agent.nodes.remove("a");
         await clock.advance(240_000);
-        await agent.pools.lookAtOwnNode(wiring, signal);
+        await agent.pools.checkOwnNode(wiring, signal);
         agent.nodes.put("a");
         await reconcile();
         expect(wiring.cut.size).toBe(0);

@@ -81,15 +81,15 @@ async function start(): Promise<TestPoolAgent> {
     return started;
 }
 
-async function look(times = 1): Promise<void> {
+async function check(times = 1): Promise<void> {
     // Events of what was done before come first.
     await new Promise((resolve) => setTimeout(resolve, 15));
-    for (let at = 0; at < times; at += 1) await agent.pools.lookAtSubnets(wiring, AbortSignal.timeout(10_000));
+    for (let at = 0; at < times; at += 1) await agent.pools.checkSubnets(wiring, AbortSignal.timeout(10_000));
 }
 
 /** A look that does not come to its end, and so is repeated soon. */
-async function failedLook(): Promise<void> {
-    await expect(look()).rejects.toMatchObject({ code: "CONNECTION_FAILED" });
+async function failedCheck(): Promise<void> {
+    await expect(check()).rejects.toMatchObject({ code: "CONNECTION_FAILED" });
 }
 
 function claim(ip: string, change: Partial<IpAllocation["spec"]> = {}, pod = "other"): void {
@@ -123,7 +123,7 @@ afterEach(() => cluster[Symbol.asyncDispose]());
 describe("a claim of an address that a Pod has from the Node's subnet", () => {
     it("isolates that Pod, and no other, and says on it which pool and which Pod have the address", async () => {
         claim(inUse);
-        await look(3);
+        await check(3);
         expect([...wiring.isolated]).toEqual(["c-web"]);
         expect(agent.events).toEqual([
             {
@@ -145,9 +145,7 @@ describe("a claim of an address that a Pod has from the Node's subnet", () => {
         void wiring.exclusively("c-web", () => free.promise);
         const clock = new ManualClock();
         using _ = timeoutsBy(clock);
-        const outcome = agent.pools
-            .lookAtSubnets(wiring, new AbortController().signal)
-            .catch((error: unknown) => error);
+        const outcome = agent.pools.checkSubnets(wiring, new AbortController().signal).catch((error: unknown) => error);
         let isOver = false;
         void outcome.then(() => (isOver = true));
         await clock.advance(2_999);
@@ -163,7 +161,7 @@ describe("a claim of an address that a Pod has from the Node's subnet", () => {
         claim(inUse);
         await eventually(() => told === 1);
         claim("10.10.2.20");
-        await look();
+        await check();
         expect(told).toBe(1);
         cluster.api.remove(ipAllocations, inUse);
         await eventually(() => told === 2);
@@ -173,14 +171,14 @@ describe("a claim of an address that a Pod has from the Node's subnet", () => {
         cluster.addPool("later", { cidr: "fd10:10:0:1::/64", gateway: "fd10:10:0:1::1" });
         claim("fd10:10:0:1::20", { pool: "later" });
         await eventually(() => told === 1);
-        await look();
+        await check();
         expect([...wiring.isolated]).toEqual(["c-web"]);
         expect(agent.pools.isClaimed(parseIp("fd10:10:0:1::20"))).toBe(true);
     });
 
     it("of an address that nobody here has isolates nobody, and is not handed out", async () => {
         claim("10.10.1.22");
-        await look();
+        await check();
         expect([wiring.isolated.size, agent.events.length]).toEqual([0, 0]);
         expect(agent.pools.isClaimed(parseIp("10.10.1.22"))).toBe(true);
     });
@@ -190,7 +188,7 @@ describe("a claim of an address that a Pod has from the Node's subnet", () => {
         await eventually(() => told === 1);
         cluster.api.holdEvents();
         cluster.api.remove(ipAllocations, inUse);
-        await look();
+        await check();
         expect([wiring.isolated.size, agent.events.length]).toEqual([0, 0]);
     });
 
@@ -200,7 +198,7 @@ describe("a claim of an address that a Pod has from the Node's subnet", () => {
     ])("for %s isolates nobody", async (_, change) => {
         const pod = { namespace: "default", name: "web", nodeName: "a", interface: "eth0", ...change };
         claim(inUse, { pod });
-        await look();
+        await check();
         expect([wiring.isolated.size, agent.events.length]).toEqual([0, 0]);
     });
 
@@ -208,24 +206,24 @@ describe("a claim of an address that a Pod has from the Node's subnet", () => {
         claim(inUse);
         await eventually(() => told === 1);
         cluster.api.accident = (method) => (method === "find" ? { refuse: away() } : undefined);
-        await failedLook();
+        await failedCheck();
         expect([wiring.isolated.size, agent.events.length]).toEqual([0, 0]);
         cluster.api.accident = () => undefined;
-        await look();
+        await check();
         expect([...wiring.isolated]).toEqual(["c-web"]);
     });
 
     it("is reported once when the isolation was complete, and isolates again what was not", async () => {
         claim(inUse);
         wiring.before = () => Promise.reject(away());
-        await failedLook();
+        await failedCheck();
         expect([agent.events.length, await heldElsewhere()]).toEqual([0, 0]);
         wiring.before = () => Promise.resolve();
-        await look();
+        await check();
         wiring.before = () => Promise.reject(away());
-        await failedLook();
+        await failedCheck();
         wiring.before = () => Promise.resolve();
-        await look();
+        await check();
         expect(wiring.done).toEqual(["isolate c-web", "isolate c-web"]);
         expect([agent.events.length, await heldElsewhere()]).toEqual([1, 1]);
     });
@@ -235,21 +233,21 @@ describe("a claim of an address that a Pod has from the Node's subnet", () => {
         claim("10.10.1.21");
         let failed = 0;
         wiring.before = () => (failed++ === 0 ? Promise.reject(away()) : Promise.resolve());
-        await failedLook();
+        await failedCheck();
         expect(wiring.done).toEqual(["isolate c-db"]);
     });
 
     it("leaves an interface alone that ended while its container was worked on, or whose namespace is gone", async () => {
         claim(inUse);
         wiring.dead.add("c-web");
-        await look();
+        await check();
         wiring.dead.clear();
         const working = Promise.withResolvers<void>();
         const held = wiring.exclusively("c-web", () => working.promise);
-        const looking = look();
+        const checking = check();
         wiring.wired.delete("c-web");
         working.resolve();
-        await Promise.all([held, looking]);
+        await Promise.all([held, checking]);
         expect([wiring.done, agent.events]).toEqual([[], []]);
     });
 });
@@ -257,7 +255,7 @@ describe("a claim of an address that a Pod has from the Node's subnet", () => {
 describe("what is only reserved", () => {
     it("is reported, and the Pod keeps its traffic until a Pod has the claim", async () => {
         reserve(inUse);
-        await look(2);
+        await check(2);
         expect(wiring.isolated.size).toBe(0);
         expect(agent.events).toMatchObject([
             {
@@ -266,11 +264,11 @@ describe("what is only reserved", () => {
             },
         ]);
         claim(inUse, {}, "web-0");
-        await look(2);
+        await check(2);
         expect([...wiring.isolated]).toEqual(["c-web"]);
         expect(agent.events).toHaveLength(2);
         reserve(inUse);
-        await look();
+        await check();
         expect(wiring.isolated.size).toBe(0);
     });
 });
@@ -278,11 +276,11 @@ describe("what is only reserved", () => {
 describe("an isolated Pod of the Node's subnet", () => {
     it("is connected again when the claim goes, and isolated and reported again when another comes", async () => {
         claim(inUse);
-        await look();
+        await check();
         cluster.api.remove(ipAllocations, inUse);
-        await look(2);
+        await check(2);
         claim(inUse);
-        await look(2);
+        await check(2);
         expect(wiring.done).toEqual(["isolate c-web", "reconnect c-web", "isolate c-web", "isolate c-web"]);
         expect(agent.events).toHaveLength(2);
         expect(await isolated()).toBe(1);
@@ -292,41 +290,41 @@ describe("an isolated Pod of the Node's subnet", () => {
         cluster.addPool("six", { cidr: "fd10:10:0:1::/64", gateway: "fd10:10:0:1::1" });
         claim(inUse);
         claim("fd10:10:0:1::20", { pool: "six" });
-        await look();
+        await check();
         cluster.api.remove(ipAllocations, inUse);
-        await look();
+        await check();
         expect([...wiring.isolated]).toEqual(["c-web"]);
         expect(agent.events).toHaveLength(2);
     });
 
     it("is tried to be connected until it is", async () => {
         claim(inUse);
-        await look();
+        await check();
         cluster.api.remove(ipAllocations, inUse);
         wiring.before = () => Promise.reject(away());
-        await failedLook();
+        await failedCheck();
         expect([...wiring.isolated]).toEqual(["c-web"]);
         wiring.before = () => Promise.resolve();
-        await look();
+        await check();
         expect(wiring.isolated.size).toBe(0);
     });
 
     it("stays so when the agent starts again, until the API server says that nobody else has the address", async () => {
         claim(inUse);
-        await look();
+        await check();
         await agent.kill();
         cluster.api.accident = () => ({ refuse: away() });
         agent = cluster.agent("a");
         await agent.pools.guard(podCidrs, AbortSignal.timeout(50)).catch(() => undefined);
-        await failedLook();
+        await failedCheck();
         expect([...wiring.isolated]).toEqual(["c-web"]);
         // Its watch knows nothing yet; a live look does.
         cluster.api.accident = (method) => (method === "find" ? undefined : { refuse: away() });
-        await look(2);
+        await check(2);
         expect([...wiring.isolated]).toEqual(["c-web"]);
         expect(agent.events).toHaveLength(1);
         cluster.api.remove(ipAllocations, inUse);
-        await look();
+        await check();
         expect(wiring.isolated.size).toBe(0);
     });
 });
@@ -337,13 +335,13 @@ describe("a Pod with an address of a podCIDR that its Node does not have any mor
 
     it("keeps its traffic while no other Node has that podCIDR", async () => {
         nodes.put("b", { podCIDRs: ["10.10.8.0/24"] });
-        await look(2);
+        await check(2);
         expect([wiring.done, agent.events]).toEqual([[], []]);
     });
 
     it("is isolated when another Node has it, and told which, once; no other Pod is", async () => {
         nodes.put("b", { podCIDRs: ["10.10.7.0/24"] });
-        await look(3);
+        await check(3);
         expect([...wiring.isolated]).toEqual(["c-kept"]);
         expect(agent.events).toEqual([
             {
@@ -360,10 +358,10 @@ describe("a Pod with an address of a podCIDR that its Node does not have any mor
     it("is isolated although its Node still sets up Pods of it: the Node was deleted, or has no podCIDR", async () => {
         nodes.remove("a");
         nodes.put("b", { podCIDRs: ["10.10.1.0/24"] });
-        await look();
+        await check();
         expect([...wiring.isolated]).toEqual(["c-web", "c-db"]);
         nodes.put("a", {});
-        await look();
+        await check();
         expect([...wiring.isolated]).toEqual(["c-web", "c-db"]);
     });
 
@@ -372,13 +370,13 @@ describe("a Pod with an address of a podCIDR that its Node does not have any mor
         nodes.put("a", { podCIDRs: ["10.10.7.0/24", "fd10:10:0:7::/64"] });
         wiring.wired.delete("c-web");
         wiring.wired.delete("c-db");
-        await look();
+        await check();
         expect([wiring.done, agent.events]).toEqual([[], []]);
     });
 
     it("is isolated by the address of either family", async () => {
         nodes.put("b", { podCIDRs: ["fd10:10:0:7::/64"] });
-        await look();
+        await check();
         expect([...wiring.isolated]).toEqual(["c-kept"]);
         expect(agent.events).toMatchObject([{ note: expect.stringContaining("address fd10:10:0:7::20 ") as unknown }]);
     });
@@ -386,17 +384,17 @@ describe("a Pod with an address of a podCIDR that its Node does not have any mor
     it("keeps its traffic when the address is claimed for itself", async () => {
         claim(earlier[0] ?? "", {}, "kept");
         nodes.put("b", { podCIDRs: ["10.10.7.0/24"] });
-        await look();
+        await check();
         expect([wiring.done, agent.events]).toEqual([[], []]);
     });
 
     it("is connected again when no other Node has it any more, and reported again when one has", async () => {
         nodes.put("b", { podCIDRs: ["10.10.7.0/24"] });
-        await look();
+        await check();
         nodes.remove("b");
-        await look();
+        await check();
         nodes.put("c", { podCIDRs: ["10.10.7.0/24"] });
-        await look();
+        await check();
         expect(wiring.done).toEqual(["isolate c-kept", "reconnect c-kept", "isolate c-kept"]);
         expect(agent.events.map(({ note }) => /Node \w+ has it/.exec(note ?? "")?.[0])).toEqual([
             "Node b has it",
@@ -408,16 +406,16 @@ describe("a Pod with an address of a podCIDR that its Node does not have any mor
         nodes.put("a", { podCIDRs: ["10.10.9.0/24"] });
         nodes.put("b", { podCIDRs: ["10.10.1.0/24"] });
         claim(inUse);
-        await look();
+        await check();
         nodes.remove("b");
-        await look();
+        await check();
         expect([...wiring.isolated]).toEqual(["c-web"]);
         nodes.put("b", { podCIDRs: ["10.10.1.0/24"] });
         cluster.api.remove(ipAllocations, inUse);
-        await look();
+        await check();
         expect(wiring.isolated.has("c-web")).toBe(true);
         nodes.remove("b");
-        await look();
+        await check();
         expect(wiring.isolated.size).toBe(0);
     });
 
@@ -425,11 +423,11 @@ describe("a Pod with an address of a podCIDR that its Node does not have any mor
         wiring.isolated.add("c-kept");
         nodes.hasSynced = false;
         nodes.put("b", { podCIDRs: ["10.10.7.0/24"] });
-        await look();
+        await check();
         expect([...wiring.isolated]).toEqual(["c-kept"]);
         nodes.remove("b");
         nodes.hasSynced = true;
-        await look();
+        await check();
         expect(wiring.isolated.size).toBe(0);
     });
 
@@ -438,17 +436,17 @@ describe("a Pod with an address of a podCIDR that its Node does not have any mor
         const off = subnetClaimsWithoutPools({ holders, wiring, logger: new MemoryLog().logger });
         wiring.isolated.add("c-db");
         nodes.put("b", { podCIDRs: ["10.10.7.0/24"] });
-        await off.look(AbortSignal.timeout(1_000));
+        await off.check(AbortSignal.timeout(1_000));
         expect([...wiring.isolated]).toEqual(["c-db", "c-kept"]);
         nodes.remove("b");
-        await off.look(AbortSignal.timeout(1_000));
+        await off.check(AbortSignal.timeout(1_000));
         expect([...wiring.isolated]).toEqual(["c-db"]);
         // Isolated twice over: what it was before this start stays.
         nodes.put("a", { podCIDRs: ["10.10.9.0/24"] });
         nodes.put("b", { podCIDRs: ["10.10.1.0/24"] });
-        await off.look(AbortSignal.timeout(1_000));
+        await off.check(AbortSignal.timeout(1_000));
         nodes.remove("b");
-        await off.look(AbortSignal.timeout(1_000));
+        await off.check(AbortSignal.timeout(1_000));
         expect([...wiring.isolated]).toEqual(["c-db"]);
         expect(cluster.api.requests.filter((text) => text.startsWith("find"))).toEqual([]);
     });
@@ -470,12 +468,12 @@ describe("an interface whose Pod was not known when its record was rebuilt", () 
         wiring.wired.set(key, { ...one, podNamespace: "", podName: "" });
         if (count === 2) wiring.wired.set("c-db", { ...db, podNamespace: "", podName: "" });
         meet();
-        await look(3);
+        await check(3);
         expect(told()).toEqual([]);
         expect(await heldElsewhere()).toBe(count);
         const metadata = { namespace: "default", name: "web", uid: "uid-web" };
         cluster.api.put(pods, { metadata, spec: { nodeName: "a" }, status: { phase: "Running" } } as never);
-        await look(3);
+        await check(3);
         expect(told()).toEqual([["AddressHeldElsewhere", "default", "web"]]);
         expect(await heldElsewhere()).toBe(count);
     });
@@ -493,27 +491,27 @@ describe("what was reported of an interface", () => {
         });
         claim(inUse);
         claim("10.10.1.30");
-        await look();
+        await check();
         expect(agent.events).toHaveLength(2);
         cluster.api.accident = (method, _plural, name) =>
             method === "find" && name === inUse ? { refuse: away() } : undefined;
-        await failedLook();
+        await failedCheck();
         cluster.api.accident = () => undefined;
-        await look(2);
+        await check(2);
         expect(agent.events).toHaveLength(2);
     });
 
     it("is reported again when it was otherwise meanwhile, although a look at another interface failed then", async () => {
         claim(inUse);
         claim("10.10.1.21");
-        await look();
+        await check();
         cluster.api.accident = (method, _plural, name) =>
             method === "find" && name === "10.10.1.21" ? { refuse: away() } : undefined;
         reserve(inUse);
-        await failedLook();
+        await failedCheck();
         cluster.api.accident = () => undefined;
         claim(inUse);
-        await look(2);
+        await check(2);
         const told = agent.events.map(({ regarding, action }) => `${regarding.name} ${action}`);
         expect(told).toEqual(["web Isolate", "db Isolate", "web CompareClaims", "web Isolate"]);
     });
@@ -525,9 +523,9 @@ describe("what was reported of an interface", () => {
         await agent.pools.guard(podCidrs, AbortSignal.timeout(5_000));
         claim(inUse);
         reserve("10.10.1.21");
-        await look();
+        await check();
         cluster.api.remove(ipAllocations, inUse);
-        await look();
+        await check();
         const fields = { pool: "wide", pod: "default/web", address: inUse };
         expect(log.records.filter(({ msg }) => msg.includes("address"))).toEqual([
             expect.objectContaining({
@@ -545,14 +543,14 @@ describe("what was reported of an interface", () => {
             expect.objectContaining({ level: "info", pod: "default/web" }),
         ]);
         cluster.api.accident = (method) => (method === "find" ? { refuse: away() } : undefined);
-        await failedLook();
+        await failedCheck();
         expect(log.records.at(-1)).toMatchObject({ level: "warn", pod: "default/db", reason: "no connection" });
     });
 
     it("ends with the signal: nobody is isolated after that", async () => {
         claim(inUse);
         await eventually(() => told === 1);
-        await agent.pools.lookAtSubnets(wiring, AbortSignal.abort());
+        await agent.pools.checkSubnets(wiring, AbortSignal.abort());
         expect([wiring.isolated.size, agent.events.length]).toEqual([0, 0]);
     });
 });

@@ -64,7 +64,7 @@ beforeEach(() => {
 });
 
 /** As a pass looks at an interface that has neither claim nor pool: whether it may have its traffic. */
-async function look(of: PoolInterface = wired): Promise<boolean> {
+async function check(of: PoolInterface = wired): Promise<boolean> {
     const wasIsolated = isolated.has(of.containerId);
     if (await unclaimed.isolateIfElsewhere(of, ip, { pool: undefined, wasIsolated })) return false;
     const isFree = await unclaimed.mayKeep(of, ip, { wasIsolated });
@@ -75,59 +75,59 @@ async function look(of: PoolInterface = wired): Promise<boolean> {
 describe("an isolated interface whose address has neither claim nor pool", () => {
     it("returns when it was isolated for a podCIDR that is gone", async () => {
         holder = "b";
-        expect([await look(), isolated.size]).toEqual([false, 1]);
+        expect([await check(), isolated.size]).toEqual([false, 1]);
         holder = undefined;
-        expect([await look(), isolated.size]).toEqual([true, 0]);
+        expect([await check(), isolated.size]).toEqual([true, 0]);
     });
 
     it("stays so when it was isolated for another before that podCIDR came", async () => {
         await unclaimed.isolateFor(wired, ip, anothers);
         holder = "b";
-        expect(await look()).toBe(false);
+        expect(await check()).toBe(false);
         holder = undefined;
-        expect([await look(), await look(), isolated.size]).toEqual([false, false, 1]);
+        expect([await check(), await check(), isolated.size]).toEqual([false, false, 1]);
     });
 
     it("stays so when a pool had the address meanwhile", async () => {
-        expect(await look()).toBe(true);
+        expect(await check()).toBe(true);
         unclaimed.hasPool(wired, ip);
         isolated.add("c-p1");
         undecided.add("c-p1");
-        expect(await look()).toBe(false);
+        expect(await check()).toBe(false);
     });
 
     it("returns when it was isolated at the rebuild, but for an address that another uses", async () => {
         isolated.add("c-p1");
         undecided.add("c-p1");
         connected = true;
-        expect(await look()).toBe(false);
+        expect(await check()).toBe(false);
         connected = false;
-        expect(await look()).toBe(true);
+        expect(await check()).toBe(true);
     });
 
     it("is known by its container and its address: what another may do is not its own", async () => {
         holder = "b";
-        await look();
+        await check();
         holder = undefined;
         const second = wire("c-p2");
         isolated.add("c-p2");
-        expect([await look(second), await look()]).toEqual([false, true]);
+        expect([await check(second), await check()]).toEqual([false, true]);
         isolated.add("c-p1");
         expect(await unclaimed.mayKeep(wired, other, { wasIsolated: true })).toBe(false);
     });
 
     it("is forgotten with its interface", async () => {
-        expect(await look()).toBe(true);
+        expect(await check()).toBe(true);
         unclaimed.keep([]);
         isolated.add("c-p1");
-        expect(await look()).toBe(false);
+        expect(await check()).toBe(false);
     });
 
     it("is remembered while its interface is there", async () => {
-        expect(await look()).toBe(true);
+        expect(await check()).toBe(true);
         unclaimed.keep([wired]);
         isolated.add("c-p1");
-        expect(await look()).toBe(true);
+        expect(await check()).toBe(true);
     });
 });
 
@@ -156,8 +156,8 @@ describe("the log", () => {
 
     it("says once that an interface stays isolated", async () => {
         isolated.add("c-p1");
-        await look();
-        await look();
+        await check();
+        await check();
         expect(log.messages("warn")).toEqual([
             "a Pod interface stays isolated: its address has no allocation, is in no IPPool, and may be assigned to another Pod",
         ]);

@@ -21,7 +21,7 @@ let nodes: TestNodes;
 /** Of another Node, which does not know that this one has the podCIDRs. */
 let other: TestPoolAgent;
 let pods: TestPod[];
-let looking: Promise<unknown>;
+let checking: Promise<unknown>;
 
 /** Both halves of an agent, as compose.ts puts them together: the wiring, and the look at claims. */
 async function start(cidrs: readonly string[] = podCidrs): Promise<void> {
@@ -29,19 +29,19 @@ async function start(cidrs: readonly string[] = podCidrs): Promise<void> {
     claims = cluster.agent("here", { nodes });
     agent = await node.startAgent({ podCidrs: cidrs, isClaimed: (ip) => claims.pools.isClaimed(ip) });
     const wiring = subnetWiring({ podInterfaces: agent.podInterfaces, control: agent.network, netlink: agent.netlink });
-    const look = (): Promise<void> => claims.pools.lookAtSubnets(wiring, AbortSignal.timeout(10_000));
-    claims.pools.onSubnetClaim(() => void (looking = looking.then(look, look)));
-    nodes.onChange(() => void (looking = looking.then(look, look)));
+    const check = (): Promise<void> => claims.pools.checkSubnets(wiring, AbortSignal.timeout(10_000));
+    claims.pools.onSubnetClaim(() => void (checking = checking.then(check, check)));
+    nodes.onChange(() => void (checking = checking.then(check, check)));
     const podPrefixes = cidrs.map((cidr) => parsePrefix(cidr));
     await claims.pools.guard(
         guardedPrefixes(podPrefixes, agent.podInterfaces, agent.subnet),
         AbortSignal.timeout(10_000),
     );
-    await look();
+    await check();
 }
 
 async function stop(): Promise<void> {
-    await looking;
+    await checking;
     await Promise.all([agent.stop(), claims.kill()]);
 }
 
@@ -80,7 +80,7 @@ async function expectConnected({ known, ip }: { readonly known: PodInterface; re
             (found) => !found,
         ),
     ).toBe(false);
-    await looking;
+    await checking;
     expect(nodePings(ip)).toBe(true);
 }
 
@@ -96,7 +96,7 @@ afterAll(async () => {
 
 beforeEach(async () => {
     pods = [];
-    looking = Promise.resolve();
+    checking = Promise.resolve();
     await start();
     other = cluster.agent("other");
 });
@@ -118,7 +118,7 @@ describe("an address of the Node's subnet that is in use and is claimed from a p
         await cluster.addPool("wide", { cidr: "10.10.0.0/16", gateway: "10.10.0.1" });
         await other.claim("p1", { pools: ["wide"], fixed: [parseIp(web.ip)] });
         expect(await eventually(() => isIsolated(web.known), Boolean)).toBe(true);
-        await looking;
+        await checking;
         expect(agent.flowTable.flowsOf(flowOwner(web.known.record))).toEqual([]);
         const inOvs = await node.ovs.ofctl("dump-flows", node.bridge, `in_port=${web.known.ofPort}`);
         expect(inOvs).not.toContain("in_port=");
@@ -176,7 +176,7 @@ describe("an address of the Node's subnet that is in use and is claimed from a p
         expect([isIsolated(web.known), isIsolated(db.known)]).toEqual([false, false]);
         nodes.put("next", { podCIDRs: podCidrs });
         expect(await eventually(() => isIsolated(web.known), Boolean)).toBe(true);
-        await looking;
+        await checking;
         const inOvs = await node.ovs.ofctl("dump-flows", node.bridge, `in_port=${web.known.ofPort}`);
         expect(inOvs).not.toContain("in_port=");
         expect([nodePings(web.ip), nodePings(db.ip), isIsolated(db.known)]).toEqual([false, true, false]);

@@ -58,9 +58,9 @@ const limitsOf = (name: string): object[] => [
 it("a Pod whose limits are gone after OVS was started gets one event, one whose limits are there none", async () => {
     podsOfNode = [podOf("a", { ...ingress, ...egress }), podOf("b", { ...ingress, ...egress }), podOf("c", {})];
     qdiscs = [...limitsOf("b"), { kind: "noqueue", dev: "a-1", root: true }];
-    for (let look = 0; look < 3; look += 1) {
+    for (let round = 0; round < 3; round += 1) {
         lost.ovsConnected();
-        await lost.look(signal);
+        await lost.check(signal);
     }
     expect(recorded).toEqual([
         {
@@ -80,22 +80,22 @@ it.each([
     podsOfNode = [podOf("a", annotations)];
     qdiscs = [{ kind: other, dev: "a-1" }];
     lost.ovsConnected();
-    await lost.look(signal);
+    await lost.check(signal);
     expect(recorded.map(({ note }) => note)).toEqual([expect.stringContaining(`in force for ${named}: `)]);
 });
 
 it("looks twice after OVS has connected, and not again", async () => {
-    await lost.look(signal);
+    await lost.check(signal);
     expect(asked).toEqual([]);
     podsOfNode = [podOf("a", ingress)];
     qdiscs = limitsOf("a");
     lost.ovsConnected();
-    await lost.look(signal);
+    await lost.check(signal);
     expect(recorded).toEqual([]);
     // OVS has come to this port only now
     qdiscs = [];
-    await lost.look(signal);
-    await lost.look(signal);
+    await lost.check(signal);
+    await lost.check(signal);
     expect(asked).toEqual(["list", "tc", "list", "tc"]);
     expect(recorded).toHaveLength(1);
 });
@@ -110,14 +110,14 @@ it.each<[string, Pod]>([
 ])("no event for a Pod %s", async (_, pod) => {
     podsOfNode = [pod];
     lost.ovsConnected();
-    await lost.look(signal);
+    await lost.check(signal);
     expect(recorded).toEqual([]);
 });
 
 it("does not start tc where no Pod is limited", async () => {
     podsOfNode = [podOf("a", {})];
     lost.ovsConnected();
-    await lost.look(signal);
+    await lost.check(signal);
     expect(asked).toEqual(["list"]);
 });
 
@@ -134,9 +134,9 @@ it("looks again after a look that failed", async () => {
         { nodeName: "worker" },
     );
     failing.ovsConnected();
-    for (let look = 0; look < 2; look += 1) {
-        await expect(failing.look(signal)).rejects.toMatchObject({ code: "BAD_OUTPUT" });
+    for (let round = 0; round < 2; round += 1) {
+        await expect(failing.check(signal)).rejects.toMatchObject({ code: "BAD_OUTPUT" });
     }
-    await failing.look(signal);
+    await failing.check(signal);
     expect(recorded).toHaveLength(1);
 });

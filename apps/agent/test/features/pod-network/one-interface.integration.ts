@@ -26,12 +26,12 @@ beforeEach(async () => {
     pod = new TestPod();
     answer = await agent.add(pod);
     before = await node.state();
-    inside = look();
+    inside = read();
 });
 
 afterEach(async () => {
     expect(await agent.check(pod, answer)).toBe("");
-    expect(look()).toBe(inside);
+    expect(read()).toBe(inside);
     expect(await node.state()).toEqual(before);
     expect(await agent.add(pod)).toEqual(answer);
     await agent.del(pod);
@@ -39,7 +39,7 @@ afterEach(async () => {
     pod[Symbol.dispose]();
 });
 
-const look = (): string =>
+const read = (): string =>
     pod.netns.run("ip", "-br", "addr") + pod.netns.run("ip", "route") + pod.netns.run("ip", "-6", "route");
 
 function call(command: "add" | "del", name: string, changes: Partial<CniCmdArgs>): Promise<Uint8Array> {

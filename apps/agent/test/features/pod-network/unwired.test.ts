@@ -27,7 +27,7 @@ it.each([
 ])("a Pod that an interface is known to be of %s runs without one or not", (_, known, names, isUnwired) => {
     const unwired = new UnwiredPods();
     const records = [podRecord(names)];
-    const look = (): number => unwired.look([{ ip, podUid: known.uid }], [known], records).length;
-    look();
-    expect(look()).toBe(isUnwired ? 1 : 0);
+    const check = (): number => unwired.check([{ ip, podUid: known.uid }], [known], records).length;
+    check();
+    expect(check()).toBe(isUnwired ? 1 : 0);
 });

@@ -57,7 +57,7 @@ function podOf(name: string, parts: Parts = {}): Pod {
 async function add(...added: readonly Pod[]): Promise<void> {
     podsOfNode = [...podsOfNode, ...added];
     ignored.podAdded();
-    await ignored.look(signal);
+    await ignored.check(signal);
 }
 
 const eventsOn = (): (string | undefined)[] => recorded.map(({ regarding }) => regarding.name);
@@ -99,10 +99,10 @@ it("waits until the Pod has addresses: a plugin that reads the annotation has an
     await add(podOf("a", { podIPs: [] }), podOf("b", { podIPs: [] }));
     expect(recorded).toEqual([]);
     podsOfNode = [podOf("a"), podOf("b", { annotations: { [networks]: "n", [networkStatus]: "[{}]" } })];
-    await ignored.look(signal);
+    await ignored.check(signal);
     expect(eventsOn()).toEqual(["a"]);
     expect(lists).toBe(2);
-    await ignored.look(signal);
+    await ignored.check(signal);
     expect(lists).toBe(2);
 });
 
@@ -120,19 +120,19 @@ it("looks again after a list that failed", async () => {
         },
         { nodeName: "worker" },
     );
-    await expect(failing.look(signal)).rejects.toThrow("away");
-    await failing.look(signal);
+    await expect(failing.check(signal)).rejects.toThrow("away");
+    await failing.check(signal);
     expect(eventsOn()).toEqual(["a"]);
 });
 
 it("looks again at Pods that are added while it reads them", async () => {
     podsOfNode = [podOf("a")];
-    const looking = ignored.look(signal);
+    const checking = ignored.check(signal);
     podsOfNode = [...podsOfNode, podOf("b")];
     ignored.podAdded();
-    await looking;
+    await checking;
     expect(eventsOn()).toEqual(["a"]);
-    await ignored.look(signal);
+    await ignored.check(signal);
     expect(eventsOn()).toEqual(["a", "b"]);
 });
 

@@ -13,7 +13,7 @@ describe("the guard of the OVSDB lock", () => {
         let state: State = "locked";
         const errors: unknown[] = [];
         const guard = new LockGuard({ lockState: () => state, fail: (error) => errors.push(error) });
-        for (state of states) guard.look();
+        for (state of states) guard.check();
         expect(errors).toHaveLength(ends);
     });
 });

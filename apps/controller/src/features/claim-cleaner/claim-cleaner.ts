@@ -48,8 +48,8 @@ export interface ClaimCleanerOptions {
 type Reason = "node-gone" | "out-of-service";
 
 const concurrency = 4;
-const firstLookMs = 1_000;
-const longestLookMs = 10_000;
+const firstCheckMs = 1_000;
+const maxCheckMs = 10_000;
 
 /**
  * Releases allocations that a Node cannot release, during one term of leadership: those of deleted Nodes, and those
@@ -64,7 +64,7 @@ export class ClaimCleaner {
     /** When Nodes were first seen gone, by the monotonic clock. */
     readonly #goneSince = new Map<string, number>();
     /** Number of consecutive checks of an out-of-service Node that found nothing to release. */
-    readonly #looks = new Map<string, number>();
+    readonly #idleChecks = new Map<string, number>();
     /** Allocations that are releasable except for the waiting time of their Node. */
     readonly #suspects = new Map<string, { readonly reason: Reason; readonly count: number }>();
 
@@ -89,7 +89,7 @@ export class ClaimCleaner {
             if (type !== "deleted") this.#goneSince.delete(name);
             else this.#goneSince.set(name, this.#clock.monotonic());
             if (type === "deleted" || (isOutOfService(node) && (old === undefined || !isOutOfService(old)))) {
-                this.#looks.delete(name);
+                this.#idleChecks.delete(name);
                 this.#queue.add(name);
             }
         });
@@ -117,7 +117,7 @@ export class ClaimCleaner {
         const node = this.#components.nodes.get(name);
         if (this.#components.claims.usedOn(name).size === 0 || (node !== undefined && !isOutOfService(node))) {
             this.#goneSince.delete(name);
-            this.#looks.delete(name);
+            this.#idleChecks.delete(name);
             this.#suspects.delete(name);
             this.#queue.forget(name);
             return;
@@ -141,7 +141,7 @@ export class ClaimCleaner {
         await this.#free([...claims.usedOn(name)], "node-gone", stillGone, signal);
         // An agent that is running allocated them again: it gets the same time to observe the deletion of its Node.
         this.#goneSince.set(name, this.#clock.monotonic());
-        return { requeueAfterMs: firstLookMs };
+        return { requeueAfterMs: firstCheckMs };
     }
 
     async #freeOfOutOfService(name: string, signal: AbortSignal): Promise<ReconcileResult> {
@@ -164,16 +164,16 @@ export class ClaimCleaner {
         };
         await this.#free(left, "out-of-service", podIsGone, signal);
         this.#suspect(name, "out-of-service", 0);
-        const looks = left.length > 0 ? 0 : (this.#looks.get(name) ?? 0);
-        this.#looks.set(name, looks + 1);
+        const idleChecks = left.length > 0 ? 0 : (this.#idleChecks.get(name) ?? 0);
+        this.#idleChecks.set(name, idleChecks + 1);
         // The Pods are deleted after the taint is set, manually or by the Pod garbage collector.
-        return { requeueAfterMs: Math.min(firstLookMs * 2 ** looks, longestLookMs) };
+        return { requeueAfterMs: Math.min(firstCheckMs * 2 ** idleChecks, maxCheckMs) };
     }
 
     async #free(
         claims: readonly Claim[],
         reason: Reason,
-        lastLook: (live: Claim) => Promise<boolean>,
+        lastCheck: (live: Claim) => Promise<boolean>,
         signal: AbortSignal,
     ): Promise<void> {
         const { writer, reclaims, logger } = this.#components;
@@ -182,7 +182,7 @@ export class ClaimCleaner {
                 // The address is now used by another Pod, or by the same Pod on another Node.
                 if (live.pod === undefined || live.pod.uid !== pod?.uid || live.pod.nodeName !== pod.nodeName)
                     return undefined;
-                if (!(await lastLook(live))) return undefined;
+                if (!(await lastCheck(live))) return undefined;
                 return live.owner.kind === "StatefulSet" ? "reserve" : "delete";
             };
             if (!(await writer.change(metadata.name, metadata.uid, judge, signal))) continue;

@@ -235,14 +235,14 @@ export class CidrReconciler {
             logger.info("assigned podCIDRs", { node: name, podCIDRs });
         } catch (error) {
             if (signal.aborted) throw error;
-            const look = isKubeError(error, "NOT_FOUND", "CONFLICT", "INVALID", "FORBIDDEN");
-            if (!look && !(isKubeError(error) && error.outcomeUnknown)) throw error;
-            await this.#lookAgain(name, node, cidrs, error, signal);
+            const mustRead = isKubeError(error, "NOT_FOUND", "CONFLICT", "INVALID", "FORBIDDEN");
+            if (!mustRead && !(isKubeError(error) && error.outcomeUnknown)) throw error;
+            await this.#readAgain(name, node, cidrs, error, signal);
         }
     }
 
     /** Reads the Node after a patch that was rejected or whose outcome is unknown. */
-    async #lookAgain(
+    async #readAgain(
         name: string,
         expected: Node,
         cidrs: readonly Prefix[],

@@ -83,7 +83,7 @@ export class ClaimHolds {
         const released: ReleasedClaims[] = [];
         const failed: { readonly node: string; readonly error: KubeError }[] = [];
         for (let at = 0; at < byNode.length; at += listsAtOnce) {
-            const looks = byNode.slice(at, at + listsAtOnce).map(async ([node, claims]) => {
+            const releases = byNode.slice(at, at + listsAtOnce).map(async ([node, claims]) => {
                 try {
                     released.push(await this.#releaseOf(node, claims, signal));
                 } catch (error) {
@@ -91,7 +91,7 @@ export class ClaimHolds {
                     failed.push({ node, error });
                 }
             });
-            await Promise.all(looks);
+            await Promise.all(releases);
         }
         return { released: released.filter(({ ghosts, excess }) => ghosts.length + excess.length > 0), failed };
     }

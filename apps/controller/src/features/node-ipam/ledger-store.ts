@@ -115,8 +115,8 @@ export class LedgerStore {
                 await this.#put(ledger, this.#resourceVersion);
                 break;
             } catch (error) {
-                const look = isKubeError(error, "CONFLICT", "ALREADY_EXISTS", "NOT_FOUND") || unknownOutcome(error);
-                if (!look || tries >= maxTries || this.#options.signal.aborted) throw error;
+                const mustRead = isKubeError(error, "CONFLICT", "ALREADY_EXISTS", "NOT_FOUND") || unknownOutcome(error);
+                if (!mustRead || tries >= maxTries || this.#options.signal.aborted) throw error;
                 if (await this.#landed()) break;
             }
         }

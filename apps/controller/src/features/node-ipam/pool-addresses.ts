@@ -88,7 +88,7 @@ export class PoolAddresses {
         const { clock = systemClock, logger } = this.#components;
         let running: Promise<boolean> | undefined;
         let nextAt = -Infinity;
-        const look = async (signal: AbortSignal): Promise<boolean> => {
+        const check = async (signal: AbortSignal): Promise<boolean> => {
             try {
                 const { released, failed } = await holds.release(signal);
                 for (const each of released) {
@@ -110,7 +110,7 @@ export class PoolAddresses {
         };
         return async (signal) => {
             if (running === undefined && clock.monotonic() < nextAt) return false;
-            return (running ??= look(signal));
+            return (running ??= check(signal));
         };
     }
 }

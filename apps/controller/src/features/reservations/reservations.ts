@@ -81,8 +81,8 @@ export class Reservations {
     readonly #freed = new Set<string>();
     readonly #cameFree: Notify;
     /** The list of allocations started in this term. */
-    #look: Promise<void> | undefined;
-    #hasLooked = false;
+    #refresh: Promise<void> | undefined;
+    #isRefreshed = false;
     /** By StatefulSet with a reservation outstanding: names of addresses that turned out to be allocated to others. */
     readonly #taken = new Map<string, Set<string>>();
     /** By StatefulSet, what was reported: that addresses are reserved for some ordinals only, or kept. */
@@ -117,16 +117,16 @@ export class Reservations {
         });
         this.#queue.start(signal);
         try {
-            let lookAt = this.#clock.monotonic() + this.#options.intervalMs;
+            let nextAt = this.#clock.monotonic() + this.#options.intervalMs;
             while (!signal.aborted) {
-                await this.#cameFree.wait({ ms: lookAt - this.#clock.monotonic(), signal });
+                await this.#cameFree.wait({ ms: nextAt - this.#clock.monotonic(), signal });
                 if (this.#freed.size > 0) {
                     // Other addresses become free at the same time.
                     await sleep(gatherMs, signal, this.#clock).catch(() => undefined);
                     this.#wake();
                 }
-                if (this.#clock.monotonic() < lookAt) continue;
-                lookAt = this.#clock.monotonic() + this.#options.intervalMs;
+                if (this.#clock.monotonic() < nextAt) continue;
+                nextAt = this.#clock.monotonic() + this.#options.intervalMs;
                 for (const key of [...this.#own.prune(), ...claims.sets]) this.#queue.add(key);
             }
         } finally {
@@ -173,7 +173,7 @@ export class Reservations {
             if (demand !== undefined && plan.adopt.length > 0 && !(await this.#adopt(plan.adopt, demand, signal)))
                 return;
             const changes = plan.release.length > 0 || plan.create.length > 0;
-            if (demand !== undefined && changes && (await this.#looksAnew(signal))) continue;
+            if (demand !== undefined && changes && (await this.#refreshOnce(signal))) continue;
             if (plan.release.length > 0) await this.#release(key, demand, signal);
             else this.#unwanted.delete(key);
             // Another address is reserved after the watch has delivered the deletion of the first: an ordinal never has
@@ -199,16 +199,16 @@ export class Reservations {
      * reservations, and an ordinal with a second address would lose its first; one with only half of its addresses
      * known would lose those. True if the plan must be repeated.
      */
-    async #looksAnew(signal: AbortSignal): Promise<boolean> {
-        if (this.#hasLooked) return false;
-        this.#look ??= this.#components.claims.refresh(signal);
+    async #refreshOnce(signal: AbortSignal): Promise<boolean> {
+        if (this.#isRefreshed) return false;
+        this.#refresh ??= this.#components.claims.refresh(signal);
         try {
-            await this.#look;
+            await this.#refresh;
         } catch (error) {
-            this.#look = undefined;
+            this.#refresh = undefined;
             throw error;
         }
-        this.#hasLooked = true;
+        this.#isRefreshed = true;
         return true;
     }
 

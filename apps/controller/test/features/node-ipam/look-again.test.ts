@@ -15,7 +15,7 @@ class OneNode {
     live: Node = node("first");
     readonly log = new MemoryLog();
     readonly allocated: string[] = [];
-    looks = 0;
+    reads = 0;
     patches = 0;
     #ledger: ConfigMap | undefined;
 
@@ -23,7 +23,7 @@ class OneNode {
         find: async (resource: { readonly plural: string }) => {
             await Promise.resolve();
             if (resource.plural === "configmaps") return this.#ledger;
-            this.looks += 1;
+            this.reads += 1;
             return this.live;
         },
         create: (_resource: unknown, object: ConfigMap) => this.#store(object),
@@ -89,30 +89,30 @@ afterEach(async () => {
 });
 
 /** Until the Node was looked at after the refused patch, and a little longer. */
-async function looked(): Promise<void> {
+async function wasRead(): Promise<void> {
     run = one.allocator.run(stop.signal);
-    while (one.looks === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (one.reads === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
 it("leaves a Node that was made anew under the name to the next turn, whatever podCIDRs it has", async () => {
     one.live = node("second", "10.0.0.0/24");
-    await looked();
+    await wasRead();
     expect(one.messages).not.toContain("the Node has podCIDRs already");
     expect(one.allocated).toEqual([]);
-    expect([one.patches, one.looks]).toEqual([1, 1]);
+    expect([one.patches, one.reads]).toEqual([1, 1]);
 });
 
 it("leaves a Node that was made anew and has none yet, too, and does not try the old one again", async () => {
     one.live = node("second");
-    await looked();
+    await wasRead();
     expect([...one.log.messages("warn"), ...one.log.messages("error")]).toEqual([]);
-    expect([one.patches, one.looks]).toEqual([1, 1]);
+    expect([one.patches, one.reads]).toEqual([1, 1]);
 });
 
 it("counts what the very Node has, when it is what was promised to it", async () => {
     one.live = node("first", "10.0.0.0/24");
-    await looked();
+    await wasRead();
     expect(one.messages).toContain("the Node has podCIDRs already");
     expect(one.allocated).toEqual(["1"]);
 });

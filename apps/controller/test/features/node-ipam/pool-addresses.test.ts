@@ -261,8 +261,8 @@ describe("claims of addresses that no IPPool has", () => {
         place.claimOf("10.244.0.9", { node: "n1" });
         place.claimOf("10.244.1.9", { node: "n2" });
         const { signal } = new AbortController();
-        const looks = [place.holds.release(signal), place.holds.release(signal)];
-        expect(await Promise.all(looks)).toEqual([true, true]);
+        const releases = [place.holds.release(signal), place.holds.release(signal)];
+        expect(await Promise.all(releases)).toEqual([true, true]);
         expect(place.asked).toEqual(["spec.nodeName=n2"]);
         place.claimOf("10.244.2.9", { node: "n2" });
         expect(await place.holds.release(signal)).toBe(false);

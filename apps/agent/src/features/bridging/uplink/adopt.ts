@@ -31,7 +31,7 @@ async function entriesOfLinks(
         const host = hosts.find(({ name }) => isPhysicalNameOf(name, nic.name));
         const isAlone = host === undefined;
         if (isAlone && links.some(({ name }) => name === bareName)) continue;
-        if (isAlone && !(await looksMoved(netlink, nic, links))) continue;
+        if (isAlone && !(await isMoved(netlink, nic, links))) continue;
         const name = host?.name ?? bareName;
         entries.set(name, {
             step: "bridged",
@@ -65,7 +65,7 @@ export async function bringBackByLinks(
 }
 
 /** Whether the NIC has the settings of a port: no addresses, and its own IPv4 and IPv6 configuration disabled. */
-async function looksMoved(netlink: Netlink, nic: Link, links: readonly Link[]): Promise<boolean> {
+async function isMoved(netlink: Netlink, nic: Link, links: readonly Link[]): Promise<boolean> {
     const master = links.find(({ index }) => index === nic.master);
     const isPort = master !== undefined && isMadeByOvs(master);
     const isOff = readSysctl("ipv6", nic.name, "disable_ipv6") === "1";

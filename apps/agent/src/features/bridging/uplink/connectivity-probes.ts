@@ -2,14 +2,14 @@ import { sleep, systemClock, type Clock } from "@antrea/async";
 import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
 import { NeighbourState, type Neighbour, type Netlink } from "@antrea/netlink";
 
-const lookMs = 20;
+const pollMs = 20;
 const pauseMs = 200;
 const gatewayTimeoutMs = 1_500;
 const apiTimeoutMs = 5_000;
 const unaskable = NeighbourState.PERMANENT | NeighbourState.NOARP;
 
 /** Dependencies of ConnectivityProbes. */
-export interface WitnessComponents {
+export interface ConnectivityProbesComponents {
     readonly netlink: Netlink;
     readonly apiReachable: (signal: AbortSignal) => Promise<boolean>;
     readonly clock?: Clock;
@@ -17,10 +17,10 @@ export interface WitnessComponents {
 
 /** Probes whether the Node is on the network: its gateways, by ARP and ND, and the API server. */
 export class ConnectivityProbes {
-    readonly #parts: WitnessComponents;
+    readonly #parts: ConnectivityProbesComponents;
     readonly #clock: Clock;
 
-    constructor(components: WitnessComponents) {
+    constructor(components: ConnectivityProbesComponents) {
         this.#parts = components;
         this.#clock = components.clock ?? systemClock;
     }
@@ -80,7 +80,7 @@ export class ConnectivityProbes {
             const state = (await entry())?.state ?? NeighbourState.FAILED;
             if ((state & NeighbourState.REACHABLE) !== 0) return true;
             if ((state & NeighbourState.FAILED) !== 0) return false;
-            await sleep(lookMs, signal, this.#clock).catch(() => undefined);
+            await sleep(pollMs, signal, this.#clock).catch(() => undefined);
         }
         return false;
     }

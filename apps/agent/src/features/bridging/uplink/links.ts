@@ -6,7 +6,7 @@ import { placeAddresses } from "./place.ts";
 import { readSysctl, writeSysctl } from "./sysctls.ts";
 import type { NicSettings } from "./nic-settings.ts";
 
-const lookMs = 5;
+const pollMs = 5;
 
 /** The two links of an uplink, as far as they exist. */
 export interface Places {
@@ -75,7 +75,7 @@ export async function hostDevice(
                 `OVS did not make the device ${name} with MAC ${mac} and MTU ${mtu}, ${seen}; see the log of ovs-vswitchd`,
             );
         }
-        await sleep(lookMs, signal);
+        await sleep(pollMs, signal);
     }
 }
 
@@ -88,7 +88,7 @@ export async function comesTrue(
     const deadline = performance.now() + timeoutMs;
     while (!(await what())) {
         if (performance.now() > deadline) return false;
-        await sleep(lookMs, signal);
+        await sleep(pollMs, signal);
     }
     return true;
 }

@@ -128,8 +128,8 @@ export class Uplink {
      * Records changes on the host port in the journal, and restores the NIC if OVS is unavailable, or creates no
      * device, for some seconds.
      */
-    look(signal: AbortSignal): Promise<UplinkState> {
-        return this.#inTurn(() => this.#look(signal), signal);
+    check(signal: AbortSignal): Promise<UplinkState> {
+        return this.#inTurn(() => this.#check(signal), signal);
     }
 
     #inTurn<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
@@ -157,7 +157,7 @@ export class Uplink {
         const entry = this.#journal.entry ?? (await this.#journal.read());
         if (entry?.step === "bridged" && entry.name === name) {
             if (this.#state.kind !== "bridged") this.#state = found(entry);
-            return this.#look(signal);
+            return this.#check(signal);
         }
         if (entry !== undefined) await this.#rollback.run(entry, await this.#bootContext());
         await suitableNic(this.#netlink, this.#parts.ports, name);
@@ -178,7 +178,7 @@ export class Uplink {
         }
     }
 
-    async #look(signal: AbortSignal): Promise<UplinkState> {
+    async #check(signal: AbortSignal): Promise<UplinkState> {
         const entry = this.#journal.entry;
         const { kind } = this.#state;
         if (entry === undefined || (kind !== "bridged" && kind !== "found")) return this.#state;

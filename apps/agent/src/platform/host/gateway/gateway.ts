@@ -48,7 +48,7 @@ export class GatewayError extends AntreaError<"NOT_READY" | "NO_DEVICE"> {}
 
 const ofPortTimeoutMs = 10_000;
 const linkTimeoutMs = 10_000;
-const linkLookMs = 20;
+const linkPollMs = 20;
 
 /**
  * The gateway: the internal port through which Pod traffic enters and leaves the Node's network stack. It has the first
@@ -204,7 +204,7 @@ export class Gateway {
                     "environment",
                     `OVS did not create the device ${this.#options.name}; see the log of ovs-vswitchd`,
                 );
-            await sleep(linkLookMs, signal, this.#clock);
+            await sleep(linkPollMs, signal, this.#clock);
         }
     }
 }

@@ -65,7 +65,7 @@ export class Transport implements Disposable {
      * Checks the interface and calls the listeners on a change. While the interface is missing or has no address, the
      * last state is kept, since it may be reconfigured soon.
      */
-    async look(): Promise<void> {
+    async check(): Promise<void> {
         const { netlink, logger } = this.#components;
         const isStirred = this.#isStirred;
         this.#isStirred = false;

@@ -33,10 +33,10 @@ export interface OwnNodeOptions {
     readonly syncLimitMs?: number | undefined;
 }
 
-const lookIntervalMs = 500;
+const pollIntervalMs = 500;
 const defaultSyncLimitMs = 10_000;
 // A new Node gets podCIDRs within a second or two; only a Node that had some before has a stored object.
-const looksWithoutMemory = 20;
+const pollsBeforeCached = 20;
 
 /**
  * Waits until this Node has podCIDRs and a transport interface, and logs what it waits for. A Node that had podCIDRs
@@ -49,15 +49,15 @@ export async function awaitOwnNode(
     signal: AbortSignal,
 ): Promise<NodeConfig> {
     await nodesOrMemory(components, options.syncLimitMs ?? defaultSyncLimitMs, signal);
-    for (let said = "", looks = 1; ; looks += 1) {
+    for (let said = "", polls = 1; ; polls += 1) {
         try {
-            return await readOwnNode(components, options, looks > looksWithoutMemory);
+            return await readOwnNode(components, options, polls > pollsBeforeCached);
         } catch (error) {
             const reason = messageOf(error);
             if (reason !== said) components.logger.warn("waiting for this Node", { reason });
             said = reason;
         }
-        await sleep(lookIntervalMs, signal, components.clock);
+        await sleep(pollIntervalMs, signal, components.clock);
     }
 }
 
@@ -142,7 +142,7 @@ export interface OwnNodeFollowerComponents {
 export function followOwnNode(components: OwnNodeFollowerComponents, node: NodeConfig): () => void {
     const { nodes, goneAt, readiness, fail, logger } = components;
     let said: string | undefined;
-    const look = (): void => {
+    const check = (): void => {
         try {
             const problem = ownNodeProblem({ nodes, goneAt }, node);
             if (problem === undefined) readiness.met("node");
@@ -155,10 +155,10 @@ export function followOwnNode(components: OwnNodeFollowerComponents, node: NodeC
         }
     };
     nodes.onChange((_type, key) => {
-        if (key === node.name) look();
+        if (key === node.name) check();
     });
-    look();
-    return look;
+    check();
+    return check;
 }
 
 /**

@@ -48,7 +48,7 @@ export class DatapathProbe {
      *
      * @throws DatapathError, UnixctlError
      */
-    async look(signal?: AbortSignal): Promise<void> {
+    async check(signal?: AbortSignal): Promise<void> {
         const { readiness } = this.#components;
         try {
             await this.#probe(signal);
@@ -67,7 +67,7 @@ export class DatapathProbe {
         const quietUntil = clock.monotonic() + (this.#options.quietMs ?? 2_000);
         for (let said = ""; ; await sleep(backoff.next(), signal, clock)) {
             try {
-                return await this.look(signal);
+                return await this.check(signal);
             } catch (error) {
                 if (!(error instanceof DatapathError) && !(error instanceof UnixctlError)) throw error;
                 signal.throwIfAborted();

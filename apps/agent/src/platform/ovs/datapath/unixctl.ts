@@ -18,7 +18,7 @@ export interface UnixctlOptions {
 const defaultUnixctlOptions = { timeoutMs: 5_000, maxAnswerBytes: 1 << 20 } as const;
 
 const requestId = 0;
-const lookAtLog = "see the log of container antrea-ovs";
+const logHint = "see the log of container antrea-ovs";
 
 /**
  * Client for the control socket of ovs-vswitchd, as used by ovs-appctl(8): JSON-RPC 1.0 with one connection per
@@ -48,7 +48,7 @@ export class Unixctl {
             new UnixctlError(
                 "NOT_RUNNING",
                 "environment",
-                `ovs-vswitchd is not running, ${pidFile} ${what}: nobody to ask for ${line(command, args)}; ${lookAtLog}`,
+                `ovs-vswitchd is not running, ${pidFile} ${what}: nobody to ask for ${line(command, args)}; ${logHint}`,
                 { cause, details: { pidFile, command, args } },
             );
         let text: string;
@@ -139,18 +139,18 @@ class Exchange {
     }
 
     #notListening(cause: unknown): UnixctlError {
-        return this.#error("NOT_RUNNING", "environment", "does not listen for", `; ${lookAtLog}`, { cause });
+        return this.#error("NOT_RUNNING", "environment", "does not listen for", `; ${logHint}`, { cause });
     }
 
     #ended(cause?: unknown): UnixctlError {
-        const rest = `; it may have ended: ${lookAtLog}`;
+        const rest = `; it may have ended: ${logHint}`;
         return this.#error("DISCONNECTED", "environment", "closed the connection before the answer to", rest, {
             cause,
         });
     }
 
     #timeout(): UnixctlError {
-        const rest = ` within ${this.#options.timeoutMs} ms; it hangs or the Node is overloaded: ${lookAtLog}`;
+        const rest = ` within ${this.#options.timeoutMs} ms; it hangs or the Node is overloaded: ${logHint}`;
         return this.#error("TIMEOUT", "timeout", "did not answer", rest);
     }
 

@@ -26,7 +26,7 @@ function make(first: UplinkState, answers: readonly (UplinkState | Error)[] = []
             return (this.state = answer);
         },
         connect: (): Promise<UplinkState> => uplink.answer("connect"),
-        look: (): Promise<UplinkState> => uplink.answer("look"),
+        check: (): Promise<UplinkState> => uplink.answer("look"),
         async restore(): Promise<void> {
             calls.push("restore");
             uplink.state = { kind: "idle" };
@@ -50,7 +50,7 @@ function make(first: UplinkState, answers: readonly (UplinkState | Error)[] = []
         },
     };
     const keeper = new UplinkKeeper(base as unknown as KeeperPlatform);
-    keeper.addJobs({ state: { name: "eth0" }, look: async () => undefined } as never, () => undefined);
+    keeper.addJobs({ state: { name: "eth0" }, check: async () => undefined } as never, () => undefined);
     return { keeper, calls, written, run: async () => jobs.get("bridging/uplink")?.(signal) };
 }
 

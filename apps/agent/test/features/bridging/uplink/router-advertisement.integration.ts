@@ -79,13 +79,13 @@ const kept = ["default via fe80::99 metric 1025 expires pref medium"];
 async function refreshed(): Promise<Learned> {
     const done = ({ address, routes }: Learned): boolean =>
         address >= prefixLifetimeSeconds - 1 && routes.join() === own.join();
-    const look = async (): Promise<Learned> => {
+    const read = async (): Promise<Learned> => {
         // Each time: its seconds run while the machine is busy.
         advertise();
         await sleep(50);
         return learned();
     };
-    const last = await eventually(look, done, 20_000);
+    const last = await eventually(read, done, 20_000);
     expect(last.address).toBeGreaterThanOrEqual(prefixLifetimeSeconds - 1);
     return last;
 }

@@ -110,10 +110,10 @@ describe("taking up a move of an earlier agent", () => {
         await uplink.recover();
         await uplink.connect("eth0", signal);
         made.length = 0;
-        await uplink.look(signal);
+        await uplink.check(signal);
         expect(made).toEqual([]);
         rows.clear();
-        expect(await uplink.look(signal)).toMatchObject({ kind: "bridged" });
+        expect(await uplink.check(signal)).toMatchObject({ kind: "bridged" });
         expect([...rows].sort()).toEqual(["eth0", "eth0~"]);
     });
 });
@@ -127,9 +127,9 @@ describe("an OVS that stays away", () => {
         await uplink.connect("eth0", signal);
         problem = "ovs-vswitchd is not connected";
         change();
-        await uplink.look(signal);
+        await uplink.check(signal);
         await pause();
-        await uplink.look(signal);
+        await uplink.check(signal);
         return uplink;
     }
 

@@ -24,10 +24,10 @@ let netlink: Netlink;
 let transport: Transport;
 const told: string[] = [];
 
-async function eventually(look: () => Promise<void>): Promise<void> {
+async function eventually(assertion: () => Promise<void>): Promise<void> {
     for (let tries = 0; ; tries += 1) {
         try {
-            return await look();
+            return await assertion();
         } catch (error) {
             if (tries === 50) throw error;
         }
@@ -59,13 +59,13 @@ const first = "1500 192.0.2.1 2001:db8::1 192.0.2.0/24 2001:db8::/64";
 it("knows its addresses, IPv4 first and without link-local ones, and tells of changes once", async () => {
     expect(shown(transport.state)).toBe(first);
     expect(transport.underlay).toBe(4);
-    await transport.look();
+    await transport.check();
     expect(told).toEqual([]);
     ip("addr", "add", "192.0.3.1/25", "dev", "uplink");
     ip("addr", "del", "192.0.2.1/24", "dev", "uplink");
     ip("link", "set", "uplink", "mtu", "1400");
-    await transport.look();
-    await transport.look();
+    await transport.check();
+    await transport.check();
     expect(told).toEqual(["1400 192.0.3.1 2001:db8::1 192.0.3.0/25 2001:db8::/64"]);
 });
 
@@ -73,33 +73,33 @@ it("tells of an address that was away for a moment: routes went with it", async 
     ip("addr", "del", "192.0.2.1/24", "dev", "uplink");
     ip("addr", "add", "192.0.2.1/24", "dev", "uplink");
     await eventually(async () => {
-        await transport.look();
+        await transport.check();
         expect(told).toEqual([first]);
     });
-    await transport.look();
+    await transport.check();
     expect(told).toEqual([first]);
 });
 
 it("keeps the last addresses while it has none", async () => {
     ip("addr", "flush", "dev", "uplink");
-    await transport.look();
+    await transport.check();
     expect(shown(transport.state)).toBe(first);
 });
 
 it("carries tunnels by IPv6 when that is all it has", async () => {
     ip("addr", "del", "192.0.2.1/24", "dev", "uplink");
-    await transport.look();
+    await transport.check();
     expect(transport.underlay).toBe(6);
 });
 
 it("an interface that is gone is taken for as it was, and found again under its name", async () => {
     const { index } = transport.state;
     ip("link", "del", "uplink");
-    await transport.look();
+    await transport.check();
     expect(shown(transport.state)).toBe(first);
     addUplink();
     ip("addr", "add", "192.0.2.1/24", "dev", "uplink");
-    await transport.look();
+    await transport.check();
     expect(transport.state.index).not.toBe(index);
     expect(told).toEqual(["1500 192.0.2.1 192.0.2.0/24"]);
 });

@@ -127,7 +127,7 @@ describe("a start", () => {
 describe("after the start", () => {
     function follow(nodes: Nodes, goneAt?: number) {
         const told: { problem: string | undefined; failures: unknown[] } = { problem: "not looked at", failures: [] };
-        const look = followOwnNode(
+        const check = followOwnNode(
             {
                 nodes,
                 goneAt,
@@ -140,7 +140,7 @@ describe("after the start", () => {
             },
             config,
         );
-        return { told, look };
+        return { told, look: check };
     }
 
     const both = ["10.10.1.0/24", "fd00:10::/64"];
@@ -179,23 +179,23 @@ describe("after the start", () => {
     it("while the API server is away what is known holds, and is looked at when it is back", () => {
         const nodes = new Nodes(undefined);
         nodes.hasSynced = false;
-        const { told, look } = follow(nodes);
+        const { told, look: check } = follow(nodes);
         expect(told.problem).toBeUndefined();
         nodes.hasSynced = true;
-        look();
+        check();
         expect(told.problem).toMatch(/has no Node worker/);
     });
 
     it("while the API server is away a Node of which an earlier start heard that it is gone gets no Pod", () => {
         const nodes = new Nodes(worker(both));
         nodes.hasSynced = false;
-        const { told, look } = follow(nodes, Date.UTC(2026, 0, 2, 3, 4, 5));
+        const { told, look: check } = follow(nodes, Date.UTC(2026, 0, 2, 3, 4, 5));
         // Nobody said that it is gone still.
         expect(told.problem).toBe(
             "Node worker was deleted at 2026-01-02T03:04:05.000Z, and it is not known since this start whether it was recreated; it had 10.10.1.0/24,fd00:10::/64, which may since be assigned to another Node",
         );
         nodes.hasSynced = true;
-        look();
+        check();
         expect(told.problem).toBeUndefined();
     });
 

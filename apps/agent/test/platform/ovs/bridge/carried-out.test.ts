@@ -13,11 +13,11 @@ it.each([
     const database = {
         rows: () => row,
         transact: async (_operations: unknown, o: unknown) => (asked.push(o), []),
-        until: async <T>(look: () => T | undefined, o: unknown): Promise<T> => {
+        until: async <T>(condition: () => T | undefined, o: unknown): Promise<T> => {
             asked.push(o);
-            expect(look()).toBeUndefined();
+            expect(condition()).toBeUndefined();
             row.set("row", { next_cfg: 7, cur_cfg: 7 });
-            return look() as T;
+            return condition() as T;
         },
     };
     await configurationCarriedOut(database, limits);

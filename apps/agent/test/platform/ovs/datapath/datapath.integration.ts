@@ -263,7 +263,7 @@ describe("on the kernel datapath", () => {
     } else {
         it("without the module the reason is told instead of waiting for ever", async () => {
             const { probe, readiness } = node.probe("system");
-            await expect(probe.look()).rejects.toMatchObject({
+            await expect(probe.check()).rejects.toMatchObject({
                 code: "MODULE_MISSING",
                 message: expect.stringMatching(/had no module openvswitch loaded .*modprobe openvswitch/),
             });
@@ -282,7 +282,7 @@ describe("on the kernel datapath", () => {
                 (text) => !text.includes(bridgeName),
             );
             expect(await node.bridge("system").datapathId(1_000)).toBe(id);
-            await expect(node.probe("system").probe.look()).rejects.toMatchObject({ code: "MODULE_MISSING" });
+            await expect(node.probe("system").probe.check()).rejects.toMatchObject({ code: "MODULE_MISSING" });
             const { probe: late, readiness } = node.probe("netdev");
             const passed = late.passed(AbortSignal.timeout(20_000));
             await eventually(
@@ -298,7 +298,7 @@ describe("on the kernel datapath", () => {
     it("an OVS without the type says so", async () => {
         await using other = await Switch.start();
         await other.bridge("system").ensure();
-        await expect(other.probe("system").probe.look()).rejects.toMatchObject({
+        await expect(other.probe("system").probe.check()).rejects.toMatchObject({
             code: "TYPE_MISSING",
             message: expect.stringContaining("this Open vSwitch has no datapath type system"),
         });

@@ -51,7 +51,7 @@ describe("the probe of the datapath", () => {
             "dpif/dump-dps": "netdev@br-phy\nsystem@br-int\n",
             "dpif/show-dp-features br-int": featuresOf(),
         };
-        await probe.look();
+        await probe.check();
         expect(readiness.missing()).toBeUndefined();
     });
 
@@ -62,10 +62,10 @@ describe("the probe of the datapath", () => {
             "dpif/show-dp-features br-int": featuresOf(),
             [setting]: refusal("is not a valid command"),
         };
-        await expect(probe.look()).rejects.toMatchObject({ code: "REFUSED" });
+        await expect(probe.check()).rejects.toMatchObject({ code: "REFUSED" });
         expect(readiness.missing()).toContain("is not a valid command");
         control.answers = { ...control.answers, [setting]: "" };
-        await probe.look();
+        await probe.check();
         expect(readiness.missing()).toBeUndefined();
     });
 
@@ -78,7 +78,7 @@ describe("the probe of the datapath", () => {
             "dpif/dump-dps": `${type}@br-int\n`,
             "dpif/show-dp-features br-int": featuresOf(["CT label", "CT state NAT"]),
         };
-        await expect(probe.look()).rejects.toMatchObject({
+        await expect(probe.check()).rejects.toMatchObject({
             code: "FEATURE_MISSING",
             fault: "environment",
             message: expect.stringMatching(
@@ -149,7 +149,7 @@ describe("the probe of the datapath", () => {
     ])("says why there is no bridge: %s", async (_, type, bridges, show, code, words) => {
         const { control, readiness, probe } = probeOf(type);
         control.answers = { "dpif/dump-dps": bridges, [`dpctl/show ${type}@ovs-${type}`]: show };
-        await expect(probe.look()).rejects.toMatchObject({ code, message: expect.stringMatching(words) });
+        await expect(probe.check()).rejects.toMatchObject({ code, message: expect.stringMatching(words) });
         expect(readiness.missing()).toMatch(words);
     });
 
@@ -186,9 +186,9 @@ describe("the probe of the datapath", () => {
     it("a later look that fails takes the readiness back", async () => {
         const { control, readiness, probe } = probeOf("netdev");
         control.answers = { "dpif/dump-dps": "netdev@br-int\n", "dpif/show-dp-features br-int": featuresOf() };
-        await probe.look();
+        await probe.check();
         control.answers = { "dpif/dump-dps": new UnixctlError("TIMEOUT", "timeout", "no answer within 5000 ms") };
-        await expect(probe.look()).rejects.toMatchObject({ code: "TIMEOUT" });
+        await expect(probe.check()).rejects.toMatchObject({ code: "TIMEOUT" });
         expect(readiness.missing()).toBe("no answer within 5000 ms");
     });
 

@@ -251,7 +251,7 @@ async function act(): Promise<void> {
                 await uplink.restore();
                 print(uplink.state);
             }
-            if (action === "look") print(await uplink.look(stop.signal));
+            if (action === "look") print(await uplink.check(stop.signal));
             if (action === "wait") await told();
             if (action === "cycle") for (let count = 0; count < 50; count++) await cycle(uplink);
             if (action === "look-long") {
@@ -259,7 +259,7 @@ async function act(): Promise<void> {
                 process.once("SIGTERM", () => (isOver = true));
                 const end = performance.now() + 50_000;
                 while (!isOver && performance.now() < end && ["bridged", "found"].includes(uplink.state.kind)) {
-                    await uplink.look(stop.signal);
+                    await uplink.check(stop.signal);
                     await new Promise((resolve) => setTimeout(resolve, 200));
                 }
                 print(uplink.state);
