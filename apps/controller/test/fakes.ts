@@ -74,7 +74,7 @@ export class FakeApi {
     }
 
     /** Resolves when the informer of that kind has had the time to take it in. */
-    async tell(plural: string, type: "ADDED" | "MODIFIED" | "DELETED", object: KubeObject): Promise<void> {
+    async send(plural: string, type: "ADDED" | "MODIFIED" | "DELETED", object: KubeObject): Promise<void> {
         this.#streams.get(plural)?.push(`${JSON.stringify({ type, object })}\n`);
         await new Promise((resolve) => setTimeout(resolve, 1));
         await new Promise((resolve) => setImmediate(resolve));
@@ -84,12 +84,12 @@ export class FakeApi {
 /** An AllocationCache that has listed these allocations and follows their watch events. */
 export async function bookOf(claims: readonly IpAllocation[]): Promise<{
     readonly book: AllocationCache;
-    readonly tell: (type: "ADDED" | "MODIFIED" | "DELETED", claim: IpAllocation) => Promise<void>;
+    readonly send: (type: "ADDED" | "MODIFIED" | "DELETED", claim: IpAllocation) => Promise<void>;
 }> {
     const fake = new FakeApi({ ipallocations: claims });
     const book = new AllocationCache({ api: fake.api, logger: new MemoryLog().logger });
     const { signal } = new AbortController();
     await book.part.start?.(signal);
     await book.synced(signal);
-    return { book, tell: (type, claim) => fake.tell("ipallocations", type, claim) };
+    return { book, send: (type, claim) => fake.send("ipallocations", type, claim) };
 }

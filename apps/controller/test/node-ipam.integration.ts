@@ -76,18 +76,18 @@ describe("NodeIPAM on a real API server", () => {
         await server.addNode("plain");
         await using _controller = await ControllerProcess.start(server, { nodeIPAM: one });
         expect((await allServed(api, 5, 1)).get("plain")).toEqual(["10.244.1.0/24"]);
-        const told = await eventually(async () => {
+        const reported = await eventually(async () => {
             const { items } = await api.list(events, { namespace: "default" });
             return items.length >= 4 && items;
         });
-        const texts = told.map(({ regarding, reason }) => `${regarding?.name} ${reason}`).sort();
+        const texts = reported.map(({ regarding, reason }) => `${regarding?.name} ${reason}`).sort();
         expect(texts).toEqual([
             "far PodCIDROutsideClusterCIDR",
             "twin-1 PodCIDRDuplicate",
             "twin-2 PodCIDRDuplicate",
             "wide PodCIDROutsideClusterCIDR",
         ]);
-        expect(told.find(({ regarding }) => regarding?.name === "twin-1")?.note).toContain("twin-2");
+        expect(reported.find(({ regarding }) => regarding?.name === "twin-1")?.note).toContain("twin-2");
     });
 
     it("says by event and metric when all is used, and serves the Node later", async () => {

@@ -47,12 +47,12 @@ describe("claims of addresses that no IPPool has", () => {
         }
         await using _controller = await start(24_382, "10.245.0.0/22");
         await server.addNode("n3", { internalIps: ["172.18.0.4"] });
-        const told = await eventually(async () =>
+        const reported = await eventually(async () =>
             (await world.api.list(events)).items.find(
                 ({ reason, regarding }) => reason === "CIDRNotAvailable" && regarding?.name === "n3",
             ),
         );
-        expect(told.note).toContain("IPAllocation 10.245.0.77 (Pod default/live-0 on Node n1, IPPool gone)");
+        expect(reported.note).toContain("IPAllocation 10.245.0.77 (Pod default/live-0 on Node n1, IPPool gone)");
         expect(await podCidrs("n3")).toEqual([]);
         await world.deletePod("live-2");
         await world.free("10.245.2.77");

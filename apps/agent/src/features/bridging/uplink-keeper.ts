@@ -29,7 +29,7 @@ export class UplinkKeeper {
     readonly #condition: NodeCondition;
     #reporting: Job | undefined;
     #refusal: AntreaError | undefined;
-    #told = "";
+    #lastLogged = "";
     #problem: string | undefined = "the Node's interface is not connected to the bridge yet";
 
     constructor(base: KeeperPlatform) {
@@ -91,7 +91,7 @@ export class UplinkKeeper {
             this.#refusal = error instanceof AntreaError ? error : undefined;
             throw error;
         } finally {
-            this.#tell(uplink.state);
+            this.#log(uplink.state);
         }
         if (uplink.state.kind !== "bridged" || before === uplink.state) return;
         // The link changed although its name did not, so the kernel drops all connections that it masquerades,
@@ -104,12 +104,12 @@ export class UplinkKeeper {
     /**
      * Updates the readiness at once; the job sets the condition and is repeated while the API server is unavailable.
      */
-    #tell(state: UplinkState): void {
+    #log(state: UplinkState): void {
         const { environment, events } = this.#base;
         this.#problem = this.#refusal?.message ?? UplinkReport.problem(state);
         const text = `${state.kind} ${this.#problem}`;
-        if (text === this.#told) return;
-        this.#told = text;
+        if (text === this.#lastLogged) return;
+        this.#lastLogged = text;
         const event = this.#refusal === undefined ? UplinkReport.event(state) : refusalEvent(this.#refusal);
         if (event !== undefined) {
             const { nodeName: name } = environment;

@@ -16,7 +16,7 @@ export interface OwnClaimsComponents {
 }
 
 /** The watch is expected to have delivered a write, or its later outcome, within this time. */
-const toldMs = 60_000;
+const deliveryLimitMs = 60_000;
 
 interface Known {
     readonly claim: IpAllocation;
@@ -52,7 +52,7 @@ export class OwnClaims {
      */
     readonly #ended = new Map<string, Ended>();
     /** The same according to the watch: a late answer must not restore it. */
-    readonly #toldEnded = new Map<string, Ended>();
+    readonly #endedByWatch = new Map<string, Ended>();
     readonly #goneListeners = new Set<(claim: IpAllocation) => void>();
 
     constructor(components: OwnClaimsComponents, options: { readonly nodeName: string }) {
@@ -62,7 +62,7 @@ export class OwnClaims {
             resource: ipAllocations,
             fieldSelector: `spec.pod.nodeName=${options.nodeName}`,
         });
-        this.informer.onChange((type, _key, claim) => this.#told(type === "deleted", claim));
+        this.informer.onChange((type, _key, claim) => this.#onChange(type === "deleted", claim));
         this.informer.onList((began) => this.#listed(began));
     }
 
@@ -122,7 +122,7 @@ export class OwnClaims {
      */
     note(claim: IpAllocation, askedAt?: number): void {
         if (claim.spec.pod?.nodeName !== this.#nodeName) return this.noteGone(claim, askedAt);
-        const ended = this.#toldEnded.get(claim.metadata?.uid ?? "");
+        const ended = this.#endedByWatch.get(claim.metadata?.uid ?? "");
         if ([this.#claims.get(claimName(claim)), ended].some((one) => isBefore(claim, one, askedAt))) return;
         this.#put(withoutManagedFields(claim), { isAnswer: true });
     }
@@ -145,17 +145,18 @@ export class OwnClaims {
      * were deleted while the watch was broken. A silent watch is inconclusive, since its connection may be dead.
      */
     settle(): void {
-        const toldUntil = this.informer.upToDateAt;
+        const deliveredUntil = this.informer.upToDateAt;
         if (this.informer.state.kind !== "watching") return;
         for (const [name, { at, isAnswer }] of [...this.#claims]) {
-            if (isAnswer && toldUntil - at > toldMs && this.informer.get(name) === undefined) this.#drop(name);
+            if (isAnswer && deliveredUntil - at > deliveryLimitMs && this.informer.get(name) === undefined)
+                this.#drop(name);
         }
     }
 
     #end(all: Map<string, Ended>, claim: IpAllocation): void {
         const at = this.#now;
         for (const [uid, ended] of all) {
-            if (at - ended.at <= toldMs) break;
+            if (at - ended.at <= deliveryLimitMs) break;
             all.delete(uid);
         }
         const uid = claim.metadata?.uid ?? "";
@@ -177,7 +178,7 @@ export class OwnClaims {
             if (!isAnswer || at >= began || this.informer.get(name) !== undefined) continue;
             this.#drop(name);
             this.#components.freed(claimIp(claim));
-            this.#tellGone(claim);
+            this.#notifyGone(claim);
         }
         for (const claim of this.informer.list()) {
             const known = this.#claims.get(claimName(claim));
@@ -189,7 +190,7 @@ export class OwnClaims {
         }
     }
 
-    #told(deleted: boolean, claim: IpAllocation): void {
+    #onChange(deleted: boolean, claim: IpAllocation): void {
         const name = claimName(claim);
         const known = this.#claims.get(name);
         if (!deleted) {
@@ -199,19 +200,19 @@ export class OwnClaims {
             this.#put(claim, { isAnswer: false });
             return;
         }
-        this.#end(this.#toldEnded, claim);
+        this.#end(this.#endedByWatch, claim);
         if (known === undefined || known.claim.metadata?.uid !== claim.metadata?.uid) return;
         // The end of a state before this agent's last write of the same object does not end that object.
         if (isOlder(claim, known.claim)) return;
         this.#drop(name);
         this.#components.freed(claimIp(claim));
-        this.#tellGone(known.claim);
+        this.#notifyGone(known.claim);
     }
 
     /** Whether a late watch event concerns the previous object of the name, not the one this agent has just written. */
     #isBeforeAnswer(claim: IpAllocation, known: Known | undefined): boolean {
         if (known?.isAnswer !== true || known.claim.metadata?.uid === claim.metadata?.uid) return false;
-        return this.#now - known.at <= toldMs && versionOf(claim) < versionOf(known.claim);
+        return this.#now - known.at <= deliveryLimitMs && versionOf(claim) < versionOf(known.claim);
     }
 
     #put(claim: IpAllocation, { isAnswer }: { readonly isAnswer: boolean }): void {
@@ -226,10 +227,10 @@ export class OwnClaims {
         // A new object of the name, or an old state after an etcd restore: the previous holder has lost the address,
         // whatever the watch delivers and when.
         if (before === undefined) return;
-        if (before.metadata?.uid !== claim.metadata?.uid || isOlder(claim, before)) this.#tellGone(before);
+        if (before.metadata?.uid !== claim.metadata?.uid || isOlder(claim, before)) this.#notifyGone(before);
     }
 
-    #tellGone(claim: IpAllocation): void {
+    #notifyGone(claim: IpAllocation): void {
         for (const listener of this.#goneListeners) listener(claim);
     }
 

@@ -18,7 +18,7 @@ const maxRemembered = 1_024;
  */
 export class PodEvents {
     readonly #components: PodEventsComponents;
-    readonly #told = new Set<string>();
+    readonly #reported = new Set<string>();
 
     constructor(components: PodEventsComponents) {
         this.#components = components;
@@ -42,9 +42,9 @@ export class PodEvents {
     /** Records, once per Pod, that its pool addresses are reachable only from its own Node. */
     notRouted(pod: PodIdentity, addresses: readonly ClaimedAddress[]): void {
         const key = `${pod.uid} ${pod.namespace}/${pod.name}`;
-        if (this.#told.has(key)) return;
-        this.#told.add(key);
-        if (this.#told.size > maxRemembered) this.#told.delete(this.#told.values().next().value ?? "");
+        if (this.#reported.has(key)) return;
+        this.#reported.add(key);
+        if (this.#reported.size > maxRemembered) this.#reported.delete(this.#reported.values().next().value ?? "");
         const texts = addresses.map(({ ip, pool }) => `${formatIp(ip)} (IPPool ${pool})`).join(" and ");
         this.#record(pod, {
             type: "Normal",

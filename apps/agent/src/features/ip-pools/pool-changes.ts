@@ -84,7 +84,7 @@ export interface PoolChangesComponents {
     readonly logger: Logger;
 }
 
-type ChangedAddresses = Map<string, { readonly version: string; readonly isTold: boolean }>;
+type ChangedAddresses = Map<string, { readonly version: string; readonly isReported: boolean }>;
 
 /**
  * Finds interfaces that were set up by an earlier definition of their pool, and reports those that differ from the
@@ -135,7 +135,7 @@ export class PoolChanges {
             if (isOfVersion(claim, known.version)) continue;
             const difference = differenceOf({ ...address, vlan: isVlanSame ? undefined : wired.vlan }, known.pool);
             if (difference === undefined) continue;
-            this.#tell(wired, claim, { difference, version: known.version }, before);
+            this.#report(wired, claim, { difference, version: known.version }, before);
         }
     }
 
@@ -150,11 +150,11 @@ export class PoolChanges {
         missing.add(pool);
         if (!this.#missing.has(pool)) return;
         const difference = `IPPool ${pool} no longer exists`;
-        this.#tell(wired, claim, { difference, version: { uid: "", generation: 0 } }, before);
+        this.#report(wired, claim, { difference, version: { uid: "", generation: 0 } }, before);
     }
 
     /** Reports a difference once per pool definition. */
-    #tell(
+    #report(
         wired: PoolInterface,
         claim: IpAllocation,
         { difference, version }: { readonly difference: string; readonly version: PoolVersion },
@@ -163,12 +163,12 @@ export class PoolChanges {
         const { events, logger } = this.#components;
         const key = `${claim.metadata?.uid} ${claimName(claim)}`;
         const text = `${version.uid} ${version.generation}`;
-        const told = before.get(key);
-        const isKnown = told?.version === text;
+        const reported = before.get(key);
+        const isKnown = reported?.version === text;
         const pod = podOf(wired);
         // If the Pod is not known yet, a later check records the event.
-        const isTold = (isKnown && told.isTold) || events.poolChanged(pod, claim.spec.address, difference);
-        this.#changed.set(key, { version: text, isTold });
+        const isReported = (isKnown && reported.isReported) || events.poolChanged(pod, claim.spec.address, difference);
+        this.#changed.set(key, { version: text, isReported });
         if (isKnown) return;
         logger.warn("a Pod has an address that its IPPool describes otherwise", {
             pod: `${pod.namespace}/${pod.name}`,

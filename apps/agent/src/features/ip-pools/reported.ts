@@ -7,11 +7,11 @@ import { type Attachment, attachmentKey } from "../../platform/pod-interfaces/in
  */
 export class Reported {
     /** By interface and address: whether the event is recorded. */
-    readonly #told = new Map<string, boolean>();
+    readonly #reported = new Map<string, boolean>();
 
     /** Number of reported addresses. */
     get size(): number {
-        return this.#told.size;
+        return this.#reported.size;
     }
 
     /**
@@ -25,20 +25,21 @@ export class Reported {
         { first, event }: { readonly first: () => void; readonly event: () => boolean },
     ): void {
         const key = keyOf(wired, ip);
-        const told = this.#told.get(key);
-        if (told === undefined) first();
-        this.#told.set(key, told === true || event());
+        const isRecorded = this.#reported.get(key);
+        if (isRecorded === undefined) first();
+        this.#reported.set(key, isRecorded === true || event());
     }
 
     /** The condition has ended; if it recurs, it is reported again. */
     forget(wired: Attachment, ip: IpAddress): void {
-        this.#told.delete(keyOf(wired, ip));
+        this.#reported.delete(keyOf(wired, ip));
     }
 
     /** Drops the entries of all other interfaces. */
     keep(present: readonly Attachment[]): void {
         const known = new Set(present.map(attachmentKey));
-        for (const key of this.#told.keys()) if (!known.has(key.slice(0, key.lastIndexOf(" ")))) this.#told.delete(key);
+        for (const key of this.#reported.keys())
+            if (!known.has(key.slice(0, key.lastIndexOf(" ")))) this.#reported.delete(key);
     }
 }
 

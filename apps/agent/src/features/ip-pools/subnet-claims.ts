@@ -116,7 +116,7 @@ export class SubnetClaims {
         if (held.length > 0 || others.some(({ spec }) => spec.pod !== undefined)) {
             if (!wiring.isIsolated(wired)) this.#isolatedHere.add(attachmentKey(wired));
             await wiring.isolate(wired);
-        } else if (wiring.isIsolated(wired) && this.#maySayFree(wired)) {
+        } else if (wiring.isIsolated(wired) && this.#mayReconnect(wired)) {
             await wiring.reconnect(wired);
             this.#isolatedHere.delete(attachmentKey(wired));
             this.#logger.info("isolation of a Pod interface ended: its address has no other user", {
@@ -137,7 +137,7 @@ export class SubnetClaims {
     }
 
     /** Whether all possible reasons for isolating the interface are known. */
-    #maySayFree(wired: SubnetWired): boolean {
+    #mayReconnect(wired: SubnetWired): boolean {
         const { claims, holders } = this.#components;
         return holders.isKnown && (claims !== undefined || this.#isolatedHere.has(attachmentKey(wired)));
     }
@@ -197,8 +197,8 @@ export class SubnetClaims {
     ): void {
         this.#reported.add(key);
         if (!before.has(key)) first();
-        const told = `${key} event`;
-        if (before.has(told) || event()) this.#reported.add(told);
+        const eventKey = `${key} event`;
+        if (before.has(eventKey) || event()) this.#reported.add(eventKey);
     }
 }
 

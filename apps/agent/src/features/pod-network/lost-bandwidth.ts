@@ -32,7 +32,7 @@ export class LostBandwidth {
     readonly #components: LostBandwidthComponents;
     readonly #nodeName: string;
     /** UIDs of the Pods that have their event. */
-    #told: ReadonlySet<string> = new Set();
+    #reported: ReadonlySet<string> = new Set();
     #checksLeft = 0;
 
     constructor(components: LostBandwidthComponents, options: { readonly nodeName: string }) {
@@ -57,25 +57,25 @@ export class LostBandwidth {
         const hostIfNames = new Map(interfaces().map(({ podUid, hostIfName }) => [podUid, hostIfName]));
         for (const pod of limited) {
             const hostIfName = hostIfNames.get(uidOf(pod));
-            if (hostIfName === undefined || this.#told.has(uidOf(pod))) continue;
+            if (hostIfName === undefined || this.#reported.has(uidOf(pod))) continue;
             const lost = annotationsOf(pod).filter(([, kind]) => !there.has(`${hostIfName} ${kind}`));
             if (lost.length > 0)
-                this.#tell(
+                this.#report(
                     pod,
                     lost.map(([annotation]) => annotation),
                 );
         }
         const known = new Set(limited.map(uidOf));
-        this.#told = new Set([...this.#told].filter((uid) => known.has(uid)));
+        this.#reported = new Set([...this.#reported].filter((uid) => known.has(uid)));
         this.#checksLeft -= 1;
     }
 
-    #tell(pod: Pod, annotations: readonly string[]): void {
+    #report(pod: Pod, annotations: readonly string[]): void {
         const note =
             `no limit is in force for ${annotations.join(" and ")}: Open vSwitch was restarted on this Node after the ` +
             `Pod was started, or the CNI plugin bandwidth is not chained (cni.plugins.bandwidth); create the Pod again ` +
             `to limit it`;
-        this.#told = new Set([...this.#told, uidOf(pod)]);
+        this.#reported = new Set([...this.#reported, uidOf(pod)]);
         const name = `${pod.metadata?.namespace}/${pod.metadata?.name}`;
         this.#components.logger.warn("bandwidth limit lost", { pod: name, annotations });
         const event = { type: "Warning", reason: "BandwidthLimitLost", action: "LimitBandwidth", note } as const;

@@ -22,7 +22,7 @@ export class IgnoredNetworks {
     readonly #components: IgnoredNetworksComponents;
     readonly #nodeName: string;
     /** UIDs of the Pods that have their event. */
-    #told: ReadonlySet<string> = new Set();
+    #reported: ReadonlySet<string> = new Set();
     /** Whether Pods may have been added, or got their addresses, since the last check. */
     #isDue = true;
 
@@ -55,13 +55,13 @@ export class IgnoredNetworks {
         const annotated = items.filter(asksForNetworks);
         const wired = annotated.filter(isWired);
         for (const pod of wired) {
-            if (!this.#told.has(uidOf(pod)) && !isAnswered(pod)) this.#tell(pod);
+            if (!this.#reported.has(uidOf(pod)) && !isAnswered(pod)) this.#report(pod);
         }
-        this.#told = new Set(wired.map(uidOf));
+        this.#reported = new Set(wired.map(uidOf));
         if (annotated.length > wired.length) this.#isDue = true;
     }
 
-    #tell(pod: Pod): void {
+    #report(pod: Pod): void {
         const note =
             `Antrea does not read the annotation ${networksAnnotation} in this version. If no other plugin does either ` +
             `(none has written ${statusAnnotation}), the Pod has its interface on the Pod network only; install a ` +

@@ -181,7 +181,7 @@ describe("a running container", () => {
     }
 
     const changed = (): Promise<number> => agent.metric("antrea_agent_ipam_pool_changed_addresses");
-    const told = (): readonly string[] =>
+    const reportedEvents = (): readonly string[] =>
         agent.events.filter(({ reason }) => reason === "PoolChanged").map(({ note }) => note);
 
     beforeEach(async () => {
@@ -198,8 +198,8 @@ describe("a running container", () => {
         cluster.addPool("pool1", ...ranges);
         await reconcile();
         await reconcile();
-        expect(told()).toEqual([expect.stringContaining(text)]);
-        expect(told()).toEqual([expect.stringContaining("10.2.0.19")]);
+        expect(reportedEvents()).toEqual([expect.stringContaining(text)]);
+        expect(reportedEvents()).toEqual([expect.stringContaining("10.2.0.19")]);
         expect(await changed()).toBe(1);
         expect(wiring.cut.size).toBe(0);
         expect(cluster.holders()).toEqual(["10.2.0.19 p1"]);
@@ -217,7 +217,7 @@ describe("a running container", () => {
         cluster.addPool("pool4", four, { ...four, start: "10.2.0.70", end: "10.2.0.79" });
         await reconcile();
         await reconcile();
-        expect([await changed(), told()]).toEqual([0, []]);
+        expect([await changed(), reportedEvents()]).toEqual([0, []]);
     });
 
     it("says so on each Pod, once for each definition of the pool", async () => {
@@ -233,7 +233,7 @@ describe("a running container", () => {
             .map(({ regarding }) => regarding.name);
         expect(pods).toEqual(["p1", "p2", "p1", "p2"]);
         expect(
-            told()
+            reportedEvents()
                 .slice(2)
                 .every((note) => note.includes("gateway 10.2.0.253")),
         ).toBe(true);
@@ -242,10 +242,10 @@ describe("a running container", () => {
     it("says so once when its pool is gone for more than a moment (found by the simulation)", async () => {
         cluster.api.remove(ipPools, "pool1");
         await reconcile();
-        expect(told()).toEqual([]);
+        expect(reportedEvents()).toEqual([]);
         await reconcile();
         await reconcile();
-        expect(told()).toEqual([expect.stringContaining("IPPool pool1 no longer exists")]);
+        expect(reportedEvents()).toEqual([expect.stringContaining("IPPool pool1 no longer exists")]);
         expect(await changed()).toBe(1);
         expect(wiring.cut.size).toBe(0);
         cluster.addPool("pool1", wide);
@@ -260,13 +260,13 @@ describe("a running container", () => {
         change();
         agent = cluster.agent("a", { confirmMs: 0 });
         for (let pass = 0; pass < 3; pass += 1) await reconcile();
-        expect(told()).toEqual([expect.stringContaining(text)]);
+        expect(reportedEvents()).toEqual([expect.stringContaining(text)]);
     });
 
     it("is as its pool says when the pool only grows", async () => {
         cluster.addPool("pool1", wide, { ...wide, start: "10.2.0.30", end: "10.2.0.39" });
         await reconcile();
-        expect(told()).toEqual([]);
+        expect(reportedEvents()).toEqual([]);
         expect(await changed()).toBe(0);
     });
 
@@ -276,9 +276,9 @@ describe("a running container", () => {
         cluster.api.remove(ipAllocations, "10.2.0.19");
         cluster.api.put(ipAllocations, { metadata: { name: "10.2.0.19" }, spec } as never);
         await reconcile();
-        expect(told()).toEqual([]);
+        expect(reportedEvents()).toEqual([]);
         cluster.addPool("pool1", { ...wide, vlan: 7 });
         await reconcile();
-        expect(told()).toHaveLength(1);
+        expect(reportedEvents()).toHaveLength(1);
     });
 });

@@ -33,7 +33,7 @@ async function addPool(range: Parameters<OneNode["cluster"]["addPool"]>[1]): Pro
 }
 
 const state = (): readonly unknown[] => [[...node.wiring.cut], node.cluster.holders()];
-const told = (): readonly string[] => node.agent.events.map(({ reason, action }) => `${reason} ${action}`);
+const reportedEvents = (): readonly string[] => node.agent.events.map(({ reason, action }) => `${reason} ${action}`);
 
 describe("an address in use that names an IPPool which does not have it any more, without its claim", () => {
     it("is claimed again of the IPPool that it names, so that nobody gets it when that comes back", async () => {
@@ -41,7 +41,7 @@ describe("an address in use that names an IPPool which does not have it any more
         await node.reconcile();
         await deletePool();
         await node.reconcile(3);
-        expect([state(), told()]).toEqual([[[], [`${text} p1`]], ["PoolChanged ComparePool"]]);
+        expect([state(), reportedEvents()]).toEqual([[[], [`${text} p1`]], ["PoolChanged ComparePool"]]);
         expect(node.cluster.claims()[0]?.spec.pool).toBe("pool1");
         expect(await node.agent.metric("antrea_agent_ipam_pool_changed_addresses")).toBe(1);
     });
@@ -66,7 +66,7 @@ describe("an address in use that names an IPPool which does not have it any more
         node.agent.nodes.put("b", { podCIDRs: ["10.2.0.0/24"] });
         await deletePool();
         await node.reconcile(3);
-        expect([state(), told()]).toEqual([[["c-p1"], []], ["AddressHeldElsewhere Isolate"]]);
+        expect([state(), reportedEvents()]).toEqual([[["c-p1"], []], ["AddressHeldElsewhere Isolate"]]);
         expect(node.agent.events[0]?.note).toContain(
             `address ${text} of this Pod is no longer in any IPPool, and is in the podCIDR of Node b`,
         );
@@ -100,7 +100,7 @@ describe("an address in use that names an IPPool which does not have it any more
             node.cluster.api.remove(ipAllocations, text);
             await eventually(() => node.agent.pools.own.size === 0);
             await node.reconcile(2);
-            expect([state(), told()]).toEqual([[[], [`${text} p1`]], ["PoolChanged ComparePool"]]);
+            expect([state(), reportedEvents()]).toEqual([[[], [`${text} p1`]], ["PoolChanged ComparePool"]]);
             node.cluster.addPool("pool2", { start: text, end: text, gateway: "10.2.0.1" });
             await eventually(() => node.agent.pools.book.known("pool2") !== undefined);
             await node.reconcile();
@@ -145,7 +145,7 @@ describe("an address in use whose claim is lost, and which the podCIDR of anothe
         node.cluster.api.remove(ipAllocations, text);
         await eventually(() => node.agent.pools.own.size === 0);
         await node.reconcile(3);
-        expect([state(), told()]).toEqual([[["c-p1"], []], ["AddressHeldElsewhere Isolate"]]);
+        expect([state(), reportedEvents()]).toEqual([[["c-p1"], []], ["AddressHeldElsewhere Isolate"]]);
         expect(node.agent.events[0]?.note).toContain(`address ${text} of this Pod no longer has an IPAllocation`);
         node.agent.nodes.put("b", { podCIDRs: ["10.8.0.0/24"] });
         await node.reconcile();
@@ -189,7 +189,7 @@ describe("an isolated interface whose address is in no IPPool and has no claim",
         await deletePool();
         await node.reconcile(2);
         expect(state()).toEqual([["c-p1"], []]);
-        expect(told()).toEqual(["AddressHeldElsewhere CutOff"]);
+        expect(reportedEvents()).toEqual(["AddressHeldElsewhere CutOff"]);
     });
 
     it("of an agent that starts again stays isolated, and its Pod has an event with the next step, once", async () => {
@@ -197,7 +197,7 @@ describe("an isolated interface whose address is in no IPPool and has no claim",
         node.wiring.wire("p1", [poolless]);
         node.wiring.cut.add("c-p1");
         await node.reconcile(3);
-        expect([state(), told()]).toEqual([[["c-p1"], []], ["PodIsolated ReportIsolation"]]);
+        expect([state(), reportedEvents()]).toEqual([[["c-p1"], []], ["PodIsolated ReportIsolation"]]);
         expect(node.agent.events[0]?.note).toContain("Delete the Pod to give it another address");
         expect(await node.agent.metric("antrea_agent_ipam_isolated_interfaces")).toBe(1);
     });
@@ -208,7 +208,7 @@ describe("an isolated interface whose address is in no IPPool and has no claim",
         node.wiring.cut.add("c-p1");
         node.wiring.undecided.add("c-p1");
         await node.reconcile();
-        expect([state(), told()]).toEqual([[[], []], ["PoolChanged ComparePool"]]);
+        expect([state(), reportedEvents()]).toEqual([[[], []], ["PoolChanged ComparePool"]]);
     });
 
     it("isolated by this start, is not connected once another was seen to have the address", async () => {

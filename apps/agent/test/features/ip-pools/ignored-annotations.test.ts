@@ -53,8 +53,8 @@ function setUp(podsOfNode: Pod[]) {
         };
         wired.push({ ...identity, isRebuilt: false, ...change });
     };
-    const told = (): readonly string[] => recorded.map(({ regarding }) => regarding.name);
-    return { ignored, recorded, requests, failing, log, wire, wired, told, podsOfNode };
+    const reportedPods = (): readonly string[] => recorded.map(({ regarding }) => regarding.name);
+    return { ignored, recorded, requests, failing, log, wire, wired, told: reportedPods, podsOfNode };
 }
 
 it("one warning on each Pod that is wired without its pool, and on no other", async () => {
@@ -85,7 +85,7 @@ it("one warning on each Pod that is wired without its pool, and on no other", as
 });
 
 it("is said of the next sandbox's Pod too, when that is another of the name", async () => {
-    const { ignored, wire, wired, told, podsOfNode } = setUp([podIn("default", "own", pools)]);
+    const { ignored, wire, wired, told: reportedPods, podsOfNode } = setUp([podIn("default", "own", pools)]);
     wire("own");
     await ignored.check(signal);
     podsOfNode.splice(0, 1, {
@@ -96,19 +96,21 @@ it("is said of the next sandbox's Pod too, when that is another of the name", as
     await ignored.check(signal);
     wire("own", { podUid: "new" });
     await ignored.check(signal);
-    expect(told()).toEqual(["own", "own"]);
+    expect(reportedPods()).toEqual(["own", "own"]);
 });
 
 it("at the start of an agent asks once for all, and does not say what the Namespace says now of Pods from before", async () => {
     const names = Array.from({ length: 20 }, (_, at) => `p${at}`);
-    const { ignored, wire, told, requests } = setUp([
-        ...names.map((name) => podIn("team", name)),
-        podIn("default", "own", pools),
-    ]);
+    const {
+        ignored,
+        wire,
+        told: reportedPods,
+        requests,
+    } = setUp([...names.map((name) => podIn("team", name)), podIn("default", "own", pools)]);
     for (const name of [...names, "own"]) wire(name, { isRebuilt: true });
     wire("", { podName: "", podUid: "uid-of-a-link" });
     await ignored.check(signal);
-    expect([told(), requests]).toEqual([["own"], ["list pods"]]);
+    expect([reportedPods(), requests]).toEqual([["own"], ["list pods"]]);
 });
 
 it("asks for nothing while no Pod is added", async () => {
@@ -124,22 +126,22 @@ it("asks for nothing while no Pod is added", async () => {
 
 it.each(["list", "find"] as const)("looks again when its %s failed", async (request) => {
     const names = Array.from({ length: request === "list" ? 9 : 1 }, (_, at) => `p${at}`);
-    const { ignored, told, failing, wire } = setUp(names.map((name) => podIn("team", name)));
+    const { ignored, told: reportedPods, failing, wire } = setUp(names.map((name) => podIn("team", name)));
     for (const name of names) wire(name);
     failing[request] = true;
     await expect(ignored.check(signal)).rejects.toThrow("no answer");
     failing[request] = false;
     await ignored.check(signal);
-    expect(told()).toEqual(names);
+    expect(reportedPods()).toEqual(names);
 });
 
 it("waits for the mirror of a static Pod, but not for ever", async () => {
-    const { ignored, told, requests, wire, podsOfNode } = setUp([]);
+    const { ignored, told: reportedPods, requests, wire, podsOfNode } = setUp([]);
     wire("static", { podNamespace: "default", podUid: "hash" });
     wire("gone", { podNamespace: "default" });
     await ignored.check(signal);
     podsOfNode.push(podIn("default", "static", { ...pools, "kubernetes.io/config.hash": "hash" }));
     for (let round = 0; round < 100; round += 1) await ignored.check(signal);
-    expect(told()).toEqual(["static"]);
+    expect(reportedPods()).toEqual(["static"]);
     expect(requests.length).toBeLessThan(40);
 });

@@ -10,12 +10,12 @@ function node(name: string, address: string, ...podCIDRs: readonly string[]): No
 it("what pools may not hand out because of Nodes: only what lies in a pool, told when that changes", () => {
     let prefix = parsePrefix("10.2.0.0/16");
     let changes = 0;
-    let tell: ChangeListener<Node> = () => undefined;
+    let notify: ChangeListener<Node> = () => undefined;
     let listening = true;
     const nodes = {
         list: () => [node("a", "10.2.0.3", "10.9.0.0/24"), node("b", "192.0.2.1", "10.2.7.0/24")],
         onChange: (listener: ChangeListener<Node>) => {
-            tell = listener;
+            notify = listener;
             return { [Symbol.dispose]: () => void (listening = false) };
         },
     };
@@ -26,7 +26,7 @@ it("what pools may not hand out because of Nodes: only what lies in a pool, told
         return [...nodeAddresses.flat().map(formatIp), ...podCidrs.map(formatPrefix)];
     };
     const put = (one: Node): void =>
-        tell("updated", one.metadata?.name ?? "", one, undefined, { by: "watch", after: 0 });
+        notify("updated", one.metadata?.name ?? "", one, undefined, { by: "watch", after: 0 });
     // While nobody knows what matters, everything may.
     put(node("c", "192.0.2.9"));
     expect(changes).toBe(1);
@@ -41,9 +41,9 @@ it("what pools may not hand out because of Nodes: only what lies in a pool, told
     put(node("c", "192.0.2.10"));
     expect([changes, texts()]).toEqual([3, ["10.2.0.3", "10.2.7.0/24"]]);
     const gone = node("b", "192.0.2.1", "10.2.7.0/24");
-    tell("deleted", "b", gone, gone, { by: "watch", after: 0 });
+    notify("deleted", "b", gone, gone, { by: "watch", after: 0 });
     expect([changes, texts()]).toEqual([4, ["10.2.0.3"]]);
-    tell("deleted", "c", gone, gone, { by: "watch", after: 0 });
+    notify("deleted", "c", gone, gone, { by: "watch", after: 0 });
     expect(changes).toBe(4);
     prefix = parsePrefix("10.9.0.0/16");
     found.poolsChanged();

@@ -187,15 +187,15 @@ describe("OwnClaims", () => {
         const noted = (ip: string): void =>
             own.note({ ...claim(ip), metadata: { name: ip, uid: `uid-${ip}`, resourceVersion: "50" } });
         noted("10.0.0.9");
-        const told: string[] = [];
-        own.onGone(({ spec }) => told.push(spec.address));
+        const notified: string[] = [];
+        own.onGone(({ spec }) => notified.push(spec.address));
         await clock.advance(1);
         // The answer of a create that came while the list was under way: the list may be older.
         api.before = (method) => Promise.resolve(method === "list" ? noted("10.0.0.8") : undefined);
         stored("10.0.0.1");
         await start();
         expect(addresses()).toEqual(["10.0.0.1", "10.0.0.8"]);
-        expect(told).toEqual(["10.0.0.9"]);
+        expect(notified).toEqual(["10.0.0.9"]);
     });
 
     it("says why they are not known while they are not, and nothing once they are", async () => {

@@ -27,7 +27,7 @@ describe("events of pool allocation", () => {
 
     it("are of no Pod without a name: nothing is recorded, and whoever asked knows it", () => {
         const unnamed = { namespace: "", name: "", uid: "hash" };
-        const tell = (one: PodIdentity): readonly boolean[] => [
+        const report = (one: PodIdentity): readonly boolean[] => [
             events.heldElsewhere(one, "10.2.0.9", "Pod a/b"),
             events.claimedFromSubnet(one, "10.2.0.9", "pool1", "Pod a/b"),
             events.reservedFromSubnet(one, "10.2.0.9", "pool1", "ordinal 0"),
@@ -36,10 +36,10 @@ describe("events of pool allocation", () => {
             events.staysIsolated(one, "10.2.0.9"),
             events.poolChanged(one, "10.2.0.9", "why"),
         ];
-        expect(tell(unnamed)).toEqual([false, false, false, false, false, false, false]);
+        expect(report(unnamed)).toEqual([false, false, false, false, false, false, false]);
         events.allocationFailed(unnamed, new Error("no"));
         expect(recorded).toEqual([]);
-        expect(tell(pod)).toEqual([true, true, true, true, true, true, true]);
+        expect(report(pod)).toEqual([true, true, true, true, true, true, true]);
         expect(recorded).toHaveLength(7);
     });
 
@@ -73,16 +73,20 @@ describe("events of pool allocation", () => {
     });
 
     it("say once a Pod how far its addresses reach, also of Pods whose UID nobody knows", () => {
-        const told = (one: PodIdentity): number => {
+        const eventCount = (one: PodIdentity): number => {
             recorded = [];
             events.notRouted(one, [claimed("10.2.0.9")]);
             return recorded.length;
         };
-        expect([told(pod), told(pod), told({ ...pod, uid: "next" }), told(pod)]).toEqual([1, 0, 1, 0]);
+        expect([eventCount(pod), eventCount(pod), eventCount({ ...pod, uid: "next" }), eventCount(pod)]).toEqual([
+            1, 0, 1, 0,
+        ]);
         const unknown = { ...pod, uid: "" };
-        expect([told(unknown), told({ ...unknown, name: "db" }), told(unknown)]).toEqual([1, 1, 0]);
+        expect([eventCount(unknown), eventCount({ ...unknown, name: "db" }), eventCount(unknown)]).toEqual([1, 1, 0]);
         // What is remembered of long ago makes room; what is new is known.
-        for (let at = 0; at < 1_024; at += 1) told({ ...pod, uid: `u${at}` });
-        expect([told({ ...pod, uid: "u1023" }), told({ ...pod, uid: "u0" }), told(pod)]).toEqual([0, 0, 1]);
+        for (let at = 0; at < 1_024; at += 1) eventCount({ ...pod, uid: `u${at}` });
+        expect([eventCount({ ...pod, uid: "u1023" }), eventCount({ ...pod, uid: "u0" }), eventCount(pod)]).toEqual([
+            0, 0, 1,
+        ]);
     });
 });

@@ -43,14 +43,14 @@ class ScriptedApi {
         }) as never,
     };
 
-    tell(type: string, object: unknown): void {
+    send(type: string, object: unknown): void {
         this.#watch?.push(`${JSON.stringify({ type, object })}\n`);
     }
 
     /** etcd was restored from a backup with these. */
     restore(...listed: readonly IpPool[]): void {
         this.listed = listed;
-        this.tell("ERROR", futureVersion);
+        this.send("ERROR", futureVersion);
     }
 }
 
@@ -94,9 +94,9 @@ describe("PoolCache", () => {
         api.restore(pool(100, 1, "10.0.0.3"));
         await eventually(() => known() === "1 10.0.0.1-10.0.0.3");
         await new Promise((resolve) => setTimeout(resolve, 10));
-        api.tell("MODIFIED", pool(101, 2, "10.0.0.4"));
+        api.send("MODIFIED", pool(101, 2, "10.0.0.4"));
         await eventually(() => known() === "2 10.0.0.1-10.0.0.4");
-        api.tell("DELETED", pool(102, 2, "10.0.0.4"));
+        api.send("DELETED", pool(102, 2, "10.0.0.4"));
         await eventually(() => known() === undefined);
         expect(book.poolOf(parseIp("10.0.0.4"))).toBeUndefined();
     });
@@ -122,7 +122,7 @@ describe("PoolCache", () => {
     });
 
     it("forgets a pool that only a live look found by a list that lacks it, to which that is no change", async () => {
-        api.tell("DELETED", pool(501, 5, "10.0.0.9"));
+        api.send("DELETED", pool(501, 5, "10.0.0.9"));
         await eventually(() => known() === undefined);
         api.found = pool(600, 1, "10.0.0.6", "u2");
         await live();
@@ -143,19 +143,19 @@ describe("PoolCache", () => {
     it("keeps what a live look found while the watch tells of what was before", async () => {
         api.found = pool(600, 6, "10.0.0.6");
         await live();
-        api.tell("MODIFIED", pool(550, 5, "10.0.0.5"));
+        api.send("MODIFIED", pool(550, 5, "10.0.0.5"));
         await new Promise((resolve) => setTimeout(resolve, 20));
         expect(known()).toBe("6 10.0.0.1-10.0.0.6");
-        api.tell("MODIFIED", pool(601, 7, "10.0.0.7"));
+        api.send("MODIFIED", pool(601, 7, "10.0.0.7"));
         await eventually(() => known() === "7 10.0.0.1-10.0.0.7");
-        api.tell("MODIFIED", pool(602, 8, "10.0.0.8"));
+        api.send("MODIFIED", pool(602, 8, "10.0.0.8"));
         await eventually(() => known() === "8 10.0.0.1-10.0.0.8");
     });
 
     it("keeps what the watch tells while a live look is under way", async () => {
         api.found = pool(600, 6, "10.0.0.6");
         api.before = async () => {
-            api.tell("MODIFIED", pool(601, 7, "10.0.0.7"));
+            api.send("MODIFIED", pool(601, 7, "10.0.0.7"));
             await eventually(() => known() === "7 10.0.0.1-10.0.0.7");
         };
         expect(await live()).toBe("6 10.0.0.1-10.0.0.6");

@@ -20,7 +20,7 @@ async function start(podCidr?: string): Promise<void> {
     await node.agent.pools.synced(AbortSignal.timeout(5_000));
 }
 
-const told = (): readonly string[] => node.agent.events.map(({ reason, action }) => `${reason} ${action}`);
+const reportedEvents = (): readonly string[] => node.agent.events.map(({ reason, action }) => `${reason} ${action}`);
 const changed = (): Promise<number> => node.agent.metric("antrea_agent_ipam_pool_changed_addresses");
 const held = (): Promise<number> => node.agent.metric("antrea_agent_ipam_addresses_held_elsewhere_total");
 const warned = (): number => log.messages("warn").filter((message) => message === warning).length;
@@ -36,7 +36,7 @@ afterEach(() => node[Symbol.asyncDispose]());
 describe("an address in use that is in no IPPool and has no claim", () => {
     it("is counted, and logged and reported once", async () => {
         await node.reconcile(4);
-        expect([await changed(), warned(), told()]).toEqual([1, 1, ["PoolChanged ComparePool"]]);
+        expect([await changed(), warned(), reportedEvents()]).toEqual([1, 1, ["PoolChanged ComparePool"]]);
         expect([[...node.wiring.cut], node.cluster.claims()]).toEqual([[], []]);
     });
 
@@ -47,7 +47,7 @@ describe("an address in use that is in no IPPool and has no claim", () => {
         expect(await changed()).toBe(0);
         node.wiring.wire("p1", [address]);
         await node.reconcile(2);
-        expect([await changed(), warned(), told().length]).toEqual([1, 2, 2]);
+        expect([await changed(), warned(), reportedEvents().length]).toEqual([1, 2, 2]);
     });
 
     it("is not counted any more when a pool has it and it has its claim, and reported anew when both go", async () => {
@@ -100,7 +100,7 @@ describe("an address in no IPPool that is in the podCIDR of another Node", () =>
         await node.reconcile(3);
         expect([...node.wiring.cut]).toEqual(["c-p1"]);
         expect([await changed(), await held(), warned()]).toEqual([0, 1, 1]);
-        expect(told()).toEqual(["PoolChanged ComparePool", "AddressHeldElsewhere Isolate"]);
+        expect(reportedEvents()).toEqual(["PoolChanged ComparePool", "AddressHeldElsewhere Isolate"]);
         expect(node.agent.events.at(-1)?.note).toContain(
             `address ${text} of this Pod is no longer in any IPPool, and is in the podCIDR of Node b`,
         );

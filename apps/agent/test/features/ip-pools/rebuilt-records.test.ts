@@ -58,7 +58,7 @@ describe("a record that was rebuilt before its Pod was known", () => {
     const address = { ip, pool: "", prefixLength: 16, gateway: parseIp("10.2.0.1"), vlan: 0 };
     const poolless = { ...address, ip: parseIp("10.9.0.77") };
     const differing = { ...address, pool: "pool1", gateway: parseIp("10.2.0.2") };
-    const told = (): unknown[] =>
+    const reportedEvents = (): unknown[] =>
         node.agent.events.map(({ reason, regarding }) => [reason, regarding.namespace, regarding.name]);
     const log = (): number => counting.messages("warn").length + counting.messages("error").length;
     let counting: MemoryLog;
@@ -86,14 +86,14 @@ describe("a record that was rebuilt before its Pod was known", () => {
         if (reason === "AddressHeldElsewhere") node.put("10.2.0.77");
         node.wiring.wire("", [of], "c-p1", "uid-p1");
         await node.reconcile(3);
-        expect(told()).toEqual([]);
+        expect(reportedEvents()).toEqual([]);
         const logged = log();
         expect(logged).toBeGreaterThan(0);
         const metric = reason === "PoolChanged" ? "pool_changed_addresses" : "addresses_held_elsewhere_total";
         expect(await node.agent.metric(`antrea_agent_ipam_${metric}`)).toBe(1);
         node.addPod("p1");
         await node.reconcile(3);
-        expect(told()).toEqual([[reason, "default", "p1"]]);
+        expect(reportedEvents()).toEqual([[reason, "default", "p1"]]);
         expect(log()).toBe(logged);
         expect(await node.agent.metric(`antrea_agent_ipam_${metric}`)).toBe(1);
     });
@@ -172,8 +172,9 @@ describe("what is told of an isolated interface", () => {
         const [claim] = node.cluster.claims();
         node.put(claim?.spec.address ?? "");
         await node.reconcile(2);
-        const told = (): number => node.agent.events.filter(({ reason }) => reason === "AddressHeldElsewhere").length;
-        const first = told();
+        const reportedEvents = (): number =>
+            node.agent.events.filter(({ reason }) => reason === "AddressHeldElsewhere").length;
+        const first = reportedEvents();
         const [wired] = node.wiring.interfaces();
         node.wiring.unwire("c-p1");
         await node.reconcile();
@@ -182,7 +183,7 @@ describe("what is told of an isolated interface", () => {
             (wired?.addresses ?? []).map((one) => ({ ...one, vlan: 0 })),
         );
         await node.reconcile();
-        expect(told()).toBe(first + 1);
+        expect(reportedEvents()).toBe(first + 1);
     });
 
     it("is counted, and not any more when it is gone", async () => {

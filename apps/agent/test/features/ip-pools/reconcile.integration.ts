@@ -94,8 +94,8 @@ describe("the reconcile of claims on a real API server", () => {
 
     it("makes a claim anew that was deleted by hand, as soon as the watch tells", async () => {
         wiring.wire("p1", await agent.claimAddresses("p1", { pools: ["pool1"] }));
-        let told = 0;
-        agent.pools.own.onGone(() => void (told += 1));
+        let notified = 0;
+        agent.pools.own.onGone(() => void (notified += 1));
         const [claim] = await cluster.claims();
         const name = claim?.metadata?.name ?? "";
         await cluster.api.patch(
@@ -104,7 +104,7 @@ describe("the reconcile of claims on a real API server", () => {
             { type: "merge", body: { metadata: { annotations: { [forceDeleteAnnotation]: "true" } } } },
         );
         await cluster.api.delete(ipAllocations, { name });
-        await eventually(() => told === 1);
+        await eventually(() => notified === 1);
         await reconcile(1);
         expect(await cluster.claims()).toMatchObject([{ spec: { ...claim?.spec } }]);
     });

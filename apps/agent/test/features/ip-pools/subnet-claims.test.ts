@@ -72,11 +72,11 @@ let cluster: FakeCluster;
 let wiring: FakeSubnetWiring;
 let agent: TestPoolAgent;
 let nodes: TestNodes;
-let told: number;
+let notified: number;
 
 async function start(): Promise<TestPoolAgent> {
     const started = cluster.agent("a", { confirmMs: 0, nodes });
-    started.pools.onSubnetClaim(() => void (told += 1));
+    started.pools.onSubnetClaim(() => void (notified += 1));
     await started.pools.guard(podCidrs, AbortSignal.timeout(5_000));
     return started;
 }
@@ -108,7 +108,7 @@ const isolated = (): Promise<number> => agent.metric("antrea_agent_ipam_isolated
 const heldElsewhere = (): Promise<number> => agent.metric("antrea_agent_ipam_addresses_held_elsewhere_total");
 
 beforeEach(async () => {
-    told = 0;
+    notified = 0;
     nodes = new TestNodes([]);
     nodes.put("a", { podCIDRs: ["10.10.1.0/24", "fd10:10:0:1::/64"] });
     cluster = new FakeCluster();
@@ -159,18 +159,18 @@ describe("a claim of an address that a Pod has from the Node's subnet", () => {
 
     it("is found when it comes, and is not waited for by a minute", async () => {
         claim(inUse);
-        await eventually(() => told === 1);
+        await eventually(() => notified === 1);
         claim("10.10.2.20");
         await check();
-        expect(told).toBe(1);
+        expect(notified).toBe(1);
         cluster.api.remove(ipAllocations, inUse);
-        await eventually(() => told === 2);
+        await eventually(() => notified === 2);
     });
 
     it("is found also in a pool that is made later", async () => {
         cluster.addPool("later", { cidr: "fd10:10:0:1::/64", gateway: "fd10:10:0:1::1" });
         claim("fd10:10:0:1::20", { pool: "later" });
-        await eventually(() => told === 1);
+        await eventually(() => notified === 1);
         await check();
         expect([...wiring.isolated]).toEqual(["c-web"]);
         expect(agent.pools.isClaimed(parseIp("fd10:10:0:1::20"))).toBe(true);
@@ -185,7 +185,7 @@ describe("a claim of an address that a Pod has from the Node's subnet", () => {
 
     it("that is gone again, of which the watch tells late, isolates nobody", async () => {
         claim(inUse);
-        await eventually(() => told === 1);
+        await eventually(() => notified === 1);
         cluster.api.holdEvents();
         cluster.api.remove(ipAllocations, inUse);
         await check();
@@ -204,7 +204,7 @@ describe("a claim of an address that a Pod has from the Node's subnet", () => {
 
     it("is looked at again when the API server does not answer", async () => {
         claim(inUse);
-        await eventually(() => told === 1);
+        await eventually(() => notified === 1);
         cluster.api.accident = (method) => (method === "find" ? { refuse: away() } : undefined);
         await failedCheck();
         expect([wiring.isolated.size, agent.events.length]).toEqual([0, 0]);
@@ -453,7 +453,7 @@ describe("a Pod with an address of a podCIDR that its Node does not have any mor
 });
 
 describe("an interface whose Pod was not known when its record was rebuilt", () => {
-    const told = (): unknown[] =>
+    const reportedEvents = (): unknown[] =>
         agent.events.map(({ reason, regarding }) => [reason, regarding.namespace, regarding.name]);
 
     it.each<[string, () => void, number]>([
@@ -469,12 +469,12 @@ describe("an interface whose Pod was not known when its record was rebuilt", () 
         if (count === 2) wiring.wired.set("c-db", { ...db, podNamespace: "", podName: "" });
         meet();
         await check(3);
-        expect(told()).toEqual([]);
+        expect(reportedEvents()).toEqual([]);
         expect(await heldElsewhere()).toBe(count);
         const metadata = { namespace: "default", name: "web", uid: "uid-web" };
         cluster.api.put(pods, { metadata, spec: { nodeName: "a" }, status: { phase: "Running" } } as never);
         await check(3);
-        expect(told()).toEqual([["AddressHeldElsewhere", "default", "web"]]);
+        expect(reportedEvents()).toEqual([["AddressHeldElsewhere", "default", "web"]]);
         expect(await heldElsewhere()).toBe(count);
     });
 });
@@ -512,8 +512,8 @@ describe("what was reported of an interface", () => {
         cluster.api.accident = () => undefined;
         claim(inUse);
         await check(2);
-        const told = agent.events.map(({ regarding, action }) => `${regarding.name} ${action}`);
-        expect(told).toEqual(["web Isolate", "db Isolate", "web CompareClaims", "web Isolate"]);
+        const reportedActions = agent.events.map(({ regarding, action }) => `${regarding.name} ${action}`);
+        expect(reportedActions).toEqual(["web Isolate", "db Isolate", "web CompareClaims", "web Isolate"]);
     });
 
     it("is in the log, with the Pod, the address, the pool and who has it", async () => {
@@ -549,7 +549,7 @@ describe("what was reported of an interface", () => {
 
     it("ends with the signal: nobody is isolated after that", async () => {
         claim(inUse);
-        await eventually(() => told === 1);
+        await eventually(() => notified === 1);
         await agent.pools.checkSubnets(wiring, AbortSignal.abort());
         expect([wiring.isolated.size, agent.events.length]).toEqual([0, 0]);
     });

@@ -88,34 +88,34 @@ const netlink = {
     },
 } as unknown as Netlink;
 
-const say = (line: string): void => void asked.push(line);
+const note = (line: string): void => void asked.push(line);
 const batch = {
-    setLink: (index: number, changes: LinkChanges) => say(`link ${index} ${JSON.stringify(changes)}`),
+    setLink: (index: number, changes: LinkChanges) => note(`link ${index} ${JSON.stringify(changes)}`),
     replaceAddress: (one: Parameters<Netlink["replaceAddress"]>[0]) =>
-        say(`address ${formatIp(one.ip)}/${one.prefixLength} on ${one.index}${one.noDad === true ? " nodad" : ""}`),
+        note(`address ${formatIp(one.ip)}/${one.prefixLength} on ${one.index}${one.noDad === true ? " nodad" : ""}`),
     replaceRoute: (one: Parameters<Netlink["replaceRoute"]>[0]) =>
-        say(
+        note(
             `route ${one.dst as string} ${one.family} via ${one.via === undefined ? "" : formatIp(one.via)} on ${one.dev}`,
         ),
     replaceNeighbour: (one: Parameters<Netlink["replaceNeighbour"]>[0]) =>
-        say(`neighbour ${formatIp(one.ip)} is ${one.mac} on ${one.index}`),
+        note(`neighbour ${formatIp(one.ip)} is ${one.mac} on ${one.index}`),
     deleteNeighbour: (one: Parameters<Netlink["deleteNeighbour"]>[0]) =>
-        say(`forget neighbour ${formatIp(one.ip)} on ${one.index}`),
+        note(`forget neighbour ${formatIp(one.ip)} on ${one.index}`),
 };
 const namespaces: PodNamespaces = {
     openIn: (netns) => {
-        say(`open ${netns}`);
+        note(`open ${netns}`);
         return {
             link: (name: string) => Promise.resolve(name === record.ifName ? podEnd : undefined),
             neighbours: () => Promise.resolve(neighbours),
             setLink: (index: number, changes: LinkChanges) =>
-                Promise.resolve(say(`link ${index} ${JSON.stringify(changes)}`)),
+                Promise.resolve(note(`link ${index} ${JSON.stringify(changes)}`)),
             batch: (fill: (to: typeof batch) => void) => Promise.resolve(fill(batch)),
-            [Symbol.dispose]: () => say("close"),
+            [Symbol.dispose]: () => note("close"),
         } as unknown as ReturnType<PodNamespaces["openIn"]>;
     },
-    setSysctl: (netns, path, value) => say(`sysctl ${netns} ${path}=${value}`),
-    setTxChecksumOffload: (ifName, isOn, netns) => say(`checksum offload of ${ifName} in ${netns}: ${isOn}`),
+    setSysctl: (netns, path, value) => note(`sysctl ${netns} ${path}=${value}`),
+    setTxChecksumOffload: (ifName, isOn, netns) => note(`checksum offload of ${ifName} in ${netns}: ${isOn}`),
 };
 const options: PodEndOptions = {
     mtu: 1450,

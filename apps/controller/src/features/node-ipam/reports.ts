@@ -32,7 +32,7 @@ export class Reports {
     readonly #recorder: Pick<EventRecorder, "record">;
     readonly #nodes: Pick<Informer<Node>, "list">;
     readonly #clusters: RangeSet;
-    readonly #said = new Map<string, string>();
+    readonly #reported = new Map<string, string>();
 
     constructor(
         components: {
@@ -58,8 +58,8 @@ export class Reports {
         ].join(" and ");
         const key = `pool ${name}`;
         const signature = `${uid} ${what}`;
-        if (inside.isEmpty || this.#said.get(key) === signature) return;
-        this.#said.set(key, signature);
+        if (inside.isEmpty || this.#reported.get(key) === signature) return;
+        this.#reported.set(key, signature);
         const owners = this.#nodes.list().flatMap((node) =>
             clusterAddresses([node])
                 .podCidrs.filter((cidr) => !inside.intersect(RangeSet.of([prefixRange(cidr)])).isEmpty)
@@ -107,8 +107,8 @@ export class Reports {
     problems(node: Node, { duplicates, foreign, missing }: PodCidrProblems): void {
         const name = node.metadata?.name ?? "";
         const signature = JSON.stringify([node.metadata?.uid, duplicates, foreign, missing]);
-        if (this.#said.get(name) === signature) return;
-        this.#said.set(name, signature);
+        if (this.#reported.get(name) === signature) return;
+        this.#reported.set(name, signature);
         const cidrs = podCidrTexts(node).join(", ");
         if (duplicates.length > 0) {
             const shown = duplicates.slice(0, 5).join(", ") + (duplicates.length > 5 ? " and others" : "");
@@ -137,7 +137,7 @@ export class Reports {
 
     /** Forgets what was reported of a deleted Node. */
     forget(name: string): void {
-        this.#said.delete(name);
+        this.#reported.delete(name);
     }
 
     #warn(node: Node, reason: string, note: string): void {

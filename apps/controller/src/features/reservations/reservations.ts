@@ -86,7 +86,7 @@ export class Reservations {
     /** By StatefulSet with a reservation outstanding: names of addresses that turned out to be allocated to others. */
     readonly #taken = new Map<string, Set<string>>();
     /** By StatefulSet, what was reported: that addresses are reserved for some ordinals only, or kept. */
-    readonly #said = new Map<string, string>();
+    readonly #reported = new Map<string, string>();
     /** Number of allocations to release, by StatefulSet. */
     readonly #unwanted = new Map<string, number>();
 
@@ -243,10 +243,10 @@ export class Reservations {
     #reportOnce(key: string, demand: Demand | undefined, beyond: number): void {
         const claims = demand?.hostNetwork === true ? [...this.#components.claims.ofSet(key)] : [];
         const kept = claims.filter(({ pod }) => pod === undefined).length;
-        if (demand === undefined || beyond + kept === 0) return void this.#said.delete(key);
+        if (demand === undefined || beyond + kept === 0) return void this.#reported.delete(key);
         const text = JSON.stringify([demand.uid, beyond > 0, kept]);
-        if (this.#said.get(key) === text) return;
-        this.#said.set(key, text);
+        if (this.#reported.get(key) === text) return;
+        this.#reported.set(key, text);
         if (kept > 0) reportKept(this.#components, demand, kept);
         else reportBeyond(this.#components, demand, beyond);
     }

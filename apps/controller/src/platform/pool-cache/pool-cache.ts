@@ -131,7 +131,7 @@ export class PoolCache {
             for (const listener of [...this.#listeners]) listener(name, "status");
             return;
         }
-        this.#tell(deleted ? this.#index.delete(name) : this.#index.set(readPool(object)));
+        this.#notify(deleted ? this.#index.delete(name) : this.#index.set(readPool(object)));
     }
 
     #nodeChanged(name: string, deleted: boolean, node: Node, old: Node | undefined): void {
@@ -143,10 +143,10 @@ export class PoolCache {
     #clusterChanged(old: ClusterAddresses, now: ClusterAddresses, isOtherOrder = false): void {
         const [before, after] = [rangesOf(old), rangesOf(now)];
         if (!isOtherOrder && RangeSet.of(before).equals(RangeSet.of(after))) return;
-        this.#tell(this.#index.clusterChanged([...before, ...after]));
+        this.#notify(this.#index.clusterChanged([...before, ...after]));
     }
 
-    #tell(pools: ReadonlySet<string>): void {
+    #notify(pools: ReadonlySet<string>): void {
         for (const listener of [...this.#listeners]) for (const name of pools) listener(name, "meaning");
     }
 }

@@ -69,8 +69,8 @@ describe("gateways of pools", () => {
         // Each pool that names it is told, however late it comes (found by the simulation).
         await pool("c", { cidr: "10.7.1.128/25", gateway: "10.7.2.50", prefixLength: 22 });
         await eventually(() => term.notes("AddressHeldElsewhere").length === 2);
-        const told = term.events.filter(({ reason }) => reason === "AddressHeldElsewhere");
-        expect(told.map(({ regarding }) => regarding.name)).toEqual(["b", "c"]);
+        const reported = term.events.filter(({ reason }) => reason === "AddressHeldElsewhere");
+        expect(reported.map(({ regarding }) => regarding.name)).toEqual(["b", "c"]);
         await world.free("10.7.2.50");
         await eventuallyHeld("10.7.2.1 10.7.2.1 Reserved", "10.7.2.50 10.7.2.50 Reserved");
     });

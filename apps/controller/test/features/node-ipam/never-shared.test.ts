@@ -90,13 +90,13 @@ class Model {
     }
 
     /** One of the patches under way arrives. */
-    arrive(index: number, told: boolean): void {
+    arrive(index: number, isDelivered: boolean): void {
         const [patch] = this.patches.splice(index % Math.max(1, this.patches.length), 1);
         const node = patch && this.nodes.get(patch.name);
         if (patch === undefined || node === undefined || node.uid !== patch.uid || node.podCidrs.length > 0) return;
         node.podCidrs = patch.podCidrs;
         this.check(patch);
-        if (told) this.book?.seen(patch.name, patch.podCidrs, this.nowMs);
+        if (isDelivered) this.book?.seen(patch.name, patch.podCidrs, this.nowMs);
     }
 
     check(patch: Patch): void {

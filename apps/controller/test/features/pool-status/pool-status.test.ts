@@ -103,7 +103,7 @@ describe("PoolStatusWriter", () => {
         await eventually(() => writes === 2);
         await new Promise((resolve) => setTimeout(resolve, 500));
         expect(writes).toBe(2);
-        await each.fake.tell("ippools", "DELETED", pool(1));
+        await each.fake.send("ippools", "DELETED", pool(1));
         await eventually(() => each.writer.usages.size === 0);
     });
 });

@@ -323,11 +323,11 @@ describe("reservations of StatefulSets", () => {
         term = world.term();
         await world.set("many", { replicas: 3, pools: names.join() });
         await world.set("broken", { replicas: 1, pools: "p0", podIps: "10.3.0.300" });
-        const told = (): readonly string[] => [
+        const reportedEvents = (): readonly string[] => [
             ...new Set(term.notes("ReservationFailed").filter((note) => note.startsWith("No address is reserved: "))),
         ];
-        await eventually(() => told().length === 2);
-        expect(told().toSorted()).toEqual([
+        await eventually(() => reportedEvents().length === 2);
+        expect(reportedEvents().toSorted()).toEqual([
             "No address is reserved: ippools: it names 17 IPPools; at most 16 are allowed. Its Pods are refused: create it again with another template, or annotate the Namespace anew.",
             expect.stringMatching(/^No address is reserved: pod-ips: .*10\.3\.0\.300/),
         ]);
@@ -352,11 +352,11 @@ describe("reservations of StatefulSets", () => {
         await world.set("next", { replicas: 1, pools: "d,e" });
         await world.set("fixed", { replicas: 1, pools: "d", podIps: "10.2.31.15" });
         await world.eventuallyOfSet("next", ["0 10.2.32.10 Reserved"]);
-        const told = (): readonly string[] => [
+        const reportedEvents = (): readonly string[] => [
             ...new Set(term.notes("ReservationFailed").filter((note) => note.includes("being deleted"))),
         ];
-        await eventually(() => told().length === 2);
-        expect(told().toSorted()).toEqual([
+        await eventually(() => reportedEvents().length === 2);
+        expect(reportedEvents().toSorted()).toEqual([
             "No address is reserved for ordinal 0: 10.2.31.15 of pod-ips is of IPPool d, which is being deleted. Free the address, or change pod-ips; it is tried again.",
             "No address is reserved for ordinal 1: IPPool d is being deleted and hands out no new address. Name another pool, or create it again when it is deleted; it is retried.",
         ]);

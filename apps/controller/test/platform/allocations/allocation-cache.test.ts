@@ -81,7 +81,7 @@ describe("AllocationCache", () => {
         });
         await fc.assert(
             fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
-                const { book, tell } = await bookOf([]);
+                const { book, send } = await bookOf([]);
                 const actual = new Map<string, IpAllocation>();
                 let version = 10;
                 for (const { third, last: end, pool, shape, gone } of steps) {
@@ -89,7 +89,7 @@ describe("AllocationCache", () => {
                     const claim = allocation(`10.0.${third}.${end}`, pool, { ...shape, version: `${version}` });
                     const name = claim.metadata?.name ?? "";
                     if (gone && !actual.has(name)) continue;
-                    await tell(gone ? "DELETED" : actual.has(name) ? "MODIFIED" : "ADDED", claim);
+                    await send(gone ? "DELETED" : actual.has(name) ? "MODIFIED" : "ADDED", claim);
                     if (gone) actual.delete(name);
                     else actual.set(name, claim);
                 }
@@ -102,16 +102,16 @@ describe("AllocationCache", () => {
     });
 
     it("tells what was and what is, after it knows itself", async () => {
-        const { book, tell } = await bookOf([allocation("10.0.0.1", "p", { owner: ownedBySet("web", 0) })]);
-        const told: string[] = [];
+        const { book, send } = await bookOf([allocation("10.0.0.1", "p", { owner: ownedBySet("web", 0) })]);
+        const notified: string[] = [];
         const state = (claim: Claim | undefined): string =>
             claim === undefined ? "-" : claim.pod === undefined ? "R" : "A";
         book.onChange((before, after) => {
-            told.push(`${state(before)}>${state(after)} ${blockOf(book, "10.0.0.0/24")?.allocated ?? 0}`);
+            notified.push(`${state(before)}>${state(after)} ${blockOf(book, "10.0.0.0/24")?.allocated ?? 0}`);
         });
-        await tell("MODIFIED", allocation("10.0.0.1", "p", { node: "n1", owner: ownedBySet("web", 0), version: "2" }));
-        await tell("DELETED", allocation("10.0.0.1", "p", { node: "n1", owner: ownedBySet("web", 0), version: "3" }));
-        expect(told).toEqual(["->R 0", "R>A 1", "A>- 0"]);
+        await send("MODIFIED", allocation("10.0.0.1", "p", { node: "n1", owner: ownedBySet("web", 0), version: "2" }));
+        await send("DELETED", allocation("10.0.0.1", "p", { node: "n1", owner: ownedBySet("web", 0), version: "3" }));
+        expect(notified).toEqual(["->R 0", "R>A 1", "A>- 0"]);
         await book.part.stop?.();
     });
 });

@@ -41,36 +41,40 @@ describe("PoolCache", () => {
         await book.part.start?.(signal);
         close = () => Promise.all([informer.close(), book.part.stop?.()]);
         await book.synced(signal);
-        const told: string[] = [];
-        book.onChange((name, change) => told.push(`${name} ${change}`));
+        const changes: string[] = [];
+        book.onChange((name, change) => changes.push(`${name} ${change}`));
         const usable = (name: string): string => formatRangeSet(book.usable(name));
-        return { fake, book, usable, told: () => told.splice(0).sort() };
+        return { fake, book, usable, told: () => changes.splice(0).sort() };
     }
 
     it("takes addresses of Nodes, podCIDRs, Services and gateways of the same VLAN out of pools, as they come and go", async () => {
-        const { fake, usable, told } = await start({
+        const {
+            fake,
+            usable,
+            told: changes,
+        } = await start({
             ippools: [pool("p", "10.0.0.1-10.0.0.100", "10.0.0.1"), pool("far", "10.1.0.1-10.1.0.9", "10.1.0.10")],
         });
-        expect(told()).toEqual(["far meaning", "p meaning"]);
+        expect(changes()).toEqual(["far meaning", "p meaning"]);
         expect(usable("p")).toBe("10.0.0.2-10.0.0.100");
-        await fake.tell("nodes", "ADDED", node("n", "10.0.0.50", "10.0.0.64/26"));
-        expect(told()).toEqual(["p meaning"]);
+        await fake.send("nodes", "ADDED", node("n", "10.0.0.50", "10.0.0.64/26"));
+        expect(changes()).toEqual(["p meaning"]);
         expect(usable("p")).toBe("10.0.0.2-10.0.0.49, 10.0.0.51-10.0.0.63");
         // A heartbeat.
-        await fake.tell("nodes", "MODIFIED", node("n", "10.0.0.50", "10.0.0.64/26", "2"));
-        expect(told()).toEqual([]);
-        await fake.tell("servicecidrs", "ADDED", services("10.0.0.0/28", "10.1.0.8/29"));
-        expect(told()).toEqual(["far meaning", "p meaning"]);
+        await fake.send("nodes", "MODIFIED", node("n", "10.0.0.50", "10.0.0.64/26", "2"));
+        expect(changes()).toEqual([]);
+        await fake.send("servicecidrs", "ADDED", services("10.0.0.0/28", "10.1.0.8/29"));
+        expect(changes()).toEqual(["far meaning", "p meaning"]);
         expect(usable("p")).toBe("10.0.0.16-10.0.0.49, 10.0.0.51-10.0.0.63");
         expect(usable("far")).toBe("10.1.0.1-10.1.0.7");
         // Its gateway lies in p; that of another VLAN does not count.
-        await fake.tell("ippools", "ADDED", pool("g", "10.0.9.1-10.0.9.9", "10.0.0.20"));
-        await fake.tell("ippools", "ADDED", pool("v", "10.0.8.1-10.0.8.9", "10.0.0.30", 1, 7));
+        await fake.send("ippools", "ADDED", pool("g", "10.0.9.1-10.0.9.9", "10.0.0.20"));
+        await fake.send("ippools", "ADDED", pool("v", "10.0.8.1-10.0.8.9", "10.0.0.30", 1, 7));
         expect(usable("p")).toBe("10.0.0.16-10.0.0.19, 10.0.0.21-10.0.0.49, 10.0.0.51-10.0.0.63");
-        told();
-        await fake.tell("ippools", "DELETED", pool("g", "10.0.9.1-10.0.9.9", "10.0.0.20"));
-        expect(told()).toEqual(["g meaning", "p meaning"]);
-        await fake.tell("nodes", "DELETED", node("n", "10.0.0.50", "10.0.0.64/26", "3"));
+        changes();
+        await fake.send("ippools", "DELETED", pool("g", "10.0.9.1-10.0.9.9", "10.0.0.20"));
+        expect(changes()).toEqual(["g meaning", "p meaning"]);
+        await fake.send("nodes", "DELETED", node("n", "10.0.0.50", "10.0.0.64/26", "3"));
         expect(usable("p")).toBe("10.0.0.16-10.0.0.100");
     });
 
@@ -88,7 +92,11 @@ describe("PoolCache", () => {
     });
 
     it("finds overlaps and the pools of an address, and tells those that a change of another touches", async () => {
-        const { fake, book, told } = await start({
+        const {
+            fake,
+            book,
+            told: changes,
+        } = await start({
             ippools: [
                 pool("a", "10.0.0.10-10.0.0.19", "10.0.255.1"),
                 pool("b", "10.0.0.15-10.0.0.24", "10.0.255.1"),
@@ -101,17 +109,17 @@ describe("PoolCache", () => {
         expect(overlaps("c")).toEqual([]);
         expect(book.covering(parseIp("10.0.0.17"))).toEqual(["a", "b"]);
         expect(book.covering(parseIp("10.0.0.99"))).toEqual([]);
-        told();
-        await fake.tell("ippools", "MODIFIED", pool("b", "10.0.0.20-10.0.0.34", "10.0.255.1", 2));
-        expect(told()).toEqual(["a meaning", "b meaning", "c meaning"]);
+        changes();
+        await fake.send("ippools", "MODIFIED", pool("b", "10.0.0.20-10.0.0.34", "10.0.255.1", 2));
+        expect(changes()).toEqual(["a meaning", "b meaning", "c meaning"]);
         expect(overlaps("a")).toEqual([]);
         expect(overlaps("c")).toEqual(["b 10.0.0.30-10.0.0.34"]);
         // Only the status of it.
         const same = pool("b", "10.0.0.20-10.0.0.34", "10.0.255.1", 2);
-        await fake.tell("ippools", "MODIFIED", { ...same, metadata: { ...same.metadata, resourceVersion: "9" } });
-        expect(told()).toEqual(["b status"]);
-        await fake.tell("ippools", "DELETED", same);
-        expect(told()).toEqual(["b meaning", "c meaning"]);
+        await fake.send("ippools", "MODIFIED", { ...same, metadata: { ...same.metadata, resourceVersion: "9" } });
+        expect(changes()).toEqual(["b status"]);
+        await fake.send("ippools", "DELETED", same);
+        expect(changes()).toEqual(["b meaning", "c meaning"]);
         expect([book.get("b"), book.object("b"), book.usable("b").size]).toEqual([undefined, undefined, 0n]);
     });
 });

@@ -18,7 +18,7 @@ export type Announced = Readonly<Record<string, string | undefined>>;
 export class TransportAnnouncement {
     readonly #components: AnnouncementComponents;
     readonly #nodeName: string;
-    #told: string | undefined;
+    #lastLogged: string | undefined;
 
     constructor(components: AnnouncementComponents, options: { readonly nodeName: string }) {
         this.#components = components;
@@ -39,12 +39,12 @@ export class TransportAnnouncement {
             await api.patch(nodes, { name: this.#nodeName }, { type: "merge", body }, { signal });
         } catch (error) {
             const text = `${JSON.stringify(annotations)} ${messageOf(error)}`;
-            if (text !== this.#told)
+            if (text !== this.#lastLogged)
                 logger.warn("transport addresses of this Node cannot be published", { reason: messageOf(error) });
-            this.#told = text;
+            this.#lastLogged = text;
             throw error;
         }
-        this.#told = undefined;
+        this.#lastLogged = undefined;
         for (const [annotation, value] of wrong)
             logger.info("transport addresses published", { annotation, value: value ?? "(none)" });
     }

@@ -49,13 +49,13 @@ export async function awaitOwnNode(
     signal: AbortSignal,
 ): Promise<NodeConfig> {
     await nodesOrMemory(components, options.syncLimitMs ?? defaultSyncLimitMs, signal);
-    for (let said = "", polls = 1; ; polls += 1) {
+    for (let lastLogged = "", polls = 1; ; polls += 1) {
         try {
             return await readOwnNode(components, options, polls > pollsBeforeCached);
         } catch (error) {
             const reason = messageOf(error);
-            if (reason !== said) components.logger.warn("waiting for this Node", { reason });
-            said = reason;
+            if (reason !== lastLogged) components.logger.warn("waiting for this Node", { reason });
+            lastLogged = reason;
         }
         await sleep(pollIntervalMs, signal, components.clock);
     }
@@ -141,15 +141,15 @@ export interface OwnNodeFollowerComponents {
  */
 export function followOwnNode(components: OwnNodeFollowerComponents, node: NodeConfig): () => void {
     const { nodes, goneAt, readiness, fail, logger } = components;
-    let said: string | undefined;
+    let lastLogged: string | undefined;
     const check = (): void => {
         try {
             const problem = ownNodeProblem({ nodes, goneAt }, node);
             if (problem === undefined) readiness.met("node");
             else readiness.unmet("node", problem);
-            if (problem !== undefined && problem !== said)
+            if (problem !== undefined && problem !== lastLogged)
                 logger.warn("new Pods are not connected", { reason: problem });
-            said = problem;
+            lastLogged = problem;
         } catch (error) {
             fail(error);
         }

@@ -65,16 +65,16 @@ export class DatapathProbe {
         const backoff = new Backoff({ initialMs: 20, maxMs: 1_000 });
         const { clock = systemClock } = this.#components;
         const quietUntil = clock.monotonic() + (this.#options.quietMs ?? 2_000);
-        for (let said = ""; ; await sleep(backoff.next(), signal, clock)) {
+        for (let lastLogged = ""; ; await sleep(backoff.next(), signal, clock)) {
             try {
                 return await this.check(signal);
             } catch (error) {
                 if (!(error instanceof DatapathError) && !(error instanceof UnixctlError)) throw error;
                 signal.throwIfAborted();
                 const reason = messageOf(error);
-                if (reason === said || clock.monotonic() < quietUntil) continue;
+                if (reason === lastLogged || clock.monotonic() < quietUntil) continue;
                 this.#components.logger.warn("waiting for the datapath of OVS", { reason });
-                said = reason;
+                lastLogged = reason;
             }
         }
     }

@@ -21,11 +21,11 @@ export async function checkTunnelType(
     options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
 ): Promise<void> {
     const what = "the tunnel types of ovs-vswitchd";
-    const told = (): readonly string[] | undefined => {
+    const reportedTypes = (): readonly string[] | undefined => {
         const types = interfaceTypes(database);
         return types.length === 0 ? undefined : types;
     };
-    const problem = tunnelTypeProblem(datapath, await database.until(told, { ...options, what }), tunnelType);
+    const problem = tunnelTypeProblem(datapath, await database.until(reportedTypes, { ...options, what }), tunnelType);
     if (problem !== undefined) throw noTunnelType(datapath, tunnelType, problem);
 }
 

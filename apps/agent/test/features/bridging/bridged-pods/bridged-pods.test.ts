@@ -53,16 +53,16 @@ it("a VLAN has flows while it has Pods", async () => {
 
 it("tells of Pods in VLANs only, once each", async () => {
     const { pods } = make();
-    let told = 0;
-    pods.onTaggedChange(() => (told += 1));
+    let calls = 0;
+    pods.onTaggedChange(() => (calls += 1));
     await pods.add(pod("a", 0, 32784));
-    expect(told).toBe(0);
+    expect(calls).toBe(0);
     await pods.add(pod("b", 3, 32785));
     await pods.add(pod("b", 3, 32785));
-    expect(told).toBe(1);
+    expect(calls).toBe(1);
     expect(pods.tagged().map(({ key }) => key)).toEqual(["b"]);
     await pods.remove("b");
-    expect(told).toBe(2);
+    expect(calls).toBe(2);
 });
 
 describe("the flows of a VLAN in OVS", () => {

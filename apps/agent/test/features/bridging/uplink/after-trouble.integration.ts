@@ -50,8 +50,8 @@ describe("a disk that takes nothing more", () => {
     it("does not hinder the way back", async () => {
         await node.run({ actions: ["recover", "connect"] });
         mkdirSync(draft());
-        const { said, log } = await node.run({ actions: ["recover", "restore"] });
-        expect(said).toMatchObject([{ kind: "found" }, { kind: "idle" }]);
+        const { reported, log } = await node.run({ actions: ["recover", "restore"] });
+        expect(reported).toMatchObject([{ kind: "found" }, { kind: "idle" }]);
         expect(log).toContain("the journal of the uplink cannot be written");
     });
 
@@ -62,15 +62,15 @@ describe("a disk that takes nothing more", () => {
             mkdirSync(draft());
             const kill = { step, moment: "made" } as const;
             expect(await node.run({ actions: ["recover", "restore"], kill })).toMatchObject({ signal: "SIGKILL" });
-            expect((await node.run({ actions: ["recover"] })).said).toEqual([{ kind: "idle" }]);
+            expect((await node.run({ actions: ["recover"] })).reported).toEqual([{ kind: "idle" }]);
             expect(node.reaches()).toBe(true);
         },
     );
 
     it("keeps a move from being begun", async () => {
         mkdirSync(draft());
-        const { said } = await node.run({ actions: ["recover", "connect"] });
-        expect(said[1]).toMatchObject({ kind: "error", code: "JOURNAL_UNWRITABLE" });
+        const { reported } = await node.run({ actions: ["recover", "connect"] });
+        expect(reported[1]).toMatchObject({ kind: "error", code: "JOURNAL_UNWRITABLE" });
     });
 });
 
@@ -96,7 +96,7 @@ describe("what changed on the host port", () => {
         child.kill("SIGKILL");
         await ended;
         await loseHostPort("eth0");
-        expect((await node.run({ actions: ["recover"] })).said).toEqual([{ kind: "idle" }]);
+        expect((await node.run({ actions: ["recover"] })).reported).toEqual([{ kind: "idle" }]);
         expect(node.ip("route", "show", "198.18.5.0/24")).toContain("via 10.99.0.1 dev eth0");
         expect(node.ip("addr", "show", "dev", "eth0")).toContain("inet 10.99.0.4/24");
         expect(
@@ -148,7 +148,7 @@ describe("links that are others by now", () => {
         node.ip("link", "del", "d0~");
         addNic(mac);
         node.ip("addr", "add", "10.67.0.1/24", "dev", "d0");
-        expect((await node.run({ actions: ["recover"] })).said).toEqual([{ kind: "idle" }]);
+        expect((await node.run({ actions: ["recover"] })).reported).toEqual([{ kind: "idle" }]);
         const shown = node.ip("-4", "addr", "show", "dev", "d0");
         await startVswitchd();
         expect(shown).toContain("10.67.0.1/24");

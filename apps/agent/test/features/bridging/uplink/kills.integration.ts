@@ -35,13 +35,13 @@ function start({ actions, ...kill }: Case): Promise<Agent> {
 async function nextFinds(kind: "idle" | "found", next: Case): Promise<void> {
     const began = performance.now();
     if (kind === "found") {
-        const { said } = await node.run({ actions: ["recover", "restore"] });
-        expect(said).toMatchObject([{ kind: "found" }, { kind: "idle" }]);
+        const { reported } = await node.run({ actions: ["recover", "restore"] });
+        expect(reported).toMatchObject([{ kind: "found" }, { kind: "idle" }]);
     }
     agent = await start(next);
     // eslint-disable-next-line no-restricted-syntax -- the time off the network is the promise; it takes 0.2 to 0.5 s
     expect(performance.now() - began).toBeLessThan(limitMs);
-    expect(JSON.parse(agent.said)).toEqual({ kind: "idle" });
+    expect(JSON.parse(agent.reported)).toEqual({ kind: "idle" });
     expect(node.reaches()).toBe(true);
     expect(node.truth()).toEqual(before);
 }

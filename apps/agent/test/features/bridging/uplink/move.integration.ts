@@ -25,9 +25,9 @@ function moved({ links, ...rest }: ReturnType<UplinkNode["truth"]>): object {
 
 describe("the move", () => {
     it("gives the host port all that the NIC had, and the way back gives it back", async () => {
-        const { said } = await node.run({ actions: ["recover", "connect"] });
-        const { mac } = said[1] as { mac: string };
-        expect(said).toEqual([{ kind: "idle" }, { kind: "bridged", name: "eth0", physicalName: "eth0~", mac }]);
+        const { reported } = await node.run({ actions: ["recover", "connect"] });
+        const { mac } = reported[1] as { mac: string };
+        expect(reported).toEqual([{ kind: "idle" }, { kind: "bridged", name: "eth0", physicalName: "eth0~", mac }]);
         expect(moved(node.truth())).toEqual(moved(before));
         expect(node.ip("-d", "link", "show", "eth0")).toContain("tun type tap");
         expect(node.ip("-o", "addr", "show", "dev", "eth0~")).toBe("");
@@ -37,13 +37,13 @@ describe("the move", () => {
         ).toBe("32771\n32770\n");
         for (const address of ["10.99.0.1", "fd99::1", "fe80::99%eth0"]) expect(node.reaches(address)).toBe(true);
 
-        expect((await node.run({ actions: ["recover", "connect"] })).said).toEqual([
+        expect((await node.run({ actions: ["recover", "connect"] })).reported).toEqual([
             { kind: "found", name: "eth0" },
-            said[1],
+            reported[1],
         ]);
         expect(moved(node.truth())).toEqual(moved(before));
 
-        expect((await node.run({ actions: ["recover", "restore"] })).said).toEqual([
+        expect((await node.run({ actions: ["recover", "restore"] })).reported).toEqual([
             { kind: "found", name: "eth0" },
             { kind: "idle" },
         ]);
@@ -76,7 +76,7 @@ describe("the move", () => {
             node.ip("route", "add", "198.18.5.0/24", "via", "10.99.0.1");
             const old = ["100.64.0.0/10", "via", "inet6", "fe80::99", "dev"];
             node.ip("route", "del", ...old, nic);
-            expect((await go()).said).toMatchObject([{ kind: "paused" }, { kind: "bridged" }]);
+            expect((await go()).reported).toMatchObject([{ kind: "paused" }, { kind: "bridged" }]);
             expect(node.ip("route", "show", "198.18.5.0/24")).toContain("via 10.99.0.1 dev eth0");
             expect(node.ip("route", "show", "100.64.0.0/10")).toBe("");
             expect(node.ip("addr", "show", "dev", "eth0")).toContain("inet 10.99.0.4/24");
@@ -93,15 +93,17 @@ describe("the move", () => {
             const { go } = await node.pause({ actions: ["connect"], pause: { step: "switch", moment: "written" } });
             const hops = ["1", "3"].flatMap((last) => ["nexthop", "via", `10.99.0.${last}`, "dev", "eth0~"]);
             node.ip("route", "add", "198.18.5.0/24", ...hops);
-            const { said } = await go();
-            expect(said).toMatchObject([{ kind: "paused" }, { kind: "rolledBack", name: "eth0" }]);
-            expect(said[1]).toHaveProperty("reason", expect.stringContaining("route 198.18.5.0/24"));
+            const { reported } = await go();
+            expect(reported).toMatchObject([{ kind: "paused" }, { kind: "rolledBack", name: "eth0" }]);
+            expect(reported[1]).toHaveProperty("reason", expect.stringContaining("route 198.18.5.0/24"));
             expect(node.truth()).toEqual(before);
         });
     });
 
     it("is made on a kernel that renames no link that is up", async () => {
-        expect((await node.run({ actions: ["connect"], oldKernel: true })).said).toMatchObject([{ kind: "bridged" }]);
+        expect((await node.run({ actions: ["connect"], oldKernel: true })).reported).toMatchObject([
+            { kind: "bridged" },
+        ]);
         expect(moved(node.truth())).toEqual(moved(before));
         await node.run({ actions: ["restore"], oldKernel: true });
         expect(node.truth()).toEqual(before);
@@ -113,7 +115,7 @@ describe("the move", () => {
         await node.run({ actions: ["recover", "connect"] });
         await node.run({ actions: ["recover", "restore"] });
         child.stdin?.end();
-        const [, result] = (await ended).said as { longestGapMs: number; sent: number; heard: number }[];
+        const [, result] = (await ended).reported as { longestGapMs: number; sent: number; heard: number }[];
         expect(result?.heard).toBe(result?.sent);
         // eslint-disable-next-line no-restricted-syntax -- the gap is the promise; it is 10 to 30 ms
         expect(result?.longestGapMs).toBeLessThan(limitMs);
@@ -123,10 +125,10 @@ describe("the move", () => {
     });
 
     it("is made and undone 50 times", async () => {
-        const { said, log } = await node.run({ actions: ["cycle"] });
+        const { reported, log } = await node.run({ actions: ["cycle"] });
         expect({
-            kinds: new Set(said.map(({ kind }) => kind)),
-            count: said.length,
+            kinds: new Set(reported.map(({ kind }) => kind)),
+            count: reported.length,
             log: log.includes('"error"'),
         }).toEqual({
             kinds: new Set(["bridged"]),

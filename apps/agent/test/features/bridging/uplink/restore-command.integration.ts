@@ -25,8 +25,8 @@ afterAll(async () => {
     await node?.[Symbol.asyncDispose]();
 });
 
-function lines({ said }: Ended): readonly unknown[] {
-    return said.map(({ line, ...rest }) => line ?? rest);
+function lines({ reported }: Ended): readonly unknown[] {
+    return reported.map(({ line, ...rest }) => line ?? rest);
 }
 
 const moved = "eth0 is moved to the bridge, the NIC is named eth0~: bringing it back.";
@@ -35,15 +35,15 @@ const restored = ["eth0 is the NIC again, with its addresses and routes.", { kin
 describe("antrea-agent restore-uplink", () => {
     it("brings the NIC back with OVS, and has nothing to do the second time", async () => {
         await node.run({ actions: ["connect"] });
-        const said = lines(await node.run({ actions: ["command", "command"], ovsDown: true }));
-        expect(said.slice(0, 5)).toEqual([
+        const reported = lines(await node.run({ actions: ["command", "command"], ovsDown: true }));
+        expect(reported.slice(0, 5)).toEqual([
             moved,
             ...["eth0", "eth0~"].map((): unknown =>
                 expect.stringMatching(/^Port eth0~? taken out of the OVS database\.$/),
             ),
             ...restored,
         ]);
-        expect(said.at(-1)).toEqual({ kind: "restored", restored: false });
+        expect(reported.at(-1)).toEqual({ kind: "restored", restored: false });
     });
 
     it("brings it back without ovs-vswitchd", async () => {
@@ -56,9 +56,9 @@ describe("antrea-agent restore-uplink", () => {
         await node.run({ actions: ["connect"] });
         await node.ovs.killVswitchd();
         await node.ovs.killDatabase();
-        const said = lines(await node.run({ actions: ["command"], ovsDown: true }));
-        expect(said).toContainEqual("Port eth0~ taken out of the OVS database.");
-        expect(said.slice(-2)).toEqual(restored);
+        const reported = lines(await node.run({ actions: ["command"], ovsDown: true }));
+        expect(reported).toContainEqual("Port eth0~ taken out of the OVS database.");
+        expect(reported.slice(-2)).toEqual(restored);
     });
 
     it("brings it back without its journal", async () => {
@@ -71,7 +71,7 @@ describe("antrea-agent restore-uplink", () => {
         const { child, ended } = node.begin({ actions: ["connect", "wait"], lock: true });
         await new Promise((resolve) => child.stdout?.once("data", resolve));
         const refused = await node.run({ actions: ["command"], ovsDown: true });
-        expect(refused.said).toEqual([expect.objectContaining({ kind: "error", code: "AGENT_RUNNING" })]);
+        expect(refused.reported).toEqual([expect.objectContaining({ kind: "error", code: "AGENT_RUNNING" })]);
         expect(node.ip("-o", "link", "show", "eth0~")).toContain("group 178");
         const forced = await node.run({ actions: ["command"], ovsDown: true, force: true });
         expect(lines(forced).slice(-2)).toEqual(restored);

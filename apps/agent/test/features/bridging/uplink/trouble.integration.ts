@@ -33,10 +33,10 @@ async function startVswitchd(): Promise<void> {
     await flows(true);
 }
 
-async function says(child: ChildProcess, text: string): Promise<void> {
+async function hasPrinted(child: ChildProcess, text: string): Promise<void> {
     await new Promise<void>((resolve) => {
         for (const stream of [child.stdout, child.stderr]) {
-            stream?.on("data", (said: string) => said.includes(text) && resolve());
+            stream?.on("data", (chunk: string) => chunk.includes(text) && resolve());
         }
     });
 }
@@ -48,9 +48,9 @@ async function portsLeft(): Promise<string> {
 describe("confirmation", () => {
     it("undoes the move when neither gateway nor API server answers any more", async () => {
         await flows(false);
-        const { said } = await node.run({ actions: ["recover", "connect"], checkTimeoutMs: 1_500 });
+        const { reported } = await node.run({ actions: ["recover", "connect"], checkTimeoutMs: 1_500 });
         await flows(true);
-        expect(said[1]).toEqual({
+        expect(reported[1]).toEqual({
             kind: "rolledBack",
             name: "eth0",
             reason: "within 1.5 s after the move neither gateway 10.99.0.1 and gateway fe80::99 and the API server answered",
@@ -60,8 +60,8 @@ describe("confirmation", () => {
     });
 
     it("keeps the move when the API server goes away meanwhile and the gateway answers", async () => {
-        const { said } = await node.run({ actions: ["recover", "connect", "restore"], apiOutage: true });
-        expect(said).toMatchObject([{ kind: "idle" }, { kind: "bridged" }, { kind: "idle" }]);
+        const { reported } = await node.run({ actions: ["recover", "connect", "restore"], apiOutage: true });
+        expect(reported).toMatchObject([{ kind: "idle" }, { kind: "bridged" }, { kind: "idle" }]);
     });
 
     it("keeps the move when the gateway never answered and the API server does", async () => {
@@ -78,26 +78,30 @@ describe("confirmation", () => {
             "src",
             "10.99.0.2",
         );
-        const { said } = await node.run({ actions: ["recover", "connect", "restore"] });
+        const { reported } = await node.run({ actions: ["recover", "connect", "restore"] });
         node.ip("route", "replace", "default", "via", "10.99.0.1", "dev", "eth0", "metric", "100", "src", "10.99.0.2");
-        expect(said).toMatchObject([{ kind: "idle" }, { kind: "bridged" }, { kind: "idle" }]);
+        expect(reported).toMatchObject([{ kind: "idle" }, { kind: "bridged" }, { kind: "idle" }]);
     });
 
     it.each([
         ["the API server", { apiAway: true }, "the API server does not answer"],
         ["OVS", { ovsProblem: "ovs-vswitchd is not connected" }, "ovs-vswitchd is not connected"],
     ])("does not begin while %s is away", async (_, input, reason) => {
-        const { said } = await node.run({ actions: ["recover", "connect"], ...input });
-        expect(said[1]).toEqual({ kind: "waiting", name: "eth0", reason });
+        const { reported } = await node.run({ actions: ["recover", "connect"], ...input });
+        expect(reported[1]).toEqual({ kind: "waiting", name: "eth0", reason });
         expect(node.truth()).toEqual(before);
         expect(await portsLeft()).toBe("");
     });
 
     it("does not take the word of an API server on the Node itself when there are gateways", async () => {
         await flows(false);
-        const { said } = await node.run({ actions: ["recover", "connect"], checkTimeoutMs: 1_000, apiIsLocal: true });
+        const { reported } = await node.run({
+            actions: ["recover", "connect"],
+            checkTimeoutMs: 1_000,
+            apiIsLocal: true,
+        });
         await flows(true);
-        expect(said[1]).toMatchObject({
+        expect(reported[1]).toMatchObject({
             kind: "rolledBack",
             reason: "within 1 s after the move neither gateway 10.99.0.1 and gateway fe80::99 answered",
         });
@@ -106,15 +110,15 @@ describe("confirmation", () => {
     it("is not made again by a restart: a complete move stands without gateway and API server", async () => {
         await node.run({ actions: ["recover", "connect"] });
         await flows(false);
-        const { said } = await node.run({ actions: ["recover", "connect"], apiAway: true, checkTimeoutMs: 500 });
+        const { reported } = await node.run({ actions: ["recover", "connect"], apiAway: true, checkTimeoutMs: 500 });
         await flows(true);
-        expect(said).toMatchObject([{ kind: "found" }, { kind: "bridged" }]);
+        expect(reported).toMatchObject([{ kind: "found" }, { kind: "bridged" }]);
         await node.run({ actions: ["recover", "restore"] });
     });
 
     it("is undone when the agent is told to end meanwhile", async () => {
-        const { said } = await node.run({ actions: ["connect"], abort: { step: "switch", moment: "made" } });
-        expect(said).toMatchObject([{ kind: "error" }]);
+        const { reported } = await node.run({ actions: ["connect"], abort: { step: "switch", moment: "made" } });
+        expect(reported).toMatchObject([{ kind: "error" }]);
         expect(await portsLeft()).toBe("");
     });
 });
@@ -153,10 +157,10 @@ describe("what cannot be moved is refused before anything moves", () => {
     ] as const)("%s", async (code, route) => {
         node.ip("nexthop", "add", "id", "77", "via", "10.99.0.1", "dev", "eth0");
         node.ip(...route);
-        const { said } = await node.run({ actions: ["recover", "connect"] });
+        const { reported } = await node.run({ actions: ["recover", "connect"] });
         node.ip(...route.map((word) => (word === "add" ? "del" : word)));
         node.ip("nexthop", "flush");
-        expect(said[1]).toMatchObject({
+        expect(reported[1]).toMatchObject({
             kind: "error",
             code,
             message: expect.stringContaining("eth0 cannot become the uplink"),
@@ -166,9 +170,9 @@ describe("what cannot be moved is refused before anything moves", () => {
     it("a port of another OVS bridge", async () => {
         await node.ovs.vsctl("add-br", "br-other", "--", "set", "bridge", "br-other", "datapath_type=netdev");
         await node.ovs.vsctl("add-port", "br-other", "eth0");
-        const { said } = await node.run({ actions: ["recover", "connect"] });
+        const { reported } = await node.run({ actions: ["recover", "connect"] });
         await node.ovs.vsctl("del-br", "br-other");
-        expect(said[1]).toMatchObject({
+        expect(reported[1]).toMatchObject({
             code: "NIC_IN_USE",
             message: expect.stringContaining("port of OVS bridge br-other"),
         });
@@ -181,11 +185,13 @@ describe("what cannot be moved is refused before anything moves", () => {
         const bridged = await node.run({ actions: ["connect"], nic: "d0" });
         node.ip("link", "del", "d0");
         node.ip("link", "del", "lb0");
-        expect(bridged.said[0]).toMatchObject({
+        expect(bridged.reported[0]).toMatchObject({
             code: "NIC_IN_USE",
             message: expect.stringContaining("belongs to lb0"),
         });
-        expect((await node.run({ actions: ["connect"], nic: "d0" })).said[0]).toMatchObject({ code: "NIC_MISSING" });
+        expect((await node.run({ actions: ["connect"], nic: "d0" })).reported[0]).toMatchObject({
+            code: "NIC_MISSING",
+        });
     });
 });
 
@@ -196,7 +202,7 @@ describe("without OVS", () => {
         expect(node.reaches()).toBe(false);
         // Of all limits only that for a complete move ends within the time of the test: nothing else waits for OVS.
         const timing = { ovsMs: 600_000, lossMs: 600_000 };
-        expect((await node.run({ actions: ["recover"], timing })).said).toEqual([{ kind: "idle" }]);
+        expect((await node.run({ actions: ["recover"], timing })).reported).toEqual([{ kind: "idle" }]);
         expect(node.reaches()).toBe(true);
         await startVswitchd();
         expect(await portsLeft()).toBe("");
@@ -205,16 +211,20 @@ describe("without OVS", () => {
     describe("while ovs-vswitchd lives and its database cannot be reached", () => {
         beforeEach(async () => {
             await node.run({ actions: ["connect"], kill: { step: "switch", moment: "made" } });
-            const { said } = await node.run({ actions: ["recover"], ovsDown: true, dbSocket: "/nonexistent/db.sock" });
-            expect(said).toEqual([{ kind: "idle" }]);
+            const { reported } = await node.run({
+                actions: ["recover"],
+                ovsDown: true,
+                dbSocket: "/nonexistent/db.sock",
+            });
+            expect(reported).toEqual([{ kind: "idle" }]);
         });
 
         it("the next start gives the Node its NIC back, and the one after moves it again", async () => {
             expect(node.reaches()).toBe(true);
             expect(node.truth()).toEqual(before);
             // The ports are still in the database, and OVS would take up the links again.
-            const { said } = await node.run({ actions: ["recover", "connect", "restore"] });
-            expect(said).toMatchObject([{ kind: "idle" }, { kind: "bridged" }, { kind: "idle" }]);
+            const { reported } = await node.run({ actions: ["recover", "connect", "restore"] });
+            expect(reported).toMatchObject([{ kind: "idle" }, { kind: "bridged" }, { kind: "idle" }]);
         });
 
         it("an ovs-vswitchd that is slow does not take the ports of the next move for those of the last", async () => {
@@ -227,35 +237,35 @@ describe("without OVS", () => {
             await sleep(300);
             expect((await row()).trim()).toBe("");
             node.ovs.signalVswitchd("SIGCONT");
-            expect((await ended).said).toMatchObject([{ kind: "idle" }, { kind: "bridged" }, { kind: "idle" }]);
+            expect((await ended).reported).toMatchObject([{ kind: "idle" }, { kind: "bridged" }, { kind: "idle" }]);
         });
     });
 
     it("a move that cannot be made is undone, and may be tried again", async () => {
         await node.ovs.killVswitchd();
-        const { said } = await node.run({ actions: ["recover", "connect"] });
-        expect(said[1]).toMatchObject({ kind: "error", message: expect.stringContaining("ovs-vswitchd") });
+        const { reported } = await node.run({ actions: ["recover", "connect"] });
+        expect(reported[1]).toMatchObject({ kind: "error", message: expect.stringContaining("ovs-vswitchd") });
         expect(node.truth()).toEqual(before);
         await startVswitchd();
-        expect((await node.run({ actions: ["recover", "connect", "restore"] })).said[1]).toMatchObject({
+        expect((await node.run({ actions: ["recover", "connect", "restore"] })).reported[1]).toMatchObject({
             kind: "bridged",
         });
     });
 
     it("an agent that runs gives the Node its NIC back after some seconds", async () => {
         const { child, ended } = node.begin({ actions: ["recover", "connect", "look-long"] });
-        await says(child, "bridged");
+        await hasPrinted(child, "bridged");
         await node.ovs.killVswitchd();
-        expect((await ended).said.at(-1)).toMatchObject({ kind: "lost" });
+        expect((await ended).reported.at(-1)).toMatchObject({ kind: "lost" });
         expect(node.reaches()).toBe(true);
         await startVswitchd();
     });
 
     it("ports that somebody took out of the database are made again, and the host port gets back what it had", async () => {
         const { child, ended } = node.begin({ actions: ["recover", "connect", "look-long"] });
-        await says(child, "bridged");
+        await hasPrinted(child, "bridged");
         await node.ovs.vsctl("del-port", "eth0", "--", "del-port", "eth0~");
-        await says(child, "NIC is already the uplink of the bridge");
+        await hasPrinted(child, "NIC is already the uplink of the bridge");
         expect((await portsLeft()).split("\n").sort()).toEqual(["eth0", "eth0~"]);
         expect(node.reaches()).toBe(true);
         child.kill("SIGKILL");
@@ -265,10 +275,10 @@ describe("without OVS", () => {
 
     it("a host port whose device somebody has deleted is made again at once, and the NIC stays the uplink", async () => {
         const { child, ended } = node.begin({ actions: ["recover", "connect", "look-long"] });
-        await says(child, "bridged");
+        await hasPrinted(child, "bridged");
         const uplink = node.ip("-o", "link", "show", "eth0~");
         for (const loss of ["once", "again"]) {
-            const isBack = says(child, "NIC is already the uplink of the bridge");
+            const isBack = hasPrinted(child, "NIC is already the uplink of the bridge");
             node.ip("link", "del", "eth0");
             await Promise.race([isBack, ended]);
             expect([loss, node.reaches()]).toEqual([loss, true]);
@@ -277,8 +287,8 @@ describe("without OVS", () => {
         expect((await node.ovs.vsctl("get", "interface", "eth0", "ofport")).trim()).toBe("32771");
         expect(node.ip("-o", "link", "show", "eth0~")).toBe(uplink);
         child.kill("SIGTERM");
-        const { said, log } = await ended;
-        expect(said.at(-1)).toMatchObject({ kind: "bridged" });
+        const { reported, log } = await ended;
+        expect(reported.at(-1)).toMatchObject({ kind: "bridged" });
         expect(log).not.toContain("restoring the uplink");
         await node.run({ actions: ["recover", "restore"] });
     });
@@ -288,12 +298,14 @@ describe("without OVS", () => {
         async (what) => {
             const actions = ["recover", "connect", "look-long", "restore"] as const;
             const { child, ended } = node.begin({ actions, vanishesBefore: what });
-            await says(child, "vanished");
-            await Promise.race([says(child, "NIC is already the uplink of the bridge"), ended]);
+            await hasPrinted(child, "vanished");
+            await Promise.race([hasPrinted(child, "NIC is already the uplink of the bridge"), ended]);
             const { routes4, routes6 } = node.truth();
             child.kill("SIGTERM");
-            const { said, log } = await ended;
-            expect(said).toMatchObject(["idle", "bridged", "vanished", "bridged", "idle"].map((kind) => ({ kind })));
+            const { reported, log } = await ended;
+            expect(reported).toMatchObject(
+                ["idle", "bridged", "vanished", "bridged", "idle"].map((kind) => ({ kind })),
+            );
             expect(log).not.toContain("restoring the uplink");
             expect({ routes4, routes6 }).toEqual({ routes4: before["routes4"], routes6: before["routes6"] });
         },
@@ -301,12 +313,12 @@ describe("without OVS", () => {
 
     it("a host port that OVS does not make again is not said to be for OVS that is away", async () => {
         const { child, ended } = node.begin({ actions: ["recover", "connect", "look-long"] });
-        await says(child, "bridged");
+        await hasPrinted(child, "bridged");
         process.kill(node.ovs.vswitchdPid ?? 0, "SIGSTOP");
         node.ip("link", "del", "eth0");
-        const { said } = await ended;
+        const { reported } = await ended;
         await node.ovs.killVswitchd();
-        expect(said.at(-1)).toEqual({
+        expect(reported.at(-1)).toEqual({
             kind: "lost",
             name: "eth0",
             reason: "the host port eth0 has had no device for 1 s",
@@ -322,7 +334,7 @@ describe("without OVS", () => {
         await node.ovs.vsctl(...port, "--", "set", "port", "eth0", "external_ids:antrea-type=host");
         node.ip("link", "set", "eth0", "up");
         node.ip("addr", "add", "10.99.0.2/24", "brd", "+", "dev", "eth0");
-        expect((await node.run({ actions: ["recover"] })).said).toEqual([{ kind: "idle" }]);
+        expect((await node.run({ actions: ["recover"] })).reported).toEqual([{ kind: "idle" }]);
         expect(await portsLeft()).toBe("");
     });
 });
@@ -349,8 +361,8 @@ describe("a journal", () => {
         await node.ovs.vsctl("set", "port", "eth0~", "external_ids:antrea-type=uplink");
         await startVswitchd();
         writeFileSync(join(node.folder, "uplink.json"), journal);
-        const { said } = await node.run({ actions: ["recover", "connect", "restore"], bootId: "boot-2" });
-        expect(said).toMatchObject([{ kind: "idle" }, { kind: "bridged" }, { kind: "idle" }]);
+        const { reported } = await node.run({ actions: ["recover", "connect", "restore"], bootId: "boot-2" });
+        expect(reported).toMatchObject([{ kind: "idle" }, { kind: "bridged" }, { kind: "idle" }]);
         expect(await portsLeft()).toBe("");
     });
 
@@ -358,8 +370,8 @@ describe("a journal", () => {
         await node.run({ actions: ["recover", "connect"] });
         if (what === "lost") rmSync(join(node.folder, "uplink.json"));
         else writeFileSync(join(node.folder, "uplink.json"), '{"version":1,"step":"bri');
-        const { said } = await node.run({ actions: ["recover", "connect", "restore"] });
-        expect(said).toMatchObject([{ kind: "idle" }, { kind: "bridged" }, { kind: "idle" }]);
+        const { reported } = await node.run({ actions: ["recover", "connect", "restore"] });
+        expect(reported).toMatchObject([{ kind: "idle" }, { kind: "bridged" }, { kind: "idle" }]);
     });
 });
 
@@ -370,12 +382,12 @@ describe("other NICs", () => {
         node.ip("link", "set", "d0", "master", "br0");
         for (const link of ["br0", "d0", "d1"]) node.ip("link", "set", link, "up");
         node.ip("addr", "add", "10.66.0.1/24", "dev", "br0");
-        const { said } = await node.run({ actions: ["recover", "connect"], nic: "br0" });
+        const { reported } = await node.run({ actions: ["recover", "connect"], nic: "br0" });
         const host = node.ip("-d", "addr", "show", "dev", "br0");
         await node.run({ actions: ["recover", "restore"], nic: "br0" });
         const back = node.ip("-d", "addr", "show", "dev", "br0");
         for (const link of ["d0", "br0"]) node.ip("link", "del", link);
-        expect(said[1]).toMatchObject({ kind: "bridged", name: "br0", physicalName: "br0~" });
+        expect(reported[1]).toMatchObject({ kind: "bridged", name: "br0", physicalName: "br0~" });
         expect(host).toMatch(/tun type tap[^]*inet 10\.66\.0\.1\/24/);
         expect(back).toMatch(/forward_delay[^]*inet 10\.66\.0\.1\/24/);
     });
@@ -387,10 +399,10 @@ describe("names", () => {
         node.ip("link", "add", name, "type", "veth", "peer", "name", "d1");
         node.ip("link", "add", "a-nic-of-15-ch~", "type", "veth", "peer", "name", "d2");
         node.ip("link", "set", name, "up");
-        const { said } = await node.run({ actions: ["connect", "restore"], nic: name });
+        const { reported } = await node.run({ actions: ["connect", "restore"], nic: name });
         const back = node.ip("link", "show", name);
         for (const link of [name, "a-nic-of-15-ch~"]) node.ip("link", "del", link);
         expect(back).toContain(`${name}@d1`);
-        expect(said[0]).toMatchObject({ kind: "bridged", name, physicalName: "a-nic-of-15-c~1" });
+        expect(reported[0]).toMatchObject({ kind: "bridged", name, physicalName: "a-nic-of-15-c~1" });
     });
 });

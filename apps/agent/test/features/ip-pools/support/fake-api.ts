@@ -81,7 +81,7 @@ export class FakeApi implements Pick<ApiClient, "create" | "delete" | "find" | "
     releaseEvents(): void {
         const held = this.#held ?? [];
         this.#held = undefined;
-        for (const tell of held) tell();
+        for (const deliver of held) deliver();
     }
 
     /** What there is, for `restore`. */
@@ -161,7 +161,7 @@ export class FakeApi implements Pick<ApiClient, "create" | "delete" | "find" | "
         if (signal.aborted) return Promise.reject(new KubeError("ABORTED", "watch"));
         const stream = new Readable({ read: () => undefined });
         const watcher = { plural: resource.plural, matches: selector(fieldSelector), stream };
-        for (const change of this.#changes) if (change.version > Number(resourceVersion)) this.#tell(watcher, change);
+        for (const change of this.#changes) if (change.version > Number(resourceVersion)) this.#send(watcher, change);
         this.#watchers.add(watcher);
         signal.addEventListener("abort", () => {
             this.#watchers.delete(watcher);
@@ -211,10 +211,10 @@ export class FakeApi implements Pick<ApiClient, "create" | "delete" | "find" | "
     #changed(what: Omit<Change, "version">): void {
         const change = { ...what, version: this.#version };
         this.#changes.push(change);
-        for (const watcher of this.#watchers) this.#tell(watcher, change);
+        for (const watcher of this.#watchers) this.#send(watcher, change);
     }
 
-    #tell({ plural, matches, stream }: Watcher, change: Change): void {
+    #send({ plural, matches, stream }: Watcher, change: Change): void {
         if (plural !== change.plural) return;
         const was = change.old !== undefined && matches(change.old);
         const is = !change.deleted && matches(change.object);

@@ -22,7 +22,7 @@ function shown({ mtu, addresses, subnets }: TransportState): string {
 let namespace: OwnNamespace;
 let netlink: Netlink;
 let transport: Transport;
-const told: string[] = [];
+const notified: string[] = [];
 
 async function eventually(assertion: () => Promise<void>): Promise<void> {
     for (let tries = 0; ; tries += 1) {
@@ -44,8 +44,8 @@ beforeEach(async () => {
     const link = await netlink.link("uplink");
     if (link === undefined) throw new Error("no link");
     transport = await Transport.of({ netlink, logger: silentLogger }, link);
-    told.splice(0);
-    transport.onChange((state) => told.push(shown(state)));
+    notified.splice(0);
+    transport.onChange((state) => notified.push(shown(state)));
 });
 
 afterEach(() => {
@@ -60,13 +60,13 @@ it("knows its addresses, IPv4 first and without link-local ones, and tells of ch
     expect(shown(transport.state)).toBe(first);
     expect(transport.underlay).toBe(4);
     await transport.check();
-    expect(told).toEqual([]);
+    expect(notified).toEqual([]);
     ip("addr", "add", "192.0.3.1/25", "dev", "uplink");
     ip("addr", "del", "192.0.2.1/24", "dev", "uplink");
     ip("link", "set", "uplink", "mtu", "1400");
     await transport.check();
     await transport.check();
-    expect(told).toEqual(["1400 192.0.3.1 2001:db8::1 192.0.3.0/25 2001:db8::/64"]);
+    expect(notified).toEqual(["1400 192.0.3.1 2001:db8::1 192.0.3.0/25 2001:db8::/64"]);
 });
 
 it("tells of an address that was away for a moment: routes went with it", async () => {
@@ -74,10 +74,10 @@ it("tells of an address that was away for a moment: routes went with it", async 
     ip("addr", "add", "192.0.2.1/24", "dev", "uplink");
     await eventually(async () => {
         await transport.check();
-        expect(told).toEqual([first]);
+        expect(notified).toEqual([first]);
     });
     await transport.check();
-    expect(told).toEqual([first]);
+    expect(notified).toEqual([first]);
 });
 
 it("keeps the last addresses while it has none", async () => {
@@ -101,5 +101,5 @@ it("an interface that is gone is taken for as it was, and found again under its 
     ip("addr", "add", "192.0.2.1/24", "dev", "uplink");
     await transport.check();
     expect(transport.state.index).not.toBe(index);
-    expect(told).toEqual(["1500 192.0.2.1 192.0.2.0/24"]);
+    expect(notified).toEqual(["1500 192.0.2.1 192.0.2.0/24"]);
 });

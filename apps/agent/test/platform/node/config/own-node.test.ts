@@ -126,21 +126,24 @@ describe("a start", () => {
 
 describe("after the start", () => {
     function follow(nodes: Nodes, goneAt?: number) {
-        const told: { problem: string | undefined; failures: unknown[] } = { problem: "not looked at", failures: [] };
+        const reported: { problem: string | undefined; failures: unknown[] } = {
+            problem: "not looked at",
+            failures: [],
+        };
         const check = followOwnNode(
             {
                 nodes,
                 goneAt,
                 readiness: {
-                    met: () => (told.problem = undefined),
-                    unmet: (_, problem) => (told.problem = problem),
+                    met: () => (reported.problem = undefined),
+                    unmet: (_, problem) => (reported.problem = problem),
                 },
-                fail: (error) => told.failures.push(error),
+                fail: (error) => reported.failures.push(error),
                 logger: silentLogger,
             },
             config,
         );
-        return { told, look: check };
+        return { told: reported, look: check };
     }
 
     const both = ["10.10.1.0/24", "fd00:10::/64"];
@@ -150,9 +153,9 @@ describe("after the start", () => {
         ["the same in other words", worker(["10.10.1.0/24", "FD00:10:0::/64"])],
     ])("podCIDRs that are %s change nothing", (_, object) => {
         const nodes = new Nodes(worker(both));
-        const { told } = follow(nodes);
+        const { told: reported } = follow(nodes);
         nodes.set(object);
-        expect(told).toEqual({ problem: undefined, failures: [] });
+        expect(reported).toEqual({ problem: undefined, failures: [] });
     });
 
     it.each([
@@ -169,40 +172,40 @@ describe("after the start", () => {
         ],
     ])("a Node %s wires no Pod until it has its own again", (_, object, words) => {
         const nodes = new Nodes(worker(both));
-        const { told } = follow(nodes);
+        const { told: reported } = follow(nodes);
         nodes.set(object);
-        expect(told.problem).toMatch(words);
+        expect(reported.problem).toMatch(words);
         nodes.set(worker(both));
-        expect(told).toEqual({ problem: undefined, failures: [] });
+        expect(reported).toEqual({ problem: undefined, failures: [] });
     });
 
     it("while the API server is away what is known holds, and is looked at when it is back", () => {
         const nodes = new Nodes(undefined);
         nodes.hasSynced = false;
-        const { told, look: check } = follow(nodes);
-        expect(told.problem).toBeUndefined();
+        const { told: reported, look: check } = follow(nodes);
+        expect(reported.problem).toBeUndefined();
         nodes.hasSynced = true;
         check();
-        expect(told.problem).toMatch(/has no Node worker/);
+        expect(reported.problem).toMatch(/has no Node worker/);
     });
 
     it("while the API server is away a Node of which an earlier start heard that it is gone gets no Pod", () => {
         const nodes = new Nodes(worker(both));
         nodes.hasSynced = false;
-        const { told, look: check } = follow(nodes, Date.UTC(2026, 0, 2, 3, 4, 5));
+        const { told: reported, look: check } = follow(nodes, Date.UTC(2026, 0, 2, 3, 4, 5));
         // Nobody said that it is gone still.
-        expect(told.problem).toBe(
+        expect(reported.problem).toBe(
             "Node worker was deleted at 2026-01-02T03:04:05.000Z, and it is not known since this start whether it was recreated; it had 10.10.1.0/24,fd00:10::/64, which may since be assigned to another Node",
         );
         nodes.hasSynced = true;
         check();
-        expect(told.problem).toBeUndefined();
+        expect(reported.problem).toBeUndefined();
     });
 
     it("other podCIDRs end the process, told with both", () => {
         const nodes = new Nodes(worker(both));
-        const { told } = follow(nodes);
+        const { told: reported } = follow(nodes);
         nodes.set(worker(["10.10.2.0/24"]));
-        expect(String(told.failures[0])).toMatch(/from 10\.10\.1\.0\/24,fd00:10::\/64 to 10\.10\.2\.0\/24/);
+        expect(String(reported.failures[0])).toMatch(/from 10\.10\.1\.0\/24,fd00:10::\/64 to 10\.10\.2\.0\/24/);
     });
 });

@@ -182,14 +182,16 @@ describe("on the userspace datapath", () => {
         await node.inside("ip", "link", "set", "nic0", "up");
         await node.inside("ip", "link", "set", "wire0", "up");
         const problem = () => tunnelBridgeProblem(bridgeRows(database), "br-phy");
-        const told = (words: string) => eventually(problem, (text) => text?.includes(words) === true);
+        const reportsProblem = (words: string) => eventually(problem, (text) => text?.includes(words) === true);
         expect(problem()).toContain("br-phy is none");
         await ovs.vsctl("add-br", "br-phy");
-        expect(await told("has datapath type")).toContain("datapath_type=netdev");
+        expect(await reportsProblem("has datapath type")).toContain("datapath_type=netdev");
         await ovs.vsctl("set", "bridge", "br-phy", "datapath_type=netdev");
-        expect(await told("has no NIC")).toContain("ovs-vsctl add-port br-phy NIC");
+        expect(await reportsProblem("has no NIC")).toContain("ovs-vsctl add-port br-phy NIC");
         await ovs.vsctl("add-port", "br-phy", "nic9").catch(() => undefined);
-        expect(await told("cannot open")).toMatch(/OVS cannot open NIC nic9 of bridge br-phy: .*No such device/);
+        expect(await reportsProblem("cannot open")).toMatch(
+            /OVS cannot open NIC nic9 of bridge br-phy: .*No such device/,
+        );
         await ovs.vsctl("del-port", "br-phy", "nic9");
         await ovs.vsctl("add-port", "br-phy", "nic0");
         expect(await eventually(problem, (text) => text === undefined)).toBeUndefined();

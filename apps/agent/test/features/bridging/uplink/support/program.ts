@@ -165,7 +165,7 @@ async function cycle(uplink: Uplink): Promise<void> {
 }
 
 /** Until the test says to go on. */
-function told(): Promise<void> {
+function continued(): Promise<void> {
     return new Promise((resolve) => process.stdin.once("data", () => resolve()));
 }
 
@@ -222,7 +222,7 @@ async function act(): Promise<void> {
                 if (abort?.step === step && abort.moment === moment) stop.abort();
                 if (pause?.step === step && pause.moment === moment) {
                     print({ kind: "paused" });
-                    await told();
+                    await continued();
                 }
             },
         },
@@ -252,7 +252,7 @@ async function act(): Promise<void> {
                 print(uplink.state);
             }
             if (action === "look") print(await uplink.check(stop.signal));
-            if (action === "wait") await told();
+            if (action === "wait") await continued();
             if (action === "cycle") for (let count = 0; count < 50; count++) await cycle(uplink);
             if (action === "look-long") {
                 let isOver = false;

@@ -15,7 +15,7 @@ const apiPort = 6443;
 export interface Ended {
     readonly code: number | null;
     readonly signal: string | null;
-    readonly said: readonly Record<string, unknown>[];
+    readonly reported: readonly Record<string, unknown>[];
     readonly log: string;
 }
 
@@ -55,10 +55,12 @@ export class UplinkNode implements AsyncDisposable {
     }
 
     /** Starts an agent that waits after its first action; `go` has it do the others. */
-    async pause(input: Partial<ProgramInput>): Promise<{ readonly said: string; readonly go: () => Promise<Ended> }> {
+    async pause(
+        input: Partial<ProgramInput>,
+    ): Promise<{ readonly reported: string; readonly go: () => Promise<Ended> }> {
         const { child, ended } = this.begin(input);
-        const said = await new Promise<string>((resolve) => child.stdout?.once("data", resolve));
-        return { said, go: () => (child.stdin?.end("go"), ended) };
+        const reported = await new Promise<string>((resolve) => child.stdout?.once("data", resolve));
+        return { reported, go: () => (child.stdin?.end("go"), ended) };
     }
 
     begin(input: Partial<ProgramInput>): { readonly child: ChildProcess; readonly ended: Promise<Ended> } {
@@ -144,10 +146,10 @@ export class UplinkNode implements AsyncDisposable {
             child.once("close", (one, other) => resolve([one, other]));
         });
         this.#programs.delete(child);
-        const said = output
+        const reported = output
             .split("\n")
             .flatMap((line) => (line === "" ? [] : [JSON.parse(line) as Record<string, unknown>]));
-        return { code, signal, said, log };
+        return { code, signal, reported, log };
     }
 
     async #wire(): Promise<void> {
