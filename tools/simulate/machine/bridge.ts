@@ -94,7 +94,7 @@ export class MachineBridge implements Required<Platform["bridge"]> {
         return this.#io.call(() => this.#machine.ports.get(name)?.ofPort ?? -1, ovs);
     }
 
-    async carriedOut({ signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<void> {
+    async acknowledged({ signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<void> {
         await this.#write(() => undefined, signal);
     }
 

@@ -52,7 +52,8 @@ export async function withNode(
     const transport = await Transport.of({ netlink, logger: logger.child("transport") }, node.transport);
     const tooSmall = nodeMtuProblem(config, node, transport);
     if (tooSmall !== undefined) throw new MtuError("MTU_TOO_SMALL", "caller", tooSmall);
-    const mtu = (): number => podMtu({ config, transportMtu: transport.state.mtu, underlay: transport.underlay });
+    const mtu = (): number =>
+        podMtu({ config, transportMtu: transport.state.mtu, tunnelFamily: transport.tunnelFamily });
     const gateway = gatewayOf(platform, node, { mtu, disableTxChecksumOffload });
     await bridge.ensure(signal);
     const bridgedMac = config.enableBridgingMode ? bridgedMacOf(node) : undefined;

@@ -8,7 +8,7 @@ import { messageOf } from "@antrea/errors";
 import { mutate, referencesOf, set, textMapOf, textOf, uuid, type Row } from "@antrea/ovsdb";
 import { OvsdbSession } from "@antrea/ovsdb/session";
 import { type Logger } from "@antrea/runtime";
-import { configurationCarriedOut, configurationColumns, roundsKey } from "../../platform/ovs/bridge/index.ts";
+import { vswitchdAck, configurationColumns, roundsKey } from "../../platform/ovs/bridge/index.ts";
 import type { DeviceNames } from "./devices.ts";
 import { agentRunning, CleanUpError } from "./errors.ts";
 
@@ -123,7 +123,7 @@ export class CleanUpDatabase implements AsyncDisposable {
         await session.transact([mutate("Open_vSwitch", [], [["bridges", "delete", uuids]])]);
         if (this.isServed) {
             try {
-                await configurationCarriedOut(session);
+                await vswitchdAck(session);
             } catch (error) {
                 this.#components.print(`ovs-vswitchd does not answer, going on without it: ${messageOf(error)}`);
             }

@@ -5,7 +5,7 @@ import type { NodePlatform } from "../../platform/node-platform.ts";
 import type { Platform } from "../../platform/platform.ts";
 import { reporting } from "../../platform/reporting.ts";
 import { HostFirewall } from "./firewall/index.ts";
-import { HostGuard } from "./guard/index.ts";
+import { HostInputFilter } from "./guard/index.ts";
 
 const resyncMs = 60_000;
 
@@ -13,7 +13,7 @@ const resyncMs = 60_000;
  * The name of the readiness condition of the host input filter, which keeps Pod frames from the Node's own network
  * stack.
  */
-export const guardCondition = "host-guard";
+export const inputFilterCondition = "host-guard";
 
 /**
  * Installs the host input filter before the first Pod is wired, on a datapath where the Node's network stack also
@@ -30,13 +30,16 @@ export async function guardHost({
     readonly host: Pick<Platform["host"], "nft">;
 }): Promise<void> {
     if (!datapath.copiesFrames) return;
-    const guard = new HostGuard({ logger: logger.child("host-filter"), nft: host.nft }, { linkGroup: podLinkGroup });
+    const inputFilter = new HostInputFilter(
+        { logger: logger.child("host-filter"), nft: host.nft },
+        { linkGroup: podLinkGroup },
+    );
     const report = (problem: string | undefined): void => {
-        if (problem === undefined) readiness.met(guardCondition);
-        else readiness.unmet(guardCondition, problem);
+        if (problem === undefined) readiness.met(inputFilterCondition);
+        else readiness.unmet(inputFilterCondition, problem);
     };
     const what = "the host filter for Pod frames cannot be installed";
-    const ensure = (): Promise<void> => reporting({ what, report }, () => guard.ensure());
+    const ensure = (): Promise<void> => reporting({ what, report }, () => inputFilter.ensure());
     // Running Pods have traffic meanwhile; the job retries.
     await ensure().catch((error: unknown) => logger.warn(what, { reason: messageOf(error) }));
     jobs.every("host-filter/pod-frames", resyncMs, ensure);
@@ -57,7 +60,7 @@ export function hostFilter({
     const tunnel = mode === "noEncap" ? undefined : { type, port };
     const ensure = (): Promise<void> => {
         const families = node.podPrefixes.map(({ family }) => family);
-        if (tunnel !== undefined) families.push(transport.underlay);
+        if (tunnel !== undefined) families.push(transport.tunnelFamily);
         return firewall.ensure({ gatewayName, families, tunnel });
     };
     return { name: "host-filter", start: () => void jobs.every("host-filter/firewall", resyncMs, ensure) };

@@ -18,7 +18,7 @@ export type NodeState =
      */
     | { readonly kind: "gone"; readonly at: number | undefined };
 
-const maxRemembered = 256;
+const maxEntries = 256;
 
 /** Remembers when Nodes were deleted. */
 export class GoneNodes {
@@ -32,7 +32,7 @@ export class GoneNodes {
             this.#goneAt.delete(name);
             if (type !== "deleted") return;
             this.#goneAt.set(name, components.clock.now());
-            if (this.#goneAt.size > maxRemembered) this.#goneAt.delete(this.#goneAt.keys().next().value ?? "");
+            if (this.#goneAt.size > maxEntries) this.#goneAt.delete(this.#goneAt.keys().next().value ?? "");
         });
     }
 

@@ -10,7 +10,7 @@ export interface PodEventsComponents {
     readonly objectUid: (pod: PodIdentity) => string;
 }
 
-const maxRemembered = 1_024;
+const maxEntries = 1_024;
 
 /**
  * Records events on Pods. Methods return false if the Pod's name is not known yet: nothing is recorded then, since an
@@ -44,7 +44,7 @@ export class PodEvents {
         const key = `${pod.uid} ${pod.namespace}/${pod.name}`;
         if (this.#reported.has(key)) return;
         this.#reported.add(key);
-        if (this.#reported.size > maxRemembered) this.#reported.delete(this.#reported.values().next().value ?? "");
+        if (this.#reported.size > maxEntries) this.#reported.delete(this.#reported.values().next().value ?? "");
         const texts = addresses.map(({ ip, pool }) => `${formatIp(ip)} (IPPool ${pool})`).join(" and ");
         this.#record(pod, {
             type: "Normal",

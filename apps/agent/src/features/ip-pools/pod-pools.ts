@@ -18,7 +18,7 @@ export interface PodPoolsComponents {
 }
 
 /** More than the number of Pods of a Node. */
-const maxRemembered = 1_024;
+const maxEntries = 1_024;
 
 /** Determines the IPPools that a Pod requests. */
 export class PodPools {
@@ -85,7 +85,7 @@ export class PodPools {
         if (uid === "") return;
         this.#without.delete(uid);
         this.#without.add(uid);
-        if (this.#without.size > maxRemembered) this.#without.delete(this.#without.values().next().value ?? "");
+        if (this.#without.size > maxEntries) this.#without.delete(this.#without.values().next().value ?? "");
     }
 
     /** Applies the admission rules to a Pod that bypassed the webhook. */

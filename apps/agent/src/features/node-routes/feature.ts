@@ -81,7 +81,7 @@ function peersOf(platform: NodePlatform): Peers {
             nodes: () => nodes.list(),
             context: () => {
                 const { subnets } = transport.state;
-                return { mode, subnets, tunnelFamily: transport.underlay, bridging: config.enableBridgingMode };
+                return { mode, subnets, tunnelFamily: transport.tunnelFamily, bridging: config.enableBridgingMode };
             },
             transportIndex: () => transport.state.index,
         },

@@ -4,9 +4,9 @@ import {
     awaitOwnNode,
     followOwnNode,
     parseGoneAt,
-    parseRemembered,
-    rememberedAfter,
-    rememberedNodeKey,
+    parseCachedNode,
+    cachedNodeAfter,
+    cachedNodeKey,
     type NodeConfig,
 } from "./config/index.ts";
 import { changesRoutes } from "./node-changes.ts";
@@ -43,9 +43,9 @@ export async function ownNode(
 ): Promise<OwnNode> {
     const { bridge, clock, config, environment, fail, jobs, logger, netlink, nodes, readiness } = platform;
     const { nodeName } = environment;
-    const stored = (): string | undefined => bridge.externalId(rememberedNodeKey);
+    const stored = (): string | undefined => bridge.externalId(cachedNodeKey);
     const node = await awaitOwnNode(
-        { nodes, remembered: () => parseRemembered(stored(), nodeName), netlink, clock, logger },
+        { nodes, cachedNode: () => parseCachedNode(stored(), nodeName), netlink, clock, logger },
         { nodeName, config, syncLimitMs: o.syncLimitMs },
         signal,
     );
@@ -59,8 +59,8 @@ export async function ownNode(
             checkNode();
             const before = stored();
             const now = { nodeName, goneAt: o.deletion?.nodeGoneAt ?? clock.now() };
-            const text = rememberedAfter(before, nodes.get(nodeName), now);
-            if (text !== undefined && text !== before) await bridge.setExternalId(rememberedNodeKey, text, limit);
+            const text = cachedNodeAfter(before, nodes.get(nodeName), now);
+            if (text !== undefined && text !== before) await bridge.setExternalId(cachedNodeKey, text, limit);
         });
         nodes.onChange((type, key, object, old) => {
             if (key === nodeName && changesRoutes(type, object, old)) remembering.trigger();

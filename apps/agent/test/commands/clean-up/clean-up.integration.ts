@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { getSysctl, setSysctl } from "@antrea/netlink";
 import { cleanUpCommand } from "../../../src/commands/clean-up-command.ts";
 import { HostFirewall } from "../../../src/features/host-filter/firewall/index.ts";
-import { HostGuard } from "../../../src/features/host-filter/guard/index.ts";
+import { HostInputFilter } from "../../../src/features/host-filter/guard/index.ts";
 import { podLinkGroup } from "../../../src/platform/kernel-ids.ts";
 import { runNft } from "../../../src/platform/nftables.ts";
 import { runProgram } from "../../../src/platform/program.ts";
@@ -64,7 +64,7 @@ beforeEach(async () => {
     stopped = false;
     pod = new TestPod();
     await agent.add(pod);
-    await new HostGuard({ logger: silentLogger, nft: runNft }, { linkGroup: podLinkGroup }).ensure();
+    await new HostInputFilter({ logger: silentLogger, nft: runNft }, { linkGroup: podLinkGroup }).ensure();
     await new HostFirewall({ logger: silentLogger, run: runProgram }).ensure({
         gatewayName: node.gateway,
         families: [4, 6],

@@ -4,7 +4,7 @@ import { Jobs, Metrics } from "@antrea/runtime";
 import { DaemonServer } from "@antrea/serving";
 import { datapathOf } from "../../../src/platform/ovs/datapath/index.ts";
 import { reporting } from "../../../src/platform/reporting.ts";
-import { guardCondition, guardHost } from "../../../src/features/host-filter/feature.ts";
+import { inputFilterCondition, guardHost } from "../../../src/features/host-filter/feature.ts";
 import { NftError, type RunNft } from "../../../src/platform/nftables.ts";
 import { declareReadiness, Readiness } from "../../../src/platform/readiness.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -16,7 +16,7 @@ it("no Pod is wired, and the agent is not ready, while the host filter for Pod f
         if (isBroken) throw new NftError("NFT_FAILED", "environment", "nft: Operation not supported");
         return "";
     };
-    const readiness = new Readiness({ [guardCondition]: "not looked at" });
+    const readiness = new Readiness({ [inputFilterCondition]: "not looked at" });
     const metrics = new Metrics({ processMetrics: false });
     declareReadiness(metrics, readiness);
     const jobs = new Jobs({ logger: silentLogger });
@@ -33,7 +33,7 @@ it("no Pod is wired, and the agent is not ready, while the host filter for Pod f
             "host filter for Pod frames cannot be installed: nft: Operation not supported",
         );
         expect(await readyz()).toBe(503);
-        expect(await metrics.text()).toContain(`antrea_agent_unmet_conditions{condition="${guardCondition}"} 1`);
+        expect(await metrics.text()).toContain(`antrea_agent_unmet_conditions{condition="${inputFilterCondition}"} 1`);
         const add = readiness.ready(AbortSignal.timeout(50));
         await expect(add).rejects.toMatchObject({ code: "NOT_READY" });
         isBroken = false;

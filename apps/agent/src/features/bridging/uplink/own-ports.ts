@@ -2,7 +2,7 @@ import { sleep, withTimeout } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
 import type { Link, Netlink } from "@antrea/netlink";
 import { type Logger } from "@antrea/runtime";
-import { removeIfDeviceIsLost, type CarryOutLimits } from "../../../platform/ovs/bridge/index.ts";
+import { removeIfDeviceIsLost, type VswitchdAckLimits } from "../../../platform/ovs/bridge/index.ts";
 import type { JournalEntry } from "./journal-codec.ts";
 import { hostDevice } from "./links.ts";
 import { switchOffloadsOff } from "./nic-settings.ts";
@@ -84,7 +84,7 @@ export class OwnPorts {
         const left = names.filter((name) => isOurs(ports.port(name)));
         if (left.length === 0) return;
         for (const name of left) await ports.deletePort(name, signal);
-        await ports.carriedOut({ timeoutMs: this.#timeoutMs, signal });
+        await ports.acknowledged({ timeoutMs: this.#timeoutMs, signal });
     }
 
     /**
@@ -92,7 +92,7 @@ export class OwnPorts {
      */
     async remove(names: readonly string[]): Promise<boolean> {
         const isRemoved = await this.#removeRows(names);
-        if (isRemoved) await carriedOut((limits) => this.#parts.ports.carriedOut(limits), this.#parts.logger);
+        if (isRemoved) await awaitAck((limits) => this.#parts.ports.acknowledged(limits), this.#parts.logger);
         return isRemoved;
     }
 
@@ -122,7 +122,7 @@ export class OwnPorts {
  * Waits until OVS has applied the removal. When OVS releases a device, it restores the cached flags by device name. The
  * host port is down by then: if the NIC got that name back before, OVS would set the NIC down.
  */
-export async function carriedOut(wait: (limits: CarryOutLimits) => Promise<void>, logger: Logger): Promise<void> {
+export async function awaitAck(wait: (limits: VswitchdAckLimits) => Promise<void>, logger: Logger): Promise<void> {
     try {
         await wait({ timeoutMs: letGoTimeoutMs });
     } catch (error) {

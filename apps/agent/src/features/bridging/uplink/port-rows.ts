@@ -16,9 +16,9 @@ import {
 } from "@antrea/ovsdb";
 import type { OvsdbSession } from "@antrea/ovsdb/session";
 import type { Logger } from "@antrea/runtime";
-import { configurationCarriedOut, configurationColumns } from "../../../platform/ovs/bridge/index.ts";
+import { vswitchdAck, configurationColumns } from "../../../platform/ovs/bridge/index.ts";
 import { UplinkError } from "./errors.ts";
-import { carriedOut } from "./own-ports.ts";
+import { awaitAck } from "./own-ports.ts";
 
 const toolTimeoutMs = 10_000;
 const types: readonly string[] = ["uplink", "host"];
@@ -44,7 +44,7 @@ export async function removeByServer(session: OvsdbSession, logger: Logger): Pro
     });
     if (operations.length > 0) {
         await session.transact(operations);
-        await carriedOut((limits) => configurationCarriedOut(session, limits), logger);
+        await awaitAck((limits) => vswitchdAck(session, limits), logger);
     }
     return ports.map(([, row]) => textOf(row, "name"));
 }

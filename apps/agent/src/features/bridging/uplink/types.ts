@@ -1,7 +1,7 @@
 import { type Clock } from "@antrea/async";
 import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
-import type { CarryOutLimits } from "../../../platform/ovs/bridge/index.ts";
+import type { VswitchdAckLimits } from "../../../platform/ovs/bridge/index.ts";
 
 /** The ports of this and other bridges, as the uplink uses them. */
 export interface UplinkPorts {
@@ -12,7 +12,7 @@ export interface UplinkPorts {
     /** Succeeds if the port is gone already. */
     deletePort(name: string, signal?: AbortSignal): Promise<void>;
     /** Waits until ovs-vswitchd has applied the database contents; rejects on timeout. */
-    carriedOut(limits?: CarryOutLimits): Promise<void>;
+    acknowledged(limits?: VswitchdAckLimits): Promise<void>;
     /** Waits for the port number that OVS assigns; rejects if OVS cannot open the link. */
     ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number>;
 }

@@ -2,13 +2,13 @@ import type { Logger } from "@antrea/runtime";
 import { NftTable, type RunNft } from "../../../platform/nftables.ts";
 
 /** Dependencies of HostGuard. */
-export interface HostGuardComponents {
+export interface HostInputFilterComponents {
     readonly logger: Logger;
     readonly nft: RunNft;
 }
 
 /** Settings of HostGuard. */
-export interface HostGuardOptions {
+export interface HostInputFilterOptions {
     /** The group of the host ends of Pods' links. */
     readonly linkGroup: number;
 }
@@ -21,16 +21,16 @@ export const tableName = "antrea-guard";
  * copies of the frames: the stack receives them too and would answer ARP, forward and deliver what arrives on a Pod's
  * link, bypassing all flows.
  */
-export class HostGuard {
+export class HostInputFilter {
     readonly #logger: Logger;
     readonly #tables: readonly { readonly table: NftTable; readonly script: string }[];
 
-    constructor({ logger, nft }: HostGuardComponents, { linkGroup }: HostGuardOptions) {
+    constructor({ logger, nft }: HostInputFilterComponents, { linkGroup }: HostInputFilterOptions) {
         this.#logger = logger;
         const hooks = { inet: "prerouting priority raw", arp: "input priority filter" } as const;
         this.#tables = (["inet", "arp"] as const).map((family) => ({
             table: new NftTable({ nft }, { family, name: tableName }),
-            script: guardScript(family, hooks[family], linkGroup),
+            script: inputFilterScript(family, hooks[family], linkGroup),
         }));
     }
 
@@ -43,7 +43,7 @@ export class HostGuard {
 }
 
 // "add" before "delete": deleting a table that does not exist would fail the transaction.
-function guardScript(family: string, hook: string, linkGroup: number): string {
+function inputFilterScript(family: string, hook: string, linkGroup: number): string {
     return `add table ${family} ${tableName}
 delete table ${family} ${tableName}
 table ${family} ${tableName} {

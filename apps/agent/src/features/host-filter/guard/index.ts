@@ -1,3 +1,3 @@
 /** The host input filter for Pod frames on the userspace datapath. */
-export { HostGuard, type HostGuardComponents, type HostGuardOptions } from "./host-guard.ts";
+export { HostInputFilter, type HostInputFilterComponents, type HostInputFilterOptions } from "./host-guard.ts";
 export { tableName as guardTableName } from "./host-guard.ts";

@@ -3,7 +3,7 @@ import { AntreaError } from "@antrea/errors";
 import { formatMac, ipToBytes, parseMac, sameIp, type IpAddress, type Prefix } from "@antrea/ip";
 import { RouteProtocol, type Link, type Netlink, type Route } from "@antrea/netlink";
 import { type Logger } from "@antrea/runtime";
-import { removeIfDeviceIsLost, type CarryOutLimits } from "../../ovs/bridge/index.ts";
+import { removeIfDeviceIsLost, type VswitchdAckLimits } from "../../ovs/bridge/index.ts";
 import { kernelSettings, type KernelSettings } from "../host.ts";
 import type { NodeSysctls } from "./node-sysctls.ts";
 
@@ -24,7 +24,7 @@ export interface GatewayPorts {
     deletePort(name: string, signal?: AbortSignal): Promise<void>;
     ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number>;
     /** Waits until ovs-vswitchd has applied the database contents. */
-    carriedOut(limits?: CarryOutLimits): Promise<void>;
+    acknowledged(limits?: VswitchdAckLimits): Promise<void>;
 }
 
 /** Settings of Gateway. */

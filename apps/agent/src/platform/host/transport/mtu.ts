@@ -10,7 +10,7 @@ export interface MtuInput {
     /** MTU of the transport interface, bytes. */
     readonly transportMtu: number;
     /** The address family of the tunnels to other Nodes. */
-    readonly underlay: Family;
+    readonly tunnelFamily: Family;
 }
 
 /**
@@ -22,11 +22,11 @@ const overhead = { geneve: 50, vxlan: 50, gre: 42, stt: 0 } as const;
 const ipv6Extra = 20;
 
 /** The MTU of Pods and of the gateway, in bytes. Pure function. */
-export function podMtu({ config, transportMtu, underlay }: MtuInput): number {
+export function podMtu({ config, transportMtu, tunnelFamily }: MtuInput): number {
     if (config.defaultMTU !== 0) return config.defaultMTU;
     if (config.trafficEncapMode === "noEncap") return transportMtu;
     const outer = overhead[config.tunnelType];
-    const extra = underlay === 6 && outer > 0 ? ipv6Extra : 0;
+    const extra = tunnelFamily === 6 && outer > 0 ? ipv6Extra : 0;
     return Math.min(transportMtu - outer - extra, maxTunnelMtu);
 }
 
@@ -54,8 +54,8 @@ export function mtuProblem(
 export function nodeMtuProblem(
     config: MtuInput["config"],
     { podPrefixes }: Pick<NodeConfig, "podPrefixes">,
-    { state, underlay }: Pick<Transport, "state" | "underlay">,
+    { state, tunnelFamily }: Pick<Transport, "state" | "underlay">,
 ): string | undefined {
     const families = podPrefixes.map(({ family }) => family);
-    return mtuProblem({ config, families, underlay, transportMtu: state.mtu, transportName: state.name });
+    return mtuProblem({ config, families, tunnelFamily, transportMtu: state.mtu, transportName: state.name });
 }

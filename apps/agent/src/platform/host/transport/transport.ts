@@ -49,8 +49,8 @@ export class Transport implements Disposable {
     }
 
     /** The address family of tunnels: IPv4 if the interface has it. All Nodes must agree. */
-    get underlay(): Family {
-        return underlayOf(this.#state.addresses);
+    get tunnelFamily(): Family {
+        return tunnelFamilyOf(this.#state.addresses);
     }
 
     /**
@@ -104,7 +104,7 @@ function concerns(event: NetlinkEvent, { index, name }: TransportState): boolean
 }
 
 /** IPv4 if it is among the addresses of a transport interface. */
-function underlayOf(addresses: readonly IpAddress[]): Family {
+function tunnelFamilyOf(addresses: readonly IpAddress[]): Family {
     return addresses.length === 0 || addresses.some(({ family }) => family === 4) ? 4 : 6;
 }
 

@@ -19,7 +19,7 @@ export interface OwnNodeComponents {
     /**
      * The Node as stored by an earlier start, used while the API server is unavailable or reports no podCIDRs for it.
      */
-    readonly remembered: () => NodeObject | undefined;
+    readonly cachedNode: () => NodeObject | undefined;
     readonly netlink: Pick<Netlink, "links" | "addresses">;
     readonly logger: Logger;
     readonly clock?: Clock;
@@ -62,11 +62,11 @@ export async function awaitOwnNode(
 }
 
 async function nodesOrMemory(
-    { nodes, remembered, logger }: OwnNodeComponents,
+    { nodes, cachedNode, logger }: OwnNodeComponents,
     syncLimitMs: number,
     signal: AbortSignal,
 ): Promise<void> {
-    if (remembered() === undefined) return nodes.synced(signal);
+    if (cachedNode() === undefined) return nodes.synced(signal);
     try {
         await nodes.synced(AbortSignal.any([signal, AbortSignal.timeout(syncLimitMs)]));
     } catch {
@@ -78,11 +78,11 @@ async function nodesOrMemory(
 async function readOwnNode(
     components: OwnNodeComponents,
     options: OwnNodeOptions,
-    mayRemember: boolean,
+    mayUseCached: boolean,
 ): Promise<NodeConfig> {
     const { netlink } = components;
     const { nodeName, config } = options;
-    const node = nodeToUse(components, nodeName, mayRemember);
+    const node = nodeToUse(components, nodeName, mayUseCached);
     const podPrefixes = podPrefixesOf(node);
     const transport = findTransport({
         nodeName,
@@ -105,10 +105,10 @@ async function readOwnNode(
  * The Node from the API server; its podCIDRs from the stored object while the API server is unavailable or, after a
  * while, if it reports none.
  */
-function nodeToUse({ nodes, remembered }: OwnNodeComponents, nodeName: string, mayRemember: boolean): NodeObject {
+function nodeToUse({ nodes, cachedNode }: OwnNodeComponents, nodeName: string, mayUseCached: boolean): NodeObject {
     const node = nodes.get(nodeName);
     const mustKnow = node !== undefined && hasPodCidrs(node);
-    const memory = mustKnow || (nodes.hasSynced && !mayRemember) ? undefined : remembered();
+    const memory = mustKnow || (nodes.hasSynced && !mayUseCached) ? undefined : cachedNode();
     if (memory !== undefined) return { ...memory, ...node, spec: memory.spec ?? {} };
     if (node !== undefined) return node;
     throw noNode(nodeName);

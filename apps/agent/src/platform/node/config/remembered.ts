@@ -2,14 +2,14 @@ import { podCidrTexts } from "@antrea/ipam";
 import type { NodeObject } from "../node-object.ts";
 
 /** The key in the bridge's external_ids that stores the Node's properties. */
-export const rememberedNodeKey = "antrea-node";
+export const cachedNodeKey = "antrea-node";
 
 /**
  * Encodes the parts of the own Node object that a start needs while the API server is unavailable.
  *
  * @param goneAt when the Node object was deleted (wall time, milliseconds); undefined while it exists
  */
-export function formatRemembered(node: NodeObject, goneAt?: number): string {
+export function formatCachedNode(node: NodeObject, goneAt?: number): string {
     return JSON.stringify({
         name: node.metadata?.name,
         podCIDRs: podCidrTexts(node),
@@ -26,26 +26,26 @@ export function formatRemembered(node: NodeObject, goneAt?: number): string {
  *
  * @param goneAt the earliest deletion time of the Node object, if it does not exist
  */
-export function rememberedAfter(
+export function cachedNodeAfter(
     before: string | undefined,
     own: NodeObject | undefined,
     { nodeName, goneAt }: { readonly nodeName: string; readonly goneAt: number },
 ): string | undefined {
-    if (own !== undefined && podCidrTexts(own).length > 0) return formatRemembered(own);
-    const memory = parseRemembered(before, nodeName);
+    if (own !== undefined && podCidrTexts(own).length > 0) return formatCachedNode(own);
+    const memory = parseCachedNode(before, nodeName);
     if (memory === undefined) return undefined;
-    return formatRemembered(memory, own === undefined ? (parseGoneAt(before, nodeName) ?? goneAt) : undefined);
+    return formatCachedNode(memory, own === undefined ? (parseGoneAt(before, nodeName) ?? goneAt) : undefined);
 }
 
 /** The deletion time of the Node object (wall time, milliseconds); undefined if it existed when last observed. */
 export function parseGoneAt(text: string | undefined, nodeName: string): number | undefined {
-    if (text === undefined || parseRemembered(text, nodeName) === undefined) return undefined;
+    if (text === undefined || parseCachedNode(text, nodeName) === undefined) return undefined;
     const { goneAt } = JSON.parse(text) as { readonly goneAt?: unknown };
     return typeof goneAt === "number" ? goneAt : undefined;
 }
 
 /** Decodes the stored Node. Undefined for another Node, for one without podCIDRs, and for invalid text. */
-export function parseRemembered(text: string | undefined, nodeName: string): NodeObject | undefined {
+export function parseCachedNode(text: string | undefined, nodeName: string): NodeObject | undefined {
     if (text === undefined) return undefined;
     let value: unknown;
     try {

@@ -51,7 +51,7 @@ export class BridgeDevice {
         const { bridge } = this.#options;
         if (!(await removeIfDeviceIsLost(this.#parts, bridge, signal))) return;
         await this.#bridge.ensure(signal);
-        await this.#bridge.carriedOut({ signal });
+        await this.#bridge.acknowledged({ signal });
         if (!(await this.#isThere(bridge)))
             throw this.#lost(`OVS did not make the device ${bridge} of its bridge again`);
     }
@@ -59,7 +59,7 @@ export class BridgeDevice {
     async #checkDatapath(signal: AbortSignal | undefined): Promise<void> {
         if (this.#options.datapathType !== "netdev" || (await this.#isThere(userspaceDevice))) return;
         // An OVS that has just started may not have created the device yet.
-        await this.#bridge.carriedOut({ signal });
+        await this.#bridge.acknowledged({ signal });
         if (await this.#isThere(userspaceDevice)) return;
         throw this.#lost(`somebody has deleted or moved the device ${userspaceDevice} of OVS`);
     }

@@ -5,7 +5,7 @@ import type { OvsdbSession } from "@antrea/ovsdb/session";
 export const configurationColumns = { Open_vSwitch: ["next_cfg", "cur_cfg"] } as const;
 
 /** Limits of a wait for ovs-vswitchd. */
-export interface CarryOutLimits {
+export interface VswitchdAckLimits {
     /** In milliseconds. Default: 10 s. */
     readonly timeoutMs?: number;
     readonly signal?: AbortSignal | undefined;
@@ -15,9 +15,9 @@ export interface CarryOutLimits {
  * Waits until ovs-vswitchd has applied the database contents (ovs-vswitchd.conf.db(5), next_cfg): the row of a deleted
  * port is gone at once, but OVS releases its device some time later. Rejects on timeout.
  */
-export async function configurationCarriedOut(
+export async function vswitchdAck(
     database: Pick<OvsdbSession, "rows" | "transact" | "until">,
-    { timeoutMs = 10_000, signal }: CarryOutLimits = {},
+    { timeoutMs = 10_000, signal }: VswitchdAckLimits = {},
 ): Promise<void> {
     const row = (): ReadonlyMap<string, number> => {
         const [found] = database.rows("Open_vSwitch").values();

@@ -1,5 +1,5 @@
 export { BridgeDevice } from "./bridge-device.ts";
-export { configurationCarriedOut, configurationColumns, type CarryOutLimits } from "./carried-out.ts";
+export { vswitchdAck, configurationColumns, type VswitchdAckLimits } from "./carried-out.ts";
 export { removeIfDeviceIsLost } from "./lost-device.ts";
 export {
     monitoredColumns,

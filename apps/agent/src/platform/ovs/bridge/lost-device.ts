@@ -1,13 +1,13 @@
 import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
-import type { CarryOutLimits } from "./carried-out.ts";
+import type { VswitchdAckLimits } from "./carried-out.ts";
 
 /** Dependencies of removeIfDeviceIsLost. */
 export interface LostDeviceComponents {
     readonly ports: {
         deletePort(name: string, signal?: AbortSignal): Promise<void>;
         /** Waits until ovs-vswitchd has applied the database contents. */
-        carriedOut(limits?: CarryOutLimits): Promise<void>;
+        acknowledged(limits?: VswitchdAckLimits): Promise<void>;
     };
     readonly netlink: Pick<Netlink, "link">;
     readonly logger: Logger;
@@ -27,11 +27,11 @@ export async function removeIfDeviceIsLost(
     const isThere = async (): Promise<boolean> => (await netlink.link(name)) !== undefined;
     if (await isThere()) return false;
     // An OVS that has just started may not have created the device yet.
-    await ports.carriedOut({ signal });
+    await ports.acknowledged({ signal });
     if (await isThere()) return false;
     logger.warn("device of an OVS port is missing; recreating the port", { device: name });
     await ports.deletePort(name, signal);
     // OVS creates no new device for a port that reappears under the same name before it has processed the removal.
-    await ports.carriedOut({ signal });
+    await ports.acknowledged({ signal });
     return true;
 }

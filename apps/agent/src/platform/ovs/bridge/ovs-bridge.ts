@@ -19,7 +19,7 @@ import {
     type Row,
 } from "@antrea/ovsdb";
 import type { OvsdbSession } from "@antrea/ovsdb/session";
-import { configurationCarriedOut, type CarryOutLimits } from "./carried-out.ts";
+import { vswitchdAck, type VswitchdAckLimits } from "./carried-out.ts";
 import { formatRounds, nextRounds, roundsKey, type Rounds } from "./rounds.ts";
 
 /** The part of a session with ovsdb-server that the bridge uses. */
@@ -310,8 +310,8 @@ export class OvsBridge {
     }
 
     /** Waits until ovs-vswitchd has applied the database contents. Rejects on timeout. */
-    carriedOut(limits?: CarryOutLimits): Promise<void> {
-        return configurationCarriedOut(this.#database, limits);
+    acknowledged(limits?: VswitchdAckLimits): Promise<void> {
+        return vswitchdAck(this.#database, limits);
     }
 
     #transact(operations: readonly Operation[], signal: AbortSignal | undefined): Promise<unknown> {

@@ -34,7 +34,7 @@ const ports: { -readonly [Key in keyof UplinkPorts]: UplinkPorts[Key] } = {
         rows.add(name);
     },
     deletePort: leavesDevice,
-    carriedOut: () => Promise.resolve(),
+    acknowledged: () => Promise.resolve(),
     ofPort: async () => 1,
 };
 
@@ -51,7 +51,7 @@ async function deletesDevice(name: string): Promise<void> {
 beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), "uplink-"));
     ports.deletePort = leavesDevice;
-    ports.carriedOut = () => Promise.resolve();
+    ports.acknowledged = () => Promise.resolve();
     [rows, made, problem, next] = [new Set(["eth0", "eth0~"]), [], undefined, undefined];
     links = [linkOf(2, "eth0~"), linkOf(7, "eth0", { kind: "openvswitch" })];
     const saved = { takenAt: uptime(), addresses: [], routes: [], neighbours: [], altNames: [] };
@@ -188,7 +188,7 @@ it("the NIC has its name back only when OVS has let go of the device that had it
     await uplink.recover();
     const [letGo, asked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     ports.deletePort = deletesDevice;
-    ports.carriedOut = () => {
+    ports.acknowledged = () => {
         asked.resolve();
         return letGo.promise;
     };

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { execFileSync } from "node:child_process";
-import { HostGuard } from "../../../../src/features/host-filter/guard/index.ts";
+import { HostInputFilter } from "../../../../src/features/host-filter/guard/index.ts";
 import { runNft } from "../../../../src/platform/nftables.ts";
 import { silentLogger } from "../../../support/logger.ts";
 import { OwnNamespace, TestNetns } from "../../../support/namespace.ts";
@@ -45,8 +45,8 @@ it("the Node's stack gets nothing of what a Pod sends, not even questions for it
     // The Pod's interface comes up, and with it its IPv6 address.
     await new Promise((resolve) => setTimeout(resolve, 200));
     expect([answers("10.1.0.1"), answers("fd00:1::1")]).toEqual([true, true]);
-    const guard = new HostGuard({ logger: silentLogger, nft: runNft }, { linkGroup: group });
-    await guard.ensure();
+    const inputFilter = new HostInputFilter({ logger: silentLogger, nft: runNft }, { linkGroup: group });
+    await inputFilter.ensure();
     expect([answers("10.1.0.1"), answers("fd00:1::1")]).toEqual([false, false]);
     const neighbours = execFileSync("ip", ["-n", pod.name, "neighbour"], { encoding: "utf8" });
     expect(neighbours).not.toMatch(/lladdr/);
@@ -57,13 +57,13 @@ it("the Node's stack gets nothing of what a Pod sends, not even questions for it
 it("the tables are put back when somebody removes them, and others stay", async () => {
     const nft = (...args: readonly string[]): string => execFileSync("nft", args, { encoding: "utf8" });
     nft("add", "table", "inet", "other");
-    const guard = new HostGuard({ logger: silentLogger, nft: runNft }, { linkGroup: group });
-    await guard.ensure();
+    const inputFilter = new HostInputFilter({ logger: silentLogger, nft: runNft }, { linkGroup: group });
+    await inputFilter.ensure();
     const wanted = nft("list", "ruleset");
-    await guard.ensure();
+    await inputFilter.ensure();
     nft("delete", "table", "arp", "antrea-guard");
     nft("flush", "table", "inet", "antrea-guard");
-    await guard.ensure();
+    await inputFilter.ensure();
     expect(nft("list", "ruleset").split("\n").toSorted()).toEqual(wanted.split("\n").toSorted());
     expect(wanted).toContain("table inet other");
 });

@@ -16,8 +16,8 @@ it.each([
     ["tunnelType: geneve", 9000, 4, 8950],
     ["tunnelType: geneve", 65535, 4, 65000],
     ["defaultMTU: 1400", 1500, 4, 1400],
-] as const)("%s, transport interface %i, underlay IPv%i: %i", (file, transportMtu, underlay, expected) => {
-    expect(podMtu({ config: loadAgentConfig(file).config, transportMtu, underlay })).toBe(expected);
+] as const)("%s, transport interface %i, underlay IPv%i: %i", (file, transportMtu, tunnelFamily, expected) => {
+    expect(podMtu({ config: loadAgentConfig(file).config, transportMtu, tunnelFamily })).toBe(expected);
 });
 
 it.each([
@@ -35,7 +35,7 @@ it.each([
     ["trafficEncapMode: noEncap", 1279, [4], undefined],
 ] as const)("%s, transport interface %i, Pods of families %p: %s", (file, transportMtu, families, expected) => {
     const { config } = loadAgentConfig(file);
-    const problem = mtuProblem({ config, transportMtu, underlay: 4, families, transportName: "eth0" });
+    const problem = mtuProblem({ config, transportMtu, tunnelFamily: 4, families, transportName: "eth0" });
     if (expected === undefined) expect(problem).toBeUndefined();
     else expect(problem).toContain(expected);
 });

@@ -58,7 +58,7 @@ const first = "1500 192.0.2.1 2001:db8::1 192.0.2.0/24 2001:db8::/64";
 
 it("knows its addresses, IPv4 first and without link-local ones, and tells of changes once", async () => {
     expect(shown(transport.state)).toBe(first);
-    expect(transport.underlay).toBe(4);
+    expect(transport.tunnelFamily).toBe(4);
     await transport.check();
     expect(notified).toEqual([]);
     ip("addr", "add", "192.0.3.1/25", "dev", "uplink");
@@ -89,7 +89,7 @@ it("keeps the last addresses while it has none", async () => {
 it("carries tunnels by IPv6 when that is all it has", async () => {
     ip("addr", "del", "192.0.2.1/24", "dev", "uplink");
     await transport.check();
-    expect(transport.underlay).toBe(6);
+    expect(transport.tunnelFamily).toBe(6);
 });
 
 it("an interface that is gone is taken for as it was, and found again under its name", async () => {

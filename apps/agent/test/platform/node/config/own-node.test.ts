@@ -72,7 +72,7 @@ describe("a start", () => {
         const waiting = awaitOwnNode(
             {
                 nodes,
-                remembered: () => remembered,
+                cachedNode: () => remembered,
                 netlink: {
                     links: () => Promise.resolve([transport]),
                     addresses: () => Promise.resolve([{ index: 2, ip: parseIp("192.0.2.1") } as Address]),

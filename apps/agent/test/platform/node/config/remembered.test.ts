@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import {
-    formatRemembered,
+    formatCachedNode,
     parseGoneAt,
-    parseRemembered,
-    rememberedAfter,
+    parseCachedNode,
+    cachedNodeAfter,
 } from "../../../../src/platform/node/config/index.ts";
 
 const node = {
@@ -19,7 +19,7 @@ const node = {
 
 describe("what is remembered of the own Node", () => {
     it("gives back podCIDRs and InternalIPs", () => {
-        expect(parseRemembered(formatRemembered(node), "worker-1")).toEqual({
+        expect(parseCachedNode(formatCachedNode(node), "worker-1")).toEqual({
             metadata: { name: "worker-1" },
             spec: node.spec,
             status: { addresses: [{ type: "InternalIP", address: "172.18.0.3" }] },
@@ -31,34 +31,34 @@ describe("what is remembered of the own Node", () => {
         ["text that is no JSON", "10.244.1.0/24"],
         ["JSON of another shape", '{"name":"worker-1","podCIDRs":"10.244.1.0/24","internalIPs":[]}'],
         ["null", "null"],
-        ["another Node's", formatRemembered({ ...node, metadata: { name: "worker-2" } })],
-        ["one without podCIDRs", formatRemembered({ ...node, spec: {} })],
+        ["another Node's", formatCachedNode({ ...node, metadata: { name: "worker-2" } })],
+        ["one without podCIDRs", formatCachedNode({ ...node, spec: {} })],
     ])("is not there for %s", (_name, text) => {
-        expect(parseRemembered(text, "worker-1")).toBeUndefined();
+        expect(parseCachedNode(text, "worker-1")).toBeUndefined();
     });
 });
 
 describe("what is remembered after the Node changed", () => {
     const name = { nodeName: "worker-1" };
-    const there = formatRemembered(node);
-    const gone = formatRemembered(node, 5_000);
+    const there = formatCachedNode(node);
+    const gone = formatCachedNode(node, 5_000);
 
     it("of one that is gone is when, by what was heard first, and its podCIDRs", () => {
-        expect(rememberedAfter(there, undefined, { ...name, goneAt: 5_000 })).toBe(gone);
-        expect(rememberedAfter(gone, undefined, { ...name, goneAt: 9_000 })).toBe(gone);
+        expect(cachedNodeAfter(there, undefined, { ...name, goneAt: 5_000 })).toBe(gone);
+        expect(cachedNodeAfter(gone, undefined, { ...name, goneAt: 9_000 })).toBe(gone);
         expect(parseGoneAt(gone, "worker-1")).toBe(5_000);
-        expect(parseRemembered(gone, "worker-1")).toEqual(parseRemembered(there, "worker-1"));
+        expect(parseCachedNode(gone, "worker-1")).toEqual(parseCachedNode(there, "worker-1"));
     });
 
     it("of one that is back is that it is there, also while it has no podCIDRs", () => {
-        expect(rememberedAfter(gone, node, { ...name, goneAt: 9_000 })).toBe(there);
-        expect(rememberedAfter(gone, { ...node, spec: {} }, { ...name, goneAt: 9_000 })).toBe(there);
+        expect(cachedNodeAfter(gone, node, { ...name, goneAt: 9_000 })).toBe(there);
+        expect(cachedNodeAfter(gone, { ...node, spec: {} }, { ...name, goneAt: 9_000 })).toBe(there);
         expect(parseGoneAt(there, "worker-1")).toBeUndefined();
     });
 
     it("of one that never had podCIDRs is nothing, nor of another Node", () => {
-        expect(rememberedAfter(undefined, undefined, { ...name, goneAt: 1 })).toBeUndefined();
-        expect(rememberedAfter(gone, undefined, { nodeName: "worker-2", goneAt: 1 })).toBeUndefined();
+        expect(cachedNodeAfter(undefined, undefined, { ...name, goneAt: 1 })).toBeUndefined();
+        expect(cachedNodeAfter(gone, undefined, { nodeName: "worker-2", goneAt: 1 })).toBeUndefined();
         expect(parseGoneAt(gone, "worker-2")).toBeUndefined();
         expect(parseGoneAt(undefined, "worker-1")).toBeUndefined();
         expect(parseGoneAt(there.replace("}", ',"goneAt":"yesterday"}'), "worker-1")).toBeUndefined();

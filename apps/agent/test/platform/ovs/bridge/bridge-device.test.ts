@@ -24,7 +24,7 @@ function ensure(datapathType: "netdev" | "system" = "netdev"): Promise<void> {
             bridge: {
                 ensure: () => step("ensure"),
                 deletePort: (name) => step(`delete ${name}`),
-                carriedOut: () => step("carried out"),
+                acknowledged: () => step("carried out"),
             },
             netlink: {
                 link: async (name) => (isThere || !missing.includes(String(name)) ? ({ index: 3 } as Link) : undefined),

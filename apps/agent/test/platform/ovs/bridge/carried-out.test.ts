@@ -1,5 +1,5 @@
 import { expect, it } from "@jest/globals";
-import { configurationCarriedOut } from "../../../../src/platform/ovs/bridge/index.ts";
+import { vswitchdAck } from "../../../../src/platform/ovs/bridge/index.ts";
 
 const { signal } = new AbortController();
 
@@ -20,6 +20,6 @@ it.each([
             return condition() as T;
         },
     };
-    await configurationCarriedOut(database, limits);
+    await vswitchdAck(database, limits);
     expect(asked).toEqual([expected, { ...expected, what: expect.stringContaining("ovs-vswitchd") as unknown }]);
 });

@@ -193,7 +193,7 @@ async function act(): Promise<void> {
         port: (name) => bridge.port(name),
         ensurePort: (spec, signal) => bridge.ensurePort(spec, signal),
         deletePort: (name, signal) => bridge.deletePort(name, signal),
-        carriedOut: (limits) => bridge.carriedOut(limits),
+        acknowledged: (limits) => bridge.acknowledged(limits),
         ofPort: (name, timeoutMs, signal) => bridge.ofPort(name, timeoutMs, signal),
         bridgeOf: (name) => {
             const port = [...session.rows("Port")].find(([, row]) => row["name"] === name)?.[0];
