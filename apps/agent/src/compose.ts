@@ -64,7 +64,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = ownParts): L
         const syncLimitMs = uplink.state.kind === "found" ? bridgedSyncLimitMs : undefined;
         const { node, remember } = await ownNode(platform, { deletion: pools, syncLimitMs }, signal);
         await guardHost(platform);
-        const onNode = await withNode(platform, { node, services: pools?.book }, signal);
+        const onNode = await withNode(platform, { node, services: pools?.cache }, signal);
         const features = featuresOf(onNode, { cni, parts, pools, remember });
         await startFeatures(onNode, features.inOrder, signal);
         started = features;

@@ -82,14 +82,14 @@ export class FakeApi {
 }
 
 /** An AllocationCache that has listed these allocations and follows their watch events. */
-export async function bookOf(claims: readonly IpAllocation[]): Promise<{
-    readonly book: AllocationCache;
+export async function cacheOf(claims: readonly IpAllocation[]): Promise<{
+    readonly cache: AllocationCache;
     readonly send: (type: "ADDED" | "MODIFIED" | "DELETED", claim: IpAllocation) => Promise<void>;
 }> {
     const fake = new FakeApi({ ipallocations: claims });
-    const book = new AllocationCache({ api: fake.api, logger: new MemoryLog().logger });
+    const cache = new AllocationCache({ api: fake.api, logger: new MemoryLog().logger });
     const { signal } = new AbortController();
-    await book.part.start?.(signal);
-    await book.synced(signal);
-    return { book, send: (type, claim) => fake.send("ipallocations", type, claim) };
+    await cache.part.start?.(signal);
+    await cache.synced(signal);
+    return { cache, send: (type, claim) => fake.send("ipallocations", type, claim) };
 }

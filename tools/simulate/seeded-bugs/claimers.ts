@@ -77,8 +77,8 @@ export const claimers: Readonly<Record<string, SeededBug>> = {
         source: "found in this project (ipam 4)",
         what: "an agent wires by the pool in its cache, even if the pool has changed since",
         hooks: {
-            agent: ({ pools: { book } }) => {
-                book.live = (name, { signal }) => book.find(name, signal);
+            agent: ({ pools: { cache } }) => {
+                cache.live = (name, { signal }) => cache.find(name, signal);
             },
         },
     },

@@ -22,20 +22,20 @@ import { annotated, podOf, poolOf, workloadOf } from "../support/objects.ts";
 
 const signal = new AbortController().signal;
 let fake: FakeApi;
-let book: ClusterCache;
+let cache: ClusterCache;
 let stop: AbortController;
 
 beforeEach(async () => {
     fake = new FakeApi();
     stop = new AbortController();
-    book = new ClusterCache({ api: fake.api, logger: new MemoryLog().logger });
-    await book.part.start?.(stop.signal);
-    await eventually(() => book.hasSynced);
+    cache = new ClusterCache({ api: fake.api, logger: new MemoryLog().logger });
+    await cache.part.start?.(stop.signal);
+    await eventually(() => cache.hasSynced);
     fake.requests.length = 0;
 });
 afterEach(async () => {
     stop.abort();
-    await book.part.stop?.();
+    await cache.part.stop?.();
 });
 
 const rangeFrom = (start: string, end = start): Record<string, unknown> => ({
@@ -49,45 +49,45 @@ const put = (name: string, generation: number, ...ranges: Record<string, unknown
     fake.put(ipPools, { ...pool, metadata: { name, generation } });
 };
 const at = (text: string): ReturnType<typeof rangeOf> => rangeOf(parseIp(text));
-const keysAt = (view: { overlapping: typeof book.pools.overlapping }, text: string): readonly string[] =>
+const keysAt = (view: { overlapping: typeof cache.pools.overlapping }, text: string): readonly string[] =>
     view.overlapping(at(text)).map(({ key }) => key);
 
 describe("the pools", () => {
     it("follow their specs, not their status", async () => {
         put("a", 1, rangeFrom("10.1.0.5", "10.1.0.9"));
         await fake.deliver();
-        expect(keysAt(book.pools, "10.1.0.7")).toEqual(["a"]);
-        const before = book.pools.pool("a");
-        const { exclusions } = book.pools;
+        expect(keysAt(cache.pools, "10.1.0.7")).toEqual(["a"]);
+        const before = cache.pools.pool("a");
+        const { exclusions } = cache.pools;
         put("a", 1, rangeFrom("10.1.0.5", "10.1.0.9"));
         await fake.deliver();
-        expect(book.pools.pool("a")).toBe(before);
-        expect(book.pools.exclusions).toBe(exclusions);
+        expect(cache.pools.pool("a")).toBe(before);
+        expect(cache.pools.exclusions).toBe(exclusions);
         put("a", 2, rangeFrom("10.1.0.20"));
         await fake.deliver();
-        expect(keysAt(book.pools, "10.1.0.7")).toEqual([]);
-        expect(keysAt(book.pools, "10.1.0.20")).toEqual(["a"]);
-        expect(book.pools.exclusions).not.toBe(exclusions);
+        expect(keysAt(cache.pools, "10.1.0.7")).toEqual([]);
+        expect(keysAt(cache.pools, "10.1.0.20")).toEqual(["a"]);
+        expect(cache.pools.exclusions).not.toBe(exclusions);
         fake.remove(ipPools, "a");
         await fake.deliver();
-        expect(keysAt(book.pools, "10.1.0.20")).toEqual([]);
-        expect([...book.pools.all()]).toEqual([]);
+        expect(keysAt(cache.pools, "10.1.0.20")).toEqual([]);
+        expect([...cache.pools.all()]).toEqual([]);
     });
 
     it("are counted by one small request; all are read when the number is another", async () => {
-        expect(await book.pools.counted(signal)).toBe(book.pools);
+        expect(await cache.pools.counted(signal)).toBe(cache.pools);
         put("a", 1, rangeFrom("10.1.0.5"));
         put("b", 1, rangeFrom("10.1.0.6"));
         await fake.deliver();
         fake.requests.length = 0;
-        expect(await book.pools.counted(signal)).toBe(book.pools);
+        expect(await cache.pools.counted(signal)).toBe(cache.pools);
         expect(fake.requests).toEqual(["count /apis/crd.antrea.io/v1alpha2/ippools?limit=100"]);
         put("c", 1, rangeFrom("10.1.0.7"));
-        const now = await book.pools.counted(signal);
-        expect([keysAt(now, "10.1.0.7"), keysAt(book.pools, "10.1.0.7")]).toEqual([["c"], []]);
+        const now = await cache.pools.counted(signal);
+        expect([keysAt(now, "10.1.0.7"), keysAt(cache.pools, "10.1.0.7")]).toEqual([["c"], []]);
         expect(fake.requests.at(-1)).toBe("list ippools");
         await fake.deliver();
-        expect(await book.pools.counted(signal)).toBe(book.pools);
+        expect(await cache.pools.counted(signal)).toBe(cache.pools);
     });
 
     it.each([
@@ -106,23 +106,23 @@ describe("the pools", () => {
         put("b", 1, rangeFrom("10.1.0.6"));
         await fake.deliver();
         change();
-        const now = await book.pools.counted(signal);
+        const now = await cache.pools.counted(signal);
         expect([keysAt(now, "10.1.0.7"), keysAt(now, "10.1.0.6")]).toEqual([[expect.any(String)], []]);
         expect(fake.requests.at(-1)).toBe("list ippools");
         await fake.deliver();
-        expect(await book.pools.counted(signal)).toBe(book.pools);
+        expect(await cache.pools.counted(signal)).toBe(cache.pools);
     });
 
     it("that are many are counted beyond the first hundred", async () => {
         const names = Array.from({ length: 130 }, (_, index) => `p${index}`);
         for (const [index, name] of names.entries()) put(name, 1, rangeFrom(`10.1.0.${index + 2}`));
         await fake.deliver();
-        expect(await book.pools.counted(signal)).toBe(book.pools);
+        expect(await cache.pools.counted(signal)).toBe(cache.pools);
         put("c", 1, rangeFrom("10.1.0.200"));
-        expect(keysAt(await book.pools.counted(signal), "10.1.0.200")).toEqual(["c"]);
+        expect(keysAt(await cache.pools.counted(signal), "10.1.0.200")).toEqual(["c"]);
         await fake.deliver();
         fake.countsRest = false;
-        expect(keysAt(await book.pools.counted(signal), "10.1.0.200")).toEqual(["c"]);
+        expect(keysAt(await cache.pools.counted(signal), "10.1.0.200")).toEqual(["c"]);
         expect(fake.requests.at(-1)).toBe("list ippools");
     });
 
@@ -133,13 +133,13 @@ describe("the pools", () => {
         put("a", 2, rangeFrom("10.1.0.7"));
         put("new", 1, rangeFrom("10.1.0.8"));
         fake.remove(ipPools, "b");
-        const live = await book.pools.live(["a", "new", "b", "none", "a"], signal);
+        const live = await cache.pools.live(["a", "new", "b", "none", "a"], signal);
         expect(fake.requests.filter((request) => request.startsWith("get"))).toHaveLength(4);
         expect(["10.1.0.5", "10.1.0.7", "10.1.0.8"].map((ip) => keysAt(live, ip))).toEqual([[], ["a"], ["new"]]);
         expect([live.pool("b"), live.pool("none")]).toEqual([undefined, undefined]);
         expect([...live.all()].map(({ name }) => name)).toEqual(["a", "new"]);
         // Many names are read at once.
-        await book.pools.live(
+        await cache.pools.live(
             Array.from({ length: 17 }, (_, index) => `p${index}`),
             signal,
         );
@@ -161,20 +161,20 @@ describe("who names a pool", () => {
         fake.put(deployments, { ...web, metadata: { ...web.metadata, namespace: "ns" } });
         fake.put(statefulSets, { ...db, metadata: { ...db.metadata, namespace: "ns" } });
         await fake.deliver();
-        expect(book.users.of("a")).toEqual(["Namespace ns", "Pod ns/pod", "Deployment ns/web"]);
+        expect(cache.users.of("a")).toEqual(["Namespace ns", "Pod ns/pod", "Deployment ns/web"]);
         // Other things of it are written all the time.
         const labels = { a: "b" };
         fake.put(namespaces, { metadata: { name: "ns", labels, annotations: annotated("a, b") } });
         fake.put(deployments, { ...web, metadata: { ...web.metadata, namespace: "ns", labels } });
         await fake.deliver();
-        expect(book.users.of("a")).toEqual(["Pod ns/pod", "Namespace ns", "Deployment ns/web"]);
-        expect(book.users.of("b")).toEqual(["StatefulSet ns/db", "Namespace ns"]);
-        expect(book.users.of("c")).toEqual([]);
+        expect(cache.users.of("a")).toEqual(["Pod ns/pod", "Namespace ns", "Deployment ns/web"]);
+        expect(cache.users.of("b")).toEqual(["StatefulSet ns/db", "Namespace ns"]);
+        expect(cache.users.of("c")).toEqual([]);
         fake.put(namespaces, { metadata: { name: "ns", annotations: annotated("c") } });
         fake.remove(pods, "ns/pod");
         fake.remove(deployments, "ns/web");
         await fake.deliver();
-        expect([book.users.of("a"), book.users.of("c")]).toEqual([[], ["Namespace ns"]]);
+        expect([cache.users.of("a"), cache.users.of("c")]).toEqual([[], ["Namespace ns"]]);
     });
 
     it("is the template of a DaemonSet or CronJob, though no Pod of it runs", async () => {
@@ -184,11 +184,11 @@ describe("who names a pool", () => {
         fake.put(daemonSets, daemon);
         fake.put(cronJobs, { metadata, spec: { schedule: "@daily", jobTemplate: { spec: { template } } } });
         await fake.deliver();
-        expect(book.users.of("a")).toEqual(["DaemonSet ns/one", "CronJob ns/one"]);
+        expect(cache.users.of("a")).toEqual(["DaemonSet ns/one", "CronJob ns/one"]);
         fake.put(daemonSets, { ...daemon, metadata: { ...metadata, labels: { a: "b" } } });
         fake.remove(cronJobs, "ns/one");
         await fake.deliver();
-        expect(book.users.of("a")).toEqual(["DaemonSet ns/one"]);
+        expect(cache.users.of("a")).toEqual(["DaemonSet ns/one"]);
     });
 
     it("keeps little of what it knows", async () => {
@@ -198,10 +198,10 @@ describe("who names a pool", () => {
         const web = workloadOf("Deployment", "web", annotated("a"), { replicas: 3 }) as Deployment;
         fake.put(deployments, { ...web, metadata: { name: "web", namespace: "ns", labels: { a: "b" } } });
         await fake.deliver();
-        expect(book.users.pods.list()).toEqual([
+        expect(cache.users.pods.list()).toEqual([
             { metadata: { ...identity("ns/pod"), annotations: annotated(undefined, "10.1.0.5") } },
         ]);
-        expect(book.users.deployments.get("ns/web")).toEqual({
+        expect(cache.users.deployments.get("ns/web")).toEqual({
             metadata: identity("ns/web"),
             spec: { replicas: 3, template: { metadata: { annotations: annotated("a") } } },
         });
@@ -231,30 +231,30 @@ describe("the cluster's own addresses", () => {
         fake.put(nodes, node([]));
         fake.put(serviceCidrs, { metadata: { name: "kubernetes" }, spec: { cidrs: ["10.96.0.0/16"] } });
         await fake.deliver();
-        const { current } = book.addresses;
+        const { current } = cache.addresses;
         expect(current.nodeAddresses).toEqual([[parseIp("172.18.0.2")]]);
         expect(current.podCidrs.map(({ length }) => length)).toEqual([24]);
         expect(current.serviceCidrs.map(({ length }) => length)).toEqual([16]);
         fake.put(nodes, node(["kubelet is well"]));
         await fake.deliver();
-        expect(book.addresses.current).toBe(current);
+        expect(cache.addresses.current).toBe(current);
         expect(current.bridgedNodes).toEqual([]);
         const bridged = node([]);
         const annotations = { "node.antrea.io/mac-address": "02:00:00:00:00:01", other: "x" };
         fake.put(nodes, { ...bridged, metadata: { ...bridged.metadata, annotations } });
         await fake.deliver();
-        expect(book.addresses.current.bridgedNodes).toEqual([parseIp("172.18.0.2")]);
+        expect(cache.addresses.current.bridgedNodes).toEqual([parseIp("172.18.0.2")]);
         fake.remove(nodes, "n");
         await fake.deliver();
-        expect(book.addresses.current.nodeAddresses).toEqual([]);
+        expect(cache.addresses.current.nodeAddresses).toEqual([]);
     });
 
     it("are what no pool hands out, as soon as they change", async () => {
         put("a", 1, rangeFrom("10.1.0.5", "10.1.0.9"));
         await fake.deliver();
         const reason = (): string | undefined => {
-            const pool = book.pools.pool("a");
-            return pool && book.pools.exclusions.reason(pool, parseIp("10.1.0.7"));
+            const pool = cache.pools.pool("a");
+            return pool && cache.pools.exclusions.reason(pool, parseIp("10.1.0.7"));
         };
         expect(reason()).toBeUndefined();
         const one = { metadata: { name: "n" }, status: { addresses: [{ type: "InternalIP", address: "10.1.0.7" }] } };
@@ -271,7 +271,7 @@ describe("the cluster's own addresses", () => {
         fake.put(nodes, { metadata: { name: "n" }, spec: { podCIDR: "10.244.1.5/24" } });
         fake.put(serviceCidrs, { metadata: { name: "kubernetes" }, spec: { cidrs: ["10.96.0.1/16"] } });
         await fake.deliver();
-        const { podCidrs, serviceCidrs: ofServices } = book.addresses.current;
+        const { podCidrs, serviceCidrs: ofServices } = cache.addresses.current;
         expect([...podCidrs, ...ofServices].map(formatPrefix)).toEqual(["10.244.1.0/24", "10.96.0.0/16"]);
     });
 });

@@ -15,7 +15,7 @@ import { type ClaimedAddress, type SetPlace } from "./types.ts";
 
 /** Dependencies of AddressClaims. */
 export interface AddressClaimsComponents {
-    readonly book: Pick<PoolCache, "reason">;
+    readonly cache: Pick<PoolCache, "reason">;
     readonly own: Pick<OwnClaims, "ofPod">;
     readonly writer: Pick<ClaimWriter, "create" | "find" | "free" | "take" | "unanswered">;
     readonly reservations: Pick<Reservations, "take">;
@@ -133,12 +133,12 @@ export class AddressClaims {
         holder: Holder,
         limit: AbortSignal,
     ): Promise<ClaimedAddress> {
-        const { book, writer } = this.#components;
+        const { cache, writer } = this.#components;
         const open = openPools(pools.filter(({ pool }) => pool.addresses.has(ip)));
         const home = open.find(({ usable }) => usable.has(ip));
         if (home === undefined) {
             const reasons = pools.map(
-                ({ pool }) => `${book.reason(pool, ip) ?? "is handed out"} (IPPool ${pool.name})`,
+                ({ pool }) => `${cache.reason(pool, ip) ?? "is handed out"} (IPPool ${pool.name})`,
             );
             throw new IpPoolError(
                 "NOT_IN_POOL",

@@ -21,7 +21,7 @@ import { type Attachment } from "../../platform/pod-interfaces/index.ts";
 
 /** Dependencies of PoolAllocator. */
 export interface PoolAllocatorComponents extends AddressClaimsComponents {
-    readonly book: PoolCache;
+    readonly cache: PoolCache;
     readonly own: OwnClaims;
     readonly node: Pick<OwnNode, "confirm">;
     readonly writer: ClaimWriter;
@@ -115,8 +115,8 @@ export class PoolAllocator {
             if (error instanceof IpPoolError) throw error;
             signal.throwIfAborted();
             if (!limit.aborted && !isRetryable(error) && !isKubeError(error, "ABORTED")) throw error;
-            const { book, own } = this.#components;
-            const known = book.lastError ?? own.lastError;
+            const { cache, own } = this.#components;
+            const known = cache.lastError ?? own.lastError;
             const cause = known ?? (limit.aborted && isAborted(error) ? limit.reason : error);
             throw apiAway(`the allocation of an address of IPPool ${request.pools.join(" or ")}`, cause);
         }
@@ -185,7 +185,7 @@ export class PoolAllocator {
         const found: KnownPool[] = [];
         // Sequential: the annotation may name many missing pools, and the first one fails the allocation.
         for (const name of names) {
-            const known = await this.#components.book.find(name, signal);
+            const known = await this.#components.cache.find(name, signal);
             if (known === undefined) throw noPool(name);
             if (known.pool.addresses.isEmpty && known.pool.problems.length > 0) {
                 throw new IpPoolError("NO_POOL", `IPPool ${name} cannot be used: ${known.pool.problems.join("; ")}`);

@@ -28,7 +28,7 @@ export interface ClaimReconcilerComponents {
     readonly own: OwnClaims;
     readonly writer: ClaimWriter;
     readonly allocator: PoolAllocator;
-    readonly book: PoolCache;
+    readonly cache: PoolCache;
     readonly node: Pick<OwnNode, "known" | "isGone">;
     readonly pods: NodePods;
     readonly holders: Pick<SubnetHolders, "heldElsewhere">;
@@ -137,7 +137,7 @@ export class ClaimReconciler {
 
     /** Waits for the caches that determine the owner and the IPPool of a recreated allocation. */
     async #knownSoon(signal: AbortSignal): Promise<void> {
-        const { book, pods } = this.#components;
+        const { cache, pods } = this.#components;
         const wired = this.#interfaces();
         const lacksClaim = wired.some((one) => !this.#hasClaims(one));
         const limit = within(signal, knownSoonMs);
@@ -146,9 +146,9 @@ export class ClaimReconciler {
             const message = "the Pods of this Node are not known yet; events wait for those whose name is not known";
             waits.push(this.#quietly(message, () => pods.synced(limit)));
         }
-        if (lacksClaim && !book.hasPools) {
+        if (lacksClaim && !cache.hasPools) {
             const message = "the IPPools are not known; allocations are restored from interface records";
-            waits.push(this.#quietly(message, () => book.synced(limit)));
+            waits.push(this.#quietly(message, () => cache.synced(limit)));
         }
         await Promise.all(waits);
     }
@@ -229,7 +229,7 @@ export class ClaimReconciler {
             signal,
         }: { readonly claimOwner: ClaimOwner; readonly wasIsolated: boolean; readonly signal: AbortSignal },
     ): Promise<boolean | "overtaken"> {
-        const { book, metrics, own, writer } = this.#components;
+        const { cache, metrics, own, writer } = this.#components;
         const { ip } = address;
         const pool = this.#poolOf(address);
         const holder = this.#holderOf(wired, pod);
@@ -255,7 +255,7 @@ export class ClaimReconciler {
         }
         const isLost = live === undefined;
         if (isLost && (await this.#unclaimed.isolateIfElsewhere(wired, ip, { pool, wasIsolated }))) return false;
-        if (isPoolless) return book.hasPools && (await this.#unclaimed.mayKeep(wired, ip, { wasIsolated }));
+        if (isPoolless) return cache.hasPools && (await this.#unclaimed.mayKeep(wired, ip, { wasIsolated }));
         // The controller frees the allocations of a deleted Node; recreating them would only delay that.
         if (this.#components.node.isGone) {
             await this.#unclaimed.isolateFreed(wired, ip);
@@ -263,7 +263,7 @@ export class ClaimReconciler {
         }
         const known = live?.spec.pool ?? pool ?? address.pool;
         // Without a pool version the interface is always compared with its pool.
-        const now = book.known(known);
+        const now = cache.known(known);
         const isSame = now !== undefined && differenceOf({ ...address, vlan: wired.vlan }, now.pool) === undefined;
         const version = isSame ? now.version : undefined;
         const claim =
@@ -289,8 +289,8 @@ export class ClaimReconciler {
 
     /** The IPPool that contains the address now; while the IPPools are not synced, the one it was allocated from. */
     #poolOf({ ip, pool }: PoolAddress): string | undefined {
-        const { book } = this.#components;
-        if (book.hasPools) return book.poolOf(ip, pool);
+        const { cache } = this.#components;
+        if (cache.hasPools) return cache.poolOf(ip, pool);
         return pool === "" ? undefined : pool;
     }
 

@@ -9,7 +9,7 @@ export interface ClaimsWithinComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;
     /** Only for logging: an allocation may outlive its pool's range, and the pool itself. */
-    readonly book: Pick<PoolCache, "poolsWithin" | "onRanges">;
+    readonly cache: Pick<PoolCache, "poolsWithin" | "onRanges">;
 }
 
 /**
@@ -44,7 +44,7 @@ export class ClaimsWithin {
         this.#components = components;
         this.#prefixes = options.prefixes;
         for (const { family, base } of options.prefixes) this.#blockAt({ family, value: base }, true);
-        this.#bookListener = components.book.onRanges(() => this.#report());
+        this.#bookListener = components.cache.onRanges(() => this.#report());
         this.#report();
     }
 
@@ -104,8 +104,8 @@ export class ClaimsWithin {
     }
 
     #report(): void {
-        const { book, logger } = this.#components;
-        for (const pool of this.#prefixes.flatMap((prefix) => book.poolsWithin(prefix))) {
+        const { cache, logger } = this.#components;
+        for (const pool of this.#prefixes.flatMap((prefix) => cache.poolsWithin(prefix))) {
             if (this.#reported.has(pool)) continue;
             this.#reported.add(pool);
             logger.warn(

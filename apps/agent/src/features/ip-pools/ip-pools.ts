@@ -74,7 +74,7 @@ const idleMs = 60_000;
 
 /** All parts of the agent's pool allocation, built and started together. */
 export class IpPools implements AsyncDisposable {
-    readonly book: PoolCache;
+    readonly cache: PoolCache;
     readonly own: OwnClaims;
     readonly pods: NodePods;
     readonly podPools: PodPools;
@@ -113,13 +113,13 @@ export class IpPools implements AsyncDisposable {
         });
         this.#metrics = metrics;
         const cooldown = new Cooldown({ clock }, { cooldownMs: options.cooldownMs ?? 30_000 });
-        this.book = new PoolCache({ api, logger, nodes });
+        this.cache = new PoolCache({ api, logger, nodes });
         this.own = new OwnClaims({ api, logger, clock, freed: (ip) => cooldown.freed(ip) }, { nodeName });
         this.#node = new OwnNode({ api, nodes, clock, logger }, { nodeName });
         this.subnetHolders = new SubnetHolders({ nodes }, { nodeName });
         this.pods = new NodePods({ api, logger, clock }, { nodeName });
         const namespaces = new NamespacePools({ api, clock });
-        this.podPools = new PodPools({ pods: this.pods, namespaces, book: this.book, clock });
+        this.podPools = new PodPools({ pods: this.pods, namespaces, cache: this.cache, clock });
         this.#events = new PodEvents({ record, objectUid: (pod) => this.pods.objectUid(pod) });
         this.#writer = new ClaimWriter({ api, own: this.own, cooldown, clock, metrics });
         this.#blocks = new Blocks({ api, logger, clock, cooldown });
@@ -138,7 +138,7 @@ export class IpPools implements AsyncDisposable {
         const search = (pool: string): PoolSearch => {
             const known = this.#searches.get(pool);
             if (known !== undefined) return known;
-            const overlapping = (of: Pool): readonly string[] => this.book.overlapping(of);
+            const overlapping = (of: Pool): readonly string[] => this.cache.overlapping(of);
             const made = new PoolSearch(
                 { api, clock, cooldown, metrics, random, blocks: this.#blocks, overlapping },
                 { nodeName },
@@ -148,7 +148,7 @@ export class IpPools implements AsyncDisposable {
         };
         this.allocator = new PoolAllocator(
             {
-                book: this.book,
+                cache: this.cache,
                 own: this.own,
                 writer: this.#writer,
                 reservations: this.#reservations,
@@ -165,7 +165,7 @@ export class IpPools implements AsyncDisposable {
 
     /** Starts the parts needed to allocate and release addresses, without `resolve` and `reconcile`. */
     startAllocation(signal: AbortSignal): void {
-        this.book.start(signal);
+        this.cache.start(signal);
         this.own.informer.start(signal);
     }
 
@@ -177,7 +177,7 @@ export class IpPools implements AsyncDisposable {
 
     /** Resolves when addresses can be allocated: pools, exclusions and the allocations of this Node are synced. */
     async synced(signal: AbortSignal): Promise<void> {
-        await Promise.all([this.book.synced(signal), this.own.synced(signal)]);
+        await Promise.all([this.cache.synced(signal), this.own.synced(signal)]);
     }
 
     /**
@@ -279,7 +279,7 @@ export class IpPools implements AsyncDisposable {
      */
     onReconcileDue(listener: () => void): void {
         this.own.onGone(listener);
-        this.book.onRanges(listener);
+        this.cache.onRanges(listener);
     }
 
     /** Reconciles allocations and records, and closes unused watches. `wiring` must be the same object on each call. */
@@ -306,7 +306,7 @@ export class IpPools implements AsyncDisposable {
     async close(): Promise<void> {
         this.#goneNodes[Symbol.dispose]();
         await Promise.all([
-            this.book.close(),
+            this.cache.close(),
             this.own.informer.close(),
             this.pods.informer.close(),
             this.#blocks.close(),
@@ -334,7 +334,7 @@ export class IpPools implements AsyncDisposable {
 
     #newWithin(prefixes: readonly Prefix[]): ClaimsWithin {
         const { api, logger } = this.#components;
-        const within = new ClaimsWithin({ api, logger, book: this.book }, { prefixes });
+        const within = new ClaimsWithin({ api, logger, cache: this.cache }, { prefixes });
         within.onChange(() => {
             for (const listener of this.#subnetListeners) listener();
         });
@@ -355,11 +355,11 @@ export class IpPools implements AsyncDisposable {
     }
 
     #newReconciler(wiring: Wiring): ClaimReconciler {
-        const { allocator, book, own, pods } = this;
+        const { allocator, cache, own, pods } = this;
         return new ClaimReconciler(
             {
                 allocator,
-                book,
+                cache,
                 own,
                 pods,
                 wiring,

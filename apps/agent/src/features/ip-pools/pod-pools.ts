@@ -13,7 +13,7 @@ import { type PodIdentity, type PoolsWanted } from "./types.ts";
 export interface PodPoolsComponents {
     readonly pods: NodePods;
     readonly namespaces: NamespacePools;
-    readonly book: PoolCache;
+    readonly cache: PoolCache;
     readonly clock: Clock;
 }
 
@@ -90,16 +90,16 @@ export class PodPools {
 
     /** Applies the admission rules to a Pod that bypassed the webhook. */
     async #checkFixed(object: Pod, namespace: Annotations, signal: AbortSignal): Promise<void> {
-        const { book } = this.#components;
+        const { cache } = this.#components;
         const annotations = object.metadata?.annotations;
         const names = poolsOf(annotations, namespace)?.names ?? [];
         const pools = new Map<string, Pool>();
         for (const name of names) {
-            const known = await book.find(name, signal);
+            const known = await cache.find(name, signal);
             if (known !== undefined) pools.set(name, known.pool);
         }
         const request = { old: undefined, object: { metadata: { annotations } }, namespace };
-        const { errors } = checkPod(request, { pool: (name) => pools.get(name), exclusions: book });
+        const { errors } = checkPod(request, { pool: (name) => pools.get(name), exclusions: cache });
         if (errors.length > 0) throw new IpPoolError("BAD_ANNOTATION", refusalsText(errors));
     }
 }

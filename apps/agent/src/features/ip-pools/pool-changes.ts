@@ -39,11 +39,11 @@ export function differenceOf({ ip, prefixLength, gateway, vlan }: SetUp, pool: P
  */
 export async function changedSince(
     {
-        book,
+        cache,
         clock,
         metrics,
     }: {
-        readonly book: Pick<PoolCache, "live">;
+        readonly cache: Pick<PoolCache, "live">;
         readonly clock: Clock;
         readonly metrics: Pick<IpamMetrics, "retry">;
     },
@@ -63,7 +63,7 @@ export async function changedSince(
     const found = await settleAll(
         claimed.map(async (address): Promise<PoolChange | undefined> => {
             const live = (): Promise<KnownPool | undefined> =>
-                book.live(address.pool, { signal, timeoutMs: liveLimitMs });
+                cache.live(address.pool, { signal, timeoutMs: liveLimitMs });
             const now = await retryUntilAnswered(live, { signal, clock, onRepeat: () => metrics.retry() });
             const before = pools.find(({ pool }) => pool.name === address.pool);
             if (now === undefined || before === undefined) throw noPool(address.pool);
@@ -79,7 +79,7 @@ export async function changedSince(
 /** Dependencies of PoolChanges. */
 export interface PoolChangesComponents {
     readonly own: OwnClaims;
-    readonly book: Pick<PoolCache, "isMissing" | "known">;
+    readonly cache: Pick<PoolCache, "isMissing" | "known">;
     readonly events: Pick<PodEvents, "poolChanged">;
     readonly logger: Logger;
 }
@@ -116,11 +116,11 @@ export class PoolChanges {
     }
 
     #checkInterface(wired: PoolInterface, before: Readonly<ChangedAddresses>, missing: Set<string>): void {
-        const { own, book } = this.#components;
+        const { own, cache } = this.#components;
         const claims = own.ofContainer(wired);
         const found = wired.addresses.flatMap((address) => {
             const claim = claims.find(({ spec }) => spec.address === formatIp(address.ip));
-            return claim === undefined ? [] : [{ address, claim, known: book.known(claim.spec.pool) }];
+            return claim === undefined ? [] : [{ address, claim, known: cache.known(claim.spec.pool) }];
         });
         // An interface has one VLAN; outside bridging mode its addresses may have two.
         const vlans = found.flatMap(({ address, known }) =>
@@ -146,7 +146,7 @@ export class PoolChanges {
         missing: Set<string>,
     ): void {
         const { pool } = claim.spec;
-        if (!this.#components.book.isMissing(pool)) return;
+        if (!this.#components.cache.isMissing(pool)) return;
         missing.add(pool);
         if (!this.#missing.has(pool)) return;
         const difference = `IPPool ${pool} no longer exists`;

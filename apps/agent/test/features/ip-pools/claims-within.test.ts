@@ -23,7 +23,7 @@ function claim(ip: string, pool: string): void {
 }
 
 function within(...prefixes: readonly string[]): ClaimsWithin {
-    const book = {
+    const cache = {
         poolsWithin: () => pools,
         onRanges: (listener: () => void) => {
             rangesChanged = listener;
@@ -31,7 +31,7 @@ function within(...prefixes: readonly string[]): ClaimsWithin {
         },
     };
     made = new ClaimsWithin(
-        { api, logger: listLogger(log), book },
+        { api, logger: listLogger(log), cache },
         { prefixes: prefixes.map((text) => parsePrefix(text)) },
     );
     return made;

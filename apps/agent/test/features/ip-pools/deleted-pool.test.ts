@@ -30,7 +30,7 @@ function markDeleted(name: string): void {
 
 async function deletePool(name: string): Promise<void> {
     markDeleted(name);
-    await eventually(() => agent.pools.book.known(name)?.isDeleting === true);
+    await eventually(() => agent.pools.cache.known(name)?.isDeleting === true);
 }
 
 function reserve(ip: string): void {

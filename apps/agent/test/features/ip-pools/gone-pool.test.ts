@@ -21,13 +21,13 @@ afterEach(() => node[Symbol.asyncDispose]());
 async function deletePool(): Promise<void> {
     node.cluster.api.remove(ipPools, "pool1");
     for (const { metadata } of node.cluster.claims()) node.cluster.api.remove(ipAllocations, metadata?.name ?? "");
-    await eventually(() => node.agent.pools.book.isMissing("pool1"));
+    await eventually(() => node.agent.pools.cache.isMissing("pool1"));
     await eventually(() => node.agent.pools.own.size === 0);
 }
 
 async function addPool(range: Parameters<OneNode["cluster"]["addPool"]>[1]): Promise<void> {
     let hasRanges = false;
-    using _ = node.agent.pools.book.onRanges(() => (hasRanges = true));
+    using _ = node.agent.pools.cache.onRanges(() => (hasRanges = true));
     node.cluster.addPool("pool1", range);
     await eventually(() => hasRanges);
 }
@@ -55,7 +55,7 @@ describe("an address in use that names an IPPool which does not have it any more
         await deletePool();
         await node.reconcile(2);
         await addPool({ start: "10.2.0.10", end: "10.2.0.40", gateway: "10.2.0.1" });
-        await eventually(() => other.pools.book.known("pool1") !== undefined);
+        await eventually(() => other.pools.cache.known("pool1") !== undefined);
         const given = await Promise.all(["q1", "q2", "q3", "q4"].map((pod) => other.claim(pod, { pools: ["pool1"] })));
         await node.reconcile(2);
         expect([given.flat().filter((ip) => ips.includes(ip)), [...node.wiring.cut]]).toEqual([[], []]);
@@ -102,7 +102,7 @@ describe("an address in use that names an IPPool which does not have it any more
             await node.reconcile(2);
             expect([state(), reportedEvents()]).toEqual([[[], [`${text} p1`]], ["PoolChanged ComparePool"]]);
             node.cluster.addPool("pool2", { start: text, end: text, gateway: "10.2.0.1" });
-            await eventually(() => node.agent.pools.book.known("pool2") !== undefined);
+            await eventually(() => node.agent.pools.cache.known("pool2") !== undefined);
             await node.reconcile();
             expect(state()).toEqual([[], [`${text} p1`]]);
             expect(node.cluster.claims()[0]?.spec.pool).toBe("pool1");

@@ -136,7 +136,7 @@ describe("what a Pod asks for", () => {
         addNamespace(many(62_000));
         addPod(annotations);
         await start();
-        const finds = jest.spyOn(agent.pools.book, "find");
+        const finds = jest.spyOn(agent.pools.cache, "find");
         expect(await resolve()).toContain("it names 62000 IPPools; at most 16 are allowed");
         expect(finds).not.toHaveBeenCalled();
         expect(asked("ippools")).toBe(0);

@@ -10,7 +10,7 @@ import { FakeApi } from "./support/fake-api.ts";
 let api: FakeApi;
 let nodes: Map<string, Node>;
 let listeners: Set<ChangeListener<Node>>;
-let book: PoolCache;
+let cache: PoolCache;
 let stop: AbortController;
 let listed: number;
 
@@ -47,7 +47,7 @@ function addNode(name: string, address: string, heartbeat = ""): void {
 }
 
 async function usable(name: string): Promise<readonly string[] | undefined> {
-    return (await book.find(name, limit))?.usable.ranges.map(formatRange);
+    return (await cache.find(name, limit))?.usable.ranges.map(formatRange);
 }
 
 /** No Nodes. */
@@ -75,10 +75,10 @@ beforeEach(() => {
         synced: () => Promise.resolve(),
         hasSynced: true,
     };
-    book = new PoolCache({ api, logger: silentLogger, nodes: source });
-    book.start(stop.signal);
+    cache = new PoolCache({ api, logger: silentLogger, nodes: source });
+    cache.start(stop.signal);
 });
-afterEach(() => book.close());
+afterEach(() => cache.close());
 
 describe("PoolCache", () => {
     it("takes away what is in use elsewhere, and follows each of its sources", async () => {
@@ -91,7 +91,7 @@ describe("PoolCache", () => {
         addPool("pool2", "10.0.9.5", "10.0.9.5", { gateway: "10.0.0.2" });
         await eventually(async () => (await usable("pool1"))?.[0] === "10.0.0.1");
         addPool("pool3", "10.0.9.6", "10.0.9.6", { gateway: "10.0.0.1", vlan: 5 });
-        await book.find("pool3", limit);
+        await cache.find("pool3", limit);
         api.remove(ipPools, "pool2");
         await eventually(async () => (await usable("pool1"))?.[0] === "10.0.0.1-10.0.0.2");
     });
@@ -99,11 +99,11 @@ describe("PoolCache", () => {
     it("computes nothing again for a heartbeat or a status", async () => {
         addPool("pool1", "10.0.0.0", "10.0.0.9");
         addNode("n", "10.0.0.3");
-        const before = await book.find("pool1", limit);
+        const before = await cache.find("pool1", limit);
         addNode("n", "10.0.0.3", "later");
         addPool("pool1", "10.0.0.0", "10.0.0.9", { status: { freeBlocks: ["10.0.0.0/24"], conditions: [] } });
-        await eventually(async () => (await book.find("pool1", limit))?.status?.freeBlocks?.length === 1);
-        const after = await book.find("pool1", limit);
+        await eventually(async () => (await cache.find("pool1", limit))?.status?.freeBlocks?.length === 1);
+        const after = await cache.find("pool1", limit);
         expect(after?.usable).toBe(before?.usable);
         expect(after?.pool).toBe(before?.pool);
     });
@@ -111,11 +111,11 @@ describe("PoolCache", () => {
     it("reads each Node once, and computes nothing again for one that no pool has an address of", async () => {
         addPool("pool1", "10.0.0.0", "10.0.0.9");
         for (let node = 0; node < 100; node += 1) addNode(`n${node}`, `192.168.0.${node}`);
-        const before = await book.find("pool1", limit);
+        const before = await cache.find("pool1", limit);
         const lists = listed;
         addNode("far", "192.168.1.1");
         addNode("n7", "192.168.1.7");
-        expect((await book.find("pool1", limit))?.usable).toBe(before?.usable);
+        expect((await cache.find("pool1", limit))?.usable).toBe(before?.usable);
         addNode("n8", "10.0.0.5");
         expect(await usable("pool1")).toEqual(["10.0.0.1-10.0.0.4", "10.0.0.6-10.0.0.9"]);
         addNode("n8", "192.168.1.8");
@@ -126,14 +126,14 @@ describe("PoolCache", () => {
     it("takes away what lies in a pool that came after the Nodes, also while the watch lacks the pool", async () => {
         addNode("n", "10.0.0.3");
         addPool("pool1", "10.1.0.0", "10.1.0.9");
-        await book.find("pool1", limit);
+        await cache.find("pool1", limit);
         api.holdEvents();
         addPool("pool2", "10.0.0.0", "10.0.0.9", { gateway: "10.0.0.9" });
         expect(await usable("pool2")).toEqual(["10.0.0.1-10.0.0.2", "10.0.0.4-10.0.0.8"]);
-        const live = await book.find("pool2", limit);
-        expect(live && book.reason(live.pool, parseIp("10.0.0.3"))).toBe("is an address of a Node");
+        const live = await cache.find("pool2", limit);
+        expect(live && cache.reason(live.pool, parseIp("10.0.0.3"))).toBe("is an address of a Node");
         api.releaseEvents();
-        await eventually(() => book.poolOf(parseIp("10.0.0.3")) === "pool2");
+        await eventually(() => cache.poolOf(parseIp("10.0.0.3")) === "pool2");
         expect(await usable("pool2")).toEqual(["10.0.0.1-10.0.0.2", "10.0.0.4-10.0.0.8"]);
     });
 
@@ -141,13 +141,13 @@ describe("PoolCache", () => {
         const usage = { total: 9, used: 3, reserved: 1, free: 5 };
         addPool("pool1", "10.0.0.0", "10.0.0.9", { status: { usage, freeBlocks: ["10.0.0.0/24"], conditions: [] } });
         addPool("pool2", "10.0.1.0", "10.0.1.9", { status: { conditions: [] } });
-        expect((await book.find("pool1", limit))?.status).toEqual({ usage, freeBlocks: ["10.0.0.0/24"] });
-        expect((await book.find("pool2", limit))?.status).toEqual({});
-        expect((await book.find("pool1", limit))?.version).toEqual({ uid: expect.any(String), generation: 1 });
+        expect((await cache.find("pool1", limit))?.status).toEqual({ usage, freeBlocks: ["10.0.0.0/24"] });
+        expect((await cache.find("pool2", limit))?.status).toEqual({});
+        expect((await cache.find("pool1", limit))?.version).toEqual({ uid: expect.any(String), generation: 1 });
     });
 
     it("asks for a pool that it does not know before it says that there is none", async () => {
-        expect(await book.find("pool1", limit)).toBeUndefined();
+        expect(await cache.find("pool1", limit)).toBeUndefined();
         api.holdEvents();
         addPool("pool1", "10.0.0.0", "10.0.0.9");
         expect(await usable("pool1")).toEqual(["10.0.0.1-10.0.0.9"]);
@@ -156,22 +156,22 @@ describe("PoolCache", () => {
     it("tells which pool has an address", async () => {
         addPool("pool1", "10.0.0.0", "10.0.0.9");
         addPool("pool2", "10.0.1.0", "10.0.1.9");
-        await eventually(() => book.poolOf(parseIp("10.0.1.9")) === "pool2");
-        expect(book.poolOf(parseIp("10.0.2.9"))).toBeUndefined();
+        await eventually(() => cache.poolOf(parseIp("10.0.1.9")) === "pool2");
+        expect(cache.poolOf(parseIp("10.0.2.9"))).toBeUndefined();
     });
 
     it("tells which pools overlap with one", async () => {
         addPool("pool1", "10.0.0.0", "10.0.0.9");
         addPool("pool2", "10.0.0.9", "10.0.1.9");
         addPool("pool3", "10.0.2.0", "10.0.2.9");
-        await eventually(() => book.poolOf(parseIp("10.0.2.9")) === "pool3");
-        const known = await book.find("pool1", limit);
-        expect(known && book.overlapping(known.pool)).toEqual(["pool2"]);
+        await eventually(() => cache.poolOf(parseIp("10.0.2.9")) === "pool3");
+        const known = await cache.find("pool1", limit);
+        expect(known && cache.overlapping(known.pool)).toEqual(["pool2"]);
     });
 
     it("reads a pool that breaks all rules", async () => {
         api.put(ipPools, { metadata: { name: "bad" }, spec: { ipVersion: 4, ipRanges: [{ start: "x" }] } } as never);
-        const known = await book.find("bad", limit);
+        const known = await cache.find("bad", limit);
         expect(known?.usable.isEmpty).toBe(true);
         expect(known?.pool.problems).not.toEqual([]);
     });
@@ -184,31 +184,31 @@ describe("PoolCache", () => {
         api.put(ipPools, { metadata: { name: "pool1" }, spec: { ipVersion: 4, ipRanges } } as never);
         addPool("pool2", "10.0.0.200", "10.0.1.9");
         addPool("pool3", "10.0.2.0", "10.0.2.9");
-        await eventually(() => book.poolOf(parseIp("10.0.2.9")) === "pool3");
-        expect([...book.poolsWithin(parsePrefix("10.0.0.0/24"))].toSorted()).toEqual(["pool1", "pool2"]);
-        expect(book.poolsWithin(parsePrefix("10.0.3.0/24"))).toEqual([]);
+        await eventually(() => cache.poolOf(parseIp("10.0.2.9")) === "pool3");
+        expect([...cache.poolsWithin(parsePrefix("10.0.0.0/24"))].toSorted()).toEqual(["pool1", "pool2"]);
+        expect(cache.poolsWithin(parsePrefix("10.0.3.0/24"))).toEqual([]);
     });
 
     it("says that a pool is missing only when it knows, and tells of one that the watch has told", async () => {
-        expect([book.isMissing("pool1"), book.known("pool1")]).toEqual([false, undefined]);
-        await book.synced(limit);
-        expect(book.isMissing("pool1")).toBe(true);
+        expect([cache.isMissing("pool1"), cache.known("pool1")]).toEqual([false, undefined]);
+        await cache.synced(limit);
+        expect(cache.isMissing("pool1")).toBe(true);
         addPool("pool1", "10.0.0.0", "10.0.0.9");
-        await eventually(() => !book.isMissing("pool1"));
-        expect(book.known("pool1")?.pool.name).toBe("pool1");
+        await eventually(() => !cache.isMissing("pool1"));
+        expect(cache.known("pool1")?.pool.name).toBe("pool1");
         api.remove(ipPools, "pool1");
-        await eventually(() => book.isMissing("pool1"));
-        expect(book.known("pool1")).toBeUndefined();
-        expect(book.poolOf(parseIp("10.0.0.3"))).toBeUndefined();
+        await eventually(() => cache.isMissing("pool1"));
+        expect(cache.known("pool1")).toBeUndefined();
+        expect(cache.poolOf(parseIp("10.0.0.3"))).toBeUndefined();
     });
 
     it("reports each change of ranges, and neither a status nor a heartbeat of a Node", async () => {
         let changes = 0;
-        const listening = book.onRanges(() => (changes += 1));
+        const listening = cache.onRanges(() => (changes += 1));
         addPool("pool1", "10.0.0.0", "10.0.0.9");
         await eventually(() => changes === 1);
         addPool("pool1", "10.0.0.0", "10.0.0.9", { status: { freeBlocks: ["10.0.0.0/24"] } });
-        await eventually(async () => (await book.find("pool1", limit))?.status !== undefined);
+        await eventually(async () => (await cache.find("pool1", limit))?.status !== undefined);
         addNode("n", "10.0.0.3");
         expect(changes).toBe(1);
         addPool("pool1", "10.0.0.0", "10.0.0.19");
@@ -217,49 +217,49 @@ describe("PoolCache", () => {
         await eventually(() => changes === 3);
         listening[Symbol.dispose]();
         addPool("pool2", "10.0.1.0", "10.0.1.9");
-        await eventually(() => book.poolOf(parseIp("10.0.1.3")) === "pool2");
+        await eventually(() => cache.poolOf(parseIp("10.0.1.3")) === "pool2");
         expect(changes).toBe(3);
     });
 
     it("knows the ranges of Services when they are read, and reports their changes", async () => {
-        expect(book.serviceCidrs).toBeUndefined();
-        await book.synced(limit);
-        expect(book.serviceCidrs).toEqual([]);
+        expect(cache.serviceCidrs).toBeUndefined();
+        await cache.synced(limit);
+        expect(cache.serviceCidrs).toEqual([]);
         let changes = 0;
-        book.onServiceCidrs(() => (changes += 1));
+        cache.onServiceCidrs(() => (changes += 1));
         api.put(serviceCidrs, { metadata: { name: "k" }, spec: { cidrs: ["10.96.0.0/16"] } } as never);
         await eventually(() => changes === 1);
-        expect(book.serviceCidrs?.map(formatPrefix)).toEqual(["10.96.0.0/16"]);
+        expect(cache.serviceCidrs?.map(formatPrefix)).toEqual(["10.96.0.0/16"]);
     });
 
     it("says what the API server said while not everything is known, and nothing once it is", async () => {
-        await book.close();
+        await cache.close();
         const forbidden = new KubeError("FORBIDDEN", "no permission");
         let isRefused = true;
         api.accident = (_, plural) => (isRefused && plural === "servicecidrs" ? { refuse: forbidden } : undefined);
-        book = new PoolCache({ api, logger: silentLogger, nodes: { ...none, list: () => [] } });
-        expect(book.lastError).toBeUndefined();
-        book.start(stop.signal);
-        await eventually(() => book.lastError !== undefined);
-        expect(book.lastError).toBe(forbidden);
-        await expect(book.synced(AbortSignal.timeout(10))).rejects.toBeDefined();
+        cache = new PoolCache({ api, logger: silentLogger, nodes: { ...none, list: () => [] } });
+        expect(cache.lastError).toBeUndefined();
+        cache.start(stop.signal);
+        await eventually(() => cache.lastError !== undefined);
+        expect(cache.lastError).toBe(forbidden);
+        await expect(cache.synced(AbortSignal.timeout(10))).rejects.toBeDefined();
         isRefused = false;
-        await book.synced(limit);
-        expect(book.lastError).toBeUndefined();
+        await cache.synced(limit);
+        expect(cache.lastError).toBeUndefined();
     });
 
     it("has a pool as the API server has it when it asks, and lets no late event undo that", async () => {
         const ask = { signal: limit, timeoutMs: 1_000 };
         addPool("pool1", "10.0.0.0", "10.0.0.9");
-        await book.find("pool1", limit);
+        await cache.find("pool1", limit);
         api.holdEvents();
         addPool("pool1", "10.0.0.0", "10.0.0.4");
         addPool("pool1", "10.0.0.0", "10.0.0.5");
         expect(await usable("pool1")).toEqual(["10.0.0.1-10.0.0.9"]);
-        expect((await book.live("pool1", ask))?.usable.ranges.map(formatRange)).toEqual(["10.0.0.1-10.0.0.5"]);
+        expect((await cache.live("pool1", ask))?.usable.ranges.map(formatRange)).toEqual(["10.0.0.1-10.0.0.5"]);
         expect(await usable("pool1")).toEqual(["10.0.0.1-10.0.0.5"]);
         const seen = new Set<string>();
-        book.onRanges(() => seen.add(book.known("pool1")?.usable.ranges.map(formatRange).join() ?? ""));
+        cache.onRanges(() => seen.add(cache.known("pool1")?.usable.ranges.map(formatRange).join() ?? ""));
         api.releaseEvents();
         addPool("pool1", "10.0.0.0", "10.0.0.7");
         await eventually(async () => (await usable("pool1"))?.join() === "10.0.0.1-10.0.0.7");
@@ -268,14 +268,14 @@ describe("PoolCache", () => {
 
     it("has no pool that the API server has no more, although the watch is late", async () => {
         const ask = { signal: limit, timeoutMs: 1_000 };
-        await book.synced(limit);
+        await cache.synced(limit);
         api.holdEvents();
         addPool("pool1", "10.0.0.0", "10.0.0.9");
-        await book.live("pool1", ask);
-        expect(book.poolOf(parseIp("10.0.0.3"))).toBe("pool1");
+        await cache.live("pool1", ask);
+        expect(cache.poolOf(parseIp("10.0.0.3"))).toBe("pool1");
         api.remove(ipPools, "pool1");
-        expect(await book.live("pool1", ask)).toBeUndefined();
-        expect(book.poolOf(parseIp("10.0.0.3"))).toBeUndefined();
-        expect(book.isMissing("pool1")).toBe(true);
+        expect(await cache.live("pool1", ask)).toBeUndefined();
+        expect(cache.poolOf(parseIp("10.0.0.3"))).toBeUndefined();
+        expect(cache.isMissing("pool1")).toBe(true);
     });
 });

@@ -62,14 +62,14 @@ function pool(resourceVersion: number, generation: number, end: string, uid = "u
 
 describe("PoolCache", () => {
     let api: ScriptedApi;
-    let book: PoolCache;
+    let cache: PoolCache;
 
     const known = (): string | undefined => {
-        const found = book.known("pool1");
+        const found = cache.known("pool1");
         return found && `${found.version.generation} ${found.usable.ranges.map(formatRange).join()}`;
     };
     const live = async (): Promise<string | undefined> => {
-        const found = await book.live("pool1", limit);
+        const found = await cache.live("pool1", limit);
         return found && `${found.version.generation} ${found.usable.ranges.map(formatRange).join()}`;
     };
 
@@ -77,17 +77,17 @@ describe("PoolCache", () => {
         api = new ScriptedApi();
         api.listed = [pool(500, 5, "10.0.0.9")];
         const nodes = { list: () => [], onChange: () => ({ [Symbol.dispose]: () => undefined }) };
-        book = new PoolCache({
+        cache = new PoolCache({
             api: api.api,
             logger: silentLogger,
             nodes: { ...nodes, synced: () => Promise.resolve(), hasSynced: true },
         });
-        book.start(limit.signal);
-        await book.synced(limit.signal);
+        cache.start(limit.signal);
+        await cache.synced(limit.signal);
         // Let the watch be open.
         await new Promise((resolve) => setTimeout(resolve, 10));
     });
-    afterEach(() => book.close());
+    afterEach(() => cache.close());
 
     it("follows changes and deletions after etcd was restored, and versions are lower than before", async () => {
         expect(known()).toBe("5 10.0.0.1-10.0.0.9");
@@ -98,7 +98,7 @@ describe("PoolCache", () => {
         await eventually(() => known() === "2 10.0.0.1-10.0.0.4");
         api.send("DELETED", pool(102, 2, "10.0.0.4"));
         await eventually(() => known() === undefined);
-        expect(book.poolOf(parseIp("10.0.0.4"))).toBeUndefined();
+        expect(cache.poolOf(parseIp("10.0.0.4"))).toBeUndefined();
     });
 
     it("looks live at what the API server has, not at what was told last, and keeps it", async () => {
@@ -129,7 +129,7 @@ describe("PoolCache", () => {
         expect(known()).toBe("1 10.0.0.1-10.0.0.6");
         api.restore();
         await eventually(() => known() === undefined);
-        expect([book.poolOf(parseIp("10.0.0.4")), book.isMissing("pool1")]).toEqual([undefined, true]);
+        expect([cache.poolOf(parseIp("10.0.0.4")), cache.isMissing("pool1")]).toEqual([undefined, true]);
     });
 
     it("is as a list says that shows no change, although a live look found a newer one", async () => {

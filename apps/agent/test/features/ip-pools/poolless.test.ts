@@ -53,13 +53,13 @@ describe("an address in use that is in no IPPool and has no claim", () => {
     it("is not counted any more when a pool has it and it has its claim, and reported anew when both go", async () => {
         await node.reconcile();
         node.cluster.addPool("pool9", { cidr: "10.9.0.0/24", gateway: "10.9.0.1", prefixLength: 24 });
-        await eventually(() => node.agent.pools.book.known("pool9") !== undefined);
+        await eventually(() => node.agent.pools.cache.known("pool9") !== undefined);
         await node.reconcile(2);
         expect(node.cluster.holders()).toEqual([`${text} p1`]);
         expect([await changed(), warned()]).toEqual([0, 1]);
         node.cluster.api.remove(ipPools, "pool9");
         node.cluster.api.remove(ipAllocations, text);
-        await eventually(() => node.agent.pools.book.known("pool9") === undefined);
+        await eventually(() => node.agent.pools.cache.known("pool9") === undefined);
         await node.reconcile(2);
         expect([await changed(), warned()]).toEqual([1, 2]);
     });

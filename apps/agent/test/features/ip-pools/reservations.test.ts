@@ -210,7 +210,7 @@ describe("the Pod of an ordinal", () => {
         const agent = cluster.agent("a", { reservationWaitMs: 50 });
         expect(await agent.claim("web-2", both)).toEqual(["10.2.0.12", "fd02::c"]);
         cluster.addPool("pool1", { start: "10.2.0.50", end: "10.2.0.60", gateway: "10.2.0.1" });
-        await eventually(() => agent.pools.book.poolOf(parseIp("10.2.0.12")) === undefined);
+        await eventually(() => agent.pools.cache.poolOf(parseIp("10.2.0.12")) === undefined);
         // The runtime forgot the earlier sandbox without a DEL.
         await expect(agent.claim("web-2", { ...both, containerId: "c2" })).rejects.toMatchObject({
             code: "NOT_RESERVED",

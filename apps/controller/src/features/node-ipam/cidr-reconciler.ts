@@ -62,7 +62,7 @@ export class CidrReconciler {
     readonly #components: CidrReconcilerComponents;
     readonly #clock: Clock;
     readonly #options: CidrReconcilerOptions;
-    readonly #book: CidrAllocator;
+    readonly #allocator: CidrAllocator;
     readonly #reports: Reports;
     readonly #queue: WorkQueue;
     readonly #waiting = new Set<string>();
@@ -75,7 +75,7 @@ export class CidrReconciler {
         this.#components = components;
         this.#clock = components.clock ?? systemClock;
         this.#options = options;
-        this.#book = new CidrAllocator(options.settings, () => this.#clock.monotonic());
+        this.#allocator = new CidrAllocator(options.settings, () => this.#clock.monotonic());
         this.#reports = new Reports(components, { clusters: options.settings.clusters.map(({ prefix }) => prefix) });
         this.#queue = new WorkQueue(
             { logger: components.logger, metrics: components.queueMetrics, jobs: components.jobs, clock: this.#clock },
@@ -90,7 +90,7 @@ export class CidrReconciler {
     }
 
     get state(): NodeIpamState {
-        return { book: this.#book, waiting: this.#waiting, duplicates: this.#duplicates };
+        return { allocator: this.#allocator, waiting: this.#waiting, duplicates: this.#duplicates };
     }
 
     /** Runs until the signal aborts or another controller takes the ledger; writes nothing after it resolved. */
@@ -104,15 +104,15 @@ export class CidrReconciler {
             name,
             holder,
             signal,
-            snapshot: () => this.#book.snapshot(),
+            snapshot: () => this.#allocator.snapshot(),
             written: (written, seconds) => {
-                this.#book.recorded(written);
+                this.#allocator.recorded(written);
                 this.#components.metrics.ledgerWritten(seconds);
             },
         });
         this.#begin(await ledger.takeOver());
         this.#ledger = ledger;
-        using pools = poolAddresses?.follow(this.#book, this.#reports);
+        using pools = poolAddresses?.follow(this.#allocator, this.#reports);
         this.#pools = pools;
         using _changes = this.#components.nodes.onChange((type, key, node) => this.#changed(type, key, node));
         this.#queue.start(signal);
@@ -128,10 +128,10 @@ export class CidrReconciler {
 
     #begin(ledger: Ledger): void {
         const now = this.#clock.now();
-        this.#book.load(ledger, now);
+        this.#allocator.load(ledger, now);
         // Nodes deleted while no controller was running: the time is unknown, so their cooling time starts now.
-        for (const node of [...this.#book.nodes()]) {
-            if (this.#components.nodes.get(node) === undefined) this.#book.gone(node, now);
+        for (const node of [...this.#allocator.nodes()]) {
+            if (this.#components.nodes.get(node) === undefined) this.#allocator.gone(node, now);
         }
         // All existing podCIDRs are known before the first subnet is assigned.
         for (const node of this.#components.nodes.list()) this.#seen(node);
@@ -139,8 +139,8 @@ export class CidrReconciler {
 
     #changed(type: ChangeType, key: string, node: Node): void {
         if (type === "deleted") {
-            for (const other of this.#book.problems(key).duplicates) this.#queue.add(other);
-            this.#book.gone(key, this.#clock.now());
+            for (const other of this.#allocator.problems(key).duplicates) this.#queue.add(other);
+            this.#allocator.gone(key, this.#clock.now());
         } else {
             this.#seen(node);
         }
@@ -148,7 +148,7 @@ export class CidrReconciler {
     }
 
     #seen(node: Node): void {
-        this.#book.seen(node.metadata?.name ?? "", podCidrTexts(node), this.#clock.now());
+        this.#allocator.seen(node.metadata?.name ?? "", podCidrTexts(node), this.#clock.now());
     }
 
     // An answer may arrive after the watch has delivered the deletion of the Node, or a new Node of its name.
@@ -178,7 +178,7 @@ export class CidrReconciler {
     #settled(node: Node): void {
         const name = node.metadata?.name ?? "";
         this.#waiting.delete(name);
-        const problems = this.#book.problems(name);
+        const problems = this.#allocator.problems(name);
         if (problems.duplicates.length === 0) {
             this.#duplicates.delete(name);
         } else {
@@ -193,7 +193,7 @@ export class CidrReconciler {
             // It may have been deleted while the ledger was written, with its subnets cooling: a pending assignment
             // without a Node would keep them for good.
             if (!this.#isUnserved(node)) return;
-            const assignment = this.#book.assign(name, this.#clock.now());
+            const assignment = this.#allocator.assign(name, this.#clock.now());
             if (assignment.kind === "exhausted") {
                 if ((await this.#pools?.release(signal)) === true) continue;
                 signal.throwIfAborted();
@@ -263,9 +263,9 @@ export class CidrReconciler {
     }
 
     async #tidy(): Promise<void> {
-        this.#book.prune(this.#clock.now());
+        this.#allocator.prune(this.#clock.now());
         this.#serveWaiting();
-        if (!this.#book.dirty) return;
+        if (!this.#allocator.dirty) return;
         try {
             await this.#commit();
         } catch (error) {
@@ -277,7 +277,7 @@ export class CidrReconciler {
     /** Queues waiting Nodes, only as many as there is room for. */
     #serveWaiting(): void {
         if (this.#waiting.size === 0) return;
-        let room = this.#book.room(this.#clock.now());
+        let room = this.#allocator.room(this.#clock.now());
         for (const name of this.#waiting) {
             if (room <= 0) return;
             this.#queue.add(name);
@@ -289,7 +289,7 @@ export class CidrReconciler {
         try {
             await this.#ledger?.commit();
         } catch (error) {
-            this.#book.markDirty();
+            this.#allocator.markDirty();
             if (isErrorOf(NodeIpamError, error, "LEDGER_LOST") && !this.#lost.signal.aborted) {
                 this.#components.logger.warn("another controller has taken over the ledger; stopping", { error });
                 this.#lost.abort(error);

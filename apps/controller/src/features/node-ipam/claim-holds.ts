@@ -8,7 +8,7 @@ import { type CidrAllocator } from "./cidr-allocator.ts";
 export interface ClaimHoldsComponents {
     readonly api: Pick<ApiClient, "list">;
     readonly pools: Pick<PoolCache, "covering">;
-    readonly book: Pick<CidrAllocator, "reserve" | "subnetOf">;
+    readonly allocator: Pick<CidrAllocator, "reserve" | "subnetOf">;
 }
 
 /** Allocations of one Node, outside every pool, that no longer hold a subnet. */
@@ -61,7 +61,7 @@ export class ClaimHolds {
             if (this.#held.has(name)) this.#held.set(name, after);
             return;
         }
-        const inCluster = this.#components.book.reserve(keyOf(name), holds ? [rangeOf(after.ip)] : []);
+        const inCluster = this.#components.allocator.reserve(keyOf(name), holds ? [rangeOf(after.ip)] : []);
         if (holds && inCluster) this.#held.set(name, after);
         else this.#held.delete(name);
     }
@@ -105,7 +105,7 @@ export class ClaimHolds {
         const ghosts = known.filter(({ pod }) => !present.has(pod?.uid ?? ""));
         const excess = this.#excess(known.filter(({ pod }) => present.has(pod?.uid ?? "")));
         for (const { metadata } of [...ghosts, ...excess]) {
-            this.#components.book.reserve(keyOf(metadata.name), []);
+            this.#components.allocator.reserve(keyOf(metadata.name), []);
             this.#held.delete(metadata.name);
         }
         return { node, ghosts, excess };
@@ -115,7 +115,7 @@ export class ClaimHolds {
     #excess(claims: readonly Claim[]): readonly Claim[] {
         const kept = new Set<string>();
         return [...claims].sort(byAge).filter(({ ip }) => {
-            const subnet = this.#components.book.subnetOf(ip);
+            const subnet = this.#components.allocator.subnetOf(ip);
             if (subnet === undefined) return false;
             const text = formatPrefix(subnet);
             if (kept.size < maxSubnetsOfNode) kept.add(text);

@@ -4,7 +4,7 @@ import { type CidrAllocator } from "./cidr-allocator.ts";
 
 /** The state that the metrics report, for the current term of leadership. */
 export interface NodeIpamState {
-    readonly book: CidrAllocator;
+    readonly allocator: CidrAllocator;
     /** Nodes that wait for a subnet. */
     readonly waiting: ReadonlySet<string>;
     /** Nodes whose podCIDRs overlap those of another Node. */
@@ -39,7 +39,7 @@ export function nodeIpamMetrics(factory: MetricsFactory, state: () => NodeIpamSt
         help: "Part of the subnets that is not free (0 to 1), per cluster CIDR.",
         labelNames: ["clusterCIDR"],
         collect: () =>
-            (state()?.book.usage ?? []).map(({ cluster, size, free }) => ({
+            (state()?.allocator.usage ?? []).map(({ cluster, size, free }) => ({
                 labels: { clusterCIDR: formatPrefix(cluster) },
                 value: (size - free) / size,
             })),
@@ -47,7 +47,7 @@ export function nodeIpamMetrics(factory: MetricsFactory, state: () => NodeIpamSt
     factory.gauge({
         name: "antrea_node_ipam_controller_gone_nodes",
         help: "Deleted Nodes whose subnets are not reassigned yet or are recorded.",
-        collect: () => state()?.book.goneNodes ?? 0,
+        collect: () => state()?.allocator.goneNodes ?? 0,
     });
     factory.gauge({
         name: "antrea_node_ipam_controller_waiting_nodes",
@@ -61,7 +61,7 @@ export function nodeIpamMetrics(factory: MetricsFactory, state: () => NodeIpamSt
     });
     // The allocator's prefixes are the labels: both are in the order of the configuration.
     const clusterOf = (cidr: Prefix): string => {
-        const usage = state()?.book.usage.find(({ cluster }) => cluster.family === cidr.family);
+        const usage = state()?.allocator.usage.find(({ cluster }) => cluster.family === cidr.family);
         return usage === undefined ? "" : formatPrefix(usage.cluster);
     };
     return {

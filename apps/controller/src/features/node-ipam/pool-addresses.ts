@@ -45,11 +45,11 @@ export class PoolAddresses {
 
     /** Passes all of them to the allocator, and then each change. */
     follow(
-        book: Pick<CidrAllocator, "reserve" | "subnetOf">,
+        allocator: Pick<CidrAllocator, "reserve" | "subnetOf">,
         reports: Pick<Reports, "poolInside" | "released">,
     ): PoolHolds {
         const { api, pools, claims } = this.#components;
-        const holds = new ClaimHolds({ api, pools, book });
+        const holds = new ClaimHolds({ api, pools, allocator });
         const inside = new Set<string>();
         const stack = new DisposableStack();
         stack.use(
@@ -59,7 +59,7 @@ export class PoolAddresses {
                 const object = pools.object(name);
                 const ranges = pool?.subnets.map(({ range }) => range) ?? [];
                 const gateways = pool?.gateways.map(({ ip }) => ip) ?? [];
-                const held = book.reserve(`pool ${name}`, [...ranges, ...gateways.map((ip) => rangeOf(ip))]);
+                const held = allocator.reserve(`pool ${name}`, [...ranges, ...gateways.map((ip) => rangeOf(ip))]);
                 if (held) inside.add(name);
                 else inside.delete(name);
                 if (object !== undefined) reports.poolInside(object, ranges, gateways);

@@ -108,7 +108,7 @@ describe("CidrReconciler", () => {
         }) as ApiClient["patch"];
         await using each = term("10.2.0.0/16", { patch });
         await server.addNode("a");
-        await eventually(() => !quicker && each.allocator.state.book.usage[0]?.free === 255);
+        await eventually(() => !quicker && each.allocator.state.allocator.usage[0]?.free === 255);
         expect((await podCidrs(api)).get("a")).toEqual(["10.2.7.0/24"]);
     });
 
@@ -126,7 +126,7 @@ describe("CidrReconciler", () => {
         await server.addNode("a");
         await eventually(async () => (await podCidrs(api)).get("a")?.length === 1);
         expect((await podCidrs(api)).get("a")).toEqual(["10.3.0.0/24"]);
-        await eventually(() => each.allocator.state.book.usage[0]?.free === 255);
+        await eventually(() => each.allocator.state.allocator.usage[0]?.free === 255);
     });
 
     it("promises nothing to a Node that goes while the promise is written", async () => {
@@ -142,8 +142,8 @@ describe("CidrReconciler", () => {
         await eventually(() => isDeleted);
         await server.addNode("b");
         await eventually(() => each.allocated.length === 1);
-        expect([...each.allocator.state.book.nodes()]).toEqual(["b"]);
-        expect(each.allocator.state.book.goneNodes).toBe(1);
+        expect([...each.allocator.state.allocator.nodes()]).toEqual(["b"]);
+        expect(each.allocator.state.allocator.goneNodes).toBe(1);
     });
 
     it("serves waiting Nodes as soon as a subnet has rested, and leaks none", async () => {

@@ -37,35 +37,35 @@ class Model {
     readonly lastUsed = new Map<string, { readonly node: string; readonly atMs: number }>();
     content = encodeLedger({ entries: [], next: [] }, { holder: "", sequence: 0 });
     nowMs = Date.UTC(2030, 0, 1);
-    book: CidrAllocator | undefined;
+    allocator: CidrAllocator | undefined;
     #uid = 0;
 
     start(): void {
-        if (this.book !== undefined) return;
-        const book = new CidrAllocator(settings);
-        book.load(decodeLedger(this.content).ledger, this.nowMs);
-        for (const name of [...book.nodes()]) if (!this.nodes.has(name)) book.gone(name, this.nowMs);
-        for (const [name, node] of this.nodes) book.seen(name, node.podCidrs, this.nowMs);
-        this.book = book;
+        if (this.allocator !== undefined) return;
+        const allocator = new CidrAllocator(settings);
+        allocator.load(decodeLedger(this.content).ledger, this.nowMs);
+        for (const name of [...allocator.nodes()]) if (!this.nodes.has(name)) allocator.gone(name, this.nowMs);
+        for (const [name, node] of this.nodes) allocator.seen(name, node.podCidrs, this.nowMs);
+        this.allocator = allocator;
     }
 
     /** kill -9: what was not recorded is lost. */
     crash(): void {
-        this.book = undefined;
+        this.allocator = undefined;
     }
 
     record(): void {
-        if (this.book === undefined) return;
-        const snapshot = this.book.snapshot();
+        if (this.allocator === undefined) return;
+        const snapshot = this.allocator.snapshot();
         this.content = encodeLedger(snapshot, { holder: "m", sequence: 1 });
-        this.book.recorded(snapshot);
+        this.allocator.recorded(snapshot);
     }
 
     add(name: string): void {
         if (this.nodes.has(name)) return;
         this.#uid += 1;
         this.nodes.set(name, { uid: this.#uid, podCidrs: [] });
-        this.book?.seen(name, [], this.nowMs);
+        this.allocator?.seen(name, [], this.nowMs);
     }
 
     remove(name: string): void {
@@ -73,14 +73,14 @@ class Model {
         if (node === undefined) return;
         this.nodes.delete(name);
         for (const cidr of node.podCidrs) this.lastUsed.set(cidr, { node: name, atMs: this.nowMs });
-        this.book?.gone(name, this.nowMs);
+        this.allocator?.gone(name, this.nowMs);
     }
 
     /** The controller works on a Node; it sends the patch only of what is recorded. */
     reconcile(name: string, recordFirst: boolean): void {
         const node = this.nodes.get(name);
-        if (this.book === undefined || node === undefined || node.podCidrs.length > 0) return;
-        const assignment = this.book.assign(name, this.nowMs);
+        if (this.allocator === undefined || node === undefined || node.podCidrs.length > 0) return;
+        const assignment = this.allocator.assign(name, this.nowMs);
         if (assignment.kind === "exhausted") return;
         if (!assignment.recorded) {
             if (!recordFirst) return;
@@ -96,7 +96,7 @@ class Model {
         if (patch === undefined || node === undefined || node.uid !== patch.uid || node.podCidrs.length > 0) return;
         node.podCidrs = patch.podCidrs;
         this.check(patch);
-        if (isDelivered) this.book?.seen(patch.name, patch.podCidrs, this.nowMs);
+        if (isDelivered) this.allocator?.seen(patch.name, patch.podCidrs, this.nowMs);
     }
 
     check(patch: Patch): void {

@@ -22,7 +22,7 @@ function poolOf(name: string, start: string, end = start, gateway = "10.244.9.1"
 
 /** What NodeIPAM is told of pools and claims, and what it does with that. */
 class Place {
-    readonly book: CidrAllocator;
+    readonly allocator: CidrAllocator;
     readonly events: EventInput[] = [];
     readonly nodes: Node[] = [];
     readonly clock = new ManualClock();
@@ -42,7 +42,7 @@ class Place {
     readonly #onClaim = new Set<ClaimListener>();
 
     constructor(prefix = cluster) {
-        this.book = new CidrAllocator({ clusters: [{ prefix, nodeMaskSize: 24 }], serviceCidrs: [] });
+        this.allocator = new CidrAllocator({ clusters: [{ prefix, nodeMaskSize: 24 }], serviceCidrs: [] });
         this.reports = new Reports(
             {
                 recorder: { record: (event) => void this.events.push(event) },
@@ -77,7 +77,7 @@ class Place {
                 synced: () => Promise.resolve(),
             },
             claims: { onChange: (listener) => listen(this.#onClaim, listener), synced: () => Promise.resolve() },
-        }).follow(this.book, this.reports);
+        }).follow(this.allocator, this.reports);
     }
 
     pool(name: string, object: IpPool | undefined): void {
@@ -102,11 +102,11 @@ class Place {
     }
 
     get free(): number {
-        return this.book.room(0);
+        return this.allocator.room(0);
     }
 
     assigned(node: string): string {
-        const assignment = this.book.assign(node, 0);
+        const assignment = this.allocator.assign(node, 0);
         return assignment.kind === "assigned" ? assignment.cidrs.map(formatPrefix).join() : assignment.kind;
     }
 }

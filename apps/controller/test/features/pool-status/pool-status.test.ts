@@ -35,15 +35,15 @@ describe("PoolStatusWriter", () => {
         const stop = new AbortController();
         const informer = new Informer<Node>({ api: fake.api, logger }, { resource: nodes });
         const pool = new PoolCache({ api: fake.api, nodes: informer, logger });
-        const book = new AllocationCache({ api: fake.api, logger });
+        const cache = new AllocationCache({ api: fake.api, logger });
         informer.start(stop.signal);
-        for (const { part } of [pool, book]) await part.start?.(stop.signal);
+        for (const { part } of [pool, cache]) await part.start?.(stop.signal);
         const api = {
             patch: ((_: unknown, { name }: { readonly name: string }, { body }: { readonly body: Written }) =>
                 patch(name, body)) as never,
         };
         const recorder = { record: () => undefined };
-        const writer = new PoolStatusWriter({ api, pools: pool, claims: book, recorder, logger }, { quietMs: 50 });
+        const writer = new PoolStatusWriter({ api, pools: pool, claims: cache, recorder, logger }, { quietMs: 50 });
         const run = writer.run(stop.signal);
         return {
             fake,
@@ -51,7 +51,7 @@ describe("PoolStatusWriter", () => {
             async [Symbol.asyncDispose](): Promise<void> {
                 stop.abort();
                 await run;
-                await Promise.all([informer.close(), pool.part.stop?.(), book.part.stop?.()]);
+                await Promise.all([informer.close(), pool.part.stop?.(), cache.part.stop?.()]);
             },
         };
     }

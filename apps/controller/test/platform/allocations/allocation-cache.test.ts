@@ -4,36 +4,36 @@ import { type IpAllocation } from "@antrea/crd";
 import { RangeSet, rangeOf, parseIp, parsePrefix, prefixRange } from "@antrea/ip";
 import { claimedBlocks } from "../../../src/platform/allocations/claimed-blocks.ts";
 import { type BlockClaims, type Claim, type AllocationCache } from "../../../src/platform/allocations/index.ts";
-import { allocation, bookOf, ownedBySet } from "../../fakes.ts";
+import { allocation, cacheOf, ownedBySet } from "../../fakes.ts";
 
-function blockOf(book: AllocationCache, text: string): BlockClaims | undefined {
-    return [...book.blocksIn(prefixRange(parsePrefix(text)))][0]?.[1];
+function blockOf(cache: AllocationCache, text: string): BlockClaims | undefined {
+    return [...cache.blocksIn(prefixRange(parsePrefix(text)))][0]?.[1];
 }
 
 /** Everything that the book says, as text. */
-function contents(book: AllocationCache): unknown {
+function contents(cache: AllocationCache): unknown {
     const names = (claims: Iterable<Claim>): readonly string[] =>
         [...claims].map(({ metadata }) => metadata.name).sort();
     return {
         blocks: ["10.0.0.0/24", "10.0.1.0/24"].map((text) => {
-            const block = blockOf(book, text);
+            const block = blockOf(cache, text);
             return block && [block.allocated, block.reserved, names(block.claims)];
         }),
-        sets: [...book.sets].sort().map((key) => [key, names(book.ofSet(key))]),
-        nodes: [...book.nodesInUse].sort().map((node) => [node, names(book.usedOn(node))]),
-        held: [...book.holders].sort().map((node) => [node, names(book.heldBy(node))]),
+        sets: [...cache.sets].sort().map((key) => [key, names(cache.ofSet(key))]),
+        nodes: [...cache.nodesInUse].sort().map((node) => [node, names(cache.usedOn(node))]),
+        held: [...cache.holders].sort().map((node) => [node, names(cache.heldBy(node))]),
     };
 }
 
 describe("AllocationCache", () => {
     it("finds claims by block, StatefulSet and Node", async () => {
-        const { book } = await bookOf([
+        const { cache } = await cacheOf([
             allocation("10.0.0.1", "p", { node: "n1" }),
             allocation("10.0.0.2", "p", { owner: ownedBySet("web", 0) }),
             allocation("10.0.1.1", "q", { node: "n2", owner: ownedBySet("web", 1) }),
             allocation("10.0.1.2", "q", { owner: { kind: "Node", name: "n3" } }),
         ]);
-        expect(contents(book)).toEqual({
+        expect(contents(cache)).toEqual({
             blocks: [
                 [1, 1, ["10.0.0.1", "10.0.0.2"]],
                 [1, 1, ["10.0.1.1", "10.0.1.2"]],
@@ -45,23 +45,23 @@ describe("AllocationCache", () => {
             ],
             held: [["n3", ["10.0.1.2"]]],
         });
-        expect(book.get("10.0.0.2")?.owner.index).toBe(0);
-        await book.part.stop?.();
+        expect(cache.get("10.0.0.2")?.owner.index).toBe(0);
+        await cache.part.stop?.();
     });
 
     it("counts claims of unknown kinds of owners as taken, and gives them to nobody who frees", async () => {
         const owner = { kind: "Lease", namespace: "ns", name: "web", index: 0 } as never;
-        const { book } = await bookOf([
+        const { cache } = await cacheOf([
             allocation("10.0.0.1", "p", { node: "n1", owner }),
             allocation("10.0.0.2", "p", { owner }),
         ]);
-        expect(contents(book)).toEqual({
+        expect(contents(cache)).toEqual({
             blocks: [[1, 1, ["10.0.0.1", "10.0.0.2"]], undefined],
             sets: [],
             nodes: [],
             held: [],
         });
-        await book.part.stop?.();
+        await cache.part.stop?.();
     });
 
     it("is the same whether claims were listed or told one by one", async () => {
@@ -81,7 +81,7 @@ describe("AllocationCache", () => {
         });
         await fc.assert(
             fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
-                const { book, send } = await bookOf([]);
+                const { cache, send } = await cacheOf([]);
                 const actual = new Map<string, IpAllocation>();
                 let version = 10;
                 for (const { third, last: end, pool, shape, gone } of steps) {
@@ -93,26 +93,26 @@ describe("AllocationCache", () => {
                     if (gone) actual.delete(name);
                     else actual.set(name, claim);
                 }
-                const { book: listed } = await bookOf([...actual.values()]);
-                expect(contents(book)).toEqual(contents(listed));
-                await Promise.all([book.part.stop?.(), listed.part.stop?.()]);
+                const { cache: listed } = await cacheOf([...actual.values()]);
+                expect(contents(cache)).toEqual(contents(listed));
+                await Promise.all([cache.part.stop?.(), listed.part.stop?.()]);
             }),
             { numRuns: 30 },
         );
     });
 
     it("tells what was and what is, after it knows itself", async () => {
-        const { book, send } = await bookOf([allocation("10.0.0.1", "p", { owner: ownedBySet("web", 0) })]);
+        const { cache, send } = await cacheOf([allocation("10.0.0.1", "p", { owner: ownedBySet("web", 0) })]);
         const notified: string[] = [];
         const state = (claim: Claim | undefined): string =>
             claim === undefined ? "-" : claim.pod === undefined ? "R" : "A";
-        book.onChange((before, after) => {
-            notified.push(`${state(before)}>${state(after)} ${blockOf(book, "10.0.0.0/24")?.allocated ?? 0}`);
+        cache.onChange((before, after) => {
+            notified.push(`${state(before)}>${state(after)} ${blockOf(cache, "10.0.0.0/24")?.allocated ?? 0}`);
         });
         await send("MODIFIED", allocation("10.0.0.1", "p", { node: "n1", owner: ownedBySet("web", 0), version: "2" }));
         await send("DELETED", allocation("10.0.0.1", "p", { node: "n1", owner: ownedBySet("web", 0), version: "3" }));
         expect(notified).toEqual(["->R 0", "R>A 1", "A>- 0"]);
-        await book.part.stop?.();
+        await cache.part.stop?.();
     });
 });
 
@@ -133,20 +133,20 @@ describe("claimedBlocks", () => {
                             last % 3 === 0 ? {} : { node: "n" },
                         ),
                     );
-                    const { book } = await bookOf(claims);
+                    const { cache } = await cacheOf(claims);
                     const base = parseIp("10.0.0.0").value + BigInt(first);
                     const usable = RangeSet.of([
                         rangeOf({ family: 4, value: base }, { family: 4, value: base + BigInt(size) }),
                     ]);
                     let [allocated, reserved] = [0, 0];
-                    for (const block of claimedBlocks(usable, book).values()) {
+                    for (const block of claimedBlocks(usable, cache).values()) {
                         allocated += block.allocated;
                         reserved += block.reserved;
                     }
                     const inside = claims.filter(({ spec }) => usable.has(parseIp(spec.address)));
                     expect(allocated).toBe(inside.filter(({ spec }) => spec.state === "Allocated").length);
                     expect(reserved).toBe(inside.length - allocated);
-                    await book.part.stop?.();
+                    await cache.part.stop?.();
                 },
             ),
             { numRuns: 40 },

@@ -36,15 +36,15 @@ describe("PoolCache", () => {
         const { logger } = new MemoryLog();
         const { signal } = new AbortController();
         const informer = new Informer<Node>({ api: fake.api, logger }, { resource: nodes });
-        const book = new PoolCache({ api: fake.api, nodes: informer, logger });
+        const cache = new PoolCache({ api: fake.api, nodes: informer, logger });
         informer.start(signal);
-        await book.part.start?.(signal);
-        close = () => Promise.all([informer.close(), book.part.stop?.()]);
-        await book.synced(signal);
+        await cache.part.start?.(signal);
+        close = () => Promise.all([informer.close(), cache.part.stop?.()]);
+        await cache.synced(signal);
         const changes: string[] = [];
-        book.onChange((name, change) => changes.push(`${name} ${change}`));
-        const usable = (name: string): string => formatRangeSet(book.usable(name));
-        return { fake, book, usable, told: () => changes.splice(0).sort() };
+        cache.onChange((name, change) => changes.push(`${name} ${change}`));
+        const usable = (name: string): string => formatRangeSet(cache.usable(name));
+        return { fake, book: cache, usable, told: () => changes.splice(0).sort() };
     }
 
     it("takes addresses of Nodes, podCIDRs, Services and gateways of the same VLAN out of pools, as they come and go", async () => {
@@ -94,7 +94,7 @@ describe("PoolCache", () => {
     it("finds overlaps and the pools of an address, and tells those that a change of another touches", async () => {
         const {
             fake,
-            book,
+            book: cache,
             told: changes,
         } = await start({
             ippools: [
@@ -104,11 +104,11 @@ describe("PoolCache", () => {
             ],
         });
         const overlaps = (name: string): readonly string[] =>
-            book.overlaps(name).map(({ pool: other, common }) => `${other} ${formatRangeSet(common)}`);
+            cache.overlaps(name).map(({ pool: other, common }) => `${other} ${formatRangeSet(common)}`);
         expect(overlaps("a")).toEqual(["b 10.0.0.15-10.0.0.19"]);
         expect(overlaps("c")).toEqual([]);
-        expect(book.covering(parseIp("10.0.0.17"))).toEqual(["a", "b"]);
-        expect(book.covering(parseIp("10.0.0.99"))).toEqual([]);
+        expect(cache.covering(parseIp("10.0.0.17"))).toEqual(["a", "b"]);
+        expect(cache.covering(parseIp("10.0.0.99"))).toEqual([]);
         changes();
         await fake.send("ippools", "MODIFIED", pool("b", "10.0.0.20-10.0.0.34", "10.0.255.1", 2));
         expect(changes()).toEqual(["a meaning", "b meaning", "c meaning"]);
@@ -120,6 +120,6 @@ describe("PoolCache", () => {
         expect(changes()).toEqual(["b status"]);
         await fake.send("ippools", "DELETED", same);
         expect(changes()).toEqual(["b meaning", "c meaning"]);
-        expect([book.get("b"), book.object("b"), book.usable("b").size]).toEqual([undefined, undefined, 0n]);
+        expect([cache.get("b"), cache.object("b"), cache.usable("b").size]).toEqual([undefined, undefined, 0n]);
     });
 });
