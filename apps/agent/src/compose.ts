@@ -7,7 +7,7 @@ import { cniServer, type CniFeature, type CniNodeParts } from "./features/cni-se
 import { CniServer } from "./features/cni-server/index.ts";
 import { guardHost, hostFilter } from "./features/host-filter/feature.ts";
 import { buildIpPools, guardSubnets, ipPools } from "./features/ip-pools/feature.ts";
-import { claimProblem, poolErrorCode, recordClaims, type IpPools } from "./features/ip-pools/index.ts";
+import { allocationProblem, poolErrorCode, recordAllocations, type IpPools } from "./features/ip-pools/index.ts";
 import { masquerade } from "./features/masquerade/feature.ts";
 import { nodeRoutes } from "./features/node-routes/feature.ts";
 import { allPodPrefixes } from "./features/node-routes/index.ts";
@@ -127,8 +127,8 @@ function featuresOf(
         platform,
         {
             pools,
-            claims: pools && recordClaims(pools),
-            claimProblem: (record) => claimProblem(pools, record),
+            allocations: pools && recordAllocations(pools),
+            allocationProblem: (record) => allocationProblem(pools, record),
             bridging: bridged.pods,
         },
         o.parts,

@@ -1,5 +1,5 @@
 import { Lifecycle, type MainContext } from "@antrea/runtime";
-import { claimCleaner } from "./features/claim-cleaner/index.ts";
+import { allocationCleaner } from "./features/claim-cleaner/index.ts";
 import { nodeAddresses } from "./features/node-addresses/index.ts";
 import { nodeIpam } from "./features/node-ipam/index.ts";
 import { poolStatus } from "./features/pool-status/index.ts";
@@ -24,7 +24,7 @@ export function composeController(platform: Platform): Lifecycle {
         pools && poolStatus(pools),
         pools && nodeAddresses(pools),
         pools && reservations(pools),
-        pools && claimCleaner(pools),
+        pools && allocationCleaner(pools),
     ].filter((feature) => feature !== undefined);
 
     const lifecycle = new Lifecycle({ logger, clock });

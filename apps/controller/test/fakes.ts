@@ -82,11 +82,11 @@ export class FakeApi {
 }
 
 /** An AllocationCache that has listed these allocations and follows their watch events. */
-export async function cacheOf(claims: readonly IpAllocation[]): Promise<{
+export async function cacheOf(allocations: readonly IpAllocation[]): Promise<{
     readonly cache: AllocationCache;
     readonly send: (type: "ADDED" | "MODIFIED" | "DELETED", claim: IpAllocation) => Promise<void>;
 }> {
-    const fake = new FakeApi({ ipallocations: claims });
+    const fake = new FakeApi({ ipallocations: allocations });
     const cache = new AllocationCache({ api: fake.api, logger: new MemoryLog().logger });
     const { signal } = new AbortController();
     await cache.part.start?.(signal);

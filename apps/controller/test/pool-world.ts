@@ -30,7 +30,7 @@ import {
 import { TestApiServer, eventually } from "@antrea/kube/testing";
 import { Metrics } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { claimCleaner } from "../src/features/claim-cleaner/index.ts";
+import { allocationCleaner } from "../src/features/claim-cleaner/index.ts";
 import { nodeAddresses } from "../src/features/node-addresses/index.ts";
 import { poolStatus } from "../src/features/pool-status/index.ts";
 import { type PacerOptions } from "../src/features/pool-status/pacer.ts";
@@ -54,7 +54,7 @@ export interface TermOptions {
 
 /** The parts behind the gate AntreaIPAM of one controller that leads from its start until it is stopped. */
 export class Term implements AsyncDisposable {
-    readonly claims: AllocationCache;
+    readonly allocations: AllocationCache;
     readonly pools: PoolCache;
     readonly metrics: Metrics = new Metrics({ processMetrics: false });
     readonly log: MemoryLog = new MemoryLog("debug");
@@ -80,14 +80,14 @@ export class Term implements AsyncDisposable {
             nodes: informer,
             logger,
         });
-        this.claims = platform.claims;
+        this.allocations = platform.allocations;
         this.pools = platform.pools;
         const { goneMs } = options;
         const features = [
             poolStatus(platform, options.pace),
             nodeAddresses(platform),
             reservations(platform),
-            claimCleaner(platform, { ...(goneMs !== undefined && { goneMs }) }),
+            allocationCleaner(platform, { ...(goneMs !== undefined && { goneMs }) }),
         ];
         const parts = [...poolParts(platform), ...features.flatMap((feature) => feature.parts ?? [])];
         informer.start(signal);
@@ -235,8 +235,8 @@ export class PoolWorld implements AsyncDisposable {
     }
 
     /** What an agent does when a Pod of a StatefulSet starts. */
-    async use(claim: IpAllocation, pod: AllocationPod): Promise<IpAllocation> {
-        return this.api.update(ipAllocations, { ...claim, spec: { ...claim.spec, state: "Allocated", pod } });
+    async use(allocation: IpAllocation, pod: AllocationPod): Promise<IpAllocation> {
+        return this.api.update(ipAllocations, { ...allocation, spec: { ...allocation.spec, state: "Allocated", pod } });
     }
 
     /** What an agent does when the Pod is gone. */

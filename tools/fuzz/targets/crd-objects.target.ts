@@ -3,8 +3,8 @@ import { ipAllocationSpec, ipPoolSpec, ipPoolStatus } from "@antrea/crd/schema";
 import { AntreaError } from "@antrea/errors";
 import { blocksOf, comparePools, freeBlocks, poolUsage, readPool } from "@antrea/ipam";
 import { readAllocation } from "@antrea/antctl/cluster";
-import { ClaimReader } from "@antrea/controller/platform/allocations/claim";
-import { claimIp, holderText, isForOrdinal, mayTake } from "@antrea/agent/features/ip-pools/claims";
+import { AllocationReader } from "@antrea/controller/platform/allocations/claim";
+import { allocationIp, holderText, isForOrdinal, mayTake } from "@antrea/agent/features/ip-pools/claims";
 import { allocationOf, poolOf } from "@antrea/webhook/testing/objects";
 import { isRecord, json, parsed } from "../fixture.ts";
 import { type Target } from "../target.ts";
@@ -12,7 +12,7 @@ import { type Target } from "../target.ts";
 const range = { cidr: "10.1.0.0/28", gateway: "10.1.0.1", prefixLength: 24 };
 const before = poolOf("a", range) as IpPool;
 const poolBefore = readPool(before);
-const reader = new ClaimReader();
+const reader = new AllocationReader();
 
 /** IPPools and IPAllocations of any version that match their schema, also of a newer one with additional fields. */
 export const target: Target = {
@@ -66,5 +66,5 @@ function lookAtClaim(object: IpAllocation): void {
     isForOrdinal(object, "ns", { name: "web", ordinal: 0 });
     const pod = { namespace: "ns", name: "web-0", uid: "1" };
     mayTake(object, { pod, nodeName: "n", containerId: "c", ifName: "eth0" });
-    claimIp(object);
+    allocationIp(object);
 }

@@ -43,8 +43,8 @@ export function partsOf(
             start: () => io.call(() => serve(calls), { lowMs: 20, highMs: 500 }),
             stop: () => Promise.resolve(),
         }),
-        checkInterface: async ({ claimProblem }, { known }) => {
-            const problem = await claimProblem(known.record);
+        checkInterface: async ({ allocationProblem }, { known }) => {
+            const problem = await allocationProblem(known.record);
             if (problem !== undefined) throw new CheckError("CLAIM", "environment", problem);
         },
         namespaces: namespacesOf(machine),

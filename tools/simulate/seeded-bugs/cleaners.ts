@@ -4,7 +4,7 @@ import { type Node, type Pod, pods } from "@antrea/kube";
 import { controllerUser } from "../api/rules.ts";
 import { kindOf } from "../api/server.ts";
 import { type SimulatedCluster } from "../simulated-cluster.ts";
-import { ClaimCleaner } from "@antrea/controller/features/claim-cleaner";
+import { AllocationCleaner } from "@antrea/controller/features/claim-cleaner";
 import { type SeededBug } from "./seeded-bug.ts";
 import { replaced } from "./replaced.ts";
 
@@ -129,7 +129,7 @@ export const cleaners: Readonly<Record<string, SeededBug>> = {
     "allocations-of-lost-nodes-stay": {
         source: "https://github.com/k8snetworkplumbingwg/whereabouts/issues/75, https://github.com/kubernetes/kubernetes/issues/65943",
         what: "allocations of a Node that does not return are never released",
-        hooks: { product: () => replaced(ClaimCleaner.prototype, "run", aborted) },
+        hooks: { product: () => replaced(AllocationCleaner.prototype, "run", aborted) },
     },
     "agent-does-not-look-for-leaks": {
         source: "https://github.com/antrea-io/antrea/issues/3384",

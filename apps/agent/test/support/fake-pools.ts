@@ -13,9 +13,9 @@ export const poolPodName = "pool";
 /** Pools in memory: claims by (Pod UID, interface), each naming a container, as the agent's claims do. */
 export class FakePools implements PodPools {
     readonly gateways = ["10.2.0.1", "fd02::1"].map((text) => parseIp(text));
-    readonly claims = new Map<string, { containerId: string; ifName: string; allocation: AddressAllocation }>();
+    readonly allocations = new Map<string, { containerId: string; ifName: string; allocation: AddressAllocation }>();
     /** Runs while a claim is under way. */
-    onClaim: () => Promise<void> = () => Promise.resolve();
+    onAllocation: () => Promise<void> = () => Promise.resolve();
     /** Those that the pools have. */
     families: readonly Family[] = [4, 6];
     #next = 12;
@@ -26,24 +26,24 @@ export class FakePools implements PodPools {
     }
 
     release({ containerId, ifName }: Attachment): Promise<void> {
-        for (const [key, claim] of this.claims) {
-            if (claim.containerId === containerId && claim.ifName === ifName) this.claims.delete(key);
+        for (const [key, allocation] of this.allocations) {
+            if (allocation.containerId === containerId && allocation.ifName === ifName) this.allocations.delete(key);
         }
         return Promise.resolve();
     }
 
     /** The pool of an address that is claimed. */
     poolOf(ip: Parameters<typeof formatIp>[0]): string | undefined {
-        const claimed = [...this.claims.values()].flatMap(({ allocation }) => allocation.addresses);
+        const claimed = [...this.allocations.values()].flatMap(({ allocation }) => allocation.addresses);
         return claimed.find((one) => formatIp(one.ip) === formatIp(ip))?.pool;
     }
 
     async #claim({ podUid, containerId, ifName }: PodAttachment): Promise<AddressAllocation> {
         const key = `${podUid}/${ifName}`;
-        const allocation = this.claims.get(key)?.allocation ?? this.#allocation();
+        const allocation = this.allocations.get(key)?.allocation ?? this.#allocation();
         // Claimed first, told later: what fails in between has claimed already.
-        this.claims.set(key, { containerId, ifName, allocation });
-        await this.onClaim();
+        this.allocations.set(key, { containerId, ifName, allocation });
+        await this.onAllocation();
         return allocation;
     }
 

@@ -2,7 +2,7 @@ import { type Clock } from "@antrea/async";
 import { type ApiClient, type EventRecorder, type Informer, type Node } from "@antrea/kube";
 import { type LifecyclePart, type Logger, type MetricsFactory } from "@antrea/runtime";
 import { type ControllerConfig } from "@antrea/settings";
-import { AllocationCache, ClaimWriter, reclaimMetrics, type Reclaims } from "./allocations/index.ts";
+import { AllocationCache, AllocationWriter, reclaimMetrics, type Reclaims } from "./allocations/index.ts";
 import { type Part } from "./feature.ts";
 import { type LeaderJobs } from "./leader-jobs.ts";
 import { PoolCache } from "./pool-cache/index.ts";
@@ -17,9 +17,9 @@ export interface PoolPlatform {
     readonly events: Pick<EventRecorder, "record">;
     readonly nodes: Informer<Node>;
     readonly logger: Logger;
-    readonly claims: AllocationCache;
+    readonly allocations: AllocationCache;
     readonly pools: PoolCache;
-    readonly writer: ClaimWriter;
+    readonly writer: AllocationWriter;
     readonly reclaims: Reclaims;
 }
 
@@ -38,16 +38,16 @@ export function withPools({ kube, clock, config, metrics, jobs, events, nodes, l
         events,
         nodes,
         logger,
-        claims: new AllocationCache({ api, clock, logger: logger.child("claims") }),
+        allocations: new AllocationCache({ api, clock, logger: logger.child("claims") }),
         pools: new PoolCache({ api, nodes, clock, logger: logger.child("ip-pools") }),
-        writer: new ClaimWriter({ api }),
+        writer: new AllocationWriter({ api }),
         reclaims: reclaimMetrics(metrics),
     };
 }
 
 /** The caches of the platform, in start order. */
-export function poolParts({ claims, pools }: PoolPlatform): readonly Part[] {
-    return [watching(claims), watching(pools)];
+export function poolParts({ allocations, pools }: PoolPlatform): readonly Part[] {
+    return [watching(allocations), watching(pools)];
 }
 
 /** A cache as a part that is ready once its list is complete. */

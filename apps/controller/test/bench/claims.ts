@@ -8,8 +8,8 @@ import { formatIp, parseIp } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
 import { PoolWorld, podOn } from "../pool-world.ts";
 
-export interface ClaimsBenchmark {
-    readonly claims: number;
+export interface AllocationsBenchmark {
+    readonly allocations: number;
     /** A bare paged list of all claims by a client that keeps nothing. */
     readonly listSeconds: number;
     /** From the start of the process to its readiness. */
@@ -28,7 +28,7 @@ const bundle = new URL("../../dist/antrea-controller.mjs", import.meta.url).path
 const port = 24_370;
 
 /** Starts the bundled controller (build it first) on a real API server and etcd with this many claims of one pool. */
-export async function measureClaims(count: number): Promise<ClaimsBenchmark> {
+export async function measureAllocations(count: number): Promise<AllocationsBenchmark> {
     await using world = await PoolWorld.start();
     const path = join(dirname(world.server.kubeconfig()), "bench.conf");
     const config = {
@@ -102,5 +102,5 @@ function ready(): Promise<boolean> {
 }
 
 if (process.argv[1] === new URL(import.meta.url).pathname) {
-    console.log(JSON.stringify(await measureClaims(Number(process.argv[2] ?? 100_000))));
+    console.log(JSON.stringify(await measureAllocations(Number(process.argv[2] ?? 100_000))));
 }

@@ -2,11 +2,11 @@ import { settleAll } from "@antrea/async";
 import { type IpAllocation } from "@antrea/crd";
 import { formatIp, type Family, type IpAddress } from "@antrea/ip";
 import { addressOf } from "./claimed-address.ts";
-import { type ClaimWriter } from "./claim-writer.ts";
+import { type AllocationWriter } from "./claim-writer.ts";
 import { isForPod, type Holder } from "./claims.ts";
 import { IpPoolError } from "./errors.ts";
 import { type IpamMetrics } from "./metrics.ts";
-import { type OwnClaims } from "./own-claims.ts";
+import { type OwnAllocations } from "./own-claims.ts";
 import { type KnownPool, type PoolCache } from "./pool-cache.ts";
 import { type PoolSearch } from "./pool-search.ts";
 import { exhausted, heldByOther, openPools } from "./refusals.ts";
@@ -14,10 +14,10 @@ import { type Reservations } from "./reservations.ts";
 import { type ClaimedAddress, type SetPlace } from "./types.ts";
 
 /** Dependencies of AddressClaims. */
-export interface AddressClaimsComponents {
+export interface AddressAllocationsComponents {
     readonly cache: Pick<PoolCache, "reason">;
-    readonly own: Pick<OwnClaims, "ofPod">;
-    readonly writer: Pick<ClaimWriter, "create" | "find" | "free" | "take" | "unanswered">;
+    readonly own: Pick<OwnAllocations, "ofPod">;
+    readonly writer: Pick<AllocationWriter, "create" | "find" | "free" | "take" | "unanswered">;
     readonly reservations: Pick<Reservations, "take">;
     /** Returns the search state of a pool, which is reused by later allocations. */
     readonly search: (pool: string) => PoolSearch;
@@ -32,12 +32,12 @@ export interface FamilyRequest {
 }
 
 /** Allocates the addresses of one interface, one of each family, from the pool definitions of the request. */
-export class AddressClaims {
-    readonly #components: AddressClaimsComponents;
+export class AddressAllocations {
+    readonly #components: AddressAllocationsComponents;
     /** Addresses that neither the Pod nor its StatefulSet ordinal held before. */
     readonly #fresh = new WeakSet<ClaimedAddress>();
 
-    constructor(components: AddressClaimsComponents) {
+    constructor(components: AddressAllocationsComponents) {
         this.#components = components;
     }
 
@@ -86,7 +86,7 @@ export class AddressClaims {
         const own = await settleAll(wanted.map((one) => this.#adopted(one, holder, limit)));
         const lacking = wanted.filter((_, at) => own[at] === undefined);
         const reservations = lacking.map(({ pools, fixed }) => {
-            return { place, pools, fixed, addressOf: (claim: IpAllocation) => addressOf(claim, pools) };
+            return { place, pools, fixed, addressOf: (allocation: IpAllocation) => addressOf(allocation, pools) };
         });
         const taken = await this.#components.reservations.take(reservations, holder, limit);
         const ofFamily = new Map(
@@ -104,9 +104,9 @@ export class AddressClaims {
         const { pod, ifName } = holder;
         for (const family of [4, 6] as const) {
             const pools = wanted.find((one) => one.family === family)?.pools ?? [];
-            for (const claim of own.ofPod(pod.uid, ifName, family)) {
-                if (addressOf(claim, pools) !== undefined) continue;
-                await writer.free(claim, (current) => isForPod(current, pod.uid, ifName), limit);
+            for (const allocation of own.ofPod(pod.uid, ifName, family)) {
+                if (addressOf(allocation, pools) !== undefined) continue;
+                await writer.free(allocation, (current) => isForPod(current, pod.uid, ifName), limit);
             }
         }
     }
@@ -118,11 +118,11 @@ export class AddressClaims {
         limit: AbortSignal,
     ): Promise<ClaimedAddress | undefined> {
         const { own, writer } = this.#components;
-        for (const claim of own.ofPod(holder.pod.uid, holder.ifName, family)) {
-            const address = addressOf(claim, pools);
+        for (const allocation of own.ofPod(holder.pod.uid, holder.ifName, family)) {
+            const address = addressOf(allocation, pools);
             if (address === undefined || (fixed !== undefined && fixed.value !== address.ip.value)) continue;
             const version = pools.find(({ pool }) => pool.name === address.pool)?.version;
-            if ((await writer.take(claim, holder, limit, version)) !== undefined) return address;
+            if ((await writer.take(allocation, holder, limit, version)) !== undefined) return address;
         }
         return undefined;
     }
@@ -145,12 +145,12 @@ export class AddressClaims {
                 `the fixed address ${formatIp(ip)} cannot be had: it ${reasons.join(", and ")}; choose another address or IPPool`,
             );
         }
-        const claim = await writer.create(ip, home.pool.name, holder, {
+        const allocation = await writer.create(ip, home.pool.name, holder, {
             signal: limit,
             readExisting: true,
             version: home.version,
         });
-        const address = claim && addressOf(claim, pools);
+        const address = allocation && addressOf(allocation, pools);
         if (address !== undefined) return address;
         const other = await writer.find(ip, limit);
         throw heldByOther(ip, home.pool.name, other);
@@ -166,9 +166,9 @@ export class AddressClaims {
         const open = openPools(pools);
         const attempt = async (ip: IpAddress, known: KnownPool): Promise<ClaimedAddress | undefined> => {
             const { pool, version } = known;
-            const claim = await writer.create(ip, pool.name, holder, { signal: limit, version });
-            if (claim === undefined) metrics.conflict();
-            return claim && addressOf(claim, pools);
+            const allocation = await writer.create(ip, pool.name, holder, { signal: limit, version });
+            if (allocation === undefined) metrics.conflict();
+            return allocation && addressOf(allocation, pools);
         };
         // The outcome of an earlier create for this interface is unknown: retry its name first.
         const unanswered = writer.unanswered(holder, family);

@@ -3,12 +3,12 @@ import { isAborted } from "@antrea/errors";
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { isKubeError } from "@antrea/kube";
 import { type Logger } from "@antrea/runtime";
-import { AddressClaims, type AddressClaimsComponents, type FamilyRequest } from "./address-claims.ts";
-import { type ClaimWriter } from "./claim-writer.ts";
+import { AddressAllocations, type AddressAllocationsComponents, type FamilyRequest } from "./address-claims.ts";
+import { type AllocationWriter } from "./claim-writer.ts";
 import { type Holder } from "./claims.ts";
 import { apiAway, IpPoolError } from "./errors.ts";
 import { type IpamMetrics } from "./metrics.ts";
-import { type OwnClaims } from "./own-claims.ts";
+import { type OwnAllocations } from "./own-claims.ts";
 import { type OwnNode } from "./own-node.ts";
 import { type PodEvents } from "./pod-events.ts";
 import { type KnownPool, type PoolCache } from "./pool-cache.ts";
@@ -16,15 +16,15 @@ import { changedSince } from "./pool-changes.ts";
 import { noPool, poolChanged, refuseTwoVlans, refuseVlansApart } from "./refusals.ts";
 import { Releases } from "./releases.ts";
 import { isRetryable } from "./requests.ts";
-import { type ClaimedAddress, type ClaimRequest, type PoolChange } from "./types.ts";
+import { type ClaimedAddress, type AllocationRequest, type PoolChange } from "./types.ts";
 import { type Attachment } from "../../platform/pod-interfaces/index.ts";
 
 /** Dependencies of PoolAllocator. */
-export interface PoolAllocatorComponents extends AddressClaimsComponents {
+export interface PoolAllocatorComponents extends AddressAllocationsComponents {
     readonly cache: PoolCache;
-    readonly own: OwnClaims;
+    readonly own: OwnAllocations;
     readonly node: Pick<OwnNode, "confirm">;
-    readonly writer: ClaimWriter;
+    readonly writer: AllocationWriter;
     readonly clock: Clock;
     readonly events: Pick<PodEvents, "allocationFailed" | "notRouted">;
     readonly metrics: IpamMetrics;
@@ -50,12 +50,12 @@ export class PoolAllocator {
     readonly #nodeName: string;
     readonly #bridged: boolean;
     readonly #podLocks = new KeyedLock();
-    readonly #addresses: AddressClaims;
+    readonly #addresses: AddressAllocations;
     readonly #releases: Releases;
 
     constructor(components: PoolAllocatorComponents, options: PoolAllocatorOptions) {
         this.#components = components;
-        this.#addresses = new AddressClaims(components);
+        this.#addresses = new AddressAllocations(components);
         this.#releases = new Releases(components);
         this.#nodeName = options.nodeName;
         this.#bridged = options.bridged ?? false;
@@ -66,7 +66,7 @@ export class PoolAllocator {
      * for another container, returns the same addresses. Rejects with IpPoolError, also recorded as an event on the
      * Pod.
      */
-    async claim(request: ClaimRequest, signal: AbortSignal): Promise<readonly ClaimedAddress[]> {
+    async claim(request: AllocationRequest, signal: AbortSignal): Promise<readonly ClaimedAddress[]> {
         const { clock, events, metrics } = this.#components;
         const { pod, ifName } = request;
         const began = clock.monotonic();
@@ -107,7 +107,7 @@ export class PoolAllocator {
         return this.#releases.settle(signal);
     }
 
-    async #withinDeadline(request: ClaimRequest, signal: AbortSignal): Promise<readonly ClaimedAddress[]> {
+    async #withinDeadline(request: AllocationRequest, signal: AbortSignal): Promise<readonly ClaimedAddress[]> {
         const limit = AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)]);
         try {
             return await this.#claimAll(request, limit);
@@ -123,7 +123,7 @@ export class PoolAllocator {
     }
 
     /** Repeats the allocation until it matches the current pool definitions, since the IPPool watch may lag behind. */
-    async #claimAll(request: ClaimRequest, limit: AbortSignal): Promise<readonly ClaimedAddress[]> {
+    async #claimAll(request: AllocationRequest, limit: AbortSignal): Promise<readonly ClaimedAddress[]> {
         const { pod } = request;
         if (pod.uid === "") throw new IpPoolError("POD_GONE", `Pod ${pod.namespace}/${pod.name} no longer exists`);
         await this.#components.node.confirm(limit);
@@ -150,7 +150,7 @@ export class PoolAllocator {
     }
 
     async #claimOnce(
-        request: ClaimRequest,
+        request: AllocationRequest,
         limit: AbortSignal,
     ): Promise<{ readonly claimed: readonly ClaimedAddress[]; readonly pools: readonly KnownPool[] }> {
         const { pod, containerId, ifName } = request;
@@ -181,7 +181,7 @@ export class PoolAllocator {
         }
     }
 
-    async #pools({ pools: names }: ClaimRequest, signal: AbortSignal): Promise<readonly KnownPool[]> {
+    async #pools({ pools: names }: AllocationRequest, signal: AbortSignal): Promise<readonly KnownPool[]> {
         const found: KnownPool[] = [];
         // Sequential: the annotation may name many missing pools, and the first one fails the allocation.
         for (const name of names) {

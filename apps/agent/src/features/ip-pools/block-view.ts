@@ -20,7 +20,7 @@ const slotCount = 256;
 const noteMs = 10_000;
 
 // Only the object names are used; the spec is not read.
-const blockClaims: Resource<KubeObject> = ipAllocations;
+const blockAllocations: Resource<KubeObject> = ipAllocations;
 
 /**
  * Which addresses of one block are allocated, from any pool, according to the watch and to recent attempts of this
@@ -40,7 +40,7 @@ export class BlockView {
         this.#components = components;
         this.block = block;
         this.informer = new Informer(components, {
-            resource: blockClaims,
+            resource: blockAllocations,
             fieldSelector: `spec.block=${formatPrefix(block)}`,
             transform: ({ metadata }) => ({
                 metadata: {

@@ -8,7 +8,7 @@ import { askLimitMs, within } from "./requests.ts";
 import { type PodIdentity } from "./types.ts";
 
 /** Dependencies of ClaimOwners. */
-export interface ClaimOwnersComponents {
+export interface AllocationOwnersComponents {
     readonly pods: Pick<NodePods, "known" | "live">;
     readonly logger: Logger;
 }
@@ -26,10 +26,10 @@ export interface ClaimOwner {
  * Agents may not change the owner afterwards, so a wrong owner is never corrected; a Pod that the watch lacks is
  * therefore read from the API server.
  */
-export class ClaimOwners {
-    readonly #components: ClaimOwnersComponents;
+export class AllocationOwners {
+    readonly #components: AllocationOwnersComponents;
 
-    constructor(components: ClaimOwnersComponents) {
+    constructor(components: AllocationOwnersComponents) {
         this.#components = components;
     }
 

@@ -5,13 +5,13 @@ import { AntreaError, messageOf } from "@antrea/errors";
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
 import { type PoolAllocator } from "./allocator.ts";
-import { ClaimOwners, type ClaimOwner } from "./claim-owners.ts";
-import { type ClaimWriter } from "./claim-writer.ts";
-import { claimIp, claimName, mayTake, namesContainer, type Holder } from "./claims.ts";
-import { LiveClaims, type Answer } from "./live-claims.ts";
+import { AllocationOwners, type ClaimOwner } from "./claim-owners.ts";
+import { type AllocationWriter } from "./claim-writer.ts";
+import { allocationIp, objectName, mayTake, namesContainer, type Holder } from "./claims.ts";
+import { LiveAllocations, type Answer } from "./live-claims.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type NodePods } from "./node-pods.ts";
-import { type OwnClaims } from "./own-claims.ts";
+import { type OwnAllocations } from "./own-claims.ts";
 import { type OwnNode } from "./own-node.ts";
 import { type PodEvents } from "./pod-events.ts";
 import { type PoolCache } from "./pool-cache.ts";
@@ -24,9 +24,9 @@ import { type PoolInterface, type Wiring } from "./wiring.ts";
 import { type Attachment, isSameAttachment, podText } from "../../platform/pod-interfaces/index.ts";
 
 /** Dependencies of ClaimReconciler. */
-export interface ClaimReconcilerComponents {
-    readonly own: OwnClaims;
-    readonly writer: ClaimWriter;
+export interface AllocationReconcilerComponents {
+    readonly own: OwnAllocations;
+    readonly writer: AllocationWriter;
     readonly allocator: PoolAllocator;
     readonly cache: PoolCache;
     readonly node: Pick<OwnNode, "known" | "isGone">;
@@ -40,7 +40,7 @@ export interface ClaimReconcilerComponents {
 }
 
 /** Settings of ClaimReconciler. */
-export interface ClaimReconcilerOptions {
+export interface AllocationReconcilerOptions {
     readonly nodeName: string;
     /** Milliseconds between the two checks that must both find an allocation unused. Default 10 s. */
     readonly confirmMs?: number | undefined;
@@ -55,7 +55,7 @@ type PoolAddress = PoolInterface["addresses"][number];
 interface Asked {
     readonly answers: readonly Answer<PoolAddress>[];
     /** Undefined if the interface had all its allocations. */
-    readonly claimOwner: ClaimOwner | undefined;
+    readonly allocationOwner: ClaimOwner | undefined;
 }
 
 /** Limit for releasing allocations of containers that ended during an outage. */
@@ -63,32 +63,32 @@ const settleLimitMs = 10_000;
 /** How often one pass queries the allocations of an interface if they change meanwhile. */
 const askTries = 3;
 
-class ClaimReconcilerError extends AntreaError<"CHANGED"> {}
+class AllocationReconcilerError extends AntreaError<"CHANGED"> {}
 
 /**
  * Reconciles the IPAllocations of this Node with the interface records. The record of a running container is
  * authoritative over the allocation; an allocation without a record is kept for the next ADD of its Pod, and freed once
  * no ADD can follow.
  */
-export class ClaimReconciler {
-    readonly #components: ClaimReconcilerComponents;
-    readonly #options: ClaimReconcilerOptions;
+export class AllocationReconciler {
+    readonly #components: AllocationReconcilerComponents;
+    readonly #options: AllocationReconcilerOptions;
     readonly #logger: Logger;
     /** Allocations that appear unused, by UID and resourceVersion, with the time since when. */
     #suspects = new Map<string, number>();
     readonly #poolChanges: PoolChanges;
     readonly #unclaimed: UnclaimedAddresses;
-    readonly #live: LiveClaims;
-    readonly #owners: ClaimOwners;
+    readonly #live: LiveAllocations;
+    readonly #owners: AllocationOwners;
 
-    constructor(components: ClaimReconcilerComponents, options: ClaimReconcilerOptions) {
+    constructor(components: AllocationReconcilerComponents, options: AllocationReconcilerOptions) {
         this.#components = components;
         this.#options = options;
         this.#logger = components.logger;
         this.#poolChanges = new PoolChanges(components);
         this.#unclaimed = new UnclaimedAddresses(components);
-        this.#live = new LiveClaims(components);
-        this.#owners = new ClaimOwners(components);
+        this.#live = new LiveAllocations(components);
+        this.#owners = new AllocationOwners(components);
     }
 
     /** Number of isolated interfaces. */
@@ -139,14 +139,14 @@ export class ClaimReconciler {
     async #knownSoon(signal: AbortSignal): Promise<void> {
         const { cache, pods } = this.#components;
         const wired = this.#interfaces();
-        const lacksClaim = wired.some((one) => !this.#hasClaims(one));
+        const lacksAllocation = wired.some((one) => !this.#hasAllocations(one));
         const limit = within(signal, knownSoonMs);
         const waits: Promise<unknown>[] = [];
-        if (lacksClaim || wired.some(isUnnamed)) {
+        if (lacksAllocation || wired.some(isUnnamed)) {
             const message = "the Pods of this Node are not known yet; events wait for those whose name is not known";
             waits.push(this.#quietly(message, () => pods.synced(limit)));
         }
-        if (lacksClaim && !cache.hasPools) {
+        if (lacksAllocation && !cache.hasPools) {
             const message = "the IPPools are not known; allocations are restored from interface records";
             waits.push(this.#quietly(message, () => cache.synced(limit)));
         }
@@ -161,13 +161,15 @@ export class ClaimReconciler {
             const judged = this.#toMend(wired);
             if (judged === undefined || !(await wiring.linkExists(judged))) return;
             // Before the lock is taken: neither other work on the container nor OVS repair may wait for the API server.
-            const claimOwner = this.#hasClaims(judged) ? undefined : await this.#owners.find(podOf(judged), signal);
+            const allocationOwner = this.#hasAllocations(judged)
+                ? undefined
+                : await this.#owners.find(podOf(judged), signal);
             const answers = await this.#live.ask(judged.addresses, signal);
-            const act = (): Promise<boolean> => this.#mendBy({ answers, claimOwner }, judged, signal);
+            const act = (): Promise<boolean> => this.#mendBy({ answers, allocationOwner }, judged, signal);
             if (await wiring.exclusively(wired.containerId, act, within(signal, lockLimitMs))) return;
         }
         const pod = podText(wired);
-        throw new ClaimReconcilerError("CHANGED", "timeout", `the allocations of Pod ${pod} changed at each read`);
+        throw new AllocationReconcilerError("CHANGED", "timeout", `the allocations of Pod ${pod} changed at each read`);
     }
 
     /** The current state of the interface if it lacks an allocation or is isolated; else undefined. */
@@ -175,13 +177,13 @@ export class ClaimReconciler {
         const { wiring } = this.#components;
         const current = this.#interfaces().find((one) => isSameAttachment(one, judged));
         if (current === undefined || this.#isAdding(current.containerId, current.podUid)) return undefined;
-        const isRight = this.#hasClaims(current);
+        const isRight = this.#hasAllocations(current);
         // It may still be isolated: OVS was unavailable when it was to be reconnected.
         return isRight && !wiring.isIsolated(current) ? undefined : current;
     }
 
     /** Called with the container lock held. False if the interface or its allocations changed since the query. */
-    async #mendBy({ answers, claimOwner }: Asked, judged: PoolInterface, signal: AbortSignal): Promise<boolean> {
+    async #mendBy({ answers, allocationOwner }: Asked, judged: PoolInterface, signal: AbortSignal): Promise<boolean> {
         const { node, wiring } = this.#components;
         const current = this.#toMend(judged);
         if (current === undefined) return true;
@@ -189,7 +191,7 @@ export class ClaimReconciler {
         if (!(await wiring.linkExists(current))) return true;
         const limit = within(signal, lockLimitMs);
         const context = {
-            claimOwner: claimOwner ?? { pod: podOf(current), owner: undefined },
+            claimOwner: allocationOwner ?? { pod: podOf(current), owner: undefined },
             wasIsolated: wiring.isIsolated(current),
         };
         let all = true;
@@ -210,13 +212,13 @@ export class ClaimReconciler {
         return true;
     }
 
-    #hasClaims(wired: PoolInterface): boolean {
+    #hasAllocations(wired: PoolInterface): boolean {
         return wired.addresses.every(({ ip }) => this.#isClaimed(wired, ip));
     }
 
     #isClaimed(wired: PoolInterface, ip: IpAddress): boolean {
         const { own } = this.#components;
-        return own.ofContainer(wired).some((claim) => claim.spec.address === formatIp(ip));
+        return own.ofContainer(wired).some((allocation) => allocation.spec.address === formatIp(ip));
     }
 
     /** False if the holder is another Pod or unknown, "overtaken" if another Pod allocated the address first. */
@@ -224,10 +226,10 @@ export class ClaimReconciler {
         wired: PoolInterface,
         { address, live, askedAt }: Answer<PoolAddress>,
         {
-            claimOwner: { pod, owner },
+            allocationOwner: { pod, owner },
             wasIsolated,
             signal,
-        }: { readonly claimOwner: ClaimOwner; readonly wasIsolated: boolean; readonly signal: AbortSignal },
+        }: { readonly allocationOwner: ClaimOwner; readonly wasIsolated: boolean; readonly signal: AbortSignal },
     ): Promise<boolean | "overtaken"> {
         const { cache, metrics, own, writer } = this.#components;
         const { ip } = address;
@@ -266,7 +268,7 @@ export class ClaimReconciler {
         const now = cache.known(known);
         const isSame = now !== undefined && differenceOf({ ...address, vlan: wired.vlan }, now.pool) === undefined;
         const version = isSame ? now.version : undefined;
-        const claim =
+        const allocation =
             live === undefined
                 ? await writer.create(ip, known, holder, {
                       signal,
@@ -276,7 +278,7 @@ export class ClaimReconciler {
                       requestMs: lockLimitMs,
                   })
                 : await writer.take(live, holder, signal, version, lockLimitMs);
-        if (claim === undefined) return "overtaken";
+        if (allocation === undefined) return "overtaken";
         metrics.recordMended();
         this.#unclaimed.isConnected(wired, ip);
         this.#logger.warn("allocation updated from the record of its interface", {
@@ -300,45 +302,46 @@ export class ClaimReconciler {
         const now = clock.monotonic();
         const before = this.#suspects;
         this.#suspects = new Map();
-        for (const claim of own.list()) {
+        for (const allocation of own.list()) {
             if (signal.aborted) return;
-            if (!this.#mayBeUnused(claim)) continue;
-            const key = `${claim.metadata?.uid} ${claim.metadata?.resourceVersion}`;
+            if (!this.#mayBeUnused(allocation)) continue;
+            const key = `${allocation.metadata?.uid} ${allocation.metadata?.resourceVersion}`;
             const since = before.get(key);
             this.#suspects.set(key, since ?? now);
             if (since === undefined || now - since < this.#confirmMs) continue;
             await this.#quietly("an unused allocation is left to the next pass", () =>
-                this.#freeIfUnused(claim, signal),
+                this.#freeIfUnused(allocation, signal),
             );
         }
         this.#unclaimed.keep(this.#components.wiring.interfaces());
     }
 
     /** Whether the allocation is unused according to the caches, which may be stale. */
-    #mayBeUnused(claim: IpAllocation): boolean {
-        const { pod } = claim.spec;
-        if (pod === undefined || !isOfPods(claim.spec.owner) || this.#recordOf(claim) !== undefined) return false;
+    #mayBeUnused(allocation: IpAllocation): boolean {
+        const { pod } = allocation.spec;
+        if (pod === undefined || !isOfPods(allocation.spec.owner) || this.#recordOf(allocation) !== undefined)
+            return false;
         if (this.#isAdding(pod.containerID, pod.uid)) return false;
-        return this.#isSurplus(claim) || !this.#components.pods.isKnownAlive(pod);
+        return this.#isSurplus(allocation) || !this.#components.pods.isKnownAlive(pod);
     }
 
-    async #freeIfUnused(claim: IpAllocation, signal: AbortSignal): Promise<void> {
+    async #freeIfUnused(allocation: IpAllocation, signal: AbortSignal): Promise<void> {
         const { metrics, own, pods, wiring, writer } = this.#components;
-        const { pod } = claim.spec;
+        const { pod } = allocation.spec;
         if (pod === undefined) return;
-        const unused = this.#isSurplus(claim) || (await pods.isOver(pod, signal));
+        const unused = this.#isSurplus(allocation) || (await pods.isOver(pod, signal));
         if (!unused) return;
         metrics.leakFound();
         const free = async (): Promise<void> => {
             // An ADD may have started during the request; from here on it would change the resourceVersion.
-            if (!this.#mayBeUnused(claim) || own.get(claimName(claim)) !== claim) return;
-            const version = claim.metadata?.resourceVersion;
+            if (!this.#mayBeUnused(allocation) || own.get(objectName(allocation)) !== allocation) return;
+            const version = allocation.metadata?.resourceVersion;
             const isSame = (current: IpAllocation): boolean => current.metadata?.resourceVersion === version;
-            await writer.free(claim, isSame, within(signal, lockLimitMs), lockLimitMs);
-            if (own.get(claimName(claim)) !== undefined) return;
+            await writer.free(allocation, isSame, within(signal, lockLimitMs), lockLimitMs);
+            if (own.get(objectName(allocation)) !== undefined) return;
             metrics.reclaimed();
             this.#logger.info("unused allocation released", {
-                address: claimName(claim),
+                address: objectName(allocation),
                 pod: `${pod.namespace}/${pod.name}`,
                 container: pod.containerID,
             });
@@ -350,14 +353,14 @@ export class ClaimReconciler {
      * Whether an allocation without a record is superfluous: the Pod's interface is wired with other addresses of this
      * family, or of another family since the Pod requests other pools now.
      */
-    #isSurplus(claim: IpAllocation): boolean {
+    #isSurplus(allocation: IpAllocation): boolean {
         const { own, wiring } = this.#components;
-        const { uid = "", interface: ifName = "" } = claim.spec.pod ?? {};
+        const { uid = "", interface: ifName = "" } = allocation.spec.pod ?? {};
         if (wiring.isWired(uid, ifName)) return true;
         // A record rebuilt from incomplete data has no UID.
         return own
-            .ofPod(uid, ifName, claimIp(claim).family)
-            .some((other) => claimName(other) !== claimName(claim) && this.#recordOf(other) !== undefined);
+            .ofPod(uid, ifName, allocationIp(allocation).family)
+            .some((other) => objectName(other) !== objectName(allocation) && this.#recordOf(other) !== undefined);
     }
 
     /** The interface of the allocation's Pod that has the allocated address, in any of its sandboxes. */

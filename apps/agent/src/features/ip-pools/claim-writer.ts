@@ -4,13 +4,13 @@ import { allocationName, ipAllocations, isOfPods, type AllocationOwner, type IpA
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { isKubeError, type ApiClient } from "@antrea/kube";
 import {
-    claimIp,
-    claimName,
+    allocationIp,
+    objectName,
     isForPod,
     isHeldBy,
     isOfVersion,
     mayTake,
-    newClaim,
+    newAllocation,
     reservedAgain,
     takenBy,
     type Holder,
@@ -18,14 +18,14 @@ import {
 import { type Cooldown } from "./cooldown.ts";
 import { IpPoolError } from "./errors.ts";
 import { type IpamMetrics } from "./metrics.ts";
-import { type OwnClaims } from "./own-claims.ts";
+import { type OwnAllocations } from "./own-claims.ts";
 import { isRetryable, retryUntilAnswered } from "./requests.ts";
 import { type PoolVersion } from "./types.ts";
 
 /** Dependencies of ClaimWriter. */
-export interface ClaimWriterComponents {
+export interface AllocationWriterComponents {
     readonly api: Pick<ApiClient, "create" | "update" | "delete" | "find">;
-    readonly own: OwnClaims;
+    readonly own: OwnAllocations;
     readonly cooldown: Cooldown;
     readonly clock: Clock;
     readonly metrics: Pick<IpamMetrics, "retry">;
@@ -42,12 +42,12 @@ const maxUnanswered = 1_000;
  * The signal only ends the retries: a write in flight is awaited, up to `requestMs` (12 s by default), since an aborted
  * write may still take effect.
  */
-export class ClaimWriter {
-    readonly #components: ClaimWriterComponents;
+export class AllocationWriter {
+    readonly #components: AllocationWriterComponents;
     /** Creates abandoned without an answer, by holder: the next attempt starts with the same name. */
     readonly #unanswered = new Map<string, IpAddress>();
 
-    constructor(components: ClaimWriterComponents) {
+    constructor(components: AllocationWriterComponents) {
         this.#components = components;
     }
 
@@ -76,20 +76,24 @@ export class ClaimWriter {
         },
     ): Promise<IpAllocation | undefined> {
         const { api, own } = this.#components;
-        const claim = newClaim(ip, pool, holder, o);
+        const allocation = newAllocation(ip, pool, holder, o);
         const key = keyOf(holder, ip.family);
         let mayBeOurs = o.readExisting === true || this.#unanswered.has(key);
         const askedAt = this.#now;
         try {
-            const created = await this.#answered(o.signal, () => api.create(ipAllocations, claim, once(o.requestMs)), {
-                onRepeat: () => (mayBeOurs = true),
-            });
+            const created = await this.#answered(
+                o.signal,
+                () => api.create(ipAllocations, allocation, once(o.requestMs)),
+                {
+                    onRepeat: () => (mayBeOurs = true),
+                },
+            );
             this.#unanswered.delete(key);
             own.note(created, askedAt);
             return created;
         } catch (error) {
             if (isRetryable(error)) this.#noteUnanswered(key, ip);
-            if (!isKubeError(error, "ALREADY_EXISTS")) throw refused(error, claim);
+            if (!isKubeError(error, "ALREADY_EXISTS")) throw refused(error, allocation);
         }
         this.#unanswered.delete(key);
         if (!mayBeOurs) return undefined;
@@ -106,7 +110,7 @@ export class ClaimWriter {
      * definition by which its interface is set up. Undefined if it is neither now.
      */
     async take(
-        claim: IpAllocation,
+        allocation: IpAllocation,
         holder: Holder,
         signal: AbortSignal,
         version?: PoolVersion,
@@ -114,7 +118,7 @@ export class ClaimWriter {
     ): Promise<IpAllocation | undefined> {
         const { api, own } = this.#components;
         let askedAt: number | undefined;
-        for (let current: IpAllocation | undefined = claim; current !== undefined;) {
+        for (let current: IpAllocation | undefined = allocation; current !== undefined;) {
             const seen: IpAllocation = current;
             if (!mayTake(seen, holder)) {
                 own.note(seen, askedAt);
@@ -134,7 +138,7 @@ export class ClaimWriter {
                 if (!isChanged(error)) throw refused(error, seen);
             }
             askedAt = this.#now;
-            current = await this.find(claimIp(seen), signal, requestMs);
+            current = await this.find(allocationIp(seen), signal, requestMs);
             if (current === undefined) own.noteGone(seen, askedAt);
         }
         return undefined;
@@ -146,29 +150,29 @@ export class ClaimWriter {
      * with an unknown owner kind is not modified.
      */
     async free(
-        claim: IpAllocation,
+        allocation: IpAllocation,
         isToBeFreed: (current: IpAllocation) => boolean,
         signal: AbortSignal,
         requestMs?: number,
     ): Promise<void> {
         const { own, cooldown } = this.#components;
         let askedAt: number | undefined;
-        for (let current: IpAllocation | undefined = claim; current !== undefined;) {
+        for (let current: IpAllocation | undefined = allocation; current !== undefined;) {
             const seen: IpAllocation = current;
             if (!isOfPods(seen.spec.owner) || !isToBeFreed(seen)) return own.note(seen, askedAt);
             askedAt = this.#now;
             try {
                 own.noteGone(await this.#free(seen, signal, requestMs), askedAt);
-                cooldown.freed(claimIp(seen));
+                cooldown.freed(allocationIp(seen));
                 return;
             } catch (error) {
                 if (!isChanged(error)) throw refused(error, seen);
             }
             askedAt = this.#now;
-            current = await this.find(claimIp(seen), signal, requestMs);
+            current = await this.find(allocationIp(seen), signal, requestMs);
             if (current !== undefined) continue;
             own.noteGone(seen, askedAt);
-            cooldown.freed(claimIp(seen));
+            cooldown.freed(allocationIp(seen));
         }
     }
 
@@ -179,16 +183,16 @@ export class ClaimWriter {
     }
 
     /** Frees the allocation once and returns its last state. */
-    async #free(claim: IpAllocation, signal: AbortSignal, requestMs: number | undefined): Promise<IpAllocation> {
+    async #free(allocation: IpAllocation, signal: AbortSignal, requestMs: number | undefined): Promise<IpAllocation> {
         const { api } = this.#components;
-        if (claim.spec.owner.kind === "StatefulSet") {
-            return this.#answered(signal, () => api.update(ipAllocations, reservedAgain(claim), once(requestMs)));
+        if (allocation.spec.owner.kind === "StatefulSet") {
+            return this.#answered(signal, () => api.update(ipAllocations, reservedAgain(allocation), once(requestMs)));
         }
-        const { uid, resourceVersion } = claim.metadata ?? {};
+        const { uid, resourceVersion } = allocation.metadata ?? {};
         await this.#answered(signal, () =>
-            api.delete(ipAllocations, { name: claimName(claim) }, { ...once(requestMs), uid, resourceVersion }),
+            api.delete(ipAllocations, { name: objectName(allocation) }, { ...once(requestMs), uid, resourceVersion }),
         );
-        return claim;
+        return allocation;
     }
 
     #answered<T>(
@@ -237,12 +241,12 @@ function isChanged(error: unknown): boolean {
 }
 
 /** Maps a permanent rejection by the server to IpPoolError REFUSED; returns any other error unchanged. */
-function refused(error: unknown, claim: IpAllocation): unknown {
+function refused(error: unknown, allocation: IpAllocation): unknown {
     if (!isKubeError(error) || isRetryable(error) || isAborted(error)) return error;
-    const address = formatIp(claimIp(claim));
+    const address = formatIp(allocationIp(allocation));
     return new IpPoolError(
         "REFUSED",
-        `the API server rejected the allocation of ${address} from IPPool ${claim.spec.pool}; is the chart of this version installed, with the permissions of antrea-agent? ${error.message}`,
+        `the API server rejected the allocation of ${address} from IPPool ${allocation.spec.pool}; is the chart of this version installed, with the permissions of antrea-agent? ${error.message}`,
         { cause: error },
     );
 }

@@ -1,11 +1,11 @@
 import { allocationAddress, allocationName, blockOf, ipAllocations } from "@antrea/crd";
 import { formatPrefix, prefixContains, type IpAddress, type Prefix } from "@antrea/ip";
 import { Informer, type ApiClient, type KubeLogger, type KubeObject, type Resource } from "@antrea/kube";
-import { type ClaimUser } from "./claims.ts";
+import { type AllocationUser } from "./claims.ts";
 import { type PoolCache } from "./pool-cache.ts";
 
 /** Dependencies of ClaimsWithin. */
-export interface ClaimsWithinComponents {
+export interface AllocationsWithinComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;
     /** Only for logging: an allocation may outlive its pool's range, and the pool itself. */
@@ -16,12 +16,12 @@ export interface ClaimsWithinComponents {
  * The fields kept of an allocation. Only those within the prefixes have a `spec`, which has no `pod` while the address
  * is reserved.
  */
-interface KeptClaim extends KubeObject, ClaimUser {}
+interface KeptAllocation extends KubeObject, AllocationUser {}
 
-const claims: Resource<KeptClaim> = ipAllocations;
+const allocations: Resource<KeptAllocation> = ipAllocations;
 
 interface WatchedBlock {
-    readonly informer: Informer<KeptClaim>;
+    readonly informer: Informer<KeptAllocation>;
     /** Watched since startup: the Node does not wait for these allocations while the API server is unavailable. */
     readonly isFirst: boolean;
 }
@@ -31,8 +31,8 @@ interface WatchedBlock {
  * range there. Watches blocks on demand until the process ends: at startup the first block of each prefix, later the
  * block of each queried address. A prefix may therefore be of any size.
  */
-export class ClaimsWithin {
-    readonly #components: ClaimsWithinComponents;
+export class AllocationsWithin {
+    readonly #components: AllocationsWithinComponents;
     readonly #prefixes: readonly Prefix[];
     readonly #stop = new AbortController();
     readonly #blocks = new Map<string, WatchedBlock>();
@@ -40,7 +40,7 @@ export class ClaimsWithin {
     readonly #bookListener: Disposable;
     readonly #reported = new Set<string>();
 
-    constructor(components: ClaimsWithinComponents, options: { readonly prefixes: readonly Prefix[] }) {
+    constructor(components: AllocationsWithinComponents, options: { readonly prefixes: readonly Prefix[] }) {
         this.#components = components;
         this.#prefixes = options.prefixes;
         for (const { family, base } of options.prefixes) this.#blockAt({ family, value: base }, true);
@@ -70,7 +70,7 @@ export class ClaimsWithin {
     }
 
     /** The allocation of an address within the prefixes, as delivered by the watch of its block. */
-    get(ip: IpAddress): ClaimUser | undefined {
+    get(ip: IpAddress): AllocationUser | undefined {
         return this.#isWithin(ip) ? this.#blockAt(ip).informer.get(allocationName(ip)) : undefined;
     }
 
@@ -90,11 +90,15 @@ export class ClaimsWithin {
         return watched;
     }
 
-    #watch(block: string): Informer<KeptClaim> {
+    #watch(block: string): Informer<KeptAllocation> {
         const { api, logger } = this.#components;
         const informer = new Informer(
             { api, logger },
-            { resource: claims, fieldSelector: `spec.block=${block}`, transform: (claim) => this.#keep(claim) },
+            {
+                resource: allocations,
+                fieldSelector: `spec.block=${block}`,
+                transform: (allocation) => this.#keep(allocation),
+            },
         );
         informer.onChange((_type, _name, { spec }) => {
             if (spec !== undefined) for (const listener of this.#listeners) listener();
@@ -121,7 +125,7 @@ export class ClaimsWithin {
         return this.#prefixes.some((prefix) => prefixContains(prefix, ip));
     }
 
-    #keep({ metadata, spec }: KeptClaim): KeptClaim {
+    #keep({ metadata, spec }: KeptAllocation): KeptAllocation {
         const { name = "", uid = "", resourceVersion = "" } = metadata ?? {};
         const kept = { metadata: { name, uid, resourceVersion } };
         const ip = addressOf(name);

@@ -18,22 +18,22 @@ export interface Holder extends Attachment {
 }
 
 /** The fields of an allocation that identify the Pod interface holding it. */
-export interface ClaimUser {
+export interface AllocationUser {
     readonly spec?: { readonly pod?: Pick<AllocationPod, "uid" | "containerID" | "interface"> | undefined };
 }
 
 /** The object name of an allocation; "" if it has none. */
-export function claimName(claim: IpAllocation): string {
-    return claim.metadata?.name ?? "";
+export function objectName(allocation: IpAllocation): string {
+    return allocation.metadata?.name ?? "";
 }
 
 /** The address of an allocation, from its name, which the API server keeps unique. */
-export function claimIp(claim: IpAllocation): IpAddress {
-    return allocationAddress(claimName(claim));
+export function allocationIp(allocation: IpAllocation): IpAddress {
+    return allocationAddress(objectName(allocation));
 }
 
 /** Builds a new IPAllocation of the address for this Pod, by default not kept for a later Pod. */
-export function newClaim(
+export function newAllocation(
     ip: IpAddress,
     pool: string,
     holder: Holder,
@@ -55,8 +55,11 @@ export function newClaim(
 }
 
 /** The allocation rewritten for this holder; keeps the resourceVersion, so that a stale write conflicts. */
-export function takenBy(claim: IpAllocation, holder: Holder, version?: PoolVersion): IpAllocation {
-    return { ...claim, spec: { ...claim.spec, ...versionFields(version), state: "Allocated", pod: podOf(holder) } };
+export function takenBy(allocation: IpAllocation, holder: Holder, version?: PoolVersion): IpAllocation {
+    return {
+        ...allocation,
+        spec: { ...allocation.spec, ...versionFields(version), state: "Allocated", pod: podOf(holder) },
+    };
 }
 
 /** Whether the interface of the allocation was set up by this definition of its pool. */
@@ -71,35 +74,35 @@ function versionFields(version: PoolVersion | undefined): Pick<IpAllocationSpec,
 }
 
 /** The allocation reserved for its owner, without a Pod. */
-export function reservedAgain(claim: IpAllocation): IpAllocation {
-    const { pod: _, ...spec } = claim.spec;
-    return { ...claim, spec: { ...spec, state: "Reserved" } };
+export function reservedAgain(allocation: IpAllocation): IpAllocation {
+    const { pod: _, ...spec } = allocation.spec;
+    return { ...allocation, spec: { ...spec, state: "Reserved" } };
 }
 
 /** Whether the allocation is for this interface of this Pod, in any of its sandboxes. */
-export function isForPod({ spec }: ClaimUser, podUid: string, ifName: string): boolean {
+export function isForPod({ spec }: AllocationUser, podUid: string, ifName: string): boolean {
     const pod = spec?.pod;
     return podUid !== "" && pod?.uid === podUid && pod.interface === ifName;
 }
 
 /** Precondition of every change on behalf of a container: the allocation names this container and interface. */
-export function namesContainer({ spec }: ClaimUser, { containerId, ifName }: Attachment): boolean {
+export function namesContainer({ spec }: AllocationUser, { containerId, ifName }: Attachment): boolean {
     const pod = spec?.pod;
     return pod?.containerID === containerId && pod.interface === ifName;
 }
 
 /** Whether the allocation already equals what `takenBy` would write. */
-export function isHeldBy(claim: IpAllocation, holder: Holder): boolean {
+export function isHeldBy(allocation: IpAllocation, holder: Holder): boolean {
     return (
-        isForPod(claim, holder.pod.uid, holder.ifName) &&
-        namesContainer(claim, holder) &&
-        claim.spec.pod?.nodeName === holder.nodeName
+        isForPod(allocation, holder.pod.uid, holder.ifName) &&
+        namesContainer(allocation, holder) &&
+        allocation.spec.pod?.nodeName === holder.nodeName
     );
 }
 
 /** Whether the allocation is reserved for this ordinal of this StatefulSet. */
-export function isForOrdinal(claim: IpAllocation, namespace: string, place: SetPlace): boolean {
-    const { owner } = claim.spec;
+export function isForOrdinal(allocation: IpAllocation, namespace: string, place: SetPlace): boolean {
+    const { owner } = allocation.spec;
     return (
         owner.kind === "StatefulSet" &&
         owner.namespace === namespace &&
@@ -112,9 +115,9 @@ export function isForOrdinal(claim: IpAllocation, namespace: string, place: SetP
  * Whether the holder may take the allocation in its current state: it is held by the Pod already, or reserved for the
  * Pod's ordinal.
  */
-export function mayTake(claim: IpAllocation, holder: Holder): boolean {
-    if (isForPod(claim, holder.pod.uid, holder.ifName)) return true;
-    const { state, owner } = claim.spec;
+export function mayTake(allocation: IpAllocation, holder: Holder): boolean {
+    if (isForPod(allocation, holder.pod.uid, holder.ifName)) return true;
+    const { state, owner } = allocation.spec;
     return (
         state === "Reserved" &&
         owner.kind === "StatefulSet" &&
@@ -124,8 +127,8 @@ export function mayTake(claim: IpAllocation, holder: Holder): boolean {
 }
 
 /** Describes the holder, as the end of the sentence "it is held by …". */
-export function holderText(claim: IpAllocation): string {
-    const { owner, pod, pool } = claim.spec;
+export function holderText(allocation: IpAllocation): string {
+    const { owner, pod, pool } = allocation.spec;
     if (pod !== undefined) return `Pod ${pod.namespace}/${pod.name} (UID ${pod.uid}) on Node ${pod.nodeName}`;
     switch (owner.kind) {
         case "Node":

@@ -12,14 +12,14 @@ import type { InterfaceControl } from "../../platform/pod-interfaces/index.ts";
 
 const resyncMs = 60_000;
 const ownNodeCheckMs = 5_000;
-const claimsSoonMs = 3_000;
+const allocationsSoonMs = 3_000;
 
 /**
  * Querying an interface takes up to 3 s, so during an outage a pass over all interfaces of a Node takes minutes. A
  * longer pass waits for the initial list of allocations, which is reported as a failure of the job. The backoff is
  * short so that isolated Pods are reconnected soon after the API server recovers.
  */
-const claimsJob = { timeoutMs: 600_000, backoff: { initialMs: 1_000, maxMs: 10_000 } };
+const allocationsJob = { timeoutMs: 600_000, backoff: { initialMs: 1_000, maxMs: 10_000 } };
 
 /** Builds the pool allocation of this Node; undefined if the feature gate AntreaIPAM is disabled. */
 export function buildIpPools({
@@ -82,16 +82,23 @@ function addPoolJobs(
 ): void {
     const wiring = poolWiring({ podInterfaces, control, netlink });
     const ofSubnet = subnetWiring({ podInterfaces, control, netlink });
-    const claims = jobs.every("ip-pools/claims", resyncMs, (limit) => pools.reconcile(wiring, limit), claimsJob);
-    pools.onReconcileDue(() => claims.trigger());
-    const subnetClaims = jobs.every("ip-pools/subnet-claims", resyncMs, (limit) => pools.checkSubnets(ofSubnet, limit));
-    pools.onSubnetClaim(() => subnetClaims.trigger());
+    const allocations = jobs.every(
+        "ip-pools/claims",
+        resyncMs,
+        (limit) => pools.reconcile(wiring, limit),
+        allocationsJob,
+    );
+    pools.onReconcileDue(() => allocations.trigger());
+    const subnetAllocations = jobs.every("ip-pools/subnet-claims", resyncMs, (limit) =>
+        pools.checkSubnets(ofSubnet, limit),
+    );
+    pools.onSubnetAllocation(() => subnetAllocations.trigger());
     jobs.every("ip-pools/own-node", ownNodeCheckMs, (limit) => pools.checkOwnNode(wiring, limit));
     nodes.onChange((type, name, node, old) => {
         const hasOtherPodCidrs = changesPodCidrs(type, node, old);
         // An address that left all IPPools may be assigned to another Node now.
-        if (hasOtherPodCidrs || (type === "added" && name === environment.nodeName)) claims.trigger();
-        if (hasOtherPodCidrs) subnetClaims.trigger();
+        if (hasOtherPodCidrs || (type === "added" && name === environment.nodeName)) allocations.trigger();
+        if (hasOtherPodCidrs) subnetAllocations.trigger();
     });
 }
 
@@ -108,7 +115,7 @@ export async function guardSubnets(
 ): Promise<void> {
     const prefixes = guardedPrefixes(node.podPrefixes, podInterfaces, subnet);
     try {
-        await pools?.guard(prefixes, AbortSignal.any([signal, AbortSignal.timeout(claimsSoonMs)]));
+        await pools?.guard(prefixes, AbortSignal.any([signal, AbortSignal.timeout(allocationsSoonMs)]));
     } catch (error) {
         signal.throwIfAborted();
         logger.warn("allocations in the podCIDRs of this Node cannot be read now", { reason: messageOf(error) });

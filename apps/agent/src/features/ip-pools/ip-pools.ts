@@ -7,9 +7,9 @@ import { type ApiClient, type EventInput } from "@antrea/kube";
 import { type Logger, type MetricsFactory } from "@antrea/runtime";
 import { PoolAllocator } from "./allocator.ts";
 import { Blocks } from "./blocks.ts";
-import { ClaimReconciler } from "./claim-reconciler.ts";
-import { ClaimsWithin } from "./claims-within.ts";
-import { ClaimWriter } from "./claim-writer.ts";
+import { AllocationReconciler } from "./claim-reconciler.ts";
+import { AllocationsWithin } from "./claims-within.ts";
+import { AllocationWriter } from "./claim-writer.ts";
 import { isForPod, namesContainer } from "./claims.ts";
 import { Cooldown } from "./cooldown.ts";
 import { IpPoolError } from "./errors.ts";
@@ -18,7 +18,7 @@ import { ipamMetrics, type IpamMetrics } from "./metrics.ts";
 import { NamespacePools } from "./namespace-pools.ts";
 import { type DatedNodeSource } from "./node-addresses.ts";
 import { NodePods } from "./node-pods.ts";
-import { OwnClaims } from "./own-claims.ts";
+import { OwnAllocations } from "./own-claims.ts";
 import { OwnNode } from "./own-node.ts";
 import { PodEvents } from "./pod-events.ts";
 import { PodPools } from "./pod-pools.ts";
@@ -26,7 +26,7 @@ import { PoolCache } from "./pool-cache.ts";
 import { PoolSearch } from "./pool-search.ts";
 import { ReservationHolders } from "./reservation-holders.ts";
 import { Reservations } from "./reservations.ts";
-import { SubnetClaims, type SubnetWiring } from "./subnet-claims.ts";
+import { SubnetAllocations, type SubnetWiring } from "./subnet-claims.ts";
 import { SubnetHolders } from "./subnet-holders.ts";
 import { type ClaimedAddress, type PodIdentity, type PoolsWanted, podOf } from "./types.ts";
 import { type Wiring } from "./wiring.ts";
@@ -75,7 +75,7 @@ const idleMs = 60_000;
 /** All parts of the agent's pool allocation, built and started together. */
 export class IpPools implements AsyncDisposable {
     readonly cache: PoolCache;
-    readonly own: OwnClaims;
+    readonly own: OwnAllocations;
     readonly pods: NodePods;
     readonly podPools: PodPools;
     readonly allocator: PoolAllocator;
@@ -88,12 +88,12 @@ export class IpPools implements AsyncDisposable {
     readonly #blocks: Blocks;
     readonly #goneNodes: GoneNodes;
     readonly #reservations: Reservations;
-    readonly #writer: ClaimWriter;
+    readonly #writer: AllocationWriter;
     readonly #searches = new Map<string, PoolSearch>();
     readonly #node: OwnNode;
-    #reconciler: ClaimReconciler | undefined;
-    #within: ClaimsWithin | undefined;
-    #subnetClaims: SubnetClaims | undefined;
+    #reconciler: AllocationReconciler | undefined;
+    #within: AllocationsWithin | undefined;
+    #subnetAllocations: SubnetAllocations | undefined;
     readonly #subnetListeners = new Set<() => void>();
 
     constructor(components: IpPoolsComponents, options: IpPoolsOptions) {
@@ -106,22 +106,22 @@ export class IpPools implements AsyncDisposable {
         this.#clock = clock;
         const metrics = ipamMetrics(components.metrics, {
             blockViews: () => this.#blocks.size,
-            ownClaims: () => this.own.size,
+            ownAllocations: () => this.own.size,
             leakCandidates: () => this.#reconciler?.suspects ?? 0,
-            isolated: () => (this.#reconciler?.isolated ?? 0) + (this.#subnetClaims?.isolated ?? 0),
+            isolated: () => (this.#reconciler?.isolated ?? 0) + (this.#subnetAllocations?.isolated ?? 0),
             poolChanged: () => this.#reconciler?.changed ?? 0,
         });
         this.#metrics = metrics;
         const cooldown = new Cooldown({ clock }, { cooldownMs: options.cooldownMs ?? 30_000 });
         this.cache = new PoolCache({ api, logger, nodes });
-        this.own = new OwnClaims({ api, logger, clock, freed: (ip) => cooldown.freed(ip) }, { nodeName });
+        this.own = new OwnAllocations({ api, logger, clock, freed: (ip) => cooldown.freed(ip) }, { nodeName });
         this.#node = new OwnNode({ api, nodes, clock, logger }, { nodeName });
         this.subnetHolders = new SubnetHolders({ nodes }, { nodeName });
         this.pods = new NodePods({ api, logger, clock }, { nodeName });
         const namespaces = new NamespacePools({ api, clock });
         this.podPools = new PodPools({ pods: this.pods, namespaces, cache: this.cache, clock });
         this.#events = new PodEvents({ record, objectUid: (pod) => this.pods.objectUid(pod) });
-        this.#writer = new ClaimWriter({ api, own: this.own, cooldown, clock, metrics });
+        this.#writer = new AllocationWriter({ api, own: this.own, cooldown, clock, metrics });
         this.#blocks = new Blocks({ api, logger, clock, cooldown });
         this.#goneNodes = new GoneNodes({ nodes, clock });
         const holders = new ReservationHolders({
@@ -220,7 +220,7 @@ export class IpPools implements AsyncDisposable {
     }
 
     /** Registers a listener for changes of allocations within the guarded podCIDRs. */
-    onSubnetClaim(listener: () => void): void {
+    onSubnetAllocation(listener: () => void): void {
         this.#subnetListeners.add(listener);
     }
 
@@ -229,8 +229,8 @@ export class IpPools implements AsyncDisposable {
      * `wiring` must be the same object on each call.
      */
     async checkSubnets(wiring: SubnetWiring, signal: AbortSignal): Promise<void> {
-        this.#subnetClaims ??= this.#newSubnetClaims(wiring);
-        await this.#subnetClaims.check(signal);
+        this.#subnetAllocations ??= this.#newSubnetAllocations(wiring);
+        await this.#subnetAllocations.check(signal);
     }
 
     /**
@@ -249,11 +249,11 @@ export class IpPools implements AsyncDisposable {
     /**
      * Whether each address is allocated to the interface or its Pod, according to the known allocations of this Node.
      */
-    hasClaims(holder: Attachment & Pick<PodAttachment, "podUid">, ips: readonly IpAddress[]): boolean {
+    hasAllocations(holder: Attachment & Pick<PodAttachment, "podUid">, ips: readonly IpAddress[]): boolean {
         return ips.every((ip) => {
-            const claim = this.own.get(allocationName(ip));
-            if (claim === undefined) return false;
-            return namesContainer(claim, holder) || isForPod(claim, holder.podUid, holder.ifName);
+            const allocation = this.own.get(allocationName(ip));
+            if (allocation === undefined) return false;
+            return namesContainer(allocation, holder) || isForPod(allocation, holder.podUid, holder.ifName);
         });
     }
 
@@ -332,31 +332,31 @@ export class IpPools implements AsyncDisposable {
         }
     }
 
-    #newWithin(prefixes: readonly Prefix[]): ClaimsWithin {
+    #newWithin(prefixes: readonly Prefix[]): AllocationsWithin {
         const { api, logger } = this.#components;
-        const within = new ClaimsWithin({ api, logger, cache: this.cache }, { prefixes });
+        const within = new AllocationsWithin({ api, logger, cache: this.cache }, { prefixes });
         within.onChange(() => {
             for (const listener of this.#subnetListeners) listener();
         });
         return within;
     }
 
-    #newSubnetClaims(wiring: SubnetWiring): SubnetClaims {
+    #newSubnetAllocations(wiring: SubnetWiring): SubnetAllocations {
         const { api, logger } = this.#components;
-        return new SubnetClaims({
+        return new SubnetAllocations({
             logger,
             wiring,
             events: this.#events,
             metrics: this.#metrics,
-            claims: { api, of: (ip) => this.#within?.get(ip) },
+            allocations: { api, of: (ip) => this.#within?.get(ip) },
             withNames: (wired) => this.pods.withNames(wired),
             holders: this.subnetHolders,
         });
     }
 
-    #newReconciler(wiring: Wiring): ClaimReconciler {
+    #newReconciler(wiring: Wiring): AllocationReconciler {
         const { allocator, cache, own, pods } = this;
-        return new ClaimReconciler(
+        return new AllocationReconciler(
             {
                 allocator,
                 cache,

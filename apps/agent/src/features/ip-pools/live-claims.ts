@@ -1,14 +1,14 @@
 import { type Clock } from "@antrea/async";
 import { allocationName, type IpAllocation } from "@antrea/crd";
 import { type IpAddress } from "@antrea/ip";
-import { type ClaimWriter } from "./claim-writer.ts";
-import { type OwnClaims } from "./own-claims.ts";
+import { type AllocationWriter } from "./claim-writer.ts";
+import { type OwnAllocations } from "./own-claims.ts";
 import { askLimitMs, within } from "./requests.ts";
 
 /** Dependencies of LiveClaims. */
-export interface LiveClaimsComponents {
-    readonly own: OwnClaims;
-    readonly writer: Pick<ClaimWriter, "find">;
+export interface LiveAllocationsComponents {
+    readonly own: OwnAllocations;
+    readonly writer: Pick<AllocationWriter, "find">;
     readonly clock: Clock;
 }
 
@@ -23,10 +23,10 @@ export interface Answer<Address> {
 }
 
 /** Reads allocations from the API server before a container lock is taken, so that no lock holder waits for it. */
-export class LiveClaims {
-    readonly #components: LiveClaimsComponents;
+export class LiveAllocations {
+    readonly #components: LiveAllocationsComponents;
 
-    constructor(components: LiveClaimsComponents) {
+    constructor(components: LiveAllocationsComponents) {
         this.#components = components;
     }
 

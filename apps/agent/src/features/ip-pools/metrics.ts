@@ -18,7 +18,7 @@ export interface IpamMetrics {
 /** Values of the gauges, read at each scrape. */
 export interface IpamState {
     readonly blockViews: () => number;
-    readonly ownClaims: () => number;
+    readonly ownAllocations: () => number;
     readonly leakCandidates: () => number;
     readonly poolChanged: () => number;
     readonly isolated: () => number;
@@ -53,7 +53,7 @@ export function ipamMetrics(factory: MetricsFactory, state: IpamState): IpamMetr
         factory.gauge({ name, help, collect });
     };
     gauge("antrea_agent_ipam_block_views", "Blocks of addresses that this agent watches.", state.blockViews);
-    gauge("antrea_agent_ipam_claims", "Addresses that are allocated to Pods of this Node.", state.ownClaims);
+    gauge("antrea_agent_ipam_claims", "Addresses that are allocated to Pods of this Node.", state.ownAllocations);
     gauge(
         "antrea_agent_ipam_leak_candidates",
         "Allocations of this Node without an interface that are checked again before they are released.",

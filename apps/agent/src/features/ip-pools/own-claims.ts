@@ -2,12 +2,12 @@ import { type Clock } from "@antrea/async";
 import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { type Family, type IpAddress } from "@antrea/ip";
 import { Informer, withoutManagedFields, type ApiClient, type KubeError, type KubeLogger } from "@antrea/kube";
-import { claimIp, claimName, isForOrdinal, isForPod, namesContainer } from "./claims.ts";
+import { allocationIp, objectName, isForOrdinal, isForPod, namesContainer } from "./claims.ts";
 import { type SetPlace } from "./types.ts";
 import type { Attachment } from "../../platform/pod-interfaces/index.ts";
 
 /** Dependencies of OwnClaims. */
-export interface OwnClaimsComponents {
+export interface OwnAllocationsComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;
     readonly clock: Clock;
@@ -19,7 +19,7 @@ export interface OwnClaimsComponents {
 const deliveryLimitMs = 60_000;
 
 interface Known {
-    readonly claim: IpAllocation;
+    readonly allocation: IpAllocation;
     /** Monotonic time in milliseconds when it became known. */
     readonly at: number;
     /** Known from the answer to a request of this agent that the watch has not delivered yet. */
@@ -27,7 +27,7 @@ interface Known {
 }
 
 interface Ended {
-    readonly claim: IpAllocation;
+    readonly allocation: IpAllocation;
     readonly at: number;
 }
 
@@ -39,12 +39,12 @@ interface Ended {
  * known when it was requested, regardless of resourceVersions: after etcd was restored from a backup they are lower.
  * Only an event that may have crossed an answer, and watch events, are compared by resourceVersion.
  */
-export class OwnClaims {
+export class OwnAllocations {
     /** The watch of the allocations; its owner starts and closes it. */
     readonly informer: Informer<IpAllocation>;
-    readonly #components: OwnClaimsComponents;
+    readonly #components: OwnAllocationsComponents;
     readonly #nodeName: string;
-    readonly #claims = new Map<string, Known>();
+    readonly #allocations = new Map<string, Known>();
     readonly #byPod = new Map<string, Set<string>>();
     /**
      * By UID, the resourceVersion up to which an allocation no longer belongs to this Node: a late event must not
@@ -53,16 +53,16 @@ export class OwnClaims {
     readonly #ended = new Map<string, Ended>();
     /** The same according to the watch: a late answer must not restore it. */
     readonly #endedByWatch = new Map<string, Ended>();
-    readonly #goneListeners = new Set<(claim: IpAllocation) => void>();
+    readonly #goneListeners = new Set<(allocation: IpAllocation) => void>();
 
-    constructor(components: OwnClaimsComponents, options: { readonly nodeName: string }) {
+    constructor(components: OwnAllocationsComponents, options: { readonly nodeName: string }) {
         this.#components = components;
         this.#nodeName = options.nodeName;
         this.informer = new Informer(components, {
             resource: ipAllocations,
             fieldSelector: `spec.pod.nodeName=${options.nodeName}`,
         });
-        this.informer.onChange((type, _key, claim) => this.#onChange(type === "deleted", claim));
+        this.informer.onChange((type, _key, allocation) => this.#onChange(type === "deleted", allocation));
         this.informer.onList((began) => this.#listed(began));
     }
 
@@ -79,38 +79,38 @@ export class OwnClaims {
 
     /** Number of known allocations. */
     get size(): number {
-        return this.#claims.size;
+        return this.#allocations.size;
     }
 
     /** All known allocations of this Node. */
     list(): readonly IpAllocation[] {
-        return [...this.#claims.values()].map(({ claim }) => claim);
+        return [...this.#allocations.values()].map(({ allocation }) => allocation);
     }
 
     /** The allocation with this object name; undefined if this Node has none. */
     get(name: string): IpAllocation | undefined {
-        return this.#claims.get(name)?.claim;
+        return this.#allocations.get(name)?.allocation;
     }
 
     /** The allocations for an interface of a Pod. There should be one per family; after failures there may be more. */
     ofPod(podUid: string, ifName: string, family: Family): readonly IpAllocation[] {
         return [...(this.#byPod.get(podUid) ?? [])]
             .flatMap((name) => this.get(name) ?? [])
-            .filter((claim) => isForPod(claim, podUid, ifName) && claimIp(claim).family === family);
+            .filter((allocation) => isForPod(allocation, podUid, ifName) && allocationIp(allocation).family === family);
     }
 
     /** The allocations that name this container and interface. */
     ofContainer(attachment: Attachment): readonly IpAllocation[] {
-        return this.list().filter((claim) => namesContainer(claim, attachment));
+        return this.list().filter((allocation) => namesContainer(allocation, attachment));
     }
 
     /** The allocations of this StatefulSet ordinal. */
     ofOrdinal(namespace: string, place: SetPlace): readonly IpAllocation[] {
-        return this.list().filter((claim) => isForOrdinal(claim, namespace, place));
+        return this.list().filter((allocation) => isForOrdinal(allocation, namespace, place));
     }
 
     /** Registers a listener for each allocation that another client deleted or moved to another Node. */
-    onGone(listener: (claim: IpAllocation) => void): Disposable {
+    onGone(listener: (allocation: IpAllocation) => void): Disposable {
         this.#goneListeners.add(listener);
         return { [Symbol.dispose]: () => this.#goneListeners.delete(listener) };
     }
@@ -120,24 +120,25 @@ export class OwnClaims {
      *
      * @param askedAt monotonic time before the request was made; undefined if unknown
      */
-    note(claim: IpAllocation, askedAt?: number): void {
-        if (claim.spec.pod?.nodeName !== this.#nodeName) return this.noteGone(claim, askedAt);
-        const ended = this.#endedByWatch.get(claim.metadata?.uid ?? "");
-        if ([this.#claims.get(claimName(claim)), ended].some((one) => isBefore(claim, one, askedAt))) return;
-        this.#put(withoutManagedFields(claim), { isAnswer: true });
+    note(allocation: IpAllocation, askedAt?: number): void {
+        if (allocation.spec.pod?.nodeName !== this.#nodeName) return this.noteGone(allocation, askedAt);
+        const ended = this.#endedByWatch.get(allocation.metadata?.uid ?? "");
+        if ([this.#allocations.get(objectName(allocation)), ended].some((one) => isBefore(allocation, one, askedAt)))
+            return;
+        this.#put(withoutManagedFields(allocation), { isAnswer: true });
     }
 
     /**
      * Records that the allocation is deleted, or no longer belongs to this Node as of this version; `askedAt` as in
      * `note`.
      */
-    noteGone(claim: IpAllocation, askedAt?: number): void {
-        const uid = claim.metadata?.uid ?? "";
-        const known = this.#claims.get(claimName(claim));
+    noteGone(allocation: IpAllocation, askedAt?: number): void {
+        const uid = allocation.metadata?.uid ?? "";
+        const known = this.#allocations.get(objectName(allocation));
         // A late answer to an earlier write: the allocation has been assigned to this Node again since.
-        if (isBefore(claim, known, askedAt) || isBefore(claim, this.#ended.get(uid), askedAt)) return;
-        this.#end(this.#ended, claim);
-        if (known?.claim.metadata?.uid === uid) this.#drop(claimName(claim));
+        if (isBefore(allocation, known, askedAt) || isBefore(allocation, this.#ended.get(uid), askedAt)) return;
+        this.#end(this.#ended, allocation);
+        if (known?.allocation.metadata?.uid === uid) this.#drop(objectName(allocation));
     }
 
     /**
@@ -147,21 +148,21 @@ export class OwnClaims {
     settle(): void {
         const deliveredUntil = this.informer.upToDateAt;
         if (this.informer.state.kind !== "watching") return;
-        for (const [name, { at, isAnswer }] of [...this.#claims]) {
+        for (const [name, { at, isAnswer }] of [...this.#allocations]) {
             if (isAnswer && deliveredUntil - at > deliveryLimitMs && this.informer.get(name) === undefined)
                 this.#drop(name);
         }
     }
 
-    #end(all: Map<string, Ended>, claim: IpAllocation): void {
+    #end(all: Map<string, Ended>, allocation: IpAllocation): void {
         const at = this.#now;
         for (const [uid, ended] of all) {
             if (at - ended.at <= deliveryLimitMs) break;
             all.delete(uid);
         }
-        const uid = claim.metadata?.uid ?? "";
+        const uid = allocation.metadata?.uid ?? "";
         all.delete(uid);
-        all.set(uid, { claim, at });
+        all.set(uid, { allocation, at });
     }
 
     get #now(): number {
@@ -174,71 +175,72 @@ export class OwnClaims {
      * lower.
      */
     #listed(began: number): void {
-        for (const [name, { claim, at, isAnswer }] of [...this.#claims]) {
+        for (const [name, { allocation, at, isAnswer }] of [...this.#allocations]) {
             if (!isAnswer || at >= began || this.informer.get(name) !== undefined) continue;
             this.#drop(name);
-            this.#components.freed(claimIp(claim));
-            this.#notifyGone(claim);
+            this.#components.freed(allocationIp(allocation));
+            this.#notifyGone(allocation);
         }
-        for (const claim of this.informer.list()) {
-            const known = this.#claims.get(claimName(claim));
-            const uid = claim.metadata?.uid ?? "";
+        for (const allocation of this.informer.list()) {
+            const known = this.#allocations.get(objectName(allocation));
+            const uid = allocation.metadata?.uid ?? "";
             const ended = this.#ended.get(uid);
-            if (known?.claim === claim || [known, ended].some((one) => one !== undefined && one.at >= began)) continue;
+            if (known?.allocation === allocation || [known, ended].some((one) => one !== undefined && one.at >= began))
+                continue;
             this.#ended.delete(uid);
-            this.#put(claim, { isAnswer: false });
+            this.#put(allocation, { isAnswer: false });
         }
     }
 
-    #onChange(deleted: boolean, claim: IpAllocation): void {
-        const name = claimName(claim);
-        const known = this.#claims.get(name);
+    #onChange(deleted: boolean, allocation: IpAllocation): void {
+        const name = objectName(allocation);
+        const known = this.#allocations.get(name);
         if (!deleted) {
-            const ended = this.#ended.get(claim.metadata?.uid ?? "");
-            if (ended !== undefined && !isOlder(ended.claim, claim)) return;
-            if (isOlder(claim, known?.claim) || this.#isBeforeAnswer(claim, known)) return;
-            this.#put(claim, { isAnswer: false });
+            const ended = this.#ended.get(allocation.metadata?.uid ?? "");
+            if (ended !== undefined && !isOlder(ended.allocation, allocation)) return;
+            if (isOlder(allocation, known?.allocation) || this.#isBeforeAnswer(allocation, known)) return;
+            this.#put(allocation, { isAnswer: false });
             return;
         }
-        this.#end(this.#endedByWatch, claim);
-        if (known === undefined || known.claim.metadata?.uid !== claim.metadata?.uid) return;
+        this.#end(this.#endedByWatch, allocation);
+        if (known === undefined || known.allocation.metadata?.uid !== allocation.metadata?.uid) return;
         // The end of a state before this agent's last write of the same object does not end that object.
-        if (isOlder(claim, known.claim)) return;
+        if (isOlder(allocation, known.allocation)) return;
         this.#drop(name);
-        this.#components.freed(claimIp(claim));
-        this.#notifyGone(known.claim);
+        this.#components.freed(allocationIp(allocation));
+        this.#notifyGone(known.allocation);
     }
 
     /** Whether a late watch event concerns the previous object of the name, not the one this agent has just written. */
-    #isBeforeAnswer(claim: IpAllocation, known: Known | undefined): boolean {
-        if (known?.isAnswer !== true || known.claim.metadata?.uid === claim.metadata?.uid) return false;
-        return this.#now - known.at <= deliveryLimitMs && versionOf(claim) < versionOf(known.claim);
+    #isBeforeAnswer(allocation: IpAllocation, known: Known | undefined): boolean {
+        if (known?.isAnswer !== true || known.allocation.metadata?.uid === allocation.metadata?.uid) return false;
+        return this.#now - known.at <= deliveryLimitMs && versionOf(allocation) < versionOf(known.allocation);
     }
 
-    #put(claim: IpAllocation, { isAnswer }: { readonly isAnswer: boolean }): void {
-        const name = claimName(claim);
+    #put(allocation: IpAllocation, { isAnswer }: { readonly isAnswer: boolean }): void {
+        const name = objectName(allocation);
         const before = this.get(name);
         this.#drop(name);
-        this.#claims.set(name, { claim, at: this.#now, isAnswer });
-        const uid = claim.spec.pod?.uid ?? "";
+        this.#allocations.set(name, { allocation, at: this.#now, isAnswer });
+        const uid = allocation.spec.pod?.uid ?? "";
         const names = this.#byPod.get(uid);
         if (names === undefined) this.#byPod.set(uid, new Set([name]));
         else names.add(name);
         // A new object of the name, or an old state after an etcd restore: the previous holder has lost the address,
         // whatever the watch delivers and when.
         if (before === undefined) return;
-        if (before.metadata?.uid !== claim.metadata?.uid || isOlder(claim, before)) this.#notifyGone(before);
+        if (before.metadata?.uid !== allocation.metadata?.uid || isOlder(allocation, before)) this.#notifyGone(before);
     }
 
-    #notifyGone(claim: IpAllocation): void {
-        for (const listener of this.#goneListeners) listener(claim);
+    #notifyGone(allocation: IpAllocation): void {
+        for (const listener of this.#goneListeners) listener(allocation);
     }
 
     #drop(name: string): void {
-        const known = this.#claims.get(name);
+        const known = this.#allocations.get(name);
         if (known === undefined) return;
-        this.#claims.delete(name);
-        const uid = known.claim.spec.pod?.uid ?? "";
+        this.#allocations.delete(name);
+        const uid = known.allocation.spec.pod?.uid ?? "";
         const names = this.#byPod.get(uid);
         names?.delete(name);
         if (names?.size === 0) this.#byPod.delete(uid);
@@ -247,20 +249,22 @@ export class OwnClaims {
 
 /** Whether an answer predates the known state of the same object; never if it was requested after that state. */
 function isBefore(
-    claim: IpAllocation,
+    allocation: IpAllocation,
     known: Pick<Known, "claim" | "at"> | undefined,
     askedAt: number | undefined,
 ): boolean {
-    return (askedAt === undefined || known === undefined || askedAt <= known.at) && isOlder(claim, known?.claim);
+    return (
+        (askedAt === undefined || known === undefined || askedAt <= known.at) && isOlder(allocation, known?.allocation)
+    );
 }
 
 /** Whether the allocation is an earlier state of the known object. resourceVersions are increasing decimal numbers. */
-function isOlder(claim: IpAllocation, known: IpAllocation | undefined): boolean {
-    if (known === undefined || known.metadata?.uid !== claim.metadata?.uid) return false;
-    return versionOf(claim) < versionOf(known);
+function isOlder(allocation: IpAllocation, known: IpAllocation | undefined): boolean {
+    if (known === undefined || known.metadata?.uid !== allocation.metadata?.uid) return false;
+    return versionOf(allocation) < versionOf(known);
 }
 
-function versionOf(claim: IpAllocation): bigint {
-    const text = claim.metadata?.resourceVersion ?? "";
+function versionOf(allocation: IpAllocation): bigint {
+    const text = allocation.metadata?.resourceVersion ?? "";
     return /^\d+$/.test(text) ? BigInt(text) : 0n;
 }

@@ -3,9 +3,9 @@ import { type IpAllocation } from "@antrea/crd";
 import { formatIp, sameIp } from "@antrea/ip";
 import { type Pool } from "@antrea/ipam";
 import { type Logger } from "@antrea/runtime";
-import { claimName, isOfVersion } from "./claims.ts";
+import { objectName, isOfVersion } from "./claims.ts";
 import { type IpamMetrics } from "./metrics.ts";
-import { type OwnClaims } from "./own-claims.ts";
+import { type OwnAllocations } from "./own-claims.ts";
 import { type PodEvents } from "./pod-events.ts";
 import { type KnownPool, type PoolCache } from "./pool-cache.ts";
 import { noPool } from "./refusals.ts";
@@ -78,7 +78,7 @@ export async function changedSince(
 
 /** Dependencies of PoolChanges. */
 export interface PoolChangesComponents {
-    readonly own: OwnClaims;
+    readonly own: OwnAllocations;
     readonly cache: Pick<PoolCache, "isMissing" | "known">;
     readonly events: Pick<PodEvents, "poolChanged">;
     readonly logger: Logger;
@@ -117,62 +117,65 @@ export class PoolChanges {
 
     #checkInterface(wired: PoolInterface, before: Readonly<ChangedAddresses>, missing: Set<string>): void {
         const { own, cache } = this.#components;
-        const claims = own.ofContainer(wired);
+        const allocations = own.ofContainer(wired);
         const found = wired.addresses.flatMap((address) => {
-            const claim = claims.find(({ spec }) => spec.address === formatIp(address.ip));
-            return claim === undefined ? [] : [{ address, claim, known: cache.known(claim.spec.pool) }];
+            const allocation = allocations.find(({ spec }) => spec.address === formatIp(address.ip));
+            return allocation === undefined
+                ? []
+                : [{ address, claim: allocation, known: cache.known(allocation.spec.pool) }];
         });
         // An interface has one VLAN; outside bridging mode its addresses may have two.
         const vlans = found.flatMap(({ address, known }) =>
             known ? [known.pool.subnetOf(address.ip)?.vlan ?? 0] : [],
         );
         const isVlanSame = vlans.length < wired.addresses.length || Math.max(0, ...vlans) === wired.vlan;
-        for (const { address, claim, known } of found) {
+        for (const { address, claim: allocation, known } of found) {
             if (known === undefined) {
-                this.#poolIsMissing(wired, claim, before, missing);
+                this.#poolIsMissing(wired, allocation, before, missing);
                 continue;
             }
-            if (isOfVersion(claim, known.version)) continue;
+            if (isOfVersion(allocation, known.version)) continue;
             const difference = differenceOf({ ...address, vlan: isVlanSame ? undefined : wired.vlan }, known.pool);
             if (difference === undefined) continue;
-            this.#report(wired, claim, { difference, version: known.version }, before);
+            this.#report(wired, allocation, { difference, version: known.version }, before);
         }
     }
 
     #poolIsMissing(
         wired: PoolInterface,
-        claim: IpAllocation,
+        allocation: IpAllocation,
         before: Readonly<ChangedAddresses>,
         missing: Set<string>,
     ): void {
-        const { pool } = claim.spec;
+        const { pool } = allocation.spec;
         if (!this.#components.cache.isMissing(pool)) return;
         missing.add(pool);
         if (!this.#missing.has(pool)) return;
         const difference = `IPPool ${pool} no longer exists`;
-        this.#report(wired, claim, { difference, version: { uid: "", generation: 0 } }, before);
+        this.#report(wired, allocation, { difference, version: { uid: "", generation: 0 } }, before);
     }
 
     /** Reports a difference once per pool definition. */
     #report(
         wired: PoolInterface,
-        claim: IpAllocation,
+        allocation: IpAllocation,
         { difference, version }: { readonly difference: string; readonly version: PoolVersion },
         before: Readonly<ChangedAddresses>,
     ): void {
         const { events, logger } = this.#components;
-        const key = `${claim.metadata?.uid} ${claimName(claim)}`;
+        const key = `${allocation.metadata?.uid} ${objectName(allocation)}`;
         const text = `${version.uid} ${version.generation}`;
         const reported = before.get(key);
         const isKnown = reported?.version === text;
         const pod = podOf(wired);
         // If the Pod is not known yet, a later check records the event.
-        const isReported = (isKnown && reported.isReported) || events.poolChanged(pod, claim.spec.address, difference);
+        const isReported =
+            (isKnown && reported.isReported) || events.poolChanged(pod, allocation.spec.address, difference);
         this.#changed.set(key, { version: text, isReported });
         if (isKnown) return;
         logger.warn("a Pod has an address that its IPPool describes otherwise", {
             pod: `${pod.namespace}/${pod.name}`,
-            address: claim.spec.address,
+            address: allocation.spec.address,
             difference,
         });
     }

@@ -3,7 +3,7 @@ import { blockOf, ipAllocations, type IpPoolStatus } from "@antrea/crd";
 import { formatPrefix, RangeSet, type IpAddress, type Prefix } from "@antrea/ip";
 import { type Pool } from "@antrea/ipam";
 import { type ApiClient } from "@antrea/kube";
-import { claimIp } from "./claims.ts";
+import { allocationIp } from "./claims.ts";
 import { type Cooldown } from "./cooldown.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type KnownPool } from "./pool-cache.ts";
@@ -114,7 +114,7 @@ export class PoolScanner {
                 const ips: IpAddress[] = [];
                 for (const name of [pool.name, ...overlapping(pool)]) {
                     const query = { fieldSelector: `spec.pool=${name}`, signal };
-                    for await (const { items } of api.pages(ipAllocations, query)) ips.push(...items.map(claimIp));
+                    for await (const { items } of api.pages(ipAllocations, query)) ips.push(...items.map(allocationIp));
                 }
                 return ips;
             },

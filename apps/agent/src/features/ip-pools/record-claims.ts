@@ -3,29 +3,29 @@ import { isPoolRecord, type PodRecord } from "../../platform/pod-interfaces/inde
 import type { IpPools } from "./ip-pools.ts";
 
 /** Adapts the allocations of this Node for the rebuild of its interfaces. */
-export function recordClaims(pools: Pick<IpPools, "own" | "hasClaims">): {
+export function recordAllocations(pools: Pick<IpPools, "own" | "hasClaims">): {
     readonly synced: (signal: AbortSignal) => Promise<void>;
     readonly cover: (record: PodRecord) => boolean;
 } {
     return {
         synced: (signal) => pools.own.synced(signal),
         cover: (record) =>
-            pools.hasClaims(
+            pools.hasAllocations(
                 record,
                 record.addresses.map(({ ip }) => ip),
             ),
     };
 }
 
-const claimsKnownMs = 2_000;
+const allocationsKnownMs = 2_000;
 
 /**
  * For CHECK: describes a problem with the allocations of a record; undefined if there is none or they are not synced.
  */
-export async function claimProblem(pools: IpPools | undefined, record: PodRecord): Promise<string | undefined> {
+export async function allocationProblem(pools: IpPools | undefined, record: PodRecord): Promise<string | undefined> {
     if (pools === undefined || !isPoolRecord(record)) return undefined;
     try {
-        await pools.own.synced(AbortSignal.timeout(claimsKnownMs));
+        await pools.own.synced(AbortSignal.timeout(allocationsKnownMs));
     } catch {
         return undefined;
     }

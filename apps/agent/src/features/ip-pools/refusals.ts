@@ -108,9 +108,9 @@ function vlanConflict(one: PoolsInVlans, other: PoolsInVlans): IpPoolError {
 }
 
 /** The error ADDRESS_HELD, with the holder if known. */
-export function heldByOther(ip: IpAddress, pool: string, claim: IpAllocation | undefined): IpPoolError {
-    const holder = claim === undefined ? "another Pod" : holderText(claim);
-    const isPod = claim?.spec.pod !== undefined;
+export function heldByOther(ip: IpAddress, pool: string, allocation: IpAllocation | undefined): IpPoolError {
+    const holder = allocation === undefined ? "another Pod" : holderText(allocation);
+    const isPod = allocation?.spec.pod !== undefined;
     const step = isPod
         ? "delete that Pod first; a Deployment with a fixed address needs strategy Recreate"
         : "choose another address";

@@ -3,15 +3,15 @@ import { allocationName, type IpAllocation } from "@antrea/crd";
 import { messageOf } from "@antrea/errors";
 import { type IpAddress } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
-import { type ClaimWriter } from "./claim-writer.ts";
+import { type AllocationWriter } from "./claim-writer.ts";
 import { namesContainer } from "./claims.ts";
-import { type OwnClaims } from "./own-claims.ts";
+import { type OwnAllocations } from "./own-claims.ts";
 import { type Attachment, attachmentKey } from "../../platform/pod-interfaces/index.ts";
 
 /** Dependencies of Releases. */
 export interface ReleasesComponents {
-    readonly own: Pick<OwnClaims, "get" | "ofContainer">;
-    readonly writer: Pick<ClaimWriter, "find" | "free">;
+    readonly own: Pick<OwnAllocations, "get" | "ofContainer">;
+    readonly writer: Pick<AllocationWriter, "find" | "free">;
     readonly logger: Logger;
 }
 
@@ -45,8 +45,8 @@ export class Releases {
      */
     async release(attachment: Attachment, ip: IpAddress, signal: AbortSignal): Promise<void> {
         const { own, writer } = this.#components;
-        const claim = own.get(allocationName(ip)) ?? (await writer.find(ip, signal));
-        if (claim !== undefined) await this.#free(claim, attachment, signal);
+        const allocation = own.get(allocationName(ip)) ?? (await writer.find(ip, signal));
+        if (allocation !== undefined) await this.#free(allocation, attachment, signal);
     }
 
     /** Frees all allocations of a container's interface. If it rejects, `settle` frees the remaining ones. */
@@ -66,13 +66,13 @@ export class Releases {
     /** Called with the container lock held. A concurrent ADD may have taken over the allocations. */
     async #releaseOwed(attachment: Attachment, signal: AbortSignal): Promise<void> {
         if (!this.#owed.has(attachmentKey(attachment))) return;
-        const claims = this.#components.own.ofContainer(attachment);
-        await Promise.all(claims.map((claim) => this.#free(claim, attachment, signal)));
+        const allocations = this.#components.own.ofContainer(attachment);
+        await Promise.all(allocations.map((allocation) => this.#free(allocation, attachment, signal)));
         this.#owed.delete(attachmentKey(attachment));
     }
 
-    #free(claim: IpAllocation, attachment: Attachment, signal: AbortSignal): Promise<void> {
-        return this.#components.writer.free(claim, (current) => namesContainer(current, attachment), signal);
+    #free(allocation: IpAllocation, attachment: Attachment, signal: AbortSignal): Promise<void> {
+        return this.#components.writer.free(allocation, (current) => namesContainer(current, attachment), signal);
     }
 
     /** Frees what a failed ADD has allocated; never rejects. To be called inside `exclusively`. */

@@ -2,11 +2,11 @@ import { type Clock, orAborted } from "@antrea/async";
 import { ipAllocations, type AllocationPod, type IpAllocation } from "@antrea/crd";
 import { formatIp, type Family, type IpAddress } from "@antrea/ip";
 import { type ApiClient } from "@antrea/kube";
-import { type ClaimWriter } from "./claim-writer.ts";
-import { claimIp, isForOrdinal, type Holder } from "./claims.ts";
+import { type AllocationWriter } from "./claim-writer.ts";
+import { allocationIp, isForOrdinal, type Holder } from "./claims.ts";
 import { IpPoolError } from "./errors.ts";
 import { type GoneNodes } from "./gone-nodes.ts";
-import { type OwnClaims } from "./own-claims.ts";
+import { type OwnAllocations } from "./own-claims.ts";
 import { poolDeleted } from "./refusals.ts";
 import { type SetPlace } from "./types.ts";
 
@@ -14,8 +14,8 @@ import { type SetPlace } from "./types.ts";
 export interface ReservationHoldersComponents {
     readonly api: Pick<ApiClient, "pages">;
     readonly clock: Clock;
-    readonly own: Pick<OwnClaims, "ofOrdinal">;
-    readonly writer: Pick<ClaimWriter, "find">;
+    readonly own: Pick<OwnAllocations, "ofOrdinal">;
+    readonly writer: Pick<AllocationWriter, "find">;
     readonly nodes: Pick<GoneNodes, "stateOf">;
 }
 
@@ -48,7 +48,10 @@ export class ReservationHolders {
     /** Ordinals whose allocation is not in use, with the time of that observation. */
     readonly #missed = new Map<string, number>();
     /** Recent lists by StatefulSet name, oldest first: many Pods of one set start to wait together. */
-    readonly #lists = new Map<string, { readonly at: number; readonly claims: Promise<readonly IpAllocation[]> }>();
+    readonly #lists = new Map<
+        string,
+        { readonly at: number; readonly allocations: Promise<readonly IpAllocation[]> }
+    >();
 
     constructor(components: ReservationHoldersComponents) {
         this.#components = components;
@@ -103,7 +106,7 @@ export class ReservationHolders {
     async #held(missing: MissingAddress, namespace: string, signal: AbortSignal): Promise<IpAllocation | undefined> {
         const { own, writer, clock } = this.#components;
         const { place, family } = missing;
-        const here = own.ofOrdinal(namespace, place).find((claim) => claimIp(claim).family === family);
+        const here = own.ofOrdinal(namespace, place).find((allocation) => allocationIp(allocation).family === family);
         if (here !== undefined) return here;
         const key = `${namespace}/${place.name}/${place.ordinal}/${family}`;
         const seen = this.#seen.get(key);
@@ -111,11 +114,11 @@ export class ReservationHolders {
         if (again?.spec.pod !== undefined && isForOrdinal(again, namespace, place)) return again;
         this.#seen.delete(key);
         if (clock.monotonic() - (this.#missed.get(key) ?? -Infinity) < missedMs) return undefined;
-        const claims = await orAborted(this.#list(place.name), signal);
-        const found = claims.find(
-            (claim) => missing.pools.includes(claim.spec.pool) && isForOrdinal(claim, namespace, place),
+        const allocations = await orAborted(this.#list(place.name), signal);
+        const found = allocations.find(
+            (allocation) => missing.pools.includes(allocation.spec.pool) && isForOrdinal(allocation, namespace, place),
         );
-        if (found !== undefined) remember(this.#seen, key, claimIp(found));
+        if (found !== undefined) remember(this.#seen, key, allocationIp(found));
         else remember(this.#missed, key, clock.monotonic());
         return found;
     }
@@ -128,20 +131,20 @@ export class ReservationHolders {
             this.#lists.delete(name);
         }
         const last = this.#lists.get(set);
-        if (last !== undefined) return last.claims;
+        if (last !== undefined) return last.allocations;
         const read = async (): Promise<readonly IpAllocation[]> => {
-            const claims: IpAllocation[] = [];
+            const allocations: IpAllocation[] = [];
             // Shared by all waiters: no single caller may abort it.
             const signal = AbortSignal.timeout(listLimitMs);
             const query = { fieldSelector: `spec.owner.name=${set},spec.state=Allocated`, signal };
-            for await (const { items } of this.#components.api.pages(ipAllocations, query)) claims.push(...items);
-            return claims;
+            for await (const { items } of this.#components.api.pages(ipAllocations, query)) allocations.push(...items);
+            return allocations;
         };
-        const claims = read();
-        this.#lists.set(set, { at: now, claims });
+        const allocations = read();
+        this.#lists.set(set, { at: now, allocations });
         // A failure is reported to current waiters only, not to later callers.
-        claims.catch(() => this.#lists.delete(set));
-        return claims;
+        allocations.catch(() => this.#lists.delete(set));
+        return allocations;
     }
 }
 

@@ -3,8 +3,8 @@ import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { compareOfOrdinal } from "@antrea/ipam";
 import { Informer, type ApiClient, type KubeLogger } from "@antrea/kube";
-import { type ClaimWriter } from "./claim-writer.ts";
-import { claimIp, isForOrdinal, mayTake, type Holder } from "./claims.ts";
+import { type AllocationWriter } from "./claim-writer.ts";
+import { allocationIp, isForOrdinal, mayTake, type Holder } from "./claims.ts";
 import { type IpPoolError } from "./errors.ts";
 import { type PodEvents } from "./pod-events.ts";
 import { type KnownPool } from "./pool-cache.ts";
@@ -16,7 +16,7 @@ export interface ReservationsComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;
     readonly clock: Clock;
-    readonly writer: ClaimWriter;
+    readonly writer: AllocationWriter;
     readonly holders: ReservationHolders;
     readonly events: Pick<PodEvents, "waiting">;
 }
@@ -37,7 +37,7 @@ export interface ReservationWanted {
     /** The fixed address that the ordinal must have. */
     readonly fixed: IpAddress | undefined;
     /** The address that an allocation provides; undefined if its pool no longer contains it. */
-    addressOf(claim: IpAllocation): ClaimedAddress | undefined;
+    addressOf(allocation: IpAllocation): ClaimedAddress | undefined;
 }
 
 /** After this time an event on the Pod reports what it waits for. */
@@ -117,19 +117,21 @@ export class Reservations {
     async #takeFound(searches: readonly Search[], holder: Holder, signal: AbortSignal): Promise<void> {
         const { writer } = this.#components;
         const open = searches.filter(({ taken }) => taken === undefined);
-        const claims = open.flatMap((search) => found(search, holder) ?? []);
-        if (claims.length < open.length) return;
+        const allocations = open.flatMap((search) => found(search, holder) ?? []);
+        if (allocations.length < open.length) return;
         // The watch may lag behind: the first is taken after the others were confirmed.
-        const [first, ...others] = claims;
-        const seen = await Promise.all(others.map((claim) => writer.find(claimIp(claim), signal)));
-        const live = seen.flatMap((claim, at) =>
-            claim !== undefined && isSame(claim, others[at]) && mayTake(claim, holder) ? [claim] : [],
+        const [first, ...others] = allocations;
+        const seen = await Promise.all(others.map((allocation) => writer.find(allocationIp(allocation), signal)));
+        const live = seen.flatMap((allocation, at) =>
+            allocation !== undefined && isSame(allocation, others[at]) && mayTake(allocation, holder)
+                ? [allocation]
+                : [],
         );
         if (first === undefined || live.length < others.length) return;
-        for (const [at, claim] of [first, ...live].entries()) {
+        for (const [at, allocation] of [first, ...live].entries()) {
             const search = open[at];
-            const pool = search?.pools.find(({ pool: { name } }) => name === claim.spec.pool);
-            const taken = await writer.take(claim, holder, signal, pool?.version);
+            const pool = search?.pools.find(({ pool: { name } }) => name === allocation.spec.pool);
+            const taken = await writer.take(allocation, holder, signal, pool?.version);
             if (search === undefined || taken === undefined) return;
             search.taken = search.addressOf(taken);
         }
@@ -187,10 +189,10 @@ export class Reservations {
 
 /** The allocation in the views of a search; of several, the one that the controller keeps. */
 function found({ views, place, fixed, addressOf }: Search, { pod }: Holder): IpAllocation | undefined {
-    const fits = (claim: IpAllocation): boolean =>
-        isForOrdinal(claim, pod.namespace, place) &&
-        (fixed === undefined || claim.spec.address === formatIp(fixed)) &&
-        addressOf(claim) !== undefined;
+    const fits = (allocation: IpAllocation): boolean =>
+        isForOrdinal(allocation, pod.namespace, place) &&
+        (fixed === undefined || allocation.spec.address === formatIp(fixed)) &&
+        addressOf(allocation) !== undefined;
     const [first, ...others] = views.flatMap(({ informer }) => informer.list().filter(fits));
     return first && others.reduce((one, other) => (compareOfOrdinal(one, other) <= 0 ? one : other), first);
 }

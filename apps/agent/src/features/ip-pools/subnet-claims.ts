@@ -3,7 +3,7 @@ import { messageOf } from "@antrea/errors";
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { type ApiClient } from "@antrea/kube";
 import { type Logger } from "@antrea/runtime";
-import { holderText, isForPod, namesContainer, type ClaimUser } from "./claims.ts";
+import { holderText, isForPod, namesContainer, type AllocationUser } from "./claims.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type PodEvents } from "./pod-events.ts";
 import { askLimitMs, lockLimitMs, within } from "./requests.ts";
@@ -23,13 +23,13 @@ export interface SubnetWiring extends InterfaceActions {
 }
 
 /** Dependencies of SubnetClaims. */
-export interface SubnetClaimsComponents {
+export interface SubnetAllocationsComponents {
     /** Undefined with AntreaIPAM disabled. */
-    readonly claims:
+    readonly allocations:
         | {
               readonly api: Pick<ApiClient, "find">;
               /** The allocation of an address within this Node's podCIDRs, as far as the watch has delivered it. */
-              readonly of: (ip: IpAddress) => ClaimUser | undefined;
+              readonly of: (ip: IpAddress) => AllocationUser | undefined;
           }
         | undefined;
     /** Fills in the Pod names of interfaces, as far as known. */
@@ -51,8 +51,8 @@ export interface SubnetClaimsComponents {
  * as long as it has it. With AntreaIPAM disabled only this is checked, and only interfaces isolated since startup are
  * reconnected: those isolated before may be so because of an allocation.
  */
-export class SubnetClaims {
-    readonly #components: SubnetClaimsComponents;
+export class SubnetAllocations {
+    readonly #components: SubnetAllocationsComponents;
     readonly #logger: Logger;
     /**
      * Reported conditions, each once in the log and once as an event: interface, address, UID of the allocation,
@@ -62,7 +62,7 @@ export class SubnetClaims {
     /** Interfaces that were connected until this run of the agent isolated them. */
     readonly #isolatedHere = new Set<string>();
 
-    constructor(components: SubnetClaimsComponents) {
+    constructor(components: SubnetAllocationsComponents) {
         this.#components = components;
         this.#logger = components.logger;
     }
@@ -108,10 +108,12 @@ export class SubnetClaims {
         // The reconciler of interfaces removes one whose namespace ended.
         if (wired === undefined || !(await wiring.linkExists(wired))) return;
         const asked = wiring.isIsolated(wired) ? wired.addresses : this.#suspectsOf(wired);
-        const live = await this.#claimsOf(asked, signal);
-        const others = live.filter((claim) => isOfAnother(claim, wired));
+        const live = await this.#allocationsOf(asked, signal);
+        const others = live.filter((allocation) => isOfAnother(allocation, wired));
         // An address from a pool belongs to the interface, also within the podCIDR.
-        const owned = new Set(live.filter((claim) => !isOfAnother(claim, wired)).map(({ spec }) => spec.address));
+        const owned = new Set(
+            live.filter((allocation) => !isOfAnother(allocation, wired)).map(({ spec }) => spec.address),
+        );
         const held = holders.heldElsewhere(wired.addresses).filter(({ ip }) => !owned.has(formatIp(ip)));
         if (held.length > 0 || others.some(({ spec }) => spec.pod !== undefined)) {
             if (!wiring.isIsolated(wired)) this.#isolatedHere.add(attachmentKey(wired));
@@ -123,31 +125,31 @@ export class SubnetClaims {
                 pod: podText(wired),
             });
         }
-        for (const claim of others) this.#report(wired, claim, before);
+        for (const allocation of others) this.#report(wired, allocation, before);
         for (const { ip, node } of held) this.#reportHeld(wired, formatIp(ip), node, before);
     }
 
     /** Read live: after a restart the watch may not have delivered the allocations yet, and its events may be late. */
-    async #claimsOf(ips: readonly IpAddress[], signal: AbortSignal): Promise<readonly IpAllocation[]> {
-        const { claims } = this.#components;
-        if (claims === undefined) return [];
+    async #allocationsOf(ips: readonly IpAddress[], signal: AbortSignal): Promise<readonly IpAllocation[]> {
+        const { allocations } = this.#components;
+        if (allocations === undefined) return [];
         const find = (ip: IpAddress): Promise<IpAllocation | undefined> =>
-            claims.api.find(ipAllocations, { name: allocationName(ip) }, { signal, timeoutMs: askLimitMs });
-        return (await Promise.all(ips.map(find))).filter((claim) => claim !== undefined);
+            allocations.api.find(ipAllocations, { name: allocationName(ip) }, { signal, timeoutMs: askLimitMs });
+        return (await Promise.all(ips.map(find))).filter((allocation) => allocation !== undefined);
     }
 
     /** Whether all possible reasons for isolating the interface are known. */
     #mayReconnect(wired: SubnetWired): boolean {
-        const { claims, holders } = this.#components;
-        return holders.isKnown && (claims !== undefined || this.#isolatedHere.has(attachmentKey(wired)));
+        const { allocations, holders } = this.#components;
+        return holders.isKnown && (allocations !== undefined || this.#isolatedHere.has(attachmentKey(wired)));
     }
 
     /** Addresses of the interface allocated to others, according to the watch, or within another Node's podCIDR. */
     #suspectsOf(wired: SubnetWired): readonly IpAddress[] {
-        const { claims, holders } = this.#components;
+        const { allocations, holders } = this.#components;
         const claimed = wired.addresses.filter((ip) => {
-            const claim = claims?.of(ip);
-            return claim !== undefined && isOfAnother(claim, wired);
+            const allocation = allocations?.of(ip);
+            return allocation !== undefined && isOfAnother(allocation, wired);
         });
         return [...claimed, ...holders.heldElsewhere(wired.addresses).map(({ ip }) => ip)];
     }
@@ -166,11 +168,11 @@ export class SubnetClaims {
         this.#once(key, before, { first, event: () => events.anothersSubnet(podOf(wired), address, node) });
     }
 
-    #report(wired: SubnetWired, claim: IpAllocation, before: ReadonlySet<string>): void {
+    #report(wired: SubnetWired, allocation: IpAllocation, before: ReadonlySet<string>): void {
         const { events, metrics } = this.#components;
-        const { address, pool, pod: user } = claim.spec;
-        const key = `${attachmentKey(wired)} ${address} ${claim.metadata?.uid} ${user !== undefined}`;
-        const holder = holderText(claim);
+        const { address, pool, pod: user } = allocation.spec;
+        const key = `${attachmentKey(wired)} ${address} ${allocation.metadata?.uid} ${user !== undefined}`;
+        const holder = holderText(allocation);
         const pod = podOf(wired);
         const fields = { pod: podText(wired), address, pool, holder };
         if (user === undefined) {
@@ -202,6 +204,6 @@ export class SubnetClaims {
     }
 }
 
-function isOfAnother(claim: ClaimUser, wired: SubnetWired): boolean {
-    return !namesContainer(claim, wired) && !isForPod(claim, wired.podUid, wired.ifName);
+function isOfAnother(allocation: AllocationUser, wired: SubnetWired): boolean {
+    return !namesContainer(allocation, wired) && !isForPod(allocation, wired.podUid, wired.ifName);
 }

@@ -33,7 +33,7 @@ export interface PoolsWanted {
 }
 
 /** A request to allocate addresses for one Pod interface. */
-export interface ClaimRequest extends Attachment, Omit<PoolsWanted, "from"> {
+export interface AllocationRequest extends Attachment, Omit<PoolsWanted, "from"> {
     readonly pod: PodIdentity;
 }
 

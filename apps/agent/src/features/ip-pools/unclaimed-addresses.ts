@@ -105,14 +105,14 @@ export class UnclaimedAddresses {
     }
 
     /** Isolates the interface because the address is allocated to another Pod, or reserved. */
-    isolateFor(wired: PoolInterface, ip: IpAddress, claim: IpAllocation): Promise<void> {
+    isolateFor(wired: PoolInterface, ip: IpAddress, allocation: IpAllocation): Promise<void> {
         const { events } = this.#components;
-        const holder = holderText(claim);
+        const holder = holderText(allocation);
         this.#mayReturn.set(keyOf(wired, ip), false);
         return this.#isolate(wired, ip, {
             message: "a Pod interface is isolated: its address is allocated to another Pod",
             fields: { holder },
-            event: (pod) => events.heldElsewhere(pod, claim.spec.address, holder),
+            event: (pod) => events.heldElsewhere(pod, allocation.spec.address, holder),
         });
     }
 

@@ -5,7 +5,7 @@ import type { InterfaceControl } from "../../platform/pod-interfaces/index.ts";
 import { IgnoredAnnotations } from "./ignored-annotations.ts";
 import { IsolatedPods } from "./isolated-pods.ts";
 import { isolatedInterfaces, subnetInterfaces, subnetWiring } from "./node-interfaces.ts";
-import { SubnetClaims, type SubnetWiring } from "./subnet-claims.ts";
+import { SubnetAllocations, type SubnetWiring } from "./subnet-claims.ts";
 import { SubnetHolders } from "./subnet-holders.ts";
 
 const resyncMs = 60_000;
@@ -43,7 +43,7 @@ export function addJobsWithoutPools(
         { ...common, holders, metrics, interfaces: () => isolatedInterfaces(podInterfaces) },
         { nodeName },
     );
-    const lostSubnets = subnetClaimsWithoutPools({
+    const lostSubnets = subnetAllocationsWithoutPools({
         holders,
         wiring: subnetWiring({ podInterfaces, control, netlink }),
         logger: common.logger,
@@ -60,13 +60,19 @@ export function addJobsWithoutPools(
 /**
  * The podCIDR check without IPPools: no address is allocated from pools, and IsolatedPods reports the isolated Pods.
  */
-export function subnetClaimsWithoutPools(components: {
+export function subnetAllocationsWithoutPools(components: {
     readonly wiring: SubnetWiring;
     readonly holders: SubnetHolders;
     readonly logger: Logger;
-}): SubnetClaims {
+}): SubnetAllocations {
     const done = (): boolean => true;
     const events = { claimedFromSubnet: done, reservedFromSubnet: done, anothersSubnet: done };
     const metrics = { heldElsewhere: () => undefined };
-    return new SubnetClaims({ ...components, claims: undefined, withNames: (wired) => wired, events, metrics });
+    return new SubnetAllocations({
+        ...components,
+        allocations: undefined,
+        withNames: (wired) => wired,
+        events,
+        metrics,
+    });
 }

@@ -31,7 +31,7 @@ export interface CheckComponents {
     /** Dumps the flows in OVS that carry the cookie of this agent's round. */
     readonly dumpFlows: () => Promise<readonly Flow[]>;
     /** Describes a problem with the allocations of a record's pool addresses; undefined if there is none. */
-    readonly claimProblem: (record: PodRecord) => Promise<string | undefined>;
+    readonly allocationProblem: (record: PodRecord) => Promise<string | undefined>;
 }
 
 /** The interface to check. */
@@ -75,7 +75,7 @@ export async function checkInterface(components: CheckComponents, input: CheckIn
             `OVS port ${record.hostIfName} has number ${port.ofPort ?? "none"}, not ${input.known.ofPort}${port.error === undefined ? "" : `: ${port.error}`}`,
         );
     }
-    const problem = await components.claimProblem(record);
+    const problem = await components.allocationProblem(record);
     if (problem !== undefined) throw failure("CLAIM", input, problem);
     if (record.isolated === true) {
         throw failure(

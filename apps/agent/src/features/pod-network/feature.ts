@@ -13,7 +13,7 @@ import { NodeSubnet } from "./node-subnet.ts";
 import { flowOwner } from "./parts.ts";
 import { PodNetwork } from "./pod-network.ts";
 import { PodReconciler } from "./reconciler.ts";
-import type { RecordClaims } from "./take-over.ts";
+import type { RecordAllocations } from "./take-over.ts";
 import { isRoutedToPod } from "./routed.ts";
 import type { PodBridging, PodPools } from "./types.ts";
 
@@ -30,11 +30,11 @@ export interface PodNetworkNeeds {
     /** Undefined without IPPools, as `claims`. */
     readonly pools: NetworkPools | undefined;
     /** The allocations of this Node. */
-    readonly claims: RecordClaims | undefined;
+    readonly allocations: RecordAllocations | undefined;
     /** Undefined outside bridging mode. */
     readonly bridging: PodBridging | undefined;
     /** A problem with the allocations of a record; undefined if there is none. */
-    readonly claimProblem: (record: PodRecord) => Promise<string | undefined>;
+    readonly allocationProblem: (record: PodRecord) => Promise<string | undefined>;
 }
 
 /** What accesses the network namespaces of Pods. */
@@ -98,7 +98,7 @@ export function podNetwork(platform: NodePlatform, needs: PodNetworkNeeds, parts
             clock,
             logger,
             poolOf: (ip) => pools?.poolOf(ip),
-            claims: needs.claims,
+            allocations: needs.allocations,
             pods: (limit) => podsOf(kube.api, environment.nodeName, limit),
             reportUnwired: (unwired) => events.record(unwiredEvent(unwired)),
         },
@@ -116,7 +116,7 @@ export function podNetwork(platform: NodePlatform, needs: PodNetworkNeeds, parts
                     port: (name) => platform.bridge.port(name),
                     flowsOf: (one) => platform.flowTable.flowsOf(flowOwner(one.record)),
                     dumpFlows: () => platform.openflow.dumpFlows(),
-                    claimProblem: needs.claimProblem,
+                    allocationProblem: needs.allocationProblem,
                 },
                 { known, ...input },
             ),

@@ -9,6 +9,6 @@ export { PodNetwork } from "./pod-network.ts";
 export { type PodNetworkComponents, type PodNetworkOptions, type PodPools } from "./types.ts";
 export { type KnownPod, type StoredPort } from "./rebuild.ts";
 export { PodReconciler, type ReconcilerComponents } from "./reconciler.ts";
-export { type RecordClaims } from "./take-over.ts";
+export { type RecordAllocations } from "./take-over.ts";
 export { isRoutedToPod } from "./routed.ts";
 export { UnwiredPods, type UnwiredPod } from "./unwired.ts";

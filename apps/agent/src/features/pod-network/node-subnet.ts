@@ -161,7 +161,7 @@ export class NodeSubnet {
         for (const [index, holder] of subnet.used) {
             if (holder !== owner) continue;
             const isTaken = this.#isTaken(prefixAt(subnet.prefix, index));
-            if (isTaken === undefined) throw claimsUnknown(subnet, index);
+            if (isTaken === undefined) throw allocationsUnknown(subnet, index);
             if (!isTaken) return index;
         }
         return undefined;
@@ -192,7 +192,7 @@ export class NodeSubnet {
             if (isTaken === undefined) unknown ??= index;
             index = index === last ? first : index + 1n;
         } while (index !== start);
-        if (unknown !== undefined) throw claimsUnknown(subnet, unknown);
+        if (unknown !== undefined) throw allocationsUnknown(subnet, unknown);
         return undefined;
     }
 }
@@ -202,7 +202,7 @@ export function heldOwner(podUid: string): string {
     return `pod/${podUid}`;
 }
 
-function claimsUnknown({ prefix }: Subnet, index: bigint): NodeSubnetError {
+function allocationsUnknown({ prefix }: Subnet, index: bigint): NodeSubnetError {
     return new NodeSubnetError(
         "CLAIMS_UNKNOWN",
         "environment",

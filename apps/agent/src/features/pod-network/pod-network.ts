@@ -197,8 +197,8 @@ export class PodNetwork implements InterfaceControl {
      * Removes a wired interface; to be called inside `exclusively`. False if flows or port cannot be removed in time:
      * the interface then stays known and its address in use until the next reconcile.
      */
-    remove(known: PodInterface, claims: Claims): Promise<boolean> {
-        return this.#unwiring.remove(known, claims);
+    remove(known: PodInterface, allocations: Claims): Promise<boolean> {
+        return this.#unwiring.remove(known, allocations);
     }
 
     async #add(request: AddRequest, signal: AbortSignal): Promise<PodRecord> {

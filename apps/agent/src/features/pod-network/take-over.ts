@@ -12,7 +12,7 @@ import { rebuild, undecided, type Rebuilt } from "./rebuild.ts";
 import { attachmentKey, isPoolRecord, type PodRecord, podText } from "../../platform/pod-interfaces/index.ts";
 
 /** The allocations for the interfaces of this Node. */
-export interface RecordClaims {
+export interface RecordAllocations {
     /** Resolves when the allocations are synced; rejects if the signal aborts first. */
     synced(signal: AbortSignal): Promise<void>;
     /** Whether each pool address of a record is allocated to it or its Pod. */
@@ -27,7 +27,7 @@ export interface TakeOverComponents {
     /** The pool that an address of this Node is allocated from; undefined while the allocations are not synced. */
     readonly poolOf: (ip: IpAddress) => string | undefined;
     /** The allocations of this Node; undefined without IPPools. */
-    readonly claims: RecordClaims | undefined;
+    readonly allocations: RecordAllocations | undefined;
     readonly ports: StoredPorts;
     readonly knownPods: KnownPods;
     readonly held: HeldAddresses;
@@ -41,7 +41,7 @@ export interface TakeOverOptions {
 }
 
 /** How long to wait for the allocations of interfaces that OVS lost, once the API server has answered. */
-const claimsSoonMs = 3_000;
+const allocationsSoonMs = 3_000;
 
 /** Takes over the Pod interfaces that an earlier start of the agent has wired. */
 export class TakeOver {
@@ -120,19 +120,19 @@ export class TakeOver {
      * reconciled. The others keep their traffic, as do all while the API server is unavailable.
      */
     async #isolateUnclaimed(kept: Rebuilt["kept"], signal: AbortSignal): Promise<Rebuilt["kept"]> {
-        const { claims, knownPods } = this.#components;
+        const { allocations, knownPods } = this.#components;
         const isLost = ({ record, ofPort }: Rebuilt["kept"][number]): boolean =>
             ofPort === undefined && isPoolRecord(record) && record.isolated !== true;
-        if (claims === undefined || !knownPods.hasAnswered || !kept.some(isLost)) return kept;
+        if (allocations === undefined || !knownPods.hasAnswered || !kept.some(isLost)) return kept;
         try {
-            await claims.synced(AbortSignal.any([signal, AbortSignal.timeout(claimsSoonMs)]));
+            await allocations.synced(AbortSignal.any([signal, AbortSignal.timeout(allocationsSoonMs)]));
         } catch (error) {
             signal.throwIfAborted();
             this.#logger.warn("the allocations of this Node cannot be read now", { reason: messageOf(error) });
             return kept;
         }
         return kept.map((one) => {
-            if (!isLost(one) || claims.cover(one.record)) return one;
+            if (!isLost(one) || allocations.cover(one.record)) return one;
             const { containerId, podNamespace, podName, addresses } = one.record;
             this.#logger.warn(
                 "a Pod interface that OVS lost is isolated until the reconcile of allocations: it has no allocation",

@@ -39,11 +39,11 @@ export class Unwiring {
     }
 
     /** See `PodNetwork.remove`. */
-    async remove(known: PodInterface, claims: Claims): Promise<boolean> {
+    async remove(known: PodInterface, allocations: Claims): Promise<boolean> {
         const { record } = known;
         const { bridging, flowTable, hostRoutes, logger, podInterfaces, pools, ports } = this.#components;
         using limit = new Limit(this.#clock, unwireLimitMs, "unwiring");
-        const fate = podInterfaces.leave(record, claims);
+        const fate = podInterfaces.leave(record, allocations);
         // First: OVS restores the flags it knows of a link when it closes it, so it must have seen this change before.
         await this.#releaseLink(record);
         try {

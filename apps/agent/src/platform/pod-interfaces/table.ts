@@ -137,11 +137,11 @@ export class PodInterfaces {
      * Marks an interface as being removed. A release that could not be completed remains a release; returns the
      * effective value.
      */
-    leave(attachment: Attachment, claims: Claims): Claims {
+    leave(attachment: Attachment, allocations: Claims): Claims {
         const entry = this.#entry(attachment);
-        if (entry === undefined) return claims;
+        if (entry === undefined) return allocations;
         const before = entry.leaving;
-        entry.leaving = claims === "release" ? claims : (before ?? claims);
+        entry.leaving = allocations === "release" ? allocations : (before ?? allocations);
         if (before === undefined) this.#reportState(entry);
         return entry.leaving;
     }

@@ -42,8 +42,8 @@ async function add(agent: TestPoolAgent, podName: string, podUid: string, contai
     return wanted?.claim(AbortSignal.timeout(30_000));
 }
 
-async function claims(): Promise<readonly string[]> {
-    return (await cluster.claims())
+async function allocations(): Promise<readonly string[]> {
+    return (await cluster.allocations())
         .map(({ spec }) => `${spec.address} ${spec.state} ${spec.pod?.containerID ?? ""}`.trim())
         .sort();
 }
@@ -67,24 +67,24 @@ describe("an agent with its own token, under the policies", () => {
         expect(allocation?.addresses.map(({ ip }) => formatIp(ip))).toEqual(["10.2.0.77"]);
         expect(agents.a.events).toMatchObject([{ reason: "PoolAddressNotRouted", type: "Normal" }]);
         await add(agents.a, "p1", uid, "c2");
-        expect(await claims()).toEqual(["10.2.0.77 Allocated c2"]);
+        expect(await allocations()).toEqual(["10.2.0.77 Allocated c2"]);
         await agents.a.pools.release({ containerId: "c2", ifName: "eth0" });
-        expect(await claims()).toEqual([]);
+        expect(await allocations()).toEqual([]);
     });
 
     it("takes a reservation and gives it back, from Node to Node", async () => {
         const owner = { kind: "StatefulSet", namespace: "default", name: "web", uid: "set", index: 0 } as const;
         const spec = { address: "10.2.0.50", block: "10.2.0.0/24", pool: "pool1", state: "Reserved", owner } as const;
-        const claim: IpAllocation = { metadata: { name: "10.2.0.50" }, spec };
-        await cluster.api.create(ipAllocations, claim);
+        const allocation: IpAllocation = { metadata: { name: "10.2.0.50" }, spec };
+        await cluster.api.create(ipAllocations, allocation);
         const reference = { apiVersion: "apps/v1", kind: "StatefulSet", name: "web", uid: "set", controller: true };
         const metadata = { annotations: { [poolsAnnotation]: "pool1" }, ownerReferences: [reference] };
         for (const [at, nodeName] of (["a", "b"] as const).entries()) {
             const uid = await addPod("web-0", nodeName, metadata);
             await add(agents[nodeName], "web-0", uid, `c${at}`);
-            expect(await claims()).toEqual([`10.2.0.50 Allocated c${at}`]);
+            expect(await allocations()).toEqual([`10.2.0.50 Allocated c${at}`]);
             await agents[nodeName].pools.release({ containerId: `c${at}`, ifName: "eth0" });
-            expect(await claims()).toEqual(["10.2.0.50 Reserved"]);
+            expect(await allocations()).toEqual(["10.2.0.50 Reserved"]);
             await cluster.api.delete(pods, { namespace: "default", name: "web-0" }, { gracePeriodSeconds: 0 });
         }
         await cluster.api.delete(ipAllocations, { name: "10.2.0.50" });
@@ -101,12 +101,12 @@ describe("an agent with its own token, under the policies", () => {
             uid,
         );
         await agents.a.pools.reconcile(wiring, AbortSignal.timeout(10_000));
-        expect((await claims()).map((line) => line.split(" ")[2])).toEqual(["c-real"]);
+        expect((await allocations()).map((line) => line.split(" ")[2])).toEqual(["c-real"]);
         wiring.unwire("c-real");
         await cluster.api.delete(pods, { namespace: "default", name: "p2" }, { gracePeriodSeconds: 0 });
         await eventually(async () => {
             await agents.a.pools.reconcile(wiring, AbortSignal.timeout(10_000));
-            return (await claims()).length === 0;
+            return (await allocations()).length === 0;
         });
     });
 
@@ -114,11 +114,11 @@ describe("an agent with its own token, under the policies", () => {
         const uid = await addPod("p3", "b", { annotations: { [poolsAnnotation]: "pool1" } });
         await add(agents.b, "p3", uid, "c3");
         const attachment = { containerId: "c3", ifName: "eth0" };
-        const [claim] = await cluster.claims();
+        const [allocation] = await cluster.allocations();
         const ip = (await add(agents.b, "p3", uid, "c3"))?.addresses[0]?.ip;
         if (ip === undefined) throw new Error("no address");
         const released = agents.a.pools.allocator.release(attachment, ip, AbortSignal.timeout(5_000));
         await expect(released).rejects.toMatchObject({ code: "REFUSED" });
-        expect((await cluster.claims())[0]?.metadata?.uid).toBe(claim?.metadata?.uid);
+        expect((await cluster.allocations())[0]?.metadata?.uid).toBe(allocation?.metadata?.uid);
     });
 });

@@ -5,7 +5,7 @@ import { KubeError, serviceCidrs, type Node } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { parseIp } from "@antrea/ip";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { newClaim } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
 import { away, lost } from "./support/fake-api.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";
 
@@ -23,10 +23,10 @@ afterEach(() => cluster[Symbol.asyncDispose]());
 /** A claim that somebody else has. */
 function other(ip: string, change: Partial<IpAllocation["spec"]> = {}): void {
     const pod = { namespace: "other", name: "holder", uid: "uid-holder" };
-    const claim = newClaim(parseIp(ip), "pool1", { pod, nodeName: "far", containerId: "c", ifName: "eth0" });
-    const spec = { ...claim.spec, ...change };
+    const allocation = newAllocation(parseIp(ip), "pool1", { pod, nodeName: "far", containerId: "c", ifName: "eth0" });
+    const spec = { ...allocation.spec, ...change };
     if (spec.state === "Reserved") delete (spec as { pod?: unknown }).pod;
-    cluster.api.put(ipAllocations, { ...claim, spec } as never);
+    cluster.api.put(ipAllocations, { ...allocation, spec } as never);
 }
 
 describe("a claim of any free address", () => {
@@ -113,7 +113,7 @@ describe("a claim of any free address", () => {
         for (let at = 0; at < 1_024; at += 1) {
             const ip = parseIp(`10.2.${at >> 8}.${at & 255}`);
             const holder = { pod, nodeName: "far", containerId: "c", ifName: "eth0" };
-            cluster.api.put(ipAllocations, newClaim(ip, "pool2", holder) as never);
+            cluster.api.put(ipAllocations, newAllocation(ip, "pool2", holder) as never);
         }
         const agent = cluster.agent("a");
         await agent.pools.synced(AbortSignal.timeout(5_000));
@@ -281,12 +281,12 @@ describe("asking twice", () => {
         const agent = cluster.agent("a");
         const first = await agent.claim("p1", { pools: ["pool1"] });
         expect(await agent.claim("p1", { pools: ["pool1"], containerId: "c2" })).toEqual(first);
-        expect(cluster.claims().map(({ spec }) => spec.pod?.containerID)).toEqual(["c2"]);
+        expect(cluster.allocations().map(({ spec }) => spec.pod?.containerID)).toEqual(["c2"]);
         // The DEL of the first sandbox comes late.
         await agent.release("p1", "c-p1");
-        expect(cluster.claims()).toHaveLength(1);
+        expect(cluster.allocations()).toHaveLength(1);
         await agent.release("p1", "c2");
-        expect(cluster.claims()).toEqual([]);
+        expect(cluster.allocations()).toEqual([]);
     });
 
     it("gives back what the Pod had of pools that it does not name any more, whatever it gets now", async () => {
@@ -317,7 +317,7 @@ describe("asking twice", () => {
             ["c1", "c2", "c3"].map((containerId) => agent.claim("p1", { pools: ["pool1"], containerId })),
         );
         expect(new Set(given.flat()).size).toBe(1);
-        expect(cluster.claims()).toHaveLength(1);
+        expect(cluster.allocations()).toHaveLength(1);
     });
 
     it.each([
@@ -342,10 +342,10 @@ describe("asking twice", () => {
             return Promise.resolve();
         };
         const cancel = new AbortController();
-        const claim = agent.claim("p1", { pools: ["pool1"] }, cancel.signal);
-        await eventually(() => cluster.claims().length === 1);
+        const allocation = agent.claim("p1", { pools: ["pool1"] }, cancel.signal);
+        await eventually(() => cluster.allocations().length === 1);
         cancel.abort();
-        await expect(claim).rejects.toThrow();
+        await expect(allocation).rejects.toThrow();
         cluster.api.accident = () => undefined;
         const [ip = ""] = await agent.claim("p1", { pools: ["pool1"], containerId: "c2" });
         expect(cluster.holders()).toEqual([`${ip} p1`]);
@@ -359,7 +359,7 @@ describe("asking twice", () => {
             return Promise.resolve();
         };
         await expect(agent.claim("p1", { pools: ["pool1"] }, cancel.signal)).rejects.toThrow();
-        expect(cluster.claims()).toEqual([]);
+        expect(cluster.allocations()).toEqual([]);
         expect(agent.events).toEqual([]);
     });
 
@@ -433,7 +433,7 @@ describe("release", () => {
     it("is a success for what is gone, another's, or unknown to the cache", async () => {
         const agent = cluster.agent("a");
         await agent.claim("p1", { pools: ["pool1"] });
-        cluster.api.remove(ipAllocations, cluster.claims()[0]?.metadata?.name ?? "");
+        cluster.api.remove(ipAllocations, cluster.allocations()[0]?.metadata?.name ?? "");
         await agent.release("p1");
         other("10.2.0.12");
         const limit = AbortSignal.timeout(5_000);
@@ -446,16 +446,16 @@ describe("release", () => {
     it("repeats a delete without an answer, and one that met a change", async () => {
         const agent = cluster.agent("a");
         await agent.claim("p1", { pools: ["pool1"] });
-        const [claim] = cluster.claims();
+        const [allocation] = cluster.allocations();
         cluster.api.holdEvents();
         cluster.api.put(ipAllocations, {
-            ...claim,
-            metadata: { ...claim?.metadata, annotations: { a: "b" } },
+            ...allocation,
+            metadata: { ...allocation?.metadata, annotations: { a: "b" } },
         } as never);
         let left = 1;
         cluster.api.accident = (method) => (method === "delete" && left-- > 0 ? { lose: lost() } : undefined);
         await agent.release("p1");
-        expect(cluster.claims()).toEqual([]);
+        expect(cluster.allocations()).toEqual([]);
     });
 
     it("that could not be done is not done after a new ADD of the container", async () => {
@@ -467,7 +467,7 @@ describe("release", () => {
         cluster.api.accident = () => undefined;
         expect(await agent.claim("p1", { pools: ["pool1"] })).toEqual(first);
         await agent.pools.allocator.settle(AbortSignal.timeout(5_000));
-        expect(cluster.claims()).toHaveLength(1);
+        expect(cluster.allocations()).toHaveLength(1);
     });
 
     it("that is under way ends before a new ADD of the container begins", async () => {
@@ -489,10 +489,10 @@ describe("release", () => {
         await agent.claim("p1", { pools: ["pool1"] });
         cluster.api.accident = () => ({ refuse: away() });
         await agent.pools.release({ containerId: "c-p1", ifName: "eth0" });
-        expect(cluster.claims()).toHaveLength(1);
+        expect(cluster.allocations()).toHaveLength(1);
         cluster.api.accident = () => undefined;
         await agent.pools.allocator.settle(AbortSignal.timeout(5_000));
-        expect(cluster.claims()).toEqual([]);
+        expect(cluster.allocations()).toEqual([]);
     });
 });
 
@@ -540,9 +540,9 @@ describe("while the API server is away", () => {
         const agent = cluster.agent("a");
         await agent.claim("p1", { pools: ["pool1"] });
         cluster.api.accident = () => ({ refuse: away() });
-        const claim = agent.claim("p2", { pools: ["pool1"] }, AbortSignal.timeout(300));
-        await expect(claim).rejects.toMatchObject({ name: "TimeoutError" });
-        expect(cluster.claims()).toHaveLength(1);
+        const allocation = agent.claim("p2", { pools: ["pool1"] }, AbortSignal.timeout(300));
+        await expect(allocation).rejects.toMatchObject({ name: "TimeoutError" });
+        expect(cluster.allocations()).toHaveLength(1);
     });
 });
 
@@ -565,7 +565,7 @@ describe("what others see of a claim", () => {
         await agent.claim("p1", { pools: ["pool1"] });
         expect(await agent.metric("antrea_agent_ipam_claim_conflicts_total")).toBe(0);
         cluster.api.holdEvents();
-        other(cluster.claims()[0]?.spec.address === "10.2.0.12" ? "10.2.0.13" : "10.2.0.12");
+        other(cluster.allocations()[0]?.spec.address === "10.2.0.12" ? "10.2.0.13" : "10.2.0.12");
         await expect(agent.claim("p2", { pools: ["pool1"] })).rejects.toMatchObject({ code: "EXHAUSTED" });
         expect(await agent.metric("antrea_agent_ipam_claim_conflicts_total")).toBeGreaterThan(0);
     });
@@ -577,7 +577,7 @@ describe("what others see of a claim", () => {
             code: "POD_GONE",
             message: "Pod team/web no longer exists",
         });
-        expect(cluster.claims()).toEqual([]);
+        expect(cluster.allocations()).toEqual([]);
     });
 
     it("is that a pool changed meanwhile, in the log", async () => {
@@ -597,7 +597,7 @@ describe("what others see of a claim", () => {
         ]);
         expect(cluster.holders()).toEqual([`${ip} p1`]);
         // By the definition that it had in the end.
-        expect(cluster.claims()[0]?.spec.poolGeneration).toBe(2);
+        expect(cluster.allocations()[0]?.spec.poolGeneration).toBe(2);
     });
 
     it("is the definition of its pool, of a fixed address too", async () => {
@@ -605,7 +605,7 @@ describe("what others see of a claim", () => {
         await agent.claim("p1", { pools: ["pool1"], fixed: [parseIp("10.2.0.12")] });
         await agent.claim("p2", { pools: ["pool1"] });
         const uid = cluster.api.get(ipPools, "pool1")?.metadata?.uid;
-        expect(cluster.claims().map(({ spec }) => [spec.poolUID, spec.poolGeneration])).toEqual([
+        expect(cluster.allocations().map(({ spec }) => [spec.poolUID, spec.poolGeneration])).toEqual([
             [uid, 1],
             [uid, 1],
         ]);
@@ -618,8 +618,8 @@ describe("what others see of a claim", () => {
         const agent = cluster.agent("a", { logger: log.logger });
         const refused = new KubeError("FORBIDDEN", "no permission");
         cluster.api.accident = (method) => (method === "delete" ? { refuse: refused } : undefined);
-        const claim = agent.claim("p1", { pools: ["pool1", "pool6"] });
-        await expect(claim).rejects.toMatchObject({ code: "EXHAUSTED" });
+        const allocation = agent.claim("p1", { pools: ["pool1", "pool6"] });
+        await expect(allocation).rejects.toMatchObject({ code: "EXHAUSTED" });
         expect(log.records.filter(({ msg }) => msg.includes("failed ADD"))).toEqual([
             expect.objectContaining({
                 level: "warn",
@@ -645,11 +645,14 @@ describe("a release of a claim that only the API server knows", () => {
         cluster.api.holdEvents();
         const pod = { namespace: "default", name: "p1", uid: "uid-p1" };
         const attachment = { containerId: "c-p1", ifName: "eth0" };
-        cluster.api.put(ipAllocations, newClaim(parseIp("10.2.0.12"), "pool1", { pod, nodeName: "a", ...attachment }));
+        cluster.api.put(
+            ipAllocations,
+            newAllocation(parseIp("10.2.0.12"), "pool1", { pod, nodeName: "a", ...attachment }),
+        );
         const limit = AbortSignal.timeout(5_000);
         await agent.pools.allocator.release({ ...attachment, ifName: "eth1" }, parseIp("10.2.0.12"), limit);
-        expect(cluster.claims()).toHaveLength(1);
+        expect(cluster.allocations()).toHaveLength(1);
         await agent.pools.allocator.release(attachment, parseIp("10.2.0.12"), limit);
-        expect(cluster.claims()).toEqual([]);
+        expect(cluster.allocations()).toEqual([]);
     });
 });

@@ -5,7 +5,7 @@ import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
 import { type BlockView, type Slots } from "../../../src/features/ip-pools/block-view.ts";
 import { Blocks } from "../../../src/features/ip-pools/blocks.ts";
-import { newClaim } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
 import { Cooldown } from "../../../src/features/ip-pools/cooldown.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { FakeApi } from "./support/fake-api.ts";
@@ -22,7 +22,10 @@ let view: BlockView;
 
 function claim(ip: string): void {
     const pod = { namespace: "n", name: "p", uid: `u-${ip}` };
-    api.put(ipAllocations, newClaim(parseIp(ip), "pool1", { pod, nodeName: "far", containerId: "c", ifName: "eth0" }));
+    api.put(
+        ipAllocations,
+        newAllocation(parseIp(ip), "pool1", { pod, nodeName: "far", containerId: "c", ifName: "eth0" }),
+    );
 }
 
 /** All that is picked, one after the other, the first or the last of what is free. */

@@ -52,16 +52,16 @@ describe.each(["", "web-0"])("a claim that is made again for a Pod of a Stateful
         await start(() => listing.promise);
         const pass = node.reconcile();
         await new Promise((resolve) => setTimeout(resolve, 100));
-        expect(node.cluster.claims()).toEqual([]);
+        expect(node.cluster.allocations()).toEqual([]);
         listing.resolve();
         await pass;
-        expect(node.cluster.claims()[0]?.spec.owner).toEqual(ordinal);
+        expect(node.cluster.allocations()[0]?.spec.owner).toEqual(ordinal);
     });
 
     it("has its owner when the watch of Pods has not delivered the Pod yet", async () => {
         await startBeforeThePod();
         await node.reconcile();
-        expect(node.cluster.claims()[0]?.spec).toMatchObject({ owner: ordinal, pod: identityOf("web-0") });
+        expect(node.cluster.allocations()[0]?.spec).toMatchObject({ owner: ordinal, pod: identityOf("web-0") });
     });
 
     it("takes what is reserved for its ordinal then, too", async () => {
@@ -69,7 +69,7 @@ describe.each(["", "web-0"])("a claim that is made again for a Pod of a Stateful
         node.put("10.2.0.77", { state: "Reserved", owner: ordinal, pod: undefined });
         await node.reconcile();
         expect([...node.wiring.cut]).toEqual([]);
-        expect(node.cluster.claims()[0]?.spec).toMatchObject({ state: "Allocated", pod: identityOf("web-0") });
+        expect(node.cluster.allocations()[0]?.spec).toMatchObject({ state: "Allocated", pod: identityOf("web-0") });
     });
 });
 
@@ -81,7 +81,7 @@ describe("a claim that is made again while Pods cannot be listed", () => {
         node.wiring.wire("web-0", [address], "c-w");
         await start(whileAway);
         await node.reconcile();
-        expect(node.cluster.claims()[0]?.spec.owner).toEqual(ordinal);
+        expect(node.cluster.allocations()[0]?.spec.owner).toEqual(ordinal);
     });
 
     it("is made for the Pod alone, which is logged, when nobody says what it is of", async () => {
@@ -89,7 +89,7 @@ describe("a claim that is made again while Pods cannot be listed", () => {
         node.wiring.wire("", [address], "c-w", "uid-web-0");
         await start(whileAway);
         await node.reconcile();
-        expect(node.cluster.claims()[0]?.spec.owner).toMatchObject({ kind: "Pod", uid: "uid-web-0" });
+        expect(node.cluster.allocations()[0]?.spec.owner).toMatchObject({ kind: "Pod", uid: "uid-web-0" });
         expect(log.messages("warn")).toContain(
             "owner of a recreated allocation cannot be read; it is recreated for the Pod only",
         );
@@ -103,5 +103,5 @@ it("a claim of a Pod that was made by its ADD keeps its owner, also when a State
     addSetPod();
     await node.agent.pools.pods.synced(AbortSignal.timeout(5_000));
     await node.reconcile(3);
-    expect(node.cluster.claims()[0]?.spec.owner).toEqual({ kind: "Pod", ...identityOf("web-0") });
+    expect(node.cluster.allocations()[0]?.spec.owner).toEqual({ kind: "Pod", ...identityOf("web-0") });
 });

@@ -6,7 +6,7 @@ import { formatIp, parseIp } from "@antrea/ip";
 import { pods } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { newClaim } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
 import { type ClaimedAddress } from "../../../src/features/ip-pools/index.ts";
 import { away } from "./support/fake-api.ts";
 import { identityOf, OneNode } from "./support/one-node.ts";
@@ -14,7 +14,7 @@ import { identityOf, OneNode } from "./support/one-node.ts";
 let node: OneNode;
 
 function claimFor(ip: string, pod: string): IpAllocation {
-    return newClaim(parseIp(ip), "pool1", {
+    return newAllocation(parseIp(ip), "pool1", {
         pod: identityOf(pod),
         nodeName: "a",
         containerId: `c-${pod}`,
@@ -53,9 +53,9 @@ describe("a claim that is in step with its record", () => {
 describe("a claim without a record", () => {
     it("is left alone when its kind of owner is not known, whoever asks for it to be freed", async () => {
         const ip = await node.added("p1");
-        const [claim] = node.cluster.claims();
+        const [allocation] = node.cluster.allocations();
         const owner = { kind: "Lease", name: "x" } as never;
-        node.cluster.api.put(ipAllocations, { ...claim, spec: { ...claim?.spec, owner } } as never);
+        node.cluster.api.put(ipAllocations, { ...allocation, spec: { ...allocation?.spec, owner } } as never);
         node.wiring.unwire("c-p1");
         await node.reconcile(3);
         expect(node.cluster.holders()).toEqual([`${ip} p1`]);
@@ -67,10 +67,10 @@ describe("a claim without a record", () => {
     it("is freed when its Pod is gone, at the second look", async () => {
         await node.claimed("p1");
         await node.reconcile();
-        expect(node.cluster.claims()).toHaveLength(1);
+        expect(node.cluster.allocations()).toHaveLength(1);
         expect(await node.agent.metric("antrea_agent_ipam_leak_candidates")).toBe(1);
         await node.reconcile();
-        expect(node.cluster.claims()).toEqual([]);
+        expect(node.cluster.allocations()).toEqual([]);
         expect(await node.agent.metric("antrea_agent_ipam_leaks_found_total")).toBe(1);
         expect(await node.agent.metric("antrea_agent_ipam_reclaims_total")).toBe(1);
         await node.reconcile();
@@ -86,10 +86,10 @@ describe("a claim without a record", () => {
             await clock.advance(3_000);
         }
         await node.reconcile();
-        expect(node.cluster.claims()).toHaveLength(1);
+        expect(node.cluster.allocations()).toHaveLength(1);
         await clock.advance(1_000);
         await node.reconcile();
-        expect(node.cluster.claims()).toEqual([]);
+        expect(node.cluster.allocations()).toEqual([]);
     });
 
     it("is freed when its Pod has ended, or is another of that name", async () => {
@@ -98,7 +98,7 @@ describe("a claim without a record", () => {
         await node.claimed("ended");
         await node.claimed("replaced");
         await node.reconcile(2);
-        expect(node.cluster.claims()).toEqual([]);
+        expect(node.cluster.allocations()).toEqual([]);
     });
 
     it("is kept for the next sandbox while its Pod lives, also when the watch is late to tell", async () => {
@@ -108,7 +108,7 @@ describe("a claim without a record", () => {
         node.cluster.api.holdEvents();
         node.addPod("late");
         await node.reconcile(3);
-        expect(node.cluster.claims()).toHaveLength(2);
+        expect(node.cluster.allocations()).toHaveLength(2);
     });
 
     it("goes back to its StatefulSet", async () => {
@@ -123,8 +123,8 @@ describe("a claim without a record", () => {
         };
         node.put("10.2.0.9", { owner, pod });
         await node.reconcile(2);
-        expect(node.cluster.claims()).toMatchObject([{ spec: { state: "Reserved", owner } }]);
-        expect(node.cluster.claims()[0]?.spec.pod).toBeUndefined();
+        expect(node.cluster.allocations()).toMatchObject([{ spec: { state: "Reserved", owner } }]);
+        expect(node.cluster.allocations()[0]?.spec.pod).toBeUndefined();
     });
 
     it("is left alone while an ADD of its Pod or container is under way", async () => {
@@ -134,7 +134,7 @@ describe("a claim without a record", () => {
         node.wiring.adding.clear();
         node.wiring.adding.add("c-p1");
         await node.reconcile(3);
-        expect(node.cluster.claims()).toHaveLength(1);
+        expect(node.cluster.allocations()).toHaveLength(1);
     });
 
     it("is not freed when an ADD takes it over at the last moment", async () => {
@@ -148,7 +148,7 @@ describe("a claim without a record", () => {
         };
         await node.reconcile();
         await adopted;
-        expect(node.cluster.claims()).toMatchObject([{ spec: { pod: { containerID: "c2" } } }]);
+        expect(node.cluster.allocations()).toMatchObject([{ spec: { pod: { containerID: "c2" } } }]);
     });
 
     it.each([
@@ -177,7 +177,7 @@ describe("a claim without a record", () => {
         const ip = await node.added("p1");
         const pod = { namespace: "default", name: "p1", uid: "uid-p1" };
         const holder = { pod, nodeName: "a", containerId: "c-lost", ifName: "eth0" };
-        node.cluster.api.put(ipAllocations, newClaim(parseIp("10.2.0.250"), "pool1", holder) as never);
+        node.cluster.api.put(ipAllocations, newAllocation(parseIp("10.2.0.250"), "pool1", holder) as never);
         await node.reconcile(2);
         expect(node.cluster.holders()).toEqual([`${ip} p1`]);
     });
@@ -186,10 +186,10 @@ describe("a claim without a record", () => {
         node.addPod("p1");
         await node.claimed("p1");
         await node.reconcile(2);
-        expect(node.cluster.claims()).toHaveLength(1);
+        expect(node.cluster.allocations()).toHaveLength(1);
         node.wiring.wire("p1", [], "c2");
         await node.reconcile(2);
-        expect(node.cluster.claims()).toEqual([]);
+        expect(node.cluster.allocations()).toEqual([]);
     });
 
     it("is freed 10 s after it was first seen so itself, whatever was seen of others before", async () => {
@@ -223,7 +223,7 @@ describe("a claim without a record", () => {
         await node.reconcile();
         expect([...node.wiring.cut]).toEqual(["c-p1"]);
         await node.reconcile();
-        expect(node.cluster.claims()).toEqual([]);
+        expect(node.cluster.allocations()).toEqual([]);
     });
 
     it("is kept beside another of its interface that has no record either, while the Pod lives", async () => {
@@ -233,7 +233,7 @@ describe("a claim without a record", () => {
             pod: { ...identityOf("p1"), nodeName: "a", containerID: "c-lost", interface: "eth0" },
         });
         await node.reconcile(3);
-        expect(node.cluster.claims()).toHaveLength(2);
+        expect(node.cluster.allocations()).toHaveLength(2);
     });
 
     it("is logged with its address, Pod and container when it is freed", async () => {
@@ -251,16 +251,16 @@ describe("a claim without a record", () => {
         await node.reconcile();
         node.cluster.api.accident = (_method, plural) => (plural === "pods" ? { refuse: away() } : undefined);
         await node.reconcile(2);
-        expect(node.cluster.claims()).toHaveLength(1);
+        expect(node.cluster.allocations()).toHaveLength(1);
         node.cluster.api.accident = () => undefined;
         await node.reconcile();
-        expect(node.cluster.claims()).toEqual([]);
+        expect(node.cluster.allocations()).toEqual([]);
     });
 
     it("of another Node is not looked at", async () => {
         node.put("10.2.0.9");
         await node.reconcile(3);
-        expect(node.cluster.claims()).toHaveLength(1);
+        expect(node.cluster.allocations()).toHaveLength(1);
     });
 });
 
@@ -269,7 +269,7 @@ describe("a record without a claim", () => {
         const ip = await node.added("p1");
         node.cluster.api.remove(ipAllocations, ip);
         await node.reconcile();
-        expect(node.cluster.claims()).toMatchObject([
+        expect(node.cluster.allocations()).toMatchObject([
             { spec: { address: ip, pool: "pool1", owner: { kind: "Pod" }, pod: { containerID: "c-p1" } } },
         ]);
         expect(await node.agent.metric("antrea_agent_ipam_records_mended_total")).toBe(1);
@@ -282,7 +282,7 @@ describe("a record without a claim", () => {
         const ip = await node.added("web-2");
         node.cluster.api.remove(ipAllocations, ip);
         await node.reconcile();
-        expect(node.cluster.claims()).toMatchObject([
+        expect(node.cluster.allocations()).toMatchObject([
             { spec: { owner: { kind: "StatefulSet", namespace: "default", name: "web", uid: "set", index: 2 } } },
         ]);
     });
@@ -416,7 +416,7 @@ describe("a record without a claim", () => {
         node.wiring.undecided.add("c-p1");
         await node.reconcile();
         expect([...node.wiring.cut]).toEqual([]);
-        expect(node.cluster.claims()).toEqual([]);
+        expect(node.cluster.allocations()).toEqual([]);
         await node.reconcile();
         expect(node.agent.events.map(({ reason, note }) => [reason, note.includes("no IPPool contains it")])).toEqual([
             ["PoolChanged", true],
@@ -460,7 +460,7 @@ describe("a record without a claim", () => {
         const ip = await node.added("p1");
         node.cluster.api.remove(ipAllocations, ip);
         node.cluster.api.before = (method) => {
-            if (method === "create" && node.cluster.claims().length === 0) node.put(ip);
+            if (method === "create" && node.cluster.allocations().length === 0) node.put(ip);
             return Promise.resolve();
         };
         await node.reconcile();
@@ -478,8 +478,8 @@ describe("a record without a claim", () => {
         const ip = parseIp("10.2.0.77");
         node.wiring.wire("p1", [{ ip, pool: "pool1", prefixLength: 16, gateway: parseIp(gateway), vlan: 0 }]);
         await node.reconcile(2);
-        expect(node.cluster.claims()).toMatchObject([{ spec: { address: "10.2.0.77", pool: "pool1" } }]);
-        expect(node.cluster.claims()[0]?.spec.poolGeneration).toBe(isSame ? 1 : undefined);
+        expect(node.cluster.allocations()).toMatchObject([{ spec: { address: "10.2.0.77", pool: "pool1" } }]);
+        expect(node.cluster.allocations()[0]?.spec.poolGeneration).toBe(isSame ? 1 : undefined);
         expect(await node.agent.metric("antrea_agent_ipam_pool_changed_addresses")).toBe(isSame ? 0 : 1);
     });
 
@@ -493,7 +493,7 @@ describe("a record without a claim", () => {
         node.agent.nodes.remove("b");
         await node.reconcile(3);
         expect([...node.wiring.cut]).toEqual(["c-p1"]);
-        expect(node.cluster.claims()).toEqual([]);
+        expect(node.cluster.allocations()).toEqual([]);
         expect(log.records.filter(({ level }) => level === "error")).toEqual([
             expect.objectContaining({ pod: "default/p1", address: "10.2.0.77" }),
         ]);
@@ -503,12 +503,12 @@ describe("a record without a claim", () => {
         const ip = await node.added("web-0");
         const owner = { kind: "StatefulSet", namespace: "default", name: "web", index: 0 } as const;
         node.put(ip, { owner, state: "Reserved" });
-        const [claim] = node.cluster.claims();
-        const { pod: _, ...spec } = claim?.spec as IpAllocation["spec"];
-        node.cluster.api.put(ipAllocations, { metadata: claim?.metadata, spec } as never);
+        const [allocation] = node.cluster.allocations();
+        const { pod: _, ...spec } = allocation?.spec as IpAllocation["spec"];
+        node.cluster.api.put(ipAllocations, { metadata: allocation?.metadata, spec } as never);
         await eventually(() => node.agent.pools.own.size === 0);
         await node.reconcile();
-        expect(node.cluster.claims()).toMatchObject([
+        expect(node.cluster.allocations()).toMatchObject([
             { spec: { owner, state: "Allocated", pod: { uid: "uid-web-0" } } },
         ]);
     });
@@ -518,17 +518,17 @@ describe("a record without a claim", () => {
         node.wiring.dead.add("c-p1");
         node.cluster.api.remove(ipAllocations, ip);
         await node.reconcile();
-        expect(node.cluster.claims()).toEqual([]);
+        expect(node.cluster.allocations()).toEqual([]);
     });
 
     it("of an address of two families is judged for each", async () => {
         node.cluster.addPool("pool6", { cidr: "fd02::/120", gateway: "fd02::1" });
         const addresses = await node.agent.claimAddresses("p1", { pools: ["pool1", "pool6"] });
         node.wiring.wire("p1", addresses);
-        const names = node.cluster.claims().map(({ metadata }) => metadata?.name ?? "");
+        const names = node.cluster.allocations().map(({ metadata }) => metadata?.name ?? "");
         node.cluster.api.remove(ipAllocations, names.find((name) => name.startsWith("fd02")) ?? "");
         await node.reconcile();
-        expect(node.cluster.claims().map(({ metadata }) => metadata?.name)).toEqual(names);
+        expect(node.cluster.allocations().map(({ metadata }) => metadata?.name)).toEqual(names);
     });
 });
 
@@ -537,7 +537,7 @@ describe("a claim that names another container than the record", () => {
         const addresses = await node.claimed("p1");
         node.wiring.wire("p1", addresses, "c-real");
         await node.reconcile();
-        expect(node.cluster.claims()).toMatchObject([{ spec: { pod: { containerID: "c-real" } } }]);
+        expect(node.cluster.allocations()).toMatchObject([{ spec: { pod: { containerID: "c-real" } } }]);
     });
 
     it("is left alone while an ADD of the Pod is under way", async () => {
@@ -545,6 +545,6 @@ describe("a claim that names another container than the record", () => {
         node.wiring.wire("p1", addresses, "c-old");
         node.wiring.adding.add("uid-p1");
         await node.reconcile();
-        expect(node.cluster.claims()).toMatchObject([{ spec: { pod: { containerID: "c-p1" } } }]);
+        expect(node.cluster.allocations()).toMatchObject([{ spec: { pod: { containerID: "c-p1" } } }]);
     });
 });

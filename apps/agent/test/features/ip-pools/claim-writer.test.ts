@@ -5,8 +5,14 @@ import { ManualClock } from "@antrea/async/testing";
 import { ipAllocations, type AllocationOwner, type IpAllocation } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
 import { KubeError } from "@antrea/kube";
-import { ClaimWriter, type ClaimWriterComponents } from "../../../src/features/ip-pools/claim-writer.ts";
-import { claimName, namesContainer, newClaim, takenBy, type Holder } from "../../../src/features/ip-pools/claims.ts";
+import { AllocationWriter, type AllocationWriterComponents } from "../../../src/features/ip-pools/claim-writer.ts";
+import {
+    objectName,
+    namesContainer,
+    newAllocation,
+    takenBy,
+    type Holder,
+} from "../../../src/features/ip-pools/claims.ts";
 import { isRetryable, retryUntilAnswered } from "../../../src/features/ip-pools/requests.ts";
 import { away, FakeApi, lost } from "./support/fake-api.ts";
 
@@ -27,7 +33,7 @@ let retries: number;
 /** What this Node believes to have, by what the writer says of it. */
 let own: Map<string, IpAllocation>;
 let freed: string[];
-let writer: ClaimWriter;
+let writer: AllocationWriter;
 let limits: Set<number | undefined>;
 
 beforeEach(() => {
@@ -35,19 +41,19 @@ beforeEach(() => {
     clock = new ManualClock();
     [retries, own, freed, limits] = [0, new Map(), [], new Set()];
     const noted = {
-        note: (claim: IpAllocation) => void own.set(claimName(claim), claim),
-        noteGone: (claim: IpAllocation) => void own.delete(claimName(claim)),
+        note: (allocation: IpAllocation) => void own.set(objectName(allocation), allocation),
+        noteGone: (allocation: IpAllocation) => void own.delete(objectName(allocation)),
     };
-    const limited: ClaimWriterComponents["api"] = {
+    const limited: AllocationWriterComponents["api"] = {
         create: (resource, object, o) => (limits.add(o?.timeoutMs), api.create(resource, object, o)),
         update: (resource, object, o) => (limits.add(o?.timeoutMs), api.update(resource, object, o)),
         delete: (resource, key, o) => (limits.add(o?.timeoutMs), api.delete(resource, key, o)),
         find: (resource, key, o) => (limits.add(o?.timeoutMs), api.find(resource, key, o)),
     };
-    writer = new ClaimWriter({
+    writer = new AllocationWriter({
         api: limited,
         clock,
-        own: noted as unknown as ClaimWriterComponents["own"],
+        own: noted as unknown as AllocationWriterComponents["own"],
         cooldown: { freed: (address: typeof ip) => void freed.push(formatIp(address)) } as never,
         metrics: { retry: () => void (retries += 1) },
     });
@@ -66,11 +72,11 @@ async function done<T>(work: Promise<T>): Promise<T> {
 }
 
 function put(who: Holder, owner?: AllocationOwner): IpAllocation {
-    return api.put(ipAllocations, newClaim(ip, "pool1", who, { owner })) as IpAllocation;
+    return api.put(ipAllocations, newAllocation(ip, "pool1", who, { owner })) as IpAllocation;
 }
 
 function reserve(): IpAllocation {
-    const { pod: _, ...spec } = newClaim(ip, "pool1", holder, { owner: set }).spec;
+    const { pod: _, ...spec } = newAllocation(ip, "pool1", holder, { owner: set }).spec;
     return api.put(ipAllocations, {
         metadata: { name: "10.2.0.12" },
         spec: { ...spec, state: "Reserved" },
@@ -175,9 +181,9 @@ describe("the creation of a claim", () => {
 
 describe("taking a claim", () => {
     const take = (
-        claim: IpAllocation,
+        allocation: IpAllocation,
         version?: { uid: string; generation: number },
-    ): Promise<IpAllocation | undefined> => done(writer.take(claim, holder, never(), version));
+    ): Promise<IpAllocation | undefined> => done(writer.take(allocation, holder, never(), version));
 
     it("that is reserved for the Pod's ordinal makes it the container's", async () => {
         expect((await take(reserve()))?.spec).toMatchObject({
@@ -232,8 +238,8 @@ describe("taking a claim", () => {
 });
 
 describe("freeing a claim", () => {
-    const free = (claim: IpAllocation): Promise<void> =>
-        done(writer.free(claim, (current) => namesContainer(current, holder), never()));
+    const free = (allocation: IpAllocation): Promise<void> =>
+        done(writer.free(allocation, (current) => namesContainer(current, holder), never()));
 
     it("deletes it, and its address rests", async () => {
         const ours = put(holder);

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
-import { newClaim } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
 import { PoolCluster } from "./support/pool-cluster.ts";
 import { type TestPoolAgent } from "./support/test-agent.ts";
 
@@ -17,7 +17,7 @@ afterEach(() => cluster.clear());
 const six = { start: "10.2.0.12", end: "10.2.0.17", gateway: "10.2.0.1" };
 
 async function addresses(pool?: string): Promise<readonly string[]> {
-    return (await cluster.claims(pool)).map(({ spec }) => spec.address).sort();
+    return (await cluster.allocations(pool)).map(({ spec }) => spec.address).sort();
 }
 
 function codes(results: readonly PromiseSettledResult<unknown>[]): readonly string[] {
@@ -63,10 +63,10 @@ describe("claims on a real API server", () => {
         const asked = agents.map((agent, at) => agent.claim(`p${at}`, { pools: ["pool1"], fixed }));
         const results = await Promise.allSettled(asked);
         expect(codes(results)).toEqual(Array.from({ length: 7 }, () => "ADDRESS_HELD"));
-        const [claim] = await cluster.claims();
-        const loser = agents.find(({ nodeName }) => nodeName !== claim?.spec.pod?.nodeName);
+        const [allocation] = await cluster.allocations();
+        const loser = agents.find(({ nodeName }) => nodeName !== allocation?.spec.pod?.nodeName);
         expect(loser?.events[0]?.note).toContain(
-            `held by Pod default/${claim?.spec.pod?.name} (UID ${claim?.spec.pod?.uid}) on Node ${claim?.spec.pod?.nodeName}`,
+            `held by Pod default/${allocation?.spec.pod?.name} (UID ${allocation?.spec.pod?.uid}) on Node ${allocation?.spec.pod?.nodeName}`,
         );
     });
 
@@ -126,17 +126,17 @@ describe("claims on a real API server", () => {
         let agent = cluster.agent("a");
         const given: string[] = [];
         for (let at = 0; at < 10; at += 1) {
-            const claim = agent.claim(`p${at}`, { pools: ["killed"] });
+            const allocation = agent.claim(`p${at}`, { pools: ["killed"] });
             // Killed before, while and after the write.
             await new Promise((resolve) => setTimeout(resolve, at * 2));
             await agent.kill();
-            claim.catch(() => undefined);
+            allocation.catch(() => undefined);
             agent = cluster.agent("a");
             given.push(...(await agent.claim(`p${at}`, { pools: ["killed"], containerId: `again-${at}` })));
         }
         expect(new Set(given).size).toBe(10);
         // A write that the killed agent had sent may have been carried out after the new one had looked.
-        const surplus = (await cluster.claims("killed")).filter(({ spec }) => !given.includes(spec.address));
+        const surplus = (await cluster.allocations("killed")).filter(({ spec }) => !given.includes(spec.address));
         expect(surplus.every(({ spec }) => spec.pod?.containerID.startsWith("c-"))).toBe(true);
     });
 });
@@ -148,10 +148,10 @@ describe("a StatefulSet's Pods on a real API server", () => {
 
     function reserve(ip: string, ordinal: number): Promise<IpAllocation> {
         const pod = { namespace: "default", name: `web-${ordinal}`, uid: "" };
-        const claim = newClaim(parseIp(ip), "pool1", { pod, nodeName: "", containerId: "", ifName: "" });
-        const { pod: _, ...spec } = claim.spec;
+        const allocation = newAllocation(parseIp(ip), "pool1", { pod, nodeName: "", containerId: "", ifName: "" });
+        const { pod: _, ...spec } = allocation.spec;
         const owner = { kind: "StatefulSet", namespace: "default", name: "web", uid: "set", index: ordinal } as const;
-        return cluster.api.create(ipAllocations, { ...claim, spec: { ...spec, owner, state: "Reserved" } });
+        return cluster.api.create(ipAllocations, { ...allocation, spec: { ...spec, owner, state: "Reserved" } });
     }
 
     it("wait for their reservations, keep them from Node to Node, and are told who has them", async () => {
@@ -173,7 +173,7 @@ describe("a StatefulSet's Pods on a real API server", () => {
         await expect(two.claim("web-2", { pools: ["pool1"], ...web(2) })).rejects.toMatchObject({
             code: "NOT_RESERVED",
         });
-        expect(await cluster.claims("pool1")).toHaveLength(2);
+        expect(await cluster.allocations("pool1")).toHaveLength(2);
     });
 
     it("of the same ordinal on two Nodes at once: one gets the address", async () => {

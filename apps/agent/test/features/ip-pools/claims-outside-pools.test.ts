@@ -83,7 +83,7 @@ describe.each([
         const { pools } = await started();
         const wiring = new OneInterface("10.2.0.77");
         const checked = Promise.withResolvers<void>();
-        pools.onSubnetClaim(() => checked.resolve());
+        pools.onSubnetAllocation(() => checked.resolve());
         change();
         node.put("10.2.0.77");
         await checked.promise;

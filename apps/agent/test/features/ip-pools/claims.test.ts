@@ -2,14 +2,14 @@ import { describe, expect, it } from "@jest/globals";
 import { type IpAllocation } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
 import {
-    claimIp,
+    allocationIp,
     holderText,
     isForOrdinal,
     isForPod,
     isHeldBy,
     mayTake,
     namesContainer,
-    newClaim,
+    newAllocation,
     reservedAgain,
     takenBy,
     type Holder,
@@ -21,7 +21,7 @@ const holder: Holder = {
     containerId: "c1",
     ifName: "eth0",
 };
-const claim = newClaim(parseIp("3ffe:ffff:1:1ff::100"), "pool6", holder);
+const allocation = newAllocation(parseIp("3ffe:ffff:1:1ff::100"), "pool6", holder);
 const reserved: IpAllocation = {
     metadata: { name: "10.2.0.12", uid: "x", resourceVersion: "7", annotations: { note: "kept" } },
     spec: {
@@ -35,7 +35,7 @@ const reserved: IpAllocation = {
 
 describe("claims", () => {
     it("are written as the API wants them", () => {
-        expect(claim).toEqual({
+        expect(allocation).toEqual({
             metadata: { name: "3ffe-ffff-1-1ff-0-0-0-100" },
             spec: {
                 address: "3ffe:ffff:1:1ff::100",
@@ -53,7 +53,7 @@ describe("claims", () => {
                 },
             },
         });
-        expect(claimIp(claim)).toEqual(parseIp("3ffe:ffff:1:1ff::100"));
+        expect(allocationIp(allocation)).toEqual(parseIp("3ffe:ffff:1:1ff::100"));
     });
 
     it("go from reserved to a Pod and back, keeping owner, version and what others wrote", () => {
@@ -70,8 +70,8 @@ describe("claims", () => {
         ["another Pod of the same name", { pod: { ...holder.pod, uid: "u2" } }, false, false],
         ["a Pod without a UID", { pod: { ...holder.pod, uid: "" } }, false, false],
     ])("of a Pod: %s", (_what, change, may, held) => {
-        expect(mayTake(claim, { ...holder, ...change })).toBe(may);
-        expect(isHeldBy(claim, { ...holder, ...change })).toBe(held);
+        expect(mayTake(allocation, { ...holder, ...change })).toBe(may);
+        expect(isHeldBy(allocation, { ...holder, ...change })).toBe(held);
     });
 
     it.each<[what: string, pod: Partial<Holder["pod"]>, may: boolean]>([
@@ -116,19 +116,19 @@ describe("claims", () => {
         ["another ordinal", "team-a", "web", 2, false],
     ])("of StatefulSets are for %s", (_name, namespace, name, ordinal, expected) => {
         const owner = { kind: "StatefulSet", namespace: "team-a", name: "web", index: 1 } as const;
-        const reserved = { ...claim, spec: { ...claim.spec, owner } };
+        const reserved = { ...allocation, spec: { ...allocation.spec, owner } };
         expect(isForOrdinal(reserved, namespace, { name, ordinal })).toBe(expected);
     });
 
     it("are fenced by container and interface, and matched by UID", () => {
-        expect(namesContainer(claim, { containerId: "c1", ifName: "eth0" })).toBe(true);
-        expect(namesContainer(claim, { containerId: "c1", ifName: "eth1" })).toBe(false);
+        expect(namesContainer(allocation, { containerId: "c1", ifName: "eth0" })).toBe(true);
+        expect(namesContainer(allocation, { containerId: "c1", ifName: "eth1" })).toBe(false);
         expect(namesContainer(reserved, { containerId: "c1", ifName: "eth0" })).toBe(false);
-        expect(isForPod(claim, "", "eth0")).toBe(false);
+        expect(isForPod(allocation, "", "eth0")).toBe(false);
     });
 
     it("tell who has them", () => {
-        expect(holderText(claim)).toBe("Pod ns/web-1 (UID u1) on Node a");
+        expect(holderText(allocation)).toBe("Pod ns/web-1 (UID u1) on Node a");
         expect(holderText(reserved)).toBe("ordinal 1 of StatefulSet ns/web, for which it is reserved");
     });
 });

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { ipAllocations, ipPools, type IpAllocation, type IpPool } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
-import { newClaim } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";
 import { type TestPoolAgent } from "./support/test-agent.ts";
 
@@ -36,9 +36,14 @@ async function deletePool(name: string): Promise<void> {
 function reserve(ip: string): void {
     const pod = { namespace: "default", name: "web-0", uid: "u" };
     const owner = { kind: "StatefulSet", namespace: "default", name: "web", uid: "set", index: 0 } as const;
-    const claim = newClaim(parseIp(ip), "pool1", { pod, nodeName: "a", containerId: "c", ifName: "eth0" }, { owner });
-    const { pod: _, ...spec } = claim.spec;
-    cluster.api.put(ipAllocations, { ...claim, spec: { ...spec, state: "Reserved" } } as IpAllocation);
+    const allocation = newAllocation(
+        parseIp(ip),
+        "pool1",
+        { pod, nodeName: "a", containerId: "c", ifName: "eth0" },
+        { owner },
+    );
+    const { pod: _, ...spec } = allocation.spec;
+    cluster.api.put(ipAllocations, { ...allocation, spec: { ...spec, state: "Reserved" } } as IpAllocation);
 }
 
 const refused = {
@@ -57,7 +62,7 @@ describe("an IPPool that is being deleted and waits for a finalizer", () => {
             { reason: "IPAllocationFailed", note: expect.stringContaining("name another IPPool") },
             { reason: "IPAllocationFailed" },
         ]);
-        expect(cluster.claims()).toEqual([]);
+        expect(cluster.allocations()).toEqual([]);
     });
 
     it("is passed over where the Pod names further pools", async () => {
@@ -90,6 +95,6 @@ describe("an IPPool that is being deleted and waits for a finalizer", () => {
         markDeleted("pool1");
         expect(await agent.claim("p1", { pools: ["pool1"], containerId: "c2" })).toEqual(given);
         await expect(agent.claim("p2", { pools: ["pool1"] })).rejects.toMatchObject(refused);
-        expect(cluster.claims().map(({ spec }) => spec.address)).toEqual(given);
+        expect(cluster.allocations().map(({ spec }) => spec.address)).toEqual(given);
     });
 });

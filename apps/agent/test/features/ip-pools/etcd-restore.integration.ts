@@ -3,7 +3,7 @@ import { ipAllocations } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
 import { namespaces } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
-import { newClaim } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
 import { FakeWiring } from "./support/fake-wiring.ts";
 import { PoolCluster } from "./support/pool-cluster.ts";
 
@@ -16,14 +16,16 @@ describe("agents after a restore of etcd, with versions that are lower than befo
     afterAll(() => cluster[Symbol.asyncDispose]());
 
     async function claimedFor(): Promise<readonly string[]> {
-        return (await cluster.claims()).map(({ spec }) => `${spec.address} ${spec.pod?.uid} ${spec.pod?.containerID}`);
+        return (await cluster.allocations()).map(
+            ({ spec }) => `${spec.address} ${spec.pod?.uid} ${spec.pod?.containerID}`,
+        );
     }
 
     it("see what the API server has, without a restart, and claim again for what runs", async () => {
         await cluster.addPool("pool1", { cidr: "10.2.0.0/24", gateway: "10.2.0.1" });
         const owner = { kind: "StatefulSet", namespace: "default", name: "web", uid: "set", index: 0 } as const;
         const first = { pod: { namespace: "default", name: "web-0", uid: "uid1" }, containerId: "c1", ifName: "eth0" };
-        const made = newClaim(parseIp("10.2.0.77"), "pool1", { ...first, nodeName: "a" }, { owner });
+        const made = newAllocation(parseIp("10.2.0.77"), "pool1", { ...first, nodeName: "a" }, { owner });
         const { pod: _, ...spec } = made.spec;
         await cluster.api.create(ipAllocations, { ...made, spec: { ...spec, state: "Reserved" } });
         const wiring = new FakeWiring();

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { ipAllocations, ipPools, type IpAllocation, type IpRangeSpec } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
-import { newClaim } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
 import { type ClaimedAddress, type IpPoolErrorCode } from "../../../src/features/ip-pools/index.ts";
 import { away, lost } from "./support/fake-api.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";
@@ -48,7 +48,7 @@ function versionOfPool(): { poolUID: string | undefined; poolGeneration: number 
 function reservation(ip: string): void {
     const owner = { kind: "StatefulSet", namespace: "default", name: "web", index: 0 } as const;
     const identity = { namespace: "default", name: "web-0", uid: "" };
-    const { metadata, spec } = newClaim(parseIp(ip), "pool1", {
+    const { metadata, spec } = newAllocation(parseIp(ip), "pool1", {
         pod: identity,
         nodeName: "",
         containerId: "",
@@ -66,7 +66,7 @@ describe("a claim", () => {
     it("says by which definition of its pool it was made, and costs one GET of the pool", async () => {
         cluster.api.requests.length = 0;
         await claim("p1");
-        expect(cluster.claims()).toMatchObject([{ spec: versionOfPool() }]);
+        expect(cluster.allocations()).toMatchObject([{ spec: versionOfPool() }]);
         expect(cluster.api.requests.filter((request) => !request.startsWith("list"))).toEqual([
             expect.stringMatching(/^create ipallocations 10\.2\.0\./),
             "find ippools pool1",
@@ -78,7 +78,7 @@ describe("a claim", () => {
         const claimed = await claim("p1");
         expect(claimed.map(({ ip }) => formatIp(ip))).toEqual(["10.2.0.10"]);
         expect(cluster.holders()).toEqual(["10.2.0.10 p1"]);
-        expect(cluster.claims()).toMatchObject([{ spec: versionOfPool() }]);
+        expect(cluster.allocations()).toMatchObject([{ spec: versionOfPool() }]);
     });
 
     it.each<[string, Partial<IpRangeSpec>, string, typeof changeUnseen]>([
@@ -92,7 +92,7 @@ describe("a claim", () => {
         const { gateway, prefixLength, vlan } = { ...wide, ...change };
         const [claimed] = await claim("p1");
         expect(claimed).toMatchObject({ gateway: parseIp(gateway), prefixLength, vlan });
-        expect(cluster.claims()).toMatchObject([{ spec: versionOfPool() }]);
+        expect(cluster.allocations()).toMatchObject([{ spec: versionOfPool() }]);
     });
 
     it("of the address that is the gateway now is freed", async () => {
@@ -105,28 +105,28 @@ describe("a claim", () => {
         cluster.api.holdEvents();
         cluster.api.remove(ipPools, "pool1");
         await expect(claim("p1")).rejects.toMatchObject({ code: "NO_POOL" satisfies IpPoolErrorCode });
-        expect(cluster.claims()).toEqual([]);
+        expect(cluster.allocations()).toEqual([]);
     });
 
     it("adopted from an earlier sandbox has what the pool says now", async () => {
         await claim("p1", "c1");
         changeUnseen({ ...wide, vlan: 7 });
         expect(await claim("p1", "c2")).toMatchObject([{ vlan: 7 }]);
-        expect(cluster.claims()).toMatchObject([{ spec: { ...versionOfPool(), pod: { containerID: "c2" } } }]);
+        expect(cluster.allocations()).toMatchObject([{ spec: { ...versionOfPool(), pod: { containerID: "c2" } } }]);
     });
 
     it("of a reservation has what the pool says now", async () => {
         reservation("10.2.0.15");
         changeUnseen({ ...wide, vlan: 7 });
         expect(await claimReserved()).toMatchObject([{ ip: parseIp("10.2.0.15"), vlan: 7 }]);
-        expect(cluster.claims()).toMatchObject([{ spec: { state: "Allocated", ...versionOfPool() } }]);
+        expect(cluster.allocations()).toMatchObject([{ spec: { state: "Allocated", ...versionOfPool() } }]);
     });
 
     it("of a reservation that is not in its pool any more goes back to its set", async () => {
         reservation("10.2.0.15");
         changeUnseen(narrow);
         await expect(claimReserved()).rejects.toMatchObject({ code: "NOT_RESERVED" satisfies IpPoolErrorCode });
-        expect(cluster.claims()).toMatchObject([{ spec: { address: "10.2.0.15", state: "Reserved" } }]);
+        expect(cluster.allocations()).toMatchObject([{ spec: { address: "10.2.0.15", state: "Reserved" } }]);
     });
 
     it("waits until the pool could be read", async () => {
@@ -144,7 +144,7 @@ describe("a claim", () => {
         cluster.api.accident = (method, plural) =>
             method === "find" && plural === "ippools" ? { refuse: away() } : undefined;
         await expect(agent.claim("p1", { pools: ["pool1"] }, AbortSignal.timeout(300))).rejects.toThrow();
-        expect(cluster.claims()).toEqual([]);
+        expect(cluster.allocations()).toEqual([]);
     });
 
     it("of a pool that changes without end is given up with a reason", async () => {
@@ -157,7 +157,7 @@ describe("a claim", () => {
             code: "POOL_CHANGED" satisfies IpPoolErrorCode,
             message: expect.stringContaining("IPPool pool1"),
         });
-        expect(cluster.claims()).toEqual([]);
+        expect(cluster.allocations()).toEqual([]);
     });
 
     it("is not misled by the watch when it tells of the older pool at last", async () => {
@@ -271,7 +271,7 @@ describe("a running container", () => {
     });
 
     it("whose claim an older agent made is looked at too", async () => {
-        const [made] = cluster.claims();
+        const [made] = cluster.allocations();
         const { poolUID: _, poolGeneration: __, ...spec } = made?.spec as IpAllocation["spec"];
         cluster.api.remove(ipAllocations, "10.2.0.19");
         cluster.api.put(ipAllocations, { metadata: { name: "10.2.0.19" }, spec } as never);

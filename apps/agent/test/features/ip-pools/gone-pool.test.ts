@@ -20,7 +20,7 @@ afterEach(() => node[Symbol.asyncDispose]());
 /** Pool and claim are deleted by force. */
 async function deletePool(): Promise<void> {
     node.cluster.api.remove(ipPools, "pool1");
-    for (const { metadata } of node.cluster.claims()) node.cluster.api.remove(ipAllocations, metadata?.name ?? "");
+    for (const { metadata } of node.cluster.allocations()) node.cluster.api.remove(ipAllocations, metadata?.name ?? "");
     await eventually(() => node.agent.pools.cache.isMissing("pool1"));
     await eventually(() => node.agent.pools.own.size === 0);
 }
@@ -42,7 +42,7 @@ describe("an address in use that names an IPPool which does not have it any more
         await deletePool();
         await node.reconcile(3);
         expect([state(), reportedEvents()]).toEqual([[[], [`${text} p1`]], ["PoolChanged ComparePool"]]);
-        expect(node.cluster.claims()[0]?.spec.pool).toBe("pool1");
+        expect(node.cluster.allocations()[0]?.spec.pool).toBe("pool1");
         expect(await node.agent.metric("antrea_agent_ipam_pool_changed_addresses")).toBe(1);
     });
 
@@ -83,7 +83,7 @@ describe("an address in use that names an IPPool which does not have it any more
         await addPool(whole);
         await node.reconcile(2);
         expect(state()).toEqual([[], [`${text} p1`]]);
-        expect(node.cluster.claims()[0]?.spec.pool).toBe("pool1");
+        expect(node.cluster.allocations()[0]?.spec.pool).toBe("pool1");
         expect(await node.agent.metric("antrea_agent_ipam_pool_changed_addresses")).toBe(0);
     });
 
@@ -105,7 +105,7 @@ describe("an address in use that names an IPPool which does not have it any more
             await eventually(() => node.agent.pools.cache.known("pool2") !== undefined);
             await node.reconcile();
             expect(state()).toEqual([[], [`${text} p1`]]);
-            expect(node.cluster.claims()[0]?.spec.pool).toBe("pool1");
+            expect(node.cluster.allocations()[0]?.spec.pool).toBe("pool1");
         },
     );
 
@@ -133,7 +133,7 @@ describe("an address in use that names an IPPool which does not have it any more
         listing.resolve();
         await pass;
         expect(state()).toEqual([[], [`${text} p1`]]);
-        expect(node.cluster.claims()[0]?.spec.pool).toBe("pool2");
+        expect(node.cluster.allocations()[0]?.spec.pool).toBe("pool2");
     });
 });
 

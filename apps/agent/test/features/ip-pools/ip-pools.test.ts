@@ -4,7 +4,7 @@ import { ipAllocations, ipPools, poolsAnnotation } from "@antrea/crd";
 import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
 import { namespaces, pods } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
-import { newClaim } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
 import { listLogger, type LogEntry } from "../../support/logger.ts";
 import { timeoutsBy } from "../../support/timeouts.ts";
 import { away } from "./support/fake-api.ts";
@@ -50,7 +50,7 @@ describe("an ADD", () => {
         expect(first && agent.pools.poolOf(first.ip)).toBe("four");
         expect(agent.pools.poolOf(parseIp("10.2.0.250"))).toBeUndefined();
         await agent.pools.release(request);
-        expect(cluster.claims()).toEqual([]);
+        expect(cluster.allocations()).toEqual([]);
     });
 
     it("leaves no watch of a block behind a minute after the last, however many there were", async () => {
@@ -71,7 +71,7 @@ describe("an ADD", () => {
         const agent = cluster.agent("a");
         const [address = ""] = await agent.claim("p1", { pools: ["four"] });
         const ip = parseIp(address);
-        const has = (change: object, ips = [ip]): boolean => agent.pools.hasClaims({ ...request, ...change }, ips);
+        const has = (change: object, ips = [ip]): boolean => agent.pools.hasAllocations({ ...request, ...change }, ips);
         expect(has({})).toBe(true);
         expect(has({ podUid: "" })).toBe(true);
         expect(has({ containerId: "c-next" })).toBe(true);
@@ -147,14 +147,14 @@ describe("a DEL", () => {
         const began = clock.monotonic();
         await asTimePasses(clock, agent.pools.release(request));
         expect(clock.monotonic() - began).toBe(1_000);
-        expect(cluster.claims()).toHaveLength(1);
+        expect(cluster.allocations()).toHaveLength(1);
         expect(log.find(({ message }) => message.includes("left to the next reconcile"))).toMatchObject({
             level: "warn",
             fields: { container: "c-p1" },
         });
         cluster.api.accident = () => undefined;
         await asTimePasses(clock, agent.pools.allocator.settle(signal));
-        expect(cluster.claims()).toEqual([]);
+        expect(cluster.allocations()).toEqual([]);
     });
 });
 
@@ -162,7 +162,7 @@ describe("the podCIDRs of a Node", () => {
     function claimFor(ip: string): void {
         const pod = { namespace: "default", name: "far", uid: "uid-far" };
         const holder = { pod, nodeName: "far", containerId: "c-far", ifName: "eth0" };
-        cluster.api.put(ipAllocations, newClaim(parseIp(ip), "four", holder));
+        cluster.api.put(ipAllocations, newAllocation(parseIp(ip), "four", holder));
     }
 
     it("know which of their addresses are claimed once they are guarded, and who listens hears of each change", async () => {
@@ -170,7 +170,7 @@ describe("the podCIDRs of a Node", () => {
         const agent = cluster.agent("a");
         expect(agent.pools.isClaimed(parseIp("10.2.0.20"))).toBe(false);
         let changes = 0;
-        agent.pools.onSubnetClaim(() => (changes += 1));
+        agent.pools.onSubnetAllocation(() => (changes += 1));
         await agent.pools.guard([parsePrefix("10.2.0.0/27")], AbortSignal.timeout(5_000));
         expect(["10.2.0.20", "10.2.0.21"].map((ip) => agent.pools.isClaimed(parseIp(ip)))).toEqual([true, false]);
         const before = changes;

@@ -188,7 +188,7 @@ describe("an answer of the API server that is old when the lock is there", () =>
         const go = await waiting();
         node.wiring.dead.add("c-p1");
         expect(await go()).toBeUndefined();
-        expect(node.cluster.claims()).toEqual([]);
+        expect(node.cluster.allocations()).toEqual([]);
     });
 
     it("connects no container whose network namespace is gone by now", async () => {

@@ -18,7 +18,7 @@ afterEach(async () => {
 });
 
 async function holders(): Promise<readonly string[]> {
-    return (await cluster.claims()).map(({ spec }) => `${spec.address} ${spec.pod?.name}`).sort();
+    return (await cluster.allocations()).map(({ spec }) => `${spec.address} ${spec.pod?.name}`).sort();
 }
 
 describe("answers that are lost after the write", () => {
@@ -57,10 +57,10 @@ describe("an API server that goes away", () => {
         const agent = cluster.agent("a");
         await agent.claim("p1", { pools: ["pool1"] });
         await cluster.server.stopApiServer();
-        const claim = agent.claim("p2", { pools: ["pool1"] });
+        const allocation = agent.claim("p2", { pools: ["pool1"] });
         await agent.pools.release({ containerId: "c-p1", ifName: "eth0" });
         await cluster.server.startApiServer();
-        const [ip] = await claim;
+        const [ip] = await allocation;
         await agent.pools.allocator.settle(AbortSignal.timeout(20_000));
         expect(await holders()).toEqual([`${ip} p2`]);
     });

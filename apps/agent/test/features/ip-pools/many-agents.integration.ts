@@ -32,14 +32,14 @@ describe("100 agents in 4 processes, each with its own connections, views and ca
                 parallel: 1,
                 sandbox: "1",
             });
-            const times = result.claims.map(({ ms }) => ms);
+            const times = result.allocations.map(({ ms }) => ms);
             console.log(
                 `600 claims: p50 ${Math.round(quantile(times, 0.5))} ms, p99 ${Math.round(quantile(times, 0.99))} ms, ` +
                     `${result.conflicts} conflicts, ${result.relists} relists`,
             );
             expect(result.failures).toEqual([]);
-            expect(new Set(result.claims.map(({ ip }) => ip)).size).toBe(600);
-            expect(await cluster.claims("pool1")).toHaveLength(600);
+            expect(new Set(result.allocations.map(({ ip }) => ip)).size).toBe(600);
+            expect(await cluster.allocations("pool1")).toHaveLength(600);
         },
         limitMs,
     );
@@ -51,18 +51,18 @@ describe("100 agents in 4 processes, each with its own connections, views and ca
             const pods = podsOnNodes(100, 300);
             const job = { kubeconfig: cluster.server.kubeconfig(), pool: "pool1", pods, parallel: 1 };
             const killed = workers.run({ ...job, sandbox: "1" });
-            while ((await cluster.claims()).length < 80) await new Promise((resolve) => setTimeout(resolve, 100));
+            while ((await cluster.allocations()).length < 80) await new Promise((resolve) => setTimeout(resolve, 100));
             workers.kill();
             await killed;
             // kubelet tries again, in new sandboxes, whatever had been claimed for the old ones.
             const result = await workers.run({ ...job, sandbox: "2" });
             expect(result.failures).toEqual([]);
-            expect(new Set(result.claims.map(({ ip }) => ip)).size).toBe(300);
-            const claims = await cluster.claims();
-            const used = claims.filter(({ spec }) => spec.pod?.containerID.endsWith("-2"));
-            expect(used.map(({ spec }) => spec.address).sort()).toEqual(result.claims.map(({ ip }) => ip).sort());
+            expect(new Set(result.allocations.map(({ ip }) => ip)).size).toBe(300);
+            const allocations = await cluster.allocations();
+            const used = allocations.filter(({ spec }) => spec.pod?.containerID.endsWith("-2"));
+            expect(used.map(({ spec }) => spec.address).sort()).toEqual(result.allocations.map(({ ip }) => ip).sort());
             // At most what was on its way to the server when its sender died and came after the new agent had looked.
-            expect(claims.length - used.length).toBeLessThan(20);
+            expect(allocations.length - used.length).toBeLessThan(20);
         },
         limitMs,
     );

@@ -6,7 +6,7 @@ it("the metrics of pool allocation have the names that dashboards and alerts kno
     const factory = new Metrics({ processMetrics: false });
     const metrics = ipamMetrics(factory, {
         blockViews: () => 1,
-        ownClaims: () => 2,
+        ownAllocations: () => 2,
         leakCandidates: () => 3,
         isolated: () => 4,
         poolChanged: () => 5,

@@ -119,8 +119,8 @@ class Simulation implements AsyncDisposable {
                 // Without the claims of its Node, while the API server is away, there is nothing to be compared.
                 return this.#reconcile(this.nodes[step.node] as SimNode, 300).catch(() => undefined);
             case "deleteClaim": {
-                const claim = this.cluster.claims()[step.at];
-                if (claim !== undefined) this.cluster.api.remove(ipAllocations, claim.metadata?.name ?? "");
+                const allocation = this.cluster.allocations()[step.at];
+                if (allocation !== undefined) this.cluster.api.remove(ipAllocations, allocation.metadata?.name ?? "");
                 return undefined;
             }
             case "hold":
@@ -236,12 +236,12 @@ describe("whatever is lost, late, repeated or killed", () => {
                 const users = simulation.users();
                 for (const one of users.values()) expect(one).toHaveLength(1);
                 const wired = [...users.values()].flat();
-                for (const { spec } of simulation.cluster.claims()) {
+                for (const { spec } of simulation.cluster.allocations()) {
                     const isUsed = wired.includes(spec.pod?.containerID ?? "");
                     const mayCome = simulation.cluster.api.get(pods, `default/${spec.pod?.name}`) !== undefined;
                     expect(isUsed || mayCome).toBe(true);
                 }
-                const claimed = simulation.cluster.claims().map(({ spec }) => spec.pod?.containerID);
+                const claimed = simulation.cluster.allocations().map(({ spec }) => spec.pod?.containerID);
                 for (const containerId of wired) expect(claimed).toContain(containerId);
             }),
             { numRuns: 60, endOnFailure: true },

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "@jest/globals";
 import { formatIp, formatPrefix, parseIp, parsePrefix } from "@antrea/ip";
 import { heldOwner, NodeSubnet } from "../../../src/features/pod-network/node-subnet.ts";
 import { isolatedInterfaces } from "../../../src/features/ip-pools/node-interfaces.ts";
-import { guardedPrefixes, recordClaims, type IpPools } from "../../../src/features/ip-pools/index.ts";
+import { guardedPrefixes, recordAllocations, type IpPools } from "../../../src/features/ip-pools/index.ts";
 import { addressOf, podRecord } from "../../support/records.ts";
 
 describe("where claims of others concern a Node", () => {
@@ -84,10 +84,10 @@ describe("the claims of a record", () => {
         ["cover it when each of its addresses is claimed for it", ["10.2.0.7", "fd02::7"], true],
         ["do not when one is not", ["10.2.0.7"], false],
     ])("%s", (_what, claimed, isCovered) => {
-        const hasClaims: IpPools["hasClaims"] = ({ containerId, ifName, podUid }, ips) =>
+        const hasAllocations: IpPools["hasAllocations"] = ({ containerId, ifName, podUid }, ips) =>
             [containerId, ifName, podUid].join() === [record.containerId, record.ifName, record.podUid].join() &&
             ips.every((ip) => claimed.includes(formatIp(ip)));
         const own = { synced: () => Promise.resolve() } as unknown as IpPools["own"];
-        expect(recordClaims({ own, hasClaims }).cover(record)).toBe(isCovered);
+        expect(recordAllocations({ own, hasAllocations }).cover(record)).toBe(isCovered);
     });
 });

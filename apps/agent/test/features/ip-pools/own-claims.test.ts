@@ -3,10 +3,10 @@ import { ManualClock } from "@antrea/async/testing";
 import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
-import { ClaimWriter } from "../../../src/features/ip-pools/claim-writer.ts";
-import { namesContainer, newClaim, takenBy, type Holder } from "../../../src/features/ip-pools/claims.ts";
+import { AllocationWriter } from "../../../src/features/ip-pools/claim-writer.ts";
+import { namesContainer, newAllocation, takenBy, type Holder } from "../../../src/features/ip-pools/claims.ts";
 import { Cooldown } from "../../../src/features/ip-pools/cooldown.ts";
-import { OwnClaims } from "../../../src/features/ip-pools/own-claims.ts";
+import { OwnAllocations } from "../../../src/features/ip-pools/own-claims.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { away, FakeApi, type Backup } from "./support/fake-api.ts";
 
@@ -21,10 +21,10 @@ let api: FakeApi;
 let clock: ManualClock;
 let stop: AbortController;
 let freed: string[];
-let own: OwnClaims;
+let own: OwnAllocations;
 
 function claim(ip: string, who: Partial<Holder> = {}): IpAllocation {
-    return newClaim(parseIp(ip), "pool", { ...holder, ...who });
+    return newAllocation(parseIp(ip), "pool", { ...holder, ...who });
 }
 
 function stored(ip: string, who: Partial<Holder> = {}): IpAllocation {
@@ -49,7 +49,7 @@ beforeEach(() => {
     stop = new AbortController();
     freed = [];
     const components = { api, clock, logger: silentLogger, freed: (ip: IpAddress) => void freed.push(formatIp(ip)) };
-    own = new OwnClaims(components, { nodeName: "a" });
+    own = new OwnAllocations(components, { nodeName: "a" });
 });
 afterEach(() => {
     stop.abort();
@@ -356,7 +356,7 @@ describe("OwnClaims", () => {
 describe("OwnClaims after etcd was restored from a backup", () => {
     const later = { pod: { ...holder.pod, uid: "later" }, containerId: "c2" };
     const owner = { kind: "StatefulSet", namespace: "ns", name: "web", index: 0 } as const;
-    let writer: ClaimWriter;
+    let writer: AllocationWriter;
     let backup: Backup;
 
     function asPut(given: IpAllocation): IpAllocation {
@@ -372,7 +372,7 @@ describe("OwnClaims after etcd was restored from a backup", () => {
         await start();
         expect(own.get("10.0.0.1")?.spec.pod?.uid).toBe("later");
         const cooldown = new Cooldown({ clock }, { cooldownMs: 1_000 });
-        writer = new ClaimWriter({ api, own, cooldown, clock, metrics: { retry: () => undefined } });
+        writer = new AllocationWriter({ api, own, cooldown, clock, metrics: { retry: () => undefined } });
         await clock.advance(1);
     }
 

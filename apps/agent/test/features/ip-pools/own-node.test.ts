@@ -5,7 +5,7 @@ import { formatIp, parseIp } from "@antrea/ip";
 import { KubeError, nodes as nodeResource } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { newClaim } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
 import { OwnNode } from "../../../src/features/ip-pools/own-node.ts";
 import { timeoutsBy } from "../../support/timeouts.ts";
 import { silentLogger } from "../../support/logger.ts";
@@ -465,7 +465,7 @@ describe("the claims of a Node that is gone", () => {
         for (const ip of ips) cluster.api.remove(ipAllocations, ip);
         const pod = { namespace: "default", name: "other", uid: "uid-other" };
         const holder = { pod, nodeName: "far", containerId: "c", ifName: "eth0" };
-        cluster.api.put(ipAllocations, newClaim(parseIp(ips[0] ?? ""), "pool1", holder) as never);
+        cluster.api.put(ipAllocations, newAllocation(parseIp(ips[0] ?? ""), "pool1", holder) as never);
         await reconcile();
         expect(cluster.holders()).toEqual([`${ips[0]} other`]);
         expect(wiring.cut.size).toBe(2);
@@ -485,7 +485,7 @@ describe("the claims of a Node that is gone", () => {
                 note: expect.stringContaining("Node a no longer exists"),
             }),
         );
-        expect(cluster.claims()).toHaveLength(2);
+        expect(cluster.allocations()).toHaveLength(2);
         agent.nodes.put("a");
         expect(await agent.claim("p3", { pools: ["pool1"] })).toHaveLength(1);
     });

@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from "@jest/globals";
 import { type Pod } from "@antrea/kube";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { ClaimOwners } from "../../../src/features/ip-pools/claim-owners.ts";
+import { AllocationOwners } from "../../../src/features/ip-pools/claim-owners.ts";
 import { away } from "./support/fake-api.ts";
 
 const web = { namespace: "default", name: "web-0", uid: "uid-web-0" };
@@ -20,12 +20,12 @@ beforeEach(() => {
 });
 
 /** By what the watch has delivered of the Pod, and what the API server answers. */
-function owners(known: Pod | undefined, answer: () => Promise<Pod | undefined>): ClaimOwners {
+function owners(known: Pod | undefined, answer: () => Promise<Pod | undefined>): AllocationOwners {
     const live = (): Promise<Pod | undefined> => {
         asked += 1;
         return answer();
     };
-    return new ClaimOwners({ pods: { known: () => known, live }, logger: log.logger });
+    return new AllocationOwners({ pods: { known: () => known, live }, logger: log.logger });
 }
 
 it("is found by what the watch has of the Pod, and nobody is asked then", async () => {

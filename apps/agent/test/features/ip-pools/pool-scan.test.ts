@@ -3,7 +3,7 @@ import { ManualClock } from "@antrea/async/testing";
 import { ipAllocations } from "@antrea/crd";
 import { formatIp, formatPrefix, parseIp } from "@antrea/ip";
 import { readPool } from "@antrea/ipam";
-import { newClaim } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
 import { Cooldown } from "../../../src/features/ip-pools/cooldown.ts";
 import { type KnownPool } from "../../../src/features/ip-pools/pool-cache.ts";
 import { PoolScanner, randomBelow, type PoolScan } from "../../../src/features/ip-pools/pool-scan.ts";
@@ -48,7 +48,7 @@ function claim(ip: string, from = "pool1"): void {
         containerId: "c",
         ifName: "e",
     };
-    api.put(ipAllocations, newClaim(parseIp(ip), from, holder) as never);
+    api.put(ipAllocations, newAllocation(parseIp(ip), from, holder) as never);
 }
 
 function all(scan: PoolScan): readonly string[] {

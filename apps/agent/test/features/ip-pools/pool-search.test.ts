@@ -3,7 +3,7 @@ import { ManualClock } from "@antrea/async/testing";
 import { blockText, ipAllocations, ipPools, type IpPoolStatus } from "@antrea/crd";
 import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
-import { newClaim } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
 import { Blocks } from "../../../src/features/ip-pools/blocks.ts";
 import { Cooldown } from "../../../src/features/ip-pools/cooldown.ts";
 import { PoolSearch } from "../../../src/features/ip-pools/pool-search.ts";
@@ -45,7 +45,7 @@ function pool(start: string, end: string, status?: IpPoolStatus): KnownPool {
 function claim(ip: string, name = "pool1"): void {
     const pod = { namespace: "n", name: "p", uid: `u-${ip}` };
     const holder = { pod, nodeName: "far", containerId: "c", ifName: "eth0" };
-    api.put(ipAllocations, newClaim(parseIp(ip), name, holder) as never);
+    api.put(ipAllocations, newAllocation(parseIp(ip), name, holder) as never);
 }
 
 function claimRange(block: string, from = 0, to = 255): void {

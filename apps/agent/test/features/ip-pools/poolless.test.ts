@@ -37,7 +37,7 @@ describe("an address in use that is in no IPPool and has no claim", () => {
     it("is counted, and logged and reported once", async () => {
         await node.reconcile(4);
         expect([await changed(), warned(), reportedEvents()]).toEqual([1, 1, ["PoolChanged ComparePool"]]);
-        expect([[...node.wiring.cut], node.cluster.claims()]).toEqual([[], []]);
+        expect([[...node.wiring.cut], node.cluster.allocations()]).toEqual([[], []]);
     });
 
     it("is not counted any more when its container ends, and is reported anew of another one of that name", async () => {
@@ -87,8 +87,8 @@ describe("an address in use that is in no IPPool and has no claim", () => {
         };
         node.cluster.api.put(pods, { metadata, spec: { nodeName: "a" } } as never);
         await node.reconcile(2);
-        const [claim]: readonly IpAllocation[] = node.cluster.claims();
-        expect(claim?.spec).toMatchObject({ state: "Allocated", pool: "gone", owner, pod: identityOf("web-0") });
+        const [allocation]: readonly IpAllocation[] = node.cluster.allocations();
+        expect(allocation?.spec).toMatchObject({ state: "Allocated", pool: "gone", owner, pod: identityOf("web-0") });
         expect(warned()).toBe(0);
     });
 });
@@ -144,7 +144,7 @@ describe("a reconcile of claims is due", () => {
 
     it("when a claim of this Node is gone", async () => {
         await node.added("p2");
-        node.cluster.api.remove(ipAllocations, node.cluster.claims()[0]?.spec.address ?? "");
+        node.cluster.api.remove(ipAllocations, node.cluster.allocations()[0]?.spec.address ?? "");
         await eventually(() => due === 1);
     });
 

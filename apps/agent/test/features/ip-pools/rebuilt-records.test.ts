@@ -18,7 +18,7 @@ describe("a record that was rebuilt from little, and names no Pod", () => {
         const addresses = await node.claimed("p1");
         node.wiring.wire("", addresses, "c-p1", "");
         await node.reconcile(3);
-        expect(node.cluster.claims().map(({ spec }) => spec.pod?.uid)).toEqual(["uid-p1"]);
+        expect(node.cluster.allocations().map(({ spec }) => spec.pod?.uid)).toEqual(["uid-p1"]);
         expect([...node.wiring.cut]).toEqual([]);
     });
 
@@ -27,7 +27,7 @@ describe("a record that was rebuilt from little, and names no Pod", () => {
         node.wiring.wire("", addresses, "c-other", "");
         node.wiring.unwire("c-other");
         await node.reconcile(2);
-        expect(node.cluster.claims()).toEqual([]);
+        expect(node.cluster.allocations()).toEqual([]);
     });
 
     it("says of two ADDs of the Pod which claim is in use, and the other is freed although the Pod lives", async () => {
@@ -102,8 +102,8 @@ describe("a record that was rebuilt before its Pod was known", () => {
         await addSetPod();
         node.wiring.wire(name, [address], "c-w", "uid-web-0");
         await node.reconcile(2);
-        const [claim] = node.cluster.claims();
-        expect(claim?.spec).toMatchObject({
+        const [allocation] = node.cluster.allocations();
+        expect(allocation?.spec).toMatchObject({
             owner: { kind: "StatefulSet", namespace: "default", name: "web", index: 0 },
             pod: { namespace: "default", name: "web-0", uid: "uid-web-0" },
         });
@@ -131,10 +131,10 @@ describe("a record that was rebuilt before its Pod was known", () => {
         await node.agent.pools.synced(AbortSignal.timeout(5_000));
         const pass = node.reconcile();
         await new Promise((resolve) => setTimeout(resolve, 100));
-        expect(node.cluster.claims()).toEqual([]);
+        expect(node.cluster.allocations()).toEqual([]);
         listing.resolve();
         await pass;
-        expect(node.cluster.claims()[0]?.spec.owner).toMatchObject({ kind: "StatefulSet", index: 0 });
+        expect(node.cluster.allocations()[0]?.spec.owner).toMatchObject({ kind: "StatefulSet", index: 0 });
     });
 
     it("is not judged by what is reserved before the Pods are listed", async () => {
@@ -148,11 +148,11 @@ describe("a record that was rebuilt before its Pod was known", () => {
         node.agent = node.cluster.agent("a", { confirmMs: 0 });
         await node.reconcile();
         expect([[...node.wiring.cut], node.cluster.holders()]).toEqual([[], ["10.2.0.77 web-0"]]);
-        expect(node.cluster.claims()[0]?.spec.state).toBe("Reserved");
+        expect(node.cluster.allocations()[0]?.spec.state).toBe("Reserved");
         isAway = false;
         await eventually(() => node.agent.pools.pods.known(identityOf("web-0")) !== undefined);
         await node.reconcile();
-        expect(node.cluster.claims()[0]?.spec).toMatchObject({ state: "Allocated", pod: { name: "web-0" } });
+        expect(node.cluster.allocations()[0]?.spec).toMatchObject({ state: "Allocated", pod: { name: "web-0" } });
     });
 
     it.each(["p1", ""])("keeps a claim that is made again for the next sandbox; the record names %p", async (name) => {
@@ -162,15 +162,15 @@ describe("a record that was rebuilt before its Pod was known", () => {
         await node.reconcile(2);
         node.wiring.unwire("c-p1");
         await node.reconcile(4);
-        expect(node.cluster.claims().map(({ spec }) => spec.pod)).toMatchObject([identityOf("p1")]);
+        expect(node.cluster.allocations().map(({ spec }) => spec.pod)).toMatchObject([identityOf("p1")]);
     });
 });
 
 describe("what is told of an isolated interface", () => {
     it("is told anew when its container ends and another one meets the same", async () => {
         await node.added("p1");
-        const [claim] = node.cluster.claims();
-        node.put(claim?.spec.address ?? "");
+        const [allocation] = node.cluster.allocations();
+        node.put(allocation?.spec.address ?? "");
         await node.reconcile(2);
         const reportedEvents = (): number =>
             node.agent.events.filter(({ reason }) => reason === "AddressHeldElsewhere").length;
@@ -188,7 +188,7 @@ describe("what is told of an isolated interface", () => {
 
     it("is counted, and not any more when it is gone", async () => {
         await node.added("p1");
-        node.put(node.cluster.claims()[0]?.spec.address ?? "");
+        node.put(node.cluster.allocations()[0]?.spec.address ?? "");
         await node.reconcile(2);
         expect(await node.agent.metric("antrea_agent_ipam_isolated_interfaces")).toBe(1);
         node.wiring.unwire("c-p1");

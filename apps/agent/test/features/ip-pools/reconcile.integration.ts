@@ -39,7 +39,7 @@ async function deletePod(name: string): Promise<void> {
 }
 
 async function holders(): Promise<readonly string[]> {
-    return (await cluster.claims()).map(({ spec }) => `${spec.address} ${spec.pod?.containerID}`);
+    return (await cluster.allocations()).map(({ spec }) => `${spec.address} ${spec.pod?.containerID}`);
 }
 
 describe("the reconcile of claims on a real API server", () => {
@@ -96,8 +96,8 @@ describe("the reconcile of claims on a real API server", () => {
         wiring.wire("p1", await agent.claimAddresses("p1", { pools: ["pool1"] }));
         let notified = 0;
         agent.pools.own.onGone(() => void (notified += 1));
-        const [claim] = await cluster.claims();
-        const name = claim?.metadata?.name ?? "";
+        const [allocation] = await cluster.allocations();
+        const name = allocation?.metadata?.name ?? "";
         await cluster.api.patch(
             ipAllocations,
             { name },
@@ -106,6 +106,6 @@ describe("the reconcile of claims on a real API server", () => {
         await cluster.api.delete(ipAllocations, { name });
         await eventually(() => notified === 1);
         await reconcile(1);
-        expect(await cluster.claims()).toMatchObject([{ spec: { ...claim?.spec } }]);
+        expect(await cluster.allocations()).toMatchObject([{ spec: { ...allocation?.spec } }]);
     });
 });

@@ -3,7 +3,7 @@ import { ManualClock } from "@antrea/async/testing";
 import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
 import { type NodeState } from "../../../src/features/ip-pools/gone-nodes.ts";
-import { newClaim, type Holder } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation, type Holder } from "../../../src/features/ip-pools/claims.ts";
 import { ReservationHolders, type MissingAddress } from "../../../src/features/ip-pools/reservation-holders.ts";
 import { away, FakeApi } from "./support/fake-api.ts";
 
@@ -32,7 +32,7 @@ let holders: ReservationHolders;
 
 function claim(ip: string, o: { index?: number; pool?: string; who?: Holder } = {}): IpAllocation {
     const owner = { kind: "StatefulSet", namespace: "ns", name: "web", index: o.index ?? 2 } as const;
-    return newClaim(parseIp(ip), o.pool ?? "pool1", o.who ?? earlier, { owner });
+    return newAllocation(parseIp(ip), o.pool ?? "pool1", o.who ?? earlier, { owner });
 }
 
 const put = (ip: string, o?: Parameters<typeof claim>[1]): unknown => api.put(ipAllocations, claim(ip, o));

@@ -4,7 +4,7 @@ import { ManualClock } from "@antrea/async/testing";
 import { allocationName, blockText, ipAllocations, ipPools, type AllocationPod, type IpAllocation } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
-import { newClaim } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
 import { lost } from "./support/fake-api.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";
 import { asTimePasses, TestNodes } from "./support/test-agent.ts";
@@ -42,7 +42,7 @@ function podOn(nodeName: string, uid = "old"): AllocationPod {
 }
 
 function states(): readonly string[] {
-    return cluster.claims().map(({ spec }) => `${spec.address} ${spec.state} ${spec.pod?.uid ?? ""}`.trim());
+    return cluster.allocations().map(({ spec }) => `${spec.address} ${spec.state} ${spec.pod?.uid ?? ""}`.trim());
 }
 
 describe("the Pod of an ordinal", () => {
@@ -98,11 +98,11 @@ describe("the Pod of an ordinal", () => {
         cluster.addPool("pool2", { cidr: "10.3.0.0/24", gateway: "10.3.0.1" });
         cluster.addPool("pool2", { cidr: "10.3.0.0/24", gateway: "10.3.0.2" });
         reserve("10.3.0.12");
-        const [claim] = cluster.claims();
-        cluster.api.put(ipAllocations, { ...claim, spec: { ...claim?.spec, pool: "pool2" } } as never);
+        const [allocation] = cluster.allocations();
+        cluster.api.put(ipAllocations, { ...allocation, spec: { ...allocation?.spec, pool: "pool2" } } as never);
         await cluster.agent("a").claim("web-2", { ...web2, pools: ["pool1", "pool2"] });
         const uid = cluster.api.get(ipPools, "pool2")?.metadata?.uid;
-        expect(cluster.claims()).toMatchObject([{ spec: { pool: "pool2", poolUID: uid, poolGeneration: 2 } }]);
+        expect(cluster.allocations()).toMatchObject([{ spec: { pool: "pool2", poolUID: uid, poolGeneration: 2 } }]);
     });
 
     it("waits on when another has taken the reservation that its watch still tells of", async () => {
@@ -122,13 +122,13 @@ describe("the Pod of an ordinal", () => {
 
     it("waits for the reservation, of both families", async () => {
         const agent = cluster.agent("a");
-        const claim = agent.claim("web-2", both);
+        const allocation = agent.claim("web-2", both);
         await eventually(() => cluster.api.requests.filter((one) => one.includes("state=Reserved")).length === 2);
         reserve("fd02::c");
         await new Promise((resolve) => setTimeout(resolve, 30));
         reserve("10.2.0.12");
-        expect(await claim).toEqual(["10.2.0.12", "fd02::c"]);
-        expect(cluster.claims()).toHaveLength(2);
+        expect(await allocation).toEqual(["10.2.0.12", "fd02::c"]);
+        expect(cluster.allocations()).toHaveLength(2);
     });
 
     it("finds it in whichever of several pools", async () => {
@@ -156,19 +156,19 @@ describe("the Pod of an ordinal", () => {
             ),
         });
         expect(agent.events).toMatchObject([{ reason: "IPAllocationFailed" }]);
-        expect(cluster.claims()).toEqual([]);
+        expect(cluster.allocations()).toEqual([]);
     });
 
     it("leaves the reservation of one family alone while the other family has none, and is told which", async () => {
         reserve("10.2.0.12");
-        const [before] = cluster.claims();
+        const [before] = cluster.allocations();
         const agent = cluster.agent("a", { reservationWaitMs: 500 });
         await expect(agent.claim("web-2", both)).rejects.toMatchObject({
             code: "NOT_RESERVED",
             message: expect.stringContaining("no address of IPPool pool6 is reserved yet"),
         });
         // A claim that was written would count as one that was used.
-        expect(cluster.claims()).toEqual([before]);
+        expect(cluster.allocations()).toEqual([before]);
     });
 
     it("takes no half of what is half gone, although its watch has not told yet", async () => {
@@ -177,16 +177,16 @@ describe("the Pod of an ordinal", () => {
         const agent = cluster.agent("a", { reservationWaitMs: 50 });
         expect(await agent.claim("web-2", both)).toEqual(["10.2.0.12", "fd02::c"]);
         await agent.release("web-2");
-        await eventually(() => cluster.claims().every(({ spec }) => spec.pod === undefined));
+        await eventually(() => cluster.allocations().every(({ spec }) => spec.pod === undefined));
         // The views have both as reserved from here on.
         await expect(agent.claim("web-3", { ...both, statefulSet: { name: "web", ordinal: 3 } })).rejects.toThrow();
         cluster.api.holdEvents();
         cluster.api.remove(ipAllocations, "fd02-0-0-0-0-0-0-c");
-        const [before] = cluster.claims();
+        const [before] = cluster.allocations();
         await expect(agent.claim("web-2", { ...both, containerId: "c2" })).rejects.toMatchObject({
             code: "NOT_RESERVED",
         });
-        expect(cluster.claims()).toEqual([before]);
+        expect(cluster.allocations()).toEqual([before]);
         cluster.api.releaseEvents();
         reserve("fd02::d");
         expect(await agent.claim("web-2", { ...both, containerId: "c3" })).toEqual(["10.2.0.12", "fd02::d"]);
@@ -199,9 +199,9 @@ describe("the Pod of an ordinal", () => {
         const ask = { ...web2, pools: ["pool1"] };
         await expect(agent.claim("web-2", ask)).rejects.toMatchObject({ code: "NOT_RESERVED" });
         expect(states()).toEqual(["10.2.0.12 Reserved"]);
-        const claim = agent.claim("web-2", ask);
+        const allocation = agent.claim("web-2", ask);
         reserve("10.2.0.51");
-        expect(await claim).toEqual(["10.2.0.51"]);
+        expect(await allocation).toEqual(["10.2.0.51"]);
     });
 
     it("gives back what it has and what its pool has no more, when its sandbox is made anew", async () => {
@@ -238,8 +238,8 @@ describe("the Pod of an ordinal", () => {
         const agent = cluster.agent("a", { reservationWaitMs: 0, clock, nodes });
         await agent.pools.own.synced(AbortSignal.timeout(5_000));
         const failure = async (one = agent): Promise<string> => {
-            const claim = one.claim("web-2", { ...web2, pools: ["pool1"] }).catch(({ message }: Error) => message);
-            return String(await asTimePasses(clock, claim));
+            const allocation = one.claim("web-2", { ...web2, pools: ["pool1"] }).catch(({ message }: Error) => message);
+            return String(await asTimePasses(clock, allocation));
         };
         nodes.put("far", { taints: [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }] });
         expect(await failure()).toMatch(
@@ -263,7 +263,7 @@ describe("the Pod of an ordinal", () => {
         const clock = new ManualClock();
         const agent = cluster.agent("a", { clock });
         await agent.pools.synced(AbortSignal.timeout(5_000));
-        const claim = agent.claim("web-2", both);
+        const allocation = agent.claim("web-2", both);
         await eventually(() => cluster.api.watches(ipAllocations) === 3);
         await clock.advance(999);
         await sleep(20);
@@ -272,7 +272,7 @@ describe("the Pod of an ordinal", () => {
         await eventually(() => agent.events.length > 0);
         reserve("10.2.0.12");
         reserve("fd02::c");
-        expect(await claim).toEqual(["10.2.0.12", "fd02::c"]);
+        expect(await allocation).toEqual(["10.2.0.12", "fd02::c"]);
         expect(agent.events.filter(({ reason }) => reason !== "PoolAddressNotRouted")).toMatchObject([
             {
                 type: "Normal",
@@ -288,11 +288,11 @@ describe("the Pod of an ordinal", () => {
     it("is told nothing when its address comes within the first second", async () => {
         const clock = new ManualClock();
         const agent = cluster.agent("a", { clock });
-        const claim = agent.claim("web-2", { ...web2, pools: ["pool1"] });
+        const allocation = agent.claim("web-2", { ...web2, pools: ["pool1"] });
         await eventually(() => cluster.api.watches(ipAllocations) === 2);
         await clock.advance(900);
         reserve("10.2.0.12");
-        expect(await claim).toEqual(["10.2.0.12"]);
+        expect(await allocation).toEqual(["10.2.0.12"]);
         await clock.advance(10_000);
         await sleep(20);
         expect(agent.events.map(({ reason }) => reason)).toEqual(["PoolAddressNotRouted"]);
@@ -304,10 +304,10 @@ describe("the Pod of an ordinal", () => {
         const agent = cluster.agent("a", { clock });
         await agent.pools.synced(AbortSignal.timeout(5_000));
         const stop = new AbortController();
-        const claims = [1, 2, 3, 4, 5].map((ordinal) =>
+        const allocations = [1, 2, 3, 4, 5].map((ordinal) =>
             agent.claim(`web-${ordinal}`, { statefulSet: { name: "web", ordinal }, pools: ["pool1"] }, stop.signal),
         );
-        const settled = Promise.allSettled(claims);
+        const settled = Promise.allSettled(allocations);
         await eventually(() => cluster.api.watches(ipAllocations) === 2);
         await sleep(50);
         await clock.advance(1_000);
@@ -321,8 +321,8 @@ describe("the Pod of an ordinal", () => {
         reserve("10.2.0.12", 2, podOn("far"));
         const agent = cluster.agent("a", { reservationWaitMs: 20 });
         for (let at = 0; at < 3; at += 1) {
-            const claim = agent.claim("web-2", { ...web2, pools: ["pool1"] });
-            await expect(claim).rejects.toMatchObject({ code: "HELD_ON_OTHER_NODE" });
+            const allocation = agent.claim("web-2", { ...web2, pools: ["pool1"] });
+            await expect(allocation).rejects.toMatchObject({ code: "HELD_ON_OTHER_NODE" });
         }
         expect(cluster.api.requests.filter((one) => one.includes("spec.state=Allocated"))).toHaveLength(1);
     });
@@ -336,7 +336,7 @@ describe("the Pod of an ordinal", () => {
                 containerId: "c",
                 ifName: "eth0",
             };
-            cluster.api.put(ipAllocations, newClaim(parseIp(`10.2.0.${at}`), "pool1", holder) as never);
+            cluster.api.put(ipAllocations, newAllocation(parseIp(`10.2.0.${at}`), "pool1", holder) as never);
         }
         const agent = cluster.agent("a", { clock, reservationWaitMs: 0 });
         await agent.pools.own.synced(AbortSignal.timeout(5_000));
@@ -349,8 +349,8 @@ describe("the Pod of an ordinal", () => {
             }
         };
         const fail = async (): Promise<void> => {
-            const claim = agent.claim("web-2", { ...web2, pools: ["pool1"] });
-            await expect(asTimePasses(clock, claim)).rejects.toMatchObject({ code: "NOT_RESERVED" });
+            const allocation = agent.claim("web-2", { ...web2, pools: ["pool1"] });
+            await expect(asTimePasses(clock, allocation)).rejects.toMatchObject({ code: "NOT_RESERVED" });
         };
         for (let at = 0; at < 5; at += 1) await fail();
         const asked = (): readonly string[] => cluster.api.requests.filter((one) => one.includes("state=Allocated"));
@@ -375,12 +375,12 @@ describe("the Pod of an ordinal", () => {
     it("takes it over as soon as the controller frees it from the old Node", async () => {
         reserve("10.2.0.12", 2, podOn("far"));
         const agent = cluster.agent("a");
-        const claim = agent.claim("web-2", { ...web2, pools: ["pool1"] });
+        const allocation = agent.claim("web-2", { ...web2, pools: ["pool1"] });
         await eventually(() => cluster.api.requests.some((one) => one.includes("state=Reserved")));
-        const [held] = cluster.claims();
+        const [held] = cluster.allocations();
         const { pod: _, ...spec } = held?.spec as IpAllocation["spec"];
         cluster.api.put(ipAllocations, { metadata: held?.metadata, spec: { ...spec, state: "Reserved" } } as never);
-        expect(await claim).toEqual(["10.2.0.12"]);
+        expect(await allocation).toEqual(["10.2.0.12"]);
         expect(states()).toEqual(["10.2.0.12 Allocated uid-web-2"]);
     });
 

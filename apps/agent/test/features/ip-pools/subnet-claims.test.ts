@@ -6,9 +6,9 @@ import { parseIp, parsePrefix } from "@antrea/ip";
 import { pods } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { newClaim } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
 import { SubnetHolders, type SubnetWired, type SubnetWiring } from "../../../src/features/ip-pools/index.ts";
-import { subnetClaimsWithoutPools } from "../../../src/features/ip-pools/without-pools.ts";
+import { subnetAllocationsWithoutPools } from "../../../src/features/ip-pools/without-pools.ts";
 import { timeoutsBy } from "../../support/timeouts.ts";
 import { away } from "./support/fake-api.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";
@@ -76,7 +76,7 @@ let notified: number;
 
 async function start(): Promise<TestPoolAgent> {
     const started = cluster.agent("a", { confirmMs: 0, nodes });
-    started.pools.onSubnetClaim(() => void (notified += 1));
+    started.pools.onSubnetAllocation(() => void (notified += 1));
     await started.pools.guard(podCidrs, AbortSignal.timeout(5_000));
     return started;
 }
@@ -95,7 +95,7 @@ async function failedCheck(): Promise<void> {
 function claim(ip: string, change: Partial<IpAllocation["spec"]> = {}, pod = "other"): void {
     const identity = { namespace: "default", name: pod, uid: `uid-${pod}` };
     const holder = { pod: identity, nodeName: "far", containerId: `c-${pod}`, ifName: "eth0" };
-    const made = newClaim(parseIp(ip), "wide", holder);
+    const made = newAllocation(parseIp(ip), "wide", holder);
     cluster.api.put(ipAllocations, { ...made, spec: { ...made.spec, ...change } } as never);
 }
 
@@ -433,7 +433,7 @@ describe("a Pod with an address of a podCIDR that its Node does not have any mor
 
     it("is isolated and connected again also while IPPools are off, unless it was isolated before the start", async () => {
         const holders = new SubnetHolders({ nodes }, { nodeName: "a" });
-        const off = subnetClaimsWithoutPools({ holders, wiring, logger: new MemoryLog().logger });
+        const off = subnetAllocationsWithoutPools({ holders, wiring, logger: new MemoryLog().logger });
         wiring.isolated.add("c-db");
         nodes.put("b", { podCIDRs: ["10.10.7.0/24"] });
         await off.check(AbortSignal.timeout(1_000));

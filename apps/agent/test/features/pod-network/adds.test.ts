@@ -242,7 +242,7 @@ describe("an ADD that is repeated", () => {
             message: expect.stringContaining(first),
         });
         expect(node.network.isLeaving(only())).toBe(true);
-        expect([...node.claims]).toEqual([first]);
+        expect([...node.allocations]).toEqual([first]);
     });
 });
 
@@ -256,7 +256,7 @@ describe("the next sandbox of a Pod with an address of a pool", () => {
             message: expect.stringContaining("default/web-0"),
         });
         expect(containers()).toEqual([first]);
-        expect([...node.claims]).toEqual([first]);
+        expect([...node.allocations]).toEqual([first]);
     });
 
     it.each([
@@ -303,9 +303,9 @@ describe("names and numbers", () => {
 
 describe("a DEL", () => {
     it("gives back what an ADD claimed that never came to its record", async () => {
-        node.claims.add(first);
+        node.allocations.add(first);
         await node.network.delete(first, "eth0");
-        expect([...node.claims]).toEqual([]);
+        expect([...node.allocations]).toEqual([]);
     });
 
     it("that waits for other work is left to the reconcile, and the log says whose it is and why", async () => {

@@ -28,7 +28,7 @@ interface Node {
     netnsId: number | undefined;
     port: ReturnType<CheckComponents["port"]>;
     flows: readonly Flow[];
-    claimProblem: string | undefined;
+    allocationProblem: string | undefined;
     /** Of the question which namespace it is. */
     netnsIdFailure: Error | undefined;
     /** Of reading the namespace. */
@@ -52,7 +52,7 @@ beforeEach(() => {
         record,
         netns: record.netns,
         previous: undefined,
-        claimProblem: undefined,
+        allocationProblem: undefined,
         failure: undefined,
         netnsIdFailure: undefined,
         inside: { index: 2, mac: record.mac, up: true, peerIndex: 40 },
@@ -96,7 +96,7 @@ function check(): Promise<void> {
             port: (name) => (name === record.hostIfName ? node.port : undefined),
             flowsOf: (known) => flowsOf(known.record),
             dumpFlows: () => Promise.resolve(node.flows),
-            claimProblem: () => Promise.resolve(node.claimProblem),
+            allocationProblem: () => Promise.resolve(node.allocationProblem),
         },
         { known: { record: node.record, ofPort: 32_784, addedAt: 0 }, netns: node.netns, previous: node.previous },
     );
@@ -261,7 +261,7 @@ describe("CHECK of an interface", () => {
         [
             "its claim is another's",
             "CLAIM",
-            () => (node.claimProblem = "10.10.1.5 is claimed by default/db-0"),
+            () => (node.allocationProblem = "10.10.1.5 is claimed by default/db-0"),
             "10.10.1.5 is claimed by default/db-0",
         ],
         [
@@ -289,7 +289,7 @@ describe("CHECK of an interface", () => {
     });
 
     it("names the claim before the missing flows that follow from it, and what the kernel said of a namespace", async () => {
-        node.claimProblem = "10.10.1.5 is claimed by default/db-0";
+        node.allocationProblem = "10.10.1.5 is claimed by default/db-0";
         node.record = { ...record, isolated: true };
         node.flows = [];
         await expect(check()).rejects.toMatchObject({ code: "CLAIM" });

@@ -16,7 +16,7 @@ const podCidrs = ["10.10.1.0/24", "fd10:10:0:1::/64"];
 let node: TestNode;
 let cluster: PoolCluster;
 let agent: TestAgent;
-let claims: TestPoolAgent;
+let allocations: TestPoolAgent;
 let nodes: TestNodes;
 /** Of another Node, which does not know that this one has the podCIDRs. */
 let other: TestPoolAgent;
@@ -26,14 +26,14 @@ let checking: Promise<unknown>;
 /** Both halves of an agent, as compose.ts puts them together: the wiring, and the look at claims. */
 async function start(cidrs: readonly string[] = podCidrs): Promise<void> {
     nodes = new TestNodes([{ metadata: { name: "here" }, spec: { podCIDRs: cidrs } }]);
-    claims = cluster.agent("here", { nodes });
-    agent = await node.startAgent({ podCidrs: cidrs, isClaimed: (ip) => claims.pools.isClaimed(ip) });
+    allocations = cluster.agent("here", { nodes });
+    agent = await node.startAgent({ podCidrs: cidrs, isClaimed: (ip) => allocations.pools.isClaimed(ip) });
     const wiring = subnetWiring({ podInterfaces: agent.podInterfaces, control: agent.network, netlink: agent.netlink });
-    const check = (): Promise<void> => claims.pools.checkSubnets(wiring, AbortSignal.timeout(10_000));
-    claims.pools.onSubnetClaim(() => void (checking = checking.then(check, check)));
+    const check = (): Promise<void> => allocations.pools.checkSubnets(wiring, AbortSignal.timeout(10_000));
+    allocations.pools.onSubnetAllocation(() => void (checking = checking.then(check, check)));
     nodes.onChange(() => void (checking = checking.then(check, check)));
     const podPrefixes = cidrs.map((cidr) => parsePrefix(cidr));
-    await claims.pools.guard(
+    await allocations.pools.guard(
         guardedPrefixes(podPrefixes, agent.podInterfaces, agent.subnet),
         AbortSignal.timeout(10_000),
     );
@@ -42,7 +42,7 @@ async function start(cidrs: readonly string[] = podCidrs): Promise<void> {
 
 async function stop(): Promise<void> {
     await checking;
-    await Promise.all([agent.stop(), claims.kill()]);
+    await Promise.all([agent.stop(), allocations.kill()]);
 }
 
 async function added(
@@ -124,7 +124,7 @@ describe("an address of the Node's subnet that is in use and is claimed from a p
         expect(inOvs).not.toContain("in_port=");
         expect([nodePings(web.ip), nodePings(db.ip), isIsolated(db.known)]).toEqual([false, true, false]);
         const note = `address ${web.ip} of this Pod, of the podCIDR of its Node, is allocated from IPPool wide to Pod default/p1 (UID uid-p1) on Node other;`;
-        expect(claims.events).toMatchObject([
+        expect(allocations.events).toMatchObject([
             { reason: "AddressHeldElsewhere", regarding: { name: "web" }, note: expect.stringContaining(note) },
         ]);
 
@@ -180,7 +180,7 @@ describe("an address of the Node's subnet that is in use and is claimed from a p
         const inOvs = await node.ovs.ofctl("dump-flows", node.bridge, `in_port=${web.known.ofPort}`);
         expect(inOvs).not.toContain("in_port=");
         expect([nodePings(web.ip), nodePings(db.ip), isIsolated(db.known)]).toEqual([false, true, false]);
-        expect(claims.events).toMatchObject([
+        expect(allocations.events).toMatchObject([
             {
                 reason: "AddressHeldElsewhere",
                 regarding: { name: "web" },
@@ -207,7 +207,7 @@ describe("an address of the Node's subnet that is in use and is claimed from a p
         await agent.del(web.pod);
         const free = [2, 3, 4].map((number) => `10.10.1.${number}`).filter((ip) => ip !== web.ip);
         for (const ip of free.slice(0, 1)) await other.claim(`q${ip}`, { pools: ["wide"], fixed: [parseIp(ip)] });
-        await eventually(() => claims.pools.isClaimed(parseIp(free[0] ?? "")), Boolean);
+        await eventually(() => allocations.pools.isClaimed(parseIp(free[0] ?? "")), Boolean);
         const given = [await added("one"), await added("two")].flatMap(({ known }) =>
             known.record.addresses.map(({ ip }) => formatIp(ip)),
         );

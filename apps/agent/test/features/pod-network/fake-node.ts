@@ -53,7 +53,7 @@ export class FakeNode {
     readonly links = new Map<string, FakeLink>([["antrea-gw0", linkOf(2, "antrea-gw0", "openvswitch", "")]]);
     readonly stored = new Map<string, StoredPort>();
     readonly routes = new Set<string>();
-    readonly claims = new Set<string>();
+    readonly allocations = new Set<string>();
     readonly vlanPods = new Set<string>();
     readonly namespaces = new Set<string>();
     /** Addresses that somebody outside this Node has claimed. */
@@ -146,7 +146,7 @@ export class FakeNode {
                 clock,
                 logger,
                 subnet: this.subnet,
-                claims: undefined,
+                allocations: undefined,
                 ports: { ports: () => [...this.stored.values()], deletePort: ports.deletePort },
                 poolOf: () => (this.#options.pools === true ? "pool1" : undefined),
                 pods: (limit) => {
@@ -194,7 +194,7 @@ export class FakeNode {
             desired: this.flowTable.size,
             links: [...this.links.values()].filter(({ kind }) => kind === "veth").map(({ alias }) => alias),
             routes: [...this.routes],
-            claims: [...this.claims],
+            claims: [...this.allocations],
             vlanPods: [...this.vlanPods],
         };
     }
@@ -308,19 +308,19 @@ export class FakeNode {
     }
 
     #pools(): PodPools {
-        const { steps, claims } = this;
+        const { steps, allocations } = this;
         return {
             requestOf: ({ containerId }) =>
                 steps.run("wish", () => ({
                     claim: () =>
                         steps.run("claim", () => {
-                            claims.add(containerId);
+                            allocations.add(containerId);
                             return { addresses: [poolAddress], vlan: this.#isBridging ? 5 : 0 };
                         }),
                 })),
             // Never rejects: what it cannot do, the reconcile of claims does.
             release: ({ containerId }) =>
-                steps.run("release", () => void claims.delete(containerId)).catch(() => undefined),
+                steps.run("release", () => void allocations.delete(containerId)).catch(() => undefined),
         };
     }
 

@@ -70,7 +70,7 @@ describe.each(Object.entries(awayFor))("OVS that does not answer while the agent
         await deleted;
         const [known] = node.network.interfaces();
         expect(known !== undefined && node.network.isLeaving(known)).toBe(true);
-        expect([...node.claims]).toHaveLength(1);
+        expect([...node.allocations]).toHaveLength(1);
         node.steps.clear();
         expect(await endsWithin(20_000, working)).toBe(true);
         await node.reconciler.reconcile(signal);

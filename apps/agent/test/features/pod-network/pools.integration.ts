@@ -32,7 +32,7 @@ afterAll(async () => {
 
 beforeEach(() => {
     pods = [];
-    pools.onClaim = () => Promise.resolve();
+    pools.onAllocation = () => Promise.resolve();
     pools.families = [4, 6];
 });
 
@@ -45,7 +45,7 @@ afterEach(async () => {
     const state = (): Promise<NodeState> => agent.resync().then(() => node.state());
     expect(await eventually(state, (found) => found.links.length <= empty.links.length)).toEqual(empty);
     expect(podRoutes()).toEqual([]);
-    expect([...pools.claims]).toEqual([]);
+    expect([...pools.allocations]).toEqual([]);
 });
 
 function podRoutes(): readonly string[] {
@@ -142,11 +142,11 @@ describe("a Pod with addresses of pools", () => {
 describe("an ADD that fails leaves nothing", () => {
     it("when the pools have no address", async () => {
         const pod = newPod();
-        pools.onClaim = () => Promise.reject(new IpPoolError("EXHAUSTED", "no free address"));
+        pools.onAllocation = () => Promise.reject(new IpPoolError("EXHAUSTED", "no free address"));
         await expect(agent.add(pod)).rejects.toMatchObject({ code: "IPAM_FAILURE" });
         await agent.resync();
         expect(await node.state()).toEqual(empty);
-        expect([...pools.claims]).toEqual([]);
+        expect([...pools.allocations]).toEqual([]);
     });
 
     it("when the namespace is gone", async () => {
@@ -155,7 +155,7 @@ describe("an ADD that fails leaves nothing", () => {
         await expect(agent.calls.call("add", args, new AbortController().signal)).rejects.toMatchObject({
             code: "CONFIG_INTERFACE_FAILURE",
         });
-        expect([...pools.claims]).toEqual([]);
+        expect([...pools.allocations]).toEqual([]);
     });
 
     it.each(["ports done", "flows", "flows done"] as const)("when a DEL overtakes it at %s", async (stage) => {
@@ -177,7 +177,7 @@ describe("an ADD that fails leaves nothing", () => {
         const pod = newPod();
         const reached = Promise.withResolvers<void>();
         const released = Promise.withResolvers<void>();
-        pools.onClaim = () => {
+        pools.onAllocation = () => {
             reached.resolve();
             return released.promise;
         };
@@ -202,7 +202,7 @@ describe("claims", () => {
         expect(agent.network.interfaces().map(({ record }) => record.containerId)).toEqual([second.containerId]);
         // The DEL of the older one comes late and takes nothing away.
         await agent.del(first);
-        expect(pools.claims.size).toBe(1);
+        expect(pools.allocations.size).toBe(1);
         expect(await second.ping("10.10.1.1")).toBe(1);
     });
 
@@ -218,15 +218,15 @@ describe("claims", () => {
         const pod = newPod();
         await agent.add(pod);
         await agent.del(pod);
-        expect([...pools.claims]).toEqual([]);
+        expect([...pools.allocations]).toEqual([]);
         const crashed = newPod();
-        pools.claims.set("x", {
+        pools.allocations.set("x", {
             containerId: crashed.containerId,
             ifName: "eth0",
             allocation: { addresses: [], vlan: 0 },
         });
         await agent.del(crashed);
-        expect([...pools.claims]).toEqual([]);
+        expect([...pools.allocations]).toEqual([]);
     });
 
     it("are given back by the reconcile when a DEL came while OVS was away", async () => {
@@ -237,9 +237,9 @@ describe("claims", () => {
         await hold.reached;
         hold.release();
         await deleted;
-        expect(pools.claims.size).toBe(1);
+        expect(pools.allocations.size).toBe(1);
         await agent.resync();
-        expect([...pools.claims]).toEqual([]);
+        expect([...pools.allocations]).toEqual([]);
     });
 
     it("stay when the sandbox ended without a DEL", async () => {
@@ -250,7 +250,7 @@ describe("claims", () => {
             () => agent.resync().then(() => agent.network.interfaces().length),
             (count) => count === 0,
         );
-        expect(pools.claims.size).toBe(1);
+        expect(pools.allocations.size).toBe(1);
         const next = newPod(poolPodName, pod.uid);
         expect(ipsOf(await agent.add(next))).toEqual(ipsOf(answer));
     });

@@ -138,7 +138,7 @@ beforeEach(() => {
             hostRoutes,
             poolOf,
             ports,
-            claims: undefined,
+            allocations: undefined,
             logger: silentLogger,
             pods: () => Promise.resolve(pods),
             reportUnwired: ({ pod, ips }) => void unwired.push(`${pod.name} ${ips.map(formatIp).join()}`),
@@ -288,16 +288,16 @@ describe("an interface of a pool that OVS has lost", () => {
 
     async function rebuilt(o: {
         readonly isClaimed?: boolean;
-        readonly claimsKnown?: boolean | "never";
+        readonly allocationsKnown?: boolean | "never";
         readonly of?: typeof ofPool;
         readonly podsKnown?: boolean;
         readonly hasPort?: boolean;
-    }): Promise<{ readonly hasFlows: boolean; readonly isIsolated: boolean; readonly claimsAsked: number }> {
+    }): Promise<{ readonly hasFlows: boolean; readonly isIsolated: boolean; readonly allocationsAsked: number }> {
         ports.stored.clear();
         if (o.hasPort === true) ports.stored.set(port.name, port);
         links.all.clear();
         links.add(ofPool.hostIfName, toAlias(o.of ?? ofPool));
-        let claimsAsked = 0;
+        let allocationsAsked = 0;
         const netlink = links as unknown as Netlink;
         const begun = new PodReconciler(
             {
@@ -311,11 +311,11 @@ describe("an interface of a pool that OVS has lost", () => {
                     { gatewayName: "antrea-gw0", bridged: false },
                 ),
                 poolOf: () => undefined,
-                claims: {
+                allocations: {
                     synced: (limit) => {
-                        claimsAsked += 1;
-                        if (o.claimsKnown === "never") return until(limit);
-                        return o.claimsKnown === false ? Promise.reject(new TypeError("away")) : Promise.resolve();
+                        allocationsAsked += 1;
+                        if (o.allocationsKnown === "never") return until(limit);
+                        return o.allocationsKnown === false ? Promise.reject(new TypeError("away")) : Promise.resolve();
                     },
                     cover: () => o.isClaimed === true,
                 },
@@ -325,7 +325,7 @@ describe("an interface of a pool that OVS has lost", () => {
         );
         await begun.rebuild(signal);
         const [known] = network.interfaces();
-        return { hasFlows: flows.size > 0, isIsolated: known?.record.isolated === true, claimsAsked };
+        return { hasFlows: flows.size > 0, isIsolated: known?.record.isolated === true, allocationsAsked };
     }
 
     it("gets no flows when its address is not claimed for it", async () => {
@@ -339,7 +339,7 @@ describe("an interface of a pool that OVS has lost", () => {
     it("gets them when the claims are not known after 3 s", async () => {
         const clock = new ManualClock();
         using _ = timeoutsBy(clock);
-        const begun = rebuilt({ claimsKnown: "never" });
+        const begun = rebuilt({ allocationsKnown: "never" });
         await settle();
         await clock.advance(2_999);
         expect(flows.size).toBe(0);
@@ -353,7 +353,11 @@ describe("an interface of a pool that OVS has lost", () => {
     });
 
     it("gets them while the claims are not known", async () => {
-        expect(await rebuilt({ claimsKnown: false })).toEqual({ hasFlows: true, isIsolated: false, claimsAsked: 1 });
+        expect(await rebuilt({ allocationsKnown: false })).toEqual({
+            hasFlows: true,
+            isIsolated: false,
+            claimsAsked: 1,
+        });
     });
 
     it("waits for no claims of an API server that is away", async () => {
@@ -393,7 +397,7 @@ describe("an interface that is rebuilt without the name of its Pod while the API
                 netlink,
                 subnet,
                 ports,
-                claims: undefined,
+                allocations: undefined,
                 logger: silentLogger,
                 hostRoutes: new HostRoutes(
                     { netlink, logger: silentLogger },
@@ -473,7 +477,7 @@ describe("an API server that is away at the start", () => {
                 netlink,
                 subnet,
                 ports,
-                claims: undefined,
+                allocations: undefined,
                 logger: silentLogger,
                 hostRoutes: new HostRoutes(
                     { netlink, logger: silentLogger },

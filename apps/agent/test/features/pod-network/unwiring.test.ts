@@ -43,7 +43,7 @@ describe("a DEL", () => {
                 fields: { pod: "default/web-0", reason: "deletePort failed" },
             },
         ]);
-        expect([...node.claims]).toEqual([container]);
+        expect([...node.allocations]).toEqual([container]);
     });
 
     it("frees the address although its route stays, which the next Pod with it or the reconcile sets right", async () => {
@@ -137,7 +137,7 @@ describe("an ADD that failed", () => {
             },
         ]);
         expect(node.network.ofPorts.used.size).toBe(0);
-        expect([...node.claims]).toEqual([]);
+        expect([...node.allocations]).toEqual([]);
     });
 
     it("frees both numbers when OVS gave another than it was asked for", async () => {

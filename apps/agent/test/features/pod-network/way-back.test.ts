@@ -108,9 +108,9 @@ describe.each(nodes)("an ADD with %s", (_, options) => {
                     () => false,
                     () => true,
                 );
-                const { addresses, claims, ports, flows } = node.taken();
+                const { addresses, claims: allocations, ports, flows } = node.taken();
                 const isWired = (ports as readonly string[]).length > 0 || flows !== 0;
-                const isHeld = addresses !== 0 || (claims as readonly string[]).length > 0;
+                const isHeld = addresses !== 0 || (allocations as readonly string[]).length > 0;
                 // A port whose record has no addresses yet stands for none.
                 const isUnfinished = [...node.stored.values()].every(
                     ({ externalIds }) => !externalIds.has("ip-address"),
@@ -328,18 +328,18 @@ describe("a sandbox that ended", () => {
     });
 
     it("without a DEL keeps its claim for the Pod's next sandbox, and loses all else", async () => {
-        const claims = [...node.claims];
+        const allocations = [...node.allocations];
         for (const { name, kind } of node.links.values()) if (kind === "veth") node.links.delete(name);
         await node.reconciler.reconcile(signal);
-        expect(claims).toHaveLength(1);
-        expect(taken(node)).toEqual({ ...nothing, claims });
+        expect(allocations).toHaveLength(1);
+        expect(taken(node)).toEqual({ ...nothing, claims: allocations });
     });
 
     it("with a DEL that OVS kept from its end loses its claim too, once the reconcile is through", async () => {
-        const claims = [...node.claims];
+        const allocations = [...node.allocations];
         node.steps.failure = (_, name) => (name === "deletePort" ? "before" : undefined);
         await node.network.delete(node.request().containerId, "eth0");
-        expect([...node.claims]).toEqual(claims);
+        expect([...node.allocations]).toEqual(allocations);
         node.steps.clear();
         await reconcile(node);
         expect(taken(node)).toEqual(nothing);

@@ -13,21 +13,21 @@ import {
 import { type MetricsFactory } from "@antrea/runtime";
 import {
     uidsOf,
-    type Claim,
+    type Allocation,
     type AllocationCache,
-    type ClaimWriter,
+    type AllocationWriter,
     type Fate,
     type Reclaims,
 } from "../../platform/allocations/index.ts";
 import { type LeaderJobs } from "../../platform/leader-jobs.ts";
 
 /** What ClaimCleaner depends on. */
-export interface ClaimCleanerComponents {
+export interface AllocationCleanerComponents {
     readonly api: Pick<ApiClient, "find" | "list">;
     /** All Nodes; the caller starts and stops the informer. */
     readonly nodes: Pick<Informer<Node>, "get" | "onChange" | "synced">;
-    readonly claims: AllocationCache;
-    readonly writer: ClaimWriter;
+    readonly allocations: AllocationCache;
+    readonly writer: AllocationWriter;
     readonly reclaims: Reclaims;
     /** Receives the metrics of the work queue. */
     readonly metrics?: MetricsFactory;
@@ -38,7 +38,7 @@ export interface ClaimCleanerComponents {
 }
 
 /** Intervals of ClaimCleaner, in milliseconds. */
-export interface ClaimCleanerOptions {
+export interface AllocationCleanerOptions {
     /** How often Nodes that may have left allocations are checked. */
     readonly intervalMs: number;
     /** How long a Node must be gone before its allocations are released. Default 5 min. */
@@ -56,10 +56,10 @@ const maxCheckMs = 10_000;
  * of deleted Pods on Nodes that are out of service. An allocation owned by a StatefulSet becomes Reserved, others are
  * deleted. Each decision uses the live allocation, Node and Pod.
  */
-export class ClaimCleaner {
-    readonly #components: ClaimCleanerComponents;
+export class AllocationCleaner {
+    readonly #components: AllocationCleanerComponents;
     readonly #clock: Clock;
-    readonly #options: ClaimCleanerOptions;
+    readonly #options: AllocationCleanerOptions;
     readonly #queue: WorkQueue;
     /** When Nodes were first seen gone, by the monotonic clock. */
     readonly #goneSince = new Map<string, number>();
@@ -68,7 +68,7 @@ export class ClaimCleaner {
     /** Allocations that are releasable except for the waiting time of their Node. */
     readonly #suspects = new Map<string, { readonly reason: Reason; readonly count: number }>();
 
-    constructor(components: ClaimCleanerComponents, options: ClaimCleanerOptions) {
+    constructor(components: AllocationCleanerComponents, options: AllocationCleanerOptions) {
         this.#components = components;
         this.#clock = components.clock ?? systemClock;
         this.#options = options;
@@ -81,8 +81,8 @@ export class ClaimCleaner {
 
     /** Works until the signal aborts; writes nothing after it resolved. */
     async run(signal: AbortSignal): Promise<void> {
-        const { nodes, claims, reclaims } = this.#components;
-        await Promise.all([nodes.synced(signal), claims.synced(signal)]);
+        const { nodes, allocations, reclaims } = this.#components;
+        await Promise.all([nodes.synced(signal), allocations.synced(signal)]);
         using _gone = reclaims.watch("node-gone", () => this.#count("node-gone"));
         using _out = reclaims.watch("out-of-service", () => this.#count("out-of-service"));
         using _nodes = nodes.onChange((type, name, node, old) => {
@@ -96,7 +96,7 @@ export class ClaimCleaner {
         this.#queue.start(signal);
         try {
             while (!signal.aborted) {
-                for (const name of claims.nodesInUse) if (this.#mayHaveLeft(name)) this.#queue.add(name);
+                for (const name of allocations.nodesInUse) if (this.#mayHaveLeft(name)) this.#queue.add(name);
                 await sleep(this.#options.intervalMs, signal, this.#clock).catch(() => undefined);
             }
         } finally {
@@ -115,7 +115,7 @@ export class ClaimCleaner {
 
     async #reconcile(name: string, signal: AbortSignal): Promise<ReconcileResult | void> {
         const node = this.#components.nodes.get(name);
-        if (this.#components.claims.usedOn(name).size === 0 || (node !== undefined && !isOutOfService(node))) {
+        if (this.#components.allocations.usedOn(name).size === 0 || (node !== undefined && !isOutOfService(node))) {
             this.#goneSince.delete(name);
             this.#idleChecks.delete(name);
             this.#suspects.delete(name);
@@ -126,10 +126,10 @@ export class ClaimCleaner {
     }
 
     async #freeOfGone(name: string, signal: AbortSignal): Promise<ReconcileResult | void> {
-        const { api, claims } = this.#components;
+        const { api, allocations } = this.#components;
         const since = this.#goneSince.get(name) ?? this.#clock.monotonic();
         this.#goneSince.set(name, since);
-        this.#suspect(name, "node-gone", claims.usedOn(name).size);
+        this.#suspect(name, "node-gone", allocations.usedOn(name).size);
         const left = since + (this.#options.goneMs ?? 300_000) - this.#clock.monotonic();
         if (left > 0) return { requeueAfterMs: left };
         const stillGone = async (): Promise<boolean> => {
@@ -138,19 +138,19 @@ export class ClaimCleaner {
             this.#goneSince.set(name, this.#clock.monotonic());
             return false;
         };
-        await this.#free([...claims.usedOn(name)], "node-gone", stillGone, signal);
+        await this.#free([...allocations.usedOn(name)], "node-gone", stillGone, signal);
         // An agent that is running allocated them again: it gets the same time to observe the deletion of its Node.
         this.#goneSince.set(name, this.#clock.monotonic());
         return { requeueAfterMs: firstCheckMs };
     }
 
     async #freeOfOutOfService(name: string, signal: AbortSignal): Promise<ReconcileResult> {
-        const { api, claims } = this.#components;
+        const { api, allocations } = this.#components;
         const { items } = await api.list(pods, { fieldSelector: `spec.nodeName=${name}`, signal });
         const present = new Set(items.flatMap(uidsOf));
-        const left = [...claims.usedOn(name)].filter(({ pod }) => pod !== undefined && !present.has(pod.uid));
+        const left = [...allocations.usedOn(name)].filter(({ pod }) => pod !== undefined && !present.has(pod.uid));
         this.#suspect(name, "out-of-service", left.length);
-        const podIsGone = async ({ pod }: Claim): Promise<boolean> => {
+        const podIsGone = async ({ pod }: Allocation): Promise<boolean> => {
             if (pod === undefined) return false;
             const [livePod, node] = await Promise.all([
                 api.find(pods, { namespace: pod.namespace, name: pod.name }, { signal }),
@@ -171,14 +171,14 @@ export class ClaimCleaner {
     }
 
     async #free(
-        claims: readonly Claim[],
+        allocations: readonly Allocation[],
         reason: Reason,
-        lastCheck: (live: Claim) => Promise<boolean>,
+        lastCheck: (live: Allocation) => Promise<boolean>,
         signal: AbortSignal,
     ): Promise<void> {
         const { writer, reclaims, logger } = this.#components;
-        for (const { metadata, pod } of claims) {
-            const judge = async (live: Claim): Promise<Fate> => {
+        for (const { metadata, pod } of allocations) {
+            const judge = async (live: Allocation): Promise<Fate> => {
                 // The address is now used by another Pod, or by the same Pod on another Node.
                 if (live.pod === undefined || live.pod.uid !== pod?.uid || live.pod.nodeName !== pod.nodeName)
                     return undefined;

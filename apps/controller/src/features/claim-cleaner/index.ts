@@ -1,3 +1,3 @@
 /** Releases allocations that their Node cannot release. */
-export { ClaimCleaner, type ClaimCleanerComponents, type ClaimCleanerOptions } from "./claim-cleaner.ts";
-export { claimCleaner } from "./feature.ts";
+export { AllocationCleaner, type AllocationCleanerComponents, type AllocationCleanerOptions } from "./claim-cleaner.ts";
+export { allocationCleaner } from "./feature.ts";

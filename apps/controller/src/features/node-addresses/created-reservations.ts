@@ -1,28 +1,28 @@
 import { allocationName } from "@antrea/crd";
-import { type Claim, type ClaimWriter, type Reservation } from "../../platform/allocations/index.ts";
+import { type Allocation, type AllocationWriter, type Reservation } from "../../platform/allocations/index.ts";
 import { NodeAddressesError } from "./errors.ts";
 
 /** Makes reservations, and keeps those that the watch has not delivered yet, so that none is made twice. */
 export class CreatedReservations {
-    readonly #writer: Pick<ClaimWriter, "reserve">;
-    readonly #claims = new Map<string, Claim>();
+    readonly #writer: Pick<AllocationWriter, "reserve">;
+    readonly #allocations = new Map<string, Allocation>();
     /** Names of reservations under way of which the watch has delivered nothing yet. */
     readonly #creating = new Set<string>();
     /** By name, creations under way. */
     readonly #running = new Map<string, Promise<unknown>>();
 
-    constructor(components: { readonly writer: Pick<ClaimWriter, "reserve"> }) {
+    constructor(components: { readonly writer: Pick<AllocationWriter, "reserve"> }) {
         this.#writer = components.writer;
     }
 
     /** Reservations that the watch has not delivered. */
-    get all(): Iterable<Claim> {
-        return this.#claims.values();
+    get all(): Iterable<Allocation> {
+        return this.#allocations.values();
     }
 
     /** The reservation of this name, if the watch has not delivered it. */
-    get(name: string): Claim | undefined {
-        return this.#claims.get(name);
+    get(name: string): Allocation | undefined {
+        return this.#allocations.get(name);
     }
 
     /**
@@ -34,14 +34,14 @@ export class CreatedReservations {
         this.#creating.add(name);
         const running = this.#writer.reserve(reservation, signal).finally(() => this.#running.delete(name));
         this.#running.set(name, running);
-        const claim = await running;
-        if (claim === undefined) {
+        const allocation = await running;
+        if (allocation === undefined) {
             // Without the address, so that many are logged in one line; the reconciler names the objects.
             const message = "the address has an allocation that the watch has not delivered yet";
             throw new NodeAddressesError("ALLOCATION_NOT_KNOWN", "environment", message);
         }
         // The watch may be faster than the answer, and may even have delivered a deletion.
-        if (this.#creating.delete(name)) this.#claims.set(name, claim);
+        if (this.#creating.delete(name)) this.#allocations.set(name, allocation);
     }
 
     /** Resolves when no creation of this name is under way, whatever its result. */
@@ -51,12 +51,12 @@ export class CreatedReservations {
 
     /** The watch delivered this allocation or its deletion. */
     delivered(name: string): void {
-        this.#claims.delete(name);
+        this.#allocations.delete(name);
         this.#creating.delete(name);
     }
 
     /** Forgets all, since a watch that was interrupted never delivers what was deleted meanwhile. */
     clear(): void {
-        this.#claims.clear();
+        this.#allocations.clear();
     }
 }

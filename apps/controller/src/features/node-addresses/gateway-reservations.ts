@@ -3,7 +3,7 @@ import { type Pool } from "@antrea/ipam";
 import { RangeIndex, formatIp, rangeOf, type IpAddress } from "@antrea/ip";
 import { referenceTo } from "@antrea/kube";
 import { type Change, type Removal } from "@antrea/runtime";
-import { describeHolder, type Claim, type Fate } from "../../platform/allocations/index.ts";
+import { describeHolder, type Allocation, type Fate } from "../../platform/allocations/index.ts";
 import { CreatedReservations } from "./created-reservations.ts";
 import { ReservationJob, type ReservationComponents, type ReservationOperations } from "./reservation-job.ts";
 
@@ -46,12 +46,12 @@ export class GatewayReservations implements ReservationOperations<PoolNames> {
 
     /** Works until the signal aborts; writes nothing after it resolved. */
     async run(signal: AbortSignal): Promise<void> {
-        const { pools, claims } = this.#components;
-        await Promise.all([pools.synced(signal), claims.synced(signal)]);
+        const { pools, allocations } = this.#components;
+        await Promise.all([pools.synced(signal), allocations.synced(signal)]);
         using _pools = pools.onChange((name, change) => {
             if (change === "meaning") this.#poolChanged(name);
         });
-        using _claims = claims.onChange((before, after) => this.#claimChanged(before, after));
+        using _claims = allocations.onChange((before, after) => this.#allocationChanged(before, after));
         await this.#job.run(signal);
     }
 
@@ -63,8 +63,8 @@ export class GatewayReservations implements ReservationOperations<PoolNames> {
 
     /** Reserves the gateway. A Node may be the gateway; any other holder is reported. */
     async update({ key: name, value: [pool = ""] }: Change<string, PoolNames>, signal: AbortSignal): Promise<void> {
-        const claim = this.#claim(name);
-        if (claim !== undefined) return this.#reportConflict(claim);
+        const allocation = this.#claim(name);
+        if (allocation !== undefined) return this.#reportConflict(allocation);
         const ip = allocationAddress(name);
         await this.#created.create({ ip, pool, owner: { kind: "Gateway", name: formatIp(ip) } }, signal);
         this.#components.logger.info("gateway of a pool reserved", { address: name, pool });
@@ -73,18 +73,19 @@ export class GatewayReservations implements ReservationOperations<PoolNames> {
     /** Releases the reservation, unless it is needed again. */
     async delete({ key: name }: Removal<string, PoolNames>, signal: AbortSignal): Promise<void> {
         const { writer, reclaims, logger } = this.#components;
-        const claim = this.#claim(name);
-        if (claim?.owner.kind !== "Gateway") return;
-        const judge = (live: Claim): Fate =>
+        const allocation = this.#claim(name);
+        if (allocation?.owner.kind !== "Gateway") return;
+        const judge = (live: Allocation): Fate =>
             live.owner.kind === "Gateway" && !this.#isWanted(name) ? "delete" : undefined;
-        if (!(await writer.change(name, claim.metadata.uid, judge, signal))) return;
+        if (!(await writer.change(name, allocation.metadata.uid, judge, signal))) return;
         reclaims.done("gateway-unwanted");
         logger.info("reservation of a gateway released", { address: name });
     }
 
     /** Computes all desired reservations again and returns those that are missing, or have another holder. */
     prune(desired: ReadonlyMap<string, PoolNames>): Promise<readonly string[]> {
-        for (const name of new Set([...this.#components.claims.gateways, ...this.#pools.keys()])) this.#desire(name);
+        for (const name of new Set([...this.#components.allocations.gateways, ...this.#pools.keys()]))
+            this.#desire(name);
         const isDone = (name: string): boolean => {
             const kind = this.#claim(name)?.owner.kind;
             return kind === "Gateway" || kind === "Node";
@@ -94,8 +95,8 @@ export class GatewayReservations implements ReservationOperations<PoolNames> {
         return Promise.resolve(missing);
     }
 
-    #claim(name: string): Claim | undefined {
-        return this.#components.claims.get(name) ?? this.#created.get(name);
+    #claim(name: string): Allocation | undefined {
+        return this.#components.allocations.get(name) ?? this.#created.get(name);
     }
 
     #poolChanged(name: string): void {
@@ -128,7 +129,7 @@ export class GatewayReservations implements ReservationOperations<PoolNames> {
         this.#addresses.delete(name);
     }
 
-    #claimChanged(before: Claim | undefined, after: Claim | undefined): void {
+    #allocationChanged(before: Allocation | undefined, after: Allocation | undefined): void {
         const name = (after ?? before)?.metadata.name ?? "";
         this.#created.delivered(name);
         if (after === undefined) this.#blocked.delete(name);
@@ -162,14 +163,14 @@ export class GatewayReservations implements ReservationOperations<PoolNames> {
         return pools.covering(ip).every((pool) => !pools.usable(pool).has(ip));
     }
 
-    #reportConflict(claim: Claim): void {
-        const { name } = claim.metadata;
-        if (claim.owner.kind === "Gateway" || claim.owner.kind === "Node") return;
-        const holder = describeHolder(claim);
+    #reportConflict(allocation: Allocation): void {
+        const { name } = allocation.metadata;
+        if (allocation.owner.kind === "Gateway" || allocation.owner.kind === "Node") return;
+        const holder = describeHolder(allocation);
         const known = this.#blocked.get(name);
         const { reported } = known?.holder === holder ? known : { reported: new Set<string>() };
         this.#blocked.set(name, { holder, reported });
-        const remedy = claim.pod === undefined ? "Delete its owner" : "Delete that Pod";
+        const remedy = allocation.pod === undefined ? "Delete its owner" : "Delete that Pod";
         for (const pool of [...(this.#pools.get(name) ?? [])].sort()) {
             const object = this.#components.pools.object(pool);
             // A recreated pool of the same name is a different pool.
@@ -181,7 +182,7 @@ export class GatewayReservations implements ReservationOperations<PoolNames> {
                 type: "Warning",
                 reason: "AddressHeldElsewhere",
                 action: "HoldGateway",
-                note: `The gateway ${formatIp(claim.ip)} of the pool is allocated to ${holder}, which receives what Pods of this pool send to their gateway. ${remedy}, or create a pool with another gateway.`,
+                note: `The gateway ${formatIp(allocation.ip)} of the pool is allocated to ${holder}, which receives what Pods of this pool send to their gateway. ${remedy}, or create a pool with another gateway.`,
             });
         }
     }

@@ -10,7 +10,7 @@ import {
     type Node,
 } from "@antrea/kube";
 import { type Change, type Removal } from "@antrea/runtime";
-import { describeHolder, type Claim, type Fate } from "../../platform/allocations/index.ts";
+import { describeHolder, type Allocation, type Fate } from "../../platform/allocations/index.ts";
 import { CreatedReservations } from "./created-reservations.ts";
 import { desiredAddresses, isReservable, type PoolAddress } from "./desired-addresses.ts";
 import { FurtherAddressEvents } from "./further-addresses.ts";
@@ -64,13 +64,13 @@ export class NodeAddressReservations implements ReservationOperations<NodeAddres
 
     /** Works until the signal aborts; writes nothing after it resolved. */
     async run(signal: AbortSignal): Promise<void> {
-        const { nodes, pools, claims } = this.#components;
-        await Promise.all([pools.synced(signal), claims.synced(signal)]);
+        const { nodes, pools, allocations } = this.#components;
+        await Promise.all([pools.synced(signal), allocations.synced(signal)]);
         using _nodes = nodes.onChange((type, name, node, old) => this.#nodeChanged(type, name, node, old));
         using _pools = pools.onChange((name, change) => {
             if (change === "meaning") this.#poolChanged(name);
         });
-        using _claims = claims.onChange((before, after) => this.#claimChanged(before, after));
+        using _claims = allocations.onChange((before, after) => this.#allocationChanged(before, after));
         await this.#job.run(signal);
     }
 
@@ -91,19 +91,21 @@ export class NodeAddressReservations implements ReservationOperations<NodeAddres
         const { ip, pool, node, uid } = value;
         // Another Node may report the address too.
         await this.#created.idle(allocationName(ip));
-        const claim = this.#known(allocationName(ip));
-        if (claim === undefined) return this.#reserve(value, signal);
-        if (claim.owner.kind !== "Node" && claim.owner.kind !== "Gateway") return this.#reportConflict(value, claim);
-        if (claim.owner.kind === "Gateway" || claim.owner.name !== node) return;
+        const allocation = this.#known(allocationName(ip));
+        if (allocation === undefined) return this.#reserve(value, signal);
+        if (allocation.owner.kind !== "Node" && allocation.owner.kind !== "Gateway")
+            return this.#reportConflict(value, allocation);
+        if (allocation.owner.kind === "Gateway" || allocation.owner.name !== node) return;
         // The deletion is delivered by the watch and reopens the object.
-        if (claim.pool !== pool) await this.#release(claim, signal);
-        else if (claim.owner.uid !== uid) await this.#adopt(claim, uid, signal);
+        if (allocation.pool !== pool) await this.#release(allocation, signal);
+        else if (allocation.owner.uid !== uid) await this.#adopt(allocation, uid, signal);
     }
 
     /** Releases the reservation, unless the Node has the address according to the API server. */
     async delete({ last: { ip, node } }: Removal<string, NodeAddress>, signal: AbortSignal): Promise<void> {
-        const claim = this.#known(allocationName(ip));
-        if (claim?.owner.kind === "Node" && claim.owner.name === node) await this.#release(claim, signal);
+        const allocation = this.#known(allocationName(ip));
+        if (allocation?.owner.kind === "Node" && allocation.owner.name === node)
+            await this.#release(allocation, signal);
     }
 
     /** Computes all desired reservations again and returns those that are missing or differ, according to the watch. */
@@ -116,8 +118,8 @@ export class NodeAddressReservations implements ReservationOperations<NodeAddres
 
     /** Nodes with reservations, and Nodes with addresses in pools. */
     *#all(): Iterable<string> {
-        const { pools, claims } = this.#components;
-        yield* claims.holders;
+        const { pools, allocations } = this.#components;
+        yield* allocations.holders;
         yield* this.#keys.keys();
         for (const name of pools.names) yield* this.#nodesIn(name);
     }
@@ -139,29 +141,29 @@ export class NodeAddressReservations implements ReservationOperations<NodeAddres
     }
 
     #poolChanged(name: string): void {
-        const { claims } = this.#components;
+        const { allocations } = this.#components;
         for (const node of this.#nodesIn(name)) this.#nodeToDo(node);
-        for (const holder of claims.holders) {
-            if ([...claims.heldBy(holder)].some(({ pool }) => pool === name)) this.#nodeToDo(holder);
+        for (const holder of allocations.holders) {
+            if ([...allocations.heldBy(holder)].some(({ pool }) => pool === name)) this.#nodeToDo(holder);
         }
     }
 
-    #claimChanged(before: Claim | undefined, after: Claim | undefined): void {
-        const claim = after ?? before;
-        if (claim === undefined) return;
-        this.#created.delivered(claim.metadata.name);
+    #allocationChanged(before: Allocation | undefined, after: Allocation | undefined): void {
+        const allocation = after ?? before;
+        if (allocation === undefined) return;
+        this.#created.delivered(allocation.metadata.name);
         for (const { owner } of [before, after].filter((each) => each !== undefined)) {
             if (owner.kind === "Node") this.#nodeToDo(owner.name ?? "");
         }
-        const reporting = this.#addresses.overlapping(rangeOf(claim.ip)).map(({ key }) => key);
+        const reporting = this.#addresses.overlapping(rangeOf(allocation.ip)).map(({ key }) => key);
         // Those that failed because the allocation was not known.
-        for (const node of reporting) this.#job.reconciler.retry(keyOf(node, claim.ip));
+        for (const node of reporting) this.#job.reconciler.retry(keyOf(node, allocation.ip));
         if (reporting.length > 0) this.#job.trigger();
         if (after !== undefined) return;
-        this.#blocked.delete(claim.metadata.name);
+        this.#blocked.delete(allocation.metadata.name);
         // Several Nodes may report the address, and a gateway may be a Node's: one reservation serves all.
         for (const node of reporting) {
-            this.#job.reconciler.refresh(keyOf(node, claim.ip));
+            this.#job.reconciler.refresh(keyOf(node, allocation.ip));
             this.#nodeToDo(node);
         }
     }
@@ -192,21 +194,21 @@ export class NodeAddressReservations implements ReservationOperations<NodeAddres
         this.#computed.add(name);
     }
 
-    #existing(node: string): readonly Claim[] {
+    #existing(node: string): readonly Allocation[] {
         const created = [...this.#created.all].filter(({ owner }) => owner.name === node);
-        return [...this.#components.claims.heldBy(node), ...created];
+        return [...this.#components.allocations.heldBy(node), ...created];
     }
 
-    #known(name: string): Claim | undefined {
-        return this.#components.claims.get(name) ?? this.#created.get(name);
+    #known(name: string): Allocation | undefined {
+        return this.#components.allocations.get(name) ?? this.#created.get(name);
     }
 
     #isDone({ ip, pool, node, uid }: NodeAddress): boolean {
-        const claim = this.#known(allocationName(ip));
-        if (claim === undefined) return false;
-        const { kind, name, uid: owner } = claim.owner;
-        if (kind === "Node" && name === node) return claim.pool === pool && owner === uid;
-        return kind === "Node" || kind === "Gateway" || this.#blocked.has(claim.metadata.name);
+        const allocation = this.#known(allocationName(ip));
+        if (allocation === undefined) return false;
+        const { kind, name, uid: owner } = allocation.owner;
+        if (kind === "Node" && name === node) return allocation.pool === pool && owner === uid;
+        return kind === "Node" || kind === "Gateway" || this.#blocked.has(allocation.metadata.name);
     }
 
     async #reserve({ ip, pool, node, uid }: NodeAddress, signal: AbortSignal): Promise<void> {
@@ -215,11 +217,11 @@ export class NodeAddressReservations implements ReservationOperations<NodeAddres
     }
 
     async #release(
-        { metadata: { name, uid }, owner: { name: holder = "" } }: Claim,
+        { metadata: { name, uid }, owner: { name: holder = "" } }: Allocation,
         signal: AbortSignal,
     ): Promise<void> {
         const { api, pools, writer, reclaims, logger } = this.#components;
-        const judge = async (live: Claim): Promise<Fate> => {
+        const judge = async (live: Allocation): Promise<Fate> => {
             if (live.owner.kind !== "Node" || live.owner.name !== holder) return undefined;
             const node = await api.find(nodeResource, { name: holder }, { signal });
             return isReservable(live, node, pools) ? undefined : "delete";
@@ -229,20 +231,20 @@ export class NodeAddressReservations implements ReservationOperations<NodeAddres
         logger.info("reservation of a Node's address released", { address: name, node: holder });
     }
 
-    async #adopt({ metadata: { name, uid }, owner }: Claim, adoptBy: string, signal: AbortSignal): Promise<void> {
-        const judge = (live: Claim): Fate =>
+    async #adopt({ metadata: { name, uid }, owner }: Allocation, adoptBy: string, signal: AbortSignal): Promise<void> {
+        const judge = (live: Allocation): Fate =>
             live.owner.kind === "Node" && live.owner.name === owner.name && live.owner.uid !== adoptBy
                 ? { adoptBy }
                 : undefined;
         await this.#components.writer.change(name, uid, judge, signal);
     }
 
-    #reportConflict({ node: nodeName }: NodeAddress, claim: Claim): void {
-        const { name } = claim.metadata;
+    #reportConflict({ node: nodeName }: NodeAddress, allocation: Allocation): void {
+        const { name } = allocation.metadata;
         const node = this.#components.nodes.get(nodeName);
         if (node === undefined || this.#blocked.has(name)) return;
         this.#blocked.add(name);
-        const note = `The Node's address ${formatIp(claim.ip)} is in IPPool ${claim.pool} and allocated to ${describeHolder(claim)}. Remove that Pod, or give the Node another address.`;
+        const note = `The Node's address ${formatIp(allocation.ip)} is in IPPool ${allocation.pool} and allocated to ${describeHolder(allocation)}. Remove that Pod, or give the Node another address.`;
         this.#components.recorder.record({
             regarding: referenceTo(nodeResource, node),
             type: "Warning",

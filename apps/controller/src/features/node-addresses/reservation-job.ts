@@ -9,15 +9,15 @@ import {
     type Operations,
     type PassResult,
 } from "@antrea/runtime";
-import { type AllocationCache, type ClaimWriter, type Reclaims } from "../../platform/allocations/index.ts";
+import { type AllocationCache, type AllocationWriter, type Reclaims } from "../../platform/allocations/index.ts";
 import { type LeaderJobs } from "../../platform/leader-jobs.ts";
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
 
 /** What reservations depend on. */
 export interface ReservationComponents {
     readonly pools: PoolCache;
-    readonly claims: AllocationCache;
-    readonly writer: ClaimWriter;
+    readonly allocations: AllocationCache;
+    readonly writer: AllocationWriter;
     readonly reclaims: Pick<Reclaims, "done">;
     readonly recorder: Pick<EventRecorder, "record">;
     /** Receives the metrics of the reconciler and of its job. */

@@ -1,28 +1,28 @@
 import { formatPrefix, rangeOf } from "@antrea/ip";
 import { isKubeError, pods, type ApiClient, type KubeError } from "@antrea/kube";
-import { uidsOf, type Claim } from "../../platform/allocations/index.ts";
+import { uidsOf, type Allocation } from "../../platform/allocations/index.ts";
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
 import { type CidrAllocator } from "./cidr-allocator.ts";
 
 /** What ClaimHolds depends on. */
-export interface ClaimHoldsComponents {
+export interface AllocationHoldsComponents {
     readonly api: Pick<ApiClient, "list">;
     readonly pools: Pick<PoolCache, "covering">;
     readonly allocator: Pick<CidrAllocator, "reserve" | "subnetOf">;
 }
 
 /** Allocations of one Node, outside every pool, that no longer hold a subnet. */
-export interface ReleasedClaims {
+export interface ReleasedAllocations {
     readonly node: string;
     /** Of Pods that do not exist on the Node. */
-    readonly ghosts: readonly Claim[];
+    readonly ghosts: readonly Allocation[];
     /** Of existing Pods, in more subnets than the allocations of one Node may hold. */
-    readonly excess: readonly Claim[];
+    readonly excess: readonly Allocation[];
 }
 
 /** The result of checking the allocations of all Nodes. */
 export interface ReleaseResult {
-    readonly released: readonly ReleasedClaims[];
+    readonly released: readonly ReleasedAllocations[];
     /** Nodes whose Pods could not be listed: their allocations keep their holds. */
     readonly failed: readonly { readonly node: string; readonly error: KubeError }[];
 }
@@ -40,19 +40,19 @@ const listsAtOnce = 8;
  * subnets per Node. One that holds no subnet still blocks its address: the agent that owns the subnet does not assign
  * it.
  */
-export class ClaimHolds {
-    readonly #components: ClaimHoldsComponents;
-    readonly #held = new Map<string, Claim>();
+export class AllocationHolds {
+    readonly #components: AllocationHoldsComponents;
+    readonly #held = new Map<string, Allocation>();
 
-    constructor(components: ClaimHoldsComponents) {
+    constructor(components: AllocationHoldsComponents) {
         this.#components = components;
     }
 
     /** Updates the holds for a changed allocation. */
-    changed(before: Claim | undefined, after: Claim | undefined): void {
-        const claim = after ?? before;
-        if (claim === undefined) return;
-        const { name } = claim.metadata;
+    changed(before: Allocation | undefined, after: Allocation | undefined): void {
+        const allocation = after ?? before;
+        if (allocation === undefined) return;
+        const { name } = allocation.metadata;
         // Gateways and Node addresses are held by the pool, as long as it has them.
         const holds = after !== undefined && after.owner.kind !== "Gateway" && after.owner.kind !== "Node";
         const isSame = before?.pod?.uid === after?.pod?.uid;
@@ -67,7 +67,7 @@ export class ClaimHolds {
     }
 
     /** Allocations that hold a subnet although no pool contains their address. */
-    get strays(): readonly Claim[] {
+    get strays(): readonly Allocation[] {
         const { pools } = this.#components;
         return [...this.#held.values()].filter(({ ip }) => pools.covering(ip).length === 0);
     }
@@ -80,12 +80,12 @@ export class ClaimHolds {
                 ({ pod }) => pod?.nodeName ?? "",
             ),
         ];
-        const released: ReleasedClaims[] = [];
+        const released: ReleasedAllocations[] = [];
         const failed: { readonly node: string; readonly error: KubeError }[] = [];
         for (let at = 0; at < byNode.length; at += listsAtOnce) {
-            const releases = byNode.slice(at, at + listsAtOnce).map(async ([node, claims]) => {
+            const releases = byNode.slice(at, at + listsAtOnce).map(async ([node, allocations]) => {
                 try {
-                    released.push(await this.#releaseOf(node, claims, signal));
+                    released.push(await this.#releaseOf(node, allocations, signal));
                 } catch (error) {
                     if (signal.aborted || !isKubeError(error)) throw error;
                     failed.push({ node, error });
@@ -96,12 +96,16 @@ export class ClaimHolds {
         return { released: released.filter(({ ghosts, excess }) => ghosts.length + excess.length > 0), failed };
     }
 
-    async #releaseOf(node: string, claims: readonly Claim[], signal: AbortSignal): Promise<ReleasedClaims> {
+    async #releaseOf(
+        node: string,
+        allocations: readonly Allocation[],
+        signal: AbortSignal,
+    ): Promise<ReleasedAllocations> {
         const fieldSelector = `spec.nodeName=${node}`;
         const { items } = await this.#components.api.list(pods, { fieldSelector, signal, timeoutMs });
         const present = new Set(items.flatMap(uidsOf));
         // A Pod exists before its allocation; an allocation that changed meanwhile is checked next time.
-        const known = claims.filter((claim) => this.#held.get(claim.metadata.name) === claim);
+        const known = allocations.filter((allocation) => this.#held.get(allocation.metadata.name) === allocation);
         const ghosts = known.filter(({ pod }) => !present.has(pod?.uid ?? ""));
         const excess = this.#excess(known.filter(({ pod }) => present.has(pod?.uid ?? "")));
         for (const { metadata } of [...ghosts, ...excess]) {
@@ -112,9 +116,9 @@ export class ClaimHolds {
     }
 
     /** The allocations outside the subnets of the oldest ones. */
-    #excess(claims: readonly Claim[]): readonly Claim[] {
+    #excess(allocations: readonly Allocation[]): readonly Allocation[] {
         const kept = new Set<string>();
-        return [...claims].sort(byAge).filter(({ ip }) => {
+        return [...allocations].sort(byAge).filter(({ ip }) => {
             const subnet = this.#components.allocator.subnetOf(ip);
             if (subnet === undefined) return false;
             const text = formatPrefix(subnet);
@@ -128,6 +132,6 @@ function keyOf(name: string): string {
     return `claim ${name}`;
 }
 
-function byAge(a: Claim, b: Claim): number {
+function byAge(a: Allocation, b: Allocation): number {
     return a.createdAt < b.createdAt ? -1 : a.createdAt > b.createdAt ? 1 : 0;
 }

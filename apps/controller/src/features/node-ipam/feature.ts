@@ -14,7 +14,8 @@ export function nodeIpam(platform: Platform, pools: PoolPlatform | undefined): F
     const { kube, clock, config, identity, metrics, jobs, events, nodes } = platform;
     const { api } = kube;
     const logger = platform.logger.child("node-ipam");
-    const poolAddresses = pools && new PoolAddresses({ api, clock, claims: pools.claims, pools: pools.pools, logger });
+    const poolAddresses =
+        pools && new PoolAddresses({ api, clock, allocations: pools.allocations, pools: pools.pools, logger });
     const worker = new NodeIpam(
         { api, nodes, recorder: events, metrics, jobs, poolAddresses, clock, logger },
         {

@@ -3,7 +3,7 @@ import { rangeOf } from "@antrea/ip";
 import { type ApiClient, type KubeLogger } from "@antrea/kube";
 import { type AllocationCache } from "../../platform/allocations/index.ts";
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
-import { ClaimHolds } from "./claim-holds.ts";
+import { AllocationHolds } from "./claim-holds.ts";
 import { type CidrAllocator } from "./cidr-allocator.ts";
 import { type InTheWay, type Reports } from "./reports.ts";
 
@@ -11,7 +11,7 @@ import { type InTheWay, type Reports } from "./reports.ts";
 export interface PoolAddressesComponents {
     readonly api: Pick<ApiClient, "list">;
     readonly pools: Pick<PoolCache, "get" | "object" | "covering" | "onChange" | "synced">;
-    readonly claims: Pick<AllocationCache, "onChange" | "synced">;
+    readonly allocations: Pick<AllocationCache, "onChange" | "synced">;
     readonly logger: KubeLogger;
     readonly clock?: Clock;
 }
@@ -39,8 +39,8 @@ export class PoolAddresses {
 
     /** Resolves when all pools and claims are known; rejects with ABORTED. */
     async synced(signal: AbortSignal): Promise<void> {
-        const { pools, claims } = this.#components;
-        await Promise.all([pools.synced(signal), claims.synced(signal)]);
+        const { pools, allocations } = this.#components;
+        await Promise.all([pools.synced(signal), allocations.synced(signal)]);
     }
 
     /** Passes all of them to the allocator, and then each change. */
@@ -48,8 +48,8 @@ export class PoolAddresses {
         allocator: Pick<CidrAllocator, "reserve" | "subnetOf">,
         reports: Pick<Reports, "poolInside" | "released">,
     ): PoolHolds {
-        const { api, pools, claims } = this.#components;
-        const holds = new ClaimHolds({ api, pools, allocator });
+        const { api, pools, allocations } = this.#components;
+        const holds = new AllocationHolds({ api, pools, allocator });
         const inside = new Set<string>();
         const stack = new DisposableStack();
         stack.use(
@@ -65,7 +65,7 @@ export class PoolAddresses {
                 if (object !== undefined) reports.poolInside(object, ranges, gateways);
             }),
         );
-        stack.use(claims.onChange((before, after) => holds.changed(before, after)));
+        stack.use(allocations.onChange((before, after) => holds.changed(before, after)));
         const { clock = systemClock } = this.#components;
         let known: { readonly until: number; readonly way: InTheWay } | undefined;
         const release = this.#releasing(holds, reports);
@@ -74,7 +74,7 @@ export class PoolAddresses {
             get inTheWay() {
                 const now = clock.monotonic();
                 if (known === undefined || now >= known.until) {
-                    known = { until: now + wayMs, way: { pools: [...inside].sort(), claims: holds.strays } };
+                    known = { until: now + wayMs, way: { pools: [...inside].sort(), allocations: holds.strays } };
                 }
                 return known.way;
             },
@@ -84,7 +84,7 @@ export class PoolAddresses {
     }
 
     /** Many Nodes may need subnets at the same time: they share one check. */
-    #releasing(holds: ClaimHolds, reports: Pick<Reports, "released">): (signal: AbortSignal) => Promise<boolean> {
+    #releasing(holds: AllocationHolds, reports: Pick<Reports, "released">): (signal: AbortSignal) => Promise<boolean> {
         const { clock = systemClock, logger } = this.#components;
         let running: Promise<boolean> | undefined;
         let nextAt = -Infinity;

@@ -11,8 +11,8 @@ import {
 } from "@antrea/ip";
 import { nodes, referenceTo, type EventRecorder, type Informer, type Node } from "@antrea/kube";
 import { clusterAddresses, podCidrTexts } from "@antrea/ipam";
-import { describeHolder, type Claim } from "../../platform/allocations/index.ts";
-import { maxSubnetsOfNode, type ReleasedClaims } from "./claim-holds.ts";
+import { describeHolder, type Allocation } from "../../platform/allocations/index.ts";
+import { maxSubnetsOfNode, type ReleasedAllocations } from "./claim-holds.ts";
 import { type PodCidrProblems } from "./types.ts";
 
 /** What holds subnets, besides other Nodes. */
@@ -20,10 +20,10 @@ export interface InTheWay {
     /** Names of IPPools with addresses or gateways in the subnets. */
     readonly pools: readonly string[];
     /** Allocations of such addresses outside every pool. */
-    readonly claims: readonly Claim[];
+    readonly allocations: readonly Allocation[];
 }
 
-const shownClaims = 3;
+const shownAllocations = 3;
 
 const action = "AllocatePodCIDR";
 
@@ -87,7 +87,7 @@ export class Reports {
     }
 
     /** Reports on the Node that its allocations no longer hold subnets. */
-    released({ node: name, ghosts, excess }: ReleasedClaims): void {
+    released({ node: name, ghosts, excess }: ReleasedAllocations): void {
         const node = this.#nodes.list().find(({ metadata }) => metadata?.name === name);
         if (node === undefined) return;
         const which = [
@@ -145,25 +145,26 @@ export class Reports {
     }
 }
 
-function wayText({ pools = [], claims = [] }: Partial<InTheWay> = {}): string {
+function wayText({ pools = [], allocations = [] }: Partial<InTheWay> = {}): string {
     const poolsText =
         pools.length === 0
             ? ""
             : ` In the way: ${listText(pools, (name) => `IPPool ${name}`)}; move its addresses outside nodeIPAM.clusterCIDRs.`;
-    if (claims.length === 0) return poolsText;
+    if (allocations.length === 0) return poolsText;
     const held = listText(
-        claims,
-        (claim) => `IPAllocation ${claim.metadata.name} (${describeHolder(claim)}, IPPool ${claim.pool})`,
+        allocations,
+        (allocation) =>
+            `IPAllocation ${allocation.metadata.name} (${describeHolder(allocation)}, IPPool ${allocation.pool})`,
     );
     return `${poolsText} In the way, of addresses that no IPPool has: ${held}; delete that Pod or owner, which frees the address.`;
 }
 
-function addressesText(claims: readonly Claim[]): string {
-    return listText(claims, ({ ip, pool }) => `${formatIp(ip)} (IPPool ${pool})`);
+function addressesText(allocations: readonly Allocation[]): string {
+    return listText(allocations, ({ ip, pool }) => `${formatIp(ip)} (IPPool ${pool})`);
 }
 
 /** Formats only the listed items: there may be 65,000, and every waiting Node calls it. */
 function listText<T>(all: readonly T[], text: (one: T) => string): string {
-    const more = all.length - shownClaims;
-    return all.slice(0, shownClaims).map(text).join(", ") + (more > 0 ? ` and ${more} more` : "");
+    const more = all.length - shownAllocations;
+    return all.slice(0, shownAllocations).map(text).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }

@@ -10,7 +10,7 @@ import {
     type KubeLogger,
 } from "@antrea/kube";
 import { type MetricsFactory } from "@antrea/runtime";
-import { claimedBlocks, type Claim, type AllocationCache } from "../../platform/allocations/index.ts";
+import { claimedBlocks, type Allocation, type AllocationCache } from "../../platform/allocations/index.ts";
 import { type LeaderJobs } from "../../platform/leader-jobs.ts";
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
 import { evaluate, turnedBad } from "./evaluate.ts";
@@ -21,7 +21,7 @@ import { measure } from "./measure.ts";
 export interface PoolStatusComponents {
     readonly api: Pick<ApiClient, "patch">;
     readonly pools: PoolCache;
-    readonly claims: AllocationCache;
+    readonly allocations: AllocationCache;
     readonly recorder: Pick<EventRecorder, "record">;
     /** Receives the metrics of the work queue. */
     readonly metrics?: MetricsFactory;
@@ -61,12 +61,12 @@ export class PoolStatusWriter {
 
     /** Works until the signal aborts; writes nothing after it resolved. */
     async run(signal: AbortSignal): Promise<void> {
-        const { pools, claims } = this.#components;
-        await Promise.all([pools.synced(signal), claims.synced(signal)]);
+        const { pools, allocations } = this.#components;
+        await Promise.all([pools.synced(signal), allocations.synced(signal)]);
         // All pools are processed initially; the replay of known allocations is ignored.
         let replaying = true;
-        using _claims = claims.onChange((before, after) => {
-            if (!replaying) this.#claimChanged(before, after);
+        using _claims = allocations.onChange((before, after) => {
+            if (!replaying) this.#allocationChanged(before, after);
         });
         replaying = false;
         using _pools = pools.onChange((name) => this.#poolChanged(name));
@@ -91,16 +91,16 @@ export class PoolStatusWriter {
         else this.#pacer.urgent(name);
     }
 
-    #claimChanged(before: Claim | undefined, after: Claim | undefined): void {
-        const claim = after ?? before;
-        if (claim === undefined) return;
+    #allocationChanged(before: Allocation | undefined, after: Allocation | undefined): void {
+        const allocation = after ?? before;
+        if (allocation === undefined) return;
         // An allocation takes its address from every pool that contains it, whichever it names.
-        this.#pacer.changed(claim.pool);
-        for (const pool of this.#components.pools.covering(claim.ip)) this.#pacer.changed(pool);
+        this.#pacer.changed(allocation.pool);
+        for (const pool of this.#components.pools.covering(allocation.ip)) this.#pacer.changed(pool);
     }
 
     async #reconcile(name: string, signal: AbortSignal): Promise<void> {
-        const { pools, claims } = this.#components;
+        const { pools, allocations } = this.#components;
         const object = pools.object(name);
         const pool = pools.get(name);
         if (object === undefined || pool === undefined) {
@@ -110,7 +110,7 @@ export class PoolStatusWriter {
         }
         const overlaps = pools.overlaps(name);
         const usable = pools.usable(name);
-        const claimed = claimedBlocks(usable, claims);
+        const claimed = claimedBlocks(usable, allocations);
         const { usage, freeBlocks } = measure(usable, claimed);
         this.#usages.set(name, usage);
         const generation = object.metadata?.generation ?? 0;

@@ -1,5 +1,5 @@
 import { type Clock } from "@antrea/async";
-import { setKeyOf, type Claim } from "../../platform/allocations/index.ts";
+import { setKeyOf, type Allocation } from "../../platform/allocations/index.ts";
 
 // By then the watch has delivered the object, or was closed (after at most 120 s of silence) and reopened.
 const keptMs = 180_000;
@@ -10,7 +10,10 @@ const keptMs = 180_000;
  */
 export class OwnWrites {
     readonly #clock: Pick<Clock, "monotonic">;
-    readonly #claims = new Map<string, { readonly key: string; readonly claim: Claim; readonly at: number }>();
+    readonly #allocations = new Map<
+        string,
+        { readonly key: string; readonly allocation: Allocation; readonly at: number }
+    >();
     readonly #underWay = new Set<string>();
     /** By allocation name, the StatefulSet of a write that ended with an error: its outcome is unknown. */
     readonly #unsure = new Map<string, string>();
@@ -21,23 +24,27 @@ export class OwnWrites {
 
     /** Whether a write for this name is in progress, of unknown outcome, or not delivered by the watch yet. */
     has(name: string): boolean {
-        return this.#underWay.has(name) || this.#unsure.has(name) || this.#claims.has(name);
+        return this.#underWay.has(name) || this.#unsure.has(name) || this.#allocations.has(name);
     }
 
     /** For a StatefulSet, by `namespace/name`. */
-    of(key: string): readonly Claim[] {
-        const found: Claim[] = [];
-        for (const each of this.#claims.values()) if (each.key === key) found.push(each.claim);
+    of(key: string): readonly Allocation[] {
+        const found: Allocation[] = [];
+        for (const each of this.#allocations.values()) if (each.key === key) found.push(each.allocation);
         return found;
     }
 
     /** Excludes the address from other plans until `write` has ended. */
-    async writing(key: string, name: string, write: () => Promise<Claim | undefined>): Promise<Claim | undefined> {
+    async writing(
+        key: string,
+        name: string,
+        write: () => Promise<Allocation | undefined>,
+    ): Promise<Allocation | undefined> {
         this.#underWay.add(name);
         try {
-            const claim = await write();
-            this.#note(key, name, claim);
-            return claim;
+            const allocation = await write();
+            this.#note(key, name, allocation);
+            return allocation;
         } catch (error) {
             this.#unsure.set(name, key);
             throw error;
@@ -47,22 +54,22 @@ export class OwnWrites {
     }
 
     /** Resolves the outcome of the failed writes for a StatefulSet; rejects with the errors of `read`. */
-    async settle(key: string, read: (name: string) => Promise<Claim | undefined>): Promise<void> {
+    async settle(key: string, read: (name: string) => Promise<Allocation | undefined>): Promise<void> {
         for (const [name, forKey] of [...this.#unsure]) {
             if (forKey !== key) continue;
-            const claim = await read(name);
+            const allocation = await read(name);
             this.#unsure.delete(name);
-            this.#note(key, name, claim !== undefined && setKeyOf(claim) === key ? claim : undefined);
+            this.#note(key, name, allocation !== undefined && setKeyOf(allocation) === key ? allocation : undefined);
         }
     }
 
-    #note(key: string, name: string, claim: Claim | undefined): void {
-        if (claim !== undefined) this.#claims.set(name, { key, claim, at: this.#clock.monotonic() });
+    #note(key: string, name: string, allocation: Allocation | undefined): void {
+        if (allocation !== undefined) this.#allocations.set(name, { key, allocation, at: this.#clock.monotonic() });
     }
 
     /** The watch delivered this very object, or it is already deleted and the watch may never deliver it. */
-    forget({ name, uid }: Pick<Claim["metadata"], "name" | "uid">): void {
-        if (this.#claims.get(name)?.claim.metadata.uid === uid) this.#claims.delete(name);
+    forget({ name, uid }: Pick<Allocation["metadata"], "name" | "uid">): void {
+        if (this.#allocations.get(name)?.allocation.metadata.uid === uid) this.#allocations.delete(name);
     }
 
     /**
@@ -71,8 +78,8 @@ export class OwnWrites {
      */
     prune(): readonly string[] {
         const now = this.#clock.monotonic();
-        const old = [...this.#claims].filter(([, { at }]) => now - at > keptMs);
-        for (const [name] of old) this.#claims.delete(name);
+        const old = [...this.#allocations].filter(([, { at }]) => now - at > keptMs);
+        for (const [name] of old) this.#allocations.delete(name);
         return old.map(([, { key }]) => key);
     }
 }

@@ -3,7 +3,7 @@ import { RangeSet, formatIp, prefixRange, type IpAddress } from "@antrea/ip";
 import { planReservations, type ListedPool, type ReservationPlan } from "@antrea/ipam";
 import {
     claimedBlocks,
-    type Claim,
+    type Allocation,
     type AllocationCache,
     type ClaimedInBlock,
 } from "../../platform/allocations/index.ts";
@@ -13,7 +13,7 @@ import { reachOf, type Demand } from "./demand.ts";
 /** What planning depends on. */
 export interface PlanningComponents {
     readonly pools: Pick<PoolCache, "get" | "usable">;
-    readonly claims: Pick<AllocationCache, "blocksIn" | "ofSet" | "get">;
+    readonly allocations: Pick<AllocationCache, "blocksIn" | "ofSet" | "get">;
 }
 
 /** What one plan is made from. */
@@ -23,18 +23,18 @@ export interface PlanningInput {
     /** Undefined: there is no such StatefulSet. */
     readonly demand: Demand | undefined;
     /** Its allocations that the cache does not contain yet. */
-    readonly unseen: readonly Claim[];
+    readonly unseen: readonly Allocation[];
     /** Names of unavailable addresses, in addition to those with allocations in the cache. */
     readonly taken: { has(name: string): boolean };
 }
 
 /** Plans the reservations of one StatefulSet from the known allocations and pools. */
 export function planFor(components: PlanningComponents, input: PlanningInput): ReservationPlan {
-    const { pools, claims } = components;
+    const { pools, allocations } = components;
     const { key, demand, unseen, taken } = input;
     const names = [...new Set(demand?.pools?.names ?? [])];
-    const known = [...claims.ofSet(key)];
-    const fresh = unseen.filter(({ metadata }) => claims.get(metadata.name)?.metadata.uid !== metadata.uid);
+    const known = [...allocations.ofSet(key)];
+    const fresh = unseen.filter(({ metadata }) => allocations.get(metadata.name)?.metadata.uid !== metadata.uid);
     return planReservations({
         set: demand && {
             ...demand,
@@ -44,18 +44,18 @@ export function planFor(components: PlanningComponents, input: PlanningInput): R
         unknownPools: names.filter((name) => pools.get(name) === undefined),
         fixed: demand?.fixed ?? [],
         allocations: [...known, ...fresh].map(asAllocation),
-        ipOf: (claim) => (claim as ReadAllocation).ip,
+        ipOf: (allocation) => (allocation as ReadAllocation).ip,
         limit: batch,
         isTaken: (ip) => {
             const name = allocationName(ip);
-            return claims.get(name) !== undefined || taken.has(name);
+            return allocations.get(name) !== undefined || taken.has(name);
         },
     });
 }
 
 // With parallel Pod creation, the StatefulSet's status counts no Pods until the last one is created.
-function startedPods(claims: readonly Claim[]): number {
-    return new Set(claims.flatMap(({ owner, pod }) => (pod === undefined ? [] : [owner.index]))).size;
+function startedPods(allocations: readonly Allocation[]): number {
+    return new Set(allocations.flatMap(({ owner, pod }) => (pod === undefined ? [] : [owner.index]))).size;
 }
 
 /** Reservations of a StatefulSet per run, so that other StatefulSets get theirs in between. */
@@ -76,8 +76,8 @@ function roomyPart(name: string, components: PlanningComponents): RangeSet {
     return components.pools.usable(name).subtract(RangeSet.of(full.map(({ block }) => prefixRange(block))));
 }
 
-function claimedIn(name: string, { pools, claims }: PlanningComponents): readonly ClaimedInBlock[] {
-    return [...claimedBlocks(pools.usable(name), claims).values()];
+function claimedIn(name: string, { pools, allocations }: PlanningComponents): readonly ClaimedInBlock[] {
+    return [...claimedBlocks(pools.usable(name), allocations).values()];
 }
 
 function listedPool(name: string, components: PlanningComponents): readonly ListedPool[] {
@@ -103,7 +103,7 @@ interface ReadAllocation extends IpAllocation {
 }
 
 // The fields that a plan uses. A StatefulSet may have 100,000 allocations, and a plan formats few of them.
-function asAllocation({ metadata, ip, block, pool, owner, pod, createdAt, generation }: Claim): ReadAllocation {
+function asAllocation({ metadata, ip, block, pool, owner, pod, createdAt, generation }: Allocation): ReadAllocation {
     return {
         ip,
         metadata: { ...metadata, creationTimestamp: createdAt, generation },

@@ -9,7 +9,7 @@ import { type Demand } from "./demand.ts";
 /** What the reports depend on. */
 export interface ReportsComponents {
     readonly recorder: Pick<EventRecorder, "record">;
-    readonly claims: Pick<AllocationCache, "get">;
+    readonly allocations: Pick<AllocationCache, "get">;
     readonly pools: Pick<PoolCache, "get" | "usable">;
 }
 
@@ -23,9 +23,9 @@ export function reportMissing(components: ReportsComponents, demand: Demand, mis
 export function reportGivenUp(
     components: Pick<ReportsComponents, "recorder">,
     demand: Demand,
-    claim: IpAllocation,
+    allocation: IpAllocation,
 ): void {
-    report(components, demand, { reason: "ReservationGivenUp", note: givenUpText(demand, claim) });
+    report(components, demand, { reason: "ReservationGivenUp", note: givenUpText(demand, allocation) });
 }
 
 /** Reports on the StatefulSet that addresses are reserved for some of its ordinals only, until there are more Pods. */
@@ -113,12 +113,12 @@ export function missingText(
 }
 
 function whyNot(
-    { claims, pools }: Omit<ReportsComponents, "recorder">,
+    { allocations, pools }: Omit<ReportsComponents, "recorder">,
     { namespace, name, uid, replicas, start }: Demand,
     ip: IpAddress,
     names: readonly string[],
 ): string | undefined {
-    const holder = claims.get(allocationName(ip));
+    const holder = allocations.get(allocationName(ip));
     if (holder === undefined) {
         const known = names.filter((pool) => pools.get(pool) !== undefined);
         const having = known.filter((pool) => pools.usable(pool).has(ip));

@@ -14,9 +14,9 @@ import {
 import { type MetricsFactory } from "@antrea/runtime";
 import {
     setKeyOf,
-    type Claim,
+    type Allocation,
     type AllocationCache,
-    type ClaimWriter,
+    type AllocationWriter,
     type Fate,
     type Reclaims,
 } from "../../platform/allocations/index.ts";
@@ -34,8 +34,8 @@ export interface ReservationsComponents {
     readonly api: Pick<ApiClient, "find">;
     readonly sets: SetCache;
     readonly pools: PoolCache;
-    readonly claims: AllocationCache;
-    readonly writer: ClaimWriter;
+    readonly allocations: AllocationCache;
+    readonly writer: AllocationWriter;
     readonly reclaims: Reclaims;
     readonly recorder: Pick<EventRecorder, "record">;
     /** Receives the metrics of the work queue. */
@@ -105,12 +105,12 @@ export class Reservations {
 
     /** Works until the signal aborts; writes nothing after it resolved. */
     async run(signal: AbortSignal): Promise<void> {
-        const { sets, pools, claims, reclaims } = this.#components;
-        await Promise.all([sets.synced(signal), pools.synced(signal), claims.synced(signal)]);
+        const { sets, pools, allocations, reclaims } = this.#components;
+        await Promise.all([sets.synced(signal), pools.synced(signal), allocations.synced(signal)]);
         using _leaks = reclaims.watch("reservation-unwanted", () =>
             [...this.#unwanted.values()].reduce((sum, count) => sum + count, 0),
         );
-        using _claims = claims.onChange((before, after) => this.#claimChanged(before, after));
+        using _claims = allocations.onChange((before, after) => this.#allocationChanged(before, after));
         using _sets = sets.onChange((key) => this.#queue.add(key));
         using _pools = pools.onChange((name, change) => {
             if (change === "meaning") for (const key of sets.asking(name)) this.#queue.add(key);
@@ -127,21 +127,21 @@ export class Reservations {
                 }
                 if (this.#clock.monotonic() < nextAt) continue;
                 nextAt = this.#clock.monotonic() + this.#options.intervalMs;
-                for (const key of [...this.#own.prune(), ...claims.sets]) this.#queue.add(key);
+                for (const key of [...this.#own.prune(), ...allocations.sets]) this.#queue.add(key);
             }
         } finally {
             await this.#queue.close();
         }
     }
 
-    #claimChanged(before: Claim | undefined, after: Claim | undefined): void {
-        const claim = after ?? before;
-        if (claim === undefined) return;
-        this.#own.forget(claim.metadata);
-        const key = setKeyOf(claim);
+    #allocationChanged(before: Allocation | undefined, after: Allocation | undefined): void {
+        const allocation = after ?? before;
+        if (allocation === undefined) return;
+        this.#own.forget(allocation.metadata);
+        const key = setKeyOf(allocation);
         if (key !== undefined) this.#queue.add(key);
         if (after !== undefined) return;
-        for (const pool of [claim.pool, ...this.#components.pools.covering(claim.ip)]) {
+        for (const pool of [allocation.pool, ...this.#components.pools.covering(allocation.ip)]) {
             if (this.#waiting.has(pool)) this.#freed.add(pool);
         }
         if (this.#freed.size > 0) this.#cameFree.notify();
@@ -201,7 +201,7 @@ export class Reservations {
      */
     async #refreshOnce(signal: AbortSignal): Promise<boolean> {
         if (this.#isRefreshed) return false;
-        this.#refresh ??= this.#components.claims.refresh(signal);
+        this.#refresh ??= this.#components.allocations.refresh(signal);
         try {
             await this.#refresh;
         } catch (error) {
@@ -241,8 +241,8 @@ export class Reservations {
     }
 
     #reportOnce(key: string, demand: Demand | undefined, beyond: number): void {
-        const claims = demand?.hostNetwork === true ? [...this.#components.claims.ofSet(key)] : [];
-        const kept = claims.filter(({ pod }) => pod === undefined).length;
+        const allocations = demand?.hostNetwork === true ? [...this.#components.allocations.ofSet(key)] : [];
+        const kept = allocations.filter(({ pod }) => pod === undefined).length;
         if (demand === undefined || beyond + kept === 0) return void this.#reported.delete(key);
         const text = JSON.stringify([demand.uid, beyond > 0, kept]);
         if (this.#reported.get(key) === text) return;
@@ -292,13 +292,13 @@ export class Reservations {
      * Assigns allocations of an earlier StatefulSet of the name to the current one. False if that is not the expected
      * one.
      */
-    async #adopt(claims: readonly IpAllocation[], demand: Demand, signal: AbortSignal): Promise<boolean> {
+    async #adopt(allocations: readonly IpAllocation[], demand: Demand, signal: AbortSignal): Promise<boolean> {
         const { writer, logger } = this.#components;
         const key = `${demand.namespace}/${demand.name}`;
         if ((await this.#readDemand(key, signal))?.uid !== demand.uid) return false;
-        const judge = (live: Claim): Fate =>
+        const judge = (live: Allocation): Fate =>
             setKeyOf(live) === key && live.owner.uid !== demand.uid ? { adoptBy: demand.uid } : undefined;
-        for (const { name = "", uid = "" } of claims.map(({ metadata = {} }) => metadata)) {
+        for (const { name = "", uid = "" } of allocations.map(({ metadata = {} }) => metadata)) {
             if (!(await writer.change(name, uid, judge, signal))) continue;
             logger.info("StatefulSet adopted an address of a deleted one with its name", {
                 statefulSet: key,
@@ -316,17 +316,17 @@ export class Reservations {
         if (live?.uid !== seen?.uid) return;
         const { release, givenUp } = this.#plan(key, live, new Set());
         this.#unwanted.set(key, release.length);
-        const judge = (claim: Claim): Fate =>
-            claim.pod === undefined && setKeyOf(claim) === key ? "delete" : undefined;
-        for (const claim of release) {
-            const { name = "", uid = "" } = claim.metadata ?? {};
-            const isGivenUp = givenUp.includes(claim);
-            if (isGivenUp && (await this.#canBeHad(claim, live, signal))) continue;
+        const judge = (allocation: Allocation): Fate =>
+            allocation.pod === undefined && setKeyOf(allocation) === key ? "delete" : undefined;
+        for (const allocation of release) {
+            const { name = "", uid = "" } = allocation.metadata ?? {};
+            const isGivenUp = givenUp.includes(allocation);
+            if (isGivenUp && (await this.#canBeHad(allocation, live, signal))) continue;
             if (!(await writer.change(name, uid, judge, signal))) continue;
             this.#own.forget({ name, uid });
             reclaims.done("reservation-unwanted");
             logger.info("released a reservation that no StatefulSet needs", { statefulSet: key, address: name });
-            if (isGivenUp && live !== undefined) reportGivenUp(this.#components, live, claim);
+            if (isGivenUp && live !== undefined) reportGivenUp(this.#components, live, allocation);
         }
         this.#unwanted.delete(key);
     }

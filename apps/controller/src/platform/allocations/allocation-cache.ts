@@ -10,7 +10,7 @@ import {
     type Resource,
 } from "@antrea/kube";
 import { type LifecyclePart } from "@antrea/runtime";
-import { ClaimReader, setKeyOf, type Claim } from "./claim.ts";
+import { AllocationReader, setKeyOf, type Allocation } from "./claim.ts";
 
 /** What AllocationCache depends on. */
 export interface AllocationCacheComponents {
@@ -20,24 +20,24 @@ export interface AllocationCacheComponents {
 }
 
 /** The allocations in one aligned block of addresses. */
-export interface BlockClaims {
+export interface BlockAllocations {
     readonly prefix: Prefix;
     readonly allocated: number;
     readonly reserved: number;
-    readonly claims: ReadonlySet<Claim>;
+    readonly allocations: ReadonlySet<Allocation>;
 }
 
 /** Called after each change with the previous and the new allocation; the cache is already updated. */
-export type ClaimListener = (before: Claim | undefined, after: Claim | undefined) => void;
+export type AllocationListener = (before: Allocation | undefined, after: Allocation | undefined) => void;
 
 interface Block {
     readonly prefix: Prefix;
     allocated: number;
     reserved: number;
-    readonly claims: Set<Claim>;
+    readonly allocations: Set<Allocation>;
 }
 
-const none: ReadonlySet<Claim> = new Set();
+const none: ReadonlySet<Allocation> = new Set();
 
 /**
  * All IPAllocations of the cluster, kept up to date by list and watch, indexed by address, block, StatefulSet and
@@ -45,24 +45,24 @@ const none: ReadonlySet<Claim> = new Set();
  */
 export class AllocationCache {
     readonly part: LifecyclePart;
-    readonly #informer: Informer<Claim>;
+    readonly #informer: Informer<Allocation>;
     readonly #blocks = new Map<string, Block>();
     readonly #places = new RangeIndex<Block>();
-    readonly #sets = new Map<string, Set<Claim>>();
-    readonly #nodes = new Map<string, Set<Claim>>();
-    readonly #held = new Map<string, Set<Claim>>();
-    readonly #gateways = new Map<string, Set<Claim>>();
+    readonly #sets = new Map<string, Set<Allocation>>();
+    readonly #nodes = new Map<string, Set<Allocation>>();
+    readonly #held = new Map<string, Set<Allocation>>();
+    readonly #gateways = new Map<string, Set<Allocation>>();
 
     constructor(components: AllocationCacheComponents) {
-        const reader = new ClaimReader();
+        const reader = new AllocationReader();
         const { object: _, ...where } = ipAllocations;
-        this.#informer = new Informer<Claim>(
+        this.#informer = new Informer<Allocation>(
             { ...components, api: slimSource(components.api, reader) },
             { resource: where, transform: (object) => slim(object, reader) },
         );
-        this.#informer.onChange((type, _key, claim, old) => {
+        this.#informer.onChange((type, _key, allocation, old) => {
             if (old !== undefined) this.#remove(old);
-            if (type !== "deleted") this.#add(claim);
+            if (type !== "deleted") this.#add(allocation);
         });
         this.part = {
             name: "claims",
@@ -86,17 +86,17 @@ export class AllocationCache {
     }
 
     /** By the name of the object. */
-    get(name: string): Claim | undefined {
+    get(name: string): Allocation | undefined {
         return this.#informer.get(name);
     }
 
     /** The blocks with allocations in this range, by `spec.block`. */
-    *blocksIn(range: IpRange): Iterable<readonly [block: string, claims: BlockClaims]> {
+    *blocksIn(range: IpRange): Iterable<readonly [block: string, claims: BlockAllocations]> {
         for (const { key, value } of this.#places.overlapping(range)) yield [key, value];
     }
 
     /** Allocations owned by a StatefulSet, by `namespace/name`. */
-    ofSet(key: string): ReadonlySet<Claim> {
+    ofSet(key: string): ReadonlySet<Allocation> {
         return this.#sets.get(key) ?? none;
     }
 
@@ -106,7 +106,7 @@ export class AllocationCache {
     }
 
     /** Allocations that Pods on a Node use; those of unknown owner kinds are never released. */
-    usedOn(node: string): ReadonlySet<Claim> {
+    usedOn(node: string): ReadonlySet<Allocation> {
         return this.#nodes.get(node) ?? none;
     }
 
@@ -116,7 +116,7 @@ export class AllocationCache {
     }
 
     /** Allocations that reserve a Node's own addresses. */
-    heldBy(node: string): ReadonlySet<Claim> {
+    heldBy(node: string): ReadonlySet<Allocation> {
         return this.#held.get(node) ?? none;
     }
 
@@ -131,58 +131,58 @@ export class AllocationCache {
     }
 
     /** Calls the listener for all allocations as new at once, then for each change. */
-    onChange(listener: ClaimListener): Disposable {
-        return this.#informer.onChange((type, _key, claim, old) =>
-            type === "deleted" ? listener(old ?? claim, undefined) : listener(old, claim),
+    onChange(listener: AllocationListener): Disposable {
+        return this.#informer.onChange((type, _key, allocation, old) =>
+            type === "deleted" ? listener(old ?? allocation, undefined) : listener(old, allocation),
         );
     }
 
-    #add(claim: Claim): void {
-        const block = this.#blocks.get(claim.block) ?? this.#newBlock(claim);
-        block.claims.add(claim);
-        block[claim.pod === undefined ? "reserved" : "allocated"] += 1;
-        for (const [index, key] of this.#indexes(claim)) {
-            const claims = index.get(key);
-            if (claims === undefined) index.set(key, new Set([claim]));
-            else claims.add(claim);
+    #add(allocation: Allocation): void {
+        const block = this.#blocks.get(allocation.block) ?? this.#newBlock(allocation);
+        block.allocations.add(allocation);
+        block[allocation.pod === undefined ? "reserved" : "allocated"] += 1;
+        for (const [index, key] of this.#indexes(allocation)) {
+            const allocations = index.get(key);
+            if (allocations === undefined) index.set(key, new Set([allocation]));
+            else allocations.add(allocation);
         }
     }
 
-    #newBlock({ block: text, ip }: Claim): Block {
-        const block: Block = { prefix: blockOf(ip), allocated: 0, reserved: 0, claims: new Set() };
+    #newBlock({ block: text, ip }: Allocation): Block {
+        const block: Block = { prefix: blockOf(ip), allocated: 0, reserved: 0, allocations: new Set() };
         this.#blocks.set(text, block);
         this.#places.set(text, [prefixRange(block.prefix)], block);
         return block;
     }
 
-    #remove(claim: Claim): void {
-        const block = this.#blocks.get(claim.block);
-        if (block?.claims.delete(claim) !== true) return;
-        block[claim.pod === undefined ? "reserved" : "allocated"] -= 1;
-        if (block.claims.size === 0) {
-            this.#blocks.delete(claim.block);
-            this.#places.delete(claim.block);
+    #remove(allocation: Allocation): void {
+        const block = this.#blocks.get(allocation.block);
+        if (block?.allocations.delete(allocation) !== true) return;
+        block[allocation.pod === undefined ? "reserved" : "allocated"] -= 1;
+        if (block.allocations.size === 0) {
+            this.#blocks.delete(allocation.block);
+            this.#places.delete(allocation.block);
         }
-        for (const [index, key] of this.#indexes(claim)) {
-            const claims = index.get(key);
-            claims?.delete(claim);
-            if (claims?.size === 0) index.delete(key);
+        for (const [index, key] of this.#indexes(allocation)) {
+            const allocations = index.get(key);
+            allocations?.delete(allocation);
+            if (allocations?.size === 0) index.delete(key);
         }
     }
 
-    *#indexes(claim: Claim): Iterable<readonly [Map<string, Set<Claim>>, string]> {
-        const set = setKeyOf(claim);
+    *#indexes(allocation: Allocation): Iterable<readonly [Map<string, Set<Allocation>>, string]> {
+        const set = setKeyOf(allocation);
         if (set !== undefined) yield [this.#sets, set];
-        if (claim.pod !== undefined && isOfPods(claim.owner)) yield [this.#nodes, claim.pod.nodeName];
-        if (claim.owner.kind === "Gateway") yield [this.#gateways, claim.metadata.name];
-        if (claim.owner.kind === "Node") yield [this.#held, claim.owner.name ?? ""];
+        if (allocation.pod !== undefined && isOfPods(allocation.owner)) yield [this.#nodes, allocation.pod.nodeName];
+        if (allocation.owner.kind === "Gateway") yield [this.#gateways, allocation.metadata.name];
+        if (allocation.owner.kind === "Node") yield [this.#held, allocation.owner.name ?? ""];
     }
 }
 
 /** Lists page by page and keeps the reduced records only: all objects at once would be several times as large. */
 function slimSource(
     api: AllocationCacheComponents["api"],
-    reader: ClaimReader,
+    reader: AllocationReader,
 ): { readonly list: ApiClient["list"]; readonly watch: ApiClient["watch"] } {
     const list = async <T extends KubeObject>(
         resource: Resource<T>,
@@ -192,7 +192,7 @@ function slimSource(
         let resourceVersion = "";
         for await (const page of api.pages(resource, o)) {
             // The informer passes its own resource only, so T is Claim.
-            for (const item of page.items) items.push(slim(item as unknown as Claim, reader) as unknown as T);
+            for (const item of page.items) items.push(slim(item as unknown as Allocation, reader) as unknown as T);
             resourceVersion = page.resourceVersion;
         }
         return { items, resourceVersion };
@@ -201,6 +201,6 @@ function slimSource(
 }
 
 // Objects from the watch are IPAllocations; listed ones are already reduced.
-function slim(object: Claim, reader: ClaimReader): Claim {
+function slim(object: Allocation, reader: AllocationReader): Allocation {
     return "spec" in object ? reader.read(object as unknown as IpAllocation) : object;
 }

@@ -1,8 +1,8 @@
 import { allocationName, blockText, ipAllocations, type AllocationOwner, type IpAllocation } from "@antrea/crd";
 import { isKubeError, type ApiClient } from "@antrea/kube";
 import { formatIp, type IpAddress } from "@antrea/ip";
-import { ClaimReader, type Claim } from "./claim.ts";
-import { ClaimWriterError } from "./errors.ts";
+import { AllocationReader, type Allocation } from "./claim.ts";
+import { AllocationWriterError } from "./errors.ts";
 
 /** An address to reserve and its owner. */
 export interface Reservation {
@@ -15,7 +15,7 @@ export interface Reservation {
 export type Fate = "delete" | "reserve" | { readonly adoptBy: string } | undefined;
 
 /** Decides what to do with the live allocation. May read from the API server. */
-export type Judge = (live: Claim) => Fate | Promise<Fate>;
+export type Judge = (live: Allocation) => Fate | Promise<Fate>;
 
 const timeoutMs = 10_000;
 const maxTries = 8;
@@ -24,9 +24,9 @@ const maxTries = 8;
  * Writes IPAllocations. A change is decided on the live object and applies to that resourceVersion only, so that a
  * stale watch never releases an allocation in use.
  */
-export class ClaimWriter {
+export class AllocationWriter {
     readonly #api: Pick<ApiClient, "find" | "create" | "update" | "delete">;
-    readonly #reader = new ClaimReader();
+    readonly #reader = new AllocationReader();
 
     constructor(components: { readonly api: Pick<ApiClient, "find" | "create" | "update" | "delete"> }) {
         this.#api = components.api;
@@ -36,7 +36,7 @@ export class ClaimWriter {
      * Reserves an address. Undefined if it is already allocated; a create whose answer was lost is repeated and
      * counts as successful if the allocation has the same owner.
      */
-    async reserve({ ip, pool, owner }: Reservation, signal: AbortSignal): Promise<Claim | undefined> {
+    async reserve({ ip, pool, owner }: Reservation, signal: AbortSignal): Promise<Allocation | undefined> {
         const name = allocationName(ip);
         const spec = { address: formatIp(ip), block: blockText(ip), pool, state: "Reserved", owner } as const;
         for (let tries = 1; ; tries += 1) {
@@ -59,7 +59,7 @@ export class ClaimWriter {
     }
 
     /** The allocation as stored in the API server now. */
-    async read(name: string, signal: AbortSignal): Promise<Claim | undefined> {
+    async read(name: string, signal: AbortSignal): Promise<Allocation | undefined> {
         const live = await this.#find(name, signal);
         return live && this.#reader.read(live);
     }
@@ -85,7 +85,7 @@ export class ClaimWriter {
                 written ||= lost;
             }
         }
-        throw new ClaimWriterError(
+        throw new AllocationWriterError(
             "BUSY",
             "environment",
             `IPAllocation ${name} was changed by other writers at each try`,

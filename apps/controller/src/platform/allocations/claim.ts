@@ -3,7 +3,7 @@ import { type IpAddress } from "@antrea/ip";
 import { type Pod } from "@antrea/kube";
 
 /** The Pod that uses an allocated address. */
-export interface ClaimPod {
+export interface AllocationPod {
     readonly namespace: string;
     readonly name: string;
     readonly uid: string;
@@ -14,7 +14,7 @@ export interface ClaimPod {
  * The fields of an IPAllocation that the controller keeps; there may be 100,000. It cannot be written back: a change
  * reads the object first.
  */
-export interface Claim {
+export interface Allocation {
     readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string };
     readonly ip: IpAddress;
     /** As `spec.block`. */
@@ -22,7 +22,7 @@ export interface Claim {
     readonly pool: string;
     readonly owner: AllocationOwner;
     /** Set exactly if the state is Allocated. */
-    readonly pod: ClaimPod | undefined;
+    readonly pod: AllocationPod | undefined;
     /** RFC 3339. */
     readonly createdAt: string;
     /** Starts at 1 and grows with each change of the spec. */
@@ -39,13 +39,13 @@ export function uidsOf({ metadata }: Pod): readonly string[] {
 }
 
 /** `namespace/name` of the StatefulSet that owns an allocation; undefined for other owners. */
-export function setKeyOf(claim: Pick<Claim, "owner">): string | undefined {
-    const { kind, namespace, name } = claim.owner;
+export function setKeyOf(allocation: Pick<Allocation, "owner">): string | undefined {
+    const { kind, namespace, name } = allocation.owner;
     return kind === "StatefulSet" ? `${namespace}/${name}` : undefined;
 }
 
 /** The holder of the address, for messages. */
-export function describeHolder({ owner, pod, pool }: Pick<Claim, "owner" | "pod" | "pool">): string {
+export function describeHolder({ owner, pod, pool }: Pick<Allocation, "owner" | "pod" | "pool">): string {
     if (pod !== undefined) return `Pod ${pod.namespace}/${pod.name} on Node ${pod.nodeName}`;
     if (owner.kind === "Gateway") return `IPPool ${pool}, whose gateway it is`;
     const name = owner.namespace === undefined ? (owner.name ?? "") : `${owner.namespace}/${owner.name}`;
@@ -61,13 +61,13 @@ const nowhere: IpAddress = { family: 4, value: 0n };
  * Converts API objects to claims. Strings that many objects share (pool, block, Node, StatefulSet) are interned, and
  * an address is computed from its block's first one instead of being parsed.
  */
-export class ClaimReader {
+export class AllocationReader {
     readonly #texts = new Map<string, string>();
     #time = "";
     readonly #heads = new Map<string, IpAddress>();
 
     /** Reads the fields that the controller keeps. */
-    read(object: IpAllocation): Claim {
+    read(object: IpAllocation): Allocation {
         const {
             name = "",
             uid = "",

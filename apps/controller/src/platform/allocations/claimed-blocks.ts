@@ -17,17 +17,17 @@ export interface ClaimedInBlock {
  */
 export function claimedBlocks(
     usable: RangeSet,
-    claims: Pick<AllocationCache, "blocksIn">,
+    allocations: Pick<AllocationCache, "blocksIn">,
 ): ReadonlyMap<string, ClaimedInBlock> {
     const found = new Map<string, ClaimedInBlock>();
     for (const range of usable.ranges) {
-        for (const [text, known] of claims.blocksIn(range)) {
+        for (const [text, known] of allocations.blocksIn(range)) {
             if (found.has(text)) continue;
             const block = known.prefix;
             const inside = usable.within(block);
             let { allocated, reserved } = known;
             if (inside.size < prefixSize(block)) {
-                const counted = [...known.claims].filter(({ ip }) => inside.has(ip));
+                const counted = [...known.allocations].filter(({ ip }) => inside.has(ip));
                 allocated = counted.filter(({ pod }) => pod !== undefined).length;
                 reserved = counted.length - allocated;
             }

@@ -1,4 +1,4 @@
 import { AntreaError } from "@antrea/errors";
 
 /** `BUSY`: concurrent changes prevented every write of an allocation; the caller retries later. */
-export class ClaimWriterError extends AntreaError<"BUSY"> {}
+export class AllocationWriterError extends AntreaError<"BUSY"> {}

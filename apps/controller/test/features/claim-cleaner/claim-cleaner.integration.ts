@@ -30,9 +30,9 @@ describe("claims that their Node cannot free", () => {
     async function running(name: string, pool: string, node: string, uid?: string): Promise<string> {
         await world.set(name, { pools: pool });
         await eventually(async () => (await world.ofSet(name)).length === 1);
-        const claim = (await world.all()).find(({ spec: { owner } }) => owner.name === name);
-        await world.use(claim!, podOn(node, `${name}-0`, uid));
-        return claim!.spec.address;
+        const allocation = (await world.all()).find(({ spec: { owner } }) => owner.name === name);
+        await world.use(allocation!, podOn(node, `${name}-0`, uid));
+        return allocation!.spec.address;
     }
 
     it("are freed when the Node is gone for a while, those of StatefulSets become Reserved; others stay", async () => {
@@ -59,7 +59,7 @@ describe("claims that their Node cannot free", () => {
         await world.server.addNode("flaky");
         await world.claim("10.3.1.20", "a", podOn("flaky", "plain"));
         term = world.term({ goneMs, intervalMs: 300 });
-        await term.claims.synced(AbortSignal.timeout(5_000));
+        await term.allocations.synced(AbortSignal.timeout(5_000));
         await world.server.deleteNode("flaky");
         await new Promise((resolve) => setTimeout(resolve, goneMs * 0.7));
         await world.server.addNode("flaky");
@@ -128,7 +128,7 @@ describe("claims that their Node cannot free", () => {
     it("stay with an agent that takes the claim up again just before it is deleted", async () => {
         await world.server.addNode("down");
         await taint("down", true);
-        const claim = await world.claim("10.3.5.21", "a", podOn("down", "again"));
+        const allocation = await world.claim("10.3.5.21", "a", podOn("down", "again"));
         const mine = podOn("down", "again");
         let raced = false;
         const wrap = replacing("delete", (target) => async (...args) => {
@@ -136,15 +136,15 @@ describe("claims that their Node cannot free", () => {
                 raced = true;
                 const { metadata } = await world.pod("again", "down");
                 const pod = { ...mine, uid: metadata?.uid ?? "" };
-                const owner = { ...claim.spec.owner, uid: pod.uid };
-                await world.api.update(ipAllocations, { ...claim, spec: { ...claim.spec, owner, pod } });
+                const owner = { ...allocation.spec.owner, uid: pod.uid };
+                await world.api.update(ipAllocations, { ...allocation, spec: { ...allocation.spec, owner, pod } });
             }
             return target.delete(...args);
         });
         term = world.term({ wrap });
         await eventually(() => raced);
         await new Promise((resolve) => setTimeout(resolve, 1_500));
-        expect((await world.find("10.3.5.21"))?.metadata?.uid).toBe(claim.metadata?.uid);
+        expect((await world.find("10.3.5.21"))?.metadata?.uid).toBe(allocation.metadata?.uid);
         expect(await term.metric('antrea_controller_ippool_reclaims_total{reason="out-of-service"}')).toBeUndefined();
     });
 

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { ManualClock, settle } from "@antrea/async/testing";
 import { type ChangeListener, type Node } from "@antrea/kube";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { ClaimCleaner, type ClaimCleanerComponents } from "../../../src/features/claim-cleaner/index.ts";
-import { type Claim } from "../../../src/platform/allocations/index.ts";
+import { AllocationCleaner, type AllocationCleanerComponents } from "../../../src/features/claim-cleaner/index.ts";
+import { type Allocation } from "../../../src/platform/allocations/index.ts";
 
 const minute = 60_000;
 const atOnce = { by: "watch", after: Infinity } as const;
@@ -11,14 +11,14 @@ const atOnce = { by: "watch", after: Infinity } as const;
 /** What the cleaner sees of a cluster: one Node, and the claims of its Pods. */
 class FakeWorld {
     readonly clock = new ManualClock();
-    readonly claims = new Map<string, Claim>();
+    readonly allocations = new Map<string, Allocation>();
     readonly #listeners = new Set<ChangeListener<Node>>();
     #node: Node | undefined = { metadata: { name: "n" } };
 
     claim(address: string): void {
         const pod = { namespace: "ns", name: "p", uid: "u", nodeName: "n" };
-        const claim = { metadata: { name: address, uid: `uid-${address}` }, pod, owner: { kind: "Pod" } };
-        this.claims.set(address, claim as unknown as Claim);
+        const allocation = { metadata: { name: address, uid: `uid-${address}` }, pod, owner: { kind: "Pod" } };
+        this.allocations.set(address, allocation as unknown as Allocation);
     }
 
     deleteNode(): void {
@@ -32,8 +32,8 @@ class FakeWorld {
         for (const listener of this.#listeners) listener("added", "n", this.#node, undefined, atOnce);
     }
 
-    get components(): ClaimCleanerComponents {
-        const { claims } = this;
+    get components(): AllocationCleanerComponents {
+        const { allocations } = this;
         const fake = {
             clock: this.clock,
             logger: new MemoryLog().logger,
@@ -49,20 +49,20 @@ class FakeWorld {
             claims: {
                 synced: () => Promise.resolve(),
                 get nodesInUse() {
-                    return claims.size === 0 ? [] : ["n"];
+                    return allocations.size === 0 ? [] : ["n"];
                 },
-                usedOn: () => new Set(claims.values()),
+                usedOn: () => new Set(allocations.values()),
             },
             writer: {
-                change: async (name: string, _uid: string, judge: (claim: Claim) => Promise<unknown>) => {
-                    const live = claims.get(name);
+                change: async (name: string, _uid: string, judge: (allocation: Allocation) => Promise<unknown>) => {
+                    const live = allocations.get(name);
                     if (live === undefined || (await judge(live)) === undefined) return false;
-                    return claims.delete(name);
+                    return allocations.delete(name);
                 },
             },
             reclaims: { done: () => undefined, watch: () => ({ [Symbol.dispose]: () => undefined }) },
         };
-        return fake as unknown as ClaimCleanerComponents;
+        return fake as unknown as AllocationCleanerComponents;
     }
 }
 
@@ -75,7 +75,7 @@ describe("the claims of a Node that is gone", () => {
         world = new FakeWorld();
         stop = new AbortController();
         world.claim("10.2.0.9");
-        run = new ClaimCleaner(world.components, { intervalMs: minute }).run(stop.signal);
+        run = new AllocationCleaner(world.components, { intervalMs: minute }).run(stop.signal);
         await settle();
     });
     afterEach(async () => {
@@ -87,9 +87,9 @@ describe("the claims of a Node that is gone", () => {
     it("are freed after five minutes, not before", async () => {
         world.deleteNode();
         await world.clock.advance(5 * minute - 1_000);
-        expect([...world.claims.keys()]).toEqual(["10.2.0.9"]);
+        expect([...world.allocations.keys()]).toEqual(["10.2.0.9"]);
         await world.clock.advance(1_001);
-        expect([...world.claims.keys()]).toEqual([]);
+        expect([...world.allocations.keys()]).toEqual([]);
     });
 
     it("stay when it is back in time, and the five minutes begin anew", async () => {
@@ -99,19 +99,19 @@ describe("the claims of a Node that is gone", () => {
         await world.clock.advance(2 * minute);
         world.deleteNode();
         await world.clock.advance(4 * minute);
-        expect(world.claims.size).toBe(1);
+        expect(world.allocations.size).toBe(1);
         await world.clock.advance(minute + 1);
-        expect(world.claims.size).toBe(0);
+        expect(world.allocations.size).toBe(0);
     });
 
     it("that are made again after they were freed have five minutes of their own: an agent runs there", async () => {
         world.deleteNode();
         await world.clock.advance(5 * minute + 1);
-        expect(world.claims.size).toBe(0);
+        expect(world.allocations.size).toBe(0);
         world.claim("10.2.0.9");
         await world.clock.advance(4 * minute);
-        expect(world.claims.size).toBe(1);
+        expect(world.allocations.size).toBe(1);
         await world.clock.advance(2 * minute);
-        expect(world.claims.size).toBe(0);
+        expect(world.allocations.size).toBe(0);
     });
 });

@@ -5,8 +5,8 @@ import { formatPrefix, parsePrefix } from "@antrea/ip";
 import { readPool } from "@antrea/ipam";
 import { KubeError, type EventInput, type Node, type Pod } from "@antrea/kube";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { ClaimReader, type Claim } from "../../../src/platform/allocations/claim.ts";
-import { type ClaimListener } from "../../../src/platform/allocations/index.ts";
+import { AllocationReader, type Allocation } from "../../../src/platform/allocations/claim.ts";
+import { type AllocationListener } from "../../../src/platform/allocations/index.ts";
 import { CidrAllocator } from "../../../src/features/node-ipam/cidr-allocator.ts";
 import { PoolAddresses, type PoolHolds } from "../../../src/features/node-ipam/pool-addresses.ts";
 import { Reports } from "../../../src/features/node-ipam/reports.ts";
@@ -39,7 +39,7 @@ class Place {
     readonly asked: string[] = [];
     readonly #pools = new Map<string, IpPool>();
     readonly #onPool = new Set<PoolListener>();
-    readonly #onClaim = new Set<ClaimListener>();
+    readonly #onAllocation = new Set<AllocationListener>();
 
     constructor(prefix = cluster) {
         this.allocator = new CidrAllocator({ clusters: [{ prefix, nodeMaskSize: 24 }], serviceCidrs: [] });
@@ -76,7 +76,10 @@ class Place {
                 onChange: (listener) => listen(this.#onPool, listener),
                 synced: () => Promise.resolve(),
             },
-            claims: { onChange: (listener) => listen(this.#onClaim, listener), synced: () => Promise.resolve() },
+            allocations: {
+                onChange: (listener) => listen(this.#onAllocation, listener),
+                synced: () => Promise.resolve(),
+            },
         }).follow(this.allocator, this.reports);
     }
 
@@ -86,12 +89,12 @@ class Place {
         for (const listener of this.#onPool) listener(name, "meaning");
     }
 
-    claim(before: Claim | undefined, after: Claim | undefined): void {
-        for (const listener of this.#onClaim) listener(before, after);
+    claim(before: Allocation | undefined, after: Allocation | undefined): void {
+        for (const listener of this.#onAllocation) listener(before, after);
     }
 
-    claimOf(address: string, options: Parameters<typeof allocation>[2], pool = "gone"): Claim {
-        const claim = new ClaimReader().read(allocation(address, pool, options));
+    allocationOf(address: string, options: Parameters<typeof allocation>[2], pool = "gone"): Allocation {
+        const claim = new AllocationReader().read(allocation(address, pool, options));
         this.claim(undefined, claim);
         return claim;
     }
@@ -114,7 +117,7 @@ class Place {
 describe("subnets of Nodes, with IPPools", () => {
     it("are none that a pool or a claim has addresses of", () => {
         const place = new Place();
-        const claim = new ClaimReader().read(allocation("10.244.1.9", "gone", { node: "n" }));
+        const claim = new AllocationReader().read(allocation("10.244.1.9", "gone", { node: "n" }));
         place.pool("a", poolOf("a", "10.244.0.5", "10.244.0.9"));
         place.claim(undefined, claim);
         expect(place.assigned("one")).toBe("10.244.2.0/24");
@@ -148,17 +151,17 @@ describe("subnets of Nodes, with IPPools", () => {
 });
 
 describe("claims of addresses that no IPPool has", () => {
-    const podOf = ({ pod }: Claim): Pod => ({
+    const podOf = ({ pod }: Allocation): Pod => ({
         metadata: { name: pod!.name, namespace: pod!.namespace, uid: pod!.uid },
     });
 
     it("hold subnets only with their Pods, once subnets are wanted", async () => {
         const place = new Place();
         place.nodes.push({ metadata: { name: "n1", uid: "u1" } });
-        const live = place.claimOf("10.244.0.9", { node: "n1" });
-        place.claimOf("10.244.1.9", { node: "n1" });
-        place.claimOf("10.244.2.9", { node: "n2" });
-        place.claimOf("10.244.3.9", { owner: ownedBySet("web", 0) });
+        const live = place.allocationOf("10.244.0.9", { node: "n1" });
+        place.allocationOf("10.244.1.9", { node: "n1" });
+        place.allocationOf("10.244.2.9", { node: "n2" });
+        place.allocationOf("10.244.3.9", { owner: ownedBySet("web", 0) });
         expect(place.free).toBe(0);
         place.pods = [podOf(live)];
         expect(await place.release()).toBe(true);
@@ -166,7 +169,10 @@ describe("claims of addresses that no IPPool has", () => {
         expect(place.assigned("a")).toBe("10.244.1.0/24");
         expect(place.assigned("b")).toBe("10.244.2.0/24");
         expect(place.assigned("c")).toBe("exhausted");
-        expect(place.holds.inTheWay.claims.map(({ metadata }) => metadata.name)).toEqual(["10.244.0.9", "10.244.3.9"]);
+        expect(place.holds.inTheWay.allocations.map(({ metadata }) => metadata.name)).toEqual([
+            "10.244.0.9",
+            "10.244.3.9",
+        ]);
         expect(place.events).toMatchObject([
             {
                 type: "Warning",
@@ -182,7 +188,7 @@ describe("claims of addresses that no IPPool has", () => {
         const place = new Place();
         place.nodes.push({ metadata: { name: "n2", uid: "u2" } });
         place.failing = ["n1", "n3"];
-        for (const [at, node] of ["n1", "n2", "n3"].entries()) place.claimOf(`10.244.${at}.9`, { node });
+        for (const [at, node] of ["n1", "n2", "n3"].entries()) place.allocationOf(`10.244.${at}.9`, { node });
         expect(await place.release()).toBe(true);
         expect(place.free).toBe(2);
         expect(place.events).toMatchObject([{ reason: "ClaimsOutsidePools", regarding: { name: "n2" } }]);
@@ -200,14 +206,14 @@ describe("claims of addresses that no IPPool has", () => {
     ])("release none, and the look rejects, when the list of the Pods %s", async (_what, failure, signal) => {
         const place = new Place();
         Object.assign(place, { failing: ["n1"], failure });
-        place.claimOf("10.244.0.9", { node: "n1" });
+        place.allocationOf("10.244.0.9", { node: "n1" });
         await expect(place.release(signal)).rejects.toBe(failure);
         expect(place.free).toBe(3);
     });
 
     it("hold their subnets again when another Pod has the address, and not when anything else changes", async () => {
         const place = new Place();
-        const claim = place.claimOf("10.244.0.9", { node: "n1" });
+        const claim = place.allocationOf("10.244.0.9", { node: "n1" });
         expect(await place.release()).toBe(true);
         place.claim(claim, { ...claim, generation: 2 });
         expect(place.free).toBe(4);
@@ -217,7 +223,7 @@ describe("claims of addresses that no IPPool has", () => {
 
     it("of static Pods count by the hash of the manifest", async () => {
         const place = new Place();
-        const { pod } = place.claimOf("10.244.0.9", { node: "n1" });
+        const { pod } = place.allocationOf("10.244.0.9", { node: "n1" });
         place.pods = [{ metadata: { uid: "mirror", annotations: { "kubernetes.io/config.hash": pod!.uid } } }];
         expect(await place.release()).toBe(false);
         expect(place.free).toBe(3);
@@ -226,14 +232,14 @@ describe("claims of addresses that no IPPool has", () => {
     it("hold 16 subnets a Node, the oldest ones", async () => {
         const place = new Place(parsePrefix("10.244.0.0/16"));
         place.nodes.push({ metadata: { name: "n1", uid: "u1" } });
-        const claims = Array.from({ length: 40 }, (_, at) => {
+        const allocations = Array.from({ length: 40 }, (_, at) => {
             const address = `10.244.${at >> 1}.${9 + (at % 2)}`;
-            const claim = new ClaimReader().read(allocation(address, "gone", { node: "n1" }));
+            const claim = new AllocationReader().read(allocation(address, "gone", { node: "n1" }));
             const created = { ...claim, createdAt: `2026-01-01T00:00:${String(99 - at).padStart(2, "0")}Z` };
             place.claim(undefined, created);
             return created;
         });
-        place.pods = claims.map(podOf);
+        place.pods = allocations.map(podOf);
         expect(place.free).toBe(236);
         expect(await place.release()).toBe(true);
         expect(place.free).toBe(240);
@@ -246,11 +252,11 @@ describe("claims of addresses that no IPPool has", () => {
     it("are described to a Node that waits only as far as they are shown", () => {
         const place = new Place();
         const described = new Set<number>();
-        const claims = Array.from({ length: 50 }, (_, at) => {
-            const claim = new ClaimReader().read(allocation(`10.244.0.${at + 9}`, "gone", { node: "n1" }));
+        const allocations = Array.from({ length: 50 }, (_, at) => {
+            const claim = new AllocationReader().read(allocation(`10.244.0.${at + 9}`, "gone", { node: "n1" }));
             return Object.defineProperty({ ...claim }, "pool", { get: () => (described.add(at), claim.pool) });
         });
-        place.reports.exhausted({ metadata: { name: "n1" } }, [cluster], { pools: [], claims });
+        place.reports.exhausted({ metadata: { name: "n1" } }, [cluster], { pools: [], allocations });
         expect(place.events[0]?.note).toContain("and 47 more; delete that Pod");
         expect(described.size).toBe(3);
     });
@@ -258,13 +264,13 @@ describe("claims of addresses that no IPPool has", () => {
     it("are judged at most every ten seconds, for all Nodes that wait at once, and not where a pool has them", async () => {
         const place = new Place();
         place.pool("a", poolOf("a", "10.244.0.5", "10.244.0.9"));
-        place.claimOf("10.244.0.9", { node: "n1" });
-        place.claimOf("10.244.1.9", { node: "n2" });
+        place.allocationOf("10.244.0.9", { node: "n1" });
+        place.allocationOf("10.244.1.9", { node: "n2" });
         const { signal } = new AbortController();
         const releases = [place.holds.release(signal), place.holds.release(signal)];
         expect(await Promise.all(releases)).toEqual([true, true]);
         expect(place.asked).toEqual(["spec.nodeName=n2"]);
-        place.claimOf("10.244.2.9", { node: "n2" });
+        place.allocationOf("10.244.2.9", { node: "n2" });
         expect(await place.holds.release(signal)).toBe(false);
         expect(await place.release()).toBe(true);
     });
@@ -275,7 +281,7 @@ describe("the gateway of a pool", () => {
         const place = new Place();
         const gateway = { kind: "Gateway", name: "10.244.0.1" } as const;
         place.pool("a", poolOf("a", "10.245.0.5", "10.245.0.9", "10.244.0.1"));
-        const claim = place.claimOf("10.244.0.1", { owner: gateway }, "a");
+        const claim = place.allocationOf("10.244.0.1", { owner: gateway }, "a");
         expect(place.events).toMatchObject([
             {
                 reason: "InClusterCIDR",

@@ -27,11 +27,11 @@ function pool(index: number): IpPool {
 describe("PoolStatusWriter", () => {
     async function start(
         pools: readonly IpPool[],
-        claims: Parameters<typeof allocation>[],
+        allocations: Parameters<typeof allocation>[],
         patch: (name: string, body: Written) => Promise<unknown>,
     ) {
         const { logger } = new MemoryLog();
-        const fake = new FakeApi({ ippools: pools, ipallocations: claims.map((claim) => allocation(...claim)) });
+        const fake = new FakeApi({ ippools: pools, ipallocations: allocations.map((claim) => allocation(...claim)) });
         const stop = new AbortController();
         const informer = new Informer<Node>({ api: fake.api, logger }, { resource: nodes });
         const pool = new PoolCache({ api: fake.api, nodes: informer, logger });
@@ -43,7 +43,10 @@ describe("PoolStatusWriter", () => {
                 patch(name, body)) as never,
         };
         const recorder = { record: () => undefined };
-        const writer = new PoolStatusWriter({ api, pools: pool, claims: cache, recorder, logger }, { quietMs: 50 });
+        const writer = new PoolStatusWriter(
+            { api, pools: pool, allocations: cache, recorder, logger },
+            { quietMs: 50 },
+        );
         const run = writer.run(stop.signal);
         return {
             fake,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { parseIp, RangeSet, rangeOf } from "@antrea/ip";
 import { type MissingReservations } from "@antrea/ipam";
-import { ClaimReader } from "../../../src/platform/allocations/claim.ts";
+import { AllocationReader } from "../../../src/platform/allocations/claim.ts";
 import { type Demand } from "../../../src/features/reservations/demand.ts";
 import { givenUpText, missingText } from "../../../src/features/reservations/reports.ts";
 import { allocation, ownedBySet } from "../../fakes.ts";
@@ -22,8 +22,8 @@ const demand: Demand = {
 const missing: MissingReservations = { count: 1, ordinals: [3], families: [4], pools: ["a", "b"], unknownPools: [] };
 
 describe("why ordinals go without", () => {
-    const reader = new ClaimReader();
-    const claims = new Map(
+    const reader = new AllocationReader();
+    const allocations = new Map(
         [
             allocation("10.0.0.5", "a", { node: "n1" }),
             allocation("10.0.0.6", "a", { owner: ownedBySet("db", 2) }),
@@ -32,7 +32,7 @@ describe("why ordinals go without", () => {
         ].map((object) => [object.metadata?.name ?? "", reader.read(object)]),
     );
     const components = {
-        claims: { get: (name: string) => claims.get(name) },
+        claims: { get: (name: string) => allocations.get(name) },
         pools: {
             get: () => ({}) as never,
             usable: () => RangeSet.of([rangeOf(parseIp("10.0.0.0"), parseIp("10.0.0.9"))]),

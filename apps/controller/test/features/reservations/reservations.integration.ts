@@ -36,8 +36,8 @@ describe("reservations of StatefulSets", () => {
         await world.scale("early", 3);
         await world.eventuallyOfSet("early", ["0 10.2.0.10 Reserved", "1 10.2.0.11 Reserved", "2 10.2.0.13 Reserved"]);
         // Ordinal 1 runs when the set is scaled to nothing: its address goes with the Pod.
-        const claim = await world.api.get(ipAllocations, { name: "10.2.0.11" });
-        await world.use(claim, podOn("n1", "early-1"));
+        const allocation = await world.api.get(ipAllocations, { name: "10.2.0.11" });
+        await world.use(allocation, podOn("n1", "early-1"));
         await world.scale("early", 0);
         await world.eventuallyOfSet("early", ["1 10.2.0.11 Allocated"]);
         await world.free("10.2.0.11");
@@ -73,8 +73,8 @@ describe("reservations of StatefulSets", () => {
         await world.set("same", { replicas: 2, pools: "a" });
         term = world.term();
         await world.eventuallyOfSet("same", ["0 10.2.2.10 Reserved", "1 10.2.2.11 Reserved"]);
-        const claim = await world.api.get(ipAllocations, { name: "10.2.2.10" });
-        await world.use(claim, podOn("n1", "same-0"));
+        const allocation = await world.api.get(ipAllocations, { name: "10.2.2.10" });
+        await world.use(allocation, podOn("n1", "same-0"));
         await term.stop();
         await world.deleteSet("same");
         const { metadata } = await world.set("same", { replicas: 2, pools: "a" });
@@ -246,8 +246,8 @@ describe("reservations of StatefulSets", () => {
         for (let last = 10; last < 18; last += 1) {
             await world.free(`10.2.7.${last}`);
             await eventually(async () => {
-                const claims = await world.all();
-                return claims.filter(({ spec: { owner } }) => owner.kind === "StatefulSet").length === last - 9;
+                const allocations = await world.all();
+                return allocations.filter(({ spec: { owner } }) => owner.kind === "StatefulSet").length === last - 9;
             });
         }
         const names = new Set((await world.all()).map(({ spec: { owner } }) => owner.name));
@@ -376,8 +376,8 @@ describe("reservations of StatefulSets", () => {
         const takers = Array.from({ length: 4 }, async (_, taker) => {
             let taken = 0;
             for (let last = 2 + taker; last < 255 && taken < 20; last += 1) {
-                const claim = world.claim(`10.2.11.${last}`, "busy", podOn(`n${taker}`, `p${taker}-${taken}`));
-                taken += await claim.then(
+                const allocation = world.claim(`10.2.11.${last}`, "busy", podOn(`n${taker}`, `p${taker}-${taken}`));
+                taken += await allocation.then(
                     () => 1,
                     () => 0,
                 );
@@ -389,9 +389,9 @@ describe("reservations of StatefulSets", () => {
         ]);
         await eventually(async () => (await world.all()).length >= 80 + 120, { timeoutMs: 30_000 });
         await new Promise((resolve) => setTimeout(resolve, 500));
-        const claims = await world.all();
-        expect(claims).toHaveLength(200);
-        const ordinals = claims.filter(({ spec: { owner } }) => owner.kind === "StatefulSet");
+        const allocations = await world.all();
+        expect(allocations).toHaveLength(200);
+        const ordinals = allocations.filter(({ spec: { owner } }) => owner.kind === "StatefulSet");
         expect(new Set(ordinals.map(({ spec: { owner } }) => `${owner.name} ${owner.index}`)).size).toBe(120);
     });
 
@@ -472,7 +472,7 @@ describe("reservations of StatefulSets", () => {
         await world.pool("a", "10.2.16.10-10.2.16.29");
         const { metadata } = await world.set("late", { replicas: 0, pools: "a" });
         term = world.term({ wrap: lateWatch });
-        await term.claims.synced(AbortSignal.timeout(5_000));
+        await term.allocations.synced(AbortSignal.timeout(5_000));
         const owner = { kind: "StatefulSet", namespace: "default", name: "late", index: 0 } as const;
         await world.claim("10.2.16.25", "a", podOn("n1", "late-0"), { ...owner, uid: metadata?.uid ?? "" });
         await world.scale("late", 2);

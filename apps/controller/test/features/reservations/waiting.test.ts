@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { ManualClock } from "@antrea/async/testing";
 import { OwnWrites } from "../../../src/features/reservations/own-writes.ts";
 import { Waiting } from "../../../src/features/reservations/waiting.ts";
-import { ClaimReader, type Claim } from "../../../src/platform/allocations/claim.ts";
+import { AllocationReader, type Allocation } from "../../../src/platform/allocations/claim.ts";
 import { allocation } from "../../fakes.ts";
 
 describe("Waiting", () => {
@@ -22,11 +22,11 @@ describe("Waiting", () => {
 });
 
 describe("OwnWrites", () => {
-    const claim = (address: string): Claim => new ClaimReader().read(allocation(address, "p"));
+    const claim = (address: string): Allocation => new AllocationReader().read(allocation(address, "p"));
 
     it("knows an address from before the write until the watch tells of that very claim", async () => {
         const own = new OwnWrites(new ManualClock());
-        const answer = Promise.withResolvers<Claim | undefined>();
+        const answer = Promise.withResolvers<Allocation | undefined>();
         const writing = own.writing("ns/web", "10.0.0.1", () => answer.promise);
         expect([own.has("10.0.0.1"), own.of("ns/web").length]).toEqual([true, 0]);
         const made = claim("10.0.0.1");
@@ -39,7 +39,7 @@ describe("OwnWrites", () => {
         expect([own.has("10.0.0.1"), own.of("ns/web")]).toEqual([false, []]);
     });
 
-    const ordinal = (address: string, name: string): Claim => ({
+    const ordinal = (address: string, name: string): Allocation => ({
         ...claim(address),
         owner: { kind: "StatefulSet", namespace: "ns", name, uid: "1", index: 0 },
     });

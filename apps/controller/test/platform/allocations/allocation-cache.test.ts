@@ -3,21 +3,25 @@ import fc from "fast-check";
 import { type IpAllocation } from "@antrea/crd";
 import { RangeSet, rangeOf, parseIp, parsePrefix, prefixRange } from "@antrea/ip";
 import { claimedBlocks } from "../../../src/platform/allocations/claimed-blocks.ts";
-import { type BlockClaims, type Claim, type AllocationCache } from "../../../src/platform/allocations/index.ts";
+import {
+    type BlockAllocations,
+    type Allocation,
+    type AllocationCache,
+} from "../../../src/platform/allocations/index.ts";
 import { allocation, cacheOf, ownedBySet } from "../../fakes.ts";
 
-function blockOf(cache: AllocationCache, text: string): BlockClaims | undefined {
+function blockOf(cache: AllocationCache, text: string): BlockAllocations | undefined {
     return [...cache.blocksIn(prefixRange(parsePrefix(text)))][0]?.[1];
 }
 
 /** Everything that the book says, as text. */
 function contents(cache: AllocationCache): unknown {
-    const names = (claims: Iterable<Claim>): readonly string[] =>
-        [...claims].map(({ metadata }) => metadata.name).sort();
+    const names = (allocations: Iterable<Allocation>): readonly string[] =>
+        [...allocations].map(({ metadata }) => metadata.name).sort();
     return {
         blocks: ["10.0.0.0/24", "10.0.1.0/24"].map((text) => {
             const block = blockOf(cache, text);
-            return block && [block.allocated, block.reserved, names(block.claims)];
+            return block && [block.allocated, block.reserved, names(block.allocations)];
         }),
         sets: [...cache.sets].sort().map((key) => [key, names(cache.ofSet(key))]),
         nodes: [...cache.nodesInUse].sort().map((node) => [node, names(cache.usedOn(node))]),
@@ -104,7 +108,7 @@ describe("AllocationCache", () => {
     it("tells what was and what is, after it knows itself", async () => {
         const { cache, send } = await cacheOf([allocation("10.0.0.1", "p", { owner: ownedBySet("web", 0) })]);
         const notified: string[] = [];
-        const state = (claim: Claim | undefined): string =>
+        const state = (claim: Allocation | undefined): string =>
             claim === undefined ? "-" : claim.pod === undefined ? "R" : "A";
         cache.onChange((before, after) => {
             notified.push(`${state(before)}>${state(after)} ${blockOf(cache, "10.0.0.0/24")?.allocated ?? 0}`);
@@ -125,7 +129,7 @@ describe("claimedBlocks", () => {
                 fc.integer({ min: 0, max: 700 }),
                 fc.integer({ min: 0, max: 300 }),
                 async (addresses, first, size) => {
-                    const claims = addresses.map(([third, last]) =>
+                    const allocations = addresses.map(([third, last]) =>
                         allocation(
                             `10.0.${third}.${last}`,
                             // one of them is gone, or has other ranges now: nobody can say which
@@ -133,7 +137,7 @@ describe("claimedBlocks", () => {
                             last % 3 === 0 ? {} : { node: "n" },
                         ),
                     );
-                    const { cache } = await cacheOf(claims);
+                    const { cache } = await cacheOf(allocations);
                     const base = parseIp("10.0.0.0").value + BigInt(first);
                     const usable = RangeSet.of([
                         rangeOf({ family: 4, value: base }, { family: 4, value: base + BigInt(size) }),
@@ -143,7 +147,7 @@ describe("claimedBlocks", () => {
                         allocated += block.allocated;
                         reserved += block.reserved;
                     }
-                    const inside = claims.filter(({ spec }) => usable.has(parseIp(spec.address)));
+                    const inside = allocations.filter(({ spec }) => usable.has(parseIp(spec.address)));
                     expect(allocated).toBe(inside.filter(({ spec }) => spec.state === "Allocated").length);
                     expect(reserved).toBe(inside.length - allocated);
                     await cache.part.stop?.();

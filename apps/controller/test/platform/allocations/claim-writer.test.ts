@@ -2,34 +2,34 @@ import { describe, expect, it } from "@jest/globals";
 import { type IpAllocation } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
 import { KubeError, type KubeErrorCode } from "@antrea/kube";
-import { ClaimWriter, type Fate } from "../../../src/platform/allocations/index.ts";
+import { AllocationWriter, type Fate } from "../../../src/platform/allocations/index.ts";
 import { allocation, ownedBySet } from "../../fakes.ts";
 
 /** One claim on a server that answers writes as the script says; "lost" writes take effect, "dropped" ones do not. */
 class Server {
-    claim: IpAllocation | undefined;
+    allocation: IpAllocation | undefined;
     readonly calls: string[] = [];
     readonly #script: (KubeErrorCode | "lost" | "dropped" | "ok")[];
 
     constructor(claim: IpAllocation | undefined, script: (KubeErrorCode | "lost" | "dropped" | "ok")[] = []) {
-        this.claim = claim;
+        this.allocation = claim;
         this.#script = script;
     }
 
-    get writer(): ClaimWriter {
-        return new ClaimWriter({
+    get writer(): AllocationWriter {
+        return new AllocationWriter({
             api: {
-                find: () => Promise.resolve(this.claim as never),
+                find: () => Promise.resolve(this.allocation as never),
                 create: ((_: unknown, object: IpAllocation) =>
                     this.#write("create", () => {
-                        if (this.claim !== undefined) throw new KubeError("ALREADY_EXISTS", "taken");
+                        if (this.allocation !== undefined) throw new KubeError("ALREADY_EXISTS", "taken");
                         const made = { ...object.metadata, uid: "made", resourceVersion: "1", generation: 1 };
-                        return (this.claim = { ...object, metadata: made });
+                        return (this.allocation = { ...object, metadata: made });
                     })) as never,
                 update: ((_: unknown, object: IpAllocation) =>
-                    this.#write("update", () => (this.claim = object))) as never,
+                    this.#write("update", () => (this.allocation = object))) as never,
                 delete: ((_: unknown, __: unknown, o: { readonly uid: string; readonly resourceVersion: string }) =>
-                    this.#write(`delete ${o.uid} ${o.resourceVersion}`, () => (this.claim = undefined))) as never,
+                    this.#write(`delete ${o.uid} ${o.resourceVersion}`, () => (this.allocation = undefined))) as never,
             },
         });
     }
@@ -66,7 +66,7 @@ describe("ClaimWriter.reserve", () => {
     it("is someone else's although a create before had no answer", async () => {
         const server = new Server(undefined, ["dropped"]);
         const reserving = server.writer.reserve(wanted, signal);
-        server.claim = allocation("10.0.0.1", "p", { node: "n1" });
+        server.allocation = allocation("10.0.0.1", "p", { node: "n1" });
         expect(await reserving).toBeUndefined();
     });
 
@@ -79,17 +79,17 @@ describe("ClaimWriter.reserve", () => {
     it("writes the claim in full", async () => {
         const server = new Server(undefined);
         await server.writer.reserve({ ...wanted, ip: parseIp("fd00::1:2") }, signal);
-        expect(server.claim).toMatchObject({
+        expect(server.allocation).toMatchObject({
             metadata: { name: "fd00-0-0-0-0-0-1-2" },
             spec: { address: "fd00::1:2", block: "fd00::1:0/120", pool: "p", state: "Reserved", owner: mine },
         });
-        expect(server.claim?.spec.pod).toBeUndefined();
+        expect(server.allocation?.spec.pod).toBeUndefined();
     });
 });
 
 describe("ClaimWriter.change", () => {
     const change = async (server: Server, fate: Fate, uid = "uid-10.0.0.1"): Promise<boolean> =>
-        server.writer.change("10.0.0.1", uid, () => (server.claim === undefined ? undefined : fate), signal);
+        server.writer.change("10.0.0.1", uid, () => (server.allocation === undefined ? undefined : fate), signal);
 
     it("deletes the very version that was judged", async () => {
         const server = new Server(held);
@@ -101,13 +101,13 @@ describe("ClaimWriter.change", () => {
         const server = new Server(held);
         expect(await change(server, "reserve")).toBe(true);
         const { pod: _, ...kept } = held.spec;
-        expect(server.claim).toEqual({ ...held, spec: { ...kept, state: "Reserved" } });
+        expect(server.allocation).toEqual({ ...held, spec: { ...kept, state: "Reserved" } });
     });
 
     it("hands a claim to another owner, its Pod stays", async () => {
         const server = new Server(held);
         expect(await change(server, { adoptBy: "other" })).toBe(true);
-        expect(server.claim).toEqual({ ...held, spec: { ...held.spec, owner: { ...mine, uid: "other" } } });
+        expect(server.allocation).toEqual({ ...held, spec: { ...held.spec, owner: { ...mine, uid: "other" } } });
     });
 
     it.each([
@@ -126,7 +126,7 @@ describe("ClaimWriter.change", () => {
         const judge = (): Fate => ((judged += 1) < 3 ? "delete" : undefined);
         expect(await server.writer.change("10.0.0.1", "uid-10.0.0.1", judge, signal)).toBe(false);
         expect(judged).toBe(3);
-        expect(server.claim).toBeDefined();
+        expect(server.allocation).toBeDefined();
     });
 
     it.each([
@@ -136,7 +136,7 @@ describe("ClaimWriter.change", () => {
         const server = new Server(held, [answer]);
         expect(await change(server, "delete")).toBe(true);
         expect(server.calls).toHaveLength(writes);
-        expect(server.claim).toBeUndefined();
+        expect(server.allocation).toBeUndefined();
     });
 
     it("gives up on a claim that others change all the time", async () => {

@@ -2,12 +2,12 @@ import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { allocationName } from "@antrea/crd";
 import { formatIp, type IpAddress } from "@antrea/ip";
-import { ClaimReader, describeHolder, setKeyOf } from "../../../src/platform/allocations/claim.ts";
+import { AllocationReader, describeHolder, setKeyOf } from "../../../src/platform/allocations/claim.ts";
 import { allocation, ownedBySet } from "../../fakes.ts";
 
 describe("ClaimReader", () => {
     it("keeps what the controller needs and nothing else", () => {
-        const claim = new ClaimReader().read(allocation("10.0.0.7", "p", { node: "n1" }));
+        const claim = new AllocationReader().read(allocation("10.0.0.7", "p", { node: "n1" }));
         expect(claim).toEqual({
             metadata: { name: "10.0.0.7", uid: "uid-10.0.0.7", resourceVersion: "1" },
             ip: { family: 4, value: 0x0a000007n },
@@ -21,7 +21,7 @@ describe("ClaimReader", () => {
     });
 
     it("reads the address of every name that a claim can have", () => {
-        const reader = new ClaimReader();
+        const reader = new AllocationReader();
         const ips: fc.Arbitrary<IpAddress> = fc.oneof(
             fc.bigInt(0n, 2n ** 32n - 1n).map((value) => ({ family: 4, value }) as const),
             fc.bigInt(2n ** 64n, 2n ** 128n - 1n).map((value) => ({ family: 6, value }) as const),
@@ -39,7 +39,7 @@ describe("ClaimReader", () => {
         "does not stumble over the name %p, which no claim has",
         (name) => {
             const object = allocation("10.0.0.7", "p");
-            const claim = new ClaimReader().read({ ...object, metadata: { ...object.metadata, name } });
+            const claim = new AllocationReader().read({ ...object, metadata: { ...object.metadata, name } });
             expect(claim.ip).toEqual({ family: 4, value: 0n });
         },
     );
@@ -62,7 +62,7 @@ describe("who has an address", () => {
         ],
         ["a Node", allocation("10.0.0.1", "p", { owner: { kind: "Node", name: "n1" } }), "Node n1", undefined],
     ])("%s", (_name, object, text, key) => {
-        const claim = new ClaimReader().read(object);
+        const claim = new AllocationReader().read(object);
         expect(describeHolder(claim)).toBe(text);
         expect(setKeyOf(claim)).toBe(key);
     });

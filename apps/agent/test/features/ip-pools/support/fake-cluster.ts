@@ -20,13 +20,13 @@ export class FakeCluster implements AsyncDisposable {
         return agent;
     }
 
-    claims(): readonly IpAllocation[] {
+    allocations(): readonly IpAllocation[] {
         return this.api.all(ipAllocations);
     }
 
     /** Claims as `ADDRESS HOLDER`, the holder's Pod name or, of a reservation, the owner's. */
     holders(): readonly string[] {
-        return this.claims()
+        return this.allocations()
             .map(({ spec: { address, owner, pod } }) => `${address} ${pod?.name ?? `${owner.name}-${owner.index}`}`)
             .sort();
     }

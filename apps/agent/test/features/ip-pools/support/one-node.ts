@@ -1,7 +1,7 @@
 import { ipAllocations, type IpAllocation, type IpAllocationSpec } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
 import { pods } from "@antrea/kube";
-import { newClaim } from "../../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../../src/features/ip-pools/claims.ts";
 import { type ClaimedAddress } from "../../../../src/features/ip-pools/index.ts";
 import { FakeCluster } from "./fake-cluster.ts";
 import { FakeWiring } from "./fake-wiring.ts";
@@ -74,15 +74,15 @@ export class OneNode implements AsyncDisposable {
     /** Claimed, with a record of the interface; gives the address of the claim. */
     async added(pod: string): Promise<string> {
         this.wiring.wire(pod, await this.claimed(pod));
-        return this.cluster.claims().find(({ spec }) => spec.pod?.uid === `uid-${pod}`)?.spec.address ?? "";
+        return this.cluster.allocations().find(({ spec }) => spec.pod?.uid === `uid-${pod}`)?.spec.address ?? "";
     }
 
     /** Stores a claim, in place of what is there: of a Pod on Node "far", unless `change` has another spec. */
     put(ip: string, change: Partial<IpAllocationSpec> = {}, pod = "other"): void {
         const holder = { pod: identityOf(pod), nodeName: "far", containerId: "c", ifName: "eth0" };
-        const claim: IpAllocation = newClaim(parseIp(ip), "pool1", holder);
+        const allocation: IpAllocation = newAllocation(parseIp(ip), "pool1", holder);
         this.cluster.api.remove(ipAllocations, ip);
-        this.cluster.api.put(ipAllocations, { ...claim, spec: { ...claim.spec, ...change } } as never);
+        this.cluster.api.put(ipAllocations, { ...allocation, spec: { ...allocation.spec, ...change } } as never);
     }
 
     async [Symbol.asyncDispose](): Promise<void> {

@@ -43,7 +43,7 @@ export class PoolCluster implements AsyncDisposable {
         return agent;
     }
 
-    async claims(pool?: string): Promise<readonly IpAllocation[]> {
+    async allocations(pool?: string): Promise<readonly IpAllocation[]> {
         const query = pool === undefined ? {} : { fieldSelector: `spec.pool=${pool}` };
         return (await this.api.list(ipAllocations, query)).items;
     }

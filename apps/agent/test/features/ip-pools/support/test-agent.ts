@@ -6,7 +6,7 @@ import { formatIp } from "@antrea/ip";
 import {
     IpPools,
     type ClaimedAddress,
-    type ClaimRequest,
+    type AllocationRequest,
     type IpPoolsComponents,
     type DatedNodeSource,
 } from "../../../../src/features/ip-pools/index.ts";
@@ -76,7 +76,7 @@ export class TestPoolAgent implements AsyncDisposable {
 
     async claim(
         pod: string,
-        request: Partial<ClaimRequest> & Pick<ClaimRequest, "pools">,
+        request: Partial<AllocationRequest> & Pick<AllocationRequest, "pools">,
         signal: AbortSignal = AbortSignal.timeout(60_000),
     ): Promise<readonly string[]> {
         const claimed = await this.claimAddresses(pod, request, signal);
@@ -85,7 +85,7 @@ export class TestPoolAgent implements AsyncDisposable {
 
     claimAddresses(
         pod: string,
-        request: Partial<ClaimRequest> & Pick<ClaimRequest, "pools">,
+        request: Partial<AllocationRequest> & Pick<AllocationRequest, "pools">,
         signal: AbortSignal = AbortSignal.timeout(60_000),
     ): Promise<readonly ClaimedAddress[]> {
         return this.pools.allocator.claim({ ...requestOf(pod), ...request }, signal);
@@ -123,7 +123,7 @@ export async function asTimePasses<T>(clock: ManualClock, work: Promise<T>): Pro
 }
 
 /** Pod, container and interface of that name. */
-export function requestOf(pod: string): ClaimRequest {
+export function requestOf(pod: string): AllocationRequest {
     return {
         pod: { namespace: "default", name: pod, uid: `uid-${pod}` },
         containerId: `c-${pod}`,

@@ -24,7 +24,7 @@ export class WorkerPool implements Disposable {
         const total = (part: "conflicts" | "relists" | "blockViews"): number =>
             results.reduce((sum, result) => sum + result[part], 0);
         return {
-            claims: results.flatMap(({ claims }) => claims),
+            allocations: results.flatMap(({ allocations }) => allocations),
             failures: results.flatMap(({ failures }) => failures),
             conflicts: total("conflicts"),
             relists: total("relists"),
@@ -47,7 +47,7 @@ function start(): ChildProcess {
     return fork(script, { execArgv: ["--no-warnings"], stdio: ["ignore", "inherit", "inherit", "ipc"] });
 }
 
-const died: WorkerResult = { claims: [], failures: [], conflicts: 0, relists: 0, blockViews: 0 };
+const died: WorkerResult = { allocations: [], failures: [], conflicts: 0, relists: 0, blockViews: 0 };
 
 function runOn(worker: ChildProcess, job: WorkerJob): Promise<WorkerResult> {
     return new Promise((resolve) => {

@@ -13,7 +13,7 @@ export interface WorkerJob {
 }
 
 export interface WorkerResult {
-    readonly claims: readonly { readonly pod: string; readonly ip: string; readonly ms: number }[];
+    readonly allocations: readonly { readonly pod: string; readonly ip: string; readonly ms: number }[];
     readonly failures: readonly string[];
     readonly conflicts: number;
     readonly relists: number;
@@ -23,7 +23,7 @@ export interface WorkerResult {
 /** A process with agents in it, each with its own connections, views and caches. Started by WorkerPool. */
 async function work(job: WorkerJob): Promise<WorkerResult> {
     const { kubeconfig, pool, parallel, pods, sandbox } = job;
-    const claims: { pod: string; ip: string; ms: number }[] = [];
+    const allocations: { pod: string; ip: string; ms: number }[] = [];
     const failures: string[] = [];
     const agents = Object.keys(pods).map((nodeName) => {
         return new TestPoolAgent({ nodeName, ...connect(kubeconfig, nodeName) }).start("allocation");
@@ -36,7 +36,7 @@ async function work(job: WorkerJob): Promise<WorkerResult> {
                 const began = performance.now();
                 try {
                     const [ip = ""] = await agent.claim(pod, { pools: [pool], containerId: `c-${pod}-${sandbox}` });
-                    claims.push({ pod, ip, ms: performance.now() - began });
+                    allocations.push({ pod, ip, ms: performance.now() - began });
                 } catch (error) {
                     failures.push(`${pod}: ${messageOf(error)}`);
                 }
@@ -51,7 +51,7 @@ async function work(job: WorkerJob): Promise<WorkerResult> {
             0,
         );
     const result = {
-        claims,
+        claims: allocations,
         failures,
         conflicts: await sum("claim_conflicts_total"),
         relists: await sum("pool_relists_total"),
