@@ -28,7 +28,7 @@ const bridgedSyncLimitMs = 1_000;
  */
 export interface NodeParts extends CniNodeParts, PodNodeParts {
     readonly ipPools: typeof buildIpPools;
-    readonly uplink: (platform: Platform) => Pick<Uplink, "state" | "recover" | "connect" | "look" | "restore">;
+    readonly uplink: (platform: Platform) => Pick<Uplink, "state" | "recover" | "connect" | "check" | "restore">;
 }
 
 /** The parts for the Node on which the agent runs. */

@@ -24,7 +24,7 @@ export interface PoolPlatform {
 }
 
 /** What PoolPlatform is built from. */
-export type PoolGround = Omit<PoolPlatform, "claims" | "pools" | "writer" | "reclaims">;
+export type PoolGround = Omit<PoolPlatform, "allocations" | "pools" | "writer" | "reclaims">;
 
 /** Adds the caches of IPPools and IPAllocations to the platform; starts nothing. */
 export function withPools({ kube, clock, config, metrics, jobs, events, nodes, logger }: PoolGround): PoolPlatform {

@@ -62,7 +62,7 @@ export async function measureAllocations(count: number): Promise<AllocationsBenc
         const usageSeconds = (performance.now() - ready) / 1_000;
         await new Promise((resolve) => setTimeout(resolve, 10_000));
         const [residentMiB, peakMiB] = [memory("VmRSS"), memory("VmHWM")];
-        return { claims: count, listSeconds, readySeconds, emptySeconds, residentMiB, peakMiB, usageSeconds };
+        return { allocations: count, listSeconds, readySeconds, emptySeconds, residentMiB, peakMiB, usageSeconds };
     });
 }
 

@@ -12,7 +12,7 @@ export interface KeeperPlatform extends Pick<
     Platform,
     "database" | "environment" | "events" | "jobs" | "kube" | "openflow"
 > {
-    readonly uplink: Pick<Uplink, "state" | "look" | "connect" | "restore">;
+    readonly uplink: Pick<Uplink, "state" | "check" | "connect" | "restore">;
 }
 
 const checkIntervalMs = 1_000;

@@ -70,7 +70,7 @@ export function uplinkParts(
         Platform,
         "config" | "database" | "environment" | "events" | "health" | "jobs" | "kube" | "openflow"
     >,
-    uplink: Pick<Uplink, "state" | "recover" | "connect" | "look" | "restore">,
+    uplink: Pick<Uplink, "state" | "recover" | "connect" | "check" | "restore">,
 ): UplinkParts {
     const keeper = new UplinkKeeper({ ...platform, uplink });
     const isBridging = platform.config.enableBridgingMode;

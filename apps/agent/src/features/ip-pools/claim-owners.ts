@@ -7,14 +7,14 @@ import { type NodePods } from "./node-pods.ts";
 import { askLimitMs, within } from "./requests.ts";
 import { type PodIdentity } from "./types.ts";
 
-/** Dependencies of ClaimOwners. */
+/** Dependencies of AllocationOwners. */
 export interface AllocationOwnersComponents {
     readonly pods: Pick<NodePods, "known" | "live">;
     readonly logger: Logger;
 }
 
 /** For whom an allocation is recreated. */
-export interface ClaimOwner {
+export interface ResolvedOwner {
     /** The Pod, with its name if it can be resolved. */
     readonly pod: PodIdentity;
     /** The StatefulSet ordinal that owns the allocation; undefined if the Pod itself does. */
@@ -37,7 +37,7 @@ export class AllocationOwners {
      * Resolves the owner within 3 s. If the API server does not answer, the owner is the Pod: an address in use without
      * an allocation would be worse.
      */
-    async find(pod: PodIdentity, signal: AbortSignal): Promise<ClaimOwner> {
+    async find(pod: PodIdentity, signal: AbortSignal): Promise<ResolvedOwner> {
         const { pods, logger } = this.#components;
         const known = pods.known(pod);
         if (known !== undefined) return ownerOf(pod, known);
@@ -53,7 +53,7 @@ export class AllocationOwners {
     }
 }
 
-function ownerOf(pod: PodIdentity, object: Pod | undefined): ClaimOwner {
+function ownerOf(pod: PodIdentity, object: Pod | undefined): ResolvedOwner {
     const { namespace = pod.namespace, name = pod.name, ownerReferences = [] } = object?.metadata ?? {};
     const set = statefulSetOf({ name, ownerReferences });
     const owner: AllocationOwner | undefined = set && {

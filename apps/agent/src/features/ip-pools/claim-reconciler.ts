@@ -5,7 +5,7 @@ import { AntreaError, messageOf } from "@antrea/errors";
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
 import { type PoolAllocator } from "./allocator.ts";
-import { AllocationOwners, type ClaimOwner } from "./claim-owners.ts";
+import { AllocationOwners, type ResolvedOwner } from "./claim-owners.ts";
 import { type AllocationWriter } from "./claim-writer.ts";
 import { allocationIp, objectName, mayTake, namesContainer, type Holder } from "./claims.ts";
 import { LiveAllocations, type Answer } from "./live-claims.ts";
@@ -23,7 +23,7 @@ import { UnclaimedAddresses } from "./unclaimed-addresses.ts";
 import { type PoolInterface, type Wiring } from "./wiring.ts";
 import { type Attachment, isSameAttachment, podText } from "../../platform/pod-interfaces/index.ts";
 
-/** Dependencies of ClaimReconciler. */
+/** Dependencies of AllocationReconciler. */
 export interface AllocationReconcilerComponents {
     readonly own: OwnAllocations;
     readonly writer: AllocationWriter;
@@ -39,7 +39,7 @@ export interface AllocationReconcilerComponents {
     readonly logger: Logger;
 }
 
-/** Settings of ClaimReconciler. */
+/** Settings of AllocationReconciler. */
 export interface AllocationReconcilerOptions {
     readonly nodeName: string;
     /** Milliseconds between the two checks that must both find an allocation unused. Default 10 s. */
@@ -55,7 +55,7 @@ type PoolAddress = PoolInterface["addresses"][number];
 interface Asked {
     readonly answers: readonly Answer<PoolAddress>[];
     /** Undefined if the interface had all its allocations. */
-    readonly allocationOwner: ClaimOwner | undefined;
+    readonly allocationOwner: ResolvedOwner | undefined;
 }
 
 /** Limit for releasing allocations of containers that ended during an outage. */
@@ -191,7 +191,7 @@ export class AllocationReconciler {
         if (!(await wiring.linkExists(current))) return true;
         const limit = within(signal, lockLimitMs);
         const context = {
-            claimOwner: allocationOwner ?? { pod: podOf(current), owner: undefined },
+            allocationOwner: allocationOwner ?? { pod: podOf(current), owner: undefined },
             wasIsolated: wiring.isIsolated(current),
         };
         let all = true;
@@ -229,7 +229,7 @@ export class AllocationReconciler {
             allocationOwner: { pod, owner },
             wasIsolated,
             signal,
-        }: { readonly allocationOwner: ClaimOwner; readonly wasIsolated: boolean; readonly signal: AbortSignal },
+        }: { readonly allocationOwner: ResolvedOwner; readonly wasIsolated: boolean; readonly signal: AbortSignal },
     ): Promise<boolean | "overtaken"> {
         const { cache, metrics, own, writer } = this.#components;
         const { ip } = address;

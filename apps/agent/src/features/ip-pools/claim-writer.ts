@@ -22,7 +22,7 @@ import { type OwnAllocations } from "./own-claims.ts";
 import { isRetryable, retryUntilAnswered } from "./requests.ts";
 import { type PoolVersion } from "./types.ts";
 
-/** Dependencies of ClaimWriter. */
+/** Dependencies of AllocationWriter. */
 export interface AllocationWriterComponents {
     readonly api: Pick<ApiClient, "create" | "update" | "delete" | "find">;
     readonly own: OwnAllocations;
@@ -59,7 +59,7 @@ export class AllocationWriter {
     /**
      * Allocates an address. Undefined if it is allocated to another holder.
      *
-     * @param look whether an existing allocation is always read; else only if it may be this agent's own
+     * @param readExisting whether an existing allocation is always read; else only if it may be this agent's own
      * @param owner who the address is kept for; by default the Pod
      * @param version the pool definition by which the interface is set up
      */

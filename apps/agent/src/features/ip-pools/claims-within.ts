@@ -4,7 +4,7 @@ import { Informer, type ApiClient, type KubeLogger, type KubeObject, type Resour
 import { type AllocationUser } from "./claims.ts";
 import { type PoolCache } from "./pool-cache.ts";
 
-/** Dependencies of ClaimsWithin. */
+/** Dependencies of AllocationsWithin. */
 export interface AllocationsWithinComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;

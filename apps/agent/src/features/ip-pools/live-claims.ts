@@ -5,7 +5,7 @@ import { type AllocationWriter } from "./claim-writer.ts";
 import { type OwnAllocations } from "./own-claims.ts";
 import { askLimitMs, within } from "./requests.ts";
 
-/** Dependencies of LiveClaims. */
+/** Dependencies of LiveAllocations. */
 export interface LiveAllocationsComponents {
     readonly own: OwnAllocations;
     readonly writer: Pick<AllocationWriter, "find">;

@@ -6,7 +6,7 @@ import { allocationIp, objectName, isForOrdinal, isForPod, namesContainer } from
 import { type SetPlace } from "./types.ts";
 import type { Attachment } from "../../platform/pod-interfaces/index.ts";
 
-/** Dependencies of OwnClaims. */
+/** Dependencies of OwnAllocations. */
 export interface OwnAllocationsComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;
@@ -250,7 +250,7 @@ export class OwnAllocations {
 /** Whether an answer predates the known state of the same object; never if it was requested after that state. */
 function isBefore(
     allocation: IpAllocation,
-    known: Pick<Known, "claim" | "at"> | undefined,
+    known: Pick<Known, "allocation" | "at"> | undefined,
     askedAt: number | undefined,
 ): boolean {
     return (

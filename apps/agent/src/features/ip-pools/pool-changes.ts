@@ -120,16 +120,14 @@ export class PoolChanges {
         const allocations = own.ofContainer(wired);
         const found = wired.addresses.flatMap((address) => {
             const allocation = allocations.find(({ spec }) => spec.address === formatIp(address.ip));
-            return allocation === undefined
-                ? []
-                : [{ address, claim: allocation, known: cache.known(allocation.spec.pool) }];
+            return allocation === undefined ? [] : [{ address, allocation, known: cache.known(allocation.spec.pool) }];
         });
         // An interface has one VLAN; outside bridging mode its addresses may have two.
         const vlans = found.flatMap(({ address, known }) =>
             known ? [known.pool.subnetOf(address.ip)?.vlan ?? 0] : [],
         );
         const isVlanSame = vlans.length < wired.addresses.length || Math.max(0, ...vlans) === wired.vlan;
-        for (const { address, claim: allocation, known } of found) {
+        for (const { address, allocation, known } of found) {
             if (known === undefined) {
                 this.#poolIsMissing(wired, allocation, before, missing);
                 continue;

@@ -3,7 +3,7 @@ import { isPoolRecord, type PodRecord } from "../../platform/pod-interfaces/inde
 import type { IpPools } from "./ip-pools.ts";
 
 /** Adapts the allocations of this Node for the rebuild of its interfaces. */
-export function recordAllocations(pools: Pick<IpPools, "own" | "hasClaims">): {
+export function recordAllocations(pools: Pick<IpPools, "own" | "hasAllocations">): {
     readonly synced: (signal: AbortSignal) => Promise<void>;
     readonly cover: (record: PodRecord) => boolean;
 } {

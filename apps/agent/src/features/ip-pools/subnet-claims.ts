@@ -22,7 +22,7 @@ export interface SubnetWiring extends InterfaceActions {
     interfaces(): readonly SubnetWired[];
 }
 
-/** Dependencies of SubnetClaims. */
+/** Dependencies of SubnetAllocations. */
 export interface SubnetAllocationsComponents {
     /** Undefined with AntreaIPAM disabled. */
     readonly allocations:

@@ -54,7 +54,7 @@ function setUp(podsOfNode: Pod[]) {
         wired.push({ ...identity, isRebuilt: false, ...change });
     };
     const reportedPods = (): readonly string[] => recorded.map(({ regarding }) => regarding.name);
-    return { ignored, recorded, requests, failing, log, wire, wired, told: reportedPods, podsOfNode };
+    return { ignored, recorded, requests, failing, log, wire, wired, reportedPods, podsOfNode };
 }
 
 it("one warning on each Pod that is wired without its pool, and on no other", async () => {
@@ -68,10 +68,10 @@ it("one warning on each Pod that is wired without its pool, and on no other", as
     ]);
     for (const name of ["plain", "own", "fixed"]) cluster.wire(name);
     await cluster.ignored.check(signal);
-    expect(cluster.told()).toEqual(["own", "fixed"]);
+    expect(cluster.reportedPods()).toEqual(["own", "fixed"]);
     cluster.wire("inherits");
     for (let round = 0; round < 3; round += 1) await cluster.ignored.check(signal);
-    expect(cluster.told()).toEqual(["own", "fixed", "inherits"]);
+    expect(cluster.reportedPods()).toEqual(["own", "fixed", "inherits"]);
     expect(cluster.recorded[0]).toMatchObject({
         type: "Warning",
         reason: "IPPoolsIgnored",
@@ -85,7 +85,7 @@ it("one warning on each Pod that is wired without its pool, and on no other", as
 });
 
 it("is said of the next sandbox's Pod too, when that is another of the name", async () => {
-    const { ignored, wire, wired, told: reportedPods, podsOfNode } = setUp([podIn("default", "own", pools)]);
+    const { ignored, wire, wired, reportedPods, podsOfNode } = setUp([podIn("default", "own", pools)]);
     wire("own");
     await ignored.check(signal);
     podsOfNode.splice(0, 1, {
@@ -101,12 +101,10 @@ it("is said of the next sandbox's Pod too, when that is another of the name", as
 
 it("at the start of an agent asks once for all, and does not say what the Namespace says now of Pods from before", async () => {
     const names = Array.from({ length: 20 }, (_, at) => `p${at}`);
-    const {
-        ignored,
-        wire,
-        told: reportedPods,
-        requests,
-    } = setUp([...names.map((name) => podIn("team", name)), podIn("default", "own", pools)]);
+    const { ignored, wire, reportedPods, requests } = setUp([
+        ...names.map((name) => podIn("team", name)),
+        podIn("default", "own", pools),
+    ]);
     for (const name of [...names, "own"]) wire(name, { isRebuilt: true });
     wire("", { podName: "", podUid: "uid-of-a-link" });
     await ignored.check(signal);
@@ -126,7 +124,7 @@ it("asks for nothing while no Pod is added", async () => {
 
 it.each(["list", "find"] as const)("looks again when its %s failed", async (request) => {
     const names = Array.from({ length: request === "list" ? 9 : 1 }, (_, at) => `p${at}`);
-    const { ignored, told: reportedPods, failing, wire } = setUp(names.map((name) => podIn("team", name)));
+    const { ignored, reportedPods, failing, wire } = setUp(names.map((name) => podIn("team", name)));
     for (const name of names) wire(name);
     failing[request] = true;
     await expect(ignored.check(signal)).rejects.toThrow("no answer");
@@ -136,7 +134,7 @@ it.each(["list", "find"] as const)("looks again when its %s failed", async (requ
 });
 
 it("waits for the mirror of a static Pod, but not for ever", async () => {
-    const { ignored, told: reportedPods, requests, wire, podsOfNode } = setUp([]);
+    const { ignored, reportedPods, requests, wire, podsOfNode } = setUp([]);
     wire("static", { podNamespace: "default", podUid: "hash" });
     wire("gone", { podNamespace: "default" });
     await ignored.check(signal);

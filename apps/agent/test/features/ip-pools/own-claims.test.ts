@@ -56,7 +56,7 @@ afterEach(() => {
     return own.informer.close();
 });
 
-describe("OwnClaims", () => {
+describe("OwnAllocations", () => {
     it("knows the claims of this Node only, and finds them by Pod, container and ordinal", async () => {
         stored("10.0.0.1");
         stored("fd00::1");
@@ -353,7 +353,7 @@ describe("OwnClaims", () => {
     });
 });
 
-describe("OwnClaims after etcd was restored from a backup", () => {
+describe("OwnAllocations after etcd was restored from a backup", () => {
     const later = { pod: { ...holder.pod, uid: "later" }, containerId: "c2" };
     const owner = { kind: "StatefulSet", namespace: "ns", name: "web", index: 0 } as const;
     let writer: AllocationWriter;

@@ -21,7 +21,7 @@ import {
 } from "../../platform/allocations/index.ts";
 import { type LeaderJobs } from "../../platform/leader-jobs.ts";
 
-/** What ClaimCleaner depends on. */
+/** What AllocationCleaner depends on. */
 export interface AllocationCleanerComponents {
     readonly api: Pick<ApiClient, "find" | "list">;
     /** All Nodes; the caller starts and stops the informer. */
@@ -37,7 +37,7 @@ export interface AllocationCleanerComponents {
     readonly clock?: Clock;
 }
 
-/** Intervals of ClaimCleaner, in milliseconds. */
+/** Intervals of AllocationCleaner, in milliseconds. */
 export interface AllocationCleanerOptions {
     /** How often Nodes that may have left allocations are checked. */
     readonly intervalMs: number;

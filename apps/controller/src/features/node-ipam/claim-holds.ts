@@ -4,7 +4,7 @@ import { uidsOf, type Allocation } from "../../platform/allocations/index.ts";
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
 import { type CidrAllocator } from "./cidr-allocator.ts";
 
-/** What ClaimHolds depends on. */
+/** What AllocationHolds depends on. */
 export interface AllocationHoldsComponents {
     readonly api: Pick<ApiClient, "list">;
     readonly pools: Pick<PoolCache, "covering">;

@@ -46,7 +46,7 @@ class FakeWorld {
                     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
                 },
             },
-            claims: {
+            allocations: {
                 synced: () => Promise.resolve(),
                 get nodesInUse() {
                     return allocations.size === 0 ? [] : ["n"];

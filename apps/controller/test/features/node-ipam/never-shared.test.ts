@@ -133,7 +133,11 @@ describe("NodeIPAM", () => {
             },
             {
                 weight: 8,
-                arbitrary: fc.record({ do: fc.constant("arrive" as const), index: fc.nat(9), told: fc.boolean() }),
+                arbitrary: fc.record({
+                    do: fc.constant("arrive" as const),
+                    index: fc.nat(9),
+                    isDelivered: fc.boolean(),
+                }),
             },
             { weight: 1, arbitrary: fc.record({ do: fc.constant("record" as const) }) },
             { weight: 2, arbitrary: fc.record({ do: fc.constant("crash" as const) }) },
@@ -161,7 +165,7 @@ describe("NodeIPAM", () => {
                             model.reconcile(each.name, each.recordFirst);
                             break;
                         case "arrive":
-                            model.arrive(each.index, each.told);
+                            model.arrive(each.index, each.isDelivered);
                             break;
                         case "record":
                             model.record();

@@ -288,7 +288,7 @@ describe("the gateway of a pool", () => {
                 note: "gateway 10.244.0.1 of IPPool a is in nodeIPAM.clusterCIDRs: Nodes get no subnet that has any of it. Use addresses and gateways outside nodeIPAM.clusterCIDRs.",
             },
         ]);
-        expect(place.holds.inTheWay).toEqual({ pools: ["a"], claims: [] });
+        expect(place.holds.inTheWay).toEqual({ pools: ["a"], allocations: [] });
         expect(place.free).toBe(3);
         place.pool("a", undefined);
         expect(place.free).toBe(4);

@@ -38,7 +38,7 @@ function planOf(replicas: number, pods: number, objects: readonly IpAllocation[]
     };
     const components = {
         pools: { get: () => pool, usable: () => usable },
-        claims: {
+        allocations: {
             get: (name: string) => allocations.get(name),
             ofSet: () => new Set(allocations.values()),
             blocksIn: () => [],

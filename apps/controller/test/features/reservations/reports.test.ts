@@ -32,7 +32,7 @@ describe("why ordinals go without", () => {
         ].map((object) => [object.metadata?.name ?? "", reader.read(object)]),
     );
     const components = {
-        claims: { get: (name: string) => allocations.get(name) },
+        allocations: { get: (name: string) => allocations.get(name) },
         pools: {
             get: () => ({}) as never,
             usable: () => RangeSet.of([rangeOf(parseIp("10.0.0.0"), parseIp("10.0.0.9"))]),
@@ -89,7 +89,7 @@ describe("an address of pod-ips that came free meanwhile", () => {
     it("is no reason to warn", () => {
         const usable = RangeSet.of([rangeOf(parseIp("10.0.0.9"))]);
         const components = {
-            claims: { get: () => undefined },
+            allocations: { get: () => undefined },
             pools: { get: () => ({}) as never, usable: () => usable },
         };
         expect(missingText(components, { ...demand, fixed: [parseIp("10.0.0.9")] }, missing)).toBeUndefined();

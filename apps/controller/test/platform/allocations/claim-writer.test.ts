@@ -49,7 +49,7 @@ const { signal } = new AbortController();
 const mine = ownedBySet("web", 0);
 const held = allocation("10.0.0.1", "p", { node: "n1", owner: mine });
 
-describe("ClaimWriter.reserve", () => {
+describe("AllocationWriter.reserve", () => {
     const wanted = { ip: parseIp("10.0.0.1"), pool: "p", owner: mine };
 
     it.each([
@@ -87,7 +87,7 @@ describe("ClaimWriter.reserve", () => {
     });
 });
 
-describe("ClaimWriter.change", () => {
+describe("AllocationWriter.change", () => {
     const change = async (server: Server, fate: Fate, uid = "uid-10.0.0.1"): Promise<boolean> =>
         server.writer.change("10.0.0.1", uid, () => (server.allocation === undefined ? undefined : fate), signal);
 

@@ -5,7 +5,7 @@ import { formatIp, type IpAddress } from "@antrea/ip";
 import { AllocationReader, describeHolder, setKeyOf } from "../../../src/platform/allocations/claim.ts";
 import { allocation, ownedBySet } from "../../fakes.ts";
 
-describe("ClaimReader", () => {
+describe("AllocationReader", () => {
     it("keeps what the controller needs and nothing else", () => {
         const claim = new AllocationReader().read(allocation("10.0.0.7", "p", { node: "n1" }));
         expect(claim).toEqual({

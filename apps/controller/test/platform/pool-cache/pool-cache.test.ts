@@ -44,15 +44,11 @@ describe("PoolCache", () => {
         const changes: string[] = [];
         cache.onChange((name, change) => changes.push(`${name} ${change}`));
         const usable = (name: string): string => formatRangeSet(cache.usable(name));
-        return { fake, book: cache, usable, told: () => changes.splice(0).sort() };
+        return { fake, cache, usable, changes: () => changes.splice(0).sort() };
     }
 
     it("takes addresses of Nodes, podCIDRs, Services and gateways of the same VLAN out of pools, as they come and go", async () => {
-        const {
-            fake,
-            usable,
-            told: changes,
-        } = await start({
+        const { fake, usable, changes } = await start({
             ippools: [pool("p", "10.0.0.1-10.0.0.100", "10.0.0.1"), pool("far", "10.1.0.1-10.1.0.9", "10.1.0.10")],
         });
         expect(changes()).toEqual(["far meaning", "p meaning"]);
@@ -92,11 +88,7 @@ describe("PoolCache", () => {
     });
 
     it("finds overlaps and the pools of an address, and tells those that a change of another touches", async () => {
-        const {
-            fake,
-            book: cache,
-            told: changes,
-        } = await start({
+        const { fake, cache, changes } = await start({
             ippools: [
                 pool("a", "10.0.0.10-10.0.0.19", "10.0.255.1"),
                 pool("b", "10.0.0.15-10.0.0.24", "10.0.255.1"),

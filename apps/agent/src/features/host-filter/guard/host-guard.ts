@@ -1,13 +1,13 @@
 import type { Logger } from "@antrea/runtime";
 import { NftTable, type RunNft } from "../../../platform/nftables.ts";
 
-/** Dependencies of HostGuard. */
+/** Dependencies of HostInputFilter. */
 export interface HostInputFilterComponents {
     readonly logger: Logger;
     readonly nft: RunNft;
 }
 
-/** Settings of HostGuard. */
+/** Settings of HostInputFilter. */
 export interface HostInputFilterOptions {
     /** The group of the host ends of Pods' links. */
     readonly linkGroup: number;

@@ -54,7 +54,7 @@ export function mtuProblem(
 export function nodeMtuProblem(
     config: MtuInput["config"],
     { podPrefixes }: Pick<NodeConfig, "podPrefixes">,
-    { state, tunnelFamily }: Pick<Transport, "state" | "underlay">,
+    { state, tunnelFamily }: Pick<Transport, "state" | "tunnelFamily">,
 ): string | undefined {
     const families = podPrefixes.map(({ family }) => family);
     return mtuProblem({ config, families, tunnelFamily, transportMtu: state.mtu, transportName: state.name });

@@ -38,7 +38,7 @@ export class Transport implements Disposable {
         });
     }
 
-    /** Reads the state of the link and starts the watch; `look` then applies changes. */
+    /** Reads the state of the link and starts the watch; `check` then applies changes. */
     static async of(components: TransportComponents, link: Link): Promise<Transport> {
         return new Transport(components, await stateOf(components, link));
     }

@@ -7,7 +7,7 @@ const userspaceDevice = "ovs-netdev";
 
 /** Dependencies of BridgeDevice. */
 export interface BridgeDeviceComponents extends Omit<LostDeviceComponents, "ports"> {
-    readonly bridge: Pick<OvsBridge, "ensure" | "deletePort" | "carriedOut">;
+    readonly bridge: Pick<OvsBridge, "ensure" | "deletePort" | "acknowledged">;
 }
 
 /**

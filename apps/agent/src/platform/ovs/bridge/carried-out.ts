@@ -1,7 +1,7 @@
 import { mutate, numberOf } from "@antrea/ovsdb";
 import type { OvsdbSession } from "@antrea/ovsdb/session";
 
-/** The columns that a session must monitor for `configurationCarriedOut`. */
+/** The columns that a session must monitor for `vswitchdAck`. */
 export const configurationColumns = { Open_vSwitch: ["next_cfg", "cur_cfg"] } as const;
 
 /** Limits of a wait for ovs-vswitchd. */

@@ -76,7 +76,7 @@ describe("a disk that takes nothing more", () => {
 
 describe("what changed on the host port", () => {
     it("is in the journal, for a next agent that finds no host port", async () => {
-        const { child, ended } = node.begin({ actions: ["recover", "connect", "look-long"] });
+        const { child, ended } = node.begin({ actions: ["recover", "connect", "check-long"] });
         await new Promise((resolve) => child.stdout?.once("data", resolve));
         await eventually(() => existsSync(journalPath()) && journal()?.step === "bridged", Boolean);
         node.ip("addr", "change", "10.99.0.50/24", "dev", "eth0", "valid_lft", "9000", "preferred_lft", "8000");
@@ -109,7 +109,7 @@ describe("what changed on the host port", () => {
     });
 
     it("does not make the journal be written again when it is only time that passes", async () => {
-        const { child, ended } = node.begin({ actions: ["recover", "connect", "look-long"] });
+        const { child, ended } = node.begin({ actions: ["recover", "connect", "check-long"] });
         await eventually(() => existsSync(journalPath()) && journal()?.step === "bridged", Boolean);
         // Written every half second it would never be the same for three; the first looks may find what came with the move.
         const stays = async (): Promise<boolean> => {

@@ -26,7 +26,7 @@ function make(first: UplinkState, answers: readonly (UplinkState | Error)[] = []
             return (this.state = answer);
         },
         connect: (): Promise<UplinkState> => uplink.answer("connect"),
-        check: (): Promise<UplinkState> => uplink.answer("look"),
+        check: (): Promise<UplinkState> => uplink.answer("check"),
         async restore(): Promise<void> {
             calls.push("restore");
             uplink.state = { kind: "idle" };
@@ -64,7 +64,7 @@ describe("the keeper of the uplink", () => {
         await run();
         expect(keeper.problem).toBeUndefined();
         await run();
-        expect(calls).toEqual(["connect", "connect", "connect", "look"]);
+        expect(calls).toEqual(["connect", "connect", "connect", "check"]);
     });
 
     it("does not repeat a move that was undone", async () => {

@@ -253,7 +253,7 @@ describe("without OVS", () => {
     });
 
     it("an agent that runs gives the Node its NIC back after some seconds", async () => {
-        const { child, ended } = node.begin({ actions: ["recover", "connect", "look-long"] });
+        const { child, ended } = node.begin({ actions: ["recover", "connect", "check-long"] });
         await hasPrinted(child, "bridged");
         await node.ovs.killVswitchd();
         expect((await ended).reported.at(-1)).toMatchObject({ kind: "lost" });
@@ -262,7 +262,7 @@ describe("without OVS", () => {
     });
 
     it("ports that somebody took out of the database are made again, and the host port gets back what it had", async () => {
-        const { child, ended } = node.begin({ actions: ["recover", "connect", "look-long"] });
+        const { child, ended } = node.begin({ actions: ["recover", "connect", "check-long"] });
         await hasPrinted(child, "bridged");
         await node.ovs.vsctl("del-port", "eth0", "--", "del-port", "eth0~");
         await hasPrinted(child, "NIC is already the uplink of the bridge");
@@ -274,7 +274,7 @@ describe("without OVS", () => {
     });
 
     it("a host port whose device somebody has deleted is made again at once, and the NIC stays the uplink", async () => {
-        const { child, ended } = node.begin({ actions: ["recover", "connect", "look-long"] });
+        const { child, ended } = node.begin({ actions: ["recover", "connect", "check-long"] });
         await hasPrinted(child, "bridged");
         const uplink = node.ip("-o", "link", "show", "eth0~");
         for (const loss of ["once", "again"]) {
@@ -296,7 +296,7 @@ describe("without OVS", () => {
     it.each(["addresses", "routes"] as const)(
         "a host port whose device goes just before its %s are read is made again with all it had",
         async (what) => {
-            const actions = ["recover", "connect", "look-long", "restore"] as const;
+            const actions = ["recover", "connect", "check-long", "restore"] as const;
             const { child, ended } = node.begin({ actions, vanishesBefore: what });
             await hasPrinted(child, "vanished");
             await Promise.race([hasPrinted(child, "NIC is already the uplink of the bridge"), ended]);
@@ -312,7 +312,7 @@ describe("without OVS", () => {
     );
 
     it("a host port that OVS does not make again is not said to be for OVS that is away", async () => {
-        const { child, ended } = node.begin({ actions: ["recover", "connect", "look-long"] });
+        const { child, ended } = node.begin({ actions: ["recover", "connect", "check-long"] });
         await hasPrinted(child, "bridged");
         process.kill(node.ovs.vswitchdPid ?? 0, "SIGSTOP");
         node.ip("link", "del", "eth0");

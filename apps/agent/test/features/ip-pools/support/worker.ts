@@ -51,7 +51,7 @@ async function work(job: WorkerJob): Promise<WorkerResult> {
             0,
         );
     const result = {
-        claims: allocations,
+        allocations,
         failures,
         conflicts: await sum("claim_conflicts_total"),
         relists: await sum("pool_relists_total"),

@@ -143,7 +143,7 @@ describe("after the start", () => {
             },
             config,
         );
-        return { told: reported, look: check };
+        return { reported, check };
     }
 
     const both = ["10.10.1.0/24", "fd00:10::/64"];
@@ -153,7 +153,7 @@ describe("after the start", () => {
         ["the same in other words", worker(["10.10.1.0/24", "FD00:10:0::/64"])],
     ])("podCIDRs that are %s change nothing", (_, object) => {
         const nodes = new Nodes(worker(both));
-        const { told: reported } = follow(nodes);
+        const { reported } = follow(nodes);
         nodes.set(object);
         expect(reported).toEqual({ problem: undefined, failures: [] });
     });
@@ -172,7 +172,7 @@ describe("after the start", () => {
         ],
     ])("a Node %s wires no Pod until it has its own again", (_, object, words) => {
         const nodes = new Nodes(worker(both));
-        const { told: reported } = follow(nodes);
+        const { reported } = follow(nodes);
         nodes.set(object);
         expect(reported.problem).toMatch(words);
         nodes.set(worker(both));
@@ -182,7 +182,7 @@ describe("after the start", () => {
     it("while the API server is away what is known holds, and is looked at when it is back", () => {
         const nodes = new Nodes(undefined);
         nodes.hasSynced = false;
-        const { told: reported, look: check } = follow(nodes);
+        const { reported, check } = follow(nodes);
         expect(reported.problem).toBeUndefined();
         nodes.hasSynced = true;
         check();
@@ -192,7 +192,7 @@ describe("after the start", () => {
     it("while the API server is away a Node of which an earlier start heard that it is gone gets no Pod", () => {
         const nodes = new Nodes(worker(both));
         nodes.hasSynced = false;
-        const { told: reported, look: check } = follow(nodes, Date.UTC(2026, 0, 2, 3, 4, 5));
+        const { reported, check } = follow(nodes, Date.UTC(2026, 0, 2, 3, 4, 5));
         // Nobody said that it is gone still.
         expect(reported.problem).toBe(
             "Node worker was deleted at 2026-01-02T03:04:05.000Z, and it is not known since this start whether it was recreated; it had 10.10.1.0/24,fd00:10::/64, which may since be assigned to another Node",
@@ -204,7 +204,7 @@ describe("after the start", () => {
 
     it("other podCIDRs end the process, told with both", () => {
         const nodes = new Nodes(worker(both));
-        const { told: reported } = follow(nodes);
+        const { reported } = follow(nodes);
         nodes.set(worker(["10.10.2.0/24"]));
         expect(String(reported.failures[0])).toMatch(/from 10\.10\.1\.0\/24,fd00:10::\/64 to 10\.10\.2\.0\/24/);
     });

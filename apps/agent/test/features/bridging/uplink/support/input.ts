@@ -10,7 +10,7 @@ export interface Point {
 }
 
 /** `look-long` ends when the NIC is the uplink no more, at SIGTERM, and after 50 s. */
-export type Action = "recover" | "connect" | "restore" | "look" | "look-long" | "wait" | "cycle" | "command";
+export type Action = "recover" | "connect" | "restore" | "check" | "check-long" | "wait" | "cycle" | "command";
 
 /** What the program of the tests is told. */
 export interface ProgramInput {

@@ -251,10 +251,10 @@ async function act(): Promise<void> {
                 await uplink.restore();
                 print(uplink.state);
             }
-            if (action === "look") print(await uplink.check(stop.signal));
+            if (action === "check") print(await uplink.check(stop.signal));
             if (action === "wait") await continued();
             if (action === "cycle") for (let count = 0; count < 50; count++) await cycle(uplink);
-            if (action === "look-long") {
+            if (action === "check-long") {
                 let isOver = false;
                 process.once("SIGTERM", () => (isOver = true));
                 const end = performance.now() + 50_000;
