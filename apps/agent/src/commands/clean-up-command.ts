@@ -8,7 +8,7 @@ import { antreaRouteProtocol, podRouteProtocol, serviceRouteProtocol } from "../
 import { cleanUp, removeChains } from "./clean-up/index.ts";
 import { NodeSysctls } from "../platform/host/gateway/index.ts";
 import { legacyTablesHere, removeFirewallRules } from "../features/host-filter/firewall/index.ts";
-import { guardTableName } from "../features/host-filter/guard/index.ts";
+import { guardTableName } from "../features/host-filter/input-filter/index.ts";
 import { tableName } from "../features/masquerade/index.ts";
 import { runProgram } from "../platform/program.ts";
 import { restoreUplink } from "../features/bridging/uplink/index.ts";

@@ -5,7 +5,7 @@ import type { NodePlatform } from "../../platform/node-platform.ts";
 import type { Platform } from "../../platform/platform.ts";
 import { reporting } from "../../platform/reporting.ts";
 import { HostFirewall } from "./firewall/index.ts";
-import { HostInputFilter } from "./guard/index.ts";
+import { HostInputFilter } from "./input-filter/index.ts";
 
 const resyncMs = 60_000;
 

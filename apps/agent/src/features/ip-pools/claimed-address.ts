@@ -1,5 +1,5 @@
 import { type IpAllocation } from "@antrea/crd";
-import { allocationIp } from "./claims.ts";
+import { allocationIp } from "./allocations.ts";
 import { type KnownPool } from "./pool-cache.ts";
 import { type ClaimedAddress } from "./types.ts";
 

@@ -1,7 +1,7 @@
 export { guardedPrefixes } from "./guarded-prefixes.ts";
-export { allocationProblem, recordAllocations } from "./record-claims.ts";
+export { allocationProblem, recordAllocations } from "./record-allocations.ts";
 export { PoolAllocator } from "./allocator.ts";
-export { AllocationReconciler } from "./claim-reconciler.ts";
+export { AllocationReconciler } from "./allocation-reconciler.ts";
 export { poolErrorCode } from "./cni-codes.ts";
 export { IpPoolError, type IpPoolErrorCode } from "./errors.ts";
 export { IpPools, type IpPoolsComponents, type IpPoolsOptions } from "./ip-pools.ts";
@@ -9,7 +9,7 @@ export { PodPools } from "./pod-pools.ts";
 export { type DatedNodeSource } from "./node-addresses.ts";
 export { isolatedInterfacesMetric } from "./metrics.ts";
 export { anothersSubnetNote } from "./pod-events.ts";
-export { SubnetAllocations, type SubnetWired, type SubnetWiring } from "./subnet-claims.ts";
+export { SubnetAllocations, type SubnetWired, type SubnetWiring } from "./subnet-allocations.ts";
 export { SubnetHolders } from "./subnet-holders.ts";
 export { type ClaimedAddress, type AllocationRequest, type PodIdentity, type PoolsWanted } from "./types.ts";
 export { type PoolInterface, type Wiring } from "./wiring.ts";

@@ -4,7 +4,7 @@ import type { Logger, MetricsFactory } from "@antrea/runtime";
 import { anothersSubnetNote, isolatedInterfacesMetric, type SubnetHolders } from "./index.ts";
 import { isPodOf, podOfUid } from "../../platform/pod-object.ts";
 import { attachmentKey } from "../../platform/pod-interfaces/index.ts";
-import { type SubnetWired } from "./subnet-claims.ts";
+import { type SubnetWired } from "./subnet-allocations.ts";
 
 /** Dependencies of IsolatedPods. */
 export interface IsolatedPodsComponents {

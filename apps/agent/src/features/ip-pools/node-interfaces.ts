@@ -6,7 +6,7 @@ import {
     type PodRecord,
 } from "../../platform/pod-interfaces/index.ts";
 import type { SubnetInterface } from "./ignored-annotations.ts";
-import type { SubnetWired, SubnetWiring } from "./subnet-claims.ts";
+import type { SubnetWired, SubnetWiring } from "./subnet-allocations.ts";
 import type { InterfaceActions, PoolInterface, Wiring } from "./wiring.ts";
 
 /** Dependencies of the wiring adapters. */

@@ -3,7 +3,7 @@ import { blockOf, ipAllocations, type IpPoolStatus } from "@antrea/crd";
 import { formatPrefix, RangeSet, type IpAddress, type Prefix } from "@antrea/ip";
 import { type Pool } from "@antrea/ipam";
 import { type ApiClient } from "@antrea/kube";
-import { allocationIp } from "./claims.ts";
+import { allocationIp } from "./allocations.ts";
 import { type Cooldown } from "./cooldown.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type KnownPool } from "./pool-cache.ts";

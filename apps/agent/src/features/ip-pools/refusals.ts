@@ -1,7 +1,7 @@
 import { type IpAllocation } from "@antrea/crd";
 import { formatIp, type Family, type IpAddress } from "@antrea/ip";
 import { type KubeError } from "@antrea/kube";
-import { holderText } from "./claims.ts";
+import { holderText } from "./allocations.ts";
 import { IpPoolError } from "./errors.ts";
 import { type KnownPool } from "./pool-cache.ts";
 import { type ClaimedAddress, type PoolChange } from "./types.ts";

@@ -3,9 +3,9 @@ import { allocationName, type IpAllocation } from "@antrea/crd";
 import { messageOf } from "@antrea/errors";
 import { type IpAddress } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
-import { type AllocationWriter } from "./claim-writer.ts";
-import { namesContainer } from "./claims.ts";
-import { type OwnAllocations } from "./own-claims.ts";
+import { type AllocationWriter } from "./allocation-writer.ts";
+import { namesContainer } from "./allocations.ts";
+import { type OwnAllocations } from "./own-allocations.ts";
 import { type Attachment, attachmentKey } from "../../platform/pod-interfaces/index.ts";
 
 /** Dependencies of Releases. */

@@ -2,11 +2,11 @@ import { type Clock, orAborted } from "@antrea/async";
 import { ipAllocations, type AllocationPod, type IpAllocation } from "@antrea/crd";
 import { formatIp, type Family, type IpAddress } from "@antrea/ip";
 import { type ApiClient } from "@antrea/kube";
-import { type AllocationWriter } from "./claim-writer.ts";
-import { allocationIp, isForOrdinal, type Holder } from "./claims.ts";
+import { type AllocationWriter } from "./allocation-writer.ts";
+import { allocationIp, isForOrdinal, type Holder } from "./allocations.ts";
 import { IpPoolError } from "./errors.ts";
 import { type GoneNodes } from "./gone-nodes.ts";
-import { type OwnAllocations } from "./own-claims.ts";
+import { type OwnAllocations } from "./own-allocations.ts";
 import { poolDeleted } from "./refusals.ts";
 import { type SetPlace } from "./types.ts";
 

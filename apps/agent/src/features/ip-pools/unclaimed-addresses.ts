@@ -1,7 +1,7 @@
 import { type IpAllocation } from "@antrea/crd";
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
-import { holderText } from "./claims.ts";
+import { holderText } from "./allocations.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type PodEvents } from "./pod-events.ts";
 import { Reported } from "./reported.ts";

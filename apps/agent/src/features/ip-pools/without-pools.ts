@@ -5,7 +5,7 @@ import type { InterfaceControl } from "../../platform/pod-interfaces/index.ts";
 import { IgnoredAnnotations } from "./ignored-annotations.ts";
 import { IsolatedPods } from "./isolated-pods.ts";
 import { isolatedInterfaces, subnetInterfaces, subnetWiring } from "./node-interfaces.ts";
-import { SubnetAllocations, type SubnetWiring } from "./subnet-claims.ts";
+import { SubnetAllocations, type SubnetWiring } from "./subnet-allocations.ts";
 import { SubnetHolders } from "./subnet-holders.ts";
 
 const resyncMs = 60_000;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { getSysctl, setSysctl } from "@antrea/netlink";
 import { cleanUpCommand } from "../../../src/commands/clean-up-command.ts";
 import { HostFirewall } from "../../../src/features/host-filter/firewall/index.ts";
-import { HostInputFilter } from "../../../src/features/host-filter/guard/index.ts";
+import { HostInputFilter } from "../../../src/features/host-filter/input-filter/index.ts";
 import { podLinkGroup } from "../../../src/platform/kernel-ids.ts";
 import { runNft } from "../../../src/platform/nftables.ts";
 import { runProgram } from "../../../src/platform/program.ts";

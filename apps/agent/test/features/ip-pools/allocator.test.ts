@@ -5,7 +5,7 @@ import { KubeError, serviceCidrs, type Node } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { parseIp } from "@antrea/ip";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/allocations.ts";
 import { away, lost } from "./support/fake-api.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";
 

@@ -5,7 +5,7 @@ import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
 import { type BlockView, type Slots } from "../../../src/features/ip-pools/block-view.ts";
 import { Blocks } from "../../../src/features/ip-pools/blocks.ts";
-import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/allocations.ts";
 import { Cooldown } from "../../../src/features/ip-pools/cooldown.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { FakeApi } from "./support/fake-api.ts";

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
-import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/allocations.ts";
 import { PoolCluster } from "./support/pool-cluster.ts";
 import { type TestPoolAgent } from "./support/test-agent.ts";
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { ipAllocations, ipPools, type IpAllocation, type IpPool } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
-import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/allocations.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";
 import { type TestPoolAgent } from "./support/test-agent.ts";
 

@@ -3,7 +3,7 @@ import { ipAllocations } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
 import { namespaces } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
-import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/allocations.ts";
 import { FakeWiring } from "./support/fake-wiring.ts";
 import { PoolCluster } from "./support/pool-cluster.ts";
 

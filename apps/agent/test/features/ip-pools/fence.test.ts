@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { ipAllocations, ipPools, type IpAllocation, type IpRangeSpec } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
-import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/allocations.ts";
 import { type ClaimedAddress, type IpPoolErrorCode } from "../../../src/features/ip-pools/index.ts";
 import { away, lost } from "./support/fake-api.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";

@@ -4,7 +4,7 @@ import { ipAllocations, ipPools, poolsAnnotation } from "@antrea/crd";
 import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
 import { namespaces, pods } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
-import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/allocations.ts";
 import { listLogger, type LogEntry } from "../../support/logger.ts";
 import { timeoutsBy } from "../../support/timeouts.ts";
 import { away } from "./support/fake-api.ts";

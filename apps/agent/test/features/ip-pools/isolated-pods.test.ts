@@ -5,7 +5,7 @@ import { Metrics } from "@antrea/runtime";
 import { IsolatedPods } from "../../../src/features/ip-pools/isolated-pods.ts";
 import { FakeApi } from "./support/fake-api.ts";
 import { listLogger, type LogEntry } from "../../support/logger.ts";
-import { type SubnetWired } from "../../../src/features/ip-pools/subnet-claims.ts";
+import { type SubnetWired } from "../../../src/features/ip-pools/subnet-allocations.ts";
 
 const { signal } = new AbortController();
 

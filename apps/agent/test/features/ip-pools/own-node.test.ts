@@ -5,7 +5,7 @@ import { formatIp, parseIp } from "@antrea/ip";
 import { KubeError, nodes as nodeResource } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/allocations.ts";
 import { OwnNode } from "../../../src/features/ip-pools/own-node.ts";
 import { timeoutsBy } from "../../support/timeouts.ts";
 import { silentLogger } from "../../support/logger.ts";

@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from "@jest/globals";
 import { type Pod } from "@antrea/kube";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { AllocationOwners } from "../../../src/features/ip-pools/claim-owners.ts";
+import { AllocationOwners } from "../../../src/features/ip-pools/allocation-owners.ts";
 import { away } from "./support/fake-api.ts";
 
 const web = { namespace: "default", name: "web-0", uid: "uid-web-0" };

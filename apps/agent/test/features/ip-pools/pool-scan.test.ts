@@ -3,7 +3,7 @@ import { ManualClock } from "@antrea/async/testing";
 import { ipAllocations } from "@antrea/crd";
 import { formatIp, formatPrefix, parseIp } from "@antrea/ip";
 import { readPool } from "@antrea/ipam";
-import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/allocations.ts";
 import { Cooldown } from "../../../src/features/ip-pools/cooldown.ts";
 import { type KnownPool } from "../../../src/features/ip-pools/pool-cache.ts";
 import { PoolScanner, randomBelow, type PoolScan } from "../../../src/features/ip-pools/pool-scan.ts";

@@ -3,7 +3,7 @@ import { ManualClock } from "@antrea/async/testing";
 import { blockText, ipAllocations, ipPools, type IpPoolStatus } from "@antrea/crd";
 import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
-import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/allocations.ts";
 import { Blocks } from "../../../src/features/ip-pools/blocks.ts";
 import { Cooldown } from "../../../src/features/ip-pools/cooldown.ts";
 import { PoolSearch } from "../../../src/features/ip-pools/pool-search.ts";

@@ -3,7 +3,7 @@ import { ManualClock } from "@antrea/async/testing";
 import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
 import { type NodeState } from "../../../src/features/ip-pools/gone-nodes.ts";
-import { newAllocation, type Holder } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation, type Holder } from "../../../src/features/ip-pools/allocations.ts";
 import { ReservationHolders, type MissingAddress } from "../../../src/features/ip-pools/reservation-holders.ts";
 import { away, FakeApi } from "./support/fake-api.ts";
 

@@ -4,7 +4,7 @@ import { ManualClock } from "@antrea/async/testing";
 import { allocationName, blockText, ipAllocations, ipPools, type AllocationPod, type IpAllocation } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
-import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/allocations.ts";
 import { lost } from "./support/fake-api.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";
 import { asTimePasses, TestNodes } from "./support/test-agent.ts";

@@ -3,7 +3,7 @@ import { rangeOf } from "@antrea/ip";
 import { type ApiClient, type KubeLogger } from "@antrea/kube";
 import { type AllocationCache } from "../../platform/allocations/index.ts";
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
-import { AllocationHolds } from "./claim-holds.ts";
+import { AllocationHolds } from "./allocation-holds.ts";
 import { type CidrAllocator } from "./cidr-allocator.ts";
 import { type InTheWay, type Reports } from "./reports.ts";
 

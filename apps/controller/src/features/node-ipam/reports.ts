@@ -12,7 +12,7 @@ import {
 import { nodes, referenceTo, type EventRecorder, type Informer, type Node } from "@antrea/kube";
 import { clusterAddresses, podCidrTexts } from "@antrea/ipam";
 import { describeHolder, type Allocation } from "../../platform/allocations/index.ts";
-import { maxSubnetsOfNode, type ReleasedAllocations } from "./claim-holds.ts";
+import { maxSubnetsOfNode, type ReleasedAllocations } from "./allocation-holds.ts";
 import { type PodCidrProblems } from "./types.ts";
 
 /** What holds subnets, besides other Nodes. */

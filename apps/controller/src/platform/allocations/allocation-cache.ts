@@ -10,7 +10,7 @@ import {
     type Resource,
 } from "@antrea/kube";
 import { type LifecyclePart } from "@antrea/runtime";
-import { AllocationReader, setKeyOf, type Allocation } from "./claim.ts";
+import { AllocationReader, setKeyOf, type Allocation } from "./allocation.ts";
 
 /** What AllocationCache depends on. */
 export interface AllocationCacheComponents {

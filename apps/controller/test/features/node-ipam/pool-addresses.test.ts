@@ -5,7 +5,7 @@ import { formatPrefix, parsePrefix } from "@antrea/ip";
 import { readPool } from "@antrea/ipam";
 import { KubeError, type EventInput, type Node, type Pod } from "@antrea/kube";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { AllocationReader, type Allocation } from "../../../src/platform/allocations/claim.ts";
+import { AllocationReader, type Allocation } from "../../../src/platform/allocations/allocation.ts";
 import { type AllocationListener } from "../../../src/platform/allocations/index.ts";
 import { CidrAllocator } from "../../../src/features/node-ipam/cidr-allocator.ts";
 import { PoolAddresses, type PoolHolds } from "../../../src/features/node-ipam/pool-addresses.ts";

@@ -3,7 +3,7 @@ import { type StatefulSet } from "@antrea/kube";
 import { formatIp, parseIp } from "@antrea/ip";
 import { readPool } from "@antrea/ipam";
 import { poolsAnnotation, type IpAllocation } from "@antrea/crd";
-import { AllocationReader } from "../../../src/platform/allocations/claim.ts";
+import { AllocationReader } from "../../../src/platform/allocations/allocation.ts";
 import { demandOf } from "../../../src/features/reservations/demand.ts";
 import { planFor } from "../../../src/features/reservations/planning.ts";
 import { allocation, ownedBySet } from "../../fakes.ts";

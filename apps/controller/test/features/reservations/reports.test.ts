@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { parseIp, RangeSet, rangeOf } from "@antrea/ip";
 import { type MissingReservations } from "@antrea/ipam";
-import { AllocationReader } from "../../../src/platform/allocations/claim.ts";
+import { AllocationReader } from "../../../src/platform/allocations/allocation.ts";
 import { type Demand } from "../../../src/features/reservations/demand.ts";
 import { givenUpText, missingText } from "../../../src/features/reservations/reports.ts";
 import { allocation, ownedBySet } from "../../fakes.ts";

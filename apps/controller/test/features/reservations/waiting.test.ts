@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { ManualClock } from "@antrea/async/testing";
 import { OwnWrites } from "../../../src/features/reservations/own-writes.ts";
 import { Waiting } from "../../../src/features/reservations/waiting.ts";
-import { AllocationReader, type Allocation } from "../../../src/platform/allocations/claim.ts";
+import { AllocationReader, type Allocation } from "../../../src/platform/allocations/allocation.ts";
 import { allocation } from "../../fakes.ts";
 
 describe("Waiting", () => {

@@ -7,4 +7,4 @@ export {
     type OwnNodeOptions,
 } from "./own-node.ts";
 export { OwnSubnet, type OwnSubnetComponents } from "./own-subnet.ts";
-export { formatCachedNode, parseGoneAt, parseCachedNode, cachedNodeAfter, cachedNodeKey } from "./remembered.ts";
+export { formatCachedNode, parseGoneAt, parseCachedNode, cachedNodeAfter, cachedNodeKey } from "./cached-node.ts";

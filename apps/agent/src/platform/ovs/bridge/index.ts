@@ -1,5 +1,5 @@
 export { BridgeDevice } from "./bridge-device.ts";
-export { vswitchdAck, configurationColumns, type VswitchdAckLimits } from "./carried-out.ts";
+export { vswitchdAck, configurationColumns, type VswitchdAckLimits } from "./vswitchd-ack.ts";
 export { removeIfDeviceIsLost } from "./lost-device.ts";
 export {
     monitoredColumns,

@@ -1,6 +1,6 @@
 import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
-import type { VswitchdAckLimits } from "./carried-out.ts";
+import type { VswitchdAckLimits } from "./vswitchd-ack.ts";
 
 /** Dependencies of removeIfDeviceIsLost. */
 export interface LostDeviceComponents {

@@ -19,7 +19,7 @@ import {
     type Row,
 } from "@antrea/ovsdb";
 import type { OvsdbSession } from "@antrea/ovsdb/session";
-import { vswitchdAck, type VswitchdAckLimits } from "./carried-out.ts";
+import { vswitchdAck, type VswitchdAckLimits } from "./vswitchd-ack.ts";
 import { formatRounds, nextRounds, roundsKey, type Rounds } from "./rounds.ts";
 
 /** The part of a session with ovsdb-server that the bridge uses. */

@@ -1,7 +1,7 @@
 import { ipAllocations, type IpAllocation, type IpAllocationSpec } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
 import { pods } from "@antrea/kube";
-import { newAllocation } from "../../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../../src/features/ip-pools/allocations.ts";
 import { type ClaimedAddress } from "../../../../src/features/ip-pools/index.ts";
 import { FakeCluster } from "./fake-cluster.ts";
 import { FakeWiring } from "./fake-wiring.ts";

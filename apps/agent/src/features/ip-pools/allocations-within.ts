@@ -1,7 +1,7 @@
 import { allocationAddress, allocationName, blockOf, ipAllocations } from "@antrea/crd";
 import { formatPrefix, prefixContains, type IpAddress, type Prefix } from "@antrea/ip";
 import { Informer, type ApiClient, type KubeLogger, type KubeObject, type Resource } from "@antrea/kube";
-import { type AllocationUser } from "./claims.ts";
+import { type AllocationUser } from "./allocations.ts";
 import { type PoolCache } from "./pool-cache.ts";
 
 /** Dependencies of AllocationsWithin. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { execFileSync } from "node:child_process";
-import { HostInputFilter } from "../../../../src/features/host-filter/guard/index.ts";
+import { HostInputFilter } from "../../../../src/features/host-filter/input-filter/index.ts";
 import { runNft } from "../../../../src/platform/nftables.ts";
 import { silentLogger } from "../../../support/logger.ts";
 import { OwnNamespace, TestNetns } from "../../../support/namespace.ts";

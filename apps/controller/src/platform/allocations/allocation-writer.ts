@@ -1,7 +1,7 @@
 import { allocationName, blockText, ipAllocations, type AllocationOwner, type IpAllocation } from "@antrea/crd";
 import { isKubeError, type ApiClient } from "@antrea/kube";
 import { formatIp, type IpAddress } from "@antrea/ip";
-import { AllocationReader, type Allocation } from "./claim.ts";
+import { AllocationReader, type Allocation } from "./allocation.ts";
 import { AllocationWriterError } from "./errors.ts";
 
 /** An address to reserve and its owner. */

@@ -3,10 +3,10 @@ import { ManualClock } from "@antrea/async/testing";
 import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
-import { AllocationWriter } from "../../../src/features/ip-pools/claim-writer.ts";
-import { namesContainer, newAllocation, takenBy, type Holder } from "../../../src/features/ip-pools/claims.ts";
+import { AllocationWriter } from "../../../src/features/ip-pools/allocation-writer.ts";
+import { namesContainer, newAllocation, takenBy, type Holder } from "../../../src/features/ip-pools/allocations.ts";
 import { Cooldown } from "../../../src/features/ip-pools/cooldown.ts";
-import { OwnAllocations } from "../../../src/features/ip-pools/own-claims.ts";
+import { OwnAllocations } from "../../../src/features/ip-pools/own-allocations.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { away, FakeApi, type Backup } from "./support/fake-api.ts";
 

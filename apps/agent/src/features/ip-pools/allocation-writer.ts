@@ -14,11 +14,11 @@ import {
     reservedAgain,
     takenBy,
     type Holder,
-} from "./claims.ts";
+} from "./allocations.ts";
 import { type Cooldown } from "./cooldown.ts";
 import { IpPoolError } from "./errors.ts";
 import { type IpamMetrics } from "./metrics.ts";
-import { type OwnAllocations } from "./own-claims.ts";
+import { type OwnAllocations } from "./own-allocations.ts";
 import { isRetryable, retryUntilAnswered } from "./requests.ts";
 import { type PoolVersion } from "./types.ts";
 

@@ -1,8 +1,8 @@
 import { type Clock } from "@antrea/async";
 import { allocationName, type IpAllocation } from "@antrea/crd";
 import { type IpAddress } from "@antrea/ip";
-import { type AllocationWriter } from "./claim-writer.ts";
-import { type OwnAllocations } from "./own-claims.ts";
+import { type AllocationWriter } from "./allocation-writer.ts";
+import { type OwnAllocations } from "./own-allocations.ts";
 import { askLimitMs, within } from "./requests.ts";
 
 /** Dependencies of LiveAllocations. */

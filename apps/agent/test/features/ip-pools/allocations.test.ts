@@ -13,7 +13,7 @@ import {
     reservedAgain,
     takenBy,
     type Holder,
-} from "../../../src/features/ip-pools/claims.ts";
+} from "../../../src/features/ip-pools/allocations.ts";
 
 const holder: Holder = {
     pod: { namespace: "ns", name: "web-1", uid: "u1" },

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { allocationName } from "@antrea/crd";
 import { formatIp, type IpAddress } from "@antrea/ip";
-import { AllocationReader, describeHolder, setKeyOf } from "../../../src/platform/allocations/claim.ts";
+import { AllocationReader, describeHolder, setKeyOf } from "../../../src/platform/allocations/allocation.ts";
 import { allocation, ownedBySet } from "../../fakes.ts";
 
 describe("AllocationReader", () => {

@@ -6,7 +6,7 @@ import { parseIp, parsePrefix } from "@antrea/ip";
 import { pods } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/allocations.ts";
 import { SubnetHolders, type SubnetWired, type SubnetWiring } from "../../../src/features/ip-pools/index.ts";
 import { subnetAllocationsWithoutPools } from "../../../src/features/ip-pools/without-pools.ts";
 import { timeoutsBy } from "../../support/timeouts.ts";

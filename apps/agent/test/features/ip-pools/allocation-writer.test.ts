@@ -5,14 +5,14 @@ import { ManualClock } from "@antrea/async/testing";
 import { ipAllocations, type AllocationOwner, type IpAllocation } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
 import { KubeError } from "@antrea/kube";
-import { AllocationWriter, type AllocationWriterComponents } from "../../../src/features/ip-pools/claim-writer.ts";
+import { AllocationWriter, type AllocationWriterComponents } from "../../../src/features/ip-pools/allocation-writer.ts";
 import {
     objectName,
     namesContainer,
     newAllocation,
     takenBy,
     type Holder,
-} from "../../../src/features/ip-pools/claims.ts";
+} from "../../../src/features/ip-pools/allocations.ts";
 import { isRetryable, retryUntilAnswered } from "../../../src/features/ip-pools/requests.ts";
 import { away, FakeApi, lost } from "./support/fake-api.ts";
 

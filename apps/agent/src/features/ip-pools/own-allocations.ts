@@ -2,7 +2,7 @@ import { type Clock } from "@antrea/async";
 import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { type Family, type IpAddress } from "@antrea/ip";
 import { Informer, withoutManagedFields, type ApiClient, type KubeError, type KubeLogger } from "@antrea/kube";
-import { allocationIp, objectName, isForOrdinal, isForPod, namesContainer } from "./claims.ts";
+import { allocationIp, objectName, isForOrdinal, isForPod, namesContainer } from "./allocations.ts";
 import { type SetPlace } from "./types.ts";
 import type { Attachment } from "../../platform/pod-interfaces/index.ts";
 

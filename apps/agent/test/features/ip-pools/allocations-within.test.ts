@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { ipAllocations } from "@antrea/crd";
 import { parseIp, parsePrefix } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
-import { AllocationsWithin } from "../../../src/features/ip-pools/claims-within.ts";
-import { newAllocation, type Holder } from "../../../src/features/ip-pools/claims.ts";
+import { AllocationsWithin } from "../../../src/features/ip-pools/allocations-within.ts";
+import { newAllocation, type Holder } from "../../../src/features/ip-pools/allocations.ts";
 import { listLogger, type LogEntry } from "../../support/logger.ts";
 import { FakeApi } from "./support/fake-api.ts";
 

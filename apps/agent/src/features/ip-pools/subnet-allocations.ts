@@ -3,7 +3,7 @@ import { messageOf } from "@antrea/errors";
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { type ApiClient } from "@antrea/kube";
 import { type Logger } from "@antrea/runtime";
-import { holderText, isForPod, namesContainer, type AllocationUser } from "./claims.ts";
+import { holderText, isForPod, namesContainer, type AllocationUser } from "./allocations.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type PodEvents } from "./pod-events.ts";
 import { askLimitMs, lockLimitMs, within } from "./requests.ts";

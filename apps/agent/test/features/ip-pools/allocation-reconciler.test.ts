@@ -6,7 +6,7 @@ import { formatIp, parseIp } from "@antrea/ip";
 import { pods } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { newAllocation } from "../../../src/features/ip-pools/claims.ts";
+import { newAllocation } from "../../../src/features/ip-pools/allocations.ts";
 import { type ClaimedAddress } from "../../../src/features/ip-pools/index.ts";
 import { away } from "./support/fake-api.ts";
 import { identityOf, OneNode } from "./support/one-node.ts";
