@@ -27,7 +27,7 @@ export interface NetworkPools extends PodPools {
 
 /** What the Pod network needs of other features. */
 export interface PodNetworkNeeds {
-    /** Undefined without IPPools, as `claims`. */
+    /** Undefined without IPPools, as `allocations`. */
     readonly pools: NetworkPools | undefined;
     /** The allocations of this Node. */
     readonly allocations: RecordAllocations | undefined;

@@ -329,11 +329,11 @@ describe("an interface of a pool that OVS has lost", () => {
     }
 
     it("gets no flows when its address is not claimed for it", async () => {
-        expect(await rebuilt({})).toEqual({ hasFlows: false, isIsolated: true, claimsAsked: 1 });
+        expect(await rebuilt({})).toEqual({ hasFlows: false, isIsolated: true, allocationsAsked: 1 });
     });
 
     it("gets them when it is", async () => {
-        expect(await rebuilt({ isClaimed: true })).toEqual({ hasFlows: true, isIsolated: false, claimsAsked: 1 });
+        expect(await rebuilt({ isClaimed: true })).toEqual({ hasFlows: true, isIsolated: false, allocationsAsked: 1 });
     });
 
     it("gets them when the claims are not known after 3 s", async () => {
@@ -344,28 +344,28 @@ describe("an interface of a pool that OVS has lost", () => {
         await clock.advance(2_999);
         expect(flows.size).toBe(0);
         await clock.advance(1);
-        expect(await begun).toEqual({ hasFlows: true, isIsolated: false, claimsAsked: 1 });
+        expect(await begun).toEqual({ hasFlows: true, isIsolated: false, allocationsAsked: 1 });
     });
 
     it("has an address of a pool: one of the podCIDR is claimed by nobody, and gets them", async () => {
         const of = podRecord();
-        expect(await rebuilt({ of })).toEqual({ hasFlows: true, isIsolated: false, claimsAsked: 0 });
+        expect(await rebuilt({ of })).toEqual({ hasFlows: true, isIsolated: false, allocationsAsked: 0 });
     });
 
     it("gets them while the claims are not known", async () => {
         expect(await rebuilt({ allocationsKnown: false })).toEqual({
             hasFlows: true,
             isIsolated: false,
-            claimsAsked: 1,
+            allocationsAsked: 1,
         });
     });
 
     it("waits for no claims of an API server that is away", async () => {
-        expect(await rebuilt({ podsKnown: false })).toEqual({ hasFlows: true, isIsolated: false, claimsAsked: 0 });
+        expect(await rebuilt({ podsKnown: false })).toEqual({ hasFlows: true, isIsolated: false, allocationsAsked: 0 });
     });
 
     it("is not one that OVS has: that keeps its traffic until the reconcile of claims", async () => {
-        expect(await rebuilt({ hasPort: true })).toEqual({ hasFlows: true, isIsolated: false, claimsAsked: 0 });
+        expect(await rebuilt({ hasPort: true })).toEqual({ hasFlows: true, isIsolated: false, allocationsAsked: 0 });
     });
 });
 
