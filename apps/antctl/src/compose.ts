@@ -72,7 +72,7 @@ export function compose(name: string, world: World): Composition {
     };
 
     const ipam = new Command("ipam")
-        .summary("IP address management: pools, claims, who has what")
+        .summary("IP address management: pools, allocations and their owners")
         .description("Shows and explains IPPools and the addresses that Pods have from them.")
         .addCommand(showCommand(context))
         .addCommand(whoCommand(context))

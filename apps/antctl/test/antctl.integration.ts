@@ -152,7 +152,7 @@ describe("ipam who", () => {
     it.each([
         ["10.2.0.12", /^10\.2\.0\.12 is used by Pod shop\/cart on Node node1\.\n/],
         ["3FFE:FFFF:1:01ff:0000::0100", /^3ffe:ffff:1:1ff::100 is used by Pod shop\/cart on Node node1\.\n/],
-        ["[3ffe:ffff:1:1ff::101]", /is free: nobody has claimed it\. IPPool web6 hands it out\./],
+        ["[3ffe:ffff:1:1ff::101]", /is free: it is not allocated\. IPPool web6 hands it out\./],
         ["10.2.0.1", /is the gateway of IPPool web\./],
         ["10.96.0.1", /lies in Service CIDR 10\.96\.0\.0\/16; it belongs to Service default\/kubernetes\./],
         ["fd00:10:1::7", /lies in podCIDR fd00:10:1::\/64 of Node node1/],
@@ -340,7 +340,7 @@ describe("ipam check", () => {
         cluster.kubelet.calls.length = 0;
         const { code, stdout, stderr } = await cluster.antctl(check);
         expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-        expect(stdout).toMatch(/^Looked at 2 claims, 4 Pods and 1 port on 2 Nodes: nothing is wrong\.\n$/);
+        expect(stdout).toMatch(/^Checked 2 allocations, 4 Pods and 1 port on 2 Nodes: nothing is wrong\.\n$/);
         expect([...cluster.kubelet.calls].sort()).toEqual([
             "kube-system/antrea-agent-node1/antrea-ovs ovs-vsctl --timeout=10 --format=json --columns=name,external_ids list Port",
             "kube-system/antrea-agent-node2/antrea-ovs ovs-vsctl --timeout=10 --format=json --columns=name,external_ids list Port",

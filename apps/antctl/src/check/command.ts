@@ -9,15 +9,17 @@ import { takeSnapshot } from "./snapshot.ts";
 /** `antctl ipam check` */
 export function checkCommand(context: CommandContext): Command {
     const command = new Command("check")
-        .summary("compare claims, Pods and OVS on each Node")
+        .summary("compare allocations, Pods and OVS on each Node")
         .description(
-            "Compares claims, Pods and the ports of OVS on each Node, and lists leaks, orphans, duplicates and " +
-                "reservations that nobody asks for. What it finds it looks at again a moment later, so that Pods that " +
-                "start or end are no findings. Exit code: 0 nothing is wrong, 1 findings, 2 no findings but it could " +
-                "not look everywhere.",
+            "Compares allocations, Pods and the ports of OVS on each Node, and lists leaks, orphans, duplicates and " +
+                "unneeded reservations. Findings are checked again a moment later, so that Pods that " +
+                "start or end are no findings. Exit code: 0 nothing is wrong, 1 findings, 2 no findings, but it could " +
+                "not check everything.",
         )
         .addOption(
-            new Option("--settle <DURATION>", "time between the two looks").argParser(readTimeout).default(5_000, "5s"),
+            new Option("--settle <DURATION>", "time between the two checks")
+                .argParser(readTimeout)
+                .default(5_000, "5s"),
         )
         .action(async ({ settle }: { readonly settle: number }) => {
             // A failure from here on means that the check was incomplete.

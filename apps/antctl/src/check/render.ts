@@ -5,8 +5,8 @@ import { type CheckReport } from "./report.ts";
 const titles: Readonly<Record<FindingKind, string>> = {
     duplicate: "Duplicates: one address, two users",
     leak: "Leaks: held, and no Pod uses them",
-    orphan: "Orphans: used or claimed outside of what pools and claims say",
-    reservation: "Reservations that nobody asks for",
+    orphan: "Orphans: used or allocated in conflict with pools and allocations",
+    reservation: "Unneeded reservations",
 };
 
 /** The report of `ipam check` as text: one table per kind of finding. */
@@ -28,9 +28,9 @@ export function renderCheck(report: CheckReport, style: Style): string {
         sections.push(`${style.bold(style.warn("Nodes whose OVS could not be read"))}\n${list(nodes, style)}`);
     }
     const seen =
-        `Looked at ${count(looked.claims, "claim")}, ${count(looked.pods, "Pod")} and ` +
+        `Checked ${count(looked.claims, "allocation")}, ${count(looked.pods, "Pod")} and ` +
         `${count(looked.records, "port")} on ${count(looked.nodes, "Node")}`;
     const found = findings.length === 0 ? style.good("nothing is wrong") : style.bad(count(findings.length, "finding"));
-    const where = unread.length === 0 ? "" : `, as far as could be seen (${count(unread.length, "Node")} not)`;
+    const where = unread.length === 0 ? "" : ` (${count(unread.length, "Node")} not readable)`;
     return [...sections, `${seen}: ${found}${where}.`].join("\n\n");
 }

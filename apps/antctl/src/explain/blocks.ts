@@ -162,7 +162,7 @@ function heldByEarlier(facts: Facts, allocation: Allocation, ordinal: string): B
     return {
         what: `${what}, which is not ready`,
         next:
-            `if the machine is off for good, delete Node ${nodeName}, or say that it is off: ` +
+            `if the machine is off for good, delete Node ${nodeName}, or mark it as out of service: ` +
             `kubectl taint node ${nodeName} node.kubernetes.io/out-of-service=nodeshutdown:NoExecute`,
     };
 }

@@ -13,9 +13,9 @@ import { readUsers } from "./users.ts";
 /** `antctl ipam plan -f FILE` */
 export function planCommand(context: CommandContext): Command {
     const command = addFileOptions(new Command("plan"))
-        .summary("tell what a change of IPPools would do")
+        .summary("show the effects of a change of IPPools")
         .description(
-            "Reads IPPools from files and tells, without changing anything, what would be refused and why, which other " +
+            "Reads IPPools from files and shows, without changing anything, what would be refused and why, which other " +
                 "pools overlap, whose addresses would fall out, who names the pool, and how its usage would change. " +
                 "Exit code: 0 nothing is refused, 1 something is, 2 the API server did not judge all of it.",
         )

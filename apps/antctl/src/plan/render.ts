@@ -43,7 +43,7 @@ function renderPool(plan: PoolPlan, style: Style): string {
             { title: "STATE", value: (row: PoolPlan["fallOut"][number]) => row.state },
             { title: "HELD BY", value: (row: PoolPlan["fallOut"][number]) => row.holder },
         ];
-        lines.push("Claims that would fall out of it:", table(columns, plan.fallOut.slice(0, mostRows), style));
+        lines.push("Allocations outside its new ranges:", table(columns, plan.fallOut.slice(0, mostRows), style));
         const rest = plan.fallOut.length - mostRows;
         if (rest > 0) lines.push(`and ${rest} more (-o json shows all)`);
     }

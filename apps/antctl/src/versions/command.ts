@@ -9,7 +9,7 @@ export function versionCommand(context: CommandContext): Command {
         .summary("show the versions of antctl and of Antrea in the cluster")
         .description(
             "Shows the version of antctl, and those of the images that antrea-controller, antrea-agent and antrea-webhook " +
-                "run from. Where the cluster cannot be asked, standard error says why, and the exit code is still 0.",
+                "run from. If the cluster cannot be reached, the reason is written to standard error, and the exit code is still 0.",
         )
         .addOption(new Option("--client", "the version of antctl only, without asking a cluster"))
         .action(async ({ client = false }: { readonly client?: boolean }) => {

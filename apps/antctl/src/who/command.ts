@@ -11,10 +11,10 @@ import { clusterUses, whoReport, type ClusterUse } from "./report.ts";
 /** `antctl ipam who ADDRESS` */
 export function whoCommand(context: CommandContext): Command {
     const command = new Command("who")
-        .summary("tell who has an address")
+        .summary("show the owner of an address")
         .description(
-            "Tells who has an address: the claim with its Pod, Node and owner, and the pool that hands it out; or " +
-                "that it belongs to a Node, a podCIDR or a Service, or to nobody.",
+            "Shows the owner of an address: the allocation with its Pod, Node and owner, and the pool that hands it out; or " +
+                "that it belongs to a Node, a podCIDR or a Service, or is free.",
         )
         .argument("ADDRESS", "an IPv4 address, or an IPv6 address in any spelling")
         .action(async (text: string) => {

@@ -10,7 +10,7 @@ export function renderWho(report: WhoReport, style: Style, nowMs: number): strin
         sections.push(
             fields(
                 [
-                    ["Claim", allocation.name],
+                    ["Allocation", allocation.name],
                     [
                         "State",
                         allocation.state === "Allocated" ? style.good(allocation.state) : style.warn(allocation.state),

@@ -143,10 +143,10 @@ function summary(
     const gateway = uses.find(({ kind }) => kind === "Gateway");
     if (gateway !== undefined) return `${address} is the gateway of IPPool ${gateway.of}.`;
     const free = covering.find(({ handsOut }) => handsOut);
-    if (free !== undefined) return `${address} is free: nobody has claimed it. IPPool ${free.name} hands it out.`;
+    if (free !== undefined) return `${address} is free: it is not allocated. IPPool ${free.name} hands it out.`;
     const [withheld] = covering;
     if (withheld !== undefined) {
-        return `${address} is not claimed. IPPool ${withheld.name} never hands it out: it ${withheld.reason}.`;
+        return `${address} is not allocated. IPPool ${withheld.name} never hands it out: it ${withheld.reason}.`;
     }
-    return `${address} is not claimed, and no IPPool, podCIDR or Service CIDR of this cluster has it.`;
+    return `${address} is not allocated, and no IPPool, podCIDR or Service CIDR of this cluster has it.`;
 }

@@ -464,17 +464,17 @@ describe("renderCheck", () => {
         });
         const text = renderCheck(checkReport(seen, findingsOf(seen)), plain);
         expect(text).toMatch(
-            /^Leaks: [^]*10\.2\.0\.12 +web +node1 +held[^]*Reservations[^]*10\.3\.0\.8[^]*node2: refused/,
+            /^Leaks: [^]*10\.2\.0\.12 +web +node1 +held[^]*Unneeded reservations[^]*10\.3\.0\.8[^]*node2: refused/,
         );
         expect(text).toMatch(
-            /\nLooked at 2 claims, 0 Pods and 0 ports on 2 Nodes: 2 findings, as far as could be seen \(1 Node not\)\.$/,
+            /\nChecked 2 allocations, 0 Pods and 0 ports on 2 Nodes: 2 findings \(1 Node not readable\)\.$/,
         );
         expect(Math.max(...text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(100);
     });
 
     it("says that nothing is wrong", () => {
         expect(renderCheck(checkReport(snapshot({}), []), plain)).toBe(
-            "Looked at 0 claims, 0 Pods and 0 ports on 2 Nodes: nothing is wrong.",
+            "Checked 0 allocations, 0 Pods and 0 ports on 2 Nodes: nothing is wrong.",
         );
     });
 });

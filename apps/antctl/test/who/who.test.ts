@@ -66,7 +66,7 @@ describe("who has an address", () => {
             /it belongs to Service kube-system\/dns\.$/,
         ],
         ["a gateway", who("10.2.0.1"), /is the gateway of IPPool web\.$/],
-        ["nobody, in a pool", who("10.2.0.5"), /is free: nobody has claimed it\. IPPool web hands it out\.$/],
+        ["nobody, in a pool", who("10.2.0.5"), /is free: it is not allocated\. IPPool web hands it out\.$/],
         ["nobody, at the edge of a pool", who("10.2.0.15"), /never hands it out: it is the first or last address/],
         ["nobody at all", who("9.9.9.9"), /no IPPool, podCIDR or Service CIDR of this cluster has it\.$/],
     ])("%s", (_name, report, summary) => {
