@@ -58,7 +58,7 @@ describe("NodeIPAM on a real API server", () => {
         expect(after.get("b")).toEqual(before.get("b"));
         expect(after.get("c")).toEqual(before.get("c"));
         expect([...before.values()].flat()).not.toContain(after.get("d")?.[0]);
-        // And while it looks.
+        // And while it checks.
         await server.deleteNode("c");
         await server.addNode("c");
         expect((await allServed(api, 3, 2)).get("c")).toEqual(before.get("c"));

@@ -437,7 +437,7 @@ export function allDiffer(answers: readonly AddAnswer[]): boolean {
     return new Set(ips).size === ips.length;
 }
 
-/** The lines in an order of their own: cookies and the indexes of links, which `show` cuts off, differ from start to start. */
+/** The lines in an order of their own: cookies and the indexes of links, which `show` removes, differ from start to start. */
 function linesOf(text: string, show: (line: string) => string = (line) => line): readonly string[] {
     return text
         .split("\n")

@@ -186,7 +186,7 @@ export class PodNetwork implements InterfaceControl {
     }
 
     /**
-     * Undoes `isolate`. The record says isolated until everything is in place; rejects otherwise, with PodNetworkError
+     * Undoes `isolate`. The record stays isolated until everything is in place; rejects otherwise, with PodNetworkError
      * `ADDRESS_IN_USE` while another interface of this Node uses one of its addresses: retry then.
      */
     reconnect(known: PodInterface): Promise<void> {

@@ -14,6 +14,6 @@ export interface InterfaceControl {
      * the record stores the state. Rejects if a part failed; retry then.
      */
     isolate(known: PodInterface): Promise<void>;
-    /** Undoes `isolate`. The record says isolated until everything is in place; rejects otherwise. */
+    /** Undoes `isolate`. The record stays isolated until everything is in place; rejects otherwise. */
     reconnect(known: PodInterface): Promise<void>;
 }

@@ -125,7 +125,7 @@ describe("libcni 1.1.2", () => {
             expect(answer.interfaces.map(({ name }) => name)).toEqual([pod.hostIfName, "eth0", ifb]);
             expect(await tc("qdisc", "show", "dev", pod.hostIfName)).toMatch(/tbf .*rate 8Mbit.*ingress/s);
             expect(await tc("qdisc", "show", "dev", ifb)).toMatch(/tbf .*rate 4Mbit/);
-            // what the agent looks for after a start of OVS
+            // what the agent searches after a start of OVS
             expect(JSON.parse(await tc("-j", "qdisc", "show"))).toEqual(
                 expect.arrayContaining([
                     expect.objectContaining({ kind: "tbf", dev: pod.hostIfName }),

@@ -3,7 +3,7 @@ import { KubeError } from "@antrea/kube";
 import { apiAway, IpPoolError } from "../../../src/features/ip-pools/errors.ts";
 
 describe("an IpPoolError", () => {
-    // By the fault kubelet is told to come again soon, and who is to do something.
+    // The fault determines whether kubelet retries soon, and who has to act.
     it.each([
         ["EXHAUSTED", "environment"],
         ["NO_POOL", "environment"],

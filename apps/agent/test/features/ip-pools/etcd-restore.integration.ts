@@ -50,7 +50,7 @@ describe("agents after a restore of etcd, with versions that are lower than befo
             "uid2",
         );
         wiring.wire("p1", await agent.claimAddresses("p1", { pools: ["pool1"] }));
-        // The watch has come to these versions too: it tells of a change that is not the agent's own.
+        // The watch has come to these versions too: it delivers a change that is not the agent's own.
         const body = { metadata: { labels: { seen: "yes" } } };
         const labelled = await cluster.api.patch(ipAllocations, { name: "10.2.0.77" }, { type: "merge", body });
         expect(labelled.spec.pod?.uid).toBe("uid2");
@@ -59,7 +59,7 @@ describe("agents after a restore of etcd, with versions that are lower than befo
         expect(kept).toHaveLength(1);
         await cluster.server.restoreBackup();
         expect(await claimedFor()).toEqual(["10.2.0.77 uid1 c1"]);
-        // A watch says nothing on a version that the server has not come to yet: after 120 s at most it is given up.
+        // A watch is silent from a version that the server has not reached yet: after 120 s at most it is given up.
         const { own } = agent.pools;
         await eventually(() => own.ofPod("uid1", "eth0", 4).length === 1, { timeoutMs: 180_000 });
         await eventually(() => reconcile().then(() => own.size === 2));

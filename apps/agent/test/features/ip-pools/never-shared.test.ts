@@ -228,7 +228,7 @@ describe("whatever is lost, late, repeated or killed", () => {
                 for (const step of script) {
                     await simulation.run(step);
                     for (const users of simulation.users().values()) {
-                        // A claim that was deleted by hand may give an address to a second one, until the first is cut off.
+                        // An allocation deleted by hand may give an address to a second Pod, until the first is isolated.
                         if (!script.some((one) => one.do === "deleteClaim")) expect(users).toHaveLength(1);
                     }
                 }

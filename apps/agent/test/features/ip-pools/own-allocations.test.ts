@@ -139,7 +139,7 @@ describe("OwnAllocations", () => {
         await start();
         const gone: string[] = [];
         own.onGone(({ spec }) => void gone.push(spec.pod?.uid ?? ""));
-        // deleted by force, and claimed for another Pod here before the watch says so
+        // deleted by force, and claimed for another Pod here before the watch delivers that
         const next = { ...claim("10.0.0.1", { pod: { ...holder.pod, uid: "v" }, containerId: "c2" }) };
         own.note({ ...next, metadata: { ...next.metadata, uid: "next", resourceVersion: "900" } });
         expect(gone).toEqual(["u"]);

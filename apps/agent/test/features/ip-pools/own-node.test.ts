@@ -311,7 +311,7 @@ describe("an agent whose Node is gone", () => {
         },
     );
 
-    /** Its watch is cut after the deletion; the Node is made again, which an answer says. */
+    /** Its watch is cut after the deletion; the Node is made again, which an answer shows. */
     async function backByAnswer(): Promise<void> {
         deleteNode();
         nodes.upToDateAt = clock.monotonic();

@@ -9,7 +9,7 @@ import { silentLogger } from "../../support/logger.ts";
 
 const limit = { signal: AbortSignal.timeout(60_000), timeoutMs: 1_000 };
 
-/** What an API server said that lost its past: resourceVersions are lower than before. */
+/** Answers of an API server that lost its past: resourceVersions are lower than before. */
 const futureVersion = {
     kind: "Status",
     code: 504,

@@ -148,7 +148,7 @@ describe("an address of the Node's subnet that is in use and is claimed from a p
             expect(nodePings(web.ip)).toBe(false);
             await agent.stop();
 
-            // With what the API server says it stays so for as long as the claim is there.
+            // By the answers of the API server it stays so as long as the allocation exists.
             await start();
             expect(isIsolated(web.known)).toBe(true);
             await other.release("p1");

@@ -5,7 +5,7 @@ import { FakeNode } from "./fake-node.ts";
 
 const { signal } = new AbortController();
 
-/** Pods with addresses by what the API server says, from 10.10.1.2 and fd10:10:0:1::2 on. */
+/** Pods with addresses as the API server has them, from 10.10.1.2 and fd10:10:0:1::2 on. */
 function pods(count: number): readonly KnownPod[] {
     return Array.from({ length: count }, (_, index) => ({
         uid: `uid-${index}`,

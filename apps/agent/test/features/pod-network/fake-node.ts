@@ -344,7 +344,7 @@ function routeOf(dst: "default" | { readonly family: 4 | 6; readonly base: bigin
     return dst === "default" ? dst : formatIp({ family: dst.family, value: dst.base });
 }
 
-/** A bundle of which the answer is lost: the connection to OVS has errors of its own, which say that a part was applied. */
+/** A bundle of which the answer is lost: the connection to OVS has errors of its own, which report that a part was applied. */
 async function asOpenFlow(work: () => Promise<void>): Promise<void> {
     try {
         await work();

@@ -198,7 +198,7 @@ describe("the veth pair of a Pod", () => {
     it("gets its record when the addresses are known, if it is there still", async () => {
         putHostEnd({ alias: pendingAlias(record.containerId) });
         await completePodLink(netlink, record);
-        // Only what must change: ovs-vswitchd looks at all of its ports after each change.
+        // Only what must change: ovs-vswitchd checks all of its ports after each change.
         expect(asked).toEqual([`host end ${JSON.stringify({ alias: toAlias(record) })}`]);
         links.clear();
         await completePodLink(netlink, record);

@@ -36,7 +36,7 @@ beforeEach(() => {
     pools.families = [4, 6];
 });
 
-// Whatever a test did: after the end of its Pods and one look of the agent nothing of it is left, no route either.
+// Whatever a test did: after the end of its Pods and one check of the agent nothing of it is left, no route either.
 afterEach(async () => {
     for (const pod of pods) {
         await agent.del(pod);

@@ -33,7 +33,7 @@ async function restart(options?: TestAgentOptions): Promise<void> {
     agent = await node.startAgent(options);
 }
 
-/** The agent looks again and again, until the links of ended namespaces are gone. */
+/** The agent polls until the links of ended namespaces are gone. */
 function usedWhenQuiet(expected: number): Promise<readonly number[]> {
     return eventually(
         () => agent.resync().then(() => agent.used),

@@ -26,7 +26,7 @@ beforeEach(() => {
     pods = [];
 });
 
-// Whatever a test did: after the end of its Pods and one look of the agent nothing of it is left.
+// Whatever a test did: after the end of its Pods and one check of the agent nothing of it is left.
 afterEach(async () => {
     for (const pod of pods) {
         await agent.del(pod);

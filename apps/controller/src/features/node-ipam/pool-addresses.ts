@@ -37,7 +37,7 @@ export class PoolAddresses {
         this.#components = components;
     }
 
-    /** Resolves when all pools and claims are known; rejects with ABORTED. */
+    /** Resolves when all pools and allocations are known; rejects with ABORTED. */
     async synced(signal: AbortSignal): Promise<void> {
         const { pools, allocations } = this.#components;
         await Promise.all([pools.synced(signal), allocations.synced(signal)]);

@@ -91,7 +91,7 @@ export class AllocationCache {
     }
 
     /** The blocks with allocations in this range, by `spec.block`. */
-    *blocksIn(range: IpRange): Iterable<readonly [block: string, claims: BlockAllocations]> {
+    *blocksIn(range: IpRange): Iterable<readonly [block: string, allocations: BlockAllocations]> {
         for (const { key, value } of this.#places.overlapping(range)) yield [key, value];
     }
 
@@ -191,7 +191,7 @@ function slimSource(
         const items: T[] = [];
         let resourceVersion = "";
         for await (const page of api.pages(resource, o)) {
-            // The informer passes its own resource only, so T is Claim.
+            // The informer passes its own resource only, so T is Allocation.
             for (const item of page.items) items.push(slim(item as unknown as Allocation, reader) as unknown as T);
             resourceVersion = page.resourceVersion;
         }

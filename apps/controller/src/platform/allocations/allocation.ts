@@ -58,7 +58,7 @@ const maxKnown = 65_536;
 const nowhere: IpAddress = { family: 4, value: 0n };
 
 /**
- * Converts API objects to claims. Strings that many objects share (pool, block, Node, StatefulSet) are interned, and
+ * Converts API objects to allocations. Strings that many objects share (pool, block, Node, StatefulSet) are interned, and
  * an address is computed from its block's first one instead of being parsed.
  */
 export class AllocationReader {

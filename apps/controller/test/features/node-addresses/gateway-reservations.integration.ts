@@ -66,7 +66,7 @@ describe("gateways of pools", () => {
         await eventually(() => term.notes("AddressHeldElsewhere").length === 1);
         expect(term.events.find(({ reason }) => reason === "AddressHeldElsewhere")?.regarding.name).toBe("b");
         expect(term.notes("AddressHeldElsewhere")[0]).toMatch(/gateway 10\.7\.2\.50 .* Pod default\/web on Node n1/);
-        // Each pool that names it is told, however late it comes (found by the simulation).
+        // Each pool that names it gets the event, however late it comes (found by the simulation).
         await pool("c", { cidr: "10.7.1.128/25", gateway: "10.7.2.50", prefixLength: 22 });
         await eventually(() => term.notes("AddressHeldElsewhere").length === 2);
         const reported = term.events.filter(({ reason }) => reason === "AddressHeldElsewhere");

@@ -27,7 +27,7 @@ interface Patch {
 }
 
 /**
- * The cluster as it really is, and a controller that sees it only through what it is told. Deletions that happen while
+ * The cluster as it really is, and a controller that sees it only through its watches. Deletions that happen while
  * no controller runs are seen by none.
  */
 class Model {

@@ -20,7 +20,7 @@ function poolOf(name: string, start: string, end = start, gateway = "10.244.9.1"
     return { metadata: { name, uid: `uid-${name}` }, spec: { ipVersion: 4, ipRanges } };
 }
 
-/** What NodeIPAM is told of pools and claims, and what it does with that. */
+/** What NodeIPAM receives of pools and allocations, and what it does with that. */
 class Place {
     readonly allocator: CidrAllocator;
     readonly events: EventInput[] = [];

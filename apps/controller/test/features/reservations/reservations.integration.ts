@@ -523,7 +523,7 @@ describe("reservations of StatefulSets", () => {
         term = world.term();
         await eventually(async () => (await world.ofSet("large")).length > 20);
         await world.server.restart();
-        // A create that was cut off may be done late, beside the one made in its place: the surplus goes.
+        // A create whose connection broke may be done late, beside the one made in its place: the surplus goes.
         await eventually(
             async () => {
                 const ordinals = (await world.ofSet("large")).map((text) => text.split(" ")[0]);

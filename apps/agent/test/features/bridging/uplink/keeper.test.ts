@@ -11,7 +11,7 @@ const found: UplinkState = { kind: "found", name: "eth0" };
 const bridged: UplinkState = { kind: "bridged", name: "eth0", physicalName: "eth0~", mac: "02:00:00:00:00:02" };
 const signal = new AbortController().signal;
 
-/** A keeper whose uplink says what it is told to, in order, and is asked once for each call of `run`. */
+/** A keeper whose uplink gives the scripted answers in order, one for each call of `run`. */
 function make(first: UplinkState, answers: readonly (UplinkState | Error)[] = [], lockState = "locked") {
     const calls: string[] = [];
     const written: unknown[] = [];

@@ -55,7 +55,7 @@ function pointsOf(steps: readonly Step[]): readonly NonNullable<Case["kill"]>[] 
     return steps.flatMap((step) => moments.map((moment) => ({ step, moment })));
 }
 
-/** The agents that are not killed: they end when they are told to go on. */
+/** The agents that are not killed: they end when they may continue. */
 const nothing: Case = { actions: [] };
 
 describe("killed at", () => {
@@ -67,7 +67,7 @@ describe("killed at", () => {
 
     it.each(cases)("%s: the next start has the Node on the network, with all it had", async (name, { kill }) => {
         expect(await agent.go()).toMatchObject({ signal: "SIGKILL" });
-        // Complete is what the journal says is complete.
+        // Complete is what the journal records as complete.
         const complete = ["bridged, written", "bridged, made", "switch-back, before"].includes(name);
         const next = cases[cases.findIndex(([, one]) => one.kill === kill) + 1]?.[1] ?? nothing;
         await nextFinds(complete ? "found" : "idle", next);

@@ -37,7 +37,7 @@ function program(name: string, body: string, before = ""): void {
 
 const forever = "while :; do /bin/sleep 0.05; done";
 
-/** A daemon that ends when it is told to, and says so in NAME.ended. */
+/** A daemon that ends on a signal, and writes NAME.ended. */
 function daemon(name: string): void {
     program(name, forever, `trap 'touch ${join(folder, name)}.ended; exit 0' TERM`);
 }

@@ -48,7 +48,7 @@ afterEach(() => {
     node[Symbol.dispose]();
 });
 
-/** What curl(1) of the Pod says of a TCP connection: 7 where it is refused, 28 where nothing answers in time. */
+/** Exit code of curl(1) in the Pod for a TCP connection: 7 where it is refused, 28 where nothing answers in time. */
 function curlExit(url: string): number {
     try {
         pod.run("curl", "-s", "-m", "1", url);

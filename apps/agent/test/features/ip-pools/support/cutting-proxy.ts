@@ -5,7 +5,7 @@ import { type AddressInfo, type Socket } from "node:net";
 
 /**
  * Stands between agents and the API server. Of writes to claims it loses answers: the server did what it was asked for,
- * and the connection breaks before the agent is told. Everything else passes.
+ * and the connection breaks before the agent gets the answer. Everything else passes.
  */
 export class CuttingProxy implements AsyncDisposable {
     /** Called for each write that the server has answered; true loses the answer. */

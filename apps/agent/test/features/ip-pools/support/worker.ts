@@ -1,7 +1,7 @@
 import { messageOf } from "@antrea/errors";
 import { connect, TestPoolAgent } from "./test-agent.ts";
 
-/** What a worker is told to do: its agents claim addresses for these Pods, some at a time each. */
+/** The work of a worker: its agents claim addresses for these Pods, some at a time each. */
 export interface WorkerJob {
     readonly kubeconfig: string;
     readonly pool: string;

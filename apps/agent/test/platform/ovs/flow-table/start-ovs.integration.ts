@@ -63,7 +63,7 @@ while [ -d ${folder} ] && [ ! -e ${file("over")} ]; do /bin/sleep 0.05; done
 touch ${file("ended")}
 `;
 
-/** Starts it with the real database, and a stand-in of the switch that says what it finds in it when it starts. */
+/** Starts it with the real database, and a stand-in of the switch that reports what it finds in it when it starts. */
 function start(): void {
     writeFileSync(file("sleep"), standInOfSleep());
     chmodSync(file("sleep"), 0o755);

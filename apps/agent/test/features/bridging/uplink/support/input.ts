@@ -12,7 +12,7 @@ export interface Point {
 /** `look-long` ends when the NIC is the uplink no more, at SIGTERM, and after 50 s. */
 export type Action = "recover" | "connect" | "restore" | "check" | "check-long" | "wait" | "cycle" | "command";
 
-/** What the program of the tests is told. */
+/** Input of the program of the tests. */
 export interface ProgramInput {
     readonly actions: readonly Action[];
     readonly dbSocket: string;

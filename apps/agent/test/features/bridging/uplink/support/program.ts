@@ -23,7 +23,7 @@ function print(value: unknown): void {
     process.stdout.write(`${JSON.stringify(value)}\n`);
 }
 
-/** A server that says back what it hears. */
+/** An echo server. */
 function serve(port: number): void {
     createServer((socket) => {
         socket.on("error", () => undefined);
@@ -169,7 +169,7 @@ function continued(): Promise<void> {
     return new Promise((resolve) => process.stdin.once("data", () => resolve()));
 }
 
-// Only what is done after the way back of an earlier kill.
+// Only what is done after the rollback of an earlier kill.
 let armed = false;
 let counting = false;
 let count = 0;

@@ -229,7 +229,7 @@ const guard = (["inet", "arp"] as const)
     )
     .join("\n");
 
-/** The kernel looks for duplicates of IPv6 addresses first. */
+/** The kernel detects duplicates of IPv6 addresses first. */
 async function eventuallyUsable(nic: string): Promise<void> {
     while (ip("addr", "show", "dev", nic).includes("tentative"))
         await new Promise((resolve) => setTimeout(resolve, 50));
