@@ -1,15 +1,14 @@
 import { settleAll } from "@antrea/async";
 import { type IpAllocation } from "@antrea/crd";
-import { formatIp, type Family, type IpAddress } from "@antrea/ip";
+import { type Family, type IpAddress } from "@antrea/ip";
 import { addressOf } from "./claimed-address.ts";
 import { type AllocationWriter } from "./allocation-writer.ts";
 import { isForPod, type Holder } from "./allocations.ts";
-import { IpPoolError } from "./errors.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type OwnAllocations } from "./own-allocations.ts";
 import { type KnownPool, type PoolCache } from "./pool-cache.ts";
 import { type PoolSearch } from "./pool-search.ts";
-import { exhausted, heldByOther, openPools } from "./refusals.ts";
+import { exhausted, heldByOther, notInPool, openPools } from "./refusals.ts";
 import { type Reservations } from "./reservations.ts";
 import { type ClaimedAddress, type SetPlace } from "./types.ts";
 
@@ -136,15 +135,7 @@ export class AddressAllocations {
         const { cache, writer } = this.#components;
         const open = openPools(pools.filter(({ pool }) => pool.addresses.has(ip)));
         const home = open.find(({ usable }) => usable.has(ip));
-        if (home === undefined) {
-            const reasons = pools.map(
-                ({ pool }) => `${cache.reason(pool, ip) ?? "is handed out"} (IPPool ${pool.name})`,
-            );
-            throw new IpPoolError(
-                "NOT_IN_POOL",
-                `the fixed address ${formatIp(ip)} cannot be had: it ${reasons.join(", and ")}; choose another address or IPPool`,
-            );
-        }
+        if (home === undefined) throw notInPool(ip, pools, cache);
         const allocation = await writer.create(ip, home.pool.name, holder, {
             signal: limit,
             readExisting: true,

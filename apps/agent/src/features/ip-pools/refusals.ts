@@ -3,7 +3,7 @@ import { formatIp, type Family, type IpAddress } from "@antrea/ip";
 import { type KubeError } from "@antrea/kube";
 import { holderText } from "./allocations.ts";
 import { IpPoolError } from "./errors.ts";
-import { type KnownPool } from "./pool-cache.ts";
+import { type KnownPool, type PoolCache } from "./pool-cache.ts";
 import { type ClaimedAddress, type PoolChange } from "./types.ts";
 
 /** The error POOL_CHANGED: the pool changed during each attempt. */
@@ -104,6 +104,15 @@ function vlanConflict(one: PoolsInVlans, other: PoolsInVlans): IpPoolError {
     return new IpPoolError(
         "VLAN_CONFLICT",
         `IPPools ${one.names.join(", ")} and ${other.names.join(", ")} give addresses of the VLANs ${ours} and ${theirs}, and an interface has one; name IPPools of the same VLAN`,
+    );
+}
+
+/** The error NOT_IN_POOL of a fixed address that none of the pools of its family hands out. */
+export function notInPool(ip: IpAddress, pools: readonly KnownPool[], cache: Pick<PoolCache, "reason">): IpPoolError {
+    const reasons = pools.map(({ pool }) => `${cache.reason(pool, ip) ?? "is handed out"} (IPPool ${pool.name})`);
+    return new IpPoolError(
+        "NOT_IN_POOL",
+        `the fixed address ${formatIp(ip)} cannot be had: it ${reasons.join(", and ")}; choose another address or IPPool`,
     );
 }
 

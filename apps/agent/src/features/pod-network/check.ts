@@ -1,9 +1,9 @@
 import { AntreaError } from "@antrea/errors";
-import { flowBodyKey, flowKey, type Flow } from "@antrea/openflow";
+import type { Flow } from "@antrea/openflow";
 import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
 import { isNetlinkError, Netlink, type Address, type Link, type Route } from "@antrea/netlink";
-import { inSlices } from "../../platform/slices.ts";
 import { isPeerIn } from "./link.ts";
+import { missingFlows } from "./missing-flows.ts";
 import type { PodInterface, PodRecord } from "../../platform/pod-interfaces/index.ts";
 
 /** A difference found by CHECK; the code names the part, the message the actual and the expected state. */
@@ -92,22 +92,6 @@ export async function checkInterface(components: CheckComponents, input: CheckIn
             `OVS lacks ${missing.length} flows of the interface, the first in table ${missing[0]?.table}`,
         );
     }
-}
-
-/** The wanted flows that are missing in OVS or have different actions there. */
-export async function missingFlows(wanted: readonly Flow[], present: readonly Flow[]): Promise<readonly Flow[]> {
-    const missing = new Map(wanted.map((flow) => [flowKey(flow), flow]));
-    const placeOf = ({ table, priority, match }: Flow): string =>
-        `${table} ${priority} ${match.eth_type} ${match.in_port}`;
-    // Most flows belong to other tables, packet types or ports and are skipped without encoding them.
-    const places = new Set(wanted.map(placeOf));
-    await inSlices(present, (flow) => {
-        if (!places.has(placeOf(flow))) return;
-        const key = flowKey(flow);
-        const same = missing.get(key);
-        if (same !== undefined && flowBodyKey(same) === flowBodyKey(flow)) missing.delete(key);
-    });
-    return [...missing.values()];
 }
 
 /** The namespace is checked last, because it needs a netlink request. */

@@ -1,7 +1,8 @@
 import { formatIp } from "@antrea/ip";
 import type { Logger } from "@antrea/runtime";
+import type { KnownPod } from "./found-records.ts";
 import { heldOwner, type NodeSubnet } from "./node-subnet.ts";
-import { heldAddresses, type HeldAddress, type KnownPod } from "./rebuild.ts";
+import { heldAddresses, type HeldAddress } from "./rebuild.ts";
 
 /** Dependencies of HeldAddresses. */
 export interface HeldAddressesComponents {

@@ -7,7 +7,7 @@ export { NodeSubnet, NodeSubnetError, type NodeSubnetErrorCode } from "./node-su
 export { flowOwner } from "./parts.ts";
 export { PodNetwork } from "./pod-network.ts";
 export { type PodNetworkComponents, type PodNetworkOptions, type PodPools } from "./types.ts";
-export { type KnownPod, type StoredPort } from "./rebuild.ts";
+export { type KnownPod, type StoredPort } from "./found-records.ts";
 export { PodReconciler, type ReconcilerComponents } from "./reconciler.ts";
 export { type RecordAllocations } from "./take-over.ts";
 export { isRoutedToPod } from "./routed.ts";

@@ -1,7 +1,7 @@
 import { Backoff, sleep, systemClock, type Clock } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
 import type { Logger } from "@antrea/runtime";
-import type { KnownPod } from "./rebuild.ts";
+import type { KnownPod } from "./found-records.ts";
 
 /** Dependencies of KnownPods. */
 export interface KnownPodsComponents {

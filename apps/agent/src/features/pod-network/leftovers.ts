@@ -2,10 +2,10 @@ import { messageOf } from "@antrea/errors";
 import type { Link, Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import type { BusyContainers } from "./busy-containers.ts";
+import type { StoredPort } from "./found-records.ts";
 import { releasePodLink } from "./link.ts";
 import { podOfPort } from "./parts.ts";
 import type { PodNetwork } from "./pod-network.ts";
-import type { StoredPort } from "./rebuild.ts";
 import { containerOfAlias } from "../../platform/pod-interfaces/index.ts";
 
 /** The ports of the bridge with their records, as read from OVSDB. */

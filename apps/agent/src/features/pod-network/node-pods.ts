@@ -1,7 +1,7 @@
 import { formatIp, IpError, parseIp, type IpAddress } from "@antrea/ip";
 import { pods, referenceTo, type ApiClient, type EventInput } from "@antrea/kube";
 import { staticUidOf } from "../../platform/pod-object.ts";
-import type { KnownPod } from "./rebuild.ts";
+import type { KnownPod } from "./found-records.ts";
 import type { UnwiredPod } from "./unwired.ts";
 
 /** Reads the Pods of a Node from the API server. */

@@ -1,5 +1,5 @@
+import type { StoredPort } from "./found-records.ts";
 import { macOf } from "./names.ts";
-import type { StoredPort } from "./rebuild.ts";
 import type { PodPorts } from "./types.ts";
 import {
     type AddressAllocation,

@@ -1,5 +1,6 @@
 import { type IpAddress } from "@antrea/ip";
-import type { HeldAddress, KnownPod } from "./rebuild.ts";
+import type { KnownPod } from "./found-records.ts";
+import type { HeldAddress } from "./rebuild.ts";
 import type { PodRecord } from "../../platform/pod-interfaces/index.ts";
 
 /** A Pod that runs with an address of this Node and has no interface here. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { nodeTables, Pipeline, podFlows, withCookies } from "@antrea/flows";
 import { parseIp } from "@antrea/ip";
 import type { Flow } from "@antrea/openflow";
-import { missingFlows } from "../../../src/features/pod-network/check.ts";
+import { missingFlows } from "../../../src/features/pod-network/missing-flows.ts";
 
 const flowsOf = (last: number): readonly Flow[] => {
     const mac = Uint8Array.of(10, 0, 0, 0, 0, last);

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatIp, parseIp, parsePrefix, type IpAddress } from "@antrea/ip";
 import type { Link } from "@antrea/netlink";
-import { rebuild, type KnownPod, type Rebuilt, type StoredPort } from "../../../src/features/pod-network/rebuild.ts";
+import type { KnownPod, StoredPort } from "../../../src/features/pod-network/found-records.ts";
+import { rebuild, type Rebuilt } from "../../../src/features/pod-network/rebuild.ts";
 import { addressOf, podRecord, testBootId } from "../../support/records.ts";
 import { isOfNetwork, type PodRecord, toAlias, toExternalIds } from "../../../src/platform/pod-interfaces/index.ts";
 

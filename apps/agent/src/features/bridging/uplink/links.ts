@@ -2,7 +2,7 @@ import { sleep } from "@antrea/async";
 import { isNetlinkError, type Link, type Netlink } from "@antrea/netlink";
 import { UplinkError } from "./errors.ts";
 import type { MovedAddress } from "./snapshot.ts";
-import { placeAddresses } from "./place.ts";
+import { placeAddresses } from "./place-addresses.ts";
 import { readSysctl, writeSysctl } from "./sysctls.ts";
 import type { NicSettings } from "./nic-settings.ts";
 

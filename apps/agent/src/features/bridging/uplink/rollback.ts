@@ -19,7 +19,8 @@ import {
     type Places,
 } from "./links.ts";
 import { restoreNicSettings, restorePromiscuous } from "./nic-settings.ts";
-import { placeAddresses, placeNeighbours, placeRoutes } from "./place.ts";
+import { placeAddresses, placeNeighbours } from "./place-addresses.ts";
+import { placeRoutes } from "./place-routes.ts";
 import { aged, hasGlobalAddress, renewed, takeSnapshot, type Snapshot } from "./snapshot.ts";
 
 /** Dependencies of Rollback. */
