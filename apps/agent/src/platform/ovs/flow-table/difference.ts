@@ -1,3 +1,4 @@
+import { objectMask } from "@antrea/flows";
 import { flowBodyKey, flowKey, type Flow, type FlowMod } from "@antrea/openflow";
 import { byIdentity, type FlowIdentity } from "./owned-flows.ts";
 
@@ -32,19 +33,17 @@ function goneFrom(
 
 /**
  * The messages for changes of several owners, in one bundle: additions first, so that no flow is missing in between. A
- * flow that moves from one owner to another is not removed.
+ * flow that another owner has taken over is not removed, as it has the cookie of that owner.
  */
 export function modsOf(changes: readonly Difference[]): FlowMod[] {
-    const added = changes.flatMap((change) => change.added);
-    const removed = changes.flatMap((change) => change.removed);
-    const passed = changes.length > 1 && removed.length > 0 ? byIdentity(added) : undefined;
     return [
-        ...added.map((flow): FlowMod => ({ command: "add", flow })),
-        ...removed
-            .filter((flow) => passed?.has(flowKey(flow)) !== true)
-            .map(({ table, priority, match }): FlowMod => ({
+        ...changes.flatMap(({ added }) => added.map((flow): FlowMod => ({ command: "add", flow }))),
+        ...changes.flatMap(({ removed }) =>
+            removed.map(({ table, priority, match, cookie = 0n }): FlowMod => ({
                 command: "delete_strict",
-                flow: { table, priority, match, actions: [] },
+                flow: { table, priority, match, actions: [], cookie },
+                cookieMask: cookie === 0n ? 0n : objectMask,
             })),
+        ),
     ];
 }

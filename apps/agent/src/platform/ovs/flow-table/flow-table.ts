@@ -1,7 +1,8 @@
 import { AntreaError, isAborted, messageOf } from "@antrea/errors";
-import { Category, cookieOf, reservedMask, type FlowSet } from "@antrea/flows";
+import { Category, cookie, cookieOf, reservedMask, type FlowSet } from "@antrea/flows";
 import { OpenFlowError, type Flow, type FlowStats } from "@antrea/openflow";
 import { type Logger } from "@antrea/runtime";
+import { addFlows, type RefusedOwner } from "./add-flows.ts";
 import { difference, modsOf, whole, type Difference } from "./difference.ts";
 import { deleteFlows, ofRound, type FlowLink } from "./flow-link.ts";
 import {
@@ -73,6 +74,8 @@ export class FlowTable {
     readonly #doubts = new Map<string, readonly FlowIdentity[]>();
     /** By owner: number of calls waiting for OVS. */
     readonly #underWay = new Map<string, number>();
+    /** What OVS refused while the owner had changed again, and what the owner had before. */
+    readonly #refused = new WeakMap<Owned, Owned | undefined>();
     #round: number | undefined;
 
     constructor(components: FlowTableComponents) {
@@ -149,19 +152,22 @@ export class FlowTable {
 
     /**
      * Sends every desired flow to OVS and deletes those of this round that are not desired. To be called after each
-     * connect, before anything else is sent.
+     * connect, before anything else is sent. Owners whose flows OVS refuses are left out, except for the pipeline and
+     * policies, for which it rejects.
      */
     async replay(link: FlowLink): Promise<void> {
         await this.#sender.replay(async () => {
             const settled = this.#quietDoubts();
+            const refused: RefusedOwner[] = [];
             let flows = 0;
             for (const bundle of replayBundles(this.#owners.all(), this.#currentRound())) {
-                await link.bundle(bundle.map((flow) => ({ command: "add", flow })));
-                flows += bundle.length;
+                refused.push(...(await addFlows(link, bundle)));
+                for (const part of bundle) flows += part.flows.length;
             }
             const deleted = await this.#deleteUndesired(link, this.#currentRound());
             this.#logger.info("flows replayed", { flows, deleted });
             this.#settle(settled);
+            return this.#doubtRefused(refused);
         });
     }
 
@@ -186,9 +192,27 @@ export class FlowTable {
      */
     async repair(): Promise<Repaired> {
         const settled = this.#quietDoubts();
-        const repaired = await this.#repair.run(this.#currentRound(), this.#doubts.size === 0);
+        const { refused, ...repaired } = await this.#repair.run(this.#currentRound(), this.#doubts.size === 0);
         this.#settle(settled);
+        this.#doubtRefused(refused);
         return repaired;
+    }
+
+    /** OVS may have any of the flows of these owners. Returns their names. */
+    #doubtRefused(refused: readonly RefusedOwner[]): ReadonlySet<string> {
+        for (const { owned, error } of refused) {
+            const { owner } = owned;
+            this.#logger.error(
+                "OVS refuses flows of an owner; its other flows and those of all other owners are sent",
+                {
+                    owner,
+                    reason: messageOf(error),
+                },
+            );
+            const doubt = [...(this.#doubts.get(owner) ?? []), ...this.#flowsOf(owned)];
+            if (!this.#underWay.has(owner)) this.#doubts.set(owner, doubt);
+        }
+        return new Set(refused.map(({ owned }) => owned.owner));
     }
 
     /** Makes the change in this table, before OVS. */
@@ -198,7 +222,7 @@ export class FlowTable {
         const doubtBefore = this.#doubts.get(owner);
         const flowsBefore = "flows" in change ? this.#flowsOf(before) : [];
         const after = this.#owners.put(owner, "flows" in change ? change.flows : before?.wanted);
-        const made = this.#difference(change, { before: flowsBefore, after, doubtBefore });
+        const made = this.#difference(change, { before: flowsBefore, owned: before ?? after, after, doubtBefore });
         const touched = [...flowsBefore, ...made.added, ...made.removed];
         const doubt = doubtBefore === undefined ? touched : [...byIdentity([...doubtBefore, ...touched]).values()];
         if (doubt.length > 0) this.#doubts.set(owner, doubt);
@@ -209,10 +233,13 @@ export class FlowTable {
         change: OwnerChange,
         {
             before,
+            owned,
             after,
             doubtBefore,
         }: {
             readonly before: readonly Flow[];
+            /** The state whose cookie removed flows have. */
+            readonly owned: Owned | undefined;
             readonly after: Owned | undefined;
             readonly doubtBefore: readonly FlowIdentity[] | undefined;
         },
@@ -223,10 +250,16 @@ export class FlowTable {
                 ? difference(before, flows)
                 : whole([...(doubtBefore ?? []), ...before], flows);
         }
-        const { added, removed } = change;
+        const { added } = change;
+        const removed = owned === undefined ? change.removed : this.#withCookie(owned, change.removed);
         if (after === undefined) return { added: [], removed };
         if (doubtBefore !== undefined) return whole([...doubtBefore, ...removed], this.#flowsOf(after));
         return { added: stamped(after, added, this.#currentRound()), removed };
+    }
+
+    #withCookie(owned: Owned, flows: readonly FlowIdentity[]): readonly FlowIdentity[] {
+        const value = cookie(this.#currentRound(), owned.wanted.category, owned.objectId);
+        return flows.map(({ table, priority, match }) => ({ table, priority, match, cookie: value }));
     }
 
     async #take(steps: readonly Step[], signal: AbortSignal | undefined): Promise<void> {
@@ -247,11 +280,19 @@ export class FlowTable {
     /** Reverts the changes in the table; for owners that have changed since, only the remaining part. */
     #restore(steps: readonly Step[], error: unknown): void {
         for (const { owner, before, after, doubt, doubtBefore } of steps) {
-            if (this.#owners.get(owner) === after) this.#owners.put(owner, before?.wanted);
+            if (this.#owners.get(owner) === after) this.#owners.put(owner, this.#lastAccepted(before)?.wanted);
+            else if (after !== undefined) this.#refused.set(after, before);
             if (isPartial(error) || this.#doubts.get(owner) !== doubt) continue;
             if (doubtBefore === undefined) this.#doubts.delete(owner);
             else this.#doubts.set(owner, [...doubtBefore]);
         }
+    }
+
+    /** The newest state of the owner, from this one back, that OVS has not refused. */
+    #lastAccepted(owned: Owned | undefined): Owned | undefined {
+        let state = owned;
+        while (state !== undefined && this.#refused.has(state)) state = this.#refused.get(state);
+        return state;
     }
 
     /** Reverts in OVS the part of a rejected change that it has applied, and restores the previous flows. */

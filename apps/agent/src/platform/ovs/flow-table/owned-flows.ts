@@ -23,8 +23,8 @@ export interface Owned {
     readonly wanted: FlowSet | FlowSource;
 }
 
-/** The attributes that identify a flow. */
-export type FlowIdentity = Pick<Flow, "table" | "priority" | "match">;
+/** The attributes that identify a flow, and its cookie if the owner is known. */
+export type FlowIdentity = Pick<Flow, "table" | "priority" | "match" | "cookie">;
 
 /** The desired flows of all owners. */
 export class OwnedFlows {

@@ -1,6 +1,7 @@
 import type { FlowSet } from "@antrea/flows";
 import { flowBodyKey, flowKey, type Flow, type FlowStats } from "@antrea/openflow";
 import { inSlices } from "../../slices.ts";
+import { addFlows, type RefusedOwner } from "./add-flows.ts";
 import { deleteFlows, ofRound, roundCookie, type CookieFilter, type FlowLink } from "./flow-link.ts";
 import { countsOf, stamped, wantedFlows, type Owned, type OwnedFlows } from "./owned-flows.ts";
 
@@ -28,6 +29,11 @@ export interface Repaired {
     readonly superfluous: number;
 }
 
+/** The same with the owners that have missing or wrong flows which OVS refuses. */
+export interface RepairedOwners extends Repaired {
+    readonly refused: readonly RefusedOwner[];
+}
+
 /**
  * Compares OVS with the desired flows and repairs differences. Reads each table whose flow count differs, and a
  * sixteenth of all others, so that every flow is compared within sixteen calls; a small table is always read
@@ -42,16 +48,18 @@ export class Repair {
     }
 
     /** @param isCertain no change is in progress or failed, so that matching counts are conclusive */
-    async run(round: number, isCertain: boolean): Promise<Repaired> {
+    async run(round: number, isCertain: boolean): Promise<RepairedOwners> {
         const { owners } = this.#components;
         const scopes = owners.size <= readWholeUpTo || !isCertain ? [{}] : await this.#scopes(round);
         let [missing, superfluous] = [0, 0];
+        const refused: RefusedOwner[] = [];
         for (const scope of scopes) {
             const repaired = await this.#compare(scope, round);
             missing += repaired.missing;
             superfluous += repaired.superfluous;
+            refused.push(...repaired.refused);
         }
-        return { missing, superfluous };
+        return { missing, superfluous, refused };
     }
 
     async #scopes(round: number): Promise<readonly Scope[]> {
@@ -71,18 +79,24 @@ export class Repair {
         return [...wrong.map((table) => ({ table })), { part: this.#nextPart }];
     }
 
-    async #compare(scope: Scope, round: number): Promise<Repaired> {
+    async #compare(scope: Scope, round: number): Promise<RepairedOwners> {
         const { link } = this.#components;
         const present = await byKey(await link.dumpFlows(filterOf(scope, round)));
         const { wrong, unexplained } = await this.#differences(scope, present);
         // Changes that an owner made meanwhile are left to their calls.
-        const missing = wrong
-            .filter(({ owned }) => this.#isCurrent(owned))
-            .flatMap(({ owned, flow }) => stamped(owned, [flow], round));
-        if (missing.length > 0) await link.bundle(missing.map((flow) => ({ command: "add", flow })));
+        const missing = wrong.filter(({ owned }) => this.#isCurrent(owned));
+        const ofOwners = [...Map.groupBy(missing, ({ owned }) => owned)].map(([owned, parts]) => ({
+            owned,
+            flows: stamped(
+                owned,
+                parts.map(({ flow }) => flow),
+                round,
+            ),
+        }));
+        const refused = missing.length > 0 ? await addFlows(link, ofOwners) : [];
         const stale = await undesired(unexplained, this.#components.owners);
         await deleteFlows(link, round, stale);
-        return { missing: missing.length, superfluous: stale.length };
+        return { missing: missing.length, superfluous: stale.length, refused };
     }
 
     async #differences(

@@ -1,5 +1,5 @@
 import { Category } from "@antrea/flows";
-import type { Flow } from "@antrea/openflow";
+import type { OwnerFlows } from "./add-flows.ts";
 import { stamped, wantedFlows, type Owned } from "./owned-flows.ts";
 
 /** OVS applies a bundle in one iteration of its main loop: the maximum per bundle in a replay. */
@@ -22,9 +22,10 @@ const phases: readonly { readonly category: number | undefined; readonly bundleS
  * together with the flows that restrict them, unless they exceed one bundle. Lazy: a source generates its flows only
  * when they are needed.
  */
-export function* replayBundles(owners: readonly Owned[], round: number): Generator<readonly Flow[]> {
+export function* replayBundles(owners: readonly Owned[], round: number): Generator<readonly OwnerFlows[]> {
     const named = new Set(phases.map(({ category }) => category));
-    let bundle: Flow[] = [];
+    let bundle: OwnerFlows[] = [];
+    let size = 0;
     let limit = bundleSize;
     for (const phase of phases) {
         const ofPhase = owners.filter(({ wanted }) =>
@@ -33,17 +34,18 @@ export function* replayBundles(owners: readonly Owned[], round: number): Generat
         // A phase with another bundle size has its own bundles.
         if (ofPhase.length > 0 && phase.bundleSize !== limit) {
             if (bundle.length > 0) yield bundle;
-            [bundle, limit] = [[], phase.bundleSize];
+            [bundle, size, limit] = [[], 0, phase.bundleSize];
         }
         for (const owned of ofPhase) {
             const flows = stamped(owned, wantedFlows(owned.wanted), round);
             for (let start = 0; start < flows.length; start += limit) {
                 const part = flows.slice(start, start + limit);
-                if (bundle.length > 0 && bundle.length + part.length > limit) {
+                if (size > 0 && size + part.length > limit) {
                     yield bundle;
-                    bundle = [];
+                    [bundle, size] = [[], 0];
                 }
-                for (const flow of part) bundle.push(flow);
+                bundle.push({ owned, flows: part });
+                size += part.length;
             }
         }
     }

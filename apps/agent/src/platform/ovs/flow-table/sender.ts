@@ -21,8 +21,8 @@ export class Sender {
     readonly #turns = new KeyedLock();
     /** Replays are numbered as they begin; `#lastReplay` is the last one that completed. */
     #replaysBegun = 0;
-    #lastReplay = 0;
-    #waiters: { readonly begunAfter: number; readonly wake: () => void }[] = [];
+    #lastReplay: { readonly number: number; readonly refused: ReadonlySet<string> } = { number: 0, refused: new Set() };
+    #waiters: { readonly begunAfter: number; readonly wake: (refused: ReadonlySet<string>) => void }[] = [];
 
     constructor(link: FlowLink, logger: Logger) {
         this.#link = link;
@@ -31,21 +31,24 @@ export class Sender {
 
     /** Resolves when OVS has applied all messages; rejects if OVS rejects them, and has applied none of them then. */
     async send(owners: readonly string[], mods: readonly FlowMod[], signal: AbortSignal | undefined): Promise<void> {
-        await this.#turns.runAll(owners, () => this.#send(mods, signal), signal);
+        await this.#turns.runAll(owners, () => this.#send(owners, mods, signal), signal);
     }
 
-    /** Runs a replay; when it completes, so do the changes that waited for it. */
-    async replay(work: () => Promise<void>): Promise<void> {
+    /**
+     * Runs a replay, which returns the owners whose flows OVS refused; when it completes, so do the changes that waited
+     * for it, but those of these owners.
+     */
+    async replay(work: () => Promise<ReadonlySet<string>>): Promise<void> {
         this.#replaysBegun += 1;
         const begun = this.#replaysBegun;
-        await work();
-        this.#lastReplay = begun;
+        const refused = await work();
+        this.#lastReplay = { number: begun, refused };
         const carried = this.#waiters.filter(({ begunAfter }) => begunAfter < begun);
         this.#waiters = this.#waiters.filter(({ begunAfter }) => begunAfter >= begun);
-        for (const { wake } of carried) wake();
+        for (const { wake } of carried) wake(refused);
     }
 
-    async #send(mods: readonly FlowMod[], signal: AbortSignal | undefined): Promise<void> {
+    async #send(owners: readonly string[], mods: readonly FlowMod[], signal: AbortSignal | undefined): Promise<void> {
         for (;;) {
             // A replay that has begun already may have read the table before these flows were added.
             const begunAfter = this.#replaysBegun;
@@ -65,14 +68,20 @@ export class Sender {
                     await sleep(bufferFullPauseMs, signal);
                     continue;
                 }
+                // Nothing was sent, and a replay in progress may be the last one: the next call waits for its end.
+                if (isErrorOf(OpenFlowError, error, "NOT_CONNECTED")) continue;
                 this.#logger.debug("OVS is away, waiting for the replay", { reason: messageOf(error) });
-                return await this.#replayAfter(begunAfter, signal);
+                const refused = await this.#replayAfter(begunAfter, signal);
+                // Sent alone they are refused to this caller.
+                if (owners.some((owner) => refused.has(owner))) continue;
+                return;
             }
         }
     }
 
-    #replayAfter(begunAfter: number, signal: AbortSignal | undefined): Promise<void> {
-        if (this.#lastReplay > begunAfter) return Promise.resolve();
+    /** Waits for a replay that begins after this one; resolves with the owners whose flows OVS refused in it. */
+    #replayAfter(begunAfter: number, signal: AbortSignal | undefined): Promise<ReadonlySet<string>> {
+        if (this.#lastReplay.number > begunAfter) return Promise.resolve(this.#lastReplay.refused);
         return new Promise((resolve, reject) => {
             const aborted = (): void => {
                 this.#waiters = this.#waiters.filter((waiter) => waiter.wake !== wake);
@@ -82,9 +91,9 @@ export class Sender {
                     }),
                 );
             };
-            const wake = (): void => {
+            const wake = (refused: ReadonlySet<string>): void => {
                 signal?.removeEventListener("abort", aborted);
-                resolve();
+                resolve(refused);
             };
             if (signal?.aborted === true) return aborted();
             signal?.addEventListener("abort", aborted, { once: true });

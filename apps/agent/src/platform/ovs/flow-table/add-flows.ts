@@ -1,0 +1,51 @@
+import { Category } from "@antrea/flows";
+import { isErrorOf } from "@antrea/errors";
+import { OpenFlowError, type Flow } from "@antrea/openflow";
+import type { FlowLink } from "./flow-link.ts";
+import type { Owned } from "./owned-flows.ts";
+
+/** Flows of one owner, with their cookies. */
+export interface OwnerFlows {
+    readonly owned: Owned;
+    readonly flows: readonly Flow[];
+}
+
+/** An owner whose flows OVS refused. */
+export interface RefusedOwner {
+    readonly owned: Owned;
+    readonly error: OpenFlowError;
+}
+
+/**
+ * Without these flows OVS would forward what it must not, so that nothing is sent after them if OVS refuses them.
+ */
+const required: ReadonlySet<number> = new Set([Category.default, Category.networkPolicy]);
+
+/**
+ * Adds flows of several owners in one bundle. If OVS refuses it, sends each owner's alone, and returns the owners whose
+ * flows are refused again: one of them must not keep OVS from the flows of all others. Rejects with OpenFlowError; with
+ * `REFUSED` only for the pipeline and for policies.
+ */
+export async function addFlows(
+    link: Pick<FlowLink, "bundle">,
+    parts: readonly OwnerFlows[],
+): Promise<readonly RefusedOwner[]> {
+    const send = async (some: readonly OwnerFlows[]): Promise<void> =>
+        link.bundle(some.flatMap(({ flows }) => flows.map((flow) => ({ command: "add", flow }))));
+    try {
+        await send(parts);
+        return [];
+    } catch (error) {
+        if (!isErrorOf(OpenFlowError, error, "REFUSED")) throw error;
+    }
+    const refused: RefusedOwner[] = [];
+    for (const part of parts) {
+        try {
+            await send([part]);
+        } catch (error) {
+            if (!isErrorOf(OpenFlowError, error, "REFUSED") || required.has(part.owned.wanted.category)) throw error;
+            refused.push({ owned: part.owned, error });
+        }
+    }
+    return refused;
+}
