@@ -6,7 +6,8 @@ export default {
     rootDir: process.env.PROJECT_ROOT,
     testEnvironment: "node",
     testMatch: [`<rootDir>/**/*.${suffix}.ts`],
-    testPathIgnorePatterns: ["/node_modules/", "/dist/"],
+    // of the project only: a checkout may lie in a folder of such a name
+    testPathIgnorePatterns: ["<rootDir>/node_modules/", "<rootDir>/dist/"],
     extensionsToTreatAsEsm: [".ts"],
     transform: {
         "\\.ts$": [

@@ -82,7 +82,9 @@ export class WorkQueue implements AsyncDisposable {
      * retried, and when the next key is due.
      */
     health(): JobHealth {
-        const dueMs = Math.min(...[...this.#delayed.values()].map((each) => each.dueMs));
+        // not spread into arguments: keys may be more than a call can have
+        let dueMs = Infinity;
+        for (const each of this.#delayed.values()) dueMs = Math.min(dueMs, each.dueMs);
         const isRunning = this.#working.size > 0;
         const [failed] = this.#failures.values();
         // Without any success, a failing key shows that the queue as a whole fails.

@@ -117,7 +117,7 @@ export class Lifecycle {
             await this.#starting;
         } catch (error) {
             // Failures of the stop are logged there; the error of the start explains them.
-            await (this.#stopping ?? this.#stopAll()).catch(() => undefined);
+            await (this.#stopping ??= this.#stopAll()).catch(() => undefined);
             throw error;
         }
         if (this.#state === "starting") this.#state = "started";

@@ -162,6 +162,24 @@ describe("Lifecycle", () => {
         expect(clock.pending).toBe(0);
     });
 
+    it("stop during the stop after an aborted start waits for it", async () => {
+        const { lifecycle, events } = setUp();
+        const slow = Promise.withResolvers<void>();
+        lifecycle.append(part(events, "a", { stop: () => slow.promise.then(() => void events.push("stopped a")) }));
+        lifecycle.append(part(events, "b", { start: never }));
+        const ending = new AbortController();
+        const failed = expect(lifecycle.start(ending.signal)).rejects.toMatchObject({ code: "ABORTED" });
+        await settle();
+        ending.abort();
+        await settle();
+        const stopped = lifecycle.stop().then(() => events.at(-1));
+        await settle();
+        expect(lifecycle.state).toBe("stopping");
+        slow.resolve();
+        expect(await stopped).toBe("stopped a");
+        await failed;
+    });
+
     it("stops all even if some fail or hang, and gathers the errors", async () => {
         const { lifecycle, events, clock, log } = setUp({ stopTimeoutMs: 1000 });
         lifecycle.append(part(events, "a", { stop: fail("busy") }));

@@ -75,7 +75,10 @@ export class Reconciler<K, V> implements Disposable {
         else if (last !== undefined) this.#track(key, last, false);
     }
 
-    /** Sets the desired value of an object that the caller has already put in place. */
+    /**
+     * Sets the desired value of an object that the caller has already put in place. While an operation runs on the
+     * object, it is put in place again after that.
+     */
     adopt(key: K, value: V): void {
         this.set(key, value);
         this.#objects.get(key)?.adopted();
@@ -217,7 +220,9 @@ export class Reconciler<K, V> implements Disposable {
         return {
             failed: failed.length,
             error: failed[0]?.error,
-            againInMs: open.length === 0 ? undefined : Math.min(...open.map(({ dueInMs }) => dueInMs)),
+            // not spread into arguments: objects may be more than a call can have
+            againInMs:
+                open.length === 0 ? undefined : open.reduce((first, { dueInMs }) => Math.min(first, dueInMs), Infinity),
         };
     }
 }

@@ -90,9 +90,9 @@ export class TrackedObject<K, V> {
         this.#dueMs = -Infinity;
     }
 
-    /** Records that the desired value is in place. */
+    /** Records that the desired value is in place; without effect while an operation may be overwriting it. */
     adopted(): void {
-        this.reached(this.#goal);
+        if (this.busy === undefined) this.reached(this.#goal);
     }
 
     /** Returns the input of an update to the desired value. */

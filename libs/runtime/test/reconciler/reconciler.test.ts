@@ -305,6 +305,23 @@ describe("apply", () => {
         expect(world.done()).toEqual(["update a=1 was ?", "update a=1 was ?"]);
     });
 
+    it("of an object adopted during the update to an older value puts the newer one in place again", async () => {
+        const world = new World();
+        const { reconciler, actual } = world;
+        const held = Promise.withResolvers<void>();
+        world.pause = () => held.promise;
+        reconciler.set("a", 1);
+        const first = reconciler.apply("a");
+        await settle();
+        actual.set("a", 2);
+        reconciler.adopt("a", 2);
+        held.resolve();
+        await first;
+        await reconciler.pass();
+        expect(actual.get("a")).toBe(2);
+        expect(reconciler.status("a")?.state).toBe("done");
+    });
+
     it("waits for the work on its object, not for that on others, and gives up waiting when it is aborted", async () => {
         const world = new World();
         const { reconciler, actual } = world;
