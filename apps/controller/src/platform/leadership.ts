@@ -2,6 +2,7 @@ import { aborted } from "@antrea/async";
 import { type LeaderElection } from "@antrea/kube";
 import { type LifecyclePart, type MetricsFactory } from "@antrea/runtime";
 import { type Feature } from "./feature.ts";
+import { together } from "./together.ts";
 
 /** The part that takes part in the election and, while leading, runs all features. If one ends, all end. */
 export function leadership(
@@ -16,14 +17,8 @@ export function leadership(
     });
     const stop = new AbortController();
     let run: Promise<void> | undefined;
-    const lead = async (signal: AbortSignal): Promise<void> => {
-        const ended = new AbortController();
-        const term = AbortSignal.any([signal, ended.signal]);
-        const works = [aborted(term), ...features.map((feature) => feature.lead(term))];
-        const all = works.map((work) => work.finally(() => ended.abort()));
-        const failed = (await Promise.allSettled(all)).find((result) => result.status === "rejected");
-        if (failed !== undefined) throw failed.reason;
-    };
+    const lead = (signal: AbortSignal): Promise<void> =>
+        together(signal, [aborted, ...features.map((feature) => (term: AbortSignal) => feature.lead(term))]);
     return {
         name: "leadership",
         start: () => {

@@ -30,6 +30,7 @@ export async function guardHost({
     readonly host: Pick<Platform["host"], "nft">;
 }): Promise<void> {
     if (!datapath.copiesFrames) return;
+    readiness.unmet(inputFilterCondition, "the host filter for Pod frames is not installed yet");
     const inputFilter = new HostInputFilter(
         { logger: logger.child("host-filter"), nft: host.nft },
         { linkGroup: podLinkGroup },

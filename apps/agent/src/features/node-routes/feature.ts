@@ -145,6 +145,8 @@ function addTransportJob(
     { config, database, datapath, jobs, mode, node, readiness, transport }: NodePlatform,
     checkRoutes: () => void,
 ): void {
+    // Until the first check: a Pod must not be wired whose packets cannot leave the Node.
+    if (mode !== "noEncap") readiness.unmet(tunnelCondition, "the path of tunnel packets has not been checked yet");
     jobs.every("node-routes/transport", transportCheckMs, async () => {
         checkRoutes();
         await transport.check();

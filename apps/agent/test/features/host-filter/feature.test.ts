@@ -16,7 +16,7 @@ it("no Pod is wired, and the agent is not ready, while the host filter for Pod f
         if (isBroken) throw new NftError("NFT_FAILED", "environment", "nft: Operation not supported");
         return "";
     };
-    const readiness = new Readiness({ [inputFilterCondition]: "not looked at" });
+    const readiness = new Readiness({});
     const metrics = new Metrics({ processMetrics: false });
     declareReadiness(metrics, readiness);
     const jobs = new Jobs({ logger: silentLogger });
@@ -28,7 +28,15 @@ it("no Pod is wired, and the agent is not ready, while the host filter for Pod f
     await health.start();
     const readyz = async (): Promise<number> => (await fetch(`http://127.0.0.1:${health.probePort}/readyz`)).status;
     try {
-        await guardHost({ datapath: datapathOf("netdev"), jobs, logger: silentLogger, readiness, host: { nft } });
+        const guarded = guardHost({
+            datapath: datapathOf("netdev"),
+            jobs,
+            logger: silentLogger,
+            readiness,
+            host: { nft },
+        });
+        expect(readiness.missing()).toContain("not installed yet");
+        await guarded;
         expect(readiness.missing()).toContain(
             "host filter for Pod frames cannot be installed: nft: Operation not supported",
         );

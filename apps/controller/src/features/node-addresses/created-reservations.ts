@@ -8,8 +8,6 @@ export class CreatedReservations {
     readonly #allocations = new Map<string, Allocation>();
     /** Names of reservations under way of which the watch has delivered nothing yet. */
     readonly #creating = new Set<string>();
-    /** By name, creations under way. */
-    readonly #running = new Map<string, Promise<unknown>>();
 
     constructor(components: { readonly writer: Pick<AllocationWriter, "reserve"> }) {
         this.#writer = components.writer;
@@ -32,9 +30,7 @@ export class CreatedReservations {
     async create(reservation: Reservation, signal: AbortSignal): Promise<void> {
         const name = allocationName(reservation.ip);
         this.#creating.add(name);
-        const running = this.#writer.reserve(reservation, signal).finally(() => this.#running.delete(name));
-        this.#running.set(name, running);
-        const allocation = await running;
+        const allocation = await this.#writer.reserve(reservation, signal);
         if (allocation === undefined) {
             // Without the address, so that many are logged in one line; the reconciler names the objects.
             const message = "the address has an allocation that the watch has not delivered yet";
@@ -42,11 +38,6 @@ export class CreatedReservations {
         }
         // The watch may be faster than the answer, and may even have delivered a deletion.
         if (this.#creating.delete(name)) this.#allocations.set(name, allocation);
-    }
-
-    /** Resolves when no creation of this name is under way, whatever its result. */
-    async idle(name: string): Promise<void> {
-        await this.#running.get(name)?.catch(() => undefined);
     }
 
     /** The watch delivered this allocation or its deletion. */

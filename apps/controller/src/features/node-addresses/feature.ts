@@ -1,5 +1,6 @@
 import { type Feature } from "../../platform/feature.ts";
 import { poolComponents, type PoolPlatform } from "../../platform/pool-platform.ts";
+import { together } from "../../platform/together.ts";
 import { GatewayReservations } from "./gateway-reservations.ts";
 import { NodeAddressReservations } from "./node-address-reservations.ts";
 
@@ -9,11 +10,10 @@ export function nodeAddresses(platform: PoolPlatform): Feature {
     const options = { intervalMs: platform.config.ipam.cleanInterval };
     return {
         name: "node-addresses",
-        lead: async (term) => {
-            await Promise.all([
-                new NodeAddressReservations(components, options).run(term),
-                new GatewayReservations(components, options).run(term),
-            ]);
+        lead: (term) => {
+            const nodes = new NodeAddressReservations(components, options);
+            const gateways = new GatewayReservations(components, options);
+            return together(term, [(signal) => nodes.run(signal), (signal) => gateways.run(signal)]);
         },
     };
 }

@@ -1,3 +1,4 @@
+import { KeyedLock } from "@antrea/async";
 import { allocationName } from "@antrea/crd";
 import { nodeAddressesOf } from "@antrea/ipam";
 import { RangeIndex, formatIp, rangeOf, type IpAddress } from "@antrea/ip";
@@ -49,6 +50,8 @@ export class NodeAddressReservations implements ReservationOperations<NodeAddres
     readonly #keys = new Map<string, ReadonlySet<string>>();
     /** Those made since the last full pass. */
     readonly #created: CreatedReservations;
+    /** By name of the allocation: two Nodes with one address must not reserve it at once. */
+    readonly #locks = new KeyedLock();
     /** Names of conflicting allocations that were reported. */
     readonly #blocked = new Set<string>();
 
@@ -88,9 +91,13 @@ export class NodeAddressReservations implements ReservationOperations<NodeAddres
 
     /** Reserves the address, or gives the reservation to the present Node of its name. */
     async update({ value }: Change<string, NodeAddress>, signal: AbortSignal): Promise<void> {
-        const { ip, pool, node, uid } = value;
+        const name = allocationName(value.ip);
         // Another Node may report the address too.
-        await this.#created.idle(allocationName(ip));
+        await this.#locks.run(name, () => this.#bringAbout(value, signal), signal);
+    }
+
+    async #bringAbout(value: NodeAddress, signal: AbortSignal): Promise<void> {
+        const { ip, pool, node, uid } = value;
         const allocation = this.#known(allocationName(ip));
         if (allocation === undefined) return this.#reserve(value, signal);
         if (allocation.owner.kind !== "Node" && allocation.owner.kind !== "Gateway")

@@ -75,6 +75,18 @@ describe("addresses of Nodes in pools", () => {
         expect(writes()).toEqual(["update ipallocations 10.1.0.11"]);
     });
 
+    it("of two Nodes with one address at the start of a term are one, without a failure", async () => {
+        await world.endTerm();
+        world.node("n1", "10.1.0.11");
+        world.node("n2", "10.1.0.11");
+        writes();
+        await world.lead();
+        await world.settled();
+        expect(world.held()).toHaveLength(1);
+        expect(writes()).toEqual(["create ipallocations 10.1.0.11"]);
+        expect(await world.metrics.text()).not.toContain('operation="update",result="failure"');
+    });
+
     it("are 16 for each pool, and stay in favour of later ones except for the first address", async () => {
         const outside = Array.from({ length: 18 }, (_, at) => `10.200.0.${at + 1}`);
         world.node("n1", ...outside, "10.1.0.90");
