@@ -305,6 +305,23 @@ describe("apply", () => {
         expect(world.done()).toEqual(["update a=1 was ?", "update a=1 was ?"]);
     });
 
+    it("of an older value that fails does not delay the newer one", async () => {
+        const world = new World();
+        const { reconciler, actual } = world;
+        const held = Promise.withResolvers<void>();
+        world.pause = () => held.promise;
+        world.refused.set("a", "the kernel says no");
+        reconciler.set("a", 1);
+        const first = reconciler.apply("a");
+        await settle();
+        reconciler.set("a", 2);
+        held.resolve();
+        await Promise.allSettled([first]);
+        world.refused.clear();
+        await reconciler.pass();
+        expect(actual.get("a")).toBe(2);
+    });
+
     it("of an object adopted during the update to an older value puts the newer one in place again", async () => {
         const world = new World();
         const { reconciler, actual } = world;

@@ -51,6 +51,13 @@ it("a VLAN has flows while it has Pods", async () => {
     expect(pods.pods().map(({ key }) => key)).toEqual(["c"]);
 });
 
+it("the flows of a VLAN whose only Pod is of an earlier start end with that Pod", async () => {
+    const { pods, owners } = make();
+    pods.stage(pod("a", 2, 32784));
+    await pods.remove("a");
+    expect([...owners.keys()]).toEqual([]);
+});
+
 it("tells of Pods in VLANs only, once each", async () => {
     const { pods } = make();
     let calls = 0;
