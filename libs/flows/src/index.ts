@@ -5,6 +5,7 @@ export {
     cookie,
     cookieOf,
     nextRound,
+    objectMask,
     reservedMask,
     roundMask,
     withCookies,

@@ -75,6 +75,11 @@ export class PodNetwork implements InterfaceControl {
         return this.#table.get({ containerId, ifName });
     }
 
+    /** See `PodInterfaces.reachable`. */
+    reachable(): readonly PodInterface[] {
+        return this.#table.reachable();
+    }
+
     /** Whether the removal failed because OVS was unavailable: the reconcile retries it. */
     isLeaving(known: PodInterface): boolean {
         return this.#table.isLeaving(known.record);

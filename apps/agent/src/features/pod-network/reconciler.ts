@@ -126,8 +126,7 @@ export class PodReconciler {
                 );
             }),
         );
-        const connected = network.interfaces().filter((known) => !network.isIsolated(known));
-        await this.#components.hostRoutes.reconcile(connected.map(({ record }) => record));
+        await this.#components.hostRoutes.reconcile(network.reachable().map(({ record }) => record));
         await this.#leftovers.dropPorts(signal);
         await this.#leftovers.sweepLinks(links, signal);
         await this.#freeHeld(signal);

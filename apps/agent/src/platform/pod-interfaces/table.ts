@@ -49,6 +49,13 @@ export class PodInterfaces {
         return [...this.#entries.values()].map(({ known }) => known);
     }
 
+    /** Those that the Node must reach: connected or being reconnected, and not being removed. */
+    reachable(): readonly PodInterface[] {
+        return [...this.#entries.values()]
+            .filter((entry) => entry.leaving === undefined && (!isIsolated(entry) || entry.isConnecting))
+            .map(({ known }) => known);
+    }
+
     /** The interface of an attachment; undefined if there is none. */
     get(attachment: Attachment): PodInterface | undefined {
         return this.#entry(attachment)?.known;

@@ -102,6 +102,18 @@ it("an address is connected while an interface has it that is neither isolated n
     expect([table.isConnected(ip), table.isIsolated(record)]).toEqual([false, false]);
 });
 
+it("the Node must reach an interface that is connected or being reconnected, unless it is being removed", () => {
+    const isReachable = (): boolean => table.reachable().length === 1;
+    table.put(wired);
+    expect(isReachable()).toBe(true);
+    table.put({ ...wired, record: { ...record, isolated: true } });
+    expect(isReachable()).toBe(false);
+    table.setConnecting(record, true);
+    expect(isReachable()).toBe(true);
+    table.leave(record, "keep");
+    expect(isReachable()).toBe(false);
+});
+
 describe("an interface that is being removed", () => {
     const other = podRecord({ containerId: "cd34".repeat(16), addresses: [addressOf("10.10.1.5/24")] });
 
