@@ -37,7 +37,7 @@ const spreadGroups = {
 const bareErrors = {
     selector: "NewExpression[callee.name=/^(Error|TypeError|RangeError|SyntaxError|AggregateError|AntreaError)$/]",
     message:
-        "Make an error of a class of your own, derived from AntreaError: it says whose fault it is and carries a code.",
+        "Make an error of a class of your own, derived from AntreaError: it names whose fault it is and carries a code.",
 };
 const codesWithoutClass = {
     selector: "BinaryExpression[operator=/^[!=]==$/] > MemberExpression[property.name='code'] ~ Literal",

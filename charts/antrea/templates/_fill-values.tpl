@@ -1,7 +1,7 @@
 {{- /*
 What has no value gets that of values.yaml; each template that reads values fills them in first. With `helm upgrade
 --reuse-values` the values of the installed chart are all there is, and what is new in this one is missing; and null takes
-a value away, or a section with all that is in it. The two cannot be told apart, so both have the default, lists and
+a value away, or a section with all that is in it. The two cannot be distinguished, so both have the default, lists and
 maps too: `[]` is no list, and a map loses each name that is null.
 */ -}}
 {{- define "antrea.fillValues" -}}

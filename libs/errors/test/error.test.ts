@@ -34,7 +34,7 @@ class OtherError extends AntreaError<"EXHAUSTED"> {}
 describe("an error of a class", () => {
     const error: unknown = new PoolError("EXHAUSTED", "environment", "pool p1 is full");
 
-    it("is told from one of another class with a code of the same name", () => {
+    it("is distinguished from one of another class with a code of the same name", () => {
         expect(isErrorOf(PoolError, error)).toBe(true);
         expect(isErrorOf(PoolError, error, "OVERLAP", "EXHAUSTED")).toBe(true);
         expect(isErrorOf(PoolError, error, "OVERLAP")).toBe(false);

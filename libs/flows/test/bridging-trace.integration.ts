@@ -452,7 +452,7 @@ describe("neighbour discovery", () => {
             [],
             "drop",
         ],
-        ["a Pod tells what it listens to", listens("p", linkLocal.p), [], "uplink"],
+        ["a Pod reports what it listens to", listens("p", linkLocal.p), [], "uplink"],
         ["in VLAN 2", listens("r", linkLocal.r), [], "uplink@2"],
         ["as the first version of the protocol has it", listens("p", linkLocal.p, 131), [], "uplink"],
         ["as the router", listens("p", router), [], "drop"],

@@ -27,7 +27,7 @@ describe("categories tell what only the API server knows", () => {
         ["by tunnel over IPv4", tunnelPeerFlows(examplePeer())],
         ["by tunnel over IPv6", tunnelPeerFlows(examplePeer([4, 6], "2001:db8::11"))],
         ["of bridged Pods", bridgedPeerFlows(exampleBridgedPeer())],
-    ])("the ways to other Nodes, %s", (_name, set) => {
+    ])("the routes to other Nodes, %s", (_name, set) => {
         expect(set.category).toBe(Category.nodeConnectivity);
         expect(set.flows).toHaveLength(2);
     });

@@ -266,7 +266,7 @@ describe("tunnels", () => {
         ["beside each other no hop is counted", ttl(v4(from("a"), mac.b, ip.a, ip.b), 1), fresh, "b"],
         ["a peer's Pod to nobody here", v4(fromTunnel, virtual, ip.peer, "10.10.0.99"), fresh, "drop"],
         ["nor the midst of a connection", v4(fromTunnel, virtual, ip.peer, "10.10.0.99", ack), fresh, "drop"],
-        ["no way to other Nodes", v4(fromTunnel, virtual, ip.peer, "10.10.1.9"), fresh, "drop"],
+        ["no route to other Nodes", v4(fromTunnel, virtual, ip.peer, "10.10.1.9"), fresh, "drop"],
         ["no way to the outside", v4(fromTunnel, virtual, ip.peer, ip.outside), fresh, "drop"],
         ["nor for the midst of one", v4(fromTunnel, virtual, ip.peer, "10.10.1.9", ack), fresh, "drop"],
         ["nor to the outside", v4(fromTunnel, virtual, ip.peer, ip.outside, ack), fresh, "drop"],

@@ -28,7 +28,7 @@ function errorOf(work: () => unknown): IpError {
     throw new TypeError("there is no error");
 }
 
-describe("an error says whose fault it is and which one", () => {
+describe("an error reports whose fault it is and which one", () => {
     it.each<[string, IpError["code"], () => unknown]>([
         ["text that is no address", "INVALID_ADDRESS", () => parseIp("10.0.0")],
         ["a number for an address", "INVALID_ADDRESS", () => parseIp(notText)],

@@ -33,7 +33,7 @@ describe("KubeError", () => {
         expect(isKubeError(new Error("CONFLICT"))).toBe(false);
     });
 
-    it("keeps why something was aborted, unless that says no more than that it was", () => {
+    it("keeps why something was aborted, unless that states no more than that it was", () => {
         const reason = new Error("made up");
         expect(abortedError("the list", reason)).toMatchObject({ message: "the list was aborted", cause: reason });
         expect(abortedError("the list", new KubeError("ABORTED", "x")).cause).toBeUndefined();

@@ -157,7 +157,7 @@ describe("against etcd and kube-apiserver", () => {
             expect(informer.get("kept")?.metadata?.managedFields).toBeUndefined();
         });
 
-        it("understands how the API server says that a version is too old", async () => {
+        it("understands how the API server reports that a version is too old", async () => {
             await server.restart();
             await server.addNode("later");
             const { signal } = new AbortController();

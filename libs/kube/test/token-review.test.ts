@@ -41,7 +41,7 @@ describe("TokenReviewAuthorizer", () => {
         expect(asked).toHaveLength(4);
     });
 
-    it("asks for what the owner of the token may, with all that the API server said of the owner", async () => {
+    it("asks for what the owner of the token may, with all that the API server reported of the owner", async () => {
         const user = { username: "prometheus", uid: "7", groups: ["g"], extra: { scope: ["s"] } };
         for (const known of [user, { username: "prometheus" }, {}]) {
             const asked: unknown[] = [];

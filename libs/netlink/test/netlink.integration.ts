@@ -216,7 +216,7 @@ describe("addresses and routes", () => {
         expect(ipJson(podPath, "-6", "route", "show", "default")).toMatchObject([{ gateway: "fd00::1" }]);
     });
 
-    it("of addresses EEXIST is told, replacing is not refused, deleting twice is no error", async () => {
+    it("of addresses EEXIST is reported, replacing is not refused, deleting twice is no error", async () => {
         const index = await podLink();
         const address = { index, ip: parseIp("10.1.2.3"), prefixLength: 24 };
         await pod.addAddress(address);
@@ -316,7 +316,7 @@ describe("addresses and routes", () => {
         expect(Number(`0x${flags}`) & 0x5_0000).toBe(0x5_0000);
     });
 
-    it("of routes it is told that they use a next hop object or a tunnel", async () => {
+    it("of routes it is informed that they use a next hop object or a tunnel", async () => {
         const index = await podLink();
         await pod.setLink(index, { up: true });
         await pod.addAddress({ index, ip: parseIp("10.1.2.3"), prefixLength: 24 });

@@ -126,7 +126,7 @@ describe("Jobs", () => {
         await jobs.stop();
     });
 
-    it("once runs until it succeeds, or is told not to try again", async () => {
+    it("once runs until it succeeds, or is asked not to try again", async () => {
         const { jobs, clock, log } = setUp();
         let tries = 0;
         jobs.start();

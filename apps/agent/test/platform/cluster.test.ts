@@ -33,7 +33,7 @@ describe("Nodes", () => {
 });
 
 describe("Pods", () => {
-    it("of the Node are asked for, with what tells whether their addresses are in use", async () => {
+    it("of the Node are asked for, with what reports whether their addresses are in use", async () => {
         const asked: unknown[] = [];
         const mirrors = { "kubernetes.io/config.hash": "hash", "kubernetes.io/config.mirror": "hash" };
         const items = [
@@ -97,7 +97,7 @@ describe("Pods", () => {
         ]);
     });
 
-    it("that run without an interface are told why, and what to do", () => {
+    it("that run without an interface are reported why, and what to do", () => {
         const pod = { uid: "u1", namespace: "ns", name: "web", hostNetwork: false, ended: false, hasSandbox: true };
         const ips = [parseIp("10.1.0.5"), parseIp("fd00::5")];
         const event = unwiredEvent({ pod: { ...pod, podIps: ips }, ips });

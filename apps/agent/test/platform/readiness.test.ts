@@ -33,7 +33,7 @@ describe("readiness", () => {
         await readiness.ready(AbortSignal.abort());
     });
 
-    it("who gives up is told what is missing", async () => {
+    it("who gives up is informed what is missing", async () => {
         const readiness = two();
         const stop = new AbortController();
         const waiting = readiness.ready(stop.signal);

@@ -297,7 +297,7 @@ describe("what blocks", () => {
         expect(verdict).toBe("What blocks now:");
     });
 
-    it("is told even if the Pod has the address of the other family", () => {
+    it("is reported even if the Pod has the address of the other family", () => {
         const about = facts(pending({ [pools]: "web6,tiny" }), {
             allocations: [...full, allocation("fd00:2::5", { pool: "web6", pod: "web-0" })],
         });
@@ -356,7 +356,7 @@ describe("a Pod that asks for pools and runs on its Node's subnet", () => {
     const running = pod("a9", { phase: "Running", ips: ["10.10.1.59"] });
     const inherits = { namespaceAnnotations: { [pools]: "nosuch" } };
 
-    it("is told what is true now: where it got its address, and how it gets another", () => {
+    it("is informed what is true now: where it got its address, and how it gets another", () => {
         const report = explain(facts(running, inherits));
         expect(report).toMatchObject({ source: "NodeSubnet", pools: [], blocks: [] });
         expect(report.why).toMatch(
@@ -390,7 +390,7 @@ describe("antrea-controller away", () => {
         ["away", { holderIdentity: "a", renewTime: "2025-12-31T23:59:00.000000Z", leaseDurationSeconds: 15 }],
         ["away", { holderIdentity: "", renewTime: "2026-01-01T00:00:00.000000Z" }],
         ["away", undefined],
-    ] as const)("is told by the lease: %s %j", async (state, spec) => {
+    ] as const)("is identified by the lease: %s %j", async (state, spec) => {
         const cluster = { find: async () => (spec === undefined ? undefined : { spec }) as never };
         expect(await readController(cluster, "kube-system", Date.parse("2026-01-01T00:00:05Z"))).toBe(state);
     });

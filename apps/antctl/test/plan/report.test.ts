@@ -195,7 +195,7 @@ describe("renderPlan", () => {
         expect(text).not.toMatch(/Nothing is refused/);
     });
 
-    it("prints what the API server says beyond the rules", () => {
+    it("prints what the API server reports beyond the rules", () => {
         const planned = plan(poolObject("web", { start: "10.2.0.14", end: "10.2.0.20", ...range }), {
             allocations: [allocation("10.2.0.12", { pod: "a" })],
         });

@@ -108,7 +108,7 @@ describe("PodExec", () => {
         });
     });
 
-    it("tells what the API server says when it refuses", async () => {
+    it("tells what the API server reports when it refuses", async () => {
         const server = createServer();
         server.on("upgrade", (_request, socket: Socket) => {
             const body = JSON.stringify({ kind: "Status", message: 'pods "agent-1" is forbidden:\nno' });

@@ -52,7 +52,7 @@ describe("renderPools", () => {
 });
 
 describe("poolReport", () => {
-    it("counts what the claims say, by range and by user, the biggest first", () => {
+    it("counts what the claims report, by range and by user, the biggest first", () => {
         const object = poolObject(
             "web",
             { start: "10.2.0.12", end: "10.2.0.13", gateway: "10.2.0.1", prefixLength: 24 },

@@ -148,7 +148,7 @@ describe("the pools", () => {
 });
 
 describe("who names a pool", () => {
-    it("is everyone with an annotation that says so, until it is gone", async () => {
+    it("is everyone with the annotation for it, until it is gone", async () => {
         fake.put(namespaces, { metadata: { name: "ns", annotations: annotated("a, b") } });
         const pod = podOf("pod", annotated("a")) as Pod;
         fake.put(pods, { ...pod, metadata: { ...pod.metadata, namespace: "ns" } });

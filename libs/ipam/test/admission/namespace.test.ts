@@ -82,7 +82,7 @@ describe("a Namespace", () => {
         expect(check(old, text, users)).toEqual(errors);
     });
 
-    it("may name a pool that follows, and is told", () => {
+    it("may name a pool that follows, with a warning", () => {
         expect(checkNamespace({ old: undefined, annotations: naming("p,later") }, context, [])).toEqual({
             errors: [],
             warnings: [`${path} "later": there is no IPPool of this name yet; create it first`],

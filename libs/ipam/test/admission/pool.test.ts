@@ -168,7 +168,7 @@ describe("a pool that is created", () => {
             ],
         ],
         [
-            "overlap within itself, the later one told",
+            "overlap within itself, the later one reported",
             ipPool("p", "10.1.0.16/29", "10.1.0.8-10.1.0.20"),
             [],
             [
@@ -706,7 +706,7 @@ describe("the gateway of a pool", () => {
         expect(errorsOf(checkPoolUpdate(old, pool, context([other, old]), use))).toEqual([]);
     });
 
-    it("that is an address of the pool itself is told once", () => {
+    it("that is an address of the pool itself is reported once", () => {
         const pool = ipPool("p", "10.1.0.0/24", range("10.1.1.8/29", { gateway: "10.1.0.9", prefixLength: 23 }));
         expect(errorsOf(checkPoolUpdate(other, pool, context([other]), claimed))).toEqual([
             'spec.ipRanges "10.1.0.9": would no longer be handed out, as edge of a CIDR or as gateway, and is in use: 10.1.0.9 of Pod a/web; delete these users first, or create another IPPool',

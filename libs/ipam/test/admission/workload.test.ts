@@ -164,7 +164,7 @@ const rows: readonly Row[] = [
 ];
 
 describe("a Pod that is created", () => {
-    it("may name a pool that is being deleted, which may have its ordinal's address, and is told", () => {
+    it("may name a pool that is being deleted, which may have its ordinal's address, with a warning", () => {
         const object = { metadata: { annotations: annotations("p,leaving") } };
         const rule = "is being deleted and hands out no new address; name another IPPool";
         const pod = { old: undefined, object, namespace: undefined };
@@ -197,7 +197,7 @@ describe("a Pod that is created", () => {
         ["pol", 'there is no IPPool of this name; create it first, or choose one of "pool", "pool-a", "other-pool"'],
         ["pool;pool-a", "there is no IPPool of this name; names are separated by commas"],
         ["pool pool-a", "there is no IPPool of this name; names are separated by commas"],
-    ])("is told what to do about an unknown pool: %s", (name, rule) => {
+    ])("is informed what to do about an unknown pool: %s", (name, rule) => {
         const object = { metadata: { annotations: annotations(name) } };
         const known = { ...context, poolNames: () => ["other-pool", "pool-a", "pool"] };
         expect(texts(checkPod({ old: undefined, object, namespace: undefined }, known)).errors).toEqual([

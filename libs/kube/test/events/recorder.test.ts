@@ -80,7 +80,7 @@ describe("EventRecorder", () => {
         await recorder.close();
     });
 
-    it("lets the first event wait for as long as it is told, and sends it at the end in any case", async () => {
+    it("lets the first event wait for as long as is configured, and sends it at the end in any case", async () => {
         const { recorder, clock, created } = make({ delayMs: 500 });
         await clock.advance(1);
         recorder.record(input);

@@ -211,7 +211,7 @@ describe("Informer", () => {
         expect(informer.get("b")?.metadata?.resourceVersion).toBe("2");
     });
 
-    it("goes on from the last version after a resumed watch that said something before it fell silent", async () => {
+    it("goes on from the last version after a resumed watch that reported something before it fell silent", async () => {
         const bookmark = event("BOOKMARK", { metadata: { resourceVersion: "150" } });
         const script = new Script([[node("a", "1")]], [event("MODIFIED", node("a", "101")), { open: bookmark }]);
         start(script, { idleTimeoutMs: 50 });
@@ -239,7 +239,7 @@ describe("Informer", () => {
     it.each([
         ["the list was another than what was known", [[node("a", "1")], [node("a", "2")], [node("a", "3")]], []],
         ["the list had less than what was known", [[node("a", "1"), node("b", "1")], [node("a", "1")], []], []],
-        ["a watch said something since", [[node("a", "1")]], ["silent", "silent", "silent", { open: bookmark }]],
+        ["a watch reported something since", [[node("a", "1")]], ["silent", "silent", "silent", { open: bookmark }]],
         ["a watch was broken since", [[node("a", "1")]], ["silent", "silent", "silent", ""]],
         [
             "the connection of a watch that had said nothing was reset since",

@@ -194,7 +194,7 @@ describe("Informer", () => {
         await informer.close();
     });
 
-    it("logs the first failure in passing, the next as a warning, with what the API server said", async () => {
+    it("logs the first failure in passing, the next as a warning, with what the API server reported", async () => {
         const own = new MemoryLog("debug", "informer");
         const script = new Script([[]], [new KubeError("UNAVAILABLE", "down"), "silent"]);
         let watches = 0;

@@ -27,7 +27,7 @@ beforeEach(() => {
 });
 
 describe("the objects of an informer", () => {
-    it("are told once for each state, whichever way and however often that comes", () => {
+    it("are reported once for each state, whichever way and however often that comes", () => {
         store.set(object("a", "u", "1"), watch);
         store.set(object("a", "u", "1"), { by: "list", after: 9 });
         store.set(object("a", "u", "2"), watch);
@@ -43,7 +43,7 @@ describe("the objects of an informer", () => {
         expect(store.objects.get("a")?.metadata?.uid).toBe("v");
     });
 
-    it("are those of a list, of which deletions are told first", () => {
+    it("are those of a list, of which deletions are reported first", () => {
         store.set(object("a", "u", "1"), watch);
         store.set(object("b", "u", "2"), watch);
         changes = [];
@@ -52,7 +52,7 @@ describe("the objects of an informer", () => {
         expect([...store.objects.keys()]).toEqual(["b", "c"]);
     });
 
-    it("are told at once to who comes later, and no more to who left", () => {
+    it("are reported at once to who comes later, and no more to who left", () => {
         store.set(object("a", "u", "1"), watch);
         changes = [];
         const late = listen();
@@ -62,7 +62,7 @@ describe("the objects of an informer", () => {
         expect(changes).toHaveLength(2);
     });
 
-    it("are told to the others when a listener fails, which is logged with what it was told", () => {
+    it("are reported to the others when a listener fails, which is logged with what it was given", () => {
         store.listen(() => {
             throw new Error("made up");
         });

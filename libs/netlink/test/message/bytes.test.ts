@@ -48,8 +48,8 @@ describe("attributes", () => {
     });
 
     it.each([
-        ["a header cut off", "0800", "SHORT_MESSAGE"],
-        ["a payload cut off", "0800010000", "SHORT_MESSAGE"],
+        ["a header truncated", "0800", "SHORT_MESSAGE"],
+        ["a payload truncated", "0800010000", "SHORT_MESSAGE"],
         ["a length below the header's", "03000100", "BAD_MESSAGE"],
         ["bytes left over", "04000100ff", "SHORT_MESSAGE"],
     ])("refuse %s", (_, hex, code) => {

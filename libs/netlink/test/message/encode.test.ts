@@ -208,7 +208,7 @@ describe("requests", () => {
         expect(decodeLink(deleteAltName(5, "ab").body)).toMatchObject({ index: 5, altNames: ["ab"] });
     });
 
-    it("a link is told to be promiscuous without a word on whether it is up", () => {
+    it("a link is set promiscuous without a word on whether it is up", () => {
         expect(Buffer.from(setLink(5, { promiscuous: true }).body.subarray(8)).toString("hex")).toBe(
             "0001000000010000",
         );

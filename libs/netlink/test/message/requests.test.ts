@@ -157,7 +157,7 @@ describe("a request", () => {
         );
     });
 
-    it("for a route says what it is not told by what is usual", () => {
+    it("for a route has the usual values of what is not given", () => {
         expect(hexOf(replaceRoute({ dst, dev: 2 }))).toBe(
             "02080000fe04fd0100000000" + "080001000a000000" + "0800040002000000",
         );
@@ -243,7 +243,7 @@ describe("the limits of an argument", () => {
     });
 });
 
-describe("what the kernel says against its own rules", () => {
+describe("what the kernel reports against its own rules", () => {
     const fault = (code: string, text: string): unknown =>
         expect.objectContaining({ code, fault: "remote", message: `netlink ${text}` });
 
@@ -324,7 +324,7 @@ describe("what the kernel says against its own rules", () => {
             () => decodeAcknowledgement({ type: 2, flags: 0, sequence: 1, payload: fromHex("0000") }),
             ...(["SHORT_MESSAGE", "acknowledgement: 4 bytes needed at offset 0, 2 are there"] as const),
         ],
-    ])("%#: is told with what and where it is", (decode, code, text) => {
+    ])("%#: is reported with what and where it is", (decode, code, text) => {
         expect(decode).toThrow(fault(code, text));
     });
 
@@ -363,20 +363,20 @@ describe("what only some routes and addresses have", () => {
     const route = (...attributes: readonly string[]): unknown =>
         decodeRoute(fromHex("02080000fe030001", "00000000", ...attributes));
 
-    it("is left out where the kernel says that it is nothing: expiry, encapsulation, metrics, preference", () => {
+    it("is left out where the kernel reports that it is nothing: expiry, encapsulation, metrics, preference", () => {
         const none = route("20000c00", "00".repeat(28), "06001500", "00000000", "04000800", "05001400", "00000000");
         for (const field of ["expiresSeconds", "encapType", "metrics", "preference", "tos", "mtu"]) {
             expect(none).not.toHaveProperty(field);
         }
     });
 
-    it("is told: the rest of its life in seconds, never less than none", () => {
+    it("is reported: the rest of its life in seconds, never less than none", () => {
         expect(route("10000c00", "0000000000000000", "2c010000")).toMatchObject({ expiresSeconds: 3 });
         expect(route("10000c00", "0000000000000000", "9cffffff")).toMatchObject({ expiresSeconds: 0 });
         expect(route("06001500", "0600", "0000")).toMatchObject({ encapType: 6 });
     });
 
-    it("is told of an address by its flags, of which one has another meaning for IPv6", () => {
+    it("is given for an address by its flags, of which one has another meaning for IPv6", () => {
         const flagsOf = (family: string, flags: string): string => {
             const address = decodeAddress(
                 fromHex(
@@ -397,7 +397,7 @@ describe("what only some routes and addresses have", () => {
         expect(flagsOf("0a", "48000000")).toBe("tentative dadFailed");
     });
 
-    it("is told of a route: that it was made of another, and of a link which names are alternative ones", () => {
+    it("is given for a route: that it was made of another, and of a link which names are alternative ones", () => {
         expect(decodeRoute(fromHex("02080000fe030001", "00020000"))).toMatchObject({ cloned: true, onlink: false });
         expect(decodeRoute(fromHex("02080000fe030001", "04000000"))).toMatchObject({ cloned: false, onlink: true });
         const properties = "1400348" + "0" + "06003500" + "6100" + "0000" + "06003600" + "6200" + "0000";
@@ -406,7 +406,7 @@ describe("what only some routes and addresses have", () => {
         ]);
     });
 
-    it("is told of an address: a lifetime of which one part ends", () => {
+    it("is given for an address: a lifetime of which one part ends", () => {
         const address = (seconds: string): unknown =>
             decodeAddress(fromHex("0218000001000000", "08000200", "0a010203", "14000600", seconds, "00".repeat(8)));
         expect(address("ffffffffffffffff")).not.toHaveProperty("lifetime");

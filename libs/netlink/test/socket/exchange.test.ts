@@ -86,7 +86,7 @@ describe("change", () => {
         expect(kernel.sent.map((frames) => frames.length)).toEqual([4]);
     });
 
-    it("takes for done what says that a thing to delete is not there", () => {
+    it("takes for done what reports that a thing to delete is not there", () => {
         const exchange = new Exchange(kernel);
         expect(exchange.change([request(0), request(1, ["ENODEV"])])).toEqual([true, false]);
     });

@@ -259,7 +259,7 @@ describe("flowBodyKey", () => {
     });
 });
 
-describe("controller actions take the smallest form that says it", () => {
+describe("controller actions take the smallest form that expresses it", () => {
     it.each<[string, Action, number]>([
         ["output", { type: "controller" }, 16],
         ["output with a length", { type: "controller", maxLength: 9, userdata: new Uint8Array(0) }, 16],

@@ -180,7 +180,7 @@ describe("what cannot be written is refused with its name", () => {
 
     it.each([
         ["too short", "ffff0004"],
-        ["not as long as it says", "ffff000800000001ff"],
+        ["not as long as it states", "ffff000800000001ff"],
         ["no multiple of 8", "ffff000c0000000000000000"],
         ["empty", ""],
     ])("a raw action that is %s", (_name, text) => {

@@ -32,7 +32,7 @@ describe("flowKey", () => {
 });
 
 describe("flowBodyKey", () => {
-    it("does not count what says nothing, and counts the rest", () => {
+    it("does not count what restricts nothing, and counts the rest", () => {
         const drop = flowBodyKey({ actions: [] });
         expect(flowBodyKey({ actions: [], idleTimeout: 0 })).toBe(drop);
         expect(flowBodyKey({ actions: [{ type: "controller" }] })).toBe(

@@ -115,7 +115,7 @@ describe("what is over", () => {
         await until(() => peer.sockets.size === 0);
     });
 
-    it("is a link for the first reason, and whoever waits then is told whose doing it is", async () => {
+    it("is a link for the first reason, and whoever waits then is informed whose doing it is", async () => {
         await using peer = await Peer.start();
         peer.script = (message) => message.type === "barrier_request";
         for (const [code, fault, expected] of [

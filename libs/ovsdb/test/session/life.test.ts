@@ -237,7 +237,7 @@ describe("a session", () => {
         expect(well.problem).toBeUndefined();
     });
 
-    it("is told of each connection and of its end, and of none that never was ready", async () => {
+    it("is notified of each connection and of its end, and of none that never was ready", async () => {
         const session = open();
         const notified: string[] = [];
         using _a = session.onConnect(() => notified.push(`connected ${session.problem}`));
@@ -393,7 +393,7 @@ describe("a session", () => {
         });
     });
 
-    it("that the database does not fit is told at once to whoever waits for it", async () => {
+    it("that the database does not fit is reported at once to whoever waits for it", async () => {
         const session = open();
         const waiting = session.ready();
         const connection = await server.accept();

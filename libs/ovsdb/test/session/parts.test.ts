@@ -97,7 +97,7 @@ describe("PendingRequests", () => {
         },
     );
 
-    it("of which a cancelled one says what that means, and what was never sent is not cancelled", async () => {
+    it("of which a cancelled one states what that means, and what was never sent is not cancelled", async () => {
         const { add, cancelled, sent } = make();
         const stop = new AbortController();
         const [read, write] = [add(false, { signal: stop.signal }), add(true, { signal: stop.signal })];

@@ -391,7 +391,7 @@ describe("a session with ovsdb-server", () => {
         expect(session.problem).toBeUndefined();
     });
 
-    it("notices a server that says nothing any more", async () => {
+    it("notices a server that reports nothing any more", async () => {
         const session = await opened({ echoIntervalMs: 50, answerTimeoutMs: 100, maxBackoffMs: 100 });
         const gone = new Promise<void>((resolve) => void session.onDisconnect(resolve));
         server.signal("SIGSTOP");

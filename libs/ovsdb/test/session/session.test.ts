@@ -336,7 +336,7 @@ describe("a session", () => {
             expect(await session.until(() => "now", { timeoutMs: 1 })).toBe("now");
             const probe = (): number | undefined => {
                 const n = session.rows("T").get(id(1))?.["n"];
-                if (n === -1) throw new RangeError("the row says -1");
+                if (n === -1) throw new RangeError("the row reports -1");
                 return n === 2 ? 2 : undefined;
             };
             const value = session.until(probe, { timeoutMs: 5_000 });
@@ -346,7 +346,7 @@ describe("a session", () => {
             await session.until(() => session.rows("T").get(id(1))?.["n"] === 0 || undefined, { timeoutMs: 5_000 });
             const thrown = session.until(probe, { timeoutMs: 5_000 });
             connection.send(update3(zero, { [id(1)]: { modify: { n: -1 } } }));
-            await expect(thrown).rejects.toThrow("the row says -1");
+            await expect(thrown).rejects.toThrow("the row reports -1");
             const never = (): undefined => undefined;
             await expect(session.until(never, { timeoutMs: 1, what: "the port" })).rejects.toEqual(
                 expect.objectContaining({ code: "TIMEOUT", message: "the port did not come within 1 ms" }),

@@ -49,7 +49,7 @@ describe("a pass", () => {
         for (const key of ["a", "b", "c"]) reconciler.set(key, 1);
         await reconciler.pass();
         expect(world.done()).toEqual(["prune", "updateMany a,b,c"]);
-        world.refused.set("b", "the kernel says no");
+        world.refused.set("b", "refused by the kernel");
         for (const key of ["a", "b", "c"]) reconciler.set(key, 2);
         expect(await reconciler.pass()).toMatchObject({ failed: 1, againInMs: 1000 });
         expect(world.done()).toEqual(["updateMany a,b,c", "update a=2 was 1", "update b=2 was 1", "update c=2 was 1"]);
@@ -310,7 +310,7 @@ describe("apply", () => {
         const { reconciler, actual } = world;
         const held = Promise.withResolvers<void>();
         world.pause = () => held.promise;
-        world.refused.set("a", "the kernel says no");
+        world.refused.set("a", "refused by the kernel");
         reconciler.set("a", 1);
         const first = reconciler.apply("a");
         await settle();

@@ -116,7 +116,7 @@ describe("ADD", () => {
         expect(backend.adds).toHaveLength(1);
     });
 
-    it("that gives up waiting is told what is missing, and nothing was begun", async () => {
+    it("that gives up waiting is informed what is missing, and nothing was begun", async () => {
         backend.problem = "ovs-vswitchd is not connected";
         const error = await errorOf("add", argsOf(), AbortSignal.timeout(20));
         expect(error.cniCode).toBe(11);

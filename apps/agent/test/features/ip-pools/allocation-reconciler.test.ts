@@ -297,7 +297,7 @@ describe("a record without a claim", () => {
         expect(node.wiring.cut.size).toBe(0);
     });
 
-    it("is cut off when another has the address, once told, and connected again when it is free", async () => {
+    it("is isolated when another has the address, once reported, and connected again when it is free", async () => {
         const ip = await node.added("p1");
         node.put(ip);
         await eventually(() => node.agent.pools.own.size === 0);
@@ -471,8 +471,8 @@ describe("a record without a claim", () => {
     });
 
     it.each([
-        ["as its pool says, gets it by that definition", "10.2.0.1", true],
-        ["otherwise than its pool says by now, gets it by none: it is to be compared", "10.2.0.2", false],
+        ["as its pool defines, gets it by that definition", "10.2.0.1", true],
+        ["otherwise than its pool defines by now, gets it by none: it is to be compared", "10.2.0.2", false],
     ])("that was set up %s", async (_what, gateway, isSame) => {
         await node.agent.pools.synced(AbortSignal.timeout(5_000));
         const ip = parseIp("10.2.0.77");

@@ -99,7 +99,7 @@ const create = (o: { readExisting?: boolean; signal?: AbortSignal } = {}): Promi
     done(writer.create(ip, "pool1", holder, { signal: never(), ...o }));
 
 describe("the creation of a claim", () => {
-    it("is known to this Node before the watch tells of it, and no request of it waits for ever", async () => {
+    it("is known to this Node before the watch reports it, and no request of it waits for ever", async () => {
         const made = await create();
         expect(made?.spec).toMatchObject({ address: "10.2.0.12", pool: "pool1", pod: { uid: "u", containerID: "c1" } });
         expect(own.get("10.2.0.12")).toEqual(made);
@@ -342,7 +342,7 @@ describe("a request that is repeated", () => {
         expect(Math.max(...pauses)).toBeGreaterThan(700);
     });
 
-    it("ends with what the API server said last when nobody waits for it any more", async () => {
+    it("ends with what the API server reported last when nobody waits for it any more", async () => {
         const stop = new AbortController();
         const error = away();
         let tries = 0;

@@ -88,7 +88,7 @@ describe("claims", () => {
         expect(holderText(node)).toBe("Node web-1, whose address it is");
     });
 
-    it("of a kind of owner that is not known are nobody's to take, and are told by kind and name", () => {
+    it("of a kind of owner that is not known are nobody's to take, and are reported by kind and name", () => {
         const owner = { kind: "Lease", namespace: "ns", name: "web", index: 1 } as never;
         const unknown: IpAllocation = { ...reserved, spec: { ...reserved.spec, owner } };
         expect(mayTake(unknown, holder)).toBe(false);

@@ -53,7 +53,7 @@ describe("a claim of any free address", () => {
         ]);
     });
 
-    it("is followed by one event of type Normal that says how far the addresses reach", async () => {
+    it("is followed by one event of type Normal that reports how far the addresses reach", async () => {
         cluster.addPool("pool1", ranged);
         const agent = cluster.agent("a");
         await agent.claim("p1", { pools: ["pool1"] });
@@ -92,7 +92,7 @@ describe("a claim of any free address", () => {
         await expect(agent.claim("p4", { pools: ["pool1"] })).rejects.toMatchObject({ code: "EXHAUSTED" });
     });
 
-    it("is one create and one look at the pool, and the first does not wait for the claims of the block", async () => {
+    it("is one create and one read of the pool, and the first does not wait for the claims of the block", async () => {
         cluster.addPool("pool1", { cidr: "10.2.0.0/16", gateway: "10.2.0.1" });
         cluster.api.before = (method, _plural, name) =>
             method === "list" && name.startsWith("spec.block") ? new Promise(() => undefined) : Promise.resolve();
@@ -106,7 +106,7 @@ describe("a claim of any free address", () => {
         ]);
     });
 
-    it("does not try what a pool that overlaps has claimed, before it says that all are", async () => {
+    it("does not try what a pool that overlaps has claimed, before it reports that all are", async () => {
         cluster.addPool("pool1", { start: "10.2.0.0", end: "10.2.3.255", gateway: "10.2.255.1" });
         cluster.addPool("pool2", { start: "10.2.0.0", end: "10.2.7.255", gateway: "10.2.255.1" });
         const pod = { namespace: "n", name: "other", uid: "o" };
@@ -218,7 +218,7 @@ describe("a claim of any free address", () => {
         expect(read).toEqual(["0"]);
     });
 
-    it("goes on in blocks that the controller says have free addresses", async () => {
+    it("goes on in blocks that the controller reports have free addresses", async () => {
         cluster.addPool("pool1", { cidr: "10.2.0.0/16", gateway: "10.2.0.1" });
         const pool = cluster.api.get(ipPools, "pool1");
         cluster.api.put(ipPools, { ...pool, status: { freeBlocks: ["10.2.77.0/24", "no block"] } } as never);

@@ -70,7 +70,7 @@ describe("the view of a block", () => {
         expect(view.resting(slots)).toEqual([]);
     });
 
-    it("knows an address that it tried as claimed when the watch says so, for as long as it is", async () => {
+    it("knows an address that it tried as claimed when the watch reports so, for as long as it is", async () => {
         await view.synced(1_000, limit());
         view.note(parseIp("10.0.0.3"));
         claim("10.0.0.3");

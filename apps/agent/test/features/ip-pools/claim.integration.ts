@@ -154,7 +154,7 @@ describe("a StatefulSet's Pods on a real API server", () => {
         return cluster.api.create(ipAllocations, { ...allocation, spec: { ...spec, owner, state: "Reserved" } });
     }
 
-    it("wait for their reservations, keep them from Node to Node, and are told who has them", async () => {
+    it("wait for their reservations, keep them from Node to Node, and are informed who has them", async () => {
         await cluster.addPool("pool1", { cidr: "10.2.0.0/24", gateway: "10.2.0.1" });
         const [one, two] = [cluster.agent("a"), cluster.agent("b", { reservationWaitMs: 300 })];
         const waiting = one.claim("web-0", { pools: ["pool1"], ...web(0) });

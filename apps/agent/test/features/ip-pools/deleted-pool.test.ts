@@ -52,7 +52,7 @@ const refused = {
 };
 
 describe("an IPPool that is being deleted and waits for a finalizer", () => {
-    it("hands out nothing new, and the Pod is told the next step", async () => {
+    it("hands out nothing new, and the Pod gets the next step", async () => {
         await deletePool("pool1");
         await expect(agent.claim("p1", { pools: ["pool1"] })).rejects.toMatchObject(refused);
         await expect(agent.claim("p1", { pools: ["pool1"], fixed: [parseIp("10.1.0.7")] })).rejects.toMatchObject(
@@ -81,7 +81,7 @@ describe("an IPPool that is being deleted and waits for a finalizer", () => {
         expect(await agent.claim("p1", { pools: ["pool1"], containerId: "c2" })).toEqual(given);
     });
 
-    it("leaves the ordinal of a StatefulSet what is reserved for it; one without a reservation is told why", async () => {
+    it("leaves the ordinal of a StatefulSet what is reserved for it; one without a reservation is informed why", async () => {
         reserve("10.1.0.5");
         await deletePool("pool1");
         expect(await agent.claim("web-0", { pools: ["pool1"], statefulSet })).toEqual(["10.1.0.5"]);
@@ -89,7 +89,7 @@ describe("an IPPool that is being deleted and waits for a finalizer", () => {
         await expect(next).rejects.toMatchObject(refused);
     });
 
-    it("takes back what was claimed before the watch told of the deletion, unless the Pod had it already", async () => {
+    it("takes back what was claimed before the watch reported the deletion, unless the Pod had it already", async () => {
         const given = await agent.claim("p1", { pools: ["pool1"] });
         cluster.api.holdEvents();
         markDeleted("pool1");

@@ -108,14 +108,14 @@ describe("a claim", () => {
         expect(cluster.allocations()).toEqual([]);
     });
 
-    it("adopted from an earlier sandbox has what the pool says now", async () => {
+    it("adopted from an earlier sandbox has what the pool defines now", async () => {
         await claim("p1", "c1");
         changeUnseen({ ...wide, vlan: 7 });
         expect(await claim("p1", "c2")).toMatchObject([{ vlan: 7 }]);
         expect(cluster.allocations()).toMatchObject([{ spec: { ...versionOfPool(), pod: { containerID: "c2" } } }]);
     });
 
-    it("of a reservation has what the pool says now", async () => {
+    it("of a reservation has what the pool defines now", async () => {
         reservation("10.2.0.15");
         changeUnseen({ ...wide, vlan: 7 });
         expect(await claimReserved()).toMatchObject([{ ip: parseIp("10.2.0.15"), vlan: 7 }]);
@@ -160,7 +160,7 @@ describe("a claim", () => {
         expect(cluster.allocations()).toEqual([]);
     });
 
-    it("is not misled by the watch when it tells of the older pool at last", async () => {
+    it("is not misled by the watch when it reports the older pool at last", async () => {
         changeUnseen({ ...wide, vlan: 3 });
         replaceUnseen({ ...wide, vlan: 7 });
         await claim("p1");
@@ -194,19 +194,22 @@ describe("a running container", () => {
         ["VLAN", [{ ...wide, vlan: 7 }], "VLAN 7"],
         ["prefix length", [{ ...wide, prefixLength: 16 }], "prefix length 16"],
         ["ranges", [narrow], "no longer contains the address"],
-    ])("keeps its traffic when the %s of its pool changes, and its Pod says so once", async (_, ranges, text) => {
-        cluster.addPool("pool1", ...ranges);
-        await reconcile();
-        await reconcile();
-        expect(reportedEvents()).toEqual([expect.stringContaining(text)]);
-        expect(reportedEvents()).toEqual([expect.stringContaining("10.2.0.19")]);
-        expect(await changed()).toBe(1);
-        expect(wiring.cut.size).toBe(0);
-        expect(cluster.holders()).toEqual(["10.2.0.19 p1"]);
-        wiring.unwire("c-p1");
-        await reconcile();
-        expect(await changed()).toBe(0);
-    });
+    ])(
+        "keeps its traffic when the %s of its pool changes, and an event of its Pod reports it once",
+        async (_, ranges, text) => {
+            cluster.addPool("pool1", ...ranges);
+            await reconcile();
+            await reconcile();
+            expect(reportedEvents()).toEqual([expect.stringContaining(text)]);
+            expect(reportedEvents()).toEqual([expect.stringContaining("10.2.0.19")]);
+            expect(await changed()).toBe(1);
+            expect(wiring.cut.size).toBe(0);
+            expect(cluster.holders()).toEqual(["10.2.0.19 p1"]);
+            wiring.unwire("c-p1");
+            await reconcile();
+            expect(await changed()).toBe(0);
+        },
+    );
 
     it("of two pools with different VLANs is as they say, when one of them only grows", async () => {
         const six = { start: "fd02::10", end: "fd02::1f", gateway: "fd02::1", prefixLength: 64, vlan: 7 };
@@ -263,7 +266,7 @@ describe("a running container", () => {
         expect(reportedEvents()).toEqual([expect.stringContaining(text)]);
     });
 
-    it("is as its pool says when the pool only grows", async () => {
+    it("is as its pool defines when the pool only grows", async () => {
         cluster.addPool("pool1", wide, { ...wide, start: "10.2.0.30", end: "10.2.0.39" });
         await reconcile();
         expect(reportedEvents()).toEqual([]);

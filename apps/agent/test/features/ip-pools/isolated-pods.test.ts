@@ -86,7 +86,7 @@ describe("isolated Pods while IPPools are switched off", () => {
         expect([api.requests, log]).toEqual([[], []]);
     });
 
-    it("cost one look through the Nodes for each of them", async () => {
+    it("cost one check through the Nodes for each of them", async () => {
         interfaces = [wired("p1"), wired("p2")];
         held = [{ ip: parseIp("10.2.0.9"), node: "b" }];
         for (const name of ["p1", "p2"]) addPod(name);
@@ -124,7 +124,7 @@ describe("isolated Pods while IPPools are switched off", () => {
         expect(log).toHaveLength(2);
     });
 
-    it("are found by their UID among the Pods of the Node when no name is known, also static ones, by one list a look", async () => {
+    it("are found by their UID among the Pods of the Node when no name is known, also static ones, by one list a check", async () => {
         addPod("p1");
         addPod("static-a", "uid-mirror", "hash");
         put({ metadata: { namespace: "default", name: "p3", uid: "uid-p3" }, spec: { nodeName: "b", containers: [] } });

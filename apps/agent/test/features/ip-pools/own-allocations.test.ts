@@ -342,7 +342,7 @@ describe("OwnAllocations", () => {
         expect(own.get("10.0.0.1")?.metadata?.uid).toBe("next");
     });
 
-    it("keeps what the watch told before the answer to the write came, however late that was", async () => {
+    it("keeps what the watch reported before the answer to the write came, however late that was", async () => {
         await start();
         const given = stored("10.0.0.1");
         await eventually(() => own.get("10.0.0.1") !== undefined);

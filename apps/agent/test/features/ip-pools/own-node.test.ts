@@ -74,7 +74,7 @@ describe("an agent whose Node is gone", () => {
         expect(wiring.cut.size).toBe(2);
     });
 
-    it("isolates at once when it hears of it after 5 min, once the API server says so too", async () => {
+    it("isolates at once when it hears of it after 5 min, once the API server reports so too", async () => {
         const cut = clock.monotonic();
         await pass(300_000);
         nodes.remove("a", cut);
@@ -114,7 +114,7 @@ describe("an agent whose Node is gone", () => {
         expect(wiring.cut.size).toBe(0);
     });
 
-    it("isolates nothing when the API server says at last that the Node is there", async () => {
+    it("isolates nothing when the API server reports at last that the Node is there", async () => {
         nodes.remove("a");
         nodes.upToDateAt = clock.monotonic();
         await pass(300_000);
@@ -187,7 +187,7 @@ describe("an agent whose Node is gone", () => {
         ]);
     });
 
-    it("claims nothing more once it heard so, until the API server says that the Node is there again", async () => {
+    it("claims nothing more once it heard so, until the API server reports that the Node is there again", async () => {
         await node.confirm(signal);
         expect(api.requests).toEqual([]);
         deleteNode();
@@ -244,7 +244,7 @@ describe("an agent whose Node is gone", () => {
         expect(node.isGone).toBe(false);
     });
 
-    it("believes the watch, which says that the Node was made again, more than an answer that is older", async () => {
+    it("believes the watch, which reports that the Node was made again, more than an answer that is older", async () => {
         deleteNode();
         await pass(5_000);
         nodes.put("a");
@@ -265,7 +265,7 @@ describe("an agent whose Node is gone", () => {
         };
     }
 
-    it("believes the watch, which says that the Node was deleted, more than an answer that is older", async () => {
+    it("believes the watch, which reports that the Node was deleted, more than an answer that is older", async () => {
         await node.known(signal);
         await clock.advance(31_000);
         nodes.upToDateAt = 0;
@@ -340,7 +340,7 @@ describe("an agent whose Node is gone", () => {
         },
     );
 
-    it("believes an answer that the Node is back as long as the watch is older, and when the watch says so too", async () => {
+    it("believes an answer that the Node is back as long as the watch is older, and when the watch reports so too", async () => {
         await node.known(signal);
         await backByAnswer();
         await pass(600_000);
@@ -368,7 +368,7 @@ describe("an agent whose Node is gone", () => {
         if (noted !== undefined) node.recall(noted);
     }
 
-    it("isolates in time when it heard of it, and is restarted when it is cut off", async () => {
+    it("isolates in time when it heard of it, and is restarted when it is disconnected", async () => {
         await pass(600_000);
         deleteNode();
         await pass(100_000);
@@ -412,7 +412,7 @@ describe("an agent whose Node is gone", () => {
         expect(node.goneAt).toBe(noted);
     });
 
-    it("ends to count when the API server says at last that the Node is back", async () => {
+    it("ends to count when the API server reports at last that the Node is back", async () => {
         deleteNode();
         await restartCutOff(1_000);
         nodes.put("a");
@@ -476,7 +476,7 @@ describe("the claims of a Node that is gone", () => {
         expect([...wiring.cut]).toEqual(["c-p1"]);
     });
 
-    it("are no more than they were, and the Pod is told why, until the Node is made again", async () => {
+    it("are no more than they were, and the Pod is informed why, until the Node is made again", async () => {
         agent.nodes.remove("a");
         await expect(agent.claim("p3", { pools: ["pool1"] })).rejects.toMatchObject({ code: "NODE_GONE" });
         expect(agent.events).toContainEqual(

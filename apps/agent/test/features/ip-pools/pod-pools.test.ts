@@ -57,7 +57,7 @@ beforeEach(() => {
 afterEach(() => cluster[Symbol.asyncDispose]());
 
 describe("a Pod that does not exist", () => {
-    it("is told by what kubelet knows of it: a UID, the hash of a static Pod's file, or nothing", async () => {
+    it("is identified by what kubelet knows of it: a UID, the hash of a static Pod's file, or nothing", async () => {
         addNamespace();
         await start();
         expect(await resolve({ ...identity, uid: "" })).toBe("POD_GONE: Pod ns/p no longer exists");
@@ -69,7 +69,7 @@ describe("a Pod that does not exist", () => {
 });
 
 describe("what a Pod asks for", () => {
-    it("is what its own annotation says, without a question to the API server", async () => {
+    it("is what its own annotation names, without a question to the API server", async () => {
         addNamespace("pool2");
         addPod({ [poolsAnnotation]: " pool1 ,, pool6" });
         await start();
@@ -77,7 +77,7 @@ describe("what a Pod asks for", () => {
         expect(cluster.api.requests).toEqual([]);
     });
 
-    it("is what its Namespace's annotation says, after one question about the Namespace", async () => {
+    it("is what its Namespace's annotation names, after one question about the Namespace", async () => {
         addNamespace("pool2");
         addPod({ [podIpsAnnotation]: "10.3.0.7" });
         await start();
@@ -151,7 +151,7 @@ describe("what a Pod asks for", () => {
 });
 
 describe("which Pod it is", () => {
-    it("is told by the UID, of a static Pod by the hash of its file", async () => {
+    it("is identified by the UID, of a static Pod by the hash of its file", async () => {
         addNamespace();
         addPod({ [poolsAnnotation]: "pool1", "kubernetes.io/config.hash": "hash" });
         await start();
@@ -214,7 +214,7 @@ describe("which Pod it is", () => {
         await eventually(async () => /^API_AWAY/.test(String(await resolve())), { timeoutMs: 3_000 });
     });
 
-    it("cannot be told while the API server is away", async () => {
+    it("cannot be read while the API server is away", async () => {
         addNamespace();
         await start();
         cluster.api.accident = () => ({ refuse: away() });

@@ -137,7 +137,7 @@ describe("PoolCache", () => {
         expect(await usable("pool2")).toEqual(["10.0.0.1-10.0.0.2", "10.0.0.4-10.0.0.8"]);
     });
 
-    it("keeps what the controller says of a pool, and no more of the status", async () => {
+    it("keeps what the controller reports of a pool, and no more of the status", async () => {
         const usage = { total: 9, used: 3, reserved: 1, free: 5 };
         addPool("pool1", "10.0.0.0", "10.0.0.9", { status: { usage, freeBlocks: ["10.0.0.0/24"], conditions: [] } });
         addPool("pool2", "10.0.1.0", "10.0.1.9", { status: { conditions: [] } });
@@ -146,7 +146,7 @@ describe("PoolCache", () => {
         expect((await cache.find("pool1", limit))?.version).toEqual({ uid: expect.any(String), generation: 1 });
     });
 
-    it("asks for a pool that it does not know before it says that there is none", async () => {
+    it("asks for a pool that it does not know before it reports that there is none", async () => {
         expect(await cache.find("pool1", limit)).toBeUndefined();
         api.holdEvents();
         addPool("pool1", "10.0.0.0", "10.0.0.9");
@@ -232,7 +232,7 @@ describe("PoolCache", () => {
         expect(cache.serviceCidrs?.map(formatPrefix)).toEqual(["10.96.0.0/16"]);
     });
 
-    it("says what the API server said while not everything is known, and nothing once it is", async () => {
+    it("says what the API server reported while not everything is known, and nothing once it is", async () => {
         await cache.close();
         const forbidden = new KubeError("FORBIDDEN", "no permission");
         let isRefused = true;

@@ -13,7 +13,7 @@ const first = { start: "10.2.0.9", end: "10.2.0.20", vlan: 3 };
 const second = { start: "10.3.0.9", end: "10.3.0.20", gateway: "10.3.0.1" };
 const setUp: SetUp = { ip: parseIp("10.2.0.12"), prefixLength: 24, gateway: parseIp("10.2.0.1"), vlan: 3 };
 
-describe("what a pool says otherwise of an address", () => {
+describe("what a pool defines otherwise for an address", () => {
     it.each<[string, Partial<SetUp>, Pool, string | undefined]>([
         ["nothing", {}, pool(first), undefined],
         ["nothing of the VLAN, when that is not compared", { vlan: undefined }, pool(first), undefined],

@@ -90,7 +90,7 @@ describe("PoolSearch", () => {
         await views(0);
     });
 
-    it("does not try what the watch says is claimed, whichever pool it was claimed from", async () => {
+    it("does not try what the watch reports is claimed, whichever pool it was claimed from", async () => {
         claimRange("10.0.0", 0, 250);
         claim("10.0.0.252", "another");
         const one = search();
@@ -157,7 +157,7 @@ describe("PoolSearch", () => {
         expect((await tried(one, target)).length).toBeGreaterThan(0);
     });
 
-    it("lists a pool at most once in 10 s, less and less often while the controller says that it is full, for all who wait", async () => {
+    it("lists a pool at most once in 10 s, less and less often while the controller reports that it is full, for all who wait", async () => {
         claimRange("10.0.0");
         const full: IpPoolStatus = { usage: { total: 256, used: 256, reserved: 0, free: 0 } };
         const target = pool("10.0.0.0", "10.0.0.255");

@@ -101,7 +101,7 @@ describe("PoolCache", () => {
         expect(cache.poolOf(parseIp("10.0.0.4"))).toBeUndefined();
     });
 
-    it("looks live at what the API server has, not at what was told last, and keeps it", async () => {
+    it("looks live at what the API server has, not at what was reported last, and keeps it", async () => {
         api.found = pool(100, 1, "10.0.0.3", "u0");
         expect(await live()).toBe("1 10.0.0.1-10.0.0.3");
         expect(known()).toBe("1 10.0.0.1-10.0.0.3");
@@ -140,7 +140,7 @@ describe("PoolCache", () => {
         await eventually(() => known() === "5 10.0.0.1-10.0.0.9");
     });
 
-    it("keeps what a live look found while the watch tells of what was before", async () => {
+    it("keeps what a live look found while the watch reports what was before", async () => {
         api.found = pool(600, 6, "10.0.0.6");
         await live();
         api.send("MODIFIED", pool(550, 5, "10.0.0.5"));
@@ -152,7 +152,7 @@ describe("PoolCache", () => {
         await eventually(() => known() === "8 10.0.0.1-10.0.0.8");
     });
 
-    it("keeps what the watch tells while a live look is under way", async () => {
+    it("keeps what the watch reports while a live look is under way", async () => {
         api.found = pool(600, 6, "10.0.0.6");
         api.before = async () => {
             api.send("MODIFIED", pool(601, 7, "10.0.0.7"));
@@ -162,7 +162,7 @@ describe("PoolCache", () => {
         expect(known()).toBe("7 10.0.0.1-10.0.0.7");
     });
 
-    it("is as the watch says again when a live look finds nothing", async () => {
+    it("is as the watch reports again when a live look finds nothing", async () => {
         api.found = pool(600, 1, "10.0.0.6", "u2");
         await live();
         api.found = undefined;

@@ -64,7 +64,7 @@ describe("an address in use that is in no IPPool and has no claim", () => {
         expect([await changed(), warned()]).toEqual([1, 2]);
     });
 
-    it("is not counted any more when its watch tells late that it has a claim", async () => {
+    it("is not counted any more when its watch reports late that it has a claim", async () => {
         await node.reconcile();
         const pod = { ...identityOf("p1"), nodeName: "a", containerID: "c-p1", interface: "eth0" };
         node.put(text, { pool: "pool9", pod }, "p1");

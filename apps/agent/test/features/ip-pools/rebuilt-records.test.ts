@@ -166,8 +166,8 @@ describe("a record that was rebuilt before its Pod was known", () => {
     });
 });
 
-describe("what is told of an isolated interface", () => {
-    it("is told anew when its container ends and another one meets the same", async () => {
+describe("what is reported of an isolated interface", () => {
+    it("is reported anew when its container ends and another one meets the same", async () => {
         await node.added("p1");
         const [allocation] = node.cluster.allocations();
         node.put(allocation?.spec.address ?? "");

@@ -92,7 +92,7 @@ describe("the reconcile of claims on a real API server", () => {
         expect((await holders()).map((line) => line.split(" ")[1]).sort()).toEqual([...wired].sort());
     });
 
-    it("makes a claim anew that was deleted by hand, as soon as the watch tells", async () => {
+    it("makes a claim anew that was deleted by hand, as soon as the watch reports", async () => {
         wiring.wire("p1", await agent.claimAddresses("p1", { pools: ["pool1"] }));
         let notified = 0;
         agent.pools.own.onGone(() => void (notified += 1));

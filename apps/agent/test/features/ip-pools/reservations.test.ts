@@ -146,7 +146,7 @@ describe("the Pod of an ordinal", () => {
         expect(await agent.claim("web-2", { ...web2, pools: ["pool1"] })).toEqual(["10.2.0.12"]);
     });
 
-    it("gets nothing else: without a reservation it is told where to look", async () => {
+    it("gets nothing else: without a reservation it is informed where to look", async () => {
         const agent = cluster.agent("a", { reservationWaitMs: 50 });
         await expect(agent.claim("web-2", { ...web2, pools: ["pool1"] })).rejects.toMatchObject({
             code: "NOT_RESERVED",
@@ -159,7 +159,7 @@ describe("the Pod of an ordinal", () => {
         expect(cluster.allocations()).toEqual([]);
     });
 
-    it("leaves the reservation of one family alone while the other family has none, and is told which", async () => {
+    it("leaves the reservation of one family alone while the other family has none, and is informed which", async () => {
         reserve("10.2.0.12");
         const [before] = cluster.allocations();
         const agent = cluster.agent("a", { reservationWaitMs: 500 });
@@ -171,7 +171,7 @@ describe("the Pod of an ordinal", () => {
         expect(cluster.allocations()).toEqual([before]);
     });
 
-    it("takes no half of what is half gone, although its watch has not told yet", async () => {
+    it("takes no half of what is half gone, although its watch has not reported yet", async () => {
         reserve("10.2.0.12");
         reserve("fd02::c");
         const agent = cluster.agent("a", { reservationWaitMs: 50 });
@@ -220,7 +220,7 @@ describe("the Pod of an ordinal", () => {
         expect(await agent.claim("web-2", { ...both, containerId: "c3" })).toEqual(["10.2.0.51", "fd02::c"]);
     });
 
-    it("is told which Node has its address still, and the ways out", async () => {
+    it("is informed which Node has its address still, and the ways out", async () => {
         reserve("10.2.0.12", 2, podOn("far"));
         const agent = cluster.agent("a", { reservationWaitMs: 50, nodes: TestNodes.of("a", "far") });
         await expect(agent.claim("web-2", { ...web2, pools: ["pool1"] })).rejects.toMatchObject({
@@ -231,7 +231,7 @@ describe("the Pod of an ordinal", () => {
         });
     });
 
-    it("is told when the Node that has its address is gone, until when it waits, and of a Node out of service", async () => {
+    it("is informed when the Node that has its address is gone, until when it waits, and of a Node out of service", async () => {
         reserve("10.2.0.12", 2, podOn("far"));
         const nodes = TestNodes.of("a", "far");
         const clock = new ManualClock(Date.UTC(2026, 0, 1, 12, 0, 0));
@@ -259,7 +259,7 @@ describe("the Pod of an ordinal", () => {
         );
     });
 
-    it("is told after a second of waiting what it waits for, which is no failure", async () => {
+    it("is informed after a second of waiting what it waits for, which is no failure", async () => {
         const clock = new ManualClock();
         const agent = cluster.agent("a", { clock });
         await agent.pools.synced(AbortSignal.timeout(5_000));
@@ -285,7 +285,7 @@ describe("the Pod of an ordinal", () => {
         ]);
     });
 
-    it("is told nothing when its address comes within the first second", async () => {
+    it("gets no event when its address comes within the first second", async () => {
         const clock = new ManualClock();
         const agent = cluster.agent("a", { clock });
         const allocation = agent.claim("web-2", { ...web2, pools: ["pool1"] });
@@ -361,7 +361,7 @@ describe("the Pod of an ordinal", () => {
         expect(asked()).toHaveLength(2);
     });
 
-    it("is told that the earlier Pod of this Node has it still, and gets it when that is released", async () => {
+    it("is informed that the earlier Pod of this Node has it still, and gets it when that is released", async () => {
         reserve("10.2.0.12", 2, podOn("a"));
         const agent = cluster.agent("a", { reservationWaitMs: 50 });
         await expect(agent.claim("web-2", { ...web2, pools: ["pool1"] })).rejects.toMatchObject({

@@ -183,7 +183,7 @@ describe("a claim of an address that a Pod has from the Node's subnet", () => {
         expect(agent.pools.isClaimed(parseIp("10.10.1.22"))).toBe(true);
     });
 
-    it("that is gone again, of which the watch tells late, isolates nobody", async () => {
+    it("that is gone again, of which the watch reports late, isolates nobody", async () => {
         claim(inUse);
         await eventually(() => notified === 1);
         cluster.api.holdEvents();
@@ -309,7 +309,7 @@ describe("an isolated Pod of the Node's subnet", () => {
         expect(wiring.isolated.size).toBe(0);
     });
 
-    it("stays so when the agent starts again, until the API server says that nobody else has the address", async () => {
+    it("stays so when the agent starts again, until the API server reports that nobody else has the address", async () => {
         claim(inUse);
         await check();
         await agent.kill();
@@ -480,7 +480,7 @@ describe("an interface whose Pod was not known when its record was rebuilt", () 
 });
 
 describe("what was reported of an interface", () => {
-    it("is reported no more after a look at it failed, also of an interface of the same container", async () => {
+    it("is reported no more after a check of it failed, also of an interface of the same container", async () => {
         wiring.wired.set("net1", {
             containerId: "c-web",
             ifName: "eth0-2",
@@ -501,7 +501,7 @@ describe("what was reported of an interface", () => {
         expect(agent.events).toHaveLength(2);
     });
 
-    it("is reported again when it was otherwise meanwhile, although a look at another interface failed then", async () => {
+    it("is reported again when it was otherwise meanwhile, although a check of another interface failed then", async () => {
         claim(inUse);
         claim("10.10.1.21");
         await check();

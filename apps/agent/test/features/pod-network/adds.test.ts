@@ -65,11 +65,11 @@ describe("an ADD under way", () => {
         node.steps.failure = (_, name) => void order.push(name);
         const adds = [node.add(), node.add({ containerId: second })];
         await Promise.all(adds.map((add) => add.then(() => order.push("end"))));
-        expect(order.indexOf("end")).toBeLessThan(order.lastIndexOf("wish"));
+        expect(order.indexOf("end")).toBeLessThan(order.lastIndexOf("request"));
         expect(containers()).toEqual([second]);
     });
 
-    it("keeps no other Pod waiting, nor another interface, nor a Pod of which the runtime tells no UID", async () => {
+    it("keeps no other Pod waiting, nor another interface, nor a Pod of which the runtime reports no UID", async () => {
         const requests: readonly Partial<AddRequest>[] = [
             { containerId: first, podUid: "" },
             { containerId: second, podUid: "" },
@@ -121,7 +121,7 @@ describe("an ADD under way", () => {
             fault: "caller",
             message: expect.stringContaining(first),
         });
-        expect(node.steps.asked).not.toContain("wish");
+        expect(node.steps.asked).not.toContain("request");
         await node.clock.advance(1);
         await node.add();
         expect(containers()).toEqual([first]);
@@ -262,7 +262,7 @@ describe("the next sandbox of a Pod with an address of a pool", () => {
     it.each([
         ["another interface of the Pod", { ifName: "net1" }],
         ["another Pod", { podUid: "uid-web-1", podName: "web-1" }],
-        ["a Pod of which the runtime told no UID", { podUid: "" }],
+        ["a Pod of which the runtime reported no UID", { podUid: "" }],
     ])("leaves %s alone", async (_, changes) => {
         await node.add(changes);
         node.steps.clear();
@@ -308,7 +308,7 @@ describe("a DEL", () => {
         expect([...node.allocations]).toEqual([]);
     });
 
-    it("that waits for other work is left to the reconcile, and the log says whose it is and why", async () => {
+    it("that waits for other work is left to the reconcile, and the log reports whose it is and why", async () => {
         await node.add();
         const { promise: work, resolve } = Promise.withResolvers<undefined>();
         const working = node.network.exclusively(first, () => work);

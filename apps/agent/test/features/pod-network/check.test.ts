@@ -108,7 +108,7 @@ describe("CHECK of an interface", () => {
         expect(opened).toEqual([record.netns]);
     });
 
-    it("says it when the namespace goes while it looks", async () => {
+    it("says it when the namespace goes while it checks", async () => {
         const gone = new NetlinkError("ENOENT", "environment", "no such file");
         node.netnsIdFailure = gone;
         await expect(check()).rejects.toMatchObject({ code: "NETNS", cause: gone });
@@ -288,7 +288,7 @@ describe("CHECK of an interface", () => {
         });
     });
 
-    it("names the claim before the missing flows that follow from it, and what the kernel said of a namespace", async () => {
+    it("names the claim before the missing flows that follow from it, and what the kernel reported of a namespace", async () => {
         node.allocationProblem = "10.10.1.5 is claimed by default/db-0";
         node.record = { ...record, isolated: true };
         node.flows = [];

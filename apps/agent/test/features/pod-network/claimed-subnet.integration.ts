@@ -133,7 +133,7 @@ describe("an address of the Node's subnet that is in use and is claimed from a p
     });
 
     it.each(["as it was", "without its database"])(
-        "stays so when the agent starts again while the API server says nothing, on a Node %s",
+        "stays so when the agent starts again while the API server reports nothing, on a Node %s",
         async (how) => {
             const web = await added("web");
             await cluster.addPool("wide", { cidr: "10.10.0.0/16", gateway: "10.10.0.1" });

@@ -311,7 +311,7 @@ export class FakeNode {
         const { steps, allocations } = this;
         return {
             requestOf: ({ containerId }) =>
-                steps.run("wish", () => ({
+                steps.run("request", () => ({
                     claim: () =>
                         steps.run("claim", () => {
                             allocations.add(containerId);

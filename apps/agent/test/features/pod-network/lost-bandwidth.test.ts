@@ -121,7 +121,7 @@ it("does not start tc where no Pod is limited", async () => {
     expect(asked).toEqual(["list"]);
 });
 
-it("looks again after a look that failed", async () => {
+it("looks again after a check that failed", async () => {
     podsOfNode = [podOf("a", ingress)];
     const failing = new LostBandwidth(
         {

@@ -300,7 +300,7 @@ describe("the link of a running Pod after the settings changed", () => {
         expect(hostEnd()?.group).toBe(podLinkGroup);
     });
 
-    it("is not touched when all is right or it is gone: ovs-vswitchd looks at all ports after each change", async () => {
+    it("is not touched when all is right or it is gone: ovs-vswitchd reads all ports after each change", async () => {
         await adjustPodLink(netlink, record, { ...options, mtu: 1400 });
         putHostEnd();
         await adjustPodLink(netlink, record, options);

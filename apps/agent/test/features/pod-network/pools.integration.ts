@@ -257,7 +257,7 @@ describe("claims", () => {
 });
 
 describe("what another holds", () => {
-    it("is cut off: no flow, no route, also after a resync", async () => {
+    it("is isolated: no flow, no route, also after a resync", async () => {
         const pod = newPod();
         const answer = await agent.add(pod);
         const [known] = agent.network.interfaces();

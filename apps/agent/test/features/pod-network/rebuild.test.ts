@@ -70,7 +70,7 @@ const other = podRecord({
     addresses: [addressOf("10.10.1.6/24"), addressOf("fd10:10:0:1::6/64")],
 });
 
-describe("with one witness", () => {
+describe("with one source", () => {
     it("nothing is nothing", () => {
         expect(run({})).toEqual({ kept: [], dropped: [], held: [] });
     });
@@ -154,7 +154,7 @@ describe("addresses of pools", () => {
         vlan: 3,
     });
 
-    it("are rebuilt from the link with their gateway and VLAN, and the pool that the claims tell", () => {
+    it("are rebuilt from the link with their gateway and VLAN, and the pool that the claims report", () => {
         const rebuilt = run({ links: [linkOf(pooled, toAlias(pooled))], pods: [podOf(pooled)] });
         expect(rebuilt.kept).toEqual([{ record: { ...pooled, netns: "", network: "#" }, ofPort: undefined }]);
     });
@@ -241,7 +241,7 @@ describe("addresses of pools", () => {
         });
     });
 
-    it("stay addresses of a pool when no claim tells which", () => {
+    it("stay addresses of a pool when no claim reports which", () => {
         const addresses = [{ ...addressOf("10.2.0.13/24"), gateway, pool: "gone" }];
         const rebuilt = run({ links: [linkOf(pooled, toAlias({ ...pooled, addresses }))] });
         expect(rebuilt.kept[0]?.record.addresses).toEqual([{ ...addressOf("10.2.0.13/24"), gateway, pool: "" }]);
@@ -296,7 +296,7 @@ describe("what stands for nothing", () => {
         ]);
     });
 
-    it("an unfinished record whose link tells the addresses is rebuilt from the link", () => {
+    it("an unfinished record whose link reports the addresses is rebuilt from the link", () => {
         const rebuilt = run({
             ports: [portOf(one, 32784, { "ip-address": "" })],
             links: [linkOf(one, toAlias(one))],
@@ -350,7 +350,7 @@ describe("two that claim one address", () => {
     });
 });
 
-it("all witnesses together: each interface once, the rest held", () => {
+it("all sources together: each interface once, the rest held", () => {
     const third = podRecord({ podUid: "uid-3", addresses: [addressOf("10.10.1.7/24")] });
     const rebuilt = run({
         ports: [portOf(one, 33_000)],

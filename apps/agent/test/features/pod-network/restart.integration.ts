@@ -138,7 +138,7 @@ describe("the agent starts again", () => {
 });
 
 describe("the database is lost", () => {
-    it("while the agent is away: the links tell what there is, and no address is given twice", async () => {
+    it("while the agent is away: the links report what there is, and no address is given twice", async () => {
         const { pods: both, answers } = await twoPods();
         const mac = formatMac(agent.gateway.mac);
         await agent.stop();

@@ -62,7 +62,7 @@ async function add(...added: readonly Pod[]): Promise<void> {
 
 const eventsOn = (): (string | undefined)[] => recorded.map(({ regarding }) => regarding.name);
 
-it("each Pod with the annotation gets one event, however often it looks", async () => {
+it("each Pod with the annotation gets one event, however often it checks", async () => {
     await add(podOf("a"), podOf("b", { annotations: {} }));
     await add(podOf("c", { annotations: { [networks]: '[{"name": "vlan100"}]' } }));
     await add(podOf("d", { annotations: {} }));

@@ -191,7 +191,7 @@ describe("a record in a link alias", () => {
         expect(fromExternalIds("port", idsOf(pooled))).not.toHaveProperty("isolated");
     });
 
-    it("of the Node's subnet has the mark where agents look for it that know it of pools only", () => {
+    it("of the Node's subnet has the mark where agents search it that know it of pools only", () => {
         const words = toAlias({ ...podRecord(), isolated: true }).split(" ");
         expect(words.slice(0, 6)).toEqual(toAlias(podRecord()).split(" "));
         expect(words[8]).toBe("iso");
@@ -257,7 +257,7 @@ describe("a record in a link alias", () => {
         ["somebody's words", "uplink to rack 4"],
         ["a later version", toAlias(dual).replace("antrea1", "antrea2")],
         ["a released link", "antrea1 released"],
-        ["cut off", toAlias(dual).slice(0, 120)],
+        ["truncated", toAlias(dual).slice(0, 120)],
         ["an address that is none", toAlias(dual).replace("10.10.1.5", "10.10.1.555")],
         ["an address without length", toAlias(dual).replace("10.10.1.5/24", "10.10.1.5")],
         ["an address with an empty length", toAlias(dual).replace("10.10.1.5/24", "10.10.1.5/")],

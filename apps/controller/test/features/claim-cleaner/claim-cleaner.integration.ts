@@ -148,7 +148,7 @@ describe("claims that their Node cannot free", () => {
         expect(await term.metric('antrea_controller_ippool_reclaims_total{reason="out-of-service"}')).toBeUndefined();
     });
 
-    it("stay when only the watch says that the Node is gone", async () => {
+    it("stay when only the watch reports that the Node is gone", async () => {
         await world.server.addNode("there");
         await world.claim("10.3.6.21", "a", podOn("there", "plain"));
         const wrap = replacing("list", (target) => async (...args) => {

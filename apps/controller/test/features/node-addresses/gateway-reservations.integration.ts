@@ -58,7 +58,7 @@ describe("gateways of pools", () => {
         });
     });
 
-    it("that a Pod has are told on the pool, and held as soon as the Pod is gone", async () => {
+    it("that a Pod has are reported on the pool, and held as soon as the Pod is gone", async () => {
         await using term = world.term();
         await pool("a", { cidr: "10.7.2.0/25", gateway: "10.7.2.1", prefixLength: 24 });
         await world.claim("10.7.2.50", "a", podOn("n1", "web"));

@@ -68,7 +68,7 @@ describe("addresses of Nodes inside pools", () => {
         await eventuallyHeld("new 10.1.4.11 p4 Reserved");
     });
 
-    it("are 16 of each family at most, and what a Node reports beyond is told on it and on the pool", async () => {
+    it("are 16 of each family at most, and what a Node reports beyond is reported on it and on the pool", async () => {
         await using term = world.term();
         await world.pool("p4", "10.1.6.0/24");
         const internalIps = Array.from({ length: 200 }, (_, at) => `10.1.6.${at + 2}`);
@@ -130,7 +130,7 @@ describe("addresses of Nodes inside pools", () => {
         await eventuallyHeld(...[...first, "n1 10.1.7.5 p4 Reserved"].sort());
     });
 
-    it("that a Pod has are told on the Node and held as soon as the Pod is gone", async () => {
+    it("that a Pod has are reported on the Node and held as soon as the Pod is gone", async () => {
         await using term = world.term();
         await world.pool("p4", "10.1.2.10-10.1.2.19");
         await world.claim("10.1.2.11", "p4", podOn("n0", "web"));

@@ -168,7 +168,7 @@ describe("addresses of Nodes in pools", () => {
         expect(world.held()).toEqual(["n1 10.1.0.11 p4", "n1 10.1.0.12 p4"]);
     });
 
-    it("stay although the watch says that the Node is gone, if the API server has it", async () => {
+    it("stay although the watch reports that the Node is gone, if the API server has it", async () => {
         world.node("n1", "10.1.0.11");
         await world.settled();
         writes();

@@ -87,7 +87,7 @@ describe("NodeIPAM that cannot work", () => {
         expect(place.ended).toBe(true);
     });
 
-    it("for what the API server says tries again, less often each time, until it works", async () => {
+    it("for what the API server reports tries again, less often each time, until it works", async () => {
         place = new Place();
         expect(place.nodeIpam.problem).toBeUndefined();
         place.failure = new KubeError("FORBIDDEN", "configmaps is forbidden");

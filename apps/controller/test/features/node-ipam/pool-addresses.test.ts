@@ -130,7 +130,7 @@ describe("subnets of Nodes, with IPPools", () => {
         expect(place.assigned("four")).toBe("10.244.1.0/24");
     });
 
-    it("are told of on the pool, once for what it has of them, with Nodes that have them already", () => {
+    it("are reported on the pool, once for what it has of them, with Nodes that have them already", () => {
         const place = new Place();
         place.nodes.push({ metadata: { name: "n7" }, spec: { podCIDRs: ["10.244.2.5/24"] } });
         place.pool("far", poolOf("far", "10.245.0.1"));

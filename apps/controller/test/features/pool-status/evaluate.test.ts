@@ -46,7 +46,7 @@ describe("evaluate", () => {
         });
     });
 
-    it("keeps the time of a condition whose status stays, whatever it says", () => {
+    it("keeps the time of a condition whose status stays, whatever it reports", () => {
         const before = evaluate(good, undefined, early);
         const bad = { ...good, usage: { total: 8, used: 8, reserved: 0, free: 0 } };
         const after = evaluate(bad, before, later);

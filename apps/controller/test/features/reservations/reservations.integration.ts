@@ -130,7 +130,7 @@ describe("reservations of StatefulSets", () => {
         await world.eventuallyOfSet("dual", [...two, "2 10.2.5.12 Reserved", "2 fd00:2::10 Reserved"]);
     });
 
-    it("are given up outside the ranges of their pool, once no Pod uses them, and made anew; the StatefulSet is told", async () => {
+    it("are given up outside the ranges of their pool, once no Pod uses them, and made anew; the StatefulSet has an event", async () => {
         await world.pool("moved", "10.2.20.10-10.2.20.19");
         await world.set("mover", { replicas: 2, pools: "moved" });
         term = world.term();
@@ -148,7 +148,7 @@ describe("reservations of StatefulSets", () => {
         await world.eventuallyOfSet("mover", ["0 10.2.20.30 Reserved", "1 10.2.20.31 Reserved"]);
     });
 
-    it("are not given up by what a watch tells too late: the pool is read first", async () => {
+    it("are not given up by what a watch reports too late: the pool is read first", async () => {
         await world.pool("late", "10.2.21.10-10.2.21.19");
         await world.set("sticky", { replicas: 1, pools: "late" });
         term = world.term();
@@ -168,7 +168,7 @@ describe("reservations of StatefulSets", () => {
         expect(term.notes("ReservationGivenUp")).toEqual([]);
     });
 
-    it("go on as soon as a pool is exhausted no more: by a Pod that ends, or by a larger range; the pool says so", async () => {
+    it("go on as soon as a pool is exhausted no more: by a Pod that ends, or by a larger range; the pool reports so", async () => {
         await world.pool("small", "10.2.6.10-10.2.6.12");
         await world.claim("10.2.6.10", "small", podOn("n1", "other"));
         term = world.term();
@@ -254,7 +254,7 @@ describe("reservations of StatefulSets", () => {
         expect(names.size).toBe(8);
     });
 
-    it("with pod-ips are of exactly that address; who holds it is named, and it is had when that one lets go", async () => {
+    it("with pod-ips are of exactly that address; who holds it is named, and it is had when that one releases it", async () => {
         await world.pool("a", "10.2.8.10-10.2.8.29");
         await world.claim("10.2.8.15", "a", podOn("n7", "other"));
         term = world.term();
@@ -335,7 +335,7 @@ describe("reservations of StatefulSets", () => {
         expect(await world.ofSet("broken")).toEqual([]);
     });
 
-    it("are not made from a pool that is being deleted, as its condition says; what ordinals have of it stays", async () => {
+    it("are not made from a pool that is being deleted, as its condition reports; what ordinals have of it stays", async () => {
         await world.pool("d", "10.2.31.10-10.2.31.19");
         await world.pool("e", "10.2.32.10-10.2.32.19");
         term = world.term();
@@ -533,7 +533,7 @@ describe("reservations of StatefulSets", () => {
         );
     });
 
-    it("are not freed on what the watch told: the live set decides", async () => {
+    it("are not freed on what the watch reported: the live set decides", async () => {
         await world.pool("a", "10.2.14.10-10.2.14.29");
         await world.set("alive", { replicas: 2, pools: "a" });
         // This controller believes that the set has one replica only.
@@ -555,7 +555,7 @@ describe("reservations of StatefulSets", () => {
         expect(await world.ofSet("alive")).toHaveLength(2);
     });
 
-    it("are not taken over for a set of the name that is no more, whatever the watch told", async () => {
+    it("are not taken over for a set of the name that is no more, whatever the watch reported", async () => {
         await world.pool("a", "10.2.15.10-10.2.15.29");
         const { metadata } = await world.set("again", { replicas: 1, pools: "a" });
         term = world.term();

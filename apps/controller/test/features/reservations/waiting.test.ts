@@ -24,7 +24,7 @@ describe("Waiting", () => {
 describe("OwnWrites", () => {
     const claim = (address: string): Allocation => new AllocationReader().read(allocation(address, "p"));
 
-    it("knows an address from before the write until the watch tells of that very claim", async () => {
+    it("knows an address from before the write until the watch reports that very claim", async () => {
         const own = new OwnWrites(new ManualClock());
         const answer = Promise.withResolvers<Allocation | undefined>();
         const writing = own.writing("ns/web", "10.0.0.1", () => answer.promise);

@@ -47,7 +47,7 @@ describe("a disk that takes nothing more", () => {
 
     afterEach(() => rmSync(draft(), { recursive: true, force: true }));
 
-    it("does not hinder the way back", async () => {
+    it("does not hinder the rollback", async () => {
         await node.run({ actions: ["recover", "connect"] });
         mkdirSync(draft());
         const { reported, log } = await node.run({ actions: ["recover", "restore"] });

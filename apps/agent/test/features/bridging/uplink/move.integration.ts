@@ -24,7 +24,7 @@ function moved({ links, ...rest }: ReturnType<UplinkNode["truth"]>): object {
 }
 
 describe("the move", () => {
-    it("gives the host port all that the NIC had, and the way back gives it back", async () => {
+    it("gives the host port all that the NIC had, and the rollback gives it back", async () => {
         const { reported } = await node.run({ actions: ["recover", "connect"] });
         const { mac } = reported[1] as { mac: string };
         expect(reported).toEqual([{ kind: "idle" }, { kind: "bridged", name: "eth0", physicalName: "eth0~", mac }]);
@@ -109,7 +109,7 @@ describe("the move", () => {
         expect(node.truth()).toEqual(before);
     });
 
-    it.each(["10.99.0.1", "fd99::1"])("and the way back keep a TCP connection to %s", async (host) => {
+    it.each(["10.99.0.1", "fd99::1"])("and the rollback keep a TCP connection to %s", async (host) => {
         const { child, ended } = node.begin({ stream: true, api: { host, port: 6443 } });
         await new Promise((resolve) => child.stdout?.once("data", resolve));
         await node.run({ actions: ["recover", "connect"] });
@@ -120,7 +120,7 @@ describe("the move", () => {
         // eslint-disable-next-line no-restricted-syntax -- the gap is the promise; it is 10 to 30 ms
         expect(result?.longestGapMs).toBeLessThan(limitMs);
         console.info(
-            `longest gap of a TCP connection to ${host} over the move and the way back: ${result?.longestGapMs.toFixed(0)} ms`,
+            `longest gap of a TCP connection to ${host} over the move and the rollback: ${result?.longestGapMs.toFixed(0)} ms`,
         );
     });
 

@@ -11,7 +11,7 @@ import { fakeNetlink, linkOf } from "./support/fake-links.ts";
 let folder: string;
 
 beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), "way-back-"));
+    folder = mkdtempSync(join(tmpdir(), "rollback-"));
 });
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }));

@@ -116,7 +116,7 @@ describe("confirmation", () => {
         await node.run({ actions: ["recover", "restore"] });
     });
 
-    it("is undone when the agent is told to end meanwhile", async () => {
+    it("is undone when the agent is asked to end meanwhile", async () => {
         const { reported } = await node.run({ actions: ["connect"], abort: { step: "switch", moment: "made" } });
         expect(reported).toMatchObject([{ kind: "error" }]);
         expect(await portsLeft()).toBe("");
@@ -366,7 +366,7 @@ describe("a journal", () => {
         expect(await portsLeft()).toBe("");
     });
 
-    it.each(["lost", "damaged"])("that is %s does not stop the way back", async (what) => {
+    it.each(["lost", "damaged"])("that is %s does not stop the rollback", async (what) => {
         await node.run({ actions: ["recover", "connect"] });
         if (what === "lost") rmSync(join(node.folder, "uplink.json"));
         else writeFileSync(join(node.folder, "uplink.json"), '{"version":1,"step":"bri');

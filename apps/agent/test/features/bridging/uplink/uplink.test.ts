@@ -87,7 +87,7 @@ function uplinkOf(copiesFrames = false): Uplink {
 }
 
 describe("taking up a move of an earlier agent", () => {
-    it("is repeated until it is done, and not told to be done before", async () => {
+    it("is repeated until it is done, and not reported to be done before", async () => {
         const uplink = uplinkOf();
         expect(await uplink.recover()).toEqual({ kind: "found", name: "eth0" });
         next = () => Promise.reject(new TypeError("no port"));
@@ -183,7 +183,7 @@ it("calls exclude each other: the end waits until what is under way is over", as
     expect(links.map(({ name }) => name)).toEqual(["eth0"]);
 });
 
-it("the NIC has its name back only when OVS has let go of the device that had it", async () => {
+it("the NIC has its name back only when OVS has released the device that had it", async () => {
     const uplink = uplinkOf();
     await uplink.recover();
     const [letGo, asked] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

@@ -39,7 +39,7 @@ it("a Node without IPv6 Pods needs no ip6tables", async () => {
     expect(warnings).toEqual([]);
 });
 
-it("what is as it must be takes one look at each chain and no change", async () => {
+it("what is as it must be takes one check of each chain and no change", async () => {
     const calls: string[] = [];
     const run: RunProgram = async (program, args) => {
         calls.push(args.join(" "));

@@ -83,7 +83,7 @@ describe("the gateway", () => {
 describe("a gateway whose device somebody has deleted, while its port is in the database", () => {
     const ofPort = (): Promise<string> => node.ovs.vsctl("get", "interface", node.gateway, "ofport");
 
-    it("comes back by the next look, with its MAC address, its number and its addresses; Pods have their flows", async () => {
+    it("comes back by the next check, with its MAC address, its number and its addresses; Pods have their flows", async () => {
         using pod = new TestPod();
         await agent.add(pod);
         const number = await ofPort();

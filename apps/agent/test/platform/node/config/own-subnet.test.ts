@@ -32,7 +32,7 @@ describe("an address of the Node's subnet, when the watch of Nodes has been sile
         );
     });
 
-    it("is given while the watch says what there is, without a question", async () => {
+    it("is given while the watch reports what there is, without a question", async () => {
         api.remove(nodeResource, "worker");
         await clock.advance(29_000);
         await subnet.confirm();
@@ -82,7 +82,7 @@ describe("an address of the Node's subnet, when the watch of Nodes has been sile
         expect(api.requests).toEqual([]);
     });
 
-    it("is given when an answer that is later than what the watch said has it", async () => {
+    it("is given when an answer that is later than what the watch reported has it", async () => {
         nodes.put("worker");
         await clock.advance(30_000);
         await subnet.confirm();
@@ -127,7 +127,7 @@ describe("an address of the Node's subnet, when the watch of Nodes has been sile
         expect(api.requests).toHaveLength(2);
     });
 
-    it("is given while nobody answers, and the log says so; the next Pod asks again", async () => {
+    it("is given while nobody answers, and the log reports so; the next Pod asks again", async () => {
         api.accident = () => ({ refuse: new KubeError("TIMEOUT", "no answer") });
         await clock.advance(600_000);
         await subnet.confirm();
@@ -149,7 +149,7 @@ describe("an address of the Node's subnet, when the watch of Nodes has been sile
 
     const lost = { code: "SUBNET_LOST", message: expect.stringContaining("may since be assigned to another Node") };
 
-    it("is refused when the watch tells of the loss while an older answer is under way, and that confirms nothing", async () => {
+    it("is refused when the watch reports the loss while an older answer is under way, and that confirms nothing", async () => {
         nodes.put("worker", { podCIDRs: ["10.10.1.0/24"] });
         await clock.advance(30_000);
         beforeAnswerIsRead(() => {
@@ -161,7 +161,7 @@ describe("an address of the Node's subnet, when the watch of Nodes has been sile
         expect([api.requests.length, failures]).toEqual([2, []]);
     });
 
-    it("is refused when the watch tells of the loss while nobody answers", async () => {
+    it("is refused when the watch reports the loss while nobody answers", async () => {
         nodes.put("worker", { podCIDRs: ["10.10.1.0/24"] });
         await clock.advance(30_000);
         api.accident = () => ({ refuse: new KubeError("TIMEOUT", "no answer") });
@@ -186,7 +186,7 @@ describe("an address of the Node's subnet, when the watch of Nodes has been sile
         expect(api.requests).toHaveLength(2);
     });
 
-    it("is asked for again when the watch tells of a loss after a silence: it may be older or newer than the answer", async () => {
+    it("is asked for again when the watch reports a loss after a silence: it may be older or newer than the answer", async () => {
         await clock.advance(60_000);
         await subnet.confirm();
         await clock.advance(1_000);

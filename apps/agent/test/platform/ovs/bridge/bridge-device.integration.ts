@@ -44,7 +44,7 @@ it.each([
     ["deleted", () => ip("link", "del", "br-int")],
     ["moved to another namespace", (pod: TestPod) => ip("link", "set", "br-int", "netns", pod.netns.name)],
 ])(
-    "a device of the bridge that somebody has %s comes back by the next look, and Pods notice nothing",
+    "a device of the bridge that somebody has %s comes back by the next check, and Pods notice nothing",
     async (_, lose) => {
         using pod = new TestPod();
         const answer = await agent.add(pod);
@@ -73,7 +73,7 @@ it("is not touched when all is well, nor while OVS has just started", async () =
     expect(ip("-o", "link", "show", node.bridge).split(":")[0]).toBe(index);
 });
 
-it("comes back by the next look when somebody has taken its port out of the database", async () => {
+it("comes back by the next check when somebody has taken its port out of the database", async () => {
     const uuid = (await node.ovs.vsctl("get", "port", node.bridge, "_uuid")).trim();
     await node.ovs.vsctl("remove", "bridge", node.bridge, "ports", uuid);
     expect(ip("link")).not.toContain(`${node.bridge}:`);

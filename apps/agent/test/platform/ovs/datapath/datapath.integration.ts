@@ -176,7 +176,7 @@ describe("on the userspace datapath", () => {
         expect(interfaceTypes(node.database)).toEqual(expect.arrayContaining(["geneve", "gre", "internal", "vxlan"]));
     });
 
-    it("a transport interface by which tunnels cannot leave is told, step by step, until it is right", async () => {
+    it("a transport interface by which tunnels cannot leave is reported, step by step, until it is right", async () => {
         const { ovs, database } = node;
         await node.inside("ip", "link", "add", "nic0", "type", "veth", "peer", "name", "wire0");
         await node.inside("ip", "link", "set", "nic0", "up");
@@ -223,7 +223,7 @@ describe("on the userspace datapath", () => {
         }
     });
 
-    it("an OVS that is gone is told at once, and a new one is found", async () => {
+    it("an OVS that is gone is reported at once, and a new one is found", async () => {
         await node.ovs.killVswitchd();
         await expect(node.control.request("version")).rejects.toMatchObject({
             code: "NOT_RUNNING",
@@ -263,7 +263,7 @@ describe("on the kernel datapath", () => {
             await node.probe("system").probe.passed(AbortSignal.timeout(20_000));
         });
     } else {
-        it("without the module the reason is told instead of waiting for ever", async () => {
+        it("without the module the reason is reported instead of waiting for ever", async () => {
             const { probe, readiness } = node.probe("system");
             await expect(probe.check()).rejects.toMatchObject({
                 code: "MODULE_MISSING",

@@ -41,7 +41,7 @@ it("an OVS that restarts and waits is released by the agent that runs", async ()
     expect((await node.state()).flows).toEqual(flows);
 });
 
-it("what a replay left is released by the next look", async () => {
+it("what a replay left is released by the next check", async () => {
     agent = await node.startAgent();
     await hold();
     await agent.resync();
