@@ -56,12 +56,13 @@ export class HostRoutes {
     }
 
     /**
-     * Removes the routes of a record, except to addresses that another interface has, evaluated at the time of removal.
+     * Removes the routes of a record, except to addresses by which the Node reaches another interface, evaluated at the
+     * time of removal.
      */
-    async remove(record: PodRecord, isConnected: (ip: IpAddress) => boolean): Promise<void> {
+    async remove(record: PodRecord, isReachedElsewhere: (ip: IpAddress) => boolean): Promise<void> {
         if (!this.#isRouted(record)) return;
         for (const { ip } of record.addresses) {
-            if (isConnected(ip)) continue;
+            if (isReachedElsewhere(ip)) continue;
             const key = formatIp(ip);
             this.#routes.delete(key, ip);
             await this.#routes.apply(key);

@@ -160,11 +160,11 @@ export class InterfaceWiring {
     }
 
     #withoutTraffic(record: PodRecord, signal: AbortSignal): readonly Promise<void>[] {
-        const { flowTable, bridging, hostRoutes } = this.#components;
+        const { flowTable, bridging, hostRoutes, podInterfaces } = this.#components;
         return [
             flowTable.remove(flowOwner(record), signal),
             bridging?.remove(attachmentKey(record), signal) ?? Promise.resolve(),
-            hostRoutes.remove(record, (ip) => this.#components.podInterfaces.isConnected(ip)),
+            hostRoutes.remove(record, (ip) => podInterfaces.isReachedElsewhere(record, ip)),
         ];
     }
 

@@ -55,7 +55,7 @@ export class Unwiring {
             return false;
         }
         try {
-            await hostRoutes.remove(record, (ip) => podInterfaces.isConnected(ip));
+            await hostRoutes.remove(record, (ip) => podInterfaces.isReachedElsewhere(record, ip));
         } catch (error) {
             logger.warn("route not removed; left to the next reconcile", {
                 pod: podText(record),

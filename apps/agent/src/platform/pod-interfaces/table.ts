@@ -51,9 +51,7 @@ export class PodInterfaces {
 
     /** Those that the Node must reach: connected or being reconnected, and not being removed. */
     reachable(): readonly PodInterface[] {
-        return [...this.#entries.values()]
-            .filter((entry) => entry.leaving === undefined && (!isIsolated(entry) || entry.isConnecting))
-            .map(({ known }) => known);
+        return [...this.#entries.values()].filter(isReachable).map(({ known }) => known);
     }
 
     /** The interface of an attachment; undefined if there is none. */
@@ -80,6 +78,12 @@ export class PodInterfaces {
     /** Whether an interface that is neither isolated nor being removed has the address. */
     isConnected(ip: IpAddress): boolean {
         return this.#byAddress.with(ip).some((entry) => !isIsolated(entry) && entry.leaving === undefined);
+    }
+
+    /** Whether the Node must reach another interface than that of the attachment by the address; see `reachable`. */
+    isReachedElsewhere(attachment: Attachment, ip: IpAddress): boolean {
+        const own = this.#entry(attachment);
+        return this.#byAddress.with(ip).some((entry) => entry !== own && isReachable(entry));
     }
 
     /**
@@ -173,6 +177,10 @@ export class PodInterfaces {
     #report(change: PodInterfaceChange): void {
         for (const listener of this.#listeners) listener(change);
     }
+}
+
+function isReachable(entry: Entry): boolean {
+    return entry.leaving === undefined && (!isIsolated(entry) || entry.isConnecting);
 }
 
 function isIsolated({ known }: Entry): boolean {

@@ -114,6 +114,22 @@ it("the Node must reach an interface that is connected or being reconnected, unl
     expect(isReachable()).toBe(false);
 });
 
+it("the Node reaches an address elsewhere while another interface that it must reach has it", () => {
+    const other = podRecord({ containerId: "other", addresses: record.addresses });
+    const ip = parseIp("10.10.1.5");
+    const isReachedElsewhere = (): boolean => table.isReachedElsewhere(record, ip);
+    table.put(wired);
+    expect(isReachedElsewhere()).toBe(false);
+    table.put({ ...wired, record: { ...other, isolated: true } });
+    expect(isReachedElsewhere()).toBe(false);
+    table.setConnecting(other, true);
+    expect(isReachedElsewhere()).toBe(true);
+    table.put({ ...wired, record: other });
+    expect(isReachedElsewhere()).toBe(true);
+    table.leave(other, "release");
+    expect(isReachedElsewhere()).toBe(false);
+});
+
 describe("an interface that is being removed", () => {
     const other = podRecord({ containerId: "cd34".repeat(16), addresses: [addressOf("10.10.1.5/24")] });
 
