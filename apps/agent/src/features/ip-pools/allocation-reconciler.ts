@@ -1,13 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Clock } from "@antrea/async";
-import { isOfPods, type IpAllocation } from "@antrea/crd";
-import { AntreaError, messageOf } from "@antrea/errors";
+import { AntreaError } from "@antrea/errors";
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
 import { type PoolAllocator } from "./allocator.ts";
 import { AllocationOwners, type ResolvedOwner } from "./allocation-owners.ts";
 import { type AllocationWriter } from "./allocation-writer.ts";
-import { allocationIp, objectName, mayTake, namesContainer, type Holder } from "./allocations.ts";
+import { mayTake, namesContainer, type Holder } from "./allocations.ts";
 import { LiveAllocations, type Answer } from "./live-allocations.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type NodePods } from "./node-pods.ts";
@@ -20,6 +19,8 @@ import { type SubnetHolders } from "./subnet-holders.ts";
 import { isToBeRepeated, lockLimitMs, within } from "./requests.ts";
 import { type PodIdentity, podOf } from "./types.ts";
 import { UnclaimedAddresses } from "./unclaimed-addresses.ts";
+import { isAdding, UnusedAllocations, type UnusedAllocationsOptions } from "./unused-allocations.ts";
+import { logged } from "./logged.ts";
 import { type PoolInterface, type Wiring } from "./wiring.ts";
 import { type Attachment, isSameAttachment, podText } from "../../platform/pod-interfaces/index.ts";
 
@@ -40,10 +41,8 @@ export interface AllocationReconcilerComponents {
 }
 
 /** Settings of AllocationReconciler. */
-export interface AllocationReconcilerOptions {
+export interface AllocationReconcilerOptions extends UnusedAllocationsOptions {
     readonly nodeName: string;
-    /** Milliseconds between the two checks that must both find an allocation unused. Default 10 s. */
-    readonly confirmMs?: number | undefined;
 }
 
 /** How long a pass waits for the Pod and IPPool caches to sync. */
@@ -74,8 +73,7 @@ export class AllocationReconciler {
     readonly #components: AllocationReconcilerComponents;
     readonly #options: AllocationReconcilerOptions;
     readonly #logger: Logger;
-    /** Allocations that appear unused, by UID and resourceVersion, with the time since when. */
-    #suspects = new Map<string, number>();
+    readonly #unused: UnusedAllocations;
     readonly #poolChanges: PoolChanges;
     readonly #unclaimed: UnclaimedAddresses;
     readonly #live: LiveAllocations;
@@ -85,6 +83,7 @@ export class AllocationReconciler {
         this.#components = components;
         this.#options = options;
         this.#logger = components.logger;
+        this.#unused = new UnusedAllocations(components, options);
         this.#poolChanges = new PoolChanges(components);
         this.#unclaimed = new UnclaimedAddresses(components);
         this.#live = new LiveAllocations(components);
@@ -104,7 +103,7 @@ export class AllocationReconciler {
 
     /** Number of allocations that are checked again before they are freed. */
     get suspects(): number {
-        return this.#suspects.size;
+        return this.#unused.suspects;
     }
 
     /**
@@ -117,14 +116,14 @@ export class AllocationReconciler {
         own.settle();
         await this.#knownSoon(signal);
         const settle = (): Promise<void> => allocator.settle(within(signal, settleLimitMs));
-        const failures = [await this.#quietly("allocations to be released are left to the next pass", settle)];
+        const failures = [await logged(this.#logger, "allocations to be released are left to the next pass", settle)];
         for (const wired of this.#interfaces()) {
             if (signal.aborted) return;
             const mend = (): Promise<void> => this.#mend(wired, signal);
-            failures.push(await this.#quietly("a record could not be synced with its allocation", mend));
+            failures.push(await logged(this.#logger, "a record could not be synced with its allocation", mend));
         }
         this.#poolChanges.check(this.#interfaces());
-        await this.#freeUnused(signal);
+        if (await this.#unused.free(signal)) this.#unclaimed.keep(this.#components.wiring.interfaces());
         const urgent = failures.find((failure) => failure !== undefined && isToBeRepeated(failure.error));
         if (urgent !== undefined) throw urgent.error;
     }
@@ -144,11 +143,11 @@ export class AllocationReconciler {
         const waits: Promise<unknown>[] = [];
         if (lacksAllocation || wired.some(isUnnamed)) {
             const message = "the Pods of this Node are not known yet; events wait for those whose name is not known";
-            waits.push(this.#quietly(message, () => pods.synced(limit)));
+            waits.push(logged(this.#logger, message, () => pods.synced(limit)));
         }
         if (lacksAllocation && !cache.hasPools) {
             const message = "the IPPools are not known; allocations are restored from interface records";
-            waits.push(this.#quietly(message, () => cache.synced(limit)));
+            waits.push(logged(this.#logger, message, () => cache.synced(limit)));
         }
         await Promise.all(waits);
     }
@@ -176,7 +175,7 @@ export class AllocationReconciler {
     #toMend(judged: Attachment): PoolInterface | undefined {
         const { wiring } = this.#components;
         const current = this.#interfaces().find((one) => isSameAttachment(one, judged));
-        if (current === undefined || this.#isAdding(current.containerId, current.podUid)) return undefined;
+        if (current === undefined || isAdding(this.#components.wiring, current)) return undefined;
         const isRight = this.#hasAllocations(current);
         // It may still be isolated: OVS was unavailable when it was to be reconnected.
         return isRight && !wiring.isIsolated(current) ? undefined : current;
@@ -296,106 +295,8 @@ export class AllocationReconciler {
         return pool === "" ? undefined : pool;
     }
 
-    /** Frees allocations that have no record and will get none. */
-    async #freeUnused(signal: AbortSignal): Promise<void> {
-        const { clock, own } = this.#components;
-        const now = clock.monotonic();
-        const before = this.#suspects;
-        this.#suspects = new Map();
-        for (const allocation of own.list()) {
-            if (signal.aborted) return;
-            if (!this.#mayBeUnused(allocation)) continue;
-            const key = `${allocation.metadata?.uid} ${allocation.metadata?.resourceVersion}`;
-            const since = before.get(key);
-            this.#suspects.set(key, since ?? now);
-            if (since === undefined || now - since < this.#confirmMs) continue;
-            await this.#quietly("an unused allocation is left to the next pass", () =>
-                this.#freeIfUnused(allocation, signal),
-            );
-        }
-        this.#unclaimed.keep(this.#components.wiring.interfaces());
-    }
-
-    /** Whether the allocation is unused according to the caches, which may be stale. */
-    #mayBeUnused(allocation: IpAllocation): boolean {
-        const { pod } = allocation.spec;
-        if (pod === undefined || !isOfPods(allocation.spec.owner) || this.#recordOf(allocation) !== undefined)
-            return false;
-        if (this.#isAdding(pod.containerID, pod.uid)) return false;
-        return this.#isSurplus(allocation) || !this.#components.pods.isKnownAlive(pod);
-    }
-
-    async #freeIfUnused(allocation: IpAllocation, signal: AbortSignal): Promise<void> {
-        const { metrics, own, pods, wiring, writer } = this.#components;
-        const { pod } = allocation.spec;
-        if (pod === undefined) return;
-        const unused = this.#isSurplus(allocation) || (await pods.isOver(pod, signal));
-        if (!unused) return;
-        metrics.leakFound();
-        const free = async (): Promise<void> => {
-            // An ADD may have started during the request; from here on it would change the resourceVersion.
-            if (!this.#mayBeUnused(allocation) || own.get(objectName(allocation)) !== allocation) return;
-            const version = allocation.metadata?.resourceVersion;
-            const isSame = (current: IpAllocation): boolean => current.metadata?.resourceVersion === version;
-            await writer.free(allocation, isSame, within(signal, lockLimitMs), lockLimitMs);
-            if (own.get(objectName(allocation)) !== undefined) return;
-            metrics.reclaimed();
-            this.#logger.info("unused allocation released", {
-                address: objectName(allocation),
-                pod: `${pod.namespace}/${pod.name}`,
-                container: pod.containerID,
-            });
-        };
-        await wiring.exclusively(pod.containerID, free, within(signal, lockLimitMs));
-    }
-
-    /**
-     * Whether an allocation without a record is superfluous: the Pod's interface is wired with other addresses of this
-     * family, or of another family since the Pod requests other pools now.
-     */
-    #isSurplus(allocation: IpAllocation): boolean {
-        const { own, wiring } = this.#components;
-        const { uid = "", interface: ifName = "" } = allocation.spec.pod ?? {};
-        if (wiring.isWired(uid, ifName)) return true;
-        // A record rebuilt from incomplete data has no UID.
-        return own
-            .ofPod(uid, ifName, allocationIp(allocation).family)
-            .some((other) => objectName(other) !== objectName(allocation) && this.#recordOf(other) !== undefined);
-    }
-
-    /** The interface of the allocation's Pod that has the allocated address, in any of its sandboxes. */
-    #recordOf({ spec: { address, pod } }: IpAllocation): PoolInterface | undefined {
-        return this.#components.wiring.interfaces().find(
-            (wired) =>
-                wired.addresses.some(({ ip }) => formatIp(ip) === address) &&
-                wired.ifName === pod?.interface &&
-                // A record rebuilt from incomplete data has no UID: it may belong to this Pod.
-                (wired.containerId === pod.containerID || wired.podUid === pod.uid || wired.podUid === ""),
-        );
-    }
-
-    #isAdding(containerId: string, podUid: string): boolean {
-        const { wiring } = this.#components;
-        return wiring.isAdding(containerId) || (podUid !== "" && wiring.isAdding(podUid));
-    }
-
     #holderOf({ containerId, ifName }: PoolInterface, pod: PodIdentity): Holder {
         return { pod, nodeName: this.#options.nodeName, containerId, ifName };
-    }
-
-    get #confirmMs(): number {
-        return this.#options.confirmMs ?? 10_000;
-    }
-
-    /** Runs the work and logs a failure; returns the error, if any. */
-    async #quietly(message: string, work: () => Promise<void>): Promise<{ readonly error: unknown } | undefined> {
-        try {
-            await work();
-            return undefined;
-        } catch (error) {
-            this.#logger.warn(message, { reason: messageOf(error) });
-            return { error };
-        }
     }
 }
 

@@ -1,0 +1,17 @@
+import { messageOf } from "@antrea/errors";
+import { type Logger } from "@antrea/runtime";
+
+/** Runs the work and logs a failure as a warning with this message; returns the error, if any. */
+export async function logged(
+    logger: Logger,
+    message: string,
+    work: () => Promise<void>,
+): Promise<{ readonly error: unknown } | undefined> {
+    try {
+        await work();
+        return undefined;
+    } catch (error) {
+        logger.warn(message, { reason: messageOf(error) });
+        return { error };
+    }
+}
