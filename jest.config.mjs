@@ -20,7 +20,8 @@ export default {
         ],
     },
     transformIgnorePatterns: ["/node_modules/(?!@antrea/)"],
-    testTimeout: suffix === "integration" ? 60_000 : 15_000,
+    // integration: with the wait for the userspace datapath of the network namespace, of which there is one
+    testTimeout: suffix === "integration" ? 180_000 : 15_000,
     maxWorkers: 2,
     passWithNoTests: true,
     ...(suffix === "e2e"

@@ -8,8 +8,11 @@ import { promisify } from "node:util";
 import { AntreaError } from "@antrea/errors";
 
 const run = promisify(execFile);
-/** How long `addBridge` waits until no other ovs-vswitchd runs in the network namespace. */
-const namespaceWaitMs = 30_000;
+/**
+ * How long `addBridge` waits until no other ovs-vswitchd runs in the network namespace: as long as the longest file of
+ * tests of another project that runs beside this one.
+ */
+const namespaceWaitMs = 150_000;
 const schemaPath = "/usr/share/openvswitch/vswitch.ovsschema";
 
 /** A program of the private Open vSwitch could not be run, or ended unexpectedly. */
