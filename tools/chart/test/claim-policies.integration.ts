@@ -243,7 +243,7 @@ describe("who may write claims", () => {
             const next = changed(withFinalizer, { pod: { ...pod, containerID: "new" } });
             const kept = await agent.update(ipAllocations, next);
             const more = { ...kept, metadata: { ...kept.metadata, finalizers: ["example.com/audit", "antrea.io/x"] } };
-            expect(await outcome(agent.update(ipAllocations, more))).toContain("claims have no finalizers");
+            expect(await outcome(agent.update(ipAllocations, more))).toContain("allocations have no finalizers");
         });
 
         it.each<[string, (address: string) => IpAllocation, string]>([

@@ -102,7 +102,7 @@ const refused: readonly [name: string, spec: IpPoolSpec, message: string][] = [
     [
         "one IPv4 range in an IPv6 pool",
         pool(6, { cidr: "3ffe:ffff:1:1ff::/80", ...v6 }, good),
-        "must all be IPv6 as ipVersion tells",
+        "must all be IPv6 as ipVersion specifies",
     ],
     [
         "a gateway of the other version",
