@@ -10,6 +10,7 @@ import { OpenFlowConnection } from "@antrea/openflow/connection";
 import { PrivateOvs } from "@antrea/openflow/testing";
 import { OvsdbSession } from "@antrea/ovsdb/session";
 import { createCniBackend } from "../../src/features/cni-server/backend.ts";
+import { poolErrorCode } from "../../src/features/ip-pools/index.ts";
 import { CniCalls, type CniCommand } from "../../src/features/cni-server/index.ts";
 import { FlowRestore, FlowTable } from "../../src/platform/ovs/flow-table/index.ts";
 import { Gateway, NodeSysctls } from "../../src/platform/host/gateway/index.ts";
@@ -224,7 +225,7 @@ export class TestAgent {
             backend: createCniBackend({
                 readiness: this.readiness,
                 network: () => this.network,
-                errorCodes: [wiringErrorCode],
+                errorCodes: [poolErrorCode, wiringErrorCode],
                 netnsPath: (path) => netnsPathHere(path, this.#options.hostProcPathPrefix),
                 networkName: "antrea",
                 isNodeNetns: (path) => isNodeNetns(path, this.#options.hostProcPathPrefix),

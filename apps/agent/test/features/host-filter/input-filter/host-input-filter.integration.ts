@@ -33,6 +33,8 @@ afterEach(() => {
 /** Whether the Node's stack answers, and by which neighbour entry the Pod knows it. */
 function answers(address: string): boolean {
     ip("-n", pod.name, "neighbour", "flush", "dev", "eth0");
+    // Else the Node verifies what it knows after some seconds, and the Pod learns the Node's address from its question.
+    ip("neighbour", "flush", "dev", "host");
     try {
         execFileSync("ip", ["netns", "exec", pod.name, "ping", "-c", "1", "-W", "1", address], { stdio: "ignore" });
         return true;
