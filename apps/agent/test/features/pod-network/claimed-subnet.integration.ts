@@ -184,9 +184,7 @@ describe("an address of the Node's subnet that is in use and is claimed from a p
             {
                 reason: "AddressHeldElsewhere",
                 regarding: { name: "web" },
-                note: expect.stringContaining(
-                    `address ${web.ip} of this Pod is of an earlier podCIDR of its Node`,
-                ),
+                note: expect.stringContaining(`address ${web.ip} of this Pod is of an earlier podCIDR of its Node`),
             },
             { note: expect.stringContaining("and Node next has it now") },
         ]);
