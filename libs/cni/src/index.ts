@@ -3,7 +3,7 @@ export { checkAttachment, parseEnvironment, type Invocation } from "./environmen
 export { ErrorCode, type ErrorCodeName } from "./error-code.ts";
 export { toErrorObject, type CniErrorObject } from "./error-object.ts";
 export { CniCallError, toCniError } from "./errors.ts";
-export { type JsonObject } from "./json-object.ts";
+export { isJsonObject, JsonReader, type JsonObject } from "./json-object.ts";
 export { type Any, type CniCmdArgs, type CniCmdRequest, type CniCmdResponse, type CniError } from "./messages.ts";
 export {
     parseNetworkConfig,
@@ -13,8 +13,9 @@ export {
     type NetworkConfig,
     type ParseNetworkConfigOptions,
 } from "./network-config.ts";
+export { ifnameFault } from "./names.ts";
 export { CniResultError, convertResult, encodeResult, type ConvertedResult } from "./result-convert.ts";
-export { parseResult, type ParseResultOptions } from "./result-parse.ts";
+export { parseDns, parseResult, parseRoute, type ParseResultOptions } from "./result-parse.ts";
 export { type CniDns, type CniInterface, type CniIp, type CniResult, type CniRoute } from "./result.ts";
 export { cniMethodPath, cniServiceDefinition, type CniMethod, type CniMethodName } from "./service.ts";
 export { shown } from "./shown.ts";

@@ -82,7 +82,11 @@ function checkIpVersion(reader: JsonReader, family: Family): void {
     }
 }
 
-function parseRoute(reader: JsonReader): CniRoute {
+/**
+ * Parses an element of `routes` of a result or a configuration. Throws `CniCallError` INVALID_NETWORK_CONFIG with key,
+ * value and rule in the message.
+ */
+export function parseRoute(reader: JsonReader): CniRoute {
     const dst = reader.text("dst");
     const { family } = checked(reader, "dst", () => parsePrefix(dst, { hostBits: "mask" }));
     const gw = some(reader.optionalText("gw"));

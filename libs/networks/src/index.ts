@@ -1,0 +1,13 @@
+export { NetworkError, type NetworkErrorDetails } from "./error.ts";
+export { antreaIpamType, parseIpamSection, type IpamSection, type StaticAddress } from "./ipam-section.ts";
+export {
+    parseNetwork,
+    resourceNameAnnotation,
+    type ForeignNetwork,
+    type NetworkDefinition,
+    type OwnNetwork,
+} from "./network.ts";
+export { type RequestedIp } from "./requested-ip.ts";
+export { wantedAddresses, type WantedAddress, type WantedAddresses } from "./requested.ts";
+export { maxNetworks, networksAnnotation, parseSelections, type NetworkSelection } from "./selection.ts";
+export { mergeStatus, statusAnnotation, type DeviceInfo, type NetworkStatus } from "./status.ts";

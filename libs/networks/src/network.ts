@@ -1,0 +1,175 @@
+import { CniCallError, isJsonObject, parseNetworkConfig, type JsonObject, type NetworkConfig } from "@antrea/cni";
+import { fault, NetworkError } from "./error.ts";
+import { antreaIpamType, parseIpamSection, type IpamSection } from "./ipam-section.ts";
+
+/** A NetworkAttachmentDefinition, as far as it is read. */
+export interface NetworkDefinition {
+    readonly namespace: string;
+    readonly name: string;
+    readonly annotations: Readonly<Record<string, string>>;
+    /** `spec.config`, the text of a network configuration; undefined if absent. */
+    readonly config: string | undefined;
+}
+
+/** A network whose interfaces this project makes. */
+export interface OwnNetwork {
+    readonly kind: "vlan" | "sriov";
+    /** `namespace/name`. */
+    readonly network: string;
+    /** In bytes; undefined: that of the NIC, at most 1500. */
+    readonly mtu: number | undefined;
+    /** 1 to 4094, which wins over that of the IPPools; undefined: theirs, or none. */
+    readonly vlan: number | undefined;
+    /** Name of the resource whose devices are the interfaces; of kind `sriov` only. */
+    readonly resourceName: string | undefined;
+    /** Undefined: the interfaces have no address. */
+    readonly ipam: IpamSection | undefined;
+}
+
+/** A network of another plugin. */
+export interface ForeignNetwork {
+    readonly kind: "foreign";
+    readonly network: string;
+    /** The type of its first plugin. */
+    readonly type: string;
+}
+
+/** The annotation of a NetworkAttachmentDefinition that names the resource of a device plugin. */
+export const resourceNameAnnotation = "k8s.v1.cni.cncf.io/resourceName";
+
+const pluginType = "antrea";
+const maxVlan = 4094;
+const minMtuOfIpv6 = 1280;
+
+/**
+ * Parses a NetworkAttachmentDefinition. Its configuration may be that of one plugin, or a list of one plugin; a missing
+ * `name` is that of the object. Throws NetworkError `INVALID_NETWORK` with network, field, value, rule and next step.
+ */
+export function parseNetwork(definition: NetworkDefinition): OwnNetwork | ForeignNetwork {
+    const network = `${definition.namespace}/${definition.name}`;
+    const document = pluginOf(definition, network);
+    if (document["type"] !== pluginType) {
+        if (typeof document["type"] === "string" && document["type"] !== "") {
+            return { kind: "foreign", network, type: document["type"] };
+        }
+        throw refused(network, "type", document["type"], "must name a plugin", `write "type": "${pluginType}"`);
+    }
+    return ownNetwork(configOf(document, network), definition.annotations, network);
+}
+
+function pluginOf({ config, name }: NetworkDefinition, network: string): JsonObject {
+    if (config === undefined || config.trim() === "") {
+        throw refused(network, "spec.config", config, "is empty", "write the network configuration as JSON text");
+    }
+    const document = parseJson(config, network);
+    if (!Array.isArray(document["plugins"])) return { name, ...document };
+    const plugins: readonly unknown[] = document["plugins"];
+    const objects = plugins.filter(isJsonObject);
+    const [first] = objects;
+    if (first === undefined || objects.length < plugins.length) {
+        throw refused(network, "plugins", plugins, "must be a list of objects", "write one plugin in it");
+    }
+    if (plugins.length > 1 && objects.some(({ type }) => type === pluginType)) {
+        const next = `keep the plugin of type "${pluginType}" alone`;
+        throw refused(
+            network,
+            "plugins",
+            objects.map(({ type }) => type),
+            "has more than one plugin",
+            next,
+        );
+    }
+    return { ...first, name: document["name"] ?? name, cniVersion: document["cniVersion"] ?? first["cniVersion"] };
+}
+
+function parseJson(config: string, network: string): JsonObject {
+    let value: unknown;
+    try {
+        value = JSON.parse(config);
+    } catch (cause) {
+        throw refused(network, "spec.config", config, "is not valid JSON", "write a JSON object", cause);
+    }
+    if (isJsonObject(value)) return value;
+    throw refused(network, "spec.config", value, "is not a JSON object", "write a JSON object");
+}
+
+/** Runs the parsers of the CNI configuration and names the network in their errors. */
+function configOf(document: JsonObject, network: string): { config: NetworkConfig; ipam: IpamSection | undefined } {
+    try {
+        const config = parseNetworkConfig(JSON.stringify(document));
+        const isOurs = config.ipam?.type === antreaIpamType;
+        return { config, ipam: isOurs ? parseIpamSection(config.ipam.raw) : undefined };
+    } catch (error) {
+        if (!(error instanceof CniCallError)) throw error;
+        throw new NetworkError(
+            "INVALID_NETWORK",
+            "caller",
+            `network ${network}: ${error.message}; next: correct spec.config of the NetworkAttachmentDefinition`,
+            { cause: error, details: { network } },
+        );
+    }
+}
+
+function ownNetwork(
+    { config, ipam }: { readonly config: NetworkConfig; readonly ipam: IpamSection | undefined },
+    annotations: Readonly<Record<string, string>>,
+    network: string,
+): OwnNetwork {
+    const kind = config.raw["networkType"] ?? undefined;
+    if (kind !== "vlan" && kind !== "sriov") {
+        throw refused(network, "networkType", kind, "is not supported", 'write "vlan" or "sriov"');
+    }
+    if (config.ipam !== undefined && ipam === undefined) {
+        const next = `write "${antreaIpamType}", or remove ipam for interfaces without address`;
+        throw refused(network, "ipam.type", config.ipam.type, "gives no addresses to networks of Antrea", next);
+    }
+    if (ipam !== undefined && ipam.ippools.length === 0 && ipam.addresses.length === 0) {
+        const next = "name an IPPool in ipam.ippools, write an address in ipam.addresses, or remove ipam";
+        throw refused(network, "ipam", config.ipam?.raw, "has neither IPPools nor addresses", next);
+    }
+    const mtu = config.mtu;
+    if (mtu !== undefined && mtu < minMtuOfIpv6 && hasIpv6(ipam)) {
+        throw refused(
+            network,
+            "mtu",
+            mtu,
+            "is under the minimum of IPv6, 1280 (RFC 8200)",
+            "raise it, or use IPv4 only",
+        );
+    }
+    const common = { network, mtu, ipam };
+    const vlan = vlanOf(config.raw["vlan"] ?? undefined, network);
+    if (kind === "vlan") return { kind, ...common, vlan: vlan === 0 ? undefined : vlan, resourceName: undefined };
+    if (vlan !== undefined) {
+        const next = "remove it, and set the VLAN where the virtual function is made";
+        throw refused(network, "vlan", vlan, "has no effect in a network of type sriov", next);
+    }
+    const resourceName = annotations[resourceNameAnnotation]?.trim() ?? "";
+    if (resourceName === "") {
+        const next = "set the annotation to the resource of the device plugin, as intel.com/sriov_net_a";
+        throw refused(network, `annotation ${resourceNameAnnotation}`, resourceName, "is missing", next);
+    }
+    return { kind, ...common, vlan: undefined, resourceName };
+}
+
+function vlanOf(value: unknown, network: string): number | undefined {
+    if (value === undefined) return undefined;
+    if (typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= maxVlan) return value;
+    throw refused(network, "vlan", value, `must be a whole number from 0 to ${maxVlan}`, "correct it, or remove it");
+}
+
+function hasIpv6(ipam: IpamSection | undefined): boolean {
+    return ipam?.addresses.some(({ ip }) => ip.family === 6) ?? false;
+}
+
+function refused(
+    network: string,
+    field: string,
+    value: unknown,
+    rule: string,
+    next: string,
+    cause?: unknown,
+): NetworkError {
+    const text = `network ${network}: ${fault(field, value, rule, next)}`;
+    return new NetworkError("INVALID_NETWORK", "caller", text, { cause, details: { network } });
+}

@@ -1,0 +1,65 @@
+import { type CniDns } from "@antrea/cni";
+
+/** The annotation in which a Pod's networks are reported (multi-network specification 1.3). */
+export const statusAnnotation = "k8s.v1.cni.cncf.io/network-status";
+
+/** The status of one interface of a Pod, an element of the annotation. */
+export interface NetworkStatus {
+    /** `namespace/name` of the network; of the Pod's own interface the name in the CNI configuration. */
+    readonly name: string;
+    readonly interface: string;
+    /** Without prefix lengths. */
+    readonly ips: readonly string[];
+    readonly mac: string;
+    /** In bytes. */
+    readonly mtu: number;
+    /** True for the interface of the Pod network, left out for others. */
+    readonly default?: true;
+    /** The gateways of its addresses. */
+    readonly gateway?: readonly string[];
+    readonly dns: CniDns;
+    /** The device of a virtual function (device information specification 1.1). */
+    readonly "device-info"?: DeviceInfo;
+}
+
+/** A device that a device plugin handed out. */
+export interface DeviceInfo {
+    readonly type: "pci" | "auxiliary";
+    readonly version: "1.1.0";
+    readonly pci?: { readonly "pci-address": string };
+    readonly auxiliary?: { readonly "device-id": string };
+}
+
+/**
+ * The text of the annotation after ours have been written: the Pod's own interface first, then the others of ours, then
+ * what others wrote, in their order. An entry of the same interface, or one that names no interface, is replaced by
+ * ours of the same network. A text that is no list of objects is replaced.
+ */
+export function mergeStatus(earlier: string | undefined, ours: readonly NetworkStatus[]): string {
+    const interfaces = new Set(ours.map((status) => status.interface));
+    const names = new Set(ours.map(({ name }) => name));
+    const others = entriesOf(earlier).filter((entry) => {
+        const { interface: ifName, name } = entry;
+        return typeof ifName === "string" && ifName !== "" ? !interfaces.has(ifName) : !names.has(String(name));
+    });
+    const first = ours.filter((status) => status.default === true);
+    const rest = ours.filter((status) => status.default !== true);
+    // Exactly one interface is the default.
+    const kept = first.length === 0 ? others : others.map((entry) => ({ ...entry, default: undefined }));
+    return JSON.stringify([...first, ...rest, ...kept]);
+}
+
+function entriesOf(text: string | undefined): readonly Readonly<Record<string, unknown>>[] {
+    if (text === undefined || text.trim() === "") return [];
+    let value: unknown;
+    try {
+        value = JSON.parse(text);
+    } catch {
+        return [];
+    }
+    const list: readonly unknown[] = Array.isArray(value) ? value : [];
+    return list.filter(
+        (entry): entry is Readonly<Record<string, unknown>> =>
+            typeof entry === "object" && entry !== null && !Array.isArray(entry),
+    );
+}

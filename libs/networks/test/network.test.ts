@@ -1,0 +1,167 @@
+import { describe, expect, it } from "@jest/globals";
+import {
+    NetworkError,
+    parseNetwork,
+    resourceNameAnnotation,
+    type ForeignNetwork,
+    type OwnNetwork,
+} from "../src/index.ts";
+
+const vlan100 = {
+    cniVersion: "0.3.0",
+    type: "antrea",
+    networkType: "vlan",
+    mtu: 1500,
+    vlan: 100,
+    ipam: { type: "antrea", ippools: ["vlan100-ipv4", "vlan100-ipv6"] },
+};
+const sriov = {
+    cniVersion: "0.3.0",
+    type: "antrea",
+    networkType: "sriov",
+    ipam: { type: "antrea", ippools: ["sriov-ipv4"] },
+};
+const resource = { [resourceNameAnnotation]: "intel.com/sriov_net_A" };
+
+const parse = (config: unknown, annotations: Record<string, string> = {}): OwnNetwork | ForeignNetwork =>
+    parseNetwork({
+        namespace: "ns",
+        name: "net1",
+        annotations,
+        config: typeof config === "string" || config === undefined ? config : JSON.stringify(config),
+    });
+
+function refusal(config: unknown, annotations?: Record<string, string>): string {
+    try {
+        parse(config, annotations);
+    } catch (error) {
+        if (error instanceof NetworkError) return `${error.code} ${error.details.network} ${error.message}`;
+        throw error;
+    }
+    return "accepted";
+}
+
+describe("parseNetwork", () => {
+    it("reads a VLAN network", () => {
+        expect(parse(vlan100)).toEqual({
+            kind: "vlan",
+            network: "ns/net1",
+            mtu: 1500,
+            vlan: 100,
+            resourceName: undefined,
+            ipam: { ippools: ["vlan100-ipv4", "vlan100-ipv6"], addresses: [], routes: [], dns: undefined, ignored: [] },
+        });
+    });
+
+    it("reads a list of one plugin", () => {
+        const { cniVersion, ...plugin } = vlan100;
+        expect(parse({ cniVersion, name: "list", plugins: [plugin] })).toEqual(parse(vlan100));
+    });
+
+    it("leaves out what is not set: mtu, vlan 0, ipam", () => {
+        const { type, cniVersion } = vlan100;
+        expect(parse({ type, cniVersion, networkType: "vlan", vlan: 0, ipam: {} })).toEqual({
+            kind: "vlan",
+            network: "ns/net1",
+            mtu: undefined,
+            vlan: undefined,
+            resourceName: undefined,
+            ipam: undefined,
+        });
+    });
+
+    it("reads an SR-IOV network", () => {
+        expect(parse(sriov, resource)).toMatchObject({ kind: "sriov", resourceName: "intel.com/sriov_net_A" });
+    });
+
+    it.each([
+        ["one plugin", { cniVersion: "1.0.0", type: "macvlan", master: "eth0" }],
+        ["a list", { cniVersion: "1.0.0", name: "x", plugins: [{ type: "macvlan" }, { type: "tuning" }] }],
+    ])("leaves a network of another plugin alone: %s", (_, config) => {
+        expect(parse(config)).toEqual({ kind: "foreign", network: "ns/net1", type: "macvlan" });
+    });
+
+    it.each<[string, unknown, RegExp]>([
+        ["no config", undefined, /spec\.config: nothing is empty; next: write/],
+        ["an empty config", " ", /spec\.config: " " is empty/],
+        ["no JSON", "{", /spec\.config: "\{" is not valid JSON/],
+        ["a list as document", "[]", /spec\.config: \[\] is not a JSON object/],
+        ["no plugins", { plugins: [] }, /plugins: \[\] must be a list of objects/],
+        ["a plugin that is no object", { plugins: [7] }, /plugins: \[7\] must be a list of objects/],
+        [
+            "two plugins",
+            { plugins: [{ type: "antrea" }, { type: "tuning" }] },
+            /plugins: \["antrea","tuning"\] has more than one plugin; next: keep/,
+        ],
+        ["no type", { cniVersion: "1.0.0" }, /type: nothing must name a plugin/],
+        ["another version", { ...vlan100, cniVersion: "9.0.0" }, /9\.0\.0/],
+        [
+            "no networkType",
+            { ...vlan100, networkType: undefined },
+            /networkType: nothing is not supported; next: write "vlan" or "sriov"/,
+        ],
+        ["another networkType", { ...vlan100, networkType: "overlay" }, /networkType: "overlay" is not supported/],
+        ["vlan 4095", { ...vlan100, vlan: 4095 }, /vlan: 4095 must be a whole number from 0 to 4094/],
+        ["vlan 1.5", { ...vlan100, vlan: 1.5 }, /vlan: 1\.5 must be/],
+        ["vlan -1", { ...vlan100, vlan: -1 }, /vlan: -1 must be/],
+        ["vlan as text", { ...vlan100, vlan: "100" }, /vlan: "100" must be/],
+        ["mtu 67", { ...vlan100, mtu: 67 }, /mtu: 67 must be 0 \(not set\) or from 68 to 65535/],
+        ["mtu 65536", { ...vlan100, mtu: 65536 }, /mtu: 65536 must be an integer/],
+        [
+            "mtu under 1280 with IPv6",
+            { ...vlan100, mtu: 1279, ipam: { type: "antrea", addresses: [{ address: "2001:db8::5/64" }] } },
+            /mtu: 1279 is under the minimum of IPv6/,
+        ],
+        [
+            "another IPAM",
+            { ...vlan100, ipam: { type: "host-local" } },
+            /ipam\.type: "host-local" gives no addresses to networks of Antrea/,
+        ],
+        [
+            "neither pools nor addresses",
+            { ...vlan100, ipam: { type: "antrea" } },
+            /ipam: \{"type":"antrea"\} has neither IPPools nor addresses/,
+        ],
+        [
+            "a pool twice",
+            { ...vlan100, ipam: { type: "antrea", ippools: ["a", "a"] } },
+            /ipam\.ippools: .* names "a" twice/,
+        ],
+        [
+            "a pool's name that is none",
+            { ...vlan100, ipam: { type: "antrea", ippools: ["A"] } },
+            /ipam\.ippools: .* has as element 1 "A", which must be a DNS subdomain/,
+        ],
+        [
+            "an address without prefix length",
+            { ...vlan100, ipam: { type: "antrea", addresses: [{ address: "10.0.0.5" }] } },
+            /ipam\.addresses\[0\]\.address: "10\.0\.0\.5" is refused/,
+        ],
+        [
+            "a gateway of another family",
+            { ...vlan100, ipam: { type: "antrea", addresses: [{ address: "10.0.0.5/24", gateway: "::1" }] } },
+            /ipam\.addresses\[0\]\.gateway: "::1" must be of the family/,
+        ],
+        [
+            "a route that is none",
+            { ...vlan100, ipam: { type: "antrea", ippools: ["a"], routes: [{ dst: "x" }] } },
+            /ipam\.routes\[0\]\.dst: "x" is refused/,
+        ],
+    ])("refuses %s", (_, config, message) => {
+        expect(refusal(config)).toMatch(/^INVALID_NETWORK ns\/net1 network ns\/net1: /);
+        expect(refusal(config)).toMatch(message);
+        expect(refusal(config)).toMatch(/; next: /);
+    });
+
+    it.each<[string, unknown, Record<string, string>, RegExp]>([
+        ["no resource", sriov, {}, /annotation k8s\.v1\.cni\.cncf\.io\/resourceName: "" is missing; next: set/],
+        ["vlan", { ...sriov, vlan: 5 }, resource, /vlan: 5 has no effect in a network of type sriov/],
+    ])("refuses an SR-IOV network with %s", (_, config, annotations, message) => {
+        expect(refusal(config, annotations)).toMatch(message);
+    });
+
+    it("accepts a gateway outside of the subnet", () => {
+        const ipam = { type: "antrea", addresses: [{ address: "10.0.0.5/32", gateway: "10.0.1.1" }] };
+        expect(refusal({ ...vlan100, ipam })).toBe("accepted");
+    });
+});

@@ -1,0 +1,52 @@
+import { describe, expect, it } from "@jest/globals";
+import { mergeStatus, type NetworkStatus } from "../src/index.ts";
+
+const eth0: NetworkStatus = {
+    name: "antrea",
+    interface: "eth0",
+    ips: ["10.2.0.5"],
+    mac: "02:00:00:00:00:01",
+    mtu: 1450,
+    default: true,
+    dns: {},
+};
+const eth1: NetworkStatus = { ...eth0, name: "ns/net1", interface: "eth1", ips: [] };
+const other = { name: "ns/other", interface: "net9", ips: ["10.9.0.5"], vendor: { a: 1 } };
+const own1: NetworkStatus = {
+    name: eth1.name,
+    interface: eth1.interface,
+    ips: eth1.ips,
+    mac: eth1.mac,
+    mtu: eth1.mtu,
+    dns: eth1.dns,
+};
+
+describe("mergeStatus", () => {
+    it.each<[string, string | undefined, unknown[]]>([
+        ["nothing", undefined, [eth0, own1]],
+        ["an empty text", " ", [eth0, own1]],
+        ["a text that is no JSON", "{", [eth0, own1]],
+        ["a value that is no list", '{"a":1}', [eth0, own1]],
+        ["entries of others, with all their fields", JSON.stringify([other]), [eth0, own1, other]],
+        ["entries that are no objects", JSON.stringify([1, null, other, [2]]), [eth0, own1, other]],
+        ["our own of before", JSON.stringify([{ ...eth0, ips: ["10.2.0.9"] }, own1, other]), [eth0, own1, other]],
+        [
+            "an entry without interface of our network",
+            JSON.stringify([{ name: "ns/net1" }, other]),
+            [eth0, own1, other],
+        ],
+        [
+            "an entry without interface of another",
+            JSON.stringify([{ name: "ns/net7" }]),
+            [eth0, own1, { name: "ns/net7" }],
+        ],
+        ["another default", JSON.stringify([{ ...other, default: true }]), [eth0, own1, other]],
+    ])("keeps what others wrote: %s", (_, earlier, expected) => {
+        expect(JSON.parse(mergeStatus(earlier, [own1, eth0]))).toEqual(expected);
+    });
+
+    it("changes nothing when merged again", () => {
+        const once = mergeStatus(JSON.stringify([other]), [eth0, own1]);
+        expect(mergeStatus(once, [eth0, own1])).toBe(once);
+    });
+});
