@@ -1,4 +1,5 @@
 export { NetworkError, type NetworkErrorDetails } from "./error.ts";
+export { ipamResult } from "./ipam-result.ts";
 export { antreaIpamType, parseIpamSection, type IpamSection, type StaticAddress } from "./ipam-section.ts";
 export {
     parseNetwork,
