@@ -169,5 +169,5 @@ describe("the pages of the webhooks", () => {
         const statuses = (await Promise.all(ten)).map(({ status }) => status).sort();
         expect(statuses).toEqual([...Array<number>(9).fill(200), 503]);
         expect(await send(path, large)).toMatchObject({ status: 200 });
-    });
+    }, 60_000);
 });
