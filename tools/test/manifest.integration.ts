@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { configMaps, nodes, type ApiClient, type KubeObject } from "@antrea/kube";
-import { eventually, TestApiServer } from "@antrea/kube/testing";
+import { eventually, freePort, TestApiServer } from "@antrea/kube/testing";
 import { parse } from "yaml";
 import { DaemonProcess } from "@antrea/security/testing/daemon-process";
 import { run } from "@antrea/chart/testing/render";
@@ -62,7 +62,7 @@ describe("dist/antrea.yml of make manifest", () => {
         const config = {
             ...(parse(data["antrea-controller.conf"] ?? "") as object),
             clientConnection: { kubeconfig: server.kubeconfig(account) },
-            apiPort: 24_373,
+            apiPort: await freePort(),
             nodeIPAM: { enableNodeIPAM: true, clusterCIDRs: ["172.100.0.0/16"] },
             featureGates: { AntreaIPAM: true },
         };

@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { dirname, join } from "node:path";
 import { nodes, type ApiClient } from "@antrea/kube";
-import { eventually, type TestApiServer } from "@antrea/kube/testing";
+import { eventually, freePort, type TestApiServer } from "@antrea/kube/testing";
 
 export interface ControllerOptions {
     /** The Pod's name; also names the configuration file. Default `controller`. */
@@ -12,7 +12,7 @@ export interface ControllerOptions {
     readonly nodeIPAM?: Readonly<Record<string, unknown>>;
     /** More of antrea-controller.conf. */
     readonly config?: Readonly<Record<string, unknown>>;
-    /** Default 10349. */
+    /** Default: one on which nothing listens. */
     readonly apiPort?: number;
     /** Path of the Unix socket for probes. Default: none. */
     readonly probeSocket?: string;
@@ -24,11 +24,14 @@ const main = new URL("../src/main.ts", import.meta.url).pathname;
 
 /** antrea-controller as a process of its own, run from the sources. */
 export class ControllerProcess implements AsyncDisposable {
+    /** Where it serves its API. */
+    readonly apiPort: number;
     readonly #child: ChildProcess;
     readonly #ended: Promise<number | null>;
     #output = "";
 
-    private constructor(child: ChildProcess) {
+    private constructor(child: ChildProcess, apiPort: number) {
+        this.apiPort = apiPort;
         this.#child = child;
         child.stdout?.on("data", (chunk: Buffer) => (this.#output += chunk.toString()));
         child.stderr?.on("data", (chunk: Buffer) => (this.#output += chunk.toString()));
@@ -40,9 +43,10 @@ export class ControllerProcess implements AsyncDisposable {
         options: ControllerOptions,
     ): Promise<ControllerProcess> {
         const name = options.name ?? "controller";
+        const apiPort = options.apiPort ?? (await freePort());
         const config = {
             clientConnection: { kubeconfig: server.kubeconfig(options.user) },
-            apiPort: options.apiPort ?? 10_349,
+            apiPort,
             leaderElection: { leaseDuration: "3s", renewDeadline: "2s", retryPeriod: "200ms" },
             ...(options.nodeIPAM && { nodeIPAM: { enableNodeIPAM: true, ...options.nodeIPAM } }),
             ...options.config,
@@ -60,7 +64,7 @@ export class ControllerProcess implements AsyncDisposable {
             ["--pdeathsig", "KILL", process.execPath, "--no-warnings", main, "--config", path],
             { env, stdio: ["ignore", "pipe", "pipe"] },
         );
-        return new ControllerProcess(child);
+        return new ControllerProcess(child, apiPort);
     }
 
     get output(): string {

@@ -95,9 +95,8 @@ describe("NodeIPAM on a real API server", () => {
         const { api } = server.clients();
         for (const name of ["a", "b", "c", "d"]) await server.addNode(name);
         await grant(api, "controller");
-        const port = 24_349;
         const nodeIPAM = { clusterCIDRs: ["10.244.0.0/22", "fd00:10:244::/56"] };
-        await using controller = await ControllerProcess.start(server, { nodeIPAM, apiPort: port, user: "controller" });
+        await using controller = await ControllerProcess.start(server, { nodeIPAM, user: "controller" });
         const served = await allServed(api, 4, 2);
         await server.addNode("e");
         const [event] = await eventually(async () => {
@@ -106,16 +105,16 @@ describe("NodeIPAM on a real API server", () => {
         });
         expect(event).toMatchObject({ type: "Warning", regarding: { kind: "Node", name: "e" } });
         expect(event?.note).toContain("10.244.0.0/22");
-        const [status, text] = await fetchLocal(port, "/metrics", "token-admin");
+        const [status, text] = await fetchLocal(controller.apiPort, "/metrics", "token-admin");
         expect(status).toBe(200);
         expect(text).toContain("antrea_node_ipam_controller_waiting_nodes 1");
         expect(text).toContain('cidrset_usage_cidrs{clusterCIDR="10.244.0.0/22"} 1');
         expect(text).toContain('cidrset_usage_cidrs{clusterCIDR="fd00:10:244::/56"} 0.015625');
         expect(text).toMatch(/^workqueue_depth\{name="node-ipam"\} \d+$/m);
         expect(text).toMatch(/^antrea_workqueue_runs_total\{name="node-ipam",result="success"\} [1-9]\d*$/m);
-        expect(await fetchLocal(port, "/metrics", "token-guest")).toMatchObject([403, expect.anything()]);
-        expect(await fetchLocal(port, "/readyz")).toMatchObject([200, expect.anything()]);
-        expect((await fetchLocal(port, "/readyz?verbose"))[1]).toMatch(/^job node-ipam: succeeded at /m);
+        expect(await fetchLocal(controller.apiPort, "/metrics", "token-guest")).toMatchObject([403, expect.anything()]);
+        expect(await fetchLocal(controller.apiPort, "/readyz")).toMatchObject([200, expect.anything()]);
+        expect((await fetchLocal(controller.apiPort, "/readyz?verbose"))[1]).toMatch(/^job node-ipam: succeeded at /m);
         // The subnet of a Node that is gone rests; only the Node itself gets it back.
         await server.deleteNode("a");
         await new Promise((resolve) => setTimeout(resolve, 1_500));
@@ -153,12 +152,11 @@ describe("NodeIPAM on a real API server", () => {
     it("300 Nodes at once, and the leader is killed and its follower stands still in between", async () => {
         await using server = await TestApiServer.start();
         const { api } = server.clients();
-        await using first = await ControllerProcess.start(server, { name: "first", nodeIPAM: large, apiPort: 24_351 });
+        await using first = await ControllerProcess.start(server, { name: "first", nodeIPAM: large });
         await eventually(() => first.leading);
         await using second = await ControllerProcess.start(server, {
             name: "second",
             nodeIPAM: large,
-            apiPort: 24_352,
         });
         await eventually(() => second.output.includes('"running"'));
         const add = async (from: number, to: number): Promise<void> => {
@@ -171,7 +169,7 @@ describe("NodeIPAM on a real API server", () => {
         await eventually(() => second.leading, { timeoutMs: 40_000 });
         await allServed(api, 300, 2, 30_000);
         // The leader stands still beyond its lease and wakes up with work under way.
-        await using third = await ControllerProcess.start(server, { name: "third", nodeIPAM: large, apiPort: 24_353 });
+        await using third = await ControllerProcess.start(server, { name: "third", nodeIPAM: large });
         await eventually(() => third.output.includes('"running"'));
         const more = add(300, 380);
         await eventually(async () => [...(await podCidrs(api)).values()].flat().length > 620);

@@ -57,8 +57,7 @@ describe("antrea-controller with the gate AntreaIPAM", () => {
         await world.set("web", { replicas: 2, pools: "a" });
         await world.claim("10.4.0.20", "a", podOn("down", "gone"));
         const taints = [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }];
-        const apiPort = 24_361;
-        await using controller = await ControllerProcess.start(server, { user, apiPort, config: { featureGates } });
+        await using controller = await ControllerProcess.start(server, { user, config: { featureGates } });
         await world.eventuallyOfSet("web", ["0 10.4.0.10 Reserved", "1 10.4.0.11 Reserved"]);
         await eventually(async () => (await world.find("10.4.0.12"))?.spec.owner.kind === "Node");
         await world.api.patch(nodes, { name: "down" }, { type: "merge", body: { spec: { taints } } });
@@ -66,7 +65,7 @@ describe("antrea-controller with the gate AntreaIPAM", () => {
         await eventually(async () => (await usage(world.api, "a"))?.reserved === 2);
         await world.deleteSet("web");
         await world.eventuallyOfSet("web", []);
-        expect(await fetchLocal(apiPort, "/readyz")).toMatchObject([200, expect.anything()]);
+        expect(await fetchLocal(controller.apiPort, "/readyz")).toMatchObject([200, expect.anything()]);
         controller.signal("SIGTERM");
         expect(await controller.ended()).toBe(0);
         expect(controller.output).not.toMatch(/"level":"(warn|error)"/);
@@ -79,17 +78,15 @@ describe("antrea-controller with the gate AntreaIPAM", () => {
         await grant(world.api);
         await world.pool("a", "10.4.0.10-10.4.0.29");
         await world.set("web", { replicas: 2, pools: "a" });
-        const apiPort = 24_367;
         const nodeIPAM = { clusterCIDRs: ["10.244.0.0/16"] };
-        await using _controller = await ControllerProcess.start(server, {
+        await using controller = await ControllerProcess.start(server, {
             user,
-            apiPort,
             nodeIPAM,
             config: { featureGates },
         });
         await world.eventuallyOfSet("web", ["0 10.4.0.10 Reserved", "1 10.4.0.11 Reserved"]);
         await eventually(async () => {
-            const [status, text] = await fetchLocal(apiPort, "/readyz?verbose");
+            const [status, text] = await fetchLocal(controller.apiPort, "/readyz?verbose");
             return status !== 200 && text.includes("node-ipam");
         });
     });
@@ -98,7 +95,7 @@ describe("antrea-controller with the gate AntreaIPAM", () => {
         await using world = await PoolWorld.start();
         await world.pool("a", "10.4.1.10-10.4.1.29");
         await world.set("web", { pools: "a" });
-        await using controller = await ControllerProcess.start(world.server, { apiPort: 24_362 });
+        await using controller = await ControllerProcess.start(world.server, {});
         await eventually(() => controller.output.includes('"leading"'));
         await new Promise((resolve) => setTimeout(resolve, 2_500));
         expect(await world.all()).toEqual([]);
@@ -108,18 +105,18 @@ describe("antrea-controller with the gate AntreaIPAM", () => {
     it("goes on with the follower when the leader is killed or stands still in the middle, and doubles nothing", async () => {
         await using world = await PoolWorld.start();
         await world.pool("a", "10.5.0.0/16");
-        const start = async (name: string, apiPort: number): Promise<ControllerProcess> =>
-            ControllerProcess.start(world.server, { name, apiPort, config: { featureGates } });
-        await using first = await start("first", 24_363);
+        const start = async (name: string): Promise<ControllerProcess> =>
+            ControllerProcess.start(world.server, { name, config: { featureGates } });
+        await using first = await start("first");
         await eventually(() => first.output.includes('"leading"'));
-        await using second = await start("second", 24_364);
-        await eventually(async () => (await fetchLocal(24_364, "/readyz").catch(() => [0]))[0] === 200);
+        await using second = await start("second");
+        await eventually(async () => (await fetchLocal(second.apiPort, "/readyz").catch(() => [0]))[0] === 200);
         for (let index = 0; index < 5; index += 1) await world.set(`s${index}`, { replicas: 150, pools: "a" });
         await eventually(async () => (await world.all()).length > 100);
         await first.kill();
         await eventually(() => second.output.includes('"leading"'));
         await eventually(async () => (await world.all()).length > 200);
-        await using third = await start("third", 24_365);
+        await using third = await start("third");
         await eventually(() => third.output.includes('"running"'));
         second.signal("SIGSTOP");
         for (let index = 0; index < 5; index += 2) await world.scale(`s${index}`, 100);
@@ -144,7 +141,6 @@ describe("antrea-controller with the gate AntreaIPAM", () => {
         });
         await Promise.all(writers);
         await using _controller = await ControllerProcess.start(world.server, {
-            apiPort: 24_366,
             config: { featureGates },
         });
         await eventually(async () => (await usage(world.api, "large"))?.used === 10_000, { timeoutMs: 60_000 });

@@ -16,9 +16,8 @@ describe("claims of addresses that no IPPool has", () => {
     afterAll(async () => server.stop());
     afterEach(async () => world.clear());
 
-    const start = (apiPort: number, clusterCidr: string): Promise<ControllerProcess> =>
+    const start = (clusterCidr: string): Promise<ControllerProcess> =>
         ControllerProcess.start(server, {
-            apiPort,
             nodeIPAM: { clusterCIDRs: [clusterCidr] },
             config: { featureGates: { AntreaIPAM: true } },
         });
@@ -27,7 +26,7 @@ describe("claims of addresses that no IPPool has", () => {
 
     it("keep no Node from its podCIDR when their Pods do not exist, and are reported on the Node that made them", async () => {
         await server.addNode("n1", { internalIps: ["172.18.0.2"] });
-        await using _controller = await start(24_381, "10.244.0.0/22");
+        await using _controller = await start("10.244.0.0/22");
         await eventually(async () => (await podCidrs("n1")).length === 1);
         // Allocated to a Pod of n1, owner Pod: all that the policies ask of the agent of n1.
         for (let at = 0; at < 4; at += 1) await world.claim(`10.244.${at}.77`, "nope", podOn("n1", `ghost-${at}`));
@@ -45,7 +44,7 @@ describe("claims of addresses that no IPPool has", () => {
             const { metadata } = await world.pod(`live-${at}`, "n1");
             await world.claim(`10.245.${at}.77`, "gone", podOn("n1", `live-${at}`, metadata?.uid));
         }
-        await using _controller = await start(24_382, "10.245.0.0/22");
+        await using _controller = await start("10.245.0.0/22");
         await server.addNode("n3", { internalIps: ["172.18.0.4"] });
         const reported = await eventually(async () =>
             (await world.api.list(events)).items.find(

@@ -4,12 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "@jest/globals";
-import { eventually, TestApiServer } from "@antrea/kube/testing";
+import { eventually, freePort, TestApiServer } from "@antrea/kube/testing";
 import { allServed, ControllerProcess, fetchLocal } from "./controller-process.ts";
 
 const run = promisify(execFile);
 const probe = new URL("../image/antrea-controller-probe", import.meta.url).pathname;
-const apiPort = 24_353;
 const waits = { timeoutMs: 30_000 };
 
 describe("two controllers on one Node", () => {
@@ -26,6 +25,7 @@ describe("two controllers on one Node", () => {
                 ({ stdout }: { readonly stdout: string }) => `failed: ${stdout}`,
             );
         };
+        const apiPort = await freePort();
         const start = (name: string): Promise<ControllerProcess> =>
             ControllerProcess.start(server, {
                 name,

@@ -3,7 +3,7 @@ import { request } from "node:https";
 import { describe, expect, it } from "@jest/globals";
 import { customResourceDefinitions } from "@antrea/crd/schema";
 import { secrets } from "@antrea/kube";
-import { TestApiServer, eventually } from "@antrea/kube/testing";
+import { TestApiServer, eventually, freePort } from "@antrea/kube/testing";
 import { admissionObjects, rightsOf } from "./support/configuration.ts";
 import { KubeRequests } from "./support/kube-request.ts";
 import { paths, podOf, annotated, poolOf } from "./support/objects.ts";
@@ -50,7 +50,7 @@ async function get(port: number, path: string, token?: string): Promise<{ status
 
 describe("antrea-webhook", () => {
     it("works with the rights that the chart gives it, tells how it is, and ends in order", async () => {
-        const port = 24_943;
+        const port = await freePort();
         await using server = await TestApiServer.start({ authorization: "RBAC", users: ["webhook", "guest"] });
         const { api } = server.clients();
         await server.apply([

@@ -5,7 +5,7 @@ import { request } from "node:https";
 import { dirname, join } from "node:path";
 import { ipAllocations, ipPools } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
-import { eventually } from "@antrea/kube/testing";
+import { eventually, freePort } from "@antrea/kube/testing";
 import { PoolWorld, podOn } from "../pool-world.ts";
 
 export interface AllocationsBenchmark {
@@ -25,12 +25,12 @@ export interface AllocationsBenchmark {
 
 // Run as the image runs it.
 const bundle = new URL("../../dist/antrea-controller.mjs", import.meta.url).pathname;
-const port = 24_370;
 
 /** Starts the bundled controller (build it first) on a real API server and etcd with this many claims of one pool. */
 export async function measureAllocations(count: number): Promise<AllocationsBenchmark> {
     await using world = await PoolWorld.start();
     const path = join(dirname(world.server.kubeconfig()), "bench.conf");
+    const port = await freePort();
     const config = {
         clientConnection: { kubeconfig: world.server.kubeconfig() },
         apiPort: port,
@@ -38,7 +38,7 @@ export async function measureAllocations(count: number): Promise<AllocationsBenc
         leaderElection: { leaseDuration: "3s", renewDeadline: "2s", retryPeriod: "200ms" },
     };
     await writeFile(path, JSON.stringify(config));
-    const emptySeconds = await run(path, ({ seconds }) => Promise.resolve(seconds));
+    const emptySeconds = await run({ path, port }, ({ seconds }) => Promise.resolve(seconds));
     await world.pool("bench", "10.128.0.0/12");
     const first = parseIp("10.128.1.0").value;
     const writers = Array.from({ length: 32 }, async (_, writer) => {
@@ -54,7 +54,7 @@ export async function measureAllocations(count: number): Promise<AllocationsBenc
     for await (const page of world.api.pages(ipAllocations)) seen += page.items.length;
     const listSeconds = (performance.now() - listed) / 1_000;
     if (seen !== count) throw new Error(`${seen} claims of ${count}`);
-    return await run(path, async ({ seconds: readySeconds, memory }) => {
+    return await run({ path, port }, async ({ seconds: readySeconds, memory }) => {
         const ready = performance.now();
         const counted = async (): Promise<boolean> =>
             (await world.api.get(ipPools, { name: "bench" })).status?.usage?.used === count;
@@ -67,7 +67,7 @@ export async function measureAllocations(count: number): Promise<AllocationsBenc
 }
 
 async function run<T>(
-    path: string,
+    { path, port }: { readonly path: string; readonly port: number },
     work: (started: { readonly seconds: number; readonly memory: (key: string) => number }) => Promise<T>,
 ): Promise<T> {
     const began = performance.now();
@@ -82,7 +82,7 @@ async function run<T>(
         return Math.round(Number(line?.[1]) / 102.4) / 10;
     };
     try {
-        await eventually(ready, { timeoutMs: 120_000 });
+        await eventually(() => ready(port), { timeoutMs: 120_000 });
         return await work({ seconds: (performance.now() - began) / 1_000, memory });
     } finally {
         child.kill("SIGTERM");
@@ -90,7 +90,7 @@ async function run<T>(
     }
 }
 
-function ready(): Promise<boolean> {
+function ready(port: number): Promise<boolean> {
     return new Promise((resolve) => {
         request({ host: "127.0.0.1", port, path: "/readyz", rejectUnauthorized: false, agent: false }, (response) => {
             response.resume();

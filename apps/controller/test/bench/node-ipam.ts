@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { TestApiServer, eventually } from "@antrea/kube/testing";
+import { TestApiServer, eventually, freePort } from "@antrea/kube/testing";
 
 export interface NodeIpamBenchmark {
     readonly nodes: number;
@@ -21,7 +21,7 @@ export async function measureNodeIpam(count: number): Promise<NodeIpamBenchmark>
     await using server = await TestApiServer.start();
     const config = {
         clientConnection: { kubeconfig: server.kubeconfig() },
-        apiPort: 24_360,
+        apiPort: await freePort(),
         nodeIPAM: { enableNodeIPAM: true, clusterCIDRs: ["10.128.0.0/11", "fd00:10:128::/48"] },
     };
     const path = join(dirname(server.kubeconfig()), "bench.conf");

@@ -49,6 +49,12 @@ export async function freePorts(count: number): Promise<readonly number[]> {
     return [...ports];
 }
 
+/** Returns one of them, see `freePorts`. No test may have a port of its own: others could be given it. */
+export async function freePort(): Promise<number> {
+    const [port = 0] = await freePorts(1);
+    return port;
+}
+
 async function isFree(port: number): Promise<boolean> {
     const server = createServer();
     const { promise, resolve } = Promise.withResolvers<boolean>();
