@@ -142,15 +142,20 @@ describe("start-ovs, told to end", () => {
     });
 
     it("keeps its limits on a Node so busy that every pause takes ten times as long", async () => {
+        const pauses = (): number => {
+            const file = join(folder, "pauses");
+            return existsSync(file) ? readFileSync(file, "utf8").split("\n").length - 1 : 0;
+        };
         program("sleep", `echo pause >>${folder}/pauses; exec /bin/sleep 1`);
         program("ovs-vswitchd", forever, "trap '' TERM");
         program("antrea-agent", "exit 0");
         await start({ uplinkSeconds: 3, endSeconds: 3 });
         writeFileSync(journal(), "{}");
+        const before = pauses();
         expect(await stop()).toBe(0);
         expect(log).toContain(killing);
         expect(existsSync(join(folder, "antrea-agent.pid"))).toBe(true);
         // Each limit has room for four pauses of a second, and not for the 15 and 30 short ones of an idle Node.
-        expect(readFileSync(join(folder, "pauses"), "utf8").split("\n").length - 1).toBeLessThanOrEqual(2 * 5);
+        expect(pauses() - before).toBeLessThanOrEqual(2 * 5);
     });
 });
