@@ -40,7 +40,7 @@ export class TestSwitch implements AsyncDisposable {
     /** What becomes of a packet; `ctStates` are the connection tracking states of each pass, for example "trk,new". */
     async trace(packet: string, ctStates: readonly string[] = []): Promise<Trace> {
         const next = ctStates.flatMap((state) => ["--ct-next", state]);
-        const text = await this.ovs.appctl("ofproto/trace", "--names", this.bridge, packet, ...next);
+        const text = await this.ovs.ask("ofproto/trace", "--names", this.bridge, packet, ...next);
         const passes = [...text.matchAll(/^Datapath actions: (.*)$/gm)].map((found) => found[1] ?? "");
         const actions = passes.at(-1) ?? "";
         const outputs = withoutParentheses(actions)

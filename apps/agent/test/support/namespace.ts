@@ -43,6 +43,15 @@ function change(path: string): void {
     }
 }
 
+/** Lines for ip(8), which would be a process each; `netns` by name (default: the thread's own), IPv4 unless `family` is 6. */
+export function ipBatch(
+    lines: readonly string[],
+    { netns, family }: { readonly netns?: string; readonly family?: 6 } = {},
+): void {
+    const options = [...(netns === undefined ? [] : ["-n", netns]), ...(family === undefined ? [] : ["-6"])];
+    execFileSync("ip", [...options, "-batch", "-"], { input: lines.map((line) => `${line}\n`).join("") });
+}
+
 /** A named network namespace, removed at disposal with what is in it. */
 export class TestNetns implements Disposable {
     readonly name: string;

@@ -5,7 +5,7 @@ import { HostFirewall, removeFirewallRules } from "../../../../src/features/host
 import { runProgram } from "../../../../src/platform/program.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { silentLogger } from "../../../support/logger.ts";
-import { OwnNamespace, TestNetns } from "../../../support/namespace.ts";
+import { ipBatch, OwnNamespace, TestNetns } from "../../../support/namespace.ts";
 
 const input = { gatewayName: "antrea-gw0", families: [4, 6], tunnel: { type: "geneve", port: 0 } } as const;
 const ways = [
@@ -17,10 +17,6 @@ let node: OwnNamespace;
 let pod: TestNetns;
 let outside: TestNetns;
 
-function ip(...args: readonly string[]): void {
-    execFileSync("ip", args);
-}
-
 /** A Node that routes between its gateway, here a link to one Pod, and a network outside. */
 beforeEach(() => {
     node = OwnNamespace.enter();
@@ -29,15 +25,22 @@ beforeEach(() => {
         ["1", pod, "antrea-gw0"],
         ["2", outside, "uplink"],
     ] as const) {
-        ip("link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", name);
-        ip("link", "set", link, "up");
-        ip("addr", "add", `10.${at}.0.1/24`, "dev", link);
-        ip("addr", "add", `fd00:${at}::1/64`, "dev", link, "nodad");
-        ip("-n", name, "link", "set", "eth0", "up");
-        ip("-n", name, "addr", "add", `10.${at}.0.2/24`, "dev", "eth0");
-        ip("-n", name, "addr", "add", `fd00:${at}::2/64`, "dev", "eth0", "nodad");
-        ip("-n", name, "route", "add", "default", "via", `10.${at}.0.1`);
-        ip("-n", name, "route", "add", "default", "via", `fd00:${at}::1`);
+        ipBatch([
+            `link add ${link} type veth peer name eth0 netns ${name}`,
+            `link set ${link} up`,
+            `addr add 10.${at}.0.1/24 dev ${link}`,
+            `addr add fd00:${at}::1/64 dev ${link} nodad`,
+        ]);
+        ipBatch(
+            [
+                "link set eth0 up",
+                `addr add 10.${at}.0.2/24 dev eth0`,
+                `addr add fd00:${at}::2/64 dev eth0 nodad`,
+                `route add default via 10.${at}.0.1`,
+                `route add default via fd00:${at}::1`,
+            ],
+            { netns: name },
+        );
     }
     execFileSync("sysctl", ["-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"]);
 });

@@ -1,3 +1,4 @@
+import { afterAll } from "@jest/globals";
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -5,7 +6,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setTxChecksumOffload } from "@antrea/netlink";
 import { PrivateOvs } from "@antrea/openflow/testing";
-import { OwnNamespace, TestNetns } from "../../../../support/namespace.ts";
+import { ipBatch, OwnNamespace, TestNetns } from "../../../../support/namespace.ts";
 import { hostOfPort, linkGroup, uplinkOfPort, type ProgramInput } from "./input.ts";
 
 const source = fileURLToPath(new URL("program.ts", import.meta.url));
@@ -29,7 +30,7 @@ export class UplinkNode implements AsyncDisposable {
     readonly folder = mkdtempSync(join(tmpdir(), "uplink-"));
     readonly router: TestNetns;
     readonly ovs: PrivateOvs;
-    readonly #program = bundle();
+    readonly #program = bundled();
     readonly #namespace: OwnNamespace;
     readonly #programs = new Set<ChildProcess>();
 
@@ -133,7 +134,7 @@ export class UplinkNode implements AsyncDisposable {
         await this.ovs[Symbol.asyncDispose]();
         this.router[Symbol.dispose]();
         this.#namespace[Symbol.dispose]();
-        for (const folder of [this.folder, dirname(this.#program)]) rmSync(folder, { recursive: true, force: true });
+        rmSync(this.folder, { recursive: true, force: true });
     }
 
     async #end(child: ChildProcess): Promise<Ended> {
@@ -156,13 +157,18 @@ export class UplinkNode implements AsyncDisposable {
         const { nic, router } = this;
         execFileSync("nft", ["-f", "-"], { input: guard });
         const node = String(process.pid);
-        router.run("ip", "link", "add", "r0", "type", "veth", "peer", "name", nic, "netns", node);
-        router.run("ip", "link", "set", "lo", "up");
-        router.run("ip", "link", "set", "r0", "up");
-        for (const address of ["10.99.0.1/24", "192.168.77.1/30"])
-            router.run("ip", "addr", "add", address, "dev", "r0");
-        router.run("ip", "addr", "add", "fd99::1/64", "dev", "r0", "nodad");
-        router.run("ip", "addr", "add", "fe80::99/64", "dev", "r0", "nodad");
+        ipBatch(
+            [
+                `link add r0 type veth peer name ${nic} netns ${node}`,
+                "link set lo up",
+                "link set r0 up",
+                "addr add 10.99.0.1/24 dev r0",
+                "addr add 192.168.77.1/30 dev r0",
+                "addr add fd99::1/64 dev r0 nodad",
+                "addr add fe80::99/64 dev r0 nodad",
+            ],
+            { netns: router.name },
+        );
         setTxChecksumOffload("r0", false, router.path);
         configureNic(nic);
         await this.ovs.addBridge(this.bridge);
@@ -171,7 +177,18 @@ export class UplinkNode implements AsyncDisposable {
     }
 }
 
-/** The program as one file: it starts several times as fast, and there are some hundred starts. */
+let program: string | undefined;
+
+/** The program as one file, made once: it starts several times as fast, and there are some hundred starts. */
+function bundled(): string {
+    program ??= bundle();
+    return program;
+}
+
+afterAll(() => {
+    if (program !== undefined) rmSync(dirname(program), { recursive: true, force: true });
+});
+
 function bundle(): string {
     const folder = mkdtempSync(join(tmpdir(), "uplink-program-"));
     const file = join(folder, "program.mjs");
@@ -202,20 +219,23 @@ export function configureNic(nic: string): void {
         `route append 203.0.113.0/24 via 198.18.0.2 dev ${nic} onlink proto static`,
         `route add 100.64.0.0/10 via inet6 fe80::99 dev ${nic}`,
         `route add 192.0.2.0/24 tos 0x10 dev ${nic} scope link congctl cubic`,
-        `-6 route add default via fe80::99 dev ${nic} metric 1024 pref high`,
-        `-6 route add 2001:db8:1::/48 via fd99::1 dev ${nic} metric 50 mtu 1400 expires 5000 proto ra`,
-        `-6 route add 2001:db8:2::/48 dev ${nic} table 2000 src fd99::2`,
         `neigh add 10.99.0.77 lladdr 02:00:00:00:00:77 nud permanent dev ${nic}`,
         `neigh add fd99::77 lladdr 02:00:00:00:00:78 nud permanent dev ${nic}`,
         `rule add iif ${nic} to 198.51.100.0/24 lookup 1000 pref 500`,
     ];
-    const settings = [
-        `ipv4.conf.${nic}.rp_filter=2`,
-        `ipv4.conf.${nic}.proxy_arp=1`,
-        `ipv6.conf.${nic}.dad_transmits=0`,
+    const routes6 = [
+        `route add default via fe80::99 dev ${nic} metric 1024 pref high`,
+        `route add 2001:db8:1::/48 via fd99::1 dev ${nic} metric 50 mtu 1400 expires 5000 proto ra`,
+        `route add 2001:db8:2::/48 dev ${nic} table 2000 src fd99::2`,
     ];
-    for (const setting of settings) execFileSync("sysctl", ["-qw", `net.${setting}`]);
-    for (const line of lines) ip(...line.split(" "));
+    const settings = [
+        `net.ipv4.conf.${nic}.rp_filter=2`,
+        `net.ipv4.conf.${nic}.proxy_arp=1`,
+        `net.ipv6.conf.${nic}.dad_transmits=0`,
+    ];
+    execFileSync("sysctl", ["-qw", ...settings]);
+    ipBatch(lines);
+    ipBatch(routes6, { family: 6 });
 }
 
 const guard = (["inet", "arp"] as const)
