@@ -16,7 +16,7 @@ export NODE_OPTIONS="--experimental-vm-modules --disable-warning=ExperimentalWar
 case $tier in
     unit) limit=600 ;;
     integration) limit=1500 ;;
-    *) limit=2400 ;;
+    *) limit=3600 ;;
 esac
 exec timeout --kill-after=10 "$limit" node "$repo/node_modules/jest/bin/jest.js" --config "$repo/jest.config.mjs" \
     --json --outputFile "$report" "$@" </dev/null

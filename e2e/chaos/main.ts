@@ -1,5 +1,6 @@
 import { parseArgs } from "node:util";
-import { allNodes, getJson, kubectl, systemNamespace, waitForAgents } from "../fixture/cluster.ts";
+import { allNodes, kubectl, systemNamespace, waitForAgents } from "../fixture/cluster.ts";
+import { getJson } from "../fixture/objects.ts";
 import { antctl, expectConsistent, type ClaimJson } from "../fixture/ipam.ts";
 import { eventually } from "../fixture/run.ts";
 import { writeReport } from "../fixture/written.ts";

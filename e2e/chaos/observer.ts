@@ -1,4 +1,4 @@
-import { getJson } from "../fixture/cluster.ts";
+import { getJson } from "../fixture/objects.ts";
 import { type Stage } from "./stage.ts";
 
 interface SeenPod {

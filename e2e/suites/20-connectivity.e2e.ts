@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { getJson, nodesFromWorker } from "../fixture/cluster.ts";
+import { nodesFromWorker } from "../fixture/cluster.ts";
+import { getJson } from "../fixture/objects.ts";
 import {
     cellOf,
     explore,

@@ -41,7 +41,10 @@ describe("while the API server is away", () => {
 
     it("restarts of agent and OVS on a Node give running Pods their traffic back", async () => {
         // kubectl exec needs the API server: the Pod's process is entered from its Node
-        const client = (await shellOnNode(first, "crictl ps --label io.kubernetes.pod.name=client -q")).trim();
+        const labels = [`pod.namespace=${namespace.name}`, "pod.name=client"].map(
+            (one) => `--label io.kubernetes.${one}`,
+        );
+        const client = (await shellOnNode(first, `crictl ps ${labels.join(" ")} -q`)).trim();
         const pid = (
             await onNode(first, ["crictl", "inspect", "-o", "go-template", "--template", "{{.info.pid}}", client])
         ).trim();

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { getJson, helmUpgrade, kubectl, systemNamespace } from "../fixture/cluster.ts";
+import { helmUpgrade, kubectl, systemNamespace } from "../fixture/cluster.ts";
+import { getJson } from "../fixture/objects.ts";
 import { fileOf, logOf, writeFile } from "../fixture/configuration.ts";
 import { eventually } from "../fixture/run.ts";
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { getJson, shellOnNode, workers } from "../fixture/cluster.ts";
+import { shellOnNode, workers } from "../fixture/cluster.ts";
+import { getJson } from "../fixture/objects.ts";
 import { families, serve } from "../fixture/matrix.ts";
 import { Outside } from "../fixture/outside.ts";
 import { hostPort, TestNamespace, type TestPod } from "../fixture/pods.ts";

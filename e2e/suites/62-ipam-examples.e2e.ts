@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { inPrefix } from "../fixture/addresses.ts";
-import { getJson, kubectl, nodeObject, workers } from "../fixture/cluster.ts";
+import { kubectl, nodeObject, workers } from "../fixture/cluster.ts";
+import { getJson } from "../fixture/objects.ts";
 import { antctl, claimsOf, expectIpam, eventsAbout, exampleFile, poolObject } from "../fixture/ipam.ts";
 import { TestNamespace, type TestPod } from "../fixture/pods.ts";
 import { eventually } from "../fixture/run.ts";

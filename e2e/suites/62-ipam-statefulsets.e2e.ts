@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { apply, getJson, kubectl } from "../fixture/cluster.ts";
+import { apply, kubectl } from "../fixture/cluster.ts";
+import { getJson } from "../fixture/objects.ts";
 import { claimsOf, expectIpam, expectConsistent, poolsKey, TestPools } from "../fixture/ipam.ts";
 import { TestNamespace } from "../fixture/pods.ts";
 import { eventually } from "../fixture/run.ts";

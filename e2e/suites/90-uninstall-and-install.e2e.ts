@@ -6,7 +6,6 @@ import { inPrefix } from "../fixture/addresses.ts";
 import {
     allNodes,
     apply,
-    getJson,
     kubectl,
     nodeObjects,
     shellOnNode,
@@ -14,6 +13,7 @@ import {
     waitForAgents,
     workers,
 } from "../fixture/cluster.ts";
+import { getJson } from "../fixture/objects.ts";
 import { claimsOf, poolManifest, poolsKey } from "../fixture/ipam.ts";
 import { TestNamespace } from "../fixture/pods.ts";
 import { eventually, run } from "../fixture/run.ts";

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { allNodes, apply, getJson, kubectl, nodeObjects, shellOnNode, systemNamespace } from "../fixture/cluster.ts";
+import { allNodes, apply, kubectl, nodeObjects, shellOnNode, systemNamespace } from "../fixture/cluster.ts";
+import { getJson } from "../fixture/objects.ts";
 import { poolsKey } from "../fixture/ipam.ts";
 import {
     antreaInGoChart,

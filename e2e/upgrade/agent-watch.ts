@@ -1,4 +1,5 @@
-import { getJson, systemNamespace } from "../fixture/cluster.ts";
+import { systemNamespace } from "../fixture/cluster.ts";
+import { getJson } from "../fixture/objects.ts";
 
 /** A time in which a Node had no agent that is ready, in milliseconds as Date.now() counts. */
 export interface Away {

@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { bridged } from "../fixture/bridging.ts";
-import { clusterName, getJson, helmRollback, waitForAgents, workers } from "../fixture/cluster.ts";
+import { clusterName, helmRollback, waitForAgents, workers } from "../fixture/cluster.ts";
+import { getJson } from "../fixture/objects.ts";
 import { expectConsistent, poolsKey, TestPools, type ClaimJson } from "../fixture/ipam.ts";
 import { TestNamespace, type PodSpec, type TestPod } from "../fixture/pods.ts";
 import { run } from "../fixture/run.ts";
