@@ -41,7 +41,7 @@ CLUSTER=antrea
 TEST_CLUSTER=antrea-e2e
 TEST_IMAGE=antrea-dev/agnhost:local
 
-say() { printf '[%s] %s\n' "$(date +%H:%M:%S)" "$*" >&2; }
+say() { printf '[%(%H:%M:%S)T] %s\n' -1 "$*" >&2; }
 # fail MESSAGE NEXT-STEP: what is wrong and what to do about it.
 fail() {
     printf '\nerror: %s\n' "$1" >&2
@@ -53,25 +53,27 @@ fail() {
 # (every second on a terminal, every half minute else), and the end of the log when it fails. The command runs in
 # a shell of its own without "||" around it: errexit stays on inside it.
 step() {
-    local label=$1 log start pid rc=0 last=0 now
+    local label=$1 log start=$EPOCHSECONDS pid rc=0 last=0 now never
     shift
     log=$LOGS/$(echo "$label" | tr -cs 'a-zA-Z0-9.\n' '-').log
-    start=$(date +%s)
     ("$@") >"$log" 2>&1 </dev/null &
     pid=$!
+    # waited at, instead of a process five times a second
+    exec {never}<> <(:)
     while kill -0 "$pid" 2>/dev/null; do
-        now=$(($(date +%s) - start))
+        now=$((EPOCHSECONDS - start))
         if [ -t 2 ]; then
             printf '\r  … %s %ds ' "$label" "$now" >&2
         elif [ $((now - last)) -ge 30 ]; then
             last=$now
             printf '  … %s %ds\n' "$label" "$now" >&2
         fi
-        sleep 0.2
+        read -rt 0.2 -u "$never" || true
     done
+    exec {never}>&-
     wait "$pid" || rc=$?
     [ ! -t 2 ] || printf '\r\033[K' >&2
-    now=$(($(date +%s) - start))
+    now=$((EPOCHSECONDS - start))
     if [ "$rc" -ne 0 ]; then
         printf '  ✗ %s (%ds)\n' "$label" "$now" >&2
         tail -n "${STEP_TAIL:-25}" "$log" | sed 's/^/    | /' >&2

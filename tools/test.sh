@@ -117,7 +117,7 @@ suite_setup() {
         prepare_e2e >"$LOGS/test-prepare.log" 2>&1 </dev/null &
         preparing=$!
     fi
-    "$TOOLS/setup/chroot-test.sh" || rc=1
+    run_step test-setup nx -t setup || rc=1
     if [ -n "$preparing" ] && wait "$preparing"; then reuse=1; fi
     add_reports setup-
 }

@@ -29,13 +29,13 @@ failures() { grep -aA1 '^• \[' "$log" | sed -nE 's/^(\[sig-.*) \[sig-[^]]*\]$/
 # watch PID: a line every quarter of a minute, and one for each test that failed
 watch() {
     local start shown=0 next=15 elapsed names name
-    start=$(date +%s)
+    start=$EPOCHSECONDS
     while kill -0 "$1" 2>/dev/null; do
-        sleep 1
+        sleep 5
         mapfile -t names < <(failures)
         for name in "${names[@]:$shown}"; do say "failed: $name"; done
         shown=${#names[@]}
-        elapsed=$(($(date +%s) - start))
+        elapsed=$((EPOCHSECONDS - start))
         if [ "$elapsed" -ge "$next" ]; then
             next=$((elapsed + 15))
             printf '  … %d tests of %s, %d failed, %ds\n' "$(finished)" "$(asked_for)" "$shown" "$elapsed" >&2
