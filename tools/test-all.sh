@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything of `make test`, and the suites that take long. Each part runs whether or not one before it failed. At the end stand
 # the time and the result of each and one summary line, in which a part that counts no tests counts as one.
-#   test-all.sh [PART...]     PART: test e2e-matrix repeat mutate fuzz simulate upgrade chaos-overlay chaos-bridging
+#   test-all.sh [PART...]     PART: test e2e-matrix kubernetes repeat mutate fuzz simulate upgrade chaos-overlay chaos-bridging
 #                             (default: all)
 #   REPEAT=3                  how often all unit tests run anew
 #   SAMPLE=100                how many mutants of each area are judged
@@ -12,7 +12,7 @@
 . "$(dirname "$0")/lib.sh"
 cd "$REPO"
 export NO_COLOR=1 FORCE_COLOR=0
-all=(test e2e-matrix repeat mutate fuzz simulate upgrade chaos-overlay chaos-bridging)
+all=(test e2e-matrix kubernetes repeat mutate fuzz simulate upgrade chaos-overlay chaos-bridging)
 [ $# -gt 0 ] || set -- "${all[@]}"
 for part in "$@"; do
     [[ " ${all[*]} " == *" $part "* ]] || fail "there is no part '$part'" "choose of: ${all[*]}"
@@ -27,6 +27,8 @@ rows='' lines='' total_passed=0 total_failed=0
 part_test() { "$TOOLS/test.sh"; }
 # every mode in full, and the long suites
 part_e2e-matrix() { "$TOOLS/cluster/build-programs.sh" && "$TOOLS/build.sh" && "$TOOLS/e2e.sh" /e2e/matrix/; }
+# all of Kubernetes' own tests that are chosen, of which `make test` has those of conformance
+part_kubernetes() { "$TOOLS/cluster/build-programs.sh" && "$TOOLS/build.sh" && "$TOOLS/e2e.sh" --kubernetes; }
 # property tests draw other inputs each time
 part_repeat() {
     local turn rc=0
@@ -46,7 +48,7 @@ part_chaos-bridging() { BRIDGING=1 MINUTES=${MINUTES:-30} "$TOOLS/chaos.sh"; }
 # counts PART LOG: "passed failed" as the log has them, nothing when it counts none.
 counts() {
     case $1 in
-        test) sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$2" | tail -n 1 ;;
+        test | kubernetes) sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$2" | tail -n 1 ;;
         repeat | e2e-matrix)
             awk '/^ *Tests: / { for (i = 3; i <= NF; i++) { if ($i ~ /^passed/) passed += $(i - 1); if ($i ~ /^failed/) failed += $(i - 1) } }
                 END { if (NR > 0 && passed + failed > 0) print passed + 0, failed + 0 }' "$2"
