@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { inPod } from "../fixture/bridging-streams.ts";
 import { apply, inAgent, killDaemon, kubectl, waitForAgents, workers } from "../fixture/cluster.ts";
 import { claimsOf, setIpam, expectConsistent, poolsKey, TestPools, type ClaimJson } from "../fixture/ipam.ts";
+import { answeredOf, echoes } from "../fixture/pings.ts";
 import { manifest, TestNamespace, type TestPod } from "../fixture/pods.ts";
 import { eventually } from "../fixture/run.ts";
 
@@ -33,10 +35,10 @@ describe("addresses of pools outlive", () => {
     }, 240_000);
 
     it("a restart of the agent, without a lost ping", async () => {
-        const ping = namespace.exec("one", `ping -c 100 -i 0.1 -W 5 -q ${two.ip4}`, 60_000);
+        const answered = answeredOf(inPod(namespace, "one"), two.ip4, 100);
         await pause(1_000);
         await killDaemon(node, "agent");
-        expect(await ping).toMatch(/100 packets transmitted, 100 (packets )?received, 0% packet loss/);
+        expect(await answered).toBe(100);
         await waitForAgents();
         expect(await claimsOf("e2e-recovery")).toEqual(claims);
     });
@@ -52,7 +54,7 @@ describe("addresses of pools outlive", () => {
         await waitForAgents();
         const [three] = await namespace.start([{ name: "three", node, annotations }]);
         expect([one.ip4, two.ip4]).not.toContain(three?.ip4);
-        expect(await namespace.exec("three", `ping -c 2 -i 0.2 -W 2 ${one.ip4}`)).toContain(" 0% packet loss");
+        await namespace.exec("three", echoes(one.ip4));
         await namespace.delete("three");
         expect((await claimsOf("e2e-recovery")).filter(({ spec }) => spec.pod?.name !== "three")).toEqual(claims);
     });
@@ -69,7 +71,7 @@ describe("addresses of pools outlive", () => {
         const before = claims.find(({ metadata }) => metadata.name === one.ip4);
         expect(made.metadata.uid).not.toBe(before?.metadata.uid);
         expect(made.spec).toEqual(before?.spec);
-        expect(await namespace.exec("one", `ping -c 2 -i 0.2 -W 2 ${two.ip4}`)).toContain(" 0% packet loss");
+        await namespace.exec("one", echoes(two.ip4));
     });
 
     it("an agent that is killed while many Pods come and go", async () => {

@@ -1,0 +1,42 @@
+import { execFileSync } from "node:child_process";
+import { describe, expect, it } from "@jest/globals";
+import { answeredOf, echoes } from "../fixture/pings.ts";
+
+const reply = (number: number, more = ""): string =>
+    `64 bytes from fd00::1: icmp_seq=${number} ttl=63 time=0.1 ms${more}`;
+
+describe("echoes", () => {
+    /** Runs the script with a ping that answers the requests of these numbers. */
+    const run = (script: string, answered: readonly number[]): string => {
+        const cases = answered.map((number) => `${number}) return 0 ;;`).join(" ");
+        const counted = 'echo "$*" >> "$asked"; case $(wc -l < "$asked") in';
+        const setUp = `set -e; asked=$(mktemp); trap 'rm "$asked"' EXIT; ping() { ${counted} ${cases} *) echo nothing; return 1 ;; esac; }`;
+        return execFileSync("sh", ["-c", `${setUp}\n${script}\ncat "$asked"`], { encoding: "utf8" });
+    };
+
+    it("asks one at a time", () => {
+        expect(run(echoes("10.0.0.1"), [1, 2, 3])).toBe("-c 1 -W 3 10.0.0.1\n".repeat(3));
+        expect(run(echoes("fd00::1", { count: 1, options: "-I eth0" }), [1])).toBe("-c 1 -W 3 -I eth0 fd00::1\n");
+    });
+
+    it("fails when one was not answered, unless fewer are enough", () => {
+        expect(() => run(echoes("10.0.0.1"), [1, 3])).toThrow();
+        expect(run(echoes("10.0.0.1", { count: 4, atLeast: 3 }), [1, 3, 4])).toContain("10.0.0.1");
+        expect(() => run(echoes("10.0.0.1", { count: 4, atLeast: 3 }), [2, 4])).toThrow();
+        expect(() => run(echoes("10.0.0.1", { count: 4, atLeast: 3 }), [])).toThrow();
+    });
+});
+
+describe("answeredOf", () => {
+    const count = (lines: readonly string[]): Promise<number> =>
+        answeredOf(() => Promise.resolve(["PING fd00::1", ...lines, "--- statistics ---"].join("\n")), "fd00::1", 3);
+
+    it("counts each answered request once, and none after those asked for", async () => {
+        await expect(count([reply(1), reply(2), reply(2, " (DUP!)"), reply(4), reply(23)])).resolves.toBe(2);
+        await expect(count([reply(2), reply(1), reply(3)])).resolves.toBe(3);
+    });
+
+    it("does not count errors of routers", async () => {
+        await expect(count(["From fd00::2 icmp_seq=1 Destination unreachable: No route"])).resolves.toBe(0);
+    });
+});
