@@ -16,7 +16,7 @@ import {
     type StatefulSet,
     type ValidatingWebhookConfiguration,
 } from "@antrea/kube";
-import { TestApiServer, eventually } from "@antrea/kube/testing";
+import { freePort, TestApiServer, eventually } from "@antrea/kube/testing";
 import { claim } from "@antrea/chart/testing/claims";
 import { outcome } from "@antrea/chart/testing/outcome";
 import { render } from "@antrea/chart/testing/render";
@@ -27,7 +27,10 @@ import { type Daemon } from "../programs.ts";
 import { DaemonProcess, getLocal } from "./daemon-process.ts";
 
 const namespace = "kube-system";
-const ports = { controller: 24_371, webhook: 24_372 } as const;
+let ports: { readonly controller: number; readonly webhook: number };
+beforeAll(async () => {
+    ports = { controller: await freePort(), webhook: await freePort() };
+});
 
 /** What a short run does not come to, with the reason. */
 const notSeen: Readonly<Partial<Record<Daemon, readonly string[]>>> = {
