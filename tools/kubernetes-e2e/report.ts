@@ -1,11 +1,12 @@
 // Evaluates Ginkgo's report of the [sig-network] tests. The last line is the total of the tests that ran.
-//   report.ts REPORT.json LEFT-OUT.txt [--choice | --part]
-// --choice: the report is of a dry run, nothing ran; --part: not all of the selected tests were requested.
-// The exit code is 1 if a test failed, or if a test is neither selected nor on the list.
+//   report.ts REPORT.json LEFT-OUT.txt [--choice [NAME] | --part]
+// --choice: the report is of a dry run, nothing ran; NAME: of the chosen ones only those with this regular expression will
+// be requested; --part: not all of the chosen tests were requested.
+// The exit code is 1 if a test failed, if none ran or will run, or if a test is neither chosen nor on the list.
 import { disagreements, readLeftOut } from "./left-out.ts";
 import { readResults, type Outcome, type TestResult } from "./ginkgo-report.ts";
 
-const [report = "", list = "", mode] = process.argv.slice(2);
+const [report = "", list = "", mode, part] = process.argv.slice(2);
 const results = readResults(report, "[sig-network]");
 const problems = mode === "--part" ? [] : [...disagreements(results, readLeftOut(list))];
 const having = (...outcomes: readonly Outcome[]): readonly TestResult[] =>
@@ -13,8 +14,13 @@ const having = (...outcomes: readonly Outcome[]): readonly TestResult[] =>
 
 if (mode === "--choice") {
     const leftOut = having("left out").length;
-    console.log(`${results.length - leftOut} tests chosen of ${results.length}, ${leftOut} left out with a reason`);
+    const chosen = results.filter(({ outcome }) => outcome !== "left out");
+    const requested = part === undefined ? chosen : chosen.filter(({ name }) => new RegExp(part).test(name));
+    const ofThem = part === undefined ? "" : `; ${requested.length} of them have ${part} in their name and are run`;
+    console.log(`${chosen.length} tests chosen of ${results.length}, ${leftOut} left out with a reason${ofThem}`);
+    if (requested.length === 0) problems.push(`no test is chosen whose name has ${part ?? "[sig-network]"}`);
 } else {
+    if (having("passed", "failed").length === 0) problems.push("no test ran");
     // a selected test that skips itself verifies nothing: it belongs on the list
     problems.push(
         ...having("skipped itself").map(({ name, message }) => `chosen, but skipped itself: ${name}: ${message}`),

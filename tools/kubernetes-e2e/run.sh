@@ -17,9 +17,9 @@ compare() {
     "$KUBERNETES_BIN/e2e.test" --kubeconfig "$KUBECONFIG" --provider local --ginkgo.dry-run --ginkgo.focus "$FOCUS" \
         --ginkgo.skip "$SKIP" --ginkgo.silence-skips --ginkgo.json-report "$OUTPUT/choice.json" >"$OUTPUT/choice.log" 2>&1 ||
         fail "e2e.test could not list its tests" "read $OUTPUT/choice.log"
-    node "$HERE/report.ts" "$OUTPUT/choice.json" "$HERE/left-out.txt" --choice
+    node "$HERE/report.ts" "$OUTPUT/choice.json" "$HERE/left-out.txt" --choice "$@"
 }
-compare
+compare "$@"
 
 # Ginkgo prints a dot for a test that passed, and dot, mark and name for one that failed.
 finished() { { grep -ao '•' "$log" || true; } | wc -l; }
@@ -45,7 +45,7 @@ watch() {
 
 # e2e.test counts the Nodes that Pods may go to only for providers that it knows
 nodes=$(kubectl get nodes -o json | jq '[.items[] | select(all(.spec.taints[]?; .effect != "NoSchedule"))] | length')
-# the seed: the same order each time, one in which the longest tests do not come last
+# the seed: the same order each time, one in which of all chosen tests the longest do not come last
 "$KUBERNETES_BIN/ginkgo" --procs "${PROCESSES:-8}" --seed 33 --no-color --silence-skips --timeout 30m --output-dir "$OUTPUT" \
     --json-report report.json --focus "$FOCUS${1:+.*$1}" --skip "$SKIP" "$KUBERNETES_BIN/e2e.test" -- \
     --kubeconfig "$KUBECONFIG" --provider local --num-nodes "$nodes" --disable-log-dump >"$log" 2>&1 </dev/null &

@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -130,5 +130,50 @@ describe("readResults", () => {
             spec("", "failed", around),
         ).map(({ name }) => name);
         expect(names).toEqual(["[sig-network] Services a", "(SynchronizedBeforeSuite)"]);
+    });
+});
+
+describe("the report", () => {
+    const spec = (name: string, state: string): object => ({
+        ContainerHierarchyTexts: ["[sig-network]"],
+        LeafNodeType: "It",
+        LeafNodeText: name,
+        State: state,
+        RunTime: 1e9,
+        NumAttempts: state === "skipped" ? 0 : 1,
+    });
+    /** Exit code and output of report.ts. */
+    const reported = (specs: readonly object[], ...mode: readonly string[]): readonly [number, string] => {
+        const [report, list] = [join(folder, "report.json"), join(folder, "list.txt")];
+        writeFileSync(report, JSON.stringify([{ SpecReports: specs }]));
+        writeFileSync(list, "# Why.\n[sig-network] left\n");
+        const { status, stdout } = spawnSync(
+            process.execPath,
+            [new URL("../report.ts", import.meta.url).pathname, report, list, ...mode],
+            { encoding: "utf8" },
+        );
+        return [status ?? -1, stdout];
+    };
+    const left = spec("left", "skipped");
+
+    it("counts what passed and failed", () => {
+        expect(reported([spec("a", "passed"), left])).toEqual([0, expect.stringMatching(/^1 passed, 0 failed$/m)]);
+        const [code, text] = reported([spec("a", "passed"), spec("b", "failed"), left]);
+        expect([code, text.trim().split("\n").at(-1)]).toEqual([1, "1 passed, 1 failed"]);
+    });
+
+    it("of a run of a part in which nothing ran is a failure", () => {
+        const [code, text] = reported([spec("a", "skipped"), left], "--part");
+        expect([code, text.trim().split("\n").at(-1)]).toEqual([1, "0 passed, 1 failed"]);
+        expect(text).toContain("no test ran");
+    });
+
+    it("says before a run how many of the chosen tests are requested, and fails if none are", () => {
+        const specs = [spec("a [Conformance]", "passed"), spec("b", "passed"), left];
+        const [code, text] = reported(specs, "--choice", "\\[Conformance\\]");
+        expect(code).toBe(0);
+        expect(text).toContain("2 tests chosen of 3, 1 left out with a reason; 1 of them have");
+        expect(reported(specs, "--choice")).toEqual([0, "2 tests chosen of 3, 1 left out with a reason\n"]);
+        expect(reported(specs, "--choice", "nobody has this")[0]).toBe(1);
     });
 });
