@@ -42,7 +42,7 @@ async function repeat(signal: AbortSignal, intervalMs: number, action: () => Pro
 async function well(): Promise<boolean | undefined> {
     const { items } = await getJson<{
         items: { readonly status: { readonly conditions?: readonly { type: string; status: string }[] } }[];
-    }>(["pods", "-n", systemNamespace, "-l", "app=antrea", "--request-timeout=3s"]);
+    }>("pods", { namespace: systemNamespace, labelSelector: "app=antrea", timeoutMs: 3_000 });
     const ready = items.filter(({ status }) =>
         status.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True"),
     );
@@ -75,8 +75,9 @@ async function checked(name: string, check: () => Promise<string>): Promise<Chec
     }
 }
 
-/** Rejects with what is in the set, if anything. */
-function mustBeEmpty(found: Iterable<string>, looked: string): Promise<string> {
+/** Rejects with what is in the set, if anything, and if nobody looked. */
+function mustBeEmpty(found: Iterable<string>, looks: number, looked: string): Promise<string> {
+    if (looks === 0) return Promise.reject(new Error("nothing was looked at"));
     const all = [...found];
     return all.length === 0 ? Promise.resolve(looked) : Promise.reject(new Error(all.slice(0, 20).join("; ")));
 }
@@ -91,7 +92,7 @@ async function allRun(stage: Stage): Promise<string> {
                     metadata: { name: string; annotations?: Record<string, string> };
                     status: { phase: string };
                 }[];
-            }>(["pods", "-n", stage.namespace.name]);
+            }>("pods", { namespace: stage.namespace.name });
             const waiting = items.filter(
                 ({ metadata, status }) =>
                     status.phase !== "Running" && metadata.annotations?.["ipam.antrea.io/ippools"] !== "chaos-small",
@@ -156,6 +157,15 @@ async function main(): Promise<number> {
 
     say("at rest: looking for what is left");
     const checks: Check[] = [
+        await checked("all was well again after each fault", () =>
+            mustBeEmpty(
+                strikes.flatMap(({ fault, node, wellAgain }) =>
+                    wellAgain === undefined ? [`${fault} (${node})`] : [],
+                ),
+                strikes.length,
+                `${strikes.length} faults, within ${recoveryMs / 1_000} s`,
+            ),
+        ),
         // An API server that came back a moment ago may refuse everybody until it has read who may do what.
         await checked("agents are ready again", () =>
             eventually("the agents are ready", () => waitForAgents(180).then(() => "all"), 200_000),
@@ -171,18 +181,19 @@ async function main(): Promise<number> {
             return `${now.length} Pods`;
         }),
         await checked("no two Pods had one address (API server)", () =>
-            mustBeEmpty(observer.duplicates, `${observer.polls} looks, ${observer.seen.size} Pods`),
+            mustBeEmpty(observer.duplicates, observer.seen.size, `${observer.polls} looks, ${observer.seen.size} Pods`),
         ),
         await checked("no two Pods had one address (OVS of all Nodes)", () =>
-            mustBeEmpty(ports.duplicates, `${ports.polls} looks, at most ${ports.most} addresses at once`),
+            mustBeEmpty(ports.duplicates, ports.most, `${ports.polls} looks, at most ${ports.most} addresses at once`),
         ),
-        await checked("Pods of StatefulSets kept their addresses", () => mustBeEmpty(observer.lost, "all")),
+        await checked("Pods of StatefulSets kept their addresses", () =>
+            mustBeEmpty(observer.lost, observer.seenOfSets.size, `${observer.seenOfSets.size} Pods`),
+        ),
         await checked("nobody spoke for another's address on the wire (ARP, ND)", async () => {
             const heard = listeners.flatMap((listener) => listener.speeches);
-            if (heard.length === 0) throw new Error("nothing was heard at all");
             const quarrels = findQuarrels(heard).map((quarrel) => JSON.stringify(quarrel));
             const addresses = new Set(heard.map(({ vlan, address }) => `${vlan} ${address}`)).size;
-            return mustBeEmpty(quarrels, `${heard.length} frames about ${addresses} addresses`);
+            return mustBeEmpty(quarrels, heard.length, `${heard.length} frames about ${addresses} addresses`);
         }),
     ];
     await churn.end();
@@ -194,7 +205,7 @@ async function main(): Promise<number> {
             await eventually(
                 "claims of Pods that are gone are freed",
                 async () => {
-                    const { items } = await getJson<{ items: readonly ClaimJson[] }>(["ipallocations"]);
+                    const { items } = await getJson<{ items: readonly ClaimJson[] }>("ipallocations");
                     const left = items.filter(
                         ({ spec }) =>
                             !["Node", "Gateway"].includes(spec.owner.kind) && !staying.includes(spec.pod?.name ?? ""),

@@ -18,6 +18,8 @@ export class Observer {
     readonly lost = new Set<string>();
     /** Pods that were seen with an address, by name. */
     readonly seen = new Set<string>();
+    /** Those of StatefulSets, which keep their addresses. */
+    readonly seenOfSets = new Set<string>();
     polls = 0;
     readonly #stage: Stage;
     /** Of each Pod of a StatefulSet, with the set's uid. */
@@ -40,7 +42,7 @@ export class Observer {
 
     /** Rejects when the API server does not answer. */
     async poll(): Promise<void> {
-        const { items } = await getJson<{ items: SeenPod[] }>(["pods", "--all-namespaces", "--request-timeout=5s"]);
+        const { items } = await getJson<{ items: SeenPod[] }>("pods", { allNamespaces: true, timeoutMs: 5_000 });
         this.polls += 1;
         const living = items.filter(
             ({ metadata, spec, status }) =>
@@ -68,6 +70,7 @@ export class Observer {
         if (metadata.namespace !== this.#stage.namespace.name || owner === undefined) return;
         const ordinal = Number(/\d+$/.exec(metadata.name)?.[0]);
         if (ordinal >= (this.#below.get(owner.name) ?? 0)) return;
+        this.seenOfSets.add(metadata.name);
         const kept = this.#kept.get(metadata.name);
         if (kept !== undefined && kept.uid === owner.uid && kept.ips !== ips)
             this.lost.add(`${metadata.name} had ${kept.ips} and got ${ips}`);

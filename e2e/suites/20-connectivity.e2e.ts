@@ -11,7 +11,7 @@ import {
     type FamilyName,
     type Stage,
 } from "../fixture/matrix.ts";
-import { echoes } from "../fixture/pings.ts";
+import { answersPings } from "../fixture/pings.ts";
 import { hostPort } from "../fixture/pods.ts";
 
 describe("connectivity", () => {
@@ -31,7 +31,10 @@ describe("connectivity", () => {
     // kube-proxy selects at random: 40 requests miss one of three Pods once in four million runs
     it.each(families)("a Pod of a Service reaches itself by it over %s", async (family) => {
         const { namespace, near, far } = stage;
-        const service = await getJson<{ spec: { clusterIPs: string[] } }>(["service", "server", "-n", namespace.name]);
+        const service = await getJson<{ spec: { clusterIPs: string[] } }>("service", {
+            name: "server",
+            namespace: namespace.name,
+        });
         const ip = service.spec.clusterIPs.find((one) => one.includes(":") === (family === "IPv6")) ?? "";
         const request = `curl -sS -m 5 http://${hostPort(ip, 80)}/hostname; echo`;
         const output = await namespace.exec(near.name, `set -e; for n in $(seq 40); do ${request}; done`, 60_000);
@@ -51,7 +54,7 @@ describe("connectivity", () => {
             try {
                 const spoof = `ping ${flag} -c 3 -i 0.2 -W 1 -I ${spoofed} ${target}`;
                 await expect(namespace.exec(client.name, spoof)).rejects.toThrow("100% packet loss");
-                await namespace.exec(client.name, echoes(target, { options: `${flag} -I ${own}` }));
+                await namespace.exec(client.name, answersPings(target, { options: `${flag} -I ${own}` }));
             } finally {
                 await namespace.exec(client.name, `ip address del ${spoofed}/${length} dev eth0`);
             }

@@ -28,7 +28,7 @@ describe("configuration of the agent that is wrong, in ConfigMap antrea-config e
         expect(log).toContain("defaultMTU: 100: must be 0 (discover it) or a whole number from 576 to 65535");
         const { status } = await getJson<{
             readonly status: { readonly numberReady: number; readonly desiredNumberScheduled: number };
-        }>([...inSystem, "daemonset", "antrea-agent"]);
+        }>("daemonset", { name: "antrea-agent", namespace: systemNamespace });
         expect(status.numberReady).toBe(status.desiredNumberScheduled - 1);
     });
 });

@@ -33,17 +33,15 @@ describe("configuration of the controller that is wrong, in ConfigMap antrea-con
             return text?.includes("tlsCipherSuites") === true ? text : undefined;
         });
         expect(log).toContain("FOO");
-        const { status } = await getJson<{ readonly status: { readonly readyReplicas?: number } }>([
-            ...inSystem,
-            "deployment",
-            "antrea-controller",
-        ]);
+        const { status } = await getJson<{ readonly status: { readonly readyReplicas?: number } }>("deployment", {
+            name: "antrea-controller",
+            namespace: systemNamespace,
+        });
         expect(status.readyReplicas).toBe(1);
-        const { metadata } = await getJson<{ readonly metadata: { readonly deletionTimestamp?: string } }>([
-            ...inSystem,
-            "pod",
-            earlier,
-        ]);
+        const { metadata } = await getJson<{ readonly metadata: { readonly deletionTimestamp?: string } }>("pod", {
+            name: earlier,
+            namespace: systemNamespace,
+        });
         expect(metadata.deletionTimestamp).toBeUndefined();
     }, 120_000);
 });

@@ -13,7 +13,7 @@ import {
 import { claimsOf, eventsAbout, poolManifest, poolsKey, setIpam, type ClaimJson } from "../fixture/ipam.ts";
 import { families, ipOf } from "../fixture/matrix.ts";
 import { Outside, sourceSeenBy } from "../fixture/outside.ts";
-import { echoes } from "../fixture/pings.ts";
+import { answersPings } from "../fixture/pings.ts";
 import { TestNamespace, type TestPod } from "../fixture/pods.ts";
 import { eventually, run } from "../fixture/run.ts";
 
@@ -38,7 +38,7 @@ describe("the feature gate AntreaIPAM and noSNAT", () => {
     };
     const ping = async (from: string, to: string): Promise<void> => {
         await eventually(`${to} answers`, () => namespace.exec(from, `ping -c 1 -W 2 ${to}`));
-        await namespace.exec(from, echoes(to));
+        await namespace.exec(from, answersPings(to));
     };
     const nodeOf = (pod: TestPod | undefined): Promise<readonly boolean[]> =>
         nodeObject(node).then(({ spec: { podCIDRs: [v4 = "", v6 = ""] = [] } }) => [

@@ -37,7 +37,10 @@ describe("a Node whose firewall drops what nobody accepted", () => {
 
     it.each(families)("lets its Pods reach a Service, a Pod of another Node and the outside by %s", async (family) => {
         const isIpv6 = family === "IPv6";
-        const service = await getJson<{ spec: { clusterIPs: string[] } }>(["service", "server", "-n", namespace.name]);
+        const service = await getJson<{ spec: { clusterIPs: string[] } }>("service", {
+            name: "server",
+            namespace: namespace.name,
+        });
         const clusterIp = service.spec.clusterIPs.find((one) => one.includes(":") === isIpv6) ?? "";
         expect(await eventually("the Service answers", () => get(clusterIp, 80, "/hostname"))).toBe(server.name);
         expect(await get(isIpv6 ? server.ip6 : server.ip4, 8080, "/hostname")).toBe(server.name);

@@ -218,27 +218,26 @@ describe("admission of IPAM objects", () => {
                     Buffer.from(text, "base64").toString(),
                 );
             const webhooks = (
-                await getJson<{ items: { spec: { nodeName: string } }[] }>([
-                    "-n",
-                    systemNamespace,
-                    "pods",
-                    "-l",
-                    "component=antrea-webhook",
-                ])
+                await getJson<{ items: { spec: { nodeName: string } }[] }>("pods", {
+                    namespace: systemNamespace,
+                    labelSelector: "component=antrea-webhook",
+                })
             ).items.map(({ spec }) => spec.nodeName);
             const before = await authority();
 
-            let calls = 0;
             const failures: string[] = [];
+            /** Calls that were answered while certificates were exchanged. */
+            let calls = 0;
             const ended = new AbortController();
-            const callAll = (async () => {
-                // each takes a second where the machine is busy
-                while (!ended.signal.aborted || calls <= 10) {
+            const call = async (): Promise<void> => {
+                while (!ended.signal.aborted) {
                     const { accepted, text } = await answer(pool);
                     if (!accepted) failures.push(text);
-                    calls += 1;
+                    if (!ended.signal.aborted) calls += 1;
                 }
-            })();
+            };
+            // one after the other by each of three callers: a call takes a second where the machine is busy
+            const calling = Promise.all([call(), call(), call()]);
             try {
                 // a new one is requested by deleting it
                 await kubectl(["delete", ...secret]);
@@ -248,19 +247,20 @@ describe("admission of IPAM objects", () => {
                 });
                 for (const node of webhooks) {
                     // trusts only the new one
-                    const call =
+                    const look =
                         "cat > /tmp/e2e-ca.crt && curl -sS --fail-with-body -m 5 --cacert /tmp/e2e-ca.crt " +
                         `--connect-to ::${node}:9443 https://antrea-webhook.${systemNamespace}.svc/livez`;
                     await eventually(`the webhook on ${node} shows a certificate of it`, () =>
-                        shellOnNode(node, call, { input: after }),
+                        shellOnNode(node, look, { input: after }),
                     );
                 }
             } finally {
                 ended.abort();
-                await callAll;
+                await calling;
             }
             expect(failures).toEqual([]);
-            expect(calls).toBeGreaterThan(10);
+            // each of them has called at least once while the certificates were exchanged
+            expect(calls).toBeGreaterThanOrEqual(3);
         });
     });
 });

@@ -3,7 +3,7 @@ import { inPrefix } from "../fixture/addresses.ts";
 import { kubectl, nodeObject, workers } from "../fixture/cluster.ts";
 import { getJson } from "../fixture/objects.ts";
 import { antctl, claimsOf, expectIpam, eventsAbout, exampleFile, poolObject } from "../fixture/ipam.ts";
-import { echoes } from "../fixture/pings.ts";
+import { answersPings } from "../fixture/pings.ts";
 import { TestNamespace, type TestPod } from "../fixture/pods.ts";
 import { eventually } from "../fixture/run.ts";
 import { rolledOut } from "../fixture/workloads.ts";
@@ -67,7 +67,7 @@ describe("examples of IPAM", () => {
             const [claim] = (await claimsOf("pool1")).filter(({ spec }) => spec.pod?.name === "one");
             const uid = (await namespace1.pods()).find(({ metadata }) => metadata.name === "one")?.metadata.uid;
             expect(claim?.metadata.name).toBe(pods[0]?.ip4);
-            const pool = await getJson<{ metadata: { uid: string; generation: number } }>(["ippool", "pool1"]);
+            const pool = await getJson<{ metadata: { uid: string; generation: number } }>("ippool", { name: "pool1" });
             expect(claim?.spec).toEqual({
                 address: pods[0]?.ip4,
                 block: "10.2.0.0/24",
@@ -117,14 +117,14 @@ describe("examples of IPAM", () => {
 
         it("lets Pods of a pool reach each other on a Node", async () => {
             const [one, two] = pods as [TestPod, TestPod];
-            await namespace1.exec("one", echoes(two.ip4));
+            await namespace1.exec("one", answersPings(two.ip4));
             expect(await namespace1.exec("two", `curl -sS -m 5 http://${one.ip4}:8080/hostname`)).toBe("one");
         });
 
         it("lets Pods of a pool and of the Node's subnet reach each other on a Node", async () => {
             const [one] = pods as [TestPod];
-            await namespace1.exec("one", echoes(subnetPod.ip4));
-            await other.exec("subnet", echoes(one.ip4));
+            await namespace1.exec("one", answersPings(subnetPod.ip4));
+            await other.exec("subnet", answersPings(one.ip4));
             expect(await other.exec("subnet", `curl -sS -m 5 http://${one.ip4}:8080/hostname`)).toBe("one");
             expect(await namespace1.exec("one", `curl -sS -m 5 http://${subnetPod.ip4}:8080/hostname`)).toBe("subnet");
         });

@@ -117,7 +117,10 @@ describe("addresses of StatefulSets", () => {
 
         await apply(set(2));
         await ready();
-        const { metadata } = await getJson<{ metadata: { uid: string } }>(["-n", namespace.name, "statefulset", "web"]);
+        const { metadata } = await getJson<{ metadata: { uid: string } }>("statefulset", {
+            name: "web",
+            namespace: namespace.name,
+        });
         await eventually("the claims belong to the set", async () => {
             const owners = (await claimsOf("e2e-sts-4")).map(({ spec }) => spec.owner.uid);
             return owners.every((uid) => uid === metadata.uid) ? true : undefined;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { inPod } from "../fixture/bridging-streams.ts";
 import { apply, inAgent, killDaemon, kubectl, waitForAgents, workers } from "../fixture/cluster.ts";
 import { claimsOf, setIpam, expectConsistent, poolsKey, TestPools, type ClaimJson } from "../fixture/ipam.ts";
-import { answeredOf, echoes } from "../fixture/pings.ts";
+import { answeredOf, answersPings } from "../fixture/pings.ts";
 import { manifest, TestNamespace, type TestPod } from "../fixture/pods.ts";
 import { eventually } from "../fixture/run.ts";
 
@@ -54,7 +54,7 @@ describe("addresses of pools outlive", () => {
         await waitForAgents();
         const [three] = await namespace.start([{ name: "three", node, annotations }]);
         expect([one.ip4, two.ip4]).not.toContain(three?.ip4);
-        await namespace.exec("three", echoes(one.ip4));
+        await namespace.exec("three", answersPings(one.ip4));
         await namespace.delete("three");
         expect((await claimsOf("e2e-recovery")).filter(({ spec }) => spec.pod?.name !== "three")).toEqual(claims);
     });
@@ -71,7 +71,7 @@ describe("addresses of pools outlive", () => {
         const before = claims.find(({ metadata }) => metadata.name === one.ip4);
         expect(made.metadata.uid).not.toBe(before?.metadata.uid);
         expect(made.spec).toEqual(before?.spec);
-        await namespace.exec("one", echoes(two.ip4));
+        await namespace.exec("one", answersPings(two.ip4));
     });
 
     it("an agent that is killed while many Pods come and go", async () => {

@@ -18,7 +18,7 @@ import { expectedSights, type End } from "../fixture/bridging-ways.ts";
 import { allNodes, nodeObject, onNode, systemNamespace, workers } from "../fixture/cluster.ts";
 import { setIpam, TestPools } from "../fixture/ipam.ts";
 import { cellOf, families, ipOf, moveBulk, type Cells, type FamilyName } from "../fixture/matrix.ts";
-import { echoes } from "../fixture/pings.ts";
+import { answersPings } from "../fixture/pings.ts";
 import { TestNamespace, type TestPod } from "../fixture/pods.ts";
 import { eventually, run } from "../fixture/run.ts";
 import {
@@ -230,7 +230,7 @@ describe("bridging mode", () => {
                     const spoof = `ping -c 2 -i 0.2 -W 1 -I ${spoofed} ${ipOf(to, family)}`;
                     await expect(namespace.exec("client-2", spoof)).rejects.toThrow("100% packet loss");
                 }
-                await namespace.exec("client-2", echoes(ipOf(far[3], family), { options: `-I ${own}` }));
+                await namespace.exec("client-2", answersPings(ipOf(far[3], family), { options: `-I ${own}` }));
             } finally {
                 await namespace.exec("client-2", `ip address del ${spoofed}/${length} dev eth0`);
             }
@@ -258,7 +258,7 @@ describe("bridging mode", () => {
             namespace.start([{ ...spec, annotations, labels: { role: "far" } }]),
         );
         await started;
-        for (const ip of [ip4, ip6]) await onOutside(echoes(ip));
+        for (const ip of [ip4, ip6]) await onOutside(answersPings(ip, { waitS: 1 }));
         // it is recreated on the other Node
         await namespace.delete("far-3");
     });

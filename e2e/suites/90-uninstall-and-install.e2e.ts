@@ -13,7 +13,7 @@ import {
     waitForAgents,
     workers,
 } from "../fixture/cluster.ts";
-import { getJson } from "../fixture/objects.ts";
+import { configFiles } from "../fixture/configuration.ts";
 import { claimsOf, poolManifest, poolsKey } from "../fixture/ipam.ts";
 import { TestNamespace } from "../fixture/pods.ts";
 import { eventually, run } from "../fixture/run.ts";
@@ -44,11 +44,7 @@ async function programsRolledOut(): Promise<void> {
 
 /** Edits ConfigMap antrea-config as a user does, and restarts the programs that read it. */
 async function configure(change: (file: string, text: string) => string): Promise<void> {
-    const { data } = await getJson<{ readonly data: Readonly<Record<string, string>> }>([
-        ...inSystem,
-        "configmap",
-        "antrea-config",
-    ]);
+    const data = await configFiles();
     const changed = Object.fromEntries(Object.entries(data).map(([file, text]) => [file, change(file, text)]));
     const patch = JSON.stringify({ data: changed });
     await kubectl([...inSystem, "patch", "configmap", "antrea-config", "--type=merge", "--patch", patch]);

@@ -163,7 +163,7 @@ describe("from Antrea in Go, by the commands of docs/migration.md", () => {
         }
         await rolledOut(systemNamespace, "deployment/coredns");
         await page.run("9. ");
-        const { items } = await getJson<{ items: { metadata: { name: string } }[] }>(["crd"]);
+        const { items } = await getJson<{ items: { metadata: { name: string } }[] }>("crd");
         const definitions = items.map(({ metadata }) => metadata.name).filter((name) => name.endsWith(".antrea.io"));
         expect(definitions.sort()).toEqual([...ownDefinitions].sort());
     });

@@ -1,11 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "@jest/globals";
-import { answeredOf, echoes } from "../fixture/pings.ts";
+import { answeredOf, answersPings } from "../fixture/pings.ts";
 
 const reply = (number: number, more = ""): string =>
     `64 bytes from fd00::1: icmp_seq=${number} ttl=63 time=0.1 ms${more}`;
 
-describe("echoes", () => {
+describe("answersPings", () => {
     /** Runs the script with a ping that answers the requests of these numbers. */
     const run = (script: string, answered: readonly number[]): string => {
         const cases = answered.map((number) => `${number}) return 0 ;;`).join(" ");
@@ -15,15 +15,15 @@ describe("echoes", () => {
     };
 
     it("asks one at a time", () => {
-        expect(run(echoes("10.0.0.1"), [1, 2, 3])).toBe("-c 1 -W 3 10.0.0.1\n".repeat(3));
-        expect(run(echoes("fd00::1", { count: 1, options: "-I eth0" }), [1])).toBe("-c 1 -W 3 -I eth0 fd00::1\n");
+        expect(run(answersPings("10.0.0.1"), [1, 2, 3])).toBe("-c 1 -W 3 10.0.0.1\n".repeat(3));
+        expect(run(answersPings("fd00::1", { count: 1, options: "-I eth0" }), [1])).toBe("-c 1 -W 3 -I eth0 fd00::1\n");
     });
 
     it("fails when one was not answered, unless fewer are enough", () => {
-        expect(() => run(echoes("10.0.0.1"), [1, 3])).toThrow();
-        expect(run(echoes("10.0.0.1", { count: 4, atLeast: 3 }), [1, 3, 4])).toContain("10.0.0.1");
-        expect(() => run(echoes("10.0.0.1", { count: 4, atLeast: 3 }), [2, 4])).toThrow();
-        expect(() => run(echoes("10.0.0.1", { count: 4, atLeast: 3 }), [])).toThrow();
+        expect(() => run(answersPings("10.0.0.1"), [1, 3])).toThrow();
+        expect(run(answersPings("10.0.0.1", { count: 4, atLeast: 3 }), [1, 3, 4])).toContain("10.0.0.1");
+        expect(() => run(answersPings("10.0.0.1", { count: 4, atLeast: 3 }), [2, 4])).toThrow();
+        expect(() => run(answersPings("10.0.0.1", { count: 4, atLeast: 3 }), [])).toThrow();
     });
 });
 

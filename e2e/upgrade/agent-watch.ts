@@ -21,6 +21,7 @@ export class AgentWatch implements AsyncDisposable {
     readonly #since = new Map<string, number>();
     /** When the last poll found an agent on a Node. */
     readonly #lastSeen = new Map<string, number>();
+    #problem = "there is none";
     readonly #stop = new AbortController();
     readonly #polling: Promise<void>;
 
@@ -28,9 +29,10 @@ export class AgentWatch implements AsyncDisposable {
         this.#polling = this.#poll();
     }
 
-    /** All so far; one that lasts ends now. */
+    /** All so far; one that lasts ends now. Throws if no agent was seen at all: nothing is known then. */
     away(): readonly Away[] {
         const now = Date.now();
+        if (this.#lastSeen.size === 0) throw new Error(`no agent that is ready was ever seen: ${this.#problem}`);
         return [...this.#away, ...[...this.#since].map(([node, from]) => ({ node, from, to: now }))];
     }
 
@@ -40,11 +42,15 @@ export class AgentWatch implements AsyncDisposable {
     }
 
     async #poll(): Promise<void> {
-        const selector = ["-n", systemNamespace, "-l", "component=antrea-agent", "--request-timeout=5s"];
+        const ofAgents = { namespace: systemNamespace, labelSelector: "component=antrea-agent", timeoutMs: 5_000 };
         while (!this.#stop.signal.aborted) {
             const at = Date.now();
-            const list = await getJson<{ items: readonly AgentPod[] }>(["pods", ...selector]).catch(() => undefined);
-            if (list !== undefined) this.#saw(list.items, at);
+            try {
+                this.#saw((await getJson<{ items: readonly AgentPod[] }>("pods", ofAgents)).items, at);
+            } catch (error) {
+                // the API server may be away for a moment in an upgrade
+                this.#problem = String(error);
+            }
             await new Promise((resolve) => setTimeout(resolve, 500));
         }
     }

@@ -59,9 +59,9 @@ async function held(namespace: TestNamespace, names: readonly string[], mode: Mo
             metadata: { name: string; uid: string };
             status: { containerStatuses: { restartCount: number }[] };
         }[];
-    }>(["pods", "-n", namespace.name]);
+    }>("pods", { namespace: namespace.name });
     const of = items.filter(({ metadata }) => names.includes(metadata.name));
-    const claims = mode === "subnets" ? [] : (await getJson<{ items: readonly ClaimJson[] }>(["ipallocations"])).items;
+    const claims = mode === "subnets" ? [] : (await getJson<{ items: readonly ClaimJson[] }>("ipallocations")).items;
     return {
         pods,
         uids: of.map(({ metadata }) => `${metadata.name} ${metadata.uid}`).sort(),
