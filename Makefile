@@ -12,7 +12,7 @@ up: ## install what is missing, build, and run antrea and a demo on a kind clust
 down: ## remove the clusters of `make up` and `make test`
 	@tools/down.sh
 
-test: ## lint, types, unit, integration, set-up and e2e tests (KEEP=1 keeps the e2e cluster)
+test: ## build, lint, types, unit, integration, set-up and e2e tests, and Kubernetes' conformance (KEEP=1 keeps the e2e cluster)
 	@tools/test.sh
 
 test-all: ## `make test` and all that takes long: PARTS="test e2e-matrix kubernetes repeat mutate fuzz simulate upgrade chaos-overlay chaos-bridging" (docs/testing.md)
@@ -42,7 +42,7 @@ upgrade: bootstrap ## upgrade from each earlier release and go back, with Pods r
 generate: bootstrap ## write what is generated: the chart's CRDs, policies, schema and README
 	@. tools/lib.sh && node tools/chart/generate.ts
 
-manifest: ## write dist/antrea.yml, to install with kubectl apply (VALUES="--set …" for other values of the chart)
+manifest: bootstrap ## write dist/antrea.yml, to install with kubectl apply (VALUES="--set …" for other values of the chart)
 	@tools/manifest.sh $(VALUES)
 
 sbom: image ## build the images, and show where their bills of materials (CycloneDX) are

@@ -79,5 +79,5 @@ else
     step "Pods of pools" start_pool_demo
     "$TOOLS/demo/show-pools.sh" || rc=$?
 fi
-say "up after $(($(date +%s) - begin)) s. Look around with: kubectl --context kind-$CLUSTER get pods -A -o wide"
+say "up after $(($(date +%s) - begin)) s. Look around with: $KUBERNETES_BIN/kubectl --context kind-$CLUSTER get pods -A -o wide"
 exit "$rc"

@@ -103,6 +103,10 @@ A Kubernetes network plugin on Open vSwitch.
 helm upgrade --install antrea charts/antrea --namespace kube-system
 \`\`\`
 
+The default images are in no registry: build and push them first, and set their values, as
+[README.md](../../README.md#install-on-your-own-cluster) says. A later \`helm upgrade\` keeps them with
+\`--reset-then-reuse-values\`.
+
 This page is generated from \`values.yaml\` by \`make generate\`.
 
 ## Values

@@ -34,16 +34,19 @@ export interface CniIp {
     readonly interface?: number;
 }
 
-/** A route of the container. */
+/** A route of the container (CNI specification 1.1, "ADD Success"). All but `dst` and `gw` are new in 1.1. */
 export interface CniRoute {
     /** Prefix, "0.0.0.0/0". */
     readonly dst: string;
-    /** Next hop; absent for a route without one. */
+    /** Next hop; if it is absent, the gateway of an entry of `ips` may be used. */
     readonly gw?: string;
-    /** Bytes; since 1.1, as are those below. */
+    /** Bytes. */
     readonly mtu?: number;
+    /** The largest TCP segment to advertise to the destination, in bytes. */
     readonly advmss?: number;
+    /** Metric; the lowest is preferred. */
     readonly priority?: number;
+    /** Number of the routing table. */
     readonly table?: number;
     /** 0 universe, 253 link, 254 host (rtnetlink(7)). */
     readonly scope?: number;

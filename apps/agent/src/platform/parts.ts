@@ -1,7 +1,11 @@
 import type { LifecyclePart } from "@antrea/runtime";
 import { patientMs, type Platform } from "./platform.ts";
 
-/** The session to the OVS database; the recovery and the end of the agent remove ports through it. */
+/**
+ * The part of the lifecycle that connects to the OVS database, without waiting for it, and disconnects at the end. It is
+ * the first to start and the last to stop, because the recovery of the uplink at the start and its return at the end
+ * remove ports through the session.
+ */
 export function ovsdbSessionPart({ database, readiness }: Pick<Platform, "database" | "readiness">): LifecyclePart {
     return {
         name: "ovsdb-session",

@@ -8,7 +8,7 @@ const stdout = 1;
 const stderr = 2;
 const status = 3;
 
-/** The output of a finished command. */
+/** Output and exit code of a finished command. The output is decoded as UTF-8; invalid bytes become U+FFFD. */
 export interface ExecResult {
     readonly stdout: string;
     readonly stderr: string;

@@ -15,10 +15,11 @@ export interface ObjectReference {
     readonly uid?: string;
 }
 
-/** An event to record: the object, type, reason, action and note. */
+/** An event to record (events.k8s.io/v1): what happened to an object, and what the program did about it. */
 export interface EventInput {
     /** The object that the event concerns; see `referenceTo`. */
     readonly regarding: ObjectReference;
+    /** A second object that it concerns. */
     readonly related?: ObjectReference;
     readonly type: "Normal" | "Warning";
     /** Reason, one UpperCamelCase word: `CIDRNotAvailable`. Truncated to 128 characters. */

@@ -37,7 +37,7 @@ export interface PodNetworkNeeds {
     readonly allocationProblem: (record: PodRecord) => Promise<string | undefined>;
 }
 
-/** What accesses the network namespaces of Pods. */
+/** The parts of Pod wiring that use the network namespaces of Pods; a simulated Node replaces them. */
 export interface PodNodeParts {
     /** Compares a wired interface with the kernel and OVS. */
     readonly checkInterface: typeof checkInterface;

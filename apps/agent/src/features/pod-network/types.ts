@@ -48,14 +48,21 @@ export interface PodPools {
 }
 
 /**
- * Bridged Pods with IPPool addresses, as Pod wiring uses them. It calls them instead of their reading the table of
- * interfaces: an ADD is answered when the flows of the VLAN are in OVS, and fails if OVS rejects them; a port is removed
- * when no flow names its number any more; and those of running Pods are staged before the first replay.
+ * The flows of VLANs with bridged Pods, as Pod wiring updates them. Wiring calls these methods itself because the order
+ * matters: an ADD succeeds only when the flows of the Pod's VLAN are in OVS, and a port is deleted only after the flows
+ * that name its number.
  */
 export interface PodBridging {
+    /** MAC address of the host port, 6 bytes. */
     readonly hostMac: Uint8Array;
+    /** Adds a Pod that an earlier start has wired, before the first replay; sends nothing. */
     stage(pod: BridgedPod): void;
+    /**
+     * Adds a Pod, or updates its port. Resolves when OVS has the flows of its VLAN; rejects if OVS rejects them or the
+     * signal aborts.
+     */
     add(pod: BridgedPod, signal?: AbortSignal): Promise<void>;
+    /** Removes the Pod of this `attachmentKey`, if there is one. Resolves when no flow names its port. */
     remove(key: string, signal?: AbortSignal): Promise<void>;
 }
 

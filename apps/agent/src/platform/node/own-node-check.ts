@@ -36,7 +36,7 @@ export type OwnNodeAnswer = Overtaken &
               readonly kind: "answered";
               /** Undefined: the Node does not exist. */
               readonly node: Node | undefined;
-              /** Monotonic time of the request. */
+              /** Monotonic time of the request, in milliseconds. */
               readonly askedAt: number;
           }
         | { readonly kind: "unanswered"; readonly error: KubeError }
