@@ -274,7 +274,8 @@ describe("chart antrea", () => {
         const [, install = ""] = readme.split("\n## Install");
         for (const text of ["own Node only", "`system`", "`ovs.datapathType=netdev`"])
             expect(firstScreen).toContain(text);
-        for (const text of ["make image", "make push REGISTRY=", "--kube-version"]) expect(install).toContain(text);
+        for (const text of ["make push REGISTRY=", "--kube-version", "--reset-then-reuse-values"])
+            expect(install).toContain(text);
     });
 
     it("is installed by the README with the images that its make push pushes", async () => {

@@ -50,7 +50,10 @@ interface Limits {
     readonly endSeconds?: number;
 }
 
-async function start({ uplinkSeconds = longSeconds, endSeconds = longSeconds }: Limits = {}): Promise<void> {
+async function start(
+    { uplinkSeconds = longSeconds, endSeconds = longSeconds }: Limits = {},
+    more: Readonly<Record<string, string>> = {},
+): Promise<void> {
     program("ovsdb-tool", "exit 0");
     daemon("ovsdb-server");
     writeFileSync(join(folder, "conf.db"), "");
@@ -61,6 +64,7 @@ async function start({ uplinkSeconds = longSeconds, endSeconds = longSeconds }: 
         ANTREA_STATE_DIR: folder,
         UPLINK_SECONDS: String(uplinkSeconds),
         END_SECONDS: String(endSeconds),
+        ...more,
     };
     main = spawn(script, { env, stdio: ["ignore", "ignore", "pipe"] });
     main.stderr?.setEncoding("utf8").on("data", (text: string) => (log += text));
@@ -121,6 +125,21 @@ describe("start-ovs, while both daemons run", () => {
 });
 
 describe("start-ovs, told to end", () => {
+    it("ends a switch that it has just started, before it has noted the process", async () => {
+        daemon("ovs-vswitchd");
+        const slow = join(folder, "slow");
+        // bash waits a second where it takes the id of the process that it has started last
+        const lines = [
+            "late() { case $BASH_COMMAND in *'$!'*) /bin/sleep 1 ;; esac; }",
+            "case ${0##*/} in start-ovs) set -T; trap late DEBUG ;; esac",
+        ];
+        writeFileSync(slow, `${lines.join("\n")}\n`);
+        await start({}, { BASH_ENV: slow });
+        expect(await stop()).toBe(0);
+        expect(hasEnded("ovs-vswitchd")).toBe(true);
+        expect(hasEnded("ovsdb-server")).toBe(true);
+    });
+
     it("ends at once when the NIC is where it was", async () => {
         daemon("ovs-vswitchd");
         await start();
