@@ -1,5 +1,8 @@
-import { describe, expect, it } from "@jest/globals";
+import { describe, expect, it, jest } from "@jest/globals";
 import { named, render, run, chart, type Manifest } from "./render.ts";
+
+// each starts helm, some several times
+jest.setTimeout(60_000);
 
 interface Template {
     readonly metadata: {
