@@ -1,16 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { inPod } from "../fixture/bridging-streams.ts";
 import { killDaemon, kubectl, nodesFromWorker, onNode, waitForAgents } from "../fixture/cluster.ts";
-import {
-    explore,
-    families,
-    ipOf,
-    setStage,
-    warmUp,
-    type Cells,
-    type FamilyName,
-    type Stage,
-} from "../fixture/matrix.ts";
+import { families, ipOf, type FamilyName } from "../fixture/addresses.ts";
+import { explore, setStage, warmUp, type Cells, type Stage } from "../fixture/matrix.ts";
 import { setMode, settled, type Mode } from "../fixture/modes.ts";
 import { answeredOf } from "../fixture/pings.ts";
 import { type TestPod } from "../fixture/pods.ts";

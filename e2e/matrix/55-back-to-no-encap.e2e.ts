@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { nodesFromWorker } from "../fixture/cluster.ts";
-import { cellOf, explore, families, paths, setStage, warmUp, type Cells, type Stage } from "../fixture/matrix.ts";
+import { families } from "../fixture/addresses.ts";
+import { cellOf, explore, paths, setStage, warmUp, type Cells, type Stage } from "../fixture/matrix.ts";
 import { noEncap, setMode, settled } from "../fixture/modes.ts";
 import { home, plugUnderlay, unplugUnderlay } from "../fixture/underlay.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { nodeObject, workers } from "../fixture/cluster.ts";
-import { families } from "../fixture/matrix.ts";
+import { families } from "../fixture/addresses.ts";
 import { Outside, sourceSeenBy } from "../fixture/outside.ts";
 import { TestNamespace, type TestPod } from "../fixture/pods.ts";
 

@@ -1,16 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { nodesFromWorker } from "../fixture/cluster.ts";
-import { getJson } from "../fixture/objects.ts";
-import {
-    cellOf,
-    explore,
-    families,
-    paths,
-    setStage,
-    type Cells,
-    type FamilyName,
-    type Stage,
-} from "../fixture/matrix.ts";
+import { families, type FamilyName, ofFamily } from "../fixture/addresses.ts";
+import { cellOf, type Cells, explore, paths, servedIn, setStage, type Stage } from "../fixture/matrix.ts";
 import { answersPings } from "../fixture/pings.ts";
 import { hostPort } from "../fixture/pods.ts";
 
@@ -31,11 +22,7 @@ describe("connectivity", () => {
     // kube-proxy selects at random: 40 requests miss one of three Pods once in four million runs
     it.each(families)("a Pod of a Service reaches itself by it over %s", async (family) => {
         const { namespace, near, far } = stage;
-        const service = await getJson<{ spec: { clusterIPs: string[] } }>("service", {
-            name: "server",
-            namespace: namespace.name,
-        });
-        const ip = service.spec.clusterIPs.find((one) => one.includes(":") === (family === "IPv6")) ?? "";
+        const ip = ofFamily((await servedIn(namespace)).spec.clusterIPs, family);
         const request = `curl -sS -m 5 http://${hostPort(ip, 80)}/hostname; echo`;
         const output = await namespace.exec(near.name, `set -e; for n in $(seq 40); do ${request}; done`, 60_000);
         expect(new Set(output.trim().split("\n"))).toEqual(new Set([near, ...far].map(({ name }) => name)));

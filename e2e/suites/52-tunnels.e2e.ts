@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { allNodes, nodeObject, nodesFromWorker, uidsOf } from "../fixture/cluster.ts";
-import { families, setStage, type Stage } from "../fixture/matrix.ts";
+import { allNodes, internalIps, nodesFromWorker, uidsOf } from "../fixture/cluster.ts";
+import { families, ipOf, ofFamily } from "../fixture/addresses.ts";
+import { setStage, type Stage } from "../fixture/matrix.ts";
 import { Outside } from "../fixture/outside.ts";
 import { enter, itWorks, itWrapsPackets, withoutIp4, type TunnelMode } from "../fixture/tunnel-tests.ts";
 import { repeatPorts, type NewPods } from "../fixture/tunnels.ts";
@@ -35,11 +36,8 @@ describe("mode encap", () => {
         it.each(families)("tells senders outside how long a packet may be over %s", async (family) => {
             await using outside = await Outside.start();
             const [, far] = podsOf();
-            const ip = family === "IPv4" ? far.ip4 : far.ip6;
-            const via = (await nodeObject(third)).status.addresses.find(
-                ({ type, address }) => type === "InternalIP" && address.includes(":") === ip.includes(":"),
-            );
-            await outside.exec(["ip", "route", "add", ip, "via", via?.address ?? ""]);
+            const ip = ipOf(far, family);
+            await outside.exec(["ip", "route", "add", ip, "via", ofFamily(await internalIps(third), family)]);
             const size = family === "IPv4" ? 1472 : 1452;
             const ping = (more: string): Promise<string> =>
                 outside.exec(["sh", "-c", `ping -M do -W 2 ${more} ${ip} 2>&1 || true`]);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { inPrefix } from "../fixture/addresses.ts";
+import { inPrefix, families, ipOf } from "../fixture/addresses.ts";
 import {
     apply,
     helmRollback,
@@ -11,7 +11,6 @@ import {
     workers,
 } from "../fixture/cluster.ts";
 import { claimsOf, eventsAbout, poolManifest, poolsKey, setIpam, type ClaimJson } from "../fixture/ipam.ts";
-import { families, ipOf } from "../fixture/matrix.ts";
 import { Outside, sourceSeenBy } from "../fixture/outside.ts";
 import { answersPings } from "../fixture/pings.ts";
 import { TestNamespace, type TestPod } from "../fixture/pods.ts";

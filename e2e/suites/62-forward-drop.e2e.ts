@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { shellOnNode, workers } from "../fixture/cluster.ts";
-import { getJson } from "../fixture/objects.ts";
-import { families, serve } from "../fixture/matrix.ts";
+import { families, ipOf, ofFamily } from "../fixture/addresses.ts";
+import { serve, servedIn } from "../fixture/matrix.ts";
 import { Outside } from "../fixture/outside.ts";
 import { hostPort, TestNamespace, type TestPod } from "../fixture/pods.ts";
 import { eventually } from "../fixture/run.ts";
@@ -36,15 +36,10 @@ describe("a Node whose firewall drops what nobody accepted", () => {
         namespace.exec(client.name, `curl -sS -m 5 http://${hostPort(ip, port)}${path}`);
 
     it.each(families)("lets its Pods reach a Service, a Pod of another Node and the outside by %s", async (family) => {
-        const isIpv6 = family === "IPv6";
-        const service = await getJson<{ spec: { clusterIPs: string[] } }>("service", {
-            name: "server",
-            namespace: namespace.name,
-        });
-        const clusterIp = service.spec.clusterIPs.find((one) => one.includes(":") === isIpv6) ?? "";
+        const clusterIp = ofFamily((await servedIn(namespace)).spec.clusterIPs, family);
         expect(await eventually("the Service answers", () => get(clusterIp, 80, "/hostname"))).toBe(server.name);
-        expect(await get(isIpv6 ? server.ip6 : server.ip4, 8080, "/hostname")).toBe(server.name);
-        expect(await get(isIpv6 ? outside.ip6 : outside.ip4, 8080, "/clientip")).not.toBe("");
+        expect(await get(ipOf(server, family), 8080, "/hostname")).toBe(server.name);
+        expect(await get(ipOf(outside, family), 8080, "/clientip")).not.toBe("");
     });
 
     it("has the agent's rules again after somebody removed them", async () => {

@@ -1,6 +1,7 @@
 import { request } from "node:https";
 import { beforeAll, describe, expect, it } from "@jest/globals";
-import { allNodes, inAgent, kubectl, nodeObject, shellOnNode, systemNamespace, workers } from "../fixture/cluster.ts";
+import { ofFamily } from "../fixture/addresses.ts";
+import { allNodes, inAgent, internalIps, kubectl, shellOnNode, systemNamespace, workers } from "../fixture/cluster.ts";
 import { CommandError, run } from "../fixture/run.ts";
 
 /** The kernel's status of a process (proc(5), status). */
@@ -84,8 +85,7 @@ describe("who may ask the programs", () => {
         const fields = ["-o", "jsonpath={.items[0].spec.nodeName}"];
         const selector = ["-n", systemNamespace, "get", "pods", "-l", `component=${component}`];
         const node = given === "" ? await kubectl([...selector, ...fields]) : given;
-        const { status } = await nodeObject(node);
-        const host = status.addresses.find(({ type }) => type === "InternalIP")?.address ?? "";
+        const host = ofFamily(await internalIps(node), "IPv4");
         const token = (await kubectl(["-n", "default", "create", "token", "default"])).trim();
         expect(await get(host, port, "/livez")).toBe(200);
         expect(await get(host, port, "/metrics")).toBe(401);

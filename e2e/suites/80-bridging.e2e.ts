@@ -17,7 +17,8 @@ import { everyPair, exploreBridging, pairOf, warmUpBridging } from "../fixture/b
 import { expectedSights, type End } from "../fixture/bridging-ways.ts";
 import { allNodes, nodeObject, onNode, systemNamespace, workers } from "../fixture/cluster.ts";
 import { setIpam, TestPools } from "../fixture/ipam.ts";
-import { cellOf, families, ipOf, moveBulk, type Cells, type FamilyName } from "../fixture/matrix.ts";
+import { families, ipOf, type FamilyName } from "../fixture/addresses.ts";
+import { cellOf, moveBulk, type Cells } from "../fixture/matrix.ts";
 import { answersPings } from "../fixture/pings.ts";
 import { TestNamespace, type TestPod } from "../fixture/pods.ts";
 import { eventually, run } from "../fixture/run.ts";

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { bridged, kinds, nic, setBridgingStage, vlanPod, type BridgingStage } from "../fixture/bridging.ts";
 import { warmUpBridging } from "../fixture/bridging-matrix.ts";
 import { answers, inNode, inOutside, inPod, longestGap, stream, type Shell } from "../fixture/bridging-streams.ts";
-import { apply, inAgent, killDaemon, kubectl, nodeObject, waitForAgents, workers } from "../fixture/cluster.ts";
+import { apply, inAgent, internalIps, killDaemon, kubectl, waitForAgents, workers } from "../fixture/cluster.ts";
 import { expectConsistent, TestPools } from "../fixture/ipam.ts";
-import { families, ipOf } from "../fixture/matrix.ts";
+import { families, ipOf, ofFamily } from "../fixture/addresses.ts";
 import { answeredOf } from "../fixture/pings.ts";
 import { TestNamespace, type TestPod } from "../fixture/pods.ts";
 import { eventually, run } from "../fixture/run.ts";
@@ -89,7 +89,7 @@ describe("bridged Pods", () => {
 
     it("and their Node have traffic back within 5 s after OVS is up again, and streams go on", async () => {
         const { clients, far } = stage;
-        const address = (await nodeObject(first)).status.addresses.find(({ type }) => type === "InternalIP")?.address;
+        const address = ofFamily(await internalIps(first), "IPv4");
         const streams = ([0, 2, 3] as const).map((vlan, index) => {
             const to = far[vlan];
             return stream(from(clients[vlan].name), from(to.name), to.ip4, { port: 9210 + index, lines: 250 });
@@ -98,7 +98,7 @@ describe("bridged Pods", () => {
             answers(from(clients[0].name), far[0].ip4, 20),
             answers(from(clients[2].name), far[3].ip4, 20),
             answers(inOutside, clients[2].ip6, 20),
-            answers(inOutside, address ?? "", 20),
+            answers(inOutside, address, 20),
         ]);
         await pause(2_000);
         // by its process: the API server is reached through the NIC, which OVS has

@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { type FamilyName, ofFamily } from "../fixture/addresses.ts";
 import { bridged, linkStateOf, nic, uplinkCondition } from "../fixture/bridging.ts";
 import { answers, inNode, inOutside, longestGap, stream } from "../fixture/bridging-streams.ts";
 import {
     allNodes,
     daemons,
     inAgent,
+    internalIps,
     killDaemon,
     kubectl,
-    nodeObject,
     shellOnNode,
     systemNamespace,
     systemPod,
@@ -20,10 +21,8 @@ import { onOutside, outside } from "../fixture/vlan-router.ts";
 const [first = ""] = allNodes;
 const [, last = ""] = workers;
 
-const addressOf = async (node: string, six = false): Promise<string> =>
-    (await nodeObject(node)).status.addresses.find(
-        ({ type, address }) => type === "InternalIP" && address.includes(":") === six,
-    )?.address ?? "";
+const addressOf = async (node: string, family: FamilyName = "IPv4"): Promise<string> =>
+    ofFamily(await internalIps(node), family);
 
 /** As in docs/bridging.md. */
 const restoreUplink = [
@@ -60,7 +59,7 @@ describe("the uplink", () => {
     // the one with the API server: no connection to it may break
     it("moves back and forth when an agent ends and starts: streams go on, and nothing is away for more than 2 s", async () => {
         const before = { state: await linkStateOf(first), restarts: await restartsOf(first) };
-        const [ip4, ip6] = await Promise.all([addressOf(first), addressOf(first, true)]);
+        const [ip4, ip6] = await Promise.all([addressOf(first), addressOf(first, "IPv6")]);
         const watching = Promise.all([ip4, ip6].map((ip) => answers(inOutside, ip, 45)));
         const streaming = [outside.ip4, outside.ip6].map((ip, index) =>
             stream(inNode(first), inOutside, ip, { port: 9300 + index, lines: 420 }),

@@ -8,7 +8,8 @@ import {
     uplinkCondition,
 } from "../fixture/bridging.ts";
 import { allNodes, inAgent, nodesFromWorker, shellOnNode, workers } from "../fixture/cluster.ts";
-import { cellOf, explore, families, paths, setStage, warmUp, type Cells, type Stage } from "../fixture/matrix.ts";
+import { families } from "../fixture/addresses.ts";
+import { cellOf, explore, paths, setStage, warmUp, type Cells, type Stage } from "../fixture/matrix.ts";
 import { unplugRouter } from "../fixture/vlan-router.ts";
 
 describe("back from bridging mode", () => {
