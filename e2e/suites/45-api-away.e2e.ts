@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { allNodes, killDaemon, kubectl, onNode, shellOnNode, waitForAgents, workers } from "../fixture/cluster.ts";
+import { inProcess, pidOfPod } from "../fixture/containers.ts";
 import { TestNamespace, type TestPod } from "../fixture/pods.ts";
 import { eventually } from "../fixture/run.ts";
 
@@ -40,16 +41,8 @@ describe("while the API server is away", () => {
     }, 240_000);
 
     it("restarts of agent and OVS on a Node give running Pods their traffic back", async () => {
-        // kubectl exec needs the API server: the Pod's process is entered from its Node
-        const labels = [`pod.namespace=${namespace.name}`, "pod.name=client"].map(
-            (one) => `--label io.kubernetes.${one}`,
-        );
-        const client = (await shellOnNode(first, `crictl ps ${labels.join(" ")} -q`)).trim();
-        const pid = (
-            await onNode(first, ["crictl", "inspect", "-o", "go-template", "--template", "{{.info.pid}}", client])
-        ).trim();
-        const ping = (ip: string): Promise<string> =>
-            onNode(first, ["nsenter", "-t", pid, "-n", "ping", "-c", "1", "-W", "1", ip]);
+        const pid = await pidOfPod({ namespace: namespace.name, pod: "client" });
+        const ping = (ip: string): Promise<string> => inProcess("client", pid, ["ping", "-c", "1", "-W", "1", ip]);
         await away();
         await killDaemon(first, "switch");
         await killDaemon(first, "agent");
