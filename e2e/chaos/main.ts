@@ -4,11 +4,12 @@ import { getJson } from "../fixture/objects.ts";
 import { antctl, expectConsistent, type ClaimJson } from "../fixture/ipam.ts";
 import { eventually } from "../fixture/run.ts";
 import { writeReport } from "../fixture/written.ts";
+import { BrokenError, checked, nothingFound, type Check } from "./checks.ts";
 import { Churn } from "./churn.ts";
 import { faults, stateFolder, stateIsSeparate, type Fault } from "./faults.ts";
 import { Observer } from "./observer.ts";
 import { PortWatch } from "./ports.ts";
-import { report, type Check, type Strike } from "./report.ts";
+import { report, type Strike } from "./report.ts";
 import { setStage, type Stage } from "./stage.ts";
 import { findQuarrels, WireListener } from "./wire.ts";
 
@@ -28,14 +29,17 @@ const churnMs = 2_500;
 const pollMs = 4_000;
 /** After a fault has ended, before the cluster is asked whether it is well again. */
 const quietMs = 8_000;
-const recoveryMs = 180_000;
+/** kubelet delays the restart of a container that was killed often by up to five minutes. */
+const recoveryMs = 330_000;
 
-/** Repeats until the signal, whatever comes of it. */
-async function repeat(signal: AbortSignal, intervalMs: number, action: () => Promise<void>): Promise<void> {
+/** Repeats until the signal, whatever comes of it; resolves with the last error, if there was one. */
+async function repeat(signal: AbortSignal, intervalMs: number, action: () => Promise<void>): Promise<unknown> {
+    let last: unknown;
     while (!signal.aborted) {
-        await action().catch(() => undefined);
+        await action().catch((error: unknown) => (last = error));
         await pause(intervalMs);
     }
+    return last;
 }
 
 /** Ready agents, controller, webhook and an API server that answers. */
@@ -66,22 +70,6 @@ async function strike(fault: Fault, node: string): Promise<Strike> {
     return { fault: fault.name, node, from, ended, wellAgain, to: Date.now() };
 }
 
-async function checked(name: string, check: () => Promise<string>): Promise<Check> {
-    try {
-        return { name, ok: true, text: await check() };
-    } catch (error) {
-        const cause = error instanceof Error && error.cause instanceof Error ? `: ${error.cause.message}` : "";
-        return { name, ok: false, text: `${error instanceof Error ? error.message : String(error)}${cause}` };
-    }
-}
-
-/** Rejects with what is in the set, if anything, and if nobody looked. */
-function mustBeEmpty(found: Iterable<string>, looks: number, looked: string): Promise<string> {
-    if (looks === 0) return Promise.reject(new Error("nothing was looked at"));
-    const all = [...found];
-    return all.length === 0 ? Promise.resolve(looked) : Promise.reject(new Error(all.slice(0, 20).join("; ")));
-}
-
 /** Every Pod of the churn runs, but those for which only a pool is left that may be full. */
 async function allRun(stage: Stage): Promise<string> {
     return eventually(
@@ -97,7 +85,7 @@ async function allRun(stage: Stage): Promise<string> {
                 ({ metadata, status }) =>
                     status.phase !== "Running" && metadata.annotations?.["ipam.antrea.io/ippools"] !== "chaos-small",
             );
-            if (waiting.length > 0) throw new Error(waiting.map(({ metadata }) => metadata.name).join());
+            if (waiting.length > 0) throw new BrokenError(waiting.map(({ metadata }) => metadata.name).join());
             return `${items.length} Pods`;
         },
         240_000,
@@ -111,7 +99,7 @@ async function onlyPods(stage: Stage, names: readonly string[]): Promise<string>
         async () => {
             const others = (await stage.namespace.pods()).map(({ metadata }) => metadata.name);
             const left = others.filter((name) => !names.includes(name));
-            if (left.length > 0) throw new Error(left.join());
+            if (left.length > 0) throw new BrokenError(left.join());
             return "all";
         },
         600_000,
@@ -134,11 +122,11 @@ async function main(): Promise<number> {
 
     const stop = new AbortController();
     const begin = Date.now();
-    const background = [
-        repeat(stop.signal, churnMs, () => churn.step()),
+    const background = Promise.all([
         repeat(stop.signal, pollMs, () => observer.poll()),
         repeat(stop.signal, pollMs, () => ports.poll()),
-    ];
+        repeat(stop.signal, churnMs, () => churn.step()),
+    ]);
     const strikes: Strike[] = [];
     const rounds = new Map<string, number>();
     for (let n = 0; Date.now() - begin < ms; n += 1) {
@@ -152,20 +140,27 @@ async function main(): Promise<number> {
         if (done.wellAgain === undefined) say("  not well again");
     }
     stop.abort();
-    await Promise.all(background);
+    const [observerError] = await background;
     const end = Date.now();
+    // on the average once for each fault, in whose time many looks fail
+    const atLeast = strikes.length;
+    const looks = { count: observer.polls, atLeast, lastError: observerError };
 
     say("at rest: looking for what is left");
     const checks: Check[] = [
         await checked("all was well again after each fault", () =>
-            mustBeEmpty(
+            nothingFound(
                 strikes.flatMap(({ fault, node, wellAgain }) =>
                     wellAgain === undefined ? [`${fault} (${node})`] : [],
                 ),
-                strikes.length,
+                { count: strikes.length, atLeast: 1 },
                 `${strikes.length} faults, within ${recoveryMs / 1_000} s`,
             ),
         ),
+        await checked("users could do what they did", () => {
+            const times = [...churn.done.values()].reduce((one, other) => one + other, 0);
+            return nothingFound([], { count: times, atLeast }, `${times} times`);
+        }),
         // An API server that came back a moment ago may refuse everybody until it has read who may do what.
         await checked("agents are ready again", () =>
             eventually("the agents are ready", () => waitForAgents(180).then(() => "all"), 200_000),
@@ -177,23 +172,27 @@ async function main(): Promise<number> {
         await checked("the Pods that were watched run on, with their addresses", async () => {
             const now = await stage.namespace.ready(stage.anchors.map(({ name }) => name));
             const text = (pods: Stage["anchors"]): string => JSON.stringify(pods);
-            if (text(now) !== text(stage.anchors)) throw new Error(`${text(stage.anchors)} became ${text(now)}`);
+            if (text(now) !== text(stage.anchors)) throw new BrokenError(`${text(stage.anchors)} became ${text(now)}`);
             return `${now.length} Pods`;
         }),
         await checked("no two Pods had one address (API server)", () =>
-            mustBeEmpty(observer.duplicates, observer.seen.size, `${observer.polls} looks, ${observer.seen.size} Pods`),
+            nothingFound(observer.duplicates, looks, `${observer.polls} looks, ${observer.seen.size} Pods`),
         ),
-        await checked("no two Pods had one address (OVS of all Nodes)", () =>
-            mustBeEmpty(ports.duplicates, ports.most, `${ports.polls} looks, at most ${ports.most} addresses at once`),
-        ),
-        await checked("Pods of StatefulSets kept their addresses", () =>
-            mustBeEmpty(observer.lost, observer.seenOfSets.size, `${observer.seenOfSets.size} Pods`),
-        ),
-        await checked("nobody spoke for another's address on the wire (ARP, ND)", async () => {
+        await checked("no two Pods had one address (OVS of all Nodes)", () => {
+            const count = Math.min(...ports.answers.values());
+            const text = `${count} looks at the Node that answered least, at most ${ports.most} addresses at once`;
+            return nothingFound(ports.duplicates, { count, atLeast, lastError: ports.lastError }, text);
+        }),
+        await checked("Pods of StatefulSets kept their addresses", () => {
+            const count = observer.comparedOfSets.size;
+            return nothingFound(observer.lost, { count, atLeast: 1 }, `${count} Pods`);
+        }),
+        await checked("nobody spoke for another's address on the wire (ARP, ND)", () => {
             const heard = listeners.flatMap((listener) => listener.speeches);
             const quarrels = findQuarrels(heard).map((quarrel) => JSON.stringify(quarrel));
             const addresses = new Set(heard.map(({ vlan, address }) => `${vlan} ${address}`)).size;
-            return mustBeEmpty(quarrels, heard.length, `${heard.length} frames about ${addresses} addresses`);
+            const { length: count } = heard;
+            return nothingFound(quarrels, { count, atLeast: 1 }, `${heard.length} frames about ${addresses} addresses`);
         }),
     ];
     await churn.end();
@@ -210,7 +209,7 @@ async function main(): Promise<number> {
                         ({ spec }) =>
                             !["Node", "Gateway"].includes(spec.owner.kind) && !staying.includes(spec.pod?.name ?? ""),
                     );
-                    if (left.length > 0) throw new Error(left.map(({ metadata }) => metadata.name).join());
+                    if (left.length > 0) throw new BrokenError(left.map(({ metadata }) => metadata.name).join());
                     return true;
                 },
                 90_000,

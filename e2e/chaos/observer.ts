@@ -18,8 +18,8 @@ export class Observer {
     readonly lost = new Set<string>();
     /** Pods that were seen with an address, by name. */
     readonly seen = new Set<string>();
-    /** Those of StatefulSets, which keep their addresses. */
-    readonly seenOfSets = new Set<string>();
+    /** Pods of StatefulSets that were seen more than once. */
+    readonly comparedOfSets = new Set<string>();
     polls = 0;
     readonly #stage: Stage;
     /** Of each Pod of a StatefulSet, with the set's uid. */
@@ -70,10 +70,11 @@ export class Observer {
         if (metadata.namespace !== this.#stage.namespace.name || owner === undefined) return;
         const ordinal = Number(/\d+$/.exec(metadata.name)?.[0]);
         if (ordinal >= (this.#below.get(owner.name) ?? 0)) return;
-        this.seenOfSets.add(metadata.name);
         const kept = this.#kept.get(metadata.name);
-        if (kept !== undefined && kept.uid === owner.uid && kept.ips !== ips)
-            this.lost.add(`${metadata.name} had ${kept.ips} and got ${ips}`);
+        if (kept !== undefined && kept.uid === owner.uid) {
+            this.comparedOfSets.add(metadata.name);
+            if (kept.ips !== ips) this.lost.add(`${metadata.name} had ${kept.ips} and got ${ips}`);
+        }
         this.#kept.set(metadata.name, { uid: owner.uid, ips });
     }
 }

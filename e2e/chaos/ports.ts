@@ -1,4 +1,5 @@
 import { allNodes } from "../fixture/cluster.ts";
+import { pidOfContainer } from "../fixture/containers.ts";
 import { run } from "../fixture/run.ts";
 
 /** An address that a port of a Node's OVS has for a Pod. */
@@ -9,17 +10,11 @@ export interface PortAddress {
 }
 
 /**
- * Reads the Pods' addresses from the OVS databases of all Nodes; those that do not answer are left out. By the sockets,
- * from the machine that the Nodes' containers run on: the API server is not asked.
+ * Reads the Pods' addresses from the OVS database of a Node, by its socket, from the machine that the Nodes' containers run on:
+ * the API server is not asked.
  */
-export async function portAddresses(): Promise<readonly PortAddress[]> {
-    const found = await Promise.all(allNodes.map((node) => addressesOn(node).catch(() => [])));
-    return found.flat();
-}
-
 async function addressesOn(node: string): Promise<readonly PortAddress[]> {
-    const pid = (await run("docker", ["inspect", "--format", "{{.State.Pid}}", node])).trim();
-    const socket = `unix:/proc/${pid}/root/run/antrea/openvswitch/db.sock`;
+    const socket = `unix:/proc/${await pidOfContainer(node)}/root/run/antrea/openvswitch/db.sock`;
     const columns = ["--columns=external_ids", "find", "port", "external_ids:antrea-type=container"];
     const output = await run("ovs-vsctl", [`--db=${socket}`, "--timeout=3", "--format=json", ...columns]);
     const { data } = JSON.parse(output) as {
@@ -46,17 +41,30 @@ export function shared(ports: readonly PortAddress[]): readonly string[] {
 /** Polls every few seconds. A duplicate counts if two polls in a row see it: the Nodes are not read at one moment. */
 export class PortWatch {
     readonly duplicates = new Set<string>();
-    polls = 0;
+    /** How often the database of each Node answered. */
+    readonly answers = new Map(allNodes.map((node) => [node, 0]));
     /** The most addresses that one poll saw. */
     most = 0;
+    lastError: unknown;
     #before: readonly string[] = [];
 
     async poll(): Promise<void> {
-        const ports = await portAddresses();
+        const ports = (await Promise.all(allNodes.map((node) => this.#read(node)))).flat();
         const now = shared(ports);
         for (const one of now) if (this.#before.includes(one)) this.duplicates.add(one);
         this.#before = now;
-        this.polls += 1;
         this.most = Math.max(this.most, new Set(ports.map(({ address }) => address)).size);
+    }
+
+    /** A Node whose database does not answer, as while it is killed or paused, is left out. */
+    async #read(node: string): Promise<readonly PortAddress[]> {
+        try {
+            const ports = await addressesOn(node);
+            this.answers.set(node, (this.answers.get(node) ?? 0) + 1);
+            return ports;
+        } catch (error) {
+            this.lastError = error;
+            return [];
+        }
     }
 }

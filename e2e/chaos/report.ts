@@ -1,4 +1,5 @@
 import { type Gap } from "../fixture/watched-way.ts";
+import { type Check } from "./checks.ts";
 import { type Churn } from "./churn.ts";
 
 /** One fault, and when all was well again; times in milliseconds as Date.now() counts. */
@@ -11,13 +12,6 @@ export interface Strike {
     readonly wellAgain: number | undefined;
     /** The next one begins. */
     readonly to: number;
-}
-
-/** Something that must hold: what was looked at, or what is wrong. */
-export interface Check {
-    readonly name: string;
-    readonly ok: boolean;
-    readonly text: string;
 }
 
 export interface Run {

@@ -1,4 +1,5 @@
-import { Background, eventually, run } from "../fixture/run.ts";
+import { pidOfContainer } from "../fixture/containers.ts";
+import { Background, eventually } from "../fixture/run.ts";
 
 /** Who says on the wire that an address is its own, and when (milliseconds as Date.now() counts). */
 export interface Speech {
@@ -57,8 +58,7 @@ export class WireListener extends Background {
     }
 
     static async on(node: string, device: string): Promise<WireListener> {
-        const pid = (await run("docker", ["inspect", "--format", "{{.State.Pid}}", node])).trim();
-        const listener = new WireListener(node, pid, device);
+        const listener = new WireListener(node, await pidOfContainer(node), device);
         await eventually(`tcpdump listens on ${node}`, () =>
             Promise.resolve(listener.output.includes("listening on") || undefined),
         );

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { churn, nothingLeft } from "../fixture/churn.ts";
+import { churn, nothingLeft, tracesAtRest } from "../fixture/churn.ts";
 import { TestNamespace } from "../fixture/pods.ts";
-import { tracesOfWorkers } from "../fixture/traces.ts";
 
 describe("churn, again and again", () => {
     let namespace: TestNamespace;
@@ -12,7 +11,7 @@ describe("churn, again and again", () => {
     afterAll(() => namespace[Symbol.asyncDispose]());
 
     it("leaves no port, flow, address, route or namespace after 30 Pods came and went three times", async () => {
-        const before = await tracesOfWorkers();
+        const before = await tracesAtRest();
         for (let n = 0; n < 3; n += 1) await churn(namespace);
         expect(await nothingLeft(before)).toBe(true);
     }, 400_000);

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { churn, nothingLeft } from "../fixture/churn.ts";
+import { churn, nothingLeft, tracesAtRest } from "../fixture/churn.ts";
 import { killDaemon, kubectl, systemNamespace, waitForAgents, workers } from "../fixture/cluster.ts";
 import { TestNamespace } from "../fixture/pods.ts";
-import { tracesOfWorkers } from "../fixture/traces.ts";
 
 describe("churn", () => {
     let namespace: TestNamespace;
@@ -14,13 +13,13 @@ describe("churn", () => {
 
     // 30 Pods, three times: matrix/30-churn
     it("leaves nothing behind", async () => {
-        const before = await tracesOfWorkers();
+        const before = await tracesAtRest();
         await churn(namespace, 10);
         expect(await nothingLeft(before)).toBe(true);
     }, 300_000);
 
     it("leaves nothing behind when every daemon is killed during churn", async () => {
-        const before = await tracesOfWorkers();
+        const before = await tracesAtRest();
         const [first = "", second = ""] = workers;
         const controllerNode = await kubectl([
             "-n",

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { kubectl, systemNamespace, systemPod, waitForAgents, workers } from "../fixture/cluster.ts";
 import { getJson } from "../fixture/objects.ts";
-import { fileOf, logOf, writeFile } from "../fixture/configuration.ts";
+import { fileOf, logOf, writeFiles } from "../fixture/configuration.ts";
 import { eventually } from "../fixture/run.ts";
 
 const inSystem = ["-n", systemNamespace];
@@ -15,11 +15,11 @@ describe("configuration of the agent that is wrong, in ConfigMap antrea-config e
         const [node = ""] = workers;
         const before = await fileOf("antrea-agent.conf");
         mend = async () => {
-            await writeFile("antrea-agent.conf", before);
+            await writeFiles({ "antrea-agent.conf": before });
             await kubectl([...inSystem, "delete", "pod", await systemPod("antrea-agent", node)]);
             await waitForAgents();
         };
-        await writeFile("antrea-agent.conf", before.replace(/^defaultMTU: .*$/m, "defaultMTU: 100"));
+        await writeFiles({ "antrea-agent.conf": before.replace(/^defaultMTU: .*$/m, "defaultMTU: 100") });
         await kubectl([...inSystem, "delete", "pod", await systemPod("antrea-agent", node)]);
         const log = await eventually("the log of the agent", async () => {
             const text = await logOf(await systemPod("antrea-agent", node), "antrea-agent");

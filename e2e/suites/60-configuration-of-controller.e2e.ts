@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "@jest/globals";
 import { helmUpgrade, kubectl, systemNamespace } from "../fixture/cluster.ts";
 import { getJson } from "../fixture/objects.ts";
-import { fileOf, logOf, writeFile } from "../fixture/configuration.ts";
+import { fileOf, logOf, writeFiles } from "../fixture/configuration.ts";
 import { eventually } from "../fixture/run.ts";
 
 const inSystem = ["-n", systemNamespace];
@@ -16,15 +16,14 @@ describe("configuration of the controller that is wrong, in ConfigMap antrea-con
         const before = await fileOf("antrea-controller.conf");
         const rollout = ["rollout", "status", "deployment/antrea-controller", "--timeout=120s"];
         mend = async () => {
-            await writeFile("antrea-controller.conf", before);
+            await writeFiles({ "antrea-controller.conf": before });
             await kubectl([...inSystem, "rollout", "undo", "deployment/antrea-controller"]);
             await kubectl([...inSystem, ...rollout], { timeoutMs: 130_000 });
         };
         const earlier = (await kubectl([...inSystem, "get", "pods", ...ofController])).trim();
-        await writeFile(
-            "antrea-controller.conf",
-            `${before}\ntlsCipherSuites: FOO\n`.replace(/^tlsCipherSuites: ".*"$/m, ""),
-        );
+        await writeFiles({
+            "antrea-controller.conf": `${before}\ntlsCipherSuites: FOO\n`.replace(/^tlsCipherSuites: ".*"$/m, ""),
+        });
         await kubectl([...inSystem, "rollout", "restart", "deployment/antrea-controller"]);
         const log = await eventually("the log of the new controller", async () => {
             const names = (await kubectl([...inSystem, "get", "pods", ...ofController])).trim().split(" ");

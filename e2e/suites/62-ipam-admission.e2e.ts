@@ -226,17 +226,19 @@ describe("admission of IPAM objects", () => {
             const before = await authority();
 
             const failures: string[] = [];
-            /** Calls that were answered while certificates were exchanged. */
-            let calls = 0;
+            let hasNewAuthority = false;
             const ended = new AbortController();
-            const call = async (): Promise<void> => {
-                while (!ended.signal.aborted) {
+            /** One call after the other; resolves with how many began after there was another authority. */
+            const call = async (): Promise<number> => {
+                let calls = 0;
+                do {
+                    const counts = hasNewAuthority;
                     const { accepted, text } = await answer(pool);
                     if (!accepted) failures.push(text);
-                    if (!ended.signal.aborted) calls += 1;
-                }
+                    if (counts) calls += 1;
+                } while (!ended.signal.aborted || (hasNewAuthority && calls === 0));
+                return calls;
             };
-            // one after the other by each of three callers: a call takes a second where the machine is busy
             const calling = Promise.all([call(), call(), call()]);
             try {
                 // a new one is requested by deleting it
@@ -245,6 +247,7 @@ describe("admission of IPAM objects", () => {
                     const now = await authority();
                     return now !== before ? now : undefined;
                 });
+                hasNewAuthority = true;
                 for (const node of webhooks) {
                     // trusts only the new one
                     const look =
@@ -259,8 +262,7 @@ describe("admission of IPAM objects", () => {
                 await calling;
             }
             expect(failures).toEqual([]);
-            // each of them has called at least once while the certificates were exchanged
-            expect(calls).toBeGreaterThanOrEqual(3);
+            for (const calls of await calling) expect(calls).toBeGreaterThan(0);
         });
     });
 });

@@ -13,7 +13,7 @@ import {
     waitForAgents,
     workers,
 } from "../fixture/cluster.ts";
-import { configFiles } from "../fixture/configuration.ts";
+import { configFiles, writeFiles } from "../fixture/configuration.ts";
 import { claimsOf, poolManifest, poolsKey } from "../fixture/ipam.ts";
 import { TestNamespace } from "../fixture/pods.ts";
 import { eventually, run } from "../fixture/run.ts";
@@ -46,8 +46,7 @@ async function programsRolledOut(): Promise<void> {
 async function configure(change: (file: string, text: string) => string): Promise<void> {
     const data = await configFiles();
     const changed = Object.fromEntries(Object.entries(data).map(([file, text]) => [file, change(file, text)]));
-    const patch = JSON.stringify({ data: changed });
-    await kubectl([...inSystem, "patch", "configmap", "antrea-config", "--type=merge", "--patch", patch]);
+    await writeFiles(changed);
     await kubectl([...inSystem, "rollout", "restart", ...programs]);
     await programsRolledOut();
 }

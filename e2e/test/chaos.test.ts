@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import { checked, nothingFound } from "../chaos/checks.ts";
 import { shared } from "../chaos/ports.ts";
 import { longestLoss } from "../chaos/report.ts";
 import { findQuarrels, readSpeech, type Speech } from "../chaos/wire.ts";
@@ -141,5 +142,38 @@ describe("losses", () => {
         expect(longestLoss(gaps, [first, third], all)).toBe(4_100);
         expect(longestLoss(gaps, [second], all)).toBe(0);
         expect(longestLoss(gaps, [strike(20_000, 30_000)], all)).toBe(0);
+    });
+});
+
+describe("a check", () => {
+    const looks = { count: 5, atLeast: 5 };
+
+    it("holds when it was looked at often enough and nothing was found", async () => {
+        expect(await checked("all", () => nothingFound([], looks, "5 looks"))).toEqual({
+            name: "all",
+            ok: true,
+            text: "5 looks",
+        });
+    });
+
+    it.each([
+        { what: "something was found", check: () => nothingFound(new Set(["a", "b"]), looks, ""), text: "a; b" },
+        {
+            what: "it was looked at too seldom",
+            check: () => nothingFound([], { count: 4, atLeast: 5, lastError: new Error("refused") }, ""),
+            text: "looked at 4 times only, not 5: refused",
+        },
+        {
+            what: "nobody looked",
+            check: () => nothingFound([], { count: 0, atLeast: 1 }, ""),
+            text: "looked at 0 times only, not 1",
+        },
+        {
+            what: "it rejects",
+            check: () => Promise.reject(new Error("gave up", { cause: new Error("pod-1") })),
+            text: "gave up: pod-1",
+        },
+    ])("does not hold when $what", async ({ check, text }) => {
+        expect(await checked("all", check)).toEqual({ name: "all", ok: false, text });
     });
 });

@@ -12,14 +12,17 @@ log=$OUTPUT/e2e.log
 rm -rf "$OUTPUT"
 mkdir -p "$OUTPUT"
 
-# A list that does not fit says so now, not after the run.
-compare() {
-    "$KUBERNETES_BIN/e2e.test" --kubeconfig "$KUBECONFIG" --provider local --ginkgo.dry-run --ginkgo.focus "$FOCUS" \
-        --ginkgo.skip "$SKIP" --ginkgo.silence-skips --ginkgo.json-report "$OUTPUT/choice.json" >"$OUTPUT/choice.log" 2>&1 ||
-        fail "e2e.test could not list its tests" "read $OUTPUT/choice.log"
-    node "$HERE/report.ts" "$OUTPUT/choice.json" "$HERE/left-out.txt" --choice "$@"
+# list NAME FOCUS: the tests that would run, in NAME.json
+list() {
+    "$KUBERNETES_BIN/e2e.test" --kubeconfig "$KUBECONFIG" --provider local --ginkgo.dry-run --ginkgo.focus "$2" \
+        --ginkgo.skip "$SKIP" --ginkgo.silence-skips --ginkgo.json-report "$OUTPUT/$1.json" >"$OUTPUT/$1.log" 2>&1 ||
+        fail "e2e.test could not list its tests" "read $OUTPUT/$1.log"
 }
-compare "$@"
+# A list that does not fit says so now, not after the run.
+focus=$FOCUS${1:+.*$1}
+list choice "$FOCUS"
+[ -z "${1:-}" ] || list requested "$focus"
+node "$HERE/report.ts" "$OUTPUT/choice.json" "$HERE/left-out.txt" --choice ${1:+"$OUTPUT/requested.json"}
 
 # Ginkgo prints a dot for a test that passed, and dot, mark and name for one that failed.
 finished() { { grep -ao '•' "$log" || true; } | wc -l; }
@@ -47,7 +50,7 @@ watch() {
 nodes=$(kubectl get nodes -o json | jq '[.items[] | select(all(.spec.taints[]?; .effect != "NoSchedule"))] | length')
 # the seed: the same order each time, one in which of all chosen tests the longest do not come last
 "$KUBERNETES_BIN/ginkgo" --procs "${PROCESSES:-8}" --seed 33 --no-color --silence-skips --timeout 30m --output-dir "$OUTPUT" \
-    --json-report report.json --focus "$FOCUS${1:+.*$1}" --skip "$SKIP" "$KUBERNETES_BIN/e2e.test" -- \
+    --json-report report.json --focus "$focus" --skip "$SKIP" "$KUBERNETES_BIN/e2e.test" -- \
     --kubeconfig "$KUBECONFIG" --provider local --num-nodes "$nodes" --disable-log-dump >"$log" 2>&1 </dev/null &
 pid=$!
 # an end that is asked for lets the running tests remove what they made

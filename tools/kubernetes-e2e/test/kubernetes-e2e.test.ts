@@ -170,10 +170,18 @@ describe("the report", () => {
 
     it("says before a run how many of the chosen tests are requested, and fails if none are", () => {
         const specs = [spec("a [Conformance]", "passed"), spec("b", "passed"), left];
-        const [code, text] = reported(specs, "--choice", "\\[Conformance\\]");
-        expect(code).toBe(0);
-        expect(text).toContain("2 tests chosen of 3, 1 left out with a reason; 1 of them have");
-        expect(reported(specs, "--choice")).toEqual([0, "2 tests chosen of 3, 1 left out with a reason\n"]);
-        expect(reported(specs, "--choice", "nobody has this")[0]).toBe(1);
+        const requesting = (...states: readonly string[]): readonly [number, string] => {
+            const file = join(folder, "requested.json");
+            writeFileSync(file, JSON.stringify([{ SpecReports: states.map((state) => spec("one", state)) }]));
+            return reported(specs, "--choice", file);
+        };
+        const chosen = "2 tests chosen of 3, 1 left out with a reason";
+        expect(requesting("passed", "skipped", "skipped")).toEqual([
+            0,
+            `${chosen}; 1 of them are requested by their name\n`,
+        ]);
+        expect(reported(specs, "--choice")).toEqual([0, `${chosen}\n`]);
+        const [code, text] = requesting("skipped", "skipped", "skipped");
+        expect([code, text]).toEqual([1, expect.stringContaining("no test is requested")]);
     });
 });
