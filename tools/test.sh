@@ -148,9 +148,12 @@ suite_kubernetes() {
     fi
 }
 
+# reused LOG: how many tasks of a log Nx took from its cache
+reused() { grep -cE '^> nx run .*\[.*cache.*\]$' "$1" || true; }
+
 # suite NAME
 suite() {
-    local name=$1 start passed=0 bad=0 rc=0 log=$LOGS/suite-$1.log took
+    local name=$1 start passed=0 bad=0 rc=0 log=$LOGS/suite-$1.log took from_cache note=''
     say "suite $name"
     start=$(date +%s)
     : >"$log"
@@ -159,7 +162,9 @@ suite() {
     [ "$rc" = 0 ] || [ "$bad" -gt 0 ] || bad=1
     took=$(($(date +%s) - start))
     [ "$bad" = 0 ] || show_failure "$log"
-    lines+=$(printf '  %-12s %5ss  %5d passed  %5d failed' "$name" "$took" "$passed" "$bad")$'\n'
+    from_cache=$(reused "$log")
+    [ "$from_cache" = 0 ] || note="  ($from_cache of $(grep -cE '^> nx run ' "$log") tasks from the cache of Nx)"
+    lines+=$(printf '  %-12s %5ss  %5d passed  %5d failed%s' "$name" "$took" "$passed" "$bad" "$note")$'\n'
     total_passed=$((total_passed + passed)) total_failed=$((total_failed + bad))
 }
 
