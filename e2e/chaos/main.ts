@@ -88,7 +88,8 @@ async function allRun(stage: Stage): Promise<string> {
             if (waiting.length > 0) throw new BrokenError(waiting.map(({ metadata }) => metadata.name).join());
             return `${items.length} Pods`;
         },
-        240_000,
+        // the scheduler may wait for its restart, and all that it gives a Node then start at once
+        recoveryMs + 120_000,
         2_000,
     );
 }
