@@ -6,8 +6,8 @@ import { socketAddress, type KubeClients } from "@antrea/kube";
 import type { Netlink } from "@antrea/netlink";
 
 /**
- * Whether a host is this Node itself: loopback or one of its addresses. A ClusterIP does not count, wherever kube-proxy
- * forwards it.
+ * Whether a host, by name or address, is this Node itself: loopback or one of its addresses. A ClusterIP does not
+ * count, wherever kube-proxy forwards it. Rejects if the name cannot be resolved (dns.lookup) or with NetlinkError.
  */
 export async function isOwnHost(host: string, netlink: Pick<Netlink, "addresses">): Promise<boolean> {
     const [found, own] = await Promise.all([lookup(host, { all: true }), netlink.addresses()]);
@@ -18,7 +18,10 @@ export async function isOwnHost(host: string, netlink: Pick<Netlink, "addresses"
     });
 }
 
-/** Whether the API server accepts a new connection: an existing one may appear alive long after the network is down. */
+/**
+ * Whether the API server accepts a new TCP connection: an existing one may appear alive long after the network is down.
+ * False when the signal aborts; there is no other time limit. Rejects only if the kubeconfig cannot be read.
+ */
 export async function apiAnswers(
     { connection }: Pick<KubeClients, "connection">,
     signal: AbortSignal,

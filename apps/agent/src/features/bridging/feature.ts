@@ -21,10 +21,14 @@ export interface BridgedSources {
     readonly serviceSources: readonly IpAddress[];
     /** The current addresses of Pods with a VLAN. */
     readonly taggedPods: () => readonly IpAddress[];
+    /** Registers a listener, for good, that is called when `taggedPods` may have changed. */
     readonly onTaggedChange: (listener: () => void) => void;
 }
 
-/** In bridging mode: the flows of bridged Pods and of the uplink. Outside: removes what an earlier start in it left. */
+/**
+ * In bridging mode: the flows of bridged Pods and of the uplink, the routes for replies from Services, and the
+ * announcement of Pods whose ADD has completed. Outside: removes what an earlier start in it left.
+ */
 export function bridging(platform: NodePlatform): Bridging {
     const { bridgedMac, config, jobs, netlink } = platform;
     const route = new ServiceRoute({ netlink }, { gatewayName: config.hostGateway });

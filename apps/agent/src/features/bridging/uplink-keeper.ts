@@ -38,13 +38,16 @@ export class UplinkKeeper {
         this.#condition = new NodeCondition({ api: base.kube.api }, { nodeName });
     }
 
-    /** Why the uplink makes the agent not ready. Pods with podCIDR addresses do not wait for it. */
+    /**
+     * Why the uplink makes the agent not ready; undefined if it does not. Pods with podCIDR addresses do not wait for
+     * it.
+     */
     get problem(): string | undefined {
         return this.#problem;
     }
 
     /**
-     * Adds the jobs that connect the interface and report its state.
+     * Adds the jobs that connect the interface and report its state; to be called once.
      *
      * @param onConnected called each time the interface was connected or reconnected
      */
@@ -58,7 +61,8 @@ export class UplinkKeeper {
     }
 
     /**
-     * Outside bridging mode: restores the NIC that a killed agent may have left moved, and removes the Node condition.
+     * Outside bridging mode: restores the NIC that a killed agent may have left moved, and removes the Node condition
+     * by a job. Rejects as Uplink's `restore`.
      */
     async leave(): Promise<void> {
         const { jobs, uplink } = this.#base;
@@ -66,7 +70,10 @@ export class UplinkKeeper {
         jobs.once("bridging/uplink-report", (signal) => this.#condition.remove(uplinkCondition, signal));
     }
 
-    /** Restores the Node's interface, unless another agent holds the database lock. Idempotent. */
+    /**
+     * Restores the Node's interface, unless another agent holds the database lock; then sets the Node condition, within
+     * 2 s, and closes the connections to the API server. Idempotent. Rejects as Uplink's `restore`.
+     */
     async stop(): Promise<void> {
         const { database, kube, uplink } = this.#base;
         if (database.lockState === "waiting") return;

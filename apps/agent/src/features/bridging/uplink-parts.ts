@@ -10,7 +10,7 @@ import { Uplink } from "./uplink/index.ts";
 
 const uplinkStopMs = 20_000;
 
-/** Builds the uplink from the agent's configuration and OVS state. */
+/** Builds the uplink from the agent's configuration and OVS state; moves nothing. */
 export function buildUplink(
     platform: Pick<
         Platform,
@@ -64,7 +64,10 @@ export interface MovePlatform extends Pick<NodePlatform, "transport"> {
     readonly announcePods: () => void;
 }
 
-/** Builds the parts of the uplink, with its readiness check in bridging mode. */
+/**
+ * Builds the parts of the uplink, and in bridging mode adds the readiness check `uplink`. Start order: `end`, which
+ * needs the session with the OVS database, `recovery` before all that needs the network, `move` after the flows.
+ */
 export function uplinkParts(
     platform: Pick<
         Platform,

@@ -12,7 +12,7 @@ import {
 import type { AddedInterface, CniBackend } from "./calls.ts";
 import { cniErrorCode, type ErrorCodeOf } from "./error-code.ts";
 
-/** The Pod network, as the CNI calls use it. */
+/** The Pod network, as the CNI calls use it; the contract of each method is that of PodNetwork. */
 export interface PodWiring {
     add(request: AddRequest, signal: AbortSignal): Promise<PodRecord>;
     /** Never rejects because of an unavailable dependency. */
@@ -21,7 +21,7 @@ export interface PodWiring {
     interfaces(): readonly PodInterface[];
 }
 
-/** Compares a wired interface with the kernel and OVS; rejects with the difference. */
+/** Compares a wired interface with the kernel and OVS; rejects with the first difference. */
 export type CheckWiring = (
     known: PodInterface,
     input: Pick<Parameters<CniBackend["check"]>[0], "netns" | "previous">,
@@ -30,10 +30,10 @@ export type CheckWiring = (
 /** Dependencies of createCniBackend. */
 export interface CniBackendComponents {
     readonly readiness: Readiness;
-    /** The Pod network, once it is built; ADD waits for readiness, which includes that. */
+    /** The Pod network; undefined until it is built. ADD waits for readiness, which includes that. */
     readonly network: () => PodWiring | undefined;
     readonly check: CheckWiring;
-    /** The CNI error codes of the errors of `network`. */
+    /** The CNI error codes of the errors of `network`; the first that is not undefined counts. */
     readonly errorCodes: readonly ErrorCodeOf[];
     /** Maps the path of a network namespace from the runtime to the path in this container. */
     readonly netnsPath: (path: string) => string;
@@ -41,22 +41,29 @@ export interface CniBackendComponents {
     readonly isNodeNetns: (path: string) => boolean;
     /** The network name of this Node's CNI configuration, assumed for interfaces whose record has none. */
     readonly networkName: string;
-    /** Reads the UID of a Pod from the API server, for runtimes that do not send K8S_POD_UID. */
+    /**
+     * Reads the UID of a Pod from the API server, for runtimes that do not send K8S_POD_UID; its rejection fails the
+     * ADD.
+     */
     readonly podUid: (namespace: string, name: string) => Promise<string>;
 }
 
 /** `NO_RECORD`: CHECK of an interface that is not wired. */
 class CniBackendError extends AntreaError<"NOT_READY" | "NO_RECORD"> {}
 
-/** The CNI backend, with a hook for the creation of the Pod network. */
+/** The CNI backend, with the method to call when the Pod network is built. */
 export interface PodCniBackend extends CniBackend {
-    /** Executes the DELs received before, even if no further call is received. */
+    /**
+     * Executes the DELs received before `network` was built, even if no further call is received. To be called once it
+     * is.
+     */
     networkBuilt(): void;
 }
 
 /**
  * Serves the CNI calls with the Pod network. A DEL received before the network is built, because OVS or the API server
- * is unavailable, succeeds at once and is executed later: DEL never fails because of an unavailable dependency.
+ * is unavailable, succeeds at once and is executed later: DEL never fails because of an unavailable dependency. Other
+ * calls reject then, with fault `timeout`.
  */
 export function createCniBackend(components: CniBackendComponents): PodCniBackend {
     const { readiness } = components;

@@ -18,16 +18,27 @@ import { unservedConfig } from "./served-config.ts";
 import { StatusLog } from "./status-log.ts";
 import type { AddRequest, Attachment, InterfaceAddress, PodRecord } from "../../platform/pod-interfaces/index.ts";
 
-/** The properties of the interface in the result of an ADD. */
+/** The properties of the interface in the result of an ADD; `netns` is the path that the runtime passed. */
 export interface AddedInterface extends Pick<PodRecord, "hostIfName" | "ifName" | "mac" | "netns"> {
     readonly addresses: readonly InterfaceAddress[];
 }
 
-/** The implementation of the CNI calls, see `createCniBackend`. */
+/**
+ * The implementation of the CNI calls, see `createCniBackend`. Paths of network namespaces are as the runtime passes
+ * them.
+ */
 export interface CniBackend {
-    /** The Pod's UID is empty if the runtime does not send it. */
+    /**
+     * Wires an interface; all or nothing. The Pod's UID is "" if the runtime does not send it. Waits for nothing but
+     * the work itself: see `ready`.
+     */
     add(request: AddRequest, signal: AbortSignal): Promise<AddedInterface>;
+    /** Unwires an interface; succeeds if there is none, and while a dependency is unavailable. */
     delete(attachment: Attachment): Promise<void>;
+    /**
+     * Rejects with the first difference, or if there is no such interface; `previous` has the addresses of
+     * `prevResult`, undefined without one.
+     */
     check(
         request: Attachment & {
             readonly netns: string;
@@ -35,10 +46,11 @@ export interface CniBackend {
         },
     ): Promise<void>;
     /**
-     * Removes the interfaces of a network that are not in the list and older than the call; resolves with their number.
+     * Removes the interfaces of a network that are not in the list and older than the call, which was received at
+     * `receivedAt` (monotonic, ms); resolves with their number.
      */
     collect(network: string, valid: readonly Attachment[], receivedAt: number): Promise<number>;
-    /** Why ADD cannot succeed now, or undefined if it can. */
+    /** Why ADD cannot succeed now, as part of a sentence; undefined if it can. */
     notReady(): string | undefined;
     /** Resolves when ADD can be served; rejects if the signal aborts first. */
     ready(signal: AbortSignal): Promise<void>;
@@ -53,6 +65,7 @@ export type ObserveCall = (command: CniCommand, outcome: string, seconds: number
 export interface CniCallsComponents {
     readonly backend: CniBackend;
     readonly logger: Logger;
+    /** Called once for each call, at its end. */
     readonly observe: ObserveCall;
     /** Monotonic clock in milliseconds. */
     readonly now: () => number;
@@ -67,7 +80,7 @@ const readyLimitMs = 30_000;
 
 /**
  * Implements the CNI commands (CNI spec 1.1, section 2), from the arguments of one call to the bytes of its result.
- * Every error is a CniCallError with the CNI error code.
+ * Failures are logged.
  */
 export class CniCalls {
     readonly #components: CniCallsComponents;
@@ -78,7 +91,11 @@ export class CniCalls {
         this.#statusLog = new StatusLog(components);
     }
 
-    /** Serves one call; the result is JSON in UTF-8, empty for commands without a result. */
+    /**
+     * Serves one call; the result is JSON in UTF-8, empty for commands without a result. Rejects only with
+     * CniCallError, which has the CNI error code. An ADD waits up to 30 s until the Node is ready, then fails with
+     * `TRY_AGAIN_LATER`; if the signal aborts, an ADD stops and is rolled back.
+     */
     async call(command: CniCommand, args: CniCmdArgs, signal: AbortSignal): Promise<Uint8Array> {
         const { now, observe } = this.#components;
         const receivedAt = now();

@@ -8,10 +8,11 @@ import { NodeConfigError } from "../../platform/node/config/index.ts";
 export type ErrorCodeOf = (error: unknown) => ErrorCodeName | undefined;
 
 /**
- * The code of the CNI error result for an error in ADD, DEL or GC. Determined by the class of the error, since classes
- * of different libraries have codes of the same name.
+ * The code of the CNI error result for an error in ADD, DEL or GC: TRY_AGAIN_LATER for what a retry may resolve,
+ * CONFIG_INTERFACE_FAILURE for what is not known. Determined by the class of the error, since classes of different
+ * libraries have codes of the same name.
  *
- * @param ofFeatures the codes of the features' own errors
+ * @param ofFeatures the codes of the features' own errors, which take precedence
  */
 export function cniErrorCode(error: unknown, ofFeatures: readonly ErrorCodeOf[]): ErrorCodeName {
     const code = ofFeatures.map((codeOf) => codeOf(error)).find((known) => known !== undefined);

@@ -32,14 +32,20 @@ export interface ServedPods {
 
 /** The CNI server. Until there is a Pod network, calls wait or report that. */
 export interface CniFeature {
-    /** Calls in progress end while everything that they need still runs. */
+    /**
+     * The server, which listens from its start. At the stop calls in progress end while everything that they need still
+     * runs.
+     */
     readonly part: LifecyclePart;
-    /** Executes the calls with this Pod network, and maintains the CNI configuration of the Node. */
+    /**
+     * The feature that executes the calls with this Pod network from its start, and maintains the CNI configuration of
+     * the Node, which it removes at its stop only if the DaemonSet was deleted. To be called once.
+     */
     serve(pods: ServedPods): Feature;
 }
 
 /**
- * Builds the CNI server.
+ * Builds the CNI server and declares its metrics; it listens when `part` starts.
  *
  * @param errorCodes the CNI error codes of the Pod network's errors
  */

@@ -9,9 +9,10 @@ const askLimitMs = 2_000;
 const secondCheckMs = 4_000;
 
 /**
- * Whether the DaemonSet is being deleted, so that no agent will run on this Node. False in doubt. An uninstall revokes
- * the agent's permissions, or its account, before the Pods end; but an API server that has just started rejects all
- * requests until it has loaded the roles, so a rejection counts only if a second check confirms it.
+ * Whether the DaemonSet antrea-agent in this namespace is being deleted, so that no agent will run on this Node. False
+ * in doubt, which is logged; never rejects, and takes up to 8 s. An uninstall revokes the agent's permissions, or its
+ * account, before the Pods end; but an API server that has just started rejects all requests until it has loaded the
+ * roles, so a rejection counts only if a second check confirms it.
  */
 export async function leavesForGood(
     api: Pick<ApiClient, "find">,

@@ -9,8 +9,9 @@ const pluginType = "antrea";
 const nodeSubnetIpam = "host-local";
 
 /**
- * Why a network configuration is not served, or undefined if it is: only the Pod network is. Secondary networks, or
- * IPAM for other plugins, would otherwise become another interface on the Pod network with the Pod's default route.
+ * The error `UNSUPPORTED_FIELD` for a network configuration that is not served, or undefined if it is: only the Pod
+ * network is. Throws nothing. Secondary networks, or IPAM for other plugins, would otherwise become another interface
+ * on the Pod network with the Pod's default route.
  */
 export function unservedConfig(config: NetworkConfig): CniCallError | undefined {
     const { type, ipam, raw } = config;

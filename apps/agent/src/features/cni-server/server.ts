@@ -19,7 +19,10 @@ import type { CniCalls, CniCommand } from "./calls.ts";
 
 class CniServerError extends AntreaError<"LISTEN_FAILED" | "DEADLINE" | "CALLER_GONE"> {}
 
-/** Serves CNI calls on a unix socket over gRPC, wire-compatible with upstream Antrea's CNI service. */
+/**
+ * Serves CNI calls on a unix socket (mode 0600) over gRPC, wire-compatible with upstream Antrea's CNI service. A call
+ * is aborted after 60 s, or when its caller disconnects. To be started and stopped once.
+ */
 export class CniServer {
     readonly #calls: Pick<CniCalls, "call">;
     readonly #socketPath: string;
@@ -66,7 +69,8 @@ export class CniServer {
     }
 
     /**
-     * Waits for running calls, then closes; after the limit the calls are aborted. Concurrent calls share the first.
+     * Waits for running calls, then closes and removes the socket; after `limitMs` milliseconds (default 5 s) the calls
+     * are aborted. Concurrent calls share the first. Never rejects because of running calls.
      */
     stop(limitMs = 5_000): Promise<void> {
         this.#stopped ??= this.#stop(limitMs);

@@ -23,7 +23,12 @@ export class StatusLog {
         this.#components = components;
     }
 
-    /** Logs a failure with the fields, unless the same one was logged within ten minutes. */
+    /**
+     * Logs a failure as a warning with the fields, unless the same reason was logged for this configuration within ten
+     * minutes.
+     *
+     * @param configuration the network configuration as passed to the call, compared by its bytes
+     */
     failed(configuration: Uint8Array, reason: string, fields: Readonly<Record<string, unknown>>): void {
         const key = keyOf(configuration);
         const last = this.#failures.get(key);

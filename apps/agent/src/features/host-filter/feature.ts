@@ -17,8 +17,9 @@ export const inputFilterCondition = "host-guard";
 
 /**
  * Installs the host input filter before the first Pod is wired, on a datapath where the Node's network stack also
- * receives Pod frames: a Pod must get replies only through the switch. While the filter cannot be maintained no further
- * Pod is wired, and the agent is not ready.
+ * receives Pod frames: a Pod must get replies only through the switch. Does nothing on other datapaths. Resolves also
+ * if the filter cannot be installed: that is logged, a job retries it every minute, and until then the condition is
+ * unmet, so that no further Pod is wired and the agent is not ready.
  */
 export async function guardHost({
     datapath,
@@ -46,7 +47,10 @@ export async function guardHost({
     jobs.every("host-filter/pod-frames", resyncMs, ensure);
 }
 
-/** Maintains the Node's firewall rules for the traffic of Pods and tunnels. */
+/**
+ * Maintains the Node's firewall rules for the traffic of Pods and, except in mode noEncap, of tunnels: a job checks
+ * them every minute. They stay when the agent stops.
+ */
 export function hostFilter({
     config,
     host,

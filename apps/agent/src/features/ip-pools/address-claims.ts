@@ -12,25 +12,31 @@ import { exhausted, heldByOther, notInPool, openPools } from "./refusals.ts";
 import { type Reservations } from "./reservations.ts";
 import { type ClaimedAddress, type SetPlace } from "./types.ts";
 
-/** Dependencies of AddressClaims. */
+/** Dependencies of AddressAllocations. */
 export interface AddressAllocationsComponents {
     readonly cache: Pick<PoolCache, "reason">;
     readonly own: Pick<OwnAllocations, "ofPod">;
     readonly writer: Pick<AllocationWriter, "create" | "find" | "free" | "take" | "unanswered">;
     readonly reservations: Pick<Reservations, "take">;
-    /** Returns the search state of a pool, which is reused by later allocations. */
+    /** Returns the search state of the pool of this name; the same object for later allocations. */
     readonly search: (pool: string) => PoolSearch;
     readonly metrics: Pick<IpamMetrics, "conflict">;
 }
 
-/** One requested address: the family, its candidate pools and an optional fixed address. */
+/**
+ * The request for one address of an interface: `pools` are all of `family`, in the order in which they are tried;
+ * `fixed` undefined takes any free address.
+ */
 export interface FamilyRequest {
     readonly family: Family;
     readonly pools: readonly KnownPool[];
     readonly fixed: IpAddress | undefined;
 }
 
-/** Allocates the addresses of one interface, one of each family, from the pool definitions of the request. */
+/**
+ * Allocates the addresses of an interface, one of each family, from the pool definitions of the request. Calls for the
+ * same Pod interface must not overlap: the caller serializes them.
+ */
 export class AddressAllocations {
     readonly #components: AddressAllocationsComponents;
     /** Addresses that neither the Pod nor its StatefulSet ordinal held before. */
@@ -40,16 +46,23 @@ export class AddressAllocations {
         this.#components = components;
     }
 
-    /** Whether neither the Pod nor its StatefulSet ordinal held the address before. */
+    /**
+     * Whether neither the Pod nor its StatefulSet ordinal held the address before. `address` is an object that `claim`
+     * returned: it is compared by identity.
+     */
     isFresh(address: ClaimedAddress): boolean {
         return this.#fresh.has(address);
     }
 
     /**
-     * Allocates the requested addresses, reusing those that the Pod has. If it rejects, some may be allocated: the
+     * Allocates the requested addresses, in the order of `wanted`, reusing those that the Pod has; frees those of the
+     * Pod's interface that none of the pools contains now. Rejects with IpPoolError or, if the API server gives no
+     * final answer before the signal aborts, KubeError or the signal's reason: some may be allocated then, and the
      * caller frees them.
      *
-     * @param place the place of the Pod in its StatefulSet, if it has one
+     * @param wanted at most one entry per family
+     * @param place the place of the Pod in its StatefulSet, whose reservations are then waited for; undefined for other
+     * Pods
      */
     async claim(
         wanted: readonly FamilyRequest[],

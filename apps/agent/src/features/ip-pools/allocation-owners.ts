@@ -13,11 +13,14 @@ export interface AllocationOwnersComponents {
     readonly logger: Logger;
 }
 
-/** For whom an allocation is recreated. */
+/** For whom an allocation is recreated: result of `AllocationOwners.find`. */
 export interface ResolvedOwner {
-    /** The Pod, with its name if it can be resolved. */
+    /** The Pod; name and namespace stay as passed to `find`, "" if unknown, when it cannot be resolved. */
     readonly pod: PodIdentity;
-    /** The StatefulSet ordinal that owns the allocation; undefined if the Pod itself does. */
+    /**
+     * The StatefulSet ordinal that owns the allocation; undefined if the Pod does, also if the Pod is gone or could not
+     * be read.
+     */
     readonly owner: AllocationOwner | undefined;
 }
 
@@ -34,8 +37,9 @@ export class AllocationOwners {
     }
 
     /**
-     * Resolves the owner within 3 s. If the API server does not answer, the owner is the Pod: an address in use without
-     * an allocation would be worse.
+     * Resolves the owner within 3 s, from the watch or the API server. Never rejects: if the API server does not answer
+     * or the signal aborts, that is logged and the owner is the Pod, since an address in use without an allocation
+     * would be worse.
      */
     async find(pod: PodIdentity, signal: AbortSignal): Promise<ResolvedOwner> {
         const { pods, logger } = this.#components;

@@ -90,7 +90,7 @@ export class AllocationReconciler {
         this.#owners = new AllocationOwners(components);
     }
 
-    /** Number of isolated interfaces. */
+    /** Number of isolated interfaces that have addresses of IPPools. */
     get isolated(): number {
         const { wiring } = this.#components;
         return wiring.interfaces().filter((wired) => wiring.isIsolated(wired)).length;
@@ -107,8 +107,10 @@ export class AllocationReconciler {
     }
 
     /**
-     * Runs one pass. Failures of single items are logged and left to the next pass. Rejects if allocations are not
-     * synced, or at the end if the API server timed out or a container was busy: retry soon.
+     * Runs one pass: retries releases, restores allocations from records, isolates or reconnects interfaces, reports
+     * changed pools, frees unused allocations. Failures of single items are logged and left to the next pass. Rejects
+     * if the signal aborts before the allocations and Nodes are synced, or at the end if the API server did not answer
+     * or a container was busy: retry soon. Ends early, without an error, if the signal aborts later.
      */
     async reconcile(signal: AbortSignal): Promise<void> {
         const { allocator, node, own } = this.#components;

@@ -37,10 +37,12 @@ const maxUnanswered = 1_000;
 
 /**
  * Writes IPAllocations so that the outcome of each write is known: a request without an answer is repeated under the
- * same name until it is answered. The server's answer is recorded at once, before the watch delivers it.
+ * same name until it is answered. The server's answer is recorded in `own` at once, before the watch delivers it.
+ * Methods reject with IpPoolError `REFUSED` if the server rejects a write for good, else with the KubeError of the last
+ * request.
  *
- * The signal only ends the retries: a write in flight is awaited, up to `requestMs` (12 s by default), since an aborted
- * write may still take effect.
+ * The signal only ends the retries, also if it is aborted at the call: a request in flight is awaited, up to
+ * `requestMs` (milliseconds, 12 s by default), since an aborted write may still take effect.
  */
 export class AllocationWriter {
     readonly #components: AllocationWriterComponents;
@@ -51,17 +53,22 @@ export class AllocationWriter {
         this.#components = components;
     }
 
-    /** The address of an earlier create for this interface and family whose outcome is unknown. */
+    /**
+     * The address of the last create for this Pod interface and family if it was abandoned without a final answer: it
+     * may be allocated. Undefined if there is none; the last 1000 are kept.
+     */
     unanswered(holder: Holder, family: IpAddress["family"]): IpAddress | undefined {
         return this.#unanswered.get(keyOf(holder, family));
     }
 
     /**
-     * Allocates an address. Undefined if it is allocated to another holder.
+     * Allocates an address by creating its IPAllocation. Undefined if it is allocated to another holder or reserved, or
+     * may be but was not read.
      *
-     * @param readExisting whether an existing allocation is always read; else only if it may be this agent's own
+     * @param readExisting whether an existing allocation is always read, and returned if it is of this Pod interface;
+     * else only if it may be from an unanswered create of this agent
      * @param owner who the address is kept for; by default the Pod
-     * @param version the pool definition by which the interface is set up
+     * @param version the pool definition by which the interface is set up; undefined records none
      */
     async create(
         ip: IpAddress,
@@ -107,7 +114,8 @@ export class AllocationWriter {
 
     /**
      * Updates an allocation that is reserved for the Pod, or already held by it, to name this container and the pool
-     * definition by which its interface is set up. Undefined if it is neither now.
+     * definition by which its interface is set up; without `version` the recorded one stays. Re-evaluated after each
+     * conflict. Undefined if the allocation is neither now, or is gone.
      */
     async take(
         allocation: IpAllocation,
@@ -146,8 +154,8 @@ export class AllocationWriter {
 
     /**
      * Frees an allocation while the condition holds, re-evaluating it after each conflict: deletes the object, or keeps
-     * it reserved for its StatefulSet. Succeeds if the object is gone or the condition does not hold; an allocation
-     * with an unknown owner kind is not modified.
+     * it reserved for its StatefulSet, and starts the cooldown of the address. `allocation` may be stale. Resolves also
+     * if the object is gone or the condition does not hold; an allocation with an unknown owner kind is not modified.
      */
     async free(
         allocation: IpAllocation,
@@ -176,7 +184,9 @@ export class AllocationWriter {
         }
     }
 
-    /** Reads the allocation of an address from the API server; undefined if there is none. */
+    /**
+     * Reads the allocation of an address from the API server; undefined if there is none. Rejects with KubeError only.
+     */
     find(ip: IpAddress, signal: AbortSignal, requestMs?: number): Promise<IpAllocation | undefined> {
         const name = allocationName(ip);
         return this.#answered(signal, () => this.#components.api.find(ipAllocations, { name }, once(requestMs)));

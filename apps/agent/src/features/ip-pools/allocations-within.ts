@@ -28,8 +28,9 @@ interface WatchedBlock {
 
 /**
  * The allocations of addresses within some prefixes, from any pool, including pools that no longer exist or have no
- * range there. Watches blocks on demand until the process ends: at startup the first block of each prefix, later the
- * block of each queried address. A prefix may therefore be of any size.
+ * range there. Watches blocks on demand until `close`: from construction on the first block of each prefix, later the
+ * block of each queried address. A prefix may therefore be of any size. Logs each IPPool with a range in the prefixes
+ * once.
  */
 export class AllocationsWithin {
     readonly #components: AllocationsWithinComponents;
@@ -48,19 +49,22 @@ export class AllocationsWithin {
         this.#report();
     }
 
-    /** Registers a listener for changes of allocations within the prefixes. */
+    /** Registers a listener for changes of allocations within the prefixes; it stays until `close`. */
     onChange(listener: () => void): void {
         this.#listeners.add(listener);
     }
 
-    /** Resolves when the allocations of all watched blocks are known. */
+    /**
+     * Resolves when the allocations of all blocks watched at the call are known; rejects if the signal aborts first.
+     */
     async synced(signal: AbortSignal): Promise<void> {
         await Promise.all([...this.#blocks.values()].map(({ informer }) => informer.synced(signal)));
     }
 
     /**
-     * Whether an address is allocated; false for one outside the prefixes. Undefined while a block that was not watched
-     * since startup is not synced: retry later.
+     * Whether an address is allocated or reserved; false for one outside the prefixes, and while a block watched since
+     * construction is not synced. Undefined while another block is not synced, such as one queried for the first time:
+     * retry later.
      */
     has(ip: IpAddress): boolean | undefined {
         if (!this.#isWithin(ip)) return false;
@@ -69,12 +73,15 @@ export class AllocationsWithin {
         return informer.get(allocationName(ip)) !== undefined;
     }
 
-    /** The allocation of an address within the prefixes, as delivered by the watch of its block. */
+    /**
+     * The allocation of an address, as last delivered by the watch of its block. Undefined if there is none, the block
+     * is not synced or the address is outside the prefixes.
+     */
     get(ip: IpAddress): AllocationUser | undefined {
         return this.#isWithin(ip) ? this.#blockAt(ip).informer.get(allocationName(ip)) : undefined;
     }
 
-    /** Ends all watches. */
+    /** Ends all watches and waits for them. */
     async close(): Promise<void> {
         this.#bookListener[Symbol.dispose]();
         this.#stop.abort();

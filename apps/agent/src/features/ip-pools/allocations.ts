@@ -11,13 +11,16 @@ import { formatIp, type IpAddress } from "@antrea/ip";
 import { type PodIdentity, type PoolVersion, type SetPlace } from "./types.ts";
 import type { Attachment } from "../../platform/pod-interfaces/index.ts";
 
-/** The Pod interface and Node that an allocation is written for. */
+/** The Pod interface, in this container, and the Node that an allocation is written for. */
 export interface Holder extends Attachment {
     readonly pod: PodIdentity;
     readonly nodeName: string;
 }
 
-/** The fields of an allocation that identify the Pod interface holding it. */
+/**
+ * The fields of an IPAllocation that identify the Pod interface holding it. Without `pod` no Pod holds it: it is
+ * reserved, or of a Node or gateway.
+ */
 export interface AllocationUser {
     readonly spec?: { readonly pod?: Pick<AllocationPod, "uid" | "containerID" | "interface"> | undefined };
 }
@@ -27,12 +30,18 @@ export function objectName(allocation: IpAllocation): string {
     return allocation.metadata?.name ?? "";
 }
 
-/** The address of an allocation, from its name, which the API server keeps unique. */
+/**
+ * The address of an allocation, from its name, which the API server keeps unique. Throws AllocationNameError for a name
+ * that encodes none.
+ */
 export function allocationIp(allocation: IpAllocation): IpAddress {
     return allocationAddress(objectName(allocation));
 }
 
-/** Builds a new IPAllocation of the address for this Pod, by default not kept for a later Pod. */
+/**
+ * Builds a new IPAllocation of the address for this Pod interface; writes nothing. `owner` is by default the Pod, so
+ * that it is not kept for a later Pod; without `version`, or with an empty one, no pool version is recorded.
+ */
 export function newAllocation(
     ip: IpAddress,
     pool: string,
@@ -54,7 +63,10 @@ export function newAllocation(
     };
 }
 
-/** The allocation rewritten for this holder; keeps the resourceVersion, so that a stale write conflicts. */
+/**
+ * A copy of the allocation rewritten for this holder; its owner stays, and without `version` its pool version. Keeps
+ * the resourceVersion, so that a stale write conflicts.
+ */
 export function takenBy(allocation: IpAllocation, holder: Holder, version?: PoolVersion): IpAllocation {
     return {
         ...allocation,
@@ -62,7 +74,9 @@ export function takenBy(allocation: IpAllocation, holder: Holder, version?: Pool
     };
 }
 
-/** Whether the interface of the allocation was set up by this definition of its pool. */
+/**
+ * Whether the interface of the allocation was set up by this definition of its pool; false if either has no version.
+ */
 export function isOfVersion({ spec }: IpAllocation, { uid, generation }: PoolVersion): boolean {
     return spec.poolUID === uid && spec.poolGeneration === generation;
 }
@@ -73,25 +87,28 @@ function versionFields(version: PoolVersion | undefined): Pick<IpAllocationSpec,
     return { poolUID: version.uid, poolGeneration: version.generation };
 }
 
-/** The allocation reserved for its owner, without a Pod. */
+/** A copy of the allocation that is reserved for its owner, without a Pod; keeps the resourceVersion. */
 export function reservedAgain(allocation: IpAllocation): IpAllocation {
     const { pod: _, ...spec } = allocation.spec;
     return { ...allocation, spec: { ...spec, state: "Reserved" } };
 }
 
-/** Whether the allocation is for this interface of this Pod, in any of its sandboxes. */
+/** Whether the allocation is for this interface of this Pod, in any of its sandboxes; false for UID "". */
 export function isForPod({ spec }: AllocationUser, podUid: string, ifName: string): boolean {
     const pod = spec?.pod;
     return podUid !== "" && pod?.uid === podUid && pod.interface === ifName;
 }
 
-/** Precondition of every change on behalf of a container: the allocation names this container and interface. */
+/**
+ * Whether the allocation names this container and interface: the precondition of every change on behalf of a container.
+ * The Pod is not compared.
+ */
 export function namesContainer({ spec }: AllocationUser, { containerId, ifName }: Attachment): boolean {
     const pod = spec?.pod;
     return pod?.containerID === containerId && pod.interface === ifName;
 }
 
-/** Whether the allocation already equals what `takenBy` would write. */
+/** Whether the allocation names this Pod, Node, container and interface already; its pool version is not compared. */
 export function isHeldBy(allocation: IpAllocation, holder: Holder): boolean {
     return (
         isForPod(allocation, holder.pod.uid, holder.ifName) &&
@@ -100,7 +117,7 @@ export function isHeldBy(allocation: IpAllocation, holder: Holder): boolean {
     );
 }
 
-/** Whether the allocation is reserved for this ordinal of this StatefulSet. */
+/** Whether this ordinal of this StatefulSet, by name, owns the allocation, reserved or in use by a Pod. */
 export function isForOrdinal(allocation: IpAllocation, namespace: string, place: SetPlace): boolean {
     const { owner } = allocation.spec;
     return (
@@ -112,8 +129,8 @@ export function isForOrdinal(allocation: IpAllocation, namespace: string, place:
 }
 
 /**
- * Whether the holder may take the allocation in its current state: it is held by the Pod already, or reserved for the
- * Pod's ordinal.
+ * Whether the holder may take the allocation in its current state: its Pod interface holds it already, from any
+ * sandbox, or it is reserved for the Pod's StatefulSet ordinal, compared by the Pod's name and namespace.
  */
 export function mayTake(allocation: IpAllocation, holder: Holder): boolean {
     if (isForPod(allocation, holder.pod.uid, holder.ifName)) return true;

@@ -44,7 +44,10 @@ const deadlineMs = 40_000;
 /** Number of attempts before the allocation fails with POOL_CHANGED. */
 const claimTries = 3;
 
-/** Allocates and frees IPPool addresses for the Pod interfaces of this Node, as IPAllocation objects. */
+/**
+ * Allocates and frees IPPool addresses for the Pod interfaces of this Node, as IPAllocation objects. Calls for one
+ * interface are serialized, those for different Pods run in parallel.
+ */
 export class PoolAllocator {
     readonly #components: PoolAllocatorComponents;
     readonly #nodeName: string;
@@ -62,9 +65,10 @@ export class PoolAllocator {
     }
 
     /**
-     * Allocates one address per family of the pools, all or nothing. Idempotent per (Pod UID, interface): a retry, also
-     * for another container, returns the same addresses. Rejects with IpPoolError, also recorded as an event on the
-     * Pod.
+     * Allocates one address per family of the pools, all or nothing, within 40 s. Idempotent per (Pod UID, interface):
+     * a retry, also for another container, returns the same addresses. Rejects with IpPoolError, with the KubeError of
+     * a refused request, or with the signal's reason on abort; except on abort the error is counted and recorded as an
+     * event on the Pod. What was allocated is freed before it rejects, or by `settle`.
      */
     async claim(request: AllocationRequest, signal: AbortSignal): Promise<readonly ClaimedAddress[]> {
         const { clock, events, metrics } = this.#components;
@@ -91,18 +95,25 @@ export class PoolAllocator {
 
     /**
      * Frees the address, or keeps it reserved for its StatefulSet, if the IPAllocation names this container. Succeeds
-     * if the allocation is already gone or belongs to another container.
+     * if the allocation is already gone or belongs to another container. Rejects as AllocationWriter does; `settle`
+     * does not retry it.
      */
     release(attachment: Attachment, ip: IpAddress, signal: AbortSignal): Promise<void> {
         return this.#releases.release(attachment, ip, signal);
     }
 
-    /** Frees all allocations of a container's interface. If it rejects, `settle` frees the remaining ones. */
+    /**
+     * Frees all known allocations of a container's interface, as `release` does. If it rejects, `settle` frees the
+     * remaining ones, unless an ADD takes them first.
+     */
     releaseAll(attachment: Attachment, signal: AbortSignal): Promise<void> {
         return this.#releases.releaseAll(attachment, signal);
     }
 
-    /** Retries the releases that `releaseAll` could not complete. */
+    /**
+     * Retries the releases that `releaseAll`, or a failed `claim`, could not complete. Rejects with the first failure;
+     * it and those after it stay due.
+     */
     settle(signal: AbortSignal): Promise<void> {
         return this.#releases.settle(signal);
     }

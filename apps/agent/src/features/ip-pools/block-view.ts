@@ -12,7 +12,7 @@ export interface BlockViewComponents {
     readonly cooldown: Cooldown;
 }
 
-/** Offsets of addresses within one block, ascending: the lowest byte of each address. */
+/** Offsets of addresses from the base of their block (/24 or /120), i.e. their lowest bytes; ascending. */
 export type Slots = Uint8Array;
 
 const slotCount = 256;
@@ -23,8 +23,9 @@ const noteMs = 10_000;
 const blockAllocations: Resource<KubeObject> = ipAllocations;
 
 /**
- * Which addresses of one block are allocated, from any pool, according to the watch and to recent attempts of this
- * agent. Only a hint for choosing an address; the API server decides.
+ * Which addresses of one block (/24 or /120) are allocated, from any pool, according to the watch and to recent
+ * attempts of this agent; before the watch is synced all count as free. Only a hint for choosing an address; the API
+ * server decides.
  */
 export class BlockView {
     readonly block: Prefix;
@@ -70,7 +71,10 @@ export class BlockView {
         await orAborted(done.promise, signal);
     }
 
-    /** Marks the address as attempted, so that it is not chosen again before the watch delivers the outcome. */
+    /**
+     * Marks the address as attempted, so that it is not chosen again before the watch delivers the outcome, for 10 s at
+     * most.
+     */
     note(ip: IpAddress): void {
         this.#notedUntil[slotOf(ip)] = this.#components.clock.monotonic() + noteMs;
     }
@@ -81,8 +85,8 @@ export class BlockView {
     }
 
     /**
-     * Picks a free address that is not cooling down, uniformly at random, and marks it as attempted; undefined if there
-     * is none.
+     * Picks a free address of `slots` that is not cooling down, uniformly at random, and marks it as attempted;
+     * undefined if there is none. `random` returns numbers in [0, 1).
      */
     pick(slots: Slots, random: () => number): IpAddress | undefined {
         let count = this.#collectFree(slots);

@@ -1,7 +1,10 @@
 import { formatPrefix, type Prefix } from "@antrea/ip";
 import { BlockView, type BlockViewComponents } from "./block-view.ts";
 
-/** Open block views, shared by all pools because the name of an allocation is unique across pools. */
+/**
+ * Open block views, shared by all pools because the name of an allocation is unique across pools. Counts their users: a
+ * view without users is closed.
+ */
 export class Blocks {
     readonly #components: BlockViewComponents;
     readonly #views = new Map<string, { readonly view: BlockView; users: number }>();
@@ -17,7 +20,10 @@ export class Blocks {
         return this.#views.size;
     }
 
-    /** Returns the view of a block, opening it on first use. Each call must be paired with `release`. */
+    /**
+     * Returns the view of a block (/24 or /120), opening it and starting its watch on first use. Each call must be
+     * paired with `release`.
+     */
     acquire(block: Prefix): BlockView {
         const key = formatPrefix(block);
         const known = this.#views.get(key);
@@ -31,7 +37,9 @@ export class Blocks {
         return view;
     }
 
-    /** Drops one reference to the view; the last reference closes it. */
+    /**
+     * Drops one reference to the view; the last one closes it, in the background. No effect on a view that is closed.
+     */
     release(view: BlockView): void {
         const key = formatPrefix(view.block);
         const known = this.#views.get(key);
@@ -43,7 +51,7 @@ export class Blocks {
         this.#closing.add(closing);
     }
 
-    /** Ends all watches. */
+    /** Ends all watches, also of acquired views, and waits for them. */
     async close(): Promise<void> {
         this.#stop.abort();
         await Promise.all([...this.#closing, ...[...this.#views.values()].map(({ view }) => view.informer.close())]);

@@ -3,7 +3,10 @@ import { allocationIp } from "./allocations.ts";
 import { type KnownPool } from "./pool-cache.ts";
 import { type ClaimedAddress } from "./types.ts";
 
-/** An allocation with the subnet settings of its pool; undefined if it is of another pool or outside its ranges. */
+/**
+ * The address of an allocation with the subnet settings of its pool; undefined if its pool is not among `pools` or no
+ * longer contains the address.
+ */
 export function addressOf(allocation: IpAllocation, pools: readonly KnownPool[]): ClaimedAddress | undefined {
     const ip = allocationIp(allocation);
     const pool = pools.find((known) => known.pool.name === allocation.spec.pool)?.pool;

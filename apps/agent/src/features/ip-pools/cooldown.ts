@@ -2,8 +2,9 @@ import { type Clock } from "@antrea/async";
 import { type Family, type IpAddress } from "@antrea/ip";
 
 /**
- * Remembers recently freed addresses. Other hosts may still hold state for the last owner, such as neighbour entries
- * and connections, so these addresses are used last. Best effort: covers what this agent observed or did.
+ * Remembers recently freed addresses, for `cooldownMs` milliseconds (0: not at all). Other hosts may still hold state
+ * for the last owner, such as neighbour entries and connections, so these addresses are used last. Best effort: covers
+ * what this agent observed or did.
  */
 export class Cooldown {
     readonly #clock: Clock;
@@ -16,7 +17,7 @@ export class Cooldown {
         this.#cooldownMs = options.cooldownMs;
     }
 
-    /** Starts the cooldown of the address. */
+    /** Starts the cooldown of the address anew. */
     freed({ family, value }: IpAddress): void {
         const now = this.#clock.monotonic();
         const ends = this.#ends[family];
@@ -34,7 +35,7 @@ export class Cooldown {
         return end === undefined ? 0 : Math.max(0, end - this.#clock.monotonic());
     }
 
-    /** Number of addresses cooling down. */
+    /** Number of remembered addresses; may include some whose cooldown has ended. */
     get size(): number {
         return this.#ends[4].size + this.#ends[6].size;
     }

@@ -55,14 +55,20 @@ const faults: Readonly<Record<IpPoolErrorCode, Fault>> = {
     REFUSED: "environment",
 };
 
-/** Failure to allocate an IPPool address for a Pod. The message is a sentence for users and names the next step. */
+/**
+ * Failure to allocate an IPPool address for a Pod. The message is a sentence for users and names the next step; the
+ * fault follows from the code, and there are no details.
+ */
 export class IpPoolError extends AntreaError<IpPoolErrorCode> {
     constructor(code: IpPoolErrorCode, message: string, options: AntreaErrorOptions = {}) {
         super(code, faults[code], message, options);
     }
 }
 
-/** The error API_AWAY for work on the API server that exceeded its time limit. */
+/**
+ * The error API_AWAY for work on the API server that exceeded its time limit; `what` is the work, as the subject of the
+ * message.
+ */
 export function apiAway(what: string, cause: unknown): IpPoolError {
     return new IpPoolError(
         "API_AWAY",

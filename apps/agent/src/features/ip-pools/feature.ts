@@ -21,7 +21,10 @@ const allocationsSoonMs = 3_000;
  */
 const allocationsJob = { timeoutMs: 600_000, backoff: { initialMs: 1_000, maxMs: 10_000 } };
 
-/** Builds the pool allocation of this Node; undefined if the feature gate AntreaIPAM is disabled. */
+/**
+ * Builds the pool allocation of this Node; undefined if the feature gate AntreaIPAM is disabled. Starts no watch: the
+ * caller calls `start` and `close`.
+ */
 export function buildIpPools({
     clock,
     config,
@@ -54,10 +57,11 @@ export function buildIpPools({
 }
 
 /**
- * Subscribes to the Pod interfaces and adds jobs: they keep IPAllocations in sync with the interfaces or, without pools,
- * report what is ignored.
+ * Adds jobs, and listeners for changes of Nodes and IPPools that trigger them: they keep IPAllocations in sync with the
+ * Pod interfaces or, without pools, report what is ignored.
  *
- * @param pools undefined if the feature gate AntreaIPAM is disabled
+ * @param pools undefined if the feature gate AntreaIPAM is disabled; the caller starts and closes it
+ * @param control isolates and reconnects interfaces under the lock of their container
  */
 export function ipPools(platform: Platform, pools: IpPools | undefined, control: InterfaceControl): Feature {
     return {
@@ -103,7 +107,8 @@ function addPoolJobs(
 }
 
 /**
- * Excludes addresses allocated from pools from the Node's podCIDRs. Does not wait while the API server is unavailable.
+ * Excludes addresses allocated from pools from the Node's podCIDRs; without pools does nothing. Waits at most 3 s for
+ * the API server and logs if it has not answered; the watches continue. Rejects only if the signal aborts.
  *
  * @param subnet the addresses that Pods have or that are held for them
  */

@@ -14,13 +14,16 @@ export type NodeState =
     /** The Node has the out-of-service taint: the controller frees its addresses at once. */
     | { readonly kind: "out-of-service" }
     /**
-     * The Node object was deleted at that wall time, in milliseconds; undefined if that was before this agent started.
+     * The Node object was deleted at that wall time, in milliseconds, as observed by the watch; undefined if unknown,
+     * e.g. if that was before this agent started.
      */
     | { readonly kind: "gone"; readonly at: number | undefined };
 
 const maxEntries = 256;
 
-/** Remembers when Nodes were deleted. */
+/**
+ * Remembers when Nodes were deleted: the last 256 that this agent observed. Subscribes to `nodes` until it is disposed.
+ */
 export class GoneNodes {
     readonly #components: GoneNodesComponents;
     readonly #goneAt = new Map<string, number>();
@@ -36,7 +39,7 @@ export class GoneNodes {
         });
     }
 
-    /** The state of a Node, once all Nodes are known. */
+    /** The state of a Node; meaningful once all Nodes are known: until then every Node may appear as gone. */
     stateOf(name: string): NodeState {
         const node = this.#components.nodes.list().find(({ metadata }) => metadata?.name === name);
         if (node === undefined) return { kind: "gone", at: this.#goneAt.get(name) };

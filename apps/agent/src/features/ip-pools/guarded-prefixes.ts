@@ -2,8 +2,9 @@ import { formatPrefix, prefixOf, type IpAddress, type Prefix } from "@antrea/ip"
 import { isPoolRecord, type PodInterfaceView } from "../../platform/pod-interfaces/index.ts";
 
 /**
- * The podCIDRs of this Node, plus each address that a Pod has from them, that is held for a Pod, or that remains from
- * an earlier podCIDR: a pool may contain that address too, and of a podCIDR only the queried blocks are watched.
+ * The podCIDRs of this Node, plus, as a prefix of its own (/32, /128), each address that a Pod has from them, that is
+ * held for a Pod, or that remains from an earlier podCIDR: a pool may contain that address too, and of a podCIDR only
+ * the queried blocks are watched.
  */
 export function guardedPrefixes(
     podPrefixes: readonly Prefix[],

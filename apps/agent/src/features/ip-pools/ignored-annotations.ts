@@ -4,7 +4,7 @@ import type { Logger } from "@antrea/runtime";
 import { isPodOf } from "../../platform/pod-object.ts";
 import { attachmentKey, type PodAttachment } from "../../platform/pod-interfaces/index.ts";
 
-/** An interface wired with addresses of the Node's podCIDRs. */
+/** An interface wired with addresses of the Node's podCIDRs, whose ADD has completed. */
 export interface SubnetInterface extends PodAttachment {
     /** Rebuilt when the agent started, which does not know the Namespace's annotations at the time of wiring. */
     readonly isRebuilt: boolean;
@@ -26,7 +26,7 @@ const maxMisses = 30;
 
 /**
  * With AntreaIPAM disabled, annotations that name IPPools have no effect, and such a Pod gets an address of the Node's
- * podCIDR. Reports that as an event on each such Pod, and once in the log.
+ * podCIDR. Reports that as an event (IPPoolsIgnored) on each such Pod, once per interface, and once in the log.
  */
 export class IgnoredAnnotations {
     readonly #components: IgnoredAnnotationsComponents;
@@ -42,7 +42,11 @@ export class IgnoredAnnotations {
         this.#nodeName = options.nodeName;
     }
 
-    /** Reads the Pods of new interfaces; makes no request if there are none. */
+    /**
+     * Reads the Pods of interfaces that are not checked yet, from the API server; makes no request if there are none.
+     * Rejects with KubeError if that fails; the next call repeats it. A Pod that is not found is given up after 30
+     * calls.
+     */
     async check(signal: AbortSignal): Promise<void> {
         const present = this.#components.interfaces();
         const keys = new Set(present.map(attachmentKey));

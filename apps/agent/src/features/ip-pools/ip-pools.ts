@@ -45,6 +45,7 @@ export interface IpPoolsComponents {
     /** Records an event; never blocks, never throws. */
     readonly record: (event: EventInput) => void;
     readonly nodes: DatedNodeSource;
+    /** Default the system clock. */
     readonly clock?: Clock;
     /** Random numbers in [0, 1). Default `Math.random`. */
     readonly random?: () => number;
@@ -72,7 +73,10 @@ const releaseEndMs = 10_000;
  */
 const idleMs = 60_000;
 
-/** All parts of the agent's pool allocation, built and started together. */
+/**
+ * All parts of the agent's pool allocation, built and started together. Order: constructor, which starts no watch,
+ * `start`, the other methods, `close`.
+ */
 export class IpPools implements AsyncDisposable {
     readonly cache: PoolCache;
     readonly own: OwnAllocations;
@@ -163,7 +167,10 @@ export class IpPools implements AsyncDisposable {
         );
     }
 
-    /** Starts the parts needed to allocate and release addresses, without `resolve` and `reconcile`. */
+    /**
+     * Starts only the watches needed to allocate and release addresses: IPPools, Service CIDRs and the allocations of
+     * this Node, but not Pods, so without `requestOf` and `reconcile`. `start` includes it.
+     */
     startAllocation(signal: AbortSignal): void {
         this.cache.start(signal);
         this.own.informer.start(signal);
@@ -175,14 +182,18 @@ export class IpPools implements AsyncDisposable {
         this.pods.informer.start(signal);
     }
 
-    /** Resolves when addresses can be allocated: pools, exclusions and the allocations of this Node are synced. */
+    /**
+     * Resolves when addresses can be allocated: pools, exclusions and the allocations of this Node are synced. Rejects
+     * if the signal aborts first.
+     */
     async synced(signal: AbortSignal): Promise<void> {
         await Promise.all([this.cache.synced(signal), this.own.synced(signal)]);
     }
 
     /**
      * The pools that a Pod requests; undefined if it gets addresses of its Node's podCIDRs. `claim` of the result
-     * allocates the addresses, all or nothing. Both reject with IpPoolError, which is also recorded on the Pod.
+     * allocates the addresses, all or nothing; its `vlan` is 0 for untagged. Both reject with IpPoolError or a
+     * KubeError, which are counted and recorded as an event on the Pod, or with the signal's reason on abort.
      */
     async requestOf(attachment: PodAttachment, signal: AbortSignal): Promise<AddressRequest | undefined> {
         const { containerId, ifName } = attachment;
@@ -196,7 +207,10 @@ export class IpPools implements AsyncDisposable {
         return { claim };
     }
 
-    /** Frees all allocations of a container's interface. Resolves within one second; never rejects. */
+    /**
+     * Frees all known allocations of a container's interface. Resolves within one second and never rejects: the release
+     * goes on for 10 s in the background, and `reconcile` frees what remains.
+     */
     async release(attachment: Attachment): Promise<void> {
         const released = this.allocator.releaseAll(attachment, AbortSignal.timeout(releaseEndMs));
         try {
@@ -211,22 +225,26 @@ export class IpPools implements AsyncDisposable {
 
     /**
      * Watches for allocations within these podCIDRs of this Node, made before the Node got the podCIDRs or by an agent
-     * that does not know that it has them. Resolves when they are known; if the signal aborts first, rejects and
-     * continues to watch.
+     * that does not know that it has them; the prefixes of the first call count. Resolves when they are known; if the
+     * signal aborts first, rejects and continues to watch.
      */
     async guard(prefixes: readonly Prefix[], signal: AbortSignal): Promise<void> {
         this.#within ??= this.#newWithin(prefixes);
         await this.#within.synced(signal);
     }
 
-    /** Registers a listener for changes of allocations within the guarded podCIDRs. */
+    /**
+     * Registers a listener, for good, for changes of allocations within the guarded podCIDRs; none is called before
+     * `guard`.
+     */
     onSubnetAllocation(listener: () => void): void {
         this.#subnetListeners.add(listener);
     }
 
     /**
-     * Isolates and reports interfaces whose podCIDR address is allocated to another Pod or belongs to another Node.
-     * `wiring` must be the same object on each call.
+     * Isolates and reports interfaces whose podCIDR address is allocated to another Pod or belongs to another Node, and
+     * reconnects those for which that has ended. Rejects at the end if an interface could not be checked. `wiring` must
+     * be the same object on each call.
      */
     async checkSubnets(wiring: SubnetWiring, signal: AbortSignal): Promise<void> {
         this.#subnetAllocations ??= this.#newSubnetAllocations(wiring);
@@ -234,14 +252,14 @@ export class IpPools implements AsyncDisposable {
     }
 
     /**
-     * Whether an address of the guarded podCIDRs is allocated from a pool, for a Pod of any Node. Undefined while its
-     * block, queried for the first time, is being read.
+     * Whether an address of the guarded podCIDRs is allocated from a pool, for a Pod of any Node, or reserved; false
+     * before `guard` and for other addresses. Undefined while its block, queried for the first time, is being read.
      */
     isClaimed(ip: IpAddress): boolean | undefined {
         return this.#within === undefined ? false : this.#within.has(ip);
     }
 
-    /** The pool that an address of this Node is allocated from. */
+    /** The pool that an address of this Node is allocated from; undefined if no allocation of it is known. */
     poolOf(ip: ClaimedAddress["ip"]): string | undefined {
         return this.own.get(allocationName(ip))?.spec.pool;
     }
@@ -257,7 +275,10 @@ export class IpPools implements AsyncDisposable {
         });
     }
 
-    /** Restores the deletion time of this Node (wall time, milliseconds) that an earlier run of the agent observed. */
+    /**
+     * Restores the deletion time of this Node (wall time, milliseconds) that an earlier run of the agent observed; no
+     * effect once it is known whether the Node exists.
+     */
     recallGone(goneAt: number): void {
         this.#node.recall(goneAt);
     }
@@ -267,7 +288,10 @@ export class IpPools implements AsyncDisposable {
         return this.#node.goneAt;
     }
 
-    /** Isolates the pool interfaces once the Node has been deleted for 4 min; to be called every few seconds. */
+    /**
+     * Isolates the pool interfaces once the Node has been deleted for 4 min; to be called every few seconds. Failures
+     * to isolate are logged and retried by the next call; rejects if the signal aborts before the Nodes are known.
+     */
     checkOwnNode(wiring: Wiring, signal: AbortSignal): Promise<void> {
         return this.#node.check(wiring, signal);
     }
@@ -282,7 +306,10 @@ export class IpPools implements AsyncDisposable {
         this.cache.onRanges(listener);
     }
 
-    /** Reconciles allocations and records, and closes unused watches. `wiring` must be the same object on each call. */
+    /**
+     * Reconciles allocations and records, and closes unused watches. Rejects if the allocations are not synced when the
+     * signal aborts, or at the end if it is to be repeated soon. `wiring` must be the same object on each call.
+     */
     async reconcile(wiring: Wiring, signal: AbortSignal): Promise<void> {
         this.#reconciler ??= this.#newReconciler(wiring);
         try {
@@ -292,7 +319,7 @@ export class IpPools implements AsyncDisposable {
         }
     }
 
-    /** Ends the watches of pools that have not been used for a while. */
+    /** Ends the watches of pools from which nothing was allocated for a minute; the next allocation reopens them. */
     async closeIdle(): Promise<void> {
         for (const [pool, search] of this.#searches) {
             if (this.#clock.monotonic() - search.lastUsed <= idleMs) continue;

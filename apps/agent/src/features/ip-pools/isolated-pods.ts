@@ -11,6 +11,7 @@ export interface IsolatedPodsComponents {
     readonly api: Pick<ApiClient, "find" | "list">;
     readonly events: Pick<EventRecorder, "record">;
     readonly metrics: Pick<MetricsFactory, "gauge">;
+    /** The isolated interfaces. */
     readonly interfaces: () => readonly SubnetWired[];
     /** Reports which addresses are known to be in the podCIDR of another Node. */
     readonly holders: Pick<SubnetHolders, "heldElsewhere">;
@@ -28,7 +29,8 @@ interface Judged {
  * With AntreaIPAM disabled allocations are not read. An interface that was isolated before stays isolated: its address
  * is or may be assigned to another Pod, and reconnecting it could give one address two users. Reports each interface
  * once in the log and once on its Pod, with the other Node if the address is in that Node's podCIDR. A Pod without a
- * known name is searched by UID; without either, only the log and the metric report it.
+ * known name is searched by UID; without either, only the log and the metric report it. Registers the gauge of isolated
+ * interfaces.
  */
 export class IsolatedPods {
     readonly #components: IsolatedPodsComponents;
@@ -42,7 +44,10 @@ export class IsolatedPods {
         isolatedInterfacesMetric(components.metrics, () => components.interfaces().length);
     }
 
-    /** Reads the Pods that have no event yet; makes no request while no interface is isolated. */
+    /**
+     * Reads the Pods that have no event yet, from the API server; makes no request while no interface is isolated.
+     * Rejects with KubeError if that fails; the next call repeats it.
+     */
     async check(signal: AbortSignal): Promise<void> {
         const present = this.#components.interfaces().map((one) => this.#judged(one));
         const keys = new Set(present.map(({ key }) => key));

@@ -12,11 +12,11 @@ export interface LiveAllocationsComponents {
     readonly clock: Clock;
 }
 
-/** An address with the API server's answer about its allocation. */
+/** An address with the API server's answer about its allocation: `live` is undefined if there is none. */
 export interface Answer<Address> {
     readonly address: Address;
     readonly live: IpAllocation | undefined;
-    /** The cached state of the allocation before the request. */
+    /** UID and resourceVersion of the allocation in the cache before the request; undefined if it had none. */
     readonly before: string | undefined;
     /** Monotonic time of the request, in milliseconds. */
     readonly askedAt: number;
@@ -30,7 +30,10 @@ export class LiveAllocations {
         this.#components = components;
     }
 
-    /** Reads the allocations of all addresses; rejects after 3 s plus at most one request in flight. */
+    /**
+     * Reads the allocations of all addresses, in order; rejects with the KubeError of the last request after 3 s plus
+     * at most one request in flight, also 3 s.
+     */
     ask<Address extends { readonly ip: IpAddress }>(
         addresses: readonly Address[],
         signal: AbortSignal,

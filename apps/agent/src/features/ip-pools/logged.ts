@@ -1,7 +1,7 @@
 import { messageOf } from "@antrea/errors";
 import { type Logger } from "@antrea/runtime";
 
-/** Runs the work and logs a failure as a warning with this message; returns the error, if any. */
+/** Runs the work and logs a failure as a warning with this message; returns the error, or undefined. Never rejects. */
 export async function logged(
     logger: Logger,
     message: string,

@@ -1,21 +1,31 @@
 import { type MetricsFactory } from "@antrea/runtime";
 
-/** Counters and timings of pool allocation; times in seconds. */
+/** Counters and timings of pool allocation; each method counts one occurrence. */
 export interface IpamMetrics {
+    /** All addresses of an interface were allocated, in this time. */
     claimed(seconds: number): void;
+    /** An interface got no address; `reason` is an IpPoolErrorCode, or "INTERNAL" for other errors. */
     failed(reason: string): void;
     /** Another holder allocated the address first. */
     conflict(): void;
     /** A request without an answer was retried. */
     retry(): void;
+    /** All allocations of a pool were listed. */
     relist(): void;
+    /** An allocation of this Node has neither an interface nor a Pod that uses it. */
     leakFound(): void;
+    /** Such an allocation was freed. */
     reclaimed(): void;
+    /** An allocation was recreated or corrected from the record of its interface. */
     recordMended(): void;
+    /** An interface was isolated, since its address is allocated to another Pod or in the podCIDR of another Node. */
     heldElsewhere(): void;
 }
 
-/** Values of the gauges, read at each scrape. */
+/**
+ * Values of the gauges, as numbers of: block watches, allocations of this Node, allocations that appear unused,
+ * addresses that differ from their pool, isolated interfaces. Called at each scrape.
+ */
 export interface IpamState {
     readonly blockViews: () => number;
     readonly ownAllocations: () => number;
@@ -24,7 +34,10 @@ export interface IpamState {
     readonly isolated: () => number;
 }
 
-/** Registers the gauge of isolated interfaces, used with and without IPPools. */
+/**
+ * Registers the gauge `antrea_agent_ipam_isolated_interfaces`, used with and without IPPools; once per process.
+ * `collect` is called at each scrape.
+ */
 export function isolatedInterfacesMetric(factory: Pick<MetricsFactory, "gauge">, collect: () => number): void {
     factory.gauge({
         name: "antrea_agent_ipam_isolated_interfaces",
@@ -33,7 +46,7 @@ export function isolatedInterfacesMetric(factory: Pick<MetricsFactory, "gauge">,
     });
 }
 
-/** Registers the metrics of the agent's pool allocation. */
+/** Registers the metrics of the agent's pool allocation (`antrea_agent_ipam_*`); to be called once per process. */
 export function ipamMetrics(factory: MetricsFactory, state: IpamState): IpamMetrics {
     const durations = factory.histogram({
         name: "antrea_agent_ipam_claim_duration_seconds",

@@ -4,8 +4,11 @@ import { type ChangeListener, type Node } from "@antrea/kube";
 
 /** The Nodes of the cluster, maintained by the caller, e.g. an Informer of Nodes. */
 export interface NodeSource {
+    /** The Nodes of the last list with the changes since; empty before the first list. */
     list(): readonly Node[];
+    /** Registers a listener for changes of Nodes; disposing of the result removes it. */
     onChange(listener: ChangeListener<Node>): Disposable;
+    /** Resolves when the Nodes have been listed; rejects if the signal aborts first. */
     synced(signal?: AbortSignal): Promise<void>;
     /** Whether the Nodes have been listed since startup. */
     readonly hasSynced: boolean;
@@ -13,7 +16,7 @@ export interface NodeSource {
 
 /** A Node source with a freshness timestamp. */
 export interface DatedNodeSource extends NodeSource {
-    /** Monotonic time up to which Node changes are known. */
+    /** Monotonic time in milliseconds up to which Node changes are known; -Infinity before the first list. */
     readonly upToDateAt: number;
 }
 
@@ -26,7 +29,7 @@ export interface NodeAddressesComponents {
     readonly onChange: () => void;
 }
 
-/** Addresses and podCIDRs of Nodes that no pool hands out. */
+/** Addresses of Nodes, one list for each Node that has some, and podCIDRs of Nodes, none of which a pool hands out. */
 export type NodesAddresses = Pick<ClusterAddresses, "nodeAddresses" | "podCidrs">;
 
 interface OneNode {
@@ -40,7 +43,8 @@ interface Parsed extends OneNode {
 
 /**
  * The addresses and podCIDRs of Nodes that lie in ranges of IPPools. A cluster may have thousands of Nodes, of which
- * few have any: each Node is evaluated once, and one outside all pools triggers no recomputation.
+ * few have any: each Node is evaluated once, and one outside all pools triggers no recomputation. Subscribes to `nodes`
+ * until it is disposed.
  */
 export class NodeAddresses {
     readonly #components: NodeAddressesComponents;
@@ -55,7 +59,7 @@ export class NodeAddresses {
         this.#listener = components.nodes.onChange((type, name, node) => this.#changed(type === "deleted", name, node));
     }
 
-    /** Invalidates the result after the ranges of pools changed. */
+    /** To be called after the ranges of pools changed: invalidates the result. Does not call `onChange`. */
     poolsChanged(): void {
         this.#inPools = undefined;
     }

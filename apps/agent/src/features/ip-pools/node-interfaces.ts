@@ -16,7 +16,10 @@ export interface NodeInterfacesComponents {
     readonly netlink: Pick<Netlink, "link">;
 }
 
-/** The interfaces of this Node as the reconciler of allocations uses them. */
+/**
+ * The interfaces of this Node with addresses of IPPools, as the reconciler of allocations uses them, including those
+ * being removed. A live view: each call reads the current records.
+ */
 export function poolWiring(components: NodeInterfacesComponents): Wiring {
     const { podInterfaces, control } = components;
     return {
@@ -36,7 +39,10 @@ export function poolWiring(components: NodeInterfacesComponents): Wiring {
     };
 }
 
-/** The interfaces of this Node as the check of allocations within its podCIDRs uses them. */
+/**
+ * The interfaces of this Node with addresses of its podCIDRs, as the check of allocations within these uses them,
+ * without those being removed. A live view: each call reads the current records.
+ */
 export function subnetWiring(components: NodeInterfacesComponents): SubnetWiring {
     const { podInterfaces } = components;
     return {
@@ -69,7 +75,7 @@ function isolation({ podInterfaces, control, netlink }: NodeInterfacesComponents
     };
 }
 
-/** Interfaces with addresses of the Node's podCIDRs whose ADD has completed. */
+/** The current interfaces with addresses of the Node's podCIDRs whose ADD has completed. */
 export function subnetInterfaces(podInterfaces: Pick<PodInterfaceView, "list">): readonly SubnetInterface[] {
     return podInterfaces
         .list()
@@ -84,7 +90,7 @@ export function subnetInterfaces(podInterfaces: Pick<PodInterfaceView, "list">):
         }));
 }
 
-/** Isolated interfaces, whatever the source of their addresses. */
+/** The current isolated interfaces, whatever the source of their addresses, without those being removed. */
 export function isolatedInterfaces(
     podInterfaces: Pick<PodInterfaceView, "list" | "isIsolated" | "isLeaving">,
 ): readonly SubnetWired[] {

@@ -21,7 +21,10 @@ export interface NodePodsComponents {
 const keptAnnotations = [poolsAnnotation, podIpsAnnotation, configHashAnnotation, configMirrorAnnotation];
 const requestLimitMs = 10_000;
 
-/** The Pods of this Node, reduced to the fields that pool allocation reads. */
+/**
+ * The Pods of this Node, reduced to the fields that pool allocation reads: identity, owners, the annotations of IPPools
+ * and of static Pods, `spec.hostNetwork` and `status.phase`. UIDs are those that CNI passes, see PodIdentity.
+ */
 export class NodePods {
     /** The watch of the Pods; its owner starts and closes it. */
     readonly informer: Informer<Pod>;
@@ -57,14 +60,15 @@ export class NodePods {
         return found !== undefined && isPod(found, pod) ? found : undefined;
     }
 
-    /** A monotonic time at which the Pod already existed; undefined if the watch lacks it. */
+    /** A monotonic time (ms) at which the Pod already existed; undefined if the watch lacks it. */
     knownSince(pod: PodIdentity): number | undefined {
         return this.#knownSince.get(this.known(pod)?.metadata?.uid ?? "");
     }
 
     /**
      * Reads the Pod with this UID from the API server. Undefined if there is none, or the name belongs to another Pod.
-     * An empty UID matches any; a Pod without a name is searched among the Pods of this Node.
+     * An empty UID matches any; a Pod without a name is searched among the Pods of this Node. Rejects with the
+     * KubeError of the request, which is not retried (limit 10 s).
      */
     async live(pod: PodIdentity, signal: AbortSignal): Promise<Pod | undefined> {
         const { namespace, name } = pod;
@@ -81,13 +85,13 @@ export class NodePods {
         return known !== undefined && !isEnded(known);
     }
 
-    /** Whether the Pod is deleted or terminated, according to the API server. */
+    /** Whether the Pod is deleted or terminated, according to the API server; rejects as `live`. */
     async isOver(pod: PodIdentity, signal: AbortSignal): Promise<boolean> {
         const live = await this.live(pod, signal);
         return live === undefined || isEnded(live);
     }
 
-    /** Fills in missing Pod names by UID, as far as the watch has the Pod. */
+    /** The interfaces, in order, with missing Pod names filled in by UID as far as the watch has the Pod. */
     withNames<T extends NamedPod>(wired: readonly T[]): readonly T[] {
         return wired.map((one) => {
             if (one.podName !== "" || one.podUid === "") return one;
@@ -97,7 +101,10 @@ export class NodePods {
         });
     }
 
-    /** The UID of the Pod's object, as far as known; for a static Pod it differs from the UID that CNI passes. */
+    /**
+     * The UID of the Pod's object if the watch has it, else the given one; for a static Pod it differs from the UID
+     * that CNI passes.
+     */
     objectUid(pod: PodIdentity): string {
         return this.known(pod)?.metadata?.uid ?? pod.uid;
     }

@@ -11,7 +11,10 @@ export interface OwnAllocationsComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;
     readonly clock: Clock;
-    /** Called with each address of this Node that other agents see as free from now on. */
+    /**
+     * Called with the address of each known allocation that the watch or a list no longer has for this Node: deleted,
+     * reserved, or of another Node now. Not called if `noteGone` was first.
+     */
     readonly freed: (ip: IpAddress) => void;
 }
 
@@ -32,8 +35,8 @@ interface Ended {
 }
 
 /**
- * The IPAllocations that name this Node: those delivered by the watch, and this agent's own writes, which count at
- * once. A Node has few Pods, so lookups scan the list instead of using indexes.
+ * The IPAllocations that name this Node: those delivered by the watch, and this agent's own writes (`note`), which
+ * count at once. Incomplete until `synced`.
  *
  * Of two states of an allocation the later one counts. A list, or the answer to a request, is later than everything
  * known when it was requested, regardless of resourceVersions: after etcd was restored from a backup they are lower.
@@ -66,12 +69,12 @@ export class OwnAllocations {
         this.informer.onList((began) => this.#listed(began));
     }
 
-    /** Resolves when all allocations of this Node are known. */
+    /** Resolves when all allocations of this Node are known; rejects if the signal aborts first. */
     synced(signal: AbortSignal): Promise<void> {
         return this.informer.hasSynced ? Promise.resolve() : this.informer.synced(signal);
     }
 
-    /** The request error that prevents the sync; undefined if there is none. */
+    /** The request error that prevents the first sync; undefined if there is none, and after that sync. */
     get lastError(): KubeError | undefined {
         const { hasSynced, state } = this.informer;
         return !hasSynced && state.kind === "waiting" ? state.lastError : undefined;
@@ -87,7 +90,9 @@ export class OwnAllocations {
         return [...this.#allocations.values()].map(({ allocation }) => allocation);
     }
 
-    /** The allocation with this object name; undefined if this Node has none. */
+    /**
+     * The allocation with this object name (`allocationName` of the address); undefined if none of this Node is known.
+     */
     get(name: string): IpAllocation | undefined {
         return this.#allocations.get(name)?.allocation;
     }
@@ -99,26 +104,32 @@ export class OwnAllocations {
             .filter((allocation) => isForPod(allocation, podUid, ifName) && allocationIp(allocation).family === family);
     }
 
-    /** The allocations that name this container and interface. */
+    /** The known allocations that name this container and interface. */
     ofContainer(attachment: Attachment): readonly IpAllocation[] {
         return this.list().filter((allocation) => namesContainer(allocation, attachment));
     }
 
-    /** The allocations of this StatefulSet ordinal. */
+    /** The known allocations that this StatefulSet ordinal owns. */
     ofOrdinal(namespace: string, place: SetPlace): readonly IpAllocation[] {
         return this.list().filter((allocation) => isForOrdinal(allocation, namespace, place));
     }
 
-    /** Registers a listener for each allocation that another client deleted or moved to another Node. */
+    /**
+     * Registers a listener. It is called with the last known state of each allocation that the watch or a list no
+     * longer has for this Node, or that another object of its name has replaced; not after `noteGone` or `settle`
+     * dropped it.
+     */
     onGone(listener: (allocation: IpAllocation) => void): Disposable {
         this.#goneListeners.add(listener);
         return { [Symbol.dispose]: () => this.#goneListeners.delete(listener) };
     }
 
     /**
-     * Records the state of an allocation from the answer to a request of this agent.
+     * Records the state of an allocation from the answer to a request of this agent; as `noteGone` if it does not name
+     * this Node. An answer that is older than the known state is ignored.
      *
-     * @param askedAt monotonic time before the request was made; undefined if unknown
+     * @param askedAt monotonic time (ms) before the request was made; undefined if unknown: resourceVersions are
+     * compared
      */
     note(allocation: IpAllocation, askedAt?: number): void {
         if (allocation.spec.pod?.nodeName !== this.#nodeName) return this.noteGone(allocation, askedAt);

@@ -99,7 +99,7 @@ export class OwnNode {
 
     /**
      * Restores the deletion time (wall time, milliseconds) that an earlier run of the agent observed. Remains in effect
-     * until the API server reports that the Node exists.
+     * until the API server reports that the Node exists. No effect once the Node's state is known.
      */
     recall(goneAt: number): void {
         const { clock } = this.#components;
@@ -109,7 +109,10 @@ export class OwnNode {
         this.#goneSince = clock.monotonic() - (ago < 0 ? isolateAfterMs : ago);
     }
 
-    /** The earliest deletion time of the Node, for `recall`; undefined while it exists. */
+    /**
+     * The earliest deletion time of the Node (wall time, milliseconds), for `recall`; undefined while it exists. For a
+     * Node that was missing when the agent started, 4 min ago.
+     */
     get goneAt(): number | undefined {
         const { clock } = this.#components;
         if (this.#goneSince === undefined) return undefined;
@@ -154,7 +157,11 @@ export class OwnNode {
         return counts;
     }
 
-    /** Isolates the pool interfaces once the Node has been deleted for 4 min. To be called every few seconds. */
+    /**
+     * Isolates the pool interfaces once the Node has been deleted for 4 min, after asking the API server. To be called
+     * every few seconds: failures to isolate are logged and left to the next call. Rejects only if the signal aborts
+     * before the Nodes are synced.
+     */
     async check(wiring: Wiring, signal: AbortSignal): Promise<void> {
         if (!this.isGone) await this.known(signal);
         this.#judgeBack();

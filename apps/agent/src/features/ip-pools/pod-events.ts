@@ -13,8 +13,8 @@ export interface PodEventsComponents {
 const maxEntries = 1_024;
 
 /**
- * Records events on Pods. Methods return false if the Pod's name is not known yet: nothing is recorded then, since an
- * event needs a named object.
+ * Records events on Pods. Without the Pod's name nothing is recorded, since an event needs a named object: methods with
+ * a result return false then. Addresses are passed as text, holders as of `holderText`.
  */
 export class PodEvents {
     readonly #components: PodEventsComponents;
@@ -29,7 +29,10 @@ export class PodEvents {
         this.#warn(pod, "IPAllocationFailed", "AllocateIP", messageOf(error));
     }
 
-    /** Records that the Pod of a StatefulSet ordinal waits for its address, which is not a failure yet. */
+    /**
+     * Records that the Pod of a StatefulSet ordinal waits for its address, which is not a failure yet; `reason` is a
+     * sentence without its period.
+     */
     waiting(pod: PodIdentity, reason: string): void {
         this.#record(pod, {
             type: "Normal",
@@ -74,7 +77,10 @@ export class PodEvents {
         );
     }
 
-    /** Records that such an address is reserved; the reservation is unused, so the Pod keeps its traffic. */
+    /**
+     * Records that an address of the Node's podCIDR in use is reserved; the reservation is unused, so the Pod keeps its
+     * traffic.
+     */
     reservedFromSubnet(pod: PodIdentity, address: string, pool: string, holder: string): boolean {
         return this.#warn(
             pod,
@@ -142,7 +148,7 @@ export class PodEvents {
     }
 }
 
-/** The event message for a Pod whose address is in the podCIDR of another Node. */
+/** The event message for a Pod whose address, as text, is in the podCIDR of the Node of this name. */
 export function anothersSubnetNote(address: string, node: string): string {
     return `address ${address} of this Pod is of an earlier podCIDR of its Node, and Node ${node} has it now; the Pod is isolated so that the address has one user. Delete the Pod to give it another address; a static Pod gets one when its manifest is moved out of its folder and back`;
 }

@@ -20,7 +20,10 @@ export interface PodPoolsComponents {
 /** More than the number of Pods of a Node. */
 const maxEntries = 1_024;
 
-/** Determines the IPPools that a Pod requests. */
+/**
+ * Determines the IPPools and fixed addresses that a Pod requests: by its own annotations, else by those of its
+ * Namespace.
+ */
 export class PodPools {
     readonly #components: PodPoolsComponents;
     /**
@@ -34,8 +37,10 @@ export class PodPools {
     }
 
     /**
-     * The Pod's request; undefined if it requests no pool and gets addresses of its Node's podCIDRs. Rejects with
-     * IpPoolError: BAD_ANNOTATION, POD_GONE, POD_UNKNOWN, API_AWAY.
+     * The Pod's request; undefined if it requests no pool and gets addresses of its Node's podCIDRs. If the API server
+     * does not answer, a Pod that was resolved to undefined before is so again. Rejects with IpPoolError
+     * BAD_ANNOTATION, POD_GONE, POD_UNKNOWN or API_AWAY, with another KubeError if a request is refused, or with the
+     * signal's reason on abort.
      */
     async resolve(pod: PodIdentity, signal: AbortSignal): Promise<PoolsWanted | undefined> {
         try {

@@ -19,11 +19,17 @@ export interface PoolCacheComponents {
     readonly nodes: NodeSource;
 }
 
-/** An IPPool, the addresses it hands out now, and its status from the controller. */
+/**
+ * An IPPool, the addresses it hands out now, and its status from the controller; a snapshot of the time of the call.
+ */
 export interface KnownPool {
     readonly pool: Pool;
-    /** Identical object until one of its inputs changes. */
+    /**
+     * The addresses that the pool hands out, allocated or not: its ranges without gateways, addresses and podCIDRs of
+     * Nodes and Service CIDRs. Identical object until one of its inputs changes.
+     */
     readonly usable: RangeSet;
+    /** Undefined until the controller has written it. */
     readonly status: IpPoolStatus | undefined;
     readonly version: PoolVersion;
     /** Deleted and waiting for a finalizer: no new addresses are handed out. */
@@ -41,7 +47,10 @@ interface Entry {
     readonly isLive: boolean;
 }
 
-/** The IPPools of the cluster and their excluded addresses, recomputed only when an input changes. */
+/**
+ * The IPPools of the cluster and their excluded addresses, recomputed only when an input changes. `start` once, at the
+ * end `close`; what is asked before `synced` is incomplete.
+ */
 export class PoolCache {
     readonly #components: PoolCacheComponents;
     readonly #pools: Informer<IpPool>;
@@ -73,7 +82,7 @@ export class PoolCache {
         ];
     }
 
-    /** Starts all watches. */
+    /** Starts all watches; they end when the signal aborts or by `close`. */
     start(signal: AbortSignal): void {
         this.#pools.start(signal);
         this.#services.start(signal);
@@ -85,14 +94,17 @@ export class PoolCache {
         await Promise.all([this.#pools.close(), this.#services.close()]);
     }
 
-    /** Resolves when all inputs that exclude addresses are synced. */
+    /**
+     * Resolves when IPPools, Service CIDRs and Nodes are synced, which determine the usable addresses; rejects if the
+     * signal aborts first.
+     */
     async synced(signal: AbortSignal): Promise<void> {
         if (this.#isReady) return;
         await Promise.all([this.#pools.synced(signal), this.#services.synced(signal)]);
         await this.#components.nodes.synced(signal);
     }
 
-    /** The request error that prevents the sync; undefined if there is none. */
+    /** The request error that prevents the sync of IPPools or Service CIDRs; undefined if there is none. */
     get lastError(): KubeError | undefined {
         const waiting = [this.#pools, this.#services].map(({ hasSynced, state }) => !hasSynced && state);
         return waiting.flatMap((state) => (state && state.kind === "waiting" ? [state.lastError] : []))[0];
@@ -115,7 +127,9 @@ export class PoolCache {
     }
 
     /**
-     * An IPPool by name, read live if the cache lacks it. Undefined only if the API server reports that there is none.
+     * An IPPool by name, read live if the cache lacks it; waits for `synced`. Undefined only if the API server reports
+     * that there is none. Rejects with KubeError, also on abort of the request, or if the signal aborts before the
+     * sync.
      */
     async find(name: string, signal: AbortSignal): Promise<KnownPool | undefined> {
         await this.synced(signal);
@@ -126,9 +140,10 @@ export class PoolCache {
     }
 
     /**
-     * Reads an IPPool from the API server, bypassing the watch; undefined if there is none. A GET without
-     * resourceVersion is a quorum read from etcd. With the resourceVersion of an allocation it would wait until the
-     * server's cache of IPPools has caught up, which without IPPool events happens only every 100 ms.
+     * Reads an IPPool from the API server, bypassing the watch, and caches it; undefined if there is none. Rejects with
+     * KubeError. A GET without resourceVersion is a quorum read from etcd. With the resourceVersion of an allocation it
+     * would wait until the server's cache of IPPools has caught up, which without IPPool events happens only every 100
+     * ms.
      */
     async live(
         name: string,
@@ -163,24 +178,30 @@ export class PoolCache {
         return this.#pools.hasSynced;
     }
 
-    /** The IPPool with a range that contains the address, usable or not; the named one if several do. */
+    /**
+     * The IPPool with a range that contains the address, usable or not: the named one if several do. Undefined if none
+     * does, also before IPPools are synced, see `hasPools`.
+     */
     poolOf(ip: IpAddress, named = ""): string | undefined {
         const names = this.#index.overlapping(rangeOf(ip)).map(({ key }) => key);
         return names.includes(named) ? named : names[0];
     }
 
-    /** The IPPools with a range in the prefix, usable or not. */
+    /** The names of known IPPools with a range that overlaps the prefix, usable or not. */
     poolsWithin(prefix: Prefix): readonly string[] {
         return [...new Set(this.#index.overlapping(prefixRange(prefix)).map(({ key }) => key))];
     }
 
-    /** The other IPPools whose ranges overlap with this one. */
+    /** The names of the other IPPools whose ranges overlap with this one. */
     overlapping(pool: Pool): readonly string[] {
         const found = pool.subnets.flatMap(({ range }) => this.#index.overlapping(range));
         return [...new Set(found.map(({ key }) => key))].filter((name) => name !== pool.name);
     }
 
-    /** Why a pool does not hand out an address, as the end of a sentence; undefined if it does. */
+    /**
+     * Why a pool does not hand out an address, as the end of a sentence: `lies in a Service CIDR`; undefined if it
+     * does.
+     */
     reason(pool: Pool, ip: IpAddress): string | undefined {
         return this.#exclusionsFor(pool).reason(pool, ip);
     }

@@ -19,7 +19,10 @@ function isSameVersion(one: PoolVersion, other: PoolVersion): boolean {
     return one.uid === other.uid && one.generation === other.generation;
 }
 
-/** The setting of an address that differs in its pool, as "IPPool pool1 now specifies …"; undefined if none differs. */
+/**
+ * How the settings of an address differ from its pool, as a sentence without its period: "IPPool pool1 now specifies
+ * …", or that it no longer contains the address or has it as a gateway; undefined if they do not differ.
+ */
 export function differenceOf({ ip, prefixLength, gateway, vlan }: SetUp, pool: Pool): string | undefined {
     const subnet = pool.subnetOf(ip);
     if (subnet === undefined) return `IPPool ${pool.name} no longer contains the address`;
@@ -34,8 +37,8 @@ export function differenceOf({ ip, prefixLength, gateway, vlan }: SetUp, pool: P
 
 /**
  * Finds an address whose pool has changed since it was allocated; undefined if there is none. Reads each pool once,
- * retrying until answered or aborted, so it must be called after the allocations were made. Rejects with NO_POOL if a
- * pool is deleted.
+ * retrying until answered or aborted, so it must be called after the allocations were made. Rejects with IpPoolError
+ * NO_POOL if a pool is deleted, else with the last KubeError.
  */
 export async function changedSince(
     {
@@ -88,7 +91,8 @@ type ChangedAddresses = Map<string, { readonly version: string; readonly isRepor
 
 /**
  * Finds interfaces that were set up by an earlier definition of their pool, and reports those that differ from the
- * current one. Running containers are not changed: their traffic continues as long as the network permits.
+ * current one, once per definition in the log and as an event. Running containers are not changed: their traffic
+ * continues as long as the network permits.
  */
 export class PoolChanges {
     readonly #components: PoolChangesComponents;
@@ -101,12 +105,15 @@ export class PoolChanges {
         this.#components = components;
     }
 
-    /** Number of addresses of running containers whose pool settings have changed. */
+    /** Number of addresses of running containers whose pool settings had changed at the last check. */
     get size(): number {
         return this.#changed.size;
     }
 
-    /** Checks all interfaces, in memory only; what is not synced is not reported. */
+    /**
+     * Checks all interfaces against the caches, without requests; what is not synced is not reported. To be called
+     * periodically: a missing pool is reported by the second check in a row that finds it missing.
+     */
     check(interfaces: readonly PoolInterface[]): void {
         const before = this.#changed;
         this.#changed = new Map();

@@ -17,6 +17,7 @@ export interface PoolScanComponents {
     /** Names of the pools whose ranges overlap: their allocations count too. */
     readonly overlapping: (pool: Pool) => readonly string[];
     readonly metrics: Pick<IpamMetrics, "relist" | "retry">;
+    /** Returns numbers in [0, 1). */
     readonly random: () => number;
 }
 
@@ -31,12 +32,16 @@ const intervalMs = 10_000;
  */
 const maxIntervalMs = 60_000;
 
-/** Result of listing all allocations of a pool: the free addresses. */
+/**
+ * Result of listing all allocations of a pool: the addresses that were free, at most 4096 of them, each handed out
+ * once.
+ */
 export class PoolScan {
+    /** Monotonic time in milliseconds. */
     readonly startedAt: number;
     /** The pool status at the time of the scan. */
     readonly status: IpPoolStatus | undefined;
-    /** Some of the blocks that have free addresses. */
+    /** Up to 32 of the blocks (/24, /120) that have free addresses. */
     readonly blocks: readonly Prefix[];
     readonly #candidates: IpAddress[];
 
@@ -57,15 +62,15 @@ export class PoolScan {
         this.blocks = [...blocks.values()];
     }
 
-    /** The next address to try; each is returned once. */
+    /** The next address to try, those in cooldown last; each is returned once. Undefined if none is left. */
     take(): IpAddress | undefined {
         return this.#candidates.pop();
     }
 }
 
 /**
- * Lists all allocations of a pool and of overlapping pools if the choice by blocks finds nothing: one list at a time,
- * rate limited.
+ * Lists all allocations of one pool and of overlapping pools if the choice by blocks finds nothing: one list at a time,
+ * rate limited. One scanner serves one pool.
  */
 export class PoolScanner {
     readonly #components: PoolScanComponents;
@@ -77,19 +82,26 @@ export class PoolScanner {
         this.#components = components;
     }
 
-    /** The last result, which may be outdated. */
+    /** The last result, which may be outdated; undefined before the first. */
     get last(): PoolScan | undefined {
         return this.#last;
     }
 
-    /** Whether the last scan is too recent for another one. */
+    /**
+     * Whether the last scan is too recent for another one: 10 s, up to 60 s while the controller reports the pool as
+     * full.
+     */
     isFresh({ status }: Pick<KnownPool, "status">): boolean {
         if (this.#last === undefined) return false;
         const interval = status?.usage?.free === 0 ? this.#fullIntervalMs : intervalMs;
         return this.#components.clock.monotonic() - this.#last.startedAt < interval;
     }
 
-    /** Scans the pool, or returns the last scan while it is fresh. */
+    /**
+     * Scans the pool, or returns the last scan while it is fresh; joins a running scan. Rejects with KubeError if the
+     * API server does not answer within 30 s, and on abort with the signal's reason: the scan continues for the other
+     * callers.
+     */
     async scan(target: KnownPool, signal: AbortSignal): Promise<PoolScan> {
         if (this.#last !== undefined && this.#running === undefined && this.isFresh(target)) return this.#last;
         this.#running ??= this.#read(target).finally(() => (this.#running = undefined));
@@ -145,7 +157,10 @@ export class PoolScanner {
     }
 }
 
-/** A random integer in [0, count); `count` is positive and may exceed the integer precision of a double. */
+/**
+ * A random integer in [0, count); `count` is positive and may exceed the integer precision of a double. `random`
+ * returns numbers in [0, 1).
+ */
 export function randomBelow(count: bigint, random: () => number): bigint {
     const drawn = BigInt(Math.floor(random() * Number(count)));
     return drawn < count ? drawn : count - 1n;

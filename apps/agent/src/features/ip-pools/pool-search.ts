@@ -33,7 +33,7 @@ interface OpenBlock {
 
 /**
  * Finds candidate addresses of one pool with few requests: first from the watched blocks, then from further blocks,
- * last from a list of the whole pool.
+ * last from a list of the whole pool. Keeps blocks watched after a search: the owner calls `close` when it is idle.
  */
 export class PoolSearch {
     readonly #components: PoolSearchComponents;
@@ -53,7 +53,7 @@ export class PoolSearch {
         this.#seed = hash(options.nodeName);
     }
 
-    /** Monotonic time of the last search. */
+    /** Monotonic time (ms) at which the last search began; 0 before the first. */
     get lastUsed(): number {
         return this.#lastUsed;
     }
@@ -65,7 +65,7 @@ export class PoolSearch {
 
     /**
      * Yields candidate addresses; requesting the next one means that the previous one could not be allocated. Ends when
-     * no address appears free.
+     * no address appears free. Throws the signal's reason on abort, and the KubeError of the list of the pool.
      */
     async *candidates(target: KnownPool, signal: AbortSignal): AsyncGenerator<IpAddress, void, void> {
         this.#lastUsed = this.#components.clock.monotonic();

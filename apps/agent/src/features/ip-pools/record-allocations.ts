@@ -2,7 +2,10 @@ import { formatIp } from "@antrea/ip";
 import { isPoolRecord, type PodRecord } from "../../platform/pod-interfaces/index.ts";
 import type { IpPools } from "./ip-pools.ts";
 
-/** Adapts the allocations of this Node for the rebuild of its interfaces. */
+/**
+ * Adapts the allocations of this Node for the rebuild of its interfaces: `synced` resolves when they are known, or
+ * rejects if its signal aborts; `cover` is whether all addresses of the record are allocated to its interface or Pod.
+ */
 export function recordAllocations(pools: Pick<IpPools, "own" | "hasAllocations">): {
     readonly synced: (signal: AbortSignal) => Promise<void>;
     readonly cover: (record: PodRecord) => boolean;
@@ -20,7 +23,9 @@ export function recordAllocations(pools: Pick<IpPools, "own" | "hasAllocations">
 const allocationsKnownMs = 2_000;
 
 /**
- * For CHECK: describes a problem with the allocations of a record; undefined if there is none or they are not synced.
+ * For CHECK: describes a problem with the allocations of a record, as a predicate about its interface (`address … is
+ * not allocated to it: …`). Undefined if there is none, the record has no addresses of pools, or the allocations are
+ * not synced within 2 s.
  */
 export async function allocationProblem(pools: IpPools | undefined, record: PodRecord): Promise<string | undefined> {
     if (pools === undefined || !isPoolRecord(record)) return undefined;

@@ -23,9 +23,9 @@ export function noPool(name: string): IpPoolError {
 }
 
 /**
- * The error NODE_GONE.
+ * The error NODE_GONE of the Node with this name.
  *
- * @param cause why it cannot be confirmed that the Node is back
+ * @param cause why it cannot be confirmed that the Node is back; undefined if it does not exist
  */
 export function nodeGone(name: string, cause?: KubeError): IpPoolError {
     const what =
@@ -39,7 +39,7 @@ export function nodeGone(name: string, cause?: KubeError): IpPoolError {
     );
 }
 
-/** The error POOL_DELETED, for pools that are all being deleted. */
+/** The error POOL_DELETED, for pools of these names, at least one, that are all being deleted. */
 export function poolDeleted(names: readonly string[]): IpPoolError {
     const [subject, verb] = names.length === 1 ? ["IPPool", "is"] : ["IPPools", "are"];
     return new IpPoolError(
@@ -48,7 +48,10 @@ export function poolDeleted(names: readonly string[]): IpPoolError {
     );
 }
 
-/** The pools that hand out new addresses; throws POOL_DELETED if there are pools and all are being deleted. */
+/**
+ * The pools that hand out new addresses, in the same order; throws POOL_DELETED if there are pools and all are being
+ * deleted.
+ */
 export function openPools(pools: readonly KnownPool[]): readonly KnownPool[] {
     const open = pools.filter(({ isDeleting }) => !isDeleting);
     if (open.length === 0 && pools.length > 0) throw poolDeleted(pools.map(({ pool }) => pool.name));
@@ -72,7 +75,10 @@ export function exhausted(pools: readonly KnownPool[]): IpPoolError {
     );
 }
 
-/** Throws VLAN_CONFLICT before any allocation if the pools of the families have no VLAN (or untagged) in common. */
+/**
+ * Throws VLAN_CONFLICT, before any allocation, if the IPv4 pools and the IPv6 pools have no VLAN (or untagged) in
+ * common; never for pools of one family.
+ */
 export function refuseVlansApart(pools: readonly KnownPool[]): void {
     const of = (family: Family): PoolsInVlans => {
         const own = pools.map(({ pool }) => pool).filter((pool) => pool.family === family);
@@ -84,7 +90,7 @@ export function refuseVlansApart(pools: readonly KnownPool[]): void {
     if (![...one.vlans].some((vlan) => other.vlans.has(vlan))) throw vlanConflict(one, other);
 }
 
-/** Throws VLAN_CONFLICT if two of the addresses of an interface have different VLANs. */
+/** Throws VLAN_CONFLICT if the two addresses of an interface, one of each family, have different VLANs. */
 export function refuseTwoVlans([one, other]: readonly ClaimedAddress[]): void {
     if (one === undefined || other === undefined || one.vlan === other.vlan) return;
     const asPools = ({ pool, vlan }: ClaimedAddress): PoolsInVlans => ({ names: [pool], vlans: new Set([vlan]) });
@@ -107,7 +113,7 @@ function vlanConflict(one: PoolsInVlans, other: PoolsInVlans): IpPoolError {
     );
 }
 
-/** The error NOT_IN_POOL of a fixed address that none of the pools of its family hands out. */
+/** The error NOT_IN_POOL of a fixed address that none of `pools`, all of its family, hands out. */
 export function notInPool(ip: IpAddress, pools: readonly KnownPool[], cache: Pick<PoolCache, "reason">): IpPoolError {
     const reasons = pools.map(({ pool }) => `${cache.reason(pool, ip) ?? "is handed out"} (IPPool ${pool.name})`);
     return new IpPoolError(
@@ -116,7 +122,7 @@ export function notInPool(ip: IpAddress, pools: readonly KnownPool[], cache: Pic
     );
 }
 
-/** The error ADDRESS_HELD, with the holder if known. */
+/** The error ADDRESS_HELD of a fixed address, with the holder of the allocation; undefined if it is not known. */
 export function heldByOther(ip: IpAddress, pool: string, allocation: IpAllocation | undefined): IpPoolError {
     const holder = allocation === undefined ? "another Pod" : holderText(allocation);
     const isPod = allocation?.spec.pod !== undefined;

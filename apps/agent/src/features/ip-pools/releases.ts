@@ -18,7 +18,11 @@ export interface ReleasesComponents {
 /** Limit for releasing addresses of a failed attempt; the reconciler frees whatever remains. */
 const giveBackMs = 5_000;
 
-/** Frees the allocations of interfaces, serialized per interface with their allocation. */
+/**
+ * Frees the allocations of interfaces, serialized per interface with their allocation. What could not be freed stays
+ * due until `settle` frees it or an ADD cancels it. Methods reject as AllocationWriter does, or with the signal's
+ * reason if it aborts while they wait for the interface.
+ */
 export class Releases {
     readonly #components: ReleasesComponents;
     readonly #locks = new KeyedLock();
@@ -29,7 +33,7 @@ export class Releases {
         this.#components = components;
     }
 
-    /** Runs the work while nothing of the interface is released. */
+    /** Runs the work while nothing of the interface is released by `releaseAll` or `settle`. */
     exclusively<T>(attachment: Attachment, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
         return this.#locks.run(attachmentKey(attachment), work, signal);
     }
@@ -40,8 +44,8 @@ export class Releases {
     }
 
     /**
-     * Frees the address, or keeps it reserved for its StatefulSet, if the IPAllocation names this container. Succeeds
-     * if the allocation is already gone or belongs to another container.
+     * Frees the address, or keeps it reserved for its StatefulSet, if the IPAllocation names this container; at once,
+     * without waiting for `exclusively`. Succeeds if the allocation is already gone or belongs to another container.
      */
     async release(attachment: Attachment, ip: IpAddress, signal: AbortSignal): Promise<void> {
         const { own, writer } = this.#components;
@@ -49,14 +53,14 @@ export class Releases {
         if (allocation !== undefined) await this.#free(allocation, attachment, signal);
     }
 
-    /** Frees all allocations of a container's interface. If it rejects, `settle` frees the remaining ones. */
+    /** Frees all known allocations of a container's interface. If it rejects, `settle` frees the remaining ones. */
     releaseAll(attachment: Attachment, signal: AbortSignal): Promise<void> {
         this.#owed.set(attachmentKey(attachment), attachment);
         const release = (): Promise<void> => this.#releaseOwed(attachment, signal);
         return this.#locks.run(attachmentKey(attachment), release, signal);
     }
 
-    /** Retries the releases that `releaseAll` could not complete. */
+    /** Retries the releases that are due, in order. Rejects with the first failure; it and those after it stay due. */
     async settle(signal: AbortSignal): Promise<void> {
         for (const attachment of [...this.#owed.values()]) {
             await this.#locks.run(attachmentKey(attachment), () => this.#releaseOwed(attachment, signal), signal);
@@ -75,7 +79,10 @@ export class Releases {
         return this.#components.writer.free(allocation, (current) => namesContainer(current, attachment), signal);
     }
 
-    /** Frees what a failed ADD has allocated; never rejects. To be called inside `exclusively`. */
+    /**
+     * Frees what a failed ADD has allocated, within 5 s; what remains is logged and due. Never rejects. To be called
+     * inside `exclusively`.
+     */
     async giveBack({ containerId, ifName }: Attachment): Promise<void> {
         const attachment = { containerId, ifName };
         this.#owed.set(attachmentKey(attachment), attachment);

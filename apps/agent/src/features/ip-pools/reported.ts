@@ -17,7 +17,9 @@ export class Reported {
     /**
      * Reports an address unless that was done before.
      *
-     * @param event returns false if the event cannot be recorded yet
+     * @param first logs; called once
+     * @param event records the event; called again by each report until it returns true, false if that is not possible
+     * yet
      */
     report(
         wired: Attachment,

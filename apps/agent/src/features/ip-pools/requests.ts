@@ -3,7 +3,8 @@ import { AntreaError } from "@antrea/errors";
 import { isKubeError } from "@antrea/kube";
 
 /**
- * Whether the same request may be retried: its outcome is unknown, or the server reported that it cannot serve it now.
+ * Whether the same request may be retried: a KubeError whose outcome is unknown, or by which the server reported that
+ * it cannot serve it now, UNAUTHORIZED included. False for other errors.
  */
 export function isRetryable(error: unknown): boolean {
     if (!isKubeError(error)) return false;
@@ -21,7 +22,10 @@ export function isRetryable(error: unknown): boolean {
     );
 }
 
-/** Whether the work may succeed once the API server, OVS, or other work on a container permits it. */
+/**
+ * Whether the work may succeed once the API server, OVS, or other work on a container permits it: a retryable
+ * KubeError, or an AntreaError with the fault `timeout` or `aborted`.
+ */
 export function isToBeRepeated(error: unknown): boolean {
     return isRetryable(error) || (error instanceof AntreaError && ["timeout", "aborted"].includes(error.fault));
 }
@@ -31,10 +35,14 @@ export interface Repetition {
     /** No further attempt after abort. The request in flight is not aborted, since its outcome would remain unknown. */
     readonly signal: AbortSignal;
     readonly clock: Clock;
+    /** Called with the error before each repetition. */
     readonly onRepeat: (error: unknown) => void;
 }
 
-/** Repeats a request until it is answered. Rejects with its last error if the signal aborts first. */
+/**
+ * Repeats a request, 50 ms to 1 s apart, until it is answered. Rejects at once with an error that is not retryable,
+ * else with the error of the last request when the signal aborts; one request is made even if it is aborted already.
+ */
 export async function retryUntilAnswered<T>(request: () => Promise<T>, o: Repetition): Promise<T> {
     const backoff = new Backoff({ initialMs: 50, maxMs: 1_000 });
     for (;;) {
@@ -62,7 +70,7 @@ export const askLimitMs = 3_000;
  */
 export const lockLimitMs = 3_000;
 
-/** A signal that aborts with the given one or after `ms` milliseconds. */
+/** A signal that aborts with the given one or after `ms` milliseconds of real time, whatever clock is injected. */
 export function within(signal: AbortSignal, ms: number): AbortSignal {
     return AbortSignal.any([signal, AbortSignal.timeout(ms)]);
 }

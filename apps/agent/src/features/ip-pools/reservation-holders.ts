@@ -57,7 +57,10 @@ export class ReservationHolders {
         this.#components = components;
     }
 
-    /** The reason for the missing address and the next step: NOT_RESERVED, HELD_ON_OTHER_NODE or POOL_DELETED. */
+    /**
+     * The reason for the missing address and the next step: NOT_RESERVED, HELD_ON_OTHER_NODE or POOL_DELETED. Rejects
+     * with KubeError or the signal's reason if the API server does not answer.
+     */
     async explain(missing: MissingAddress, holder: Holder, signal: AbortSignal): Promise<IpPoolError> {
         const { place, pools, fixed } = missing;
         const { namespace } = holder.pod;

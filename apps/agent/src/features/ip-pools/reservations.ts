@@ -32,7 +32,7 @@ export interface ReservationsOptions {
 /** A requested reservation: one ordinal in the pools of one family. */
 export interface ReservationWanted {
     readonly place: SetPlace;
-    /** All of one family. */
+    /** At least one; all of one family. */
     readonly pools: readonly KnownPool[];
     /** The fixed address that the ordinal must have. */
     readonly fixed: IpAddress | undefined;
@@ -54,9 +54,9 @@ interface Search extends ReservationWanted {
 }
 
 /**
- * The addresses that the controller reserves for StatefulSet ordinals. Only the controller creates and frees
- * reservations; an agent takes them for the Pods of its Node. The reservations of a pool are watched only while
- * StatefulSet Pods start here.
+ * The addresses that the controller reserves for StatefulSet ordinals. Only the controller creates and deletes
+ * reservations; an agent takes them for the Pods of its Node and gives them back. The reservations of a pool are
+ * watched only while StatefulSet Pods start here, until `closeIdle` or `close`.
  */
 export class Reservations {
     readonly #components: ReservationsComponents;
@@ -72,9 +72,11 @@ export class Reservations {
     }
 
     /**
-     * Takes the reservations of an ordinal, one per family, after waiting until all exist: a taken one counts as used,
-     * and the controller frees an incomplete reservation only if it was never used. Rejects with NOT_RESERVED,
-     * HELD_ON_OTHER_NODE or POOL_DELETED if one is missing at the deadline.
+     * Takes the reservations of an ordinal, one per family and in the order of `wanted`, after waiting until all exist:
+     * a taken one counts as used, and the controller frees an incomplete reservation only if it was never used. After 1
+     * s an event on the Pod reports what it waits for. Rejects with IpPoolError NOT_RESERVED, HELD_ON_OTHER_NODE or
+     * POOL_DELETED if one is missing after `waitMs`, with the signal's reason on abort, else as AllocationWriter does;
+     * some may be taken then.
      */
     async take(
         wanted: readonly ReservationWanted[],

@@ -17,8 +17,9 @@ export interface SubnetWired extends PodAttachment {
     readonly addresses: readonly IpAddress[];
 }
 
-/** The interfaces with podCIDR addresses on this Node, and the actions on them. */
+/** The interfaces with podCIDR addresses on this Node, none that is being removed, and the actions on them. */
 export interface SubnetWiring extends InterfaceActions {
+    /** The current ones, read at each call. */
     interfaces(): readonly SubnetWired[];
 }
 
@@ -73,7 +74,10 @@ export class SubnetAllocations {
         return wiring.interfaces().filter((wired) => wiring.isIsolated(wired)).length;
     }
 
-    /** Runs one check. Rejects at the end with the last failure: retry then. */
+    /**
+     * Runs one check of all interfaces. Failures are logged, and the last one rejects it at the end: retry then. Ends
+     * early, without an error, if the signal aborts.
+     */
     async check(signal: AbortSignal): Promise<void> {
         const { wiring } = this.#components;
         const before = this.#reported;

@@ -29,7 +29,10 @@ export class SubnetHolders {
         return this.#components.nodes.hasSynced;
     }
 
-    /** The addresses that are in the podCIDR of another Node and in none of this Node's. */
+    /**
+     * The addresses that are in the podCIDR of another Node, with its name, and in none of this Node's; empty while
+     * `isKnown` is false.
+     */
     heldElsewhere(addresses: readonly IpAddress[]): readonly { readonly ip: IpAddress; readonly node: string }[] {
         if (!this.isKnown || addresses.length === 0) return [];
         const nodes = this.#components.nodes.list();

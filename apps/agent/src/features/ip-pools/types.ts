@@ -2,7 +2,10 @@ import { type IpAddress } from "@antrea/ip";
 import { type Attachment, type InterfaceAddress } from "../../platform/pod-interfaces/index.ts";
 import { type NamedPod } from "../../platform/pod-object.ts";
 
-/** A Pod as identified by CNI. For a static Pod the UID is the hash of its manifest. */
+/**
+ * A Pod as identified by CNI. For a static Pod the UID is the hash of its manifest, not the UID of its mirror Pod.
+ * Fields are "" if unknown, as for an interface that was rebuilt from incomplete data.
+ */
 export interface PodIdentity {
     readonly namespace: string;
     readonly name: string;
@@ -14,7 +17,7 @@ export function podOf({ podNamespace, podName, podUid }: NamedPod): PodIdentity 
     return { namespace: podNamespace, name: podName, uid: podUid };
 }
 
-/** The position of a Pod in its StatefulSet. */
+/** The position of a Pod in its StatefulSet: name of the set, which is in the Pod's Namespace, and ordinal. */
 export interface SetPlace {
     readonly name: string;
     readonly ordinal: number;
@@ -22,7 +25,7 @@ export interface SetPlace {
 
 /** The pools and addresses that a Pod requests. */
 export interface PoolsWanted {
-    /** In the order in which they are tried. */
+    /** Names of IPPools, at least one, in the order in which they are tried. */
     readonly pools: readonly string[];
     /** The object whose annotation names the pools. */
     readonly from: "Pod" | "Namespace";
@@ -32,12 +35,15 @@ export interface PoolsWanted {
     readonly statefulSet: SetPlace | undefined;
 }
 
-/** A request to allocate addresses for one Pod interface. */
+/** A request to allocate addresses for one Pod interface, one of each family of its pools. */
 export interface AllocationRequest extends Attachment, Omit<PoolsWanted, "from"> {
     readonly pod: PodIdentity;
 }
 
-/** One definition of an IPPool: a recreated IPPool has another UID, a changed spec another generation. */
+/**
+ * One definition of an IPPool (`metadata.uid`, `metadata.generation`): a recreated IPPool has another UID, a changed
+ * spec another generation. UID "" or generation 0: the server sent none, and allocations record no version.
+ */
 export interface PoolVersion {
     readonly uid: string;
     readonly generation: number;
@@ -47,13 +53,14 @@ export interface PoolVersion {
 export interface ClaimedAddress extends InterfaceAddress {
     /** VLAN ID; 0 is untagged. */
     readonly vlan: number;
+    /** Name of its IPPool. */
     readonly pool: string;
 }
 
 /** An allocated address whose pool settings have changed. */
 export interface PoolChange {
     readonly address: ClaimedAddress;
-    /** A sentence without its period. */
+    /** The current setting, as a sentence without its period: `IPPool pool1 now specifies gateway 10.2.0.1`. */
     readonly difference: string;
 }
 

@@ -21,7 +21,8 @@ export interface UnclaimedAddressesComponents {
 
 /**
  * Handles addresses in use that are not allocated to their interface: isolates the interface if the address is or may
- * be assigned to another Pod. Reports that, or that no pool contains the address, once.
+ * be assigned to another Pod. Reports that, or that no pool contains the address, once. Methods that isolate are called
+ * under the container's lock and reject if `wiring.isolate` does.
  */
 export class UnclaimedAddresses {
     readonly #components: UnclaimedAddressesComponents;
@@ -48,9 +49,9 @@ export class UnclaimedAddresses {
 
     /**
      * Isolates the interface of an address without allocation if the podCIDR of another Node contains the address: that
-     * Node may have assigned it to a Pod. Returns false if none does.
+     * Node may have assigned it to a Pod. Returns false, and does nothing, if none does.
      *
-     * @param pool the IPPool that contains the address, if any
+     * @param pool the IPPool that contains the address; undefined if none does
      * @param wasIsolated whether the interface was isolated before this check
      */
     async isolateIfElsewhere(
@@ -131,13 +132,15 @@ export class UnclaimedAddresses {
         );
     }
 
-    /** The address has a pool or an allocation; if both disappear again, that is reported again. */
+    /** To be called when the address has a pool or an allocation; if both disappear again, that is reported again. */
     hasPool(wired: Attachment, ip: IpAddress): void {
         this.#poolless.forget(wired, ip);
         this.#mayReturn.set(keyOf(wired, ip), false);
     }
 
-    /** The address belongs to the interface; if it is isolated for it again, that is reported again. */
+    /**
+     * To be called when the address belongs to the interface; if it is isolated for it again, that is reported again.
+     */
     isConnected(wired: Attachment, ip: IpAddress): void {
         this.#isolated.forget(wired, ip);
     }

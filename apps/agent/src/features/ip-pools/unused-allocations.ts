@@ -48,7 +48,10 @@ export class UnusedAllocations {
         return this.#suspects.size;
     }
 
-    /** Frees allocations that have no record and will get none. Returns whether all were checked. */
+    /**
+     * Runs one check, and frees the allocations that also a check at least `confirmMs` before found unused. Failures
+     * are logged. False if the signal aborted before all were checked.
+     */
     async free(signal: AbortSignal): Promise<boolean> {
         const { clock, own } = this.#components;
         const now = clock.monotonic();
@@ -127,7 +130,7 @@ export class UnusedAllocations {
     }
 }
 
-/** Whether an ADD of the container or of the Pod is in progress. */
+/** Whether an ADD of the container, or for the Pod with this UID if it is not "", is in progress. */
 export function isAdding(
     wiring: Pick<Wiring, "isAdding">,
     { containerId, podUid }: Pick<PoolInterface, "containerId" | "podUid">,

@@ -12,17 +12,26 @@ export interface PoolInterface extends PodAttachment, Pick<PodRecord, "vlan"> {
     readonly addresses: readonly (InterfaceAddress & { readonly pool: string })[];
 }
 
-/** Actions on a wired interface. */
+/** Actions on a wired interface; `isolate` and `reconnect` are called under the container's lock (`exclusively`). */
 export interface InterfaceActions {
-    /** Whether the container's network namespace exists. */
+    /**
+     * Whether the interface has a record and the host end of its veth pair exists, and so the container's network
+     * namespace. Rejects if the links cannot be read.
+     */
     linkExists(wired: Attachment): Promise<boolean>;
-    /** Runs the work under the container's lock, serialized with ADD and DEL. */
+    /**
+     * Runs the work under the container's lock, serialized with ADD and DEL. Rejects if the signal aborts before it
+     * starts.
+     */
     exclusively<T>(containerId: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
     /** Whether the interface is isolated; the state survives a restart of the agent. */
     isIsolated(wired: Attachment): boolean;
-    /** Blocks the traffic of the interface. Idempotent: a repeated call completes a failed one. */
+    /**
+     * Blocks the traffic of the interface; port and record stay. Idempotent: rejects if a part failed, and a repeated
+     * call completes it. No effect without a record.
+     */
     isolate(wired: Attachment): Promise<void>;
-    /** Undoes `isolate`; no effect on an interface that is not isolated. */
+    /** Undoes `isolate`; no effect on an interface that is not isolated. It stays isolated if this rejects. */
     reconnect(wired: Attachment): Promise<void>;
 }
 

@@ -12,7 +12,10 @@ const resyncMs = 60_000;
 /** Without new Pods a check makes no requests. */
 const ignoredCheckMs = 1_000;
 
-/** Adds the jobs for a disabled AntreaIPAM gate: they report ignored annotations and isolated Pods. */
+/**
+ * Adds the jobs for a disabled AntreaIPAM gate: they report ignored annotations and isolated Pods, and isolate Pods
+ * whose address is in the podCIDR of another Node.
+ */
 export function addJobsWithoutPools(
     {
         environment,

@@ -13,10 +13,14 @@ export interface BridgedSources {
     readonly serviceSources: NonNullable<MasqueradeInput["bridging"]>["serviceSources"];
     /** The current addresses of Pods with a VLAN. */
     readonly taggedPods: () => readonly IpAddress[];
+    /** Registers a listener that is called when `taggedPods` may have changed. */
     readonly onTaggedChange: (listener: () => void) => void;
 }
 
-/** Masquerades traffic of Pods to other networks; updates that on changes of Node objects and of Pods with a VLAN. */
+/**
+ * Masquerades traffic of Pods to other networks: a job sets the rules every minute and on changes of podCIDRs and of
+ * Pods with a VLAN; the readiness check `masquerade` reports why it cannot. The rules stay when the agent stops.
+ */
 export function masquerade(
     platform: Pick<
         NodePlatform,

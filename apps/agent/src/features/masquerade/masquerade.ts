@@ -8,7 +8,7 @@ export interface MasqueradeComponents {
     readonly nft: RunNft;
 }
 
-/** Maintains the nftables table of masquerading. */
+/** Maintains the nftables table `inet antrea` of masquerading. */
 export class Masquerade {
     readonly #logger: Logger;
     readonly #table: NftTable;
@@ -18,7 +18,10 @@ export class Masquerade {
         this.#table = new NftTable({ nft }, { family: "inet", name: tableName });
     }
 
-    /** Replaces the table if its rules differ, or if it was changed or removed. */
+    /**
+     * Replaces the table if its rules differ, or if it was changed or removed. Rejects with NftError; the kernel
+     * applies the rules as a whole or not at all.
+     */
     async reconcile(input: MasqueradeInput): Promise<void> {
         if (!(await this.#table.ensure(ruleset(input)))) return;
         this.#logger.info("masquerading rules installed", { table: `inet ${tableName}`, noSNAT: input.noSnat });

@@ -6,9 +6,11 @@ export interface MasqueradeInput {
     readonly podPrefixes: readonly Prefix[];
     /** The podCIDRs of all Nodes: traffic to them keeps its source. */
     readonly clusterPrefixes: readonly Prefix[];
+    /** The gateway's link, through which traffic of Pods arrives. */
     readonly gatewayName: string;
     /** `noSNAT`: disables masquerading of podCIDR traffic. */
     readonly noSnat: boolean;
+    /** Source ports are chosen at random (nft(8): `fully-random`). */
     readonly randomFully: boolean;
     /**
      * Pods of this Node may have pool addresses that the external network cannot route back: their traffic to all
@@ -25,7 +27,7 @@ export interface MasqueradeInput {
     readonly bridging?: BridgingInput | undefined;
 }
 
-/** The inputs of bridging mode. */
+/** The inputs of bridging mode, each with rules of its own; empty lists add none. */
 export interface BridgingInput {
     /** The virtual source addresses of Service traffic from bridged Pods, to which other hosts have no route. */
     readonly serviceSources: readonly IpAddress[];
@@ -46,7 +48,8 @@ export const tableName = "antrea";
 /**
  * The whole table as one nft(8) script, which the kernel applies as one transaction: traffic from Pods of this Node to
  * anything that is not a Pod leaves with the Node's address. The spoof guard enforces a Pod's source address, so one
- * outside all podCIDRs is from a pool. Pure function.
+ * outside all podCIDRs is from a pool. If nothing is to be masqueraded, the script only deletes the table. Pure
+ * function.
  */
 export function ruleset(input: MasqueradeInput): string {
     // "add" before "delete": deleting a table that does not exist would fail the transaction.

@@ -22,13 +22,17 @@ const mtuCondition = "mtu";
 
 /** The Pod network of this Node, as node routes use it. */
 export interface LocalPods {
-    /** Whether a Pod of this Node needs the route to this destination. */
+    /** Whether a Pod of this Node needs the host route to this destination. */
     isRouted(dst: Prefix): boolean;
-    /** Repairs the routes to Pods and sets their MTU. */
+    /** Triggers the repair of the routes to Pods and of their MTU. */
     resync(): void;
 }
 
-/** Routes to the Pods of other Nodes, updated on changes of Node objects and of the transport interface. */
+/**
+ * Routes to the Pods of other Nodes, updated on changes of Node objects and of the transport interface, and the tunnel
+ * port. Sets the readiness conditions `tunnel`, except in mode noEncap, and `mtu`, and announces the transport
+ * addresses by annotations of this Node's object. The routes stay when the agent stops.
+ */
 export function nodeRoutes(platform: NodePlatform, pods: LocalPods): Feature {
     const { config, netlink, nodes } = platform;
     const peers = peersOf(platform);

@@ -5,7 +5,7 @@ import type { Change, Logger, Operations, Removal } from "@antrea/runtime";
 import { antreaRouteProtocol } from "../../platform/kernel-ids.ts";
 import type { PeerRoute } from "./peer-routes.ts";
 
-/** A peer route as installed in the kernel. */
+/** A peer route as installed in the kernel's main table. */
 export interface KernelRoute {
     readonly peer: PeerRoute;
     /** The ifindex of its output link: the transport interface, or the gateway for a tunnel. */
@@ -17,15 +17,18 @@ type NetlinkBatch = Parameters<Parameters<Netlink["batch"]>[0]>[0];
 const peerMac = formatMac(tunnelMac);
 
 /**
- * The kernel part of peer routes, by podCIDR: a route and, for a tunnel, the permanent neighbour entry of the peer's
- * gateway, which is the next hop. Routes with another protocol number are never changed.
+ * The kernel part of peer routes, by podCIDR as text: a route and, for a tunnel, the permanent neighbour entry of the
+ * peer's gateway, which is the next hop. Routes with another protocol number are never changed. Methods reject with
+ * NetlinkError; some of the changes may be made then, and repeating the call completes them.
  */
 export class KernelRoutes implements Operations<string, KernelRoute> {
     readonly #netlink: Netlink;
     readonly #logger: Logger;
     readonly #gateway: () => number | undefined;
 
-    /** @param components `gateway` returns the ifindex of the gateway, while it exists */
+    /**
+     * @param components `gateway` returns the ifindex of the gateway; undefined while it does not exist
+     */
     constructor(components: {
         readonly netlink: Netlink;
         readonly logger: Logger;
@@ -36,7 +39,7 @@ export class KernelRoutes implements Operations<string, KernelRoute> {
         this.#gateway = components.gateway;
     }
 
-    /** Installs changed routes, after removing what the kernel cannot replace. */
+    /** Installs changed routes, after removing what the kernel cannot replace, and logs each. */
     async updateMany(changes: readonly Change<string, KernelRoute>[]): Promise<void> {
         await this.#netlink.batch((batch) => {
             for (const { value, before } of changes) if (before !== undefined) removeOld(batch, before, value);
@@ -55,7 +58,7 @@ export class KernelRoutes implements Operations<string, KernelRoute> {
         return this.updateMany([change]);
     }
 
-    /** Removes routes and the neighbour entries of tunnels. */
+    /** Removes routes and the neighbour entries of tunnels; succeeds for those that are gone. */
     async deleteMany(objects: readonly Removal<string, KernelRoute>[]): Promise<void> {
         await this.#netlink.batch((batch) => {
             for (const { last } of objects) {
@@ -74,7 +77,8 @@ export class KernelRoutes implements Operations<string, KernelRoute> {
     }
 
     /**
-     * Removes stale routes and neighbour entries from the kernel; resolves with the keys of the missing or wrong ones.
+     * Removes stale routes and neighbour entries from the kernel; resolves with the keys of `desired` that are missing
+     * or wrong there.
      */
     async prune(desired: ReadonlyMap<string, KernelRoute>): Promise<readonly string[]> {
         const present = (await this.#netlink.routes({ table: RouteTable.MAIN, protocol: antreaRouteProtocol })).filter(

@@ -3,7 +3,7 @@ import { formatMac } from "@antrea/ip";
 import type { Change, Operations, Removal } from "@antrea/runtime";
 import type { PeerRoute } from "./peer-routes.ts";
 
-/** The desired flows by owner. */
+/** The desired flows by owner; the contract of each method is that of FlowTable. */
 export interface PeerFlowTable {
     stage(owner: string, flows: FlowSet): void;
     set(owner: string, flows: FlowSet, signal?: AbortSignal): Promise<void>;
@@ -15,13 +15,17 @@ export interface PeerFlowsComponents {
     readonly flowTable: PeerFlowTable;
     /** The table that follows each table of the pipeline. */
     readonly next: NextTable;
+    /** MAC address of this Node's gateway, 6 bytes. */
     readonly gatewayMac: () => Uint8Array;
 }
 
 /** The routes to one Node that need flows: at least one, all through the same tunnel or MAC address. */
 export type FlowRoutes = readonly [PeerRoute, ...PeerRoute[]];
 
-/** The flows to other Nodes, by Node: into the tunnel, and in bridging mode those of bridged Pods to neighbours. */
+/**
+ * The flows to other Nodes, by Node name: into the tunnel, and in bridging mode those of bridged Pods to neighbours.
+ * Methods reject as FlowTable's.
+ */
 export class PeerFlows implements Operations<string, FlowRoutes> {
     readonly #flowTable: PeerFlowTable;
     readonly #next: NextTable;
@@ -33,17 +37,17 @@ export class PeerFlows implements Operations<string, FlowRoutes> {
         this.#gatewayMac = components.gatewayMac;
     }
 
-    /** Stages the flows before the first replay. */
+    /** Stages the flows to one Node before the first replay, which sends them. */
     stage(node: string, routes: FlowRoutes): void {
         this.#flowTable.stage(ownerOf(node), this.#flowsOf(routes));
     }
 
-    /** Sets the flows to one Node. */
+    /** Sets the flows to one Node; resolves when OVS has them. */
     update({ key, value }: Change<string, FlowRoutes>, signal: AbortSignal | undefined): Promise<void> {
         return this.#flowTable.set(ownerOf(key), this.#flowsOf(value), signal);
     }
 
-    /** Removes the flows to one Node. */
+    /** Removes the flows to one Node; resolves when OVS has none of them. */
     delete({ key }: Removal<string, FlowRoutes>, signal: AbortSignal | undefined): Promise<void> {
         return this.#flowTable.remove(ownerOf(key), signal);
     }
@@ -61,7 +65,7 @@ export function takesFlows({ kind, mac }: PeerRoute): boolean {
     return kind === "tunnel" || mac !== undefined;
 }
 
-/** Groups the routes that need flows by Node. */
+/** Groups the routes that need flows by Node name, in their order; a Node without such a route is not in it. */
 export function flowRoutesByNode(routes: readonly PeerRoute[]): Map<string, FlowRoutes> {
     const nodes = new Map<string, [PeerRoute, ...PeerRoute[]]>();
     for (const route of routes) {

@@ -13,11 +13,14 @@ export interface PeerRoute {
     readonly podCidr: string;
     /** The address of the Node that is the next hop of the route, or the remote end of the tunnel. */
     readonly remote: IpAddress;
-    /** The destination MAC address for bridged Pods of this Node; only for a route. */
+    /**
+     * The destination MAC address for bridged Pods of this Node, 6 bytes; only for a route, and if the peer announces
+     * one.
+     */
     readonly mac?: Uint8Array | undefined;
 }
 
-/** A Node with a problem, in words for users. */
+/** A Node with a problem, in words for users, as a clause: "it is on another subnet: …". */
 export interface PeerProblem {
     readonly node: string;
     readonly problem: string;
@@ -25,6 +28,7 @@ export interface PeerProblem {
 
 /** The routes to all other Nodes and the problems found. */
 export interface PeerRoutes {
+    /** One for each podCIDR that can be reached. */
     readonly routes: readonly PeerRoute[];
     /** Nodes whose Pods cannot be reached, and why. */
     readonly problems: readonly PeerProblem[];
@@ -54,7 +58,7 @@ export interface OwnPods {
  * to Nodes that are not on a subnet of ours; else by a route via the Node's address on that subnet. Otherwise the
  * network between the Nodes must route the traffic (mode noEncap). A podCIDR of two Nodes gets no route, since either
  * would be wrong for half of the Pods; nor does one that overlaps ours, as its route could divert traffic of our own
- * Pods.
+ * Pods. Pure function; an invalid Node is among the problems.
  */
 export function routesToPeers(self: OwnPods, nodes: readonly NodeObject[], context: PeerContext): PeerRoutes {
     const routes: PeerRoute[] = [];
@@ -90,7 +94,7 @@ export function routesToPeers(self: OwnPods, nodes: readonly NodeObject[], conte
     return { routes, problems, ignored };
 }
 
-/** All valid podCIDRs of the cluster, which are excluded from masquerading. Pure function. */
+/** All valid podCIDRs of the cluster, this Node's included, which are excluded from masquerading. Pure function. */
 export function allPodPrefixes(nodes: readonly NodeObject[]): readonly Prefix[] {
     return nodes.flatMap((node) => peerOf(node).podCidrs.map(({ prefix }) => prefix));
 }

@@ -20,12 +20,17 @@ export interface PeersComponents {
     readonly flowTable: PeerFlowTable;
     readonly next: NextTable;
     readonly logger: Logger;
+    /** Default no metrics. */
     readonly metrics?: MetricsFactory | undefined;
+    /** Default the system clock. */
     readonly clock?: Clock | undefined;
+    /** The current Nodes; the objects are immutable. */
     readonly nodes: () => readonly NodeObject[];
+    /** The current settings; read at each pass. */
     readonly context: () => PeerContext;
     /** The ifindex of the transport interface. */
     readonly transportIndex: () => number;
+    /** MAC address of the gateway, 6 bytes. */
     readonly gatewayMac: () => Uint8Array;
 }
 
@@ -49,7 +54,8 @@ export interface PeersResult extends PassResult {
 
 /**
  * Maintains the routes to the Pods of the other Nodes: a flow into the tunnel and a route to the gateway, or a route to
- * the Node. Only changes are written; a failure for one Node is retried separately.
+ * the Node. Only changes are written; a failure for one Node is retried separately. Nodes whose Pods cannot be reached
+ * are logged, once per change.
  */
 export class Peers {
     readonly #components: PeersComponents;
@@ -78,7 +84,10 @@ export class Peers {
         );
     }
 
-    /** Stages the flows to all Nodes before the first replay, which sends them to OVS. */
+    /**
+     * Stages the flows to all Nodes before the first replay, which sends them to OVS. To be called at most once, when
+     * the Nodes are known.
+     */
     stage(): void {
         for (const [node, routes] of flowRoutesByNode(this.#desired().routes)) {
             this.#peerFlows.stage(node, routes);
@@ -93,7 +102,11 @@ export class Peers {
         this.#routes.askForFull();
     }
 
-    /** Applies the changes since the last pass to OVS and the kernel; compares everything if that is due. */
+    /**
+     * Applies the changes since the last pass to OVS and the kernel; compares everything if that is due. Failures of
+     * single Nodes are in the result, with the time to the next try. Rejects with NetlinkError if links or routes
+     * cannot be read, and if the signal aborts.
+     */
     async pass(signal?: AbortSignal): Promise<PeersResult> {
         const links = await this.#currentLinks();
         if (this.#links?.transport !== links.transport || this.#links.gateway !== links.gateway) this.askForFull();

@@ -10,7 +10,10 @@ export interface RouteWatchOptions {
     readonly isWanted: (route: Route) => boolean;
 }
 
-/** Detects that routes of the agent may be gone: another program deleted one, or their link went down. */
+/**
+ * Detects that routes of the agent may be gone: another program deleted one, their link went down, or events were lost.
+ * Watches from construction until it is disposed.
+ */
 export class RouteWatch implements Disposable {
     readonly #options: RouteWatchOptions;
     readonly #events: Disposable;
@@ -25,7 +28,7 @@ export class RouteWatch implements Disposable {
         });
     }
 
-    /** The protocols whose routes may be gone since the last call. */
+    /** The protocols (`rtm_protocol`) whose routes may be gone since the last call; empty if none. */
     take(): ReadonlySet<number> {
         const taken = new Set(this.#stirred);
         this.#stirred.clear();

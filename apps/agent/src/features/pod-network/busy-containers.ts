@@ -32,7 +32,10 @@ export class BusyContainers {
         this.#components = components;
     }
 
-    /** Runs the work under the lock of the container; skips it if the lock is not available in time. */
+    /**
+     * Runs the work under the lock of the container; skips it, which is logged, if the lock is not available within 5
+     * s. Rejects as the work does, or if the signal aborts.
+     */
     async run(containerId: string, work: () => Promise<unknown>, signal?: AbortSignal): Promise<void> {
         const { clock, logger, network } = this.#components;
         let hasBegun = false;
@@ -57,7 +60,10 @@ export class BusyContainers {
         }
     }
 
-    /** Runs one round; rejects at its end with PodNetworkError `BUSY` if a container was skipped. */
+    /**
+     * Runs one round, in which `work` calls `run`; rejects as the work does, or at its end with PodNetworkError `BUSY`
+     * if a container was skipped.
+     */
     async round(work: () => Promise<void>): Promise<void> {
         this.#busy = new Map();
         try {

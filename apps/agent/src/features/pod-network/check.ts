@@ -6,7 +6,10 @@ import { isPeerIn } from "./link.ts";
 import { missingFlows } from "./missing-flows.ts";
 import type { PodInterface, PodRecord } from "../../platform/pod-interfaces/index.ts";
 
-/** A difference found by CHECK; the code names the part, the message the actual and the expected state. */
+/**
+ * A difference found by CHECK; the code names the part (`CLAIM`: the IPAllocation), the message Pod, container and the
+ * actual and the expected state.
+ */
 export class CheckError extends AntreaError<
     | "NETNS"
     | "INTERFACE"
@@ -24,9 +27,11 @@ export class CheckError extends AntreaError<
 /** Dependencies of checkInterface. */
 export interface CheckComponents {
     readonly netlink: Netlink;
+    /** The port of this name on the bridge, with the error by which OVS cannot open it; undefined if there is none. */
     readonly port: (
         name: string,
     ) => { readonly ofPort: number | undefined; readonly error: string | undefined } | undefined;
+    /** The desired flows of an interface. */
     readonly flowsOf: (known: PodInterface) => readonly Flow[];
     /** Dumps the flows in OVS that carry the cookie of this agent's round. */
     readonly dumpFlows: () => Promise<readonly Flow[]>;
@@ -37,14 +42,15 @@ export interface CheckComponents {
 /** The interface to check. */
 export interface CheckInput {
     readonly known: PodInterface;
+    /** Path of the container's network namespace; "" if the caller passed none. */
     readonly netns: string;
     /** The addresses of `prevResult`, if the caller passed one. */
     readonly previous: readonly { readonly ip: IpAddress; readonly prefixLength: number }[] | undefined;
 }
 
 /**
- * Implements CNI CHECK: compares a wired interface with the kernel and OVS. Rejects with CheckError on the first
- * difference.
+ * Implements CNI CHECK: compares a wired interface with the kernel and OVS; changes nothing. Rejects with CheckError on
+ * the first difference, and with the error of the part that cannot be read, e.g. OVS.
  */
 export async function checkInterface(components: CheckComponents, input: CheckInput): Promise<void> {
     const { record } = input.known;

@@ -1,6 +1,20 @@
 import { AntreaError } from "@antrea/errors";
 
-/** Failures to wire or unwire a Pod interface. */
+/**
+ * Failures to wire or unwire a Pod interface:
+ *
+ * - `DELETED_MEANWHILE`: the container was deleted after its ADD was requested.
+ * - `NO_PORT_NUMBER`: all OpenFlow port numbers for Pods are in use.
+ * - `OTHER_NETNS`: the container has the interface in another network namespace.
+ * - `OTHERS_NETNS`: the network namespace is that of another container.
+ * - `SECOND_INTERFACE`: the container has an interface of the Pod network already.
+ * - `CANCELLED`: the signal of the ADD aborted, for the reason in `cause`.
+ * - `STILL_REMOVED`: an earlier interface is not removed yet; retry.
+ * - `NO_ADDRESS`: an allocation without an address.
+ * - `TOO_SLOW`: the work exceeded its time limit.
+ * - `BUSY`: locks of containers were not available.
+ * - `ADDRESS_IN_USE`: another interface of this Node still uses the address; retry.
+ */
 export class PodNetworkError extends AntreaError<
     | "DELETED_MEANWHILE"
     | "NO_PORT_NUMBER"

@@ -53,15 +53,21 @@ export interface PodNetworkFeature extends Feature {
     readonly subnet: NodeSubnet;
     /** CHECK of an interface; rejects with CheckError. */
     check(known: PodInterface, input: Omit<CheckInput, "known">): Promise<void>;
-    /** Whether a Pod of this Node needs the route to this destination. */
+    /** Whether a Pod of this Node, that is neither being removed nor isolated, needs the route to this destination. */
     isRouted(dst: Prefix): boolean;
-    /** Compares gateway, flows, ports and routes with what is desired, soon. */
+    /**
+     * Triggers the job that compares gateway, flows, ports and routes with what is desired; no effect before `start`.
+     */
     resync(): void;
-    /** See PodReconciler. */
+    /** To be called before any ADD is served: see PodReconciler. */
     holdKnownAddresses(signal: AbortSignal): Promise<void>;
 }
 
-/** Wires the Pods of this Node, and keeps their interfaces and the state of OVS as desired. */
+/**
+ * Wires the Pods of this Node, and keeps their interfaces and the state of OVS as desired. Adds the readiness check
+ * `subnet`. `stage` rebuilds the interfaces of an earlier start before the first replay, `start` restores them and adds
+ * the jobs.
+ */
 export function podNetwork(platform: NodePlatform, needs: PodNetworkNeeds, parts: PodNodeParts): PodNetworkFeature {
     const {
         clock,

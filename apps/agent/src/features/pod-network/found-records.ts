@@ -8,10 +8,11 @@ import { fromAlias, networkOfHash, type PodRecord } from "../../platform/pod-int
 export interface StoredPort {
     readonly name: string;
     readonly externalIds: ReadonlyMap<string, string>;
+    /** Undefined until OVS has assigned one, -1 if OVS cannot open the port (ovs-vswitchd.conf.db(5)). */
     readonly ofPort: number | undefined;
 }
 
-/** A Pod of this Node as reported by the API server. */
+/** A Pod of this Node as reported by the API server; "" for a missing field. */
 export interface KnownPod {
     readonly uid: string;
     /** For a static Pod, the UID that CNI passes; the UID of its object differs. */
@@ -23,18 +24,23 @@ export interface KnownPod {
     readonly ended: boolean;
     /** Whether its sandbox exists; after a restart of the Node it does not until the kubelet has created a new one. */
     readonly hasSandbox: boolean;
+    /** The valid addresses of `status.podIPs`. */
     readonly podIps: readonly IpAddress[];
 }
 
 /** What `fromLink` completes a record with. */
 export interface FromLinkInput {
     readonly pods: readonly KnownPod[];
+    /** /proc/sys/kernel/random/boot_id: links with another one are ignored. */
     readonly bootId: string;
-    /** The pool that an address of this Node is allocated from. */
+    /** The pool that an address of this Node is allocated from; undefined if unknown. */
     readonly poolOf: (ip: IpAddress) => string | undefined;
 }
 
-/** An agent that ended while isolating an interface may have written only one of the two: record or alias. */
+/**
+ * The record, isolated if the alias of its link is so too: an agent that ended while isolating an interface may have
+ * written only one of the two. Returns the same object if the alias is of another container or not isolated.
+ */
 export function isolatedByAlias(record: PodRecord, link: Link | undefined): PodRecord {
     const alias = fromAlias(link?.alias);
     const isIsolated = alias?.isolated === true && alias.containerId === record.containerId;
@@ -56,7 +62,10 @@ function podOf(podUid: string, pods: readonly KnownPod[]): KnownPod | undefined 
     return pods.find(({ uid }) => uid === podUid) ?? pods.find(({ staticUid }) => staticUid === podUid);
 }
 
-/** The record of an interface that OVSDB lacks, from its link; undefined if the link has none of this boot. */
+/**
+ * The record of an interface that OVSDB lacks, from the alias of its link; undefined if the link has no alias of ours
+ * of this boot. Names are "" if the Pod is not in `pods`, `netns` is always "".
+ */
 export function fromLink(link: Link, input: FromLinkInput): PodRecord | undefined {
     const alias = fromAlias(link.alias);
     const first = alias?.addresses[0];

@@ -11,8 +11,8 @@ export interface HeldAddressesComponents {
 }
 
 /**
- * Addresses of this Node that Pods have according to the API server without visible wiring. No other Pod gets them while
- * the API server reports them.
+ * Addresses of this Node that Pods have according to the API server without visible wiring. No other Pod gets them
+ * while the API server reports them; an ADD of the same Pod takes them over.
  */
 export class HeldAddresses {
     readonly #components: HeldAddressesComponents;
@@ -27,7 +27,10 @@ export class HeldAddresses {
         return this.#held;
     }
 
-    /** Holds these addresses. */
+    /**
+     * Holds these addresses instead of the listed ones, for the owner `heldOwner` of their Pod. To be called once:
+     * earlier ones are not freed.
+     */
     hold(held: readonly HeldAddress[]): void {
         const { logger, subnet } = this.#components;
         this.#held = held;
@@ -35,13 +38,13 @@ export class HeldAddresses {
         if (held.length > 0) logger.info("addresses of Pods held", { addresses: held.length });
     }
 
-    /** Holds those addresses of the Pods that are of this Node's podCIDRs and not in use. */
+    /** Holds those addresses of the Pods that are of this Node's podCIDRs and not in use; otherwise as `hold`. */
     holdUnused(pods: readonly KnownPod[]): void {
         const { subnet } = this.#components;
         this.hold(heldAddresses(pods).filter(({ ip }) => subnet.contains(ip) && subnet.ownerOf(ip) === undefined));
     }
 
-    /** Frees the addresses that these Pods, now those of this Node, no longer have. */
+    /** Frees the held addresses that these Pods, which are now all of this Node, no longer have. */
     freeAllBut(pods: readonly KnownPod[]): void {
         const stillHeld = new Set(heldAddresses(pods).map(({ ip, podUid }) => `${podUid} ${formatIp(ip)}`));
         this.#held = this.#held.filter(({ ip, podUid }) => {

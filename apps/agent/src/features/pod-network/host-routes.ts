@@ -9,7 +9,9 @@ import { isPoolRecord, type PodRecord } from "../../platform/pod-interfaces/inde
 export interface HostRoutesComponents {
     readonly netlink: Netlink;
     readonly logger: Logger;
+    /** Default no metrics. */
     readonly metrics?: MetricsFactory | undefined;
+    /** Default the system clock. */
     readonly clock?: Clock | undefined;
 }
 
@@ -44,7 +46,10 @@ export class HostRoutes {
         );
     }
 
-    /** Adds the routes of a record; no effect for a record that is not routed. */
+    /**
+     * Adds the routes of a record; no effect for a record that is not routed. Idempotent. Rejects with NetlinkError:
+     * `reconcile` retries it.
+     */
     async add(record: PodRecord): Promise<void> {
         if (!this.#isRouted(record)) return;
         for (const { ip } of record.addresses) {
@@ -57,7 +62,7 @@ export class HostRoutes {
 
     /**
      * Removes the routes of a record, except to addresses by which the Node reaches another interface, evaluated at the
-     * time of removal.
+     * time of removal. Rejects with NetlinkError: `reconcile` retries it.
      */
     async remove(record: PodRecord, isReachedElsewhere: (ip: IpAddress) => boolean): Promise<void> {
         if (!this.#isRouted(record)) return;
@@ -70,8 +75,8 @@ export class HostRoutes {
     }
 
     /**
-     * Sets the routes to those of the records and compares them with the kernel. Rejects after processing all of them
-     * if one failed.
+     * Sets the routes to those of the records and compares them with the kernel: adds missing ones and removes others
+     * of this protocol number. Rejects after processing all of them with the first error if one failed.
      */
     async reconcile(records: readonly PodRecord[]): Promise<void> {
         const ips = records.filter(this.#isRouted).flatMap(({ addresses }) => addresses.map(({ ip }) => ip));

@@ -32,7 +32,7 @@ const ofPortTimeoutMs = 20_000;
 /** How long other work on a wired interface waits for OVS while it holds the lock of its container. */
 const rewireLimitMs = 20_000;
 
-/** The ADD-specific controls of one wiring: signal and checkpoint. */
+/** The controls of one ADD: signal and checkpoint. */
 export interface Progress {
     readonly signal: AbortSignal;
     /** Throws if the ADD must not continue. */
@@ -44,7 +44,10 @@ export interface InterfaceWiringComponents extends PodNetworkComponents {
     readonly ofPorts: OfPortNumbers;
 }
 
-/** Creates the parts of one interface: link, port with the record, Pod end, flows, routes. */
+/**
+ * Creates the parts of one interface: link, port with the record, Pod end, flows, routes. Methods undo nothing if they
+ * reject: the caller rolls back or retries.
+ */
 export class InterfaceWiring {
     readonly #components: InterfaceWiringComponents;
     readonly #options: PodNetworkOptions;
@@ -58,13 +61,16 @@ export class InterfaceWiring {
         this.#clock = components.clock ?? systemClock;
     }
 
-    /** Stages the flows; the next replay sends them. */
+    /** Stages the flows of an interface wired already; the next replay sends them. */
     stage(record: PodRecord, ofPort: number): void {
         this.#components.flowTable.stage(flowOwner(record), this.#flows(record, ofPort));
         if (isPoolRecord(record)) this.#components.bridging?.stage(bridgedPod(record, ofPort));
     }
 
-    /** Creates link and port of a draft while its addresses are being allocated. */
+    /**
+     * Creates link and port of a draft while its addresses are being allocated. The port is marked as unfinished, so
+     * that a restarted agent drops it.
+     */
     async prepare(draft: PodDraft, ofPort: number, { signal, checkpoint }: Progress): Promise<void> {
         await createPodLink(this.#components.netlink, draft, this.#options);
         checkpoint();
@@ -76,7 +82,11 @@ export class InterfaceWiring {
         preparePodEnd(draft, this.#options);
     }
 
-    /** Creates record, Pod end and flows, in this order of visibility to others. */
+    /**
+     * Creates record, Pod end and flows, in this order of visibility to others; the link exists already. Puts the
+     * interface into the table, with the number by which OVS has opened its port if that is not `ofPort`. Rejects if
+     * OVS does not open the port within 20 s.
+     */
     async wire(record: PodRecord, ofPort: number, { signal, checkpoint }: Progress): Promise<void> {
         await settleAll([
             this.#components.ports.ensurePort(portSpec(record, ofPort), signal),
@@ -95,18 +105,21 @@ export class InterfaceWiring {
         checkpoint();
     }
 
-    /** Configures the Pod end of the link inside the Pod's network namespace. */
+    /** Configures the Pod end of the link inside the Pod's network namespace; rejects as the function of this name. */
     configurePodEnd(record: PodRecord): Promise<void> {
         return configurePodEnd(record, this.#linkOptions);
     }
 
-    /** Calls `restore` with a limit of 20 s. */
+    /** Calls `restore` with a limit of 20 s; then rejects with PodNetworkError `TOO_SLOW`. */
     async restoreSoon(known: PodInterface, signal: AbortSignal | undefined): Promise<void> {
         using limit = new Limit(this.#clock, rewireLimitMs, "restoring the interface", signal);
         await this.restore(known, limit.signal);
     }
 
-    /** Restores everything that OVS and the Node have of a known interface. */
+    /**
+     * Restores everything that OVS and the Node have of a known interface: of an isolated one no flows and routes.
+     * Idempotent. A link that cannot be updated is only logged.
+     */
     async restore(known: PodInterface, signal: AbortSignal): Promise<void> {
         await this.#restore(known, known.record.isolated !== true, signal);
     }

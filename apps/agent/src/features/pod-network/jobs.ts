@@ -10,7 +10,11 @@ import type { PodReconciler } from "./reconciler.ts";
 const resyncMs = 60_000;
 const lockCheckMs = 10_000;
 
-/** Adds the job that keeps the OVS state as desired and the records in sync with the running containers. */
+/**
+ * Adds the job that keeps the OVS state as desired and the records in sync with the running containers, every minute
+ * and after each reconnect, and the readiness checks `bridge-device` and `pod-interfaces`. Returns the job, to trigger
+ * it.
+ */
 export function addOvsJob(platform: NodePlatform, reconciler: PodReconciler): Job {
     const { bridge, bridgedMac, config, database, flowTable, gateway, health, jobs, logger, netlink } = platform;
     const { openflow, pipeline: allFlows, probe, readiness, services } = platform;
@@ -42,7 +46,7 @@ export function addOvsJob(platform: NodePlatform, reconciler: PodReconciler): Jo
     return ovs;
 }
 
-/** Adds the job that ends the process when another agent holds the lock of the OVS database. */
+/** Adds the job that ends the process, by `fail`, when another agent holds the lock of the OVS database. */
 export function addLockJob({ database, fail, jobs }: Pick<Platform, "database" | "fail" | "jobs">): void {
     const guard = new LockGuard({ lockState: () => database.lockState, fail });
     jobs.every("pod-network/ovsdb-lock", lockCheckMs, () => guard.check());

@@ -28,7 +28,8 @@ export interface NetworkParts {
 /**
  * Reconciles gateway, flows, Pod interfaces and the bridge device. A failure of the gateway or the tunnel does not
  * prevent the repair of Pod flows and interfaces, since Pods on the Node reach each other without them. Rejects at the
- * end with the errors.
+ * end, with the error if all failures have the same message, else with NetworkError `NOT_KEPT`; at once if `limit`
+ * aborts. The readiness condition `gateway` is unmet while the gateway's step fails.
  */
 export async function keepNetwork(
     { bridge, bridgeDevice, flowTable, gateway, pipeline, readiness, reconciler }: NetworkParts,

@@ -17,7 +17,7 @@ const soonMs = 3_000;
 /** How long a round waits for the Pods for which addresses are held. */
 const roundMs = 5_000;
 
-/** Reads the Pods of this Node, with the patience that each use has. */
+/** Reads the Pods of this Node from the API server, each method with another time limit; caches nothing. */
 export class KnownPods {
     readonly #components: KnownPodsComponents;
     #hasAnswered = false;
@@ -26,12 +26,15 @@ export class KnownPods {
         this.#components = components;
     }
 
-    /** Whether `soon` got an answer. */
+    /** Whether `soon` has got an answer. */
     get hasAnswered(): boolean {
         return this.#hasAnswered;
     }
 
-    /** The Pods, or undefined if the API server does not answer within 3 s. Rejects only if the signal aborts. */
+    /**
+     * The Pods, or undefined, which is logged, if the API server does not answer within 3 s. Rejects only if the signal
+     * aborts.
+     */
     async soon(signal: AbortSignal): Promise<readonly KnownPod[] | undefined> {
         const { logger, pods } = this.#components;
         try {
@@ -45,7 +48,7 @@ export class KnownPods {
         }
     }
 
-    /** Retries until the API server has answered. Rejects only if the signal aborts. */
+    /** The Pods: retries, 0.5 s to 10 s apart, until the API server has answered. Rejects only if the signal aborts. */
     async atLast(signal: AbortSignal): Promise<readonly KnownPod[]> {
         const { clock = systemClock, logger, pods } = this.#components;
         const backoff = new Backoff({ initialMs: 500, maxMs: 10_000 });
@@ -62,7 +65,10 @@ export class KnownPods {
         }
     }
 
-    /** Within a round of the reconcile; rejects after 5 s. While it waits, no lost port is restored. */
+    /**
+     * The Pods, for a round of the reconcile: one attempt, which rejects after 5 s. While it waits, no lost port is
+     * restored.
+     */
     inRound(signal: AbortSignal): Promise<readonly KnownPod[]> {
         return this.#components.pods(AbortSignal.any([signal, AbortSignal.timeout(roundMs)]));
     }

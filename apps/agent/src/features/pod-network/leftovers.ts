@@ -10,7 +10,9 @@ import { containerOfAlias } from "../../platform/pod-interfaces/index.ts";
 
 /** The ports of the bridge with their records, as read from OVSDB. */
 export interface StoredPorts {
+    /** The ports as last read by the database session; current at each call. */
     ports(): readonly StoredPort[];
+    /** Succeeds if the port is gone already. */
     deletePort(name: string, signal?: AbortSignal): Promise<void>;
 }
 
@@ -26,7 +28,10 @@ export interface LeftoversComponents {
 /** How long OVS may take to remove an orphaned port while the lock of its container is held. */
 const orphanLimitMs = 5_000;
 
-/** Removes ports and links of this agent without a record: of a restart of the Node, or of an ADD or DEL that failed. */
+/**
+ * Removes ports and links of this agent without a record: of a restart of the Node, or of an ADD or DEL that failed.
+ * Busy containers are skipped, see BusyContainers. Methods reject with the first failure; the next round continues.
+ */
 export class Leftovers {
     readonly #components: LeftoversComponents;
     readonly #logger: Logger;
@@ -37,7 +42,7 @@ export class Leftovers {
         this.#logger = components.logger;
     }
 
-    /** Drops ports without a record. */
+    /** Drops ports of Pods without a record and without an ADD in progress. */
     async dropPorts(signal: AbortSignal): Promise<void> {
         const { busy, network, netlink, ports } = this.#components;
         const isThere = (name: string): boolean => ports.ports().some((port) => port.name === name);
@@ -65,7 +70,11 @@ export class Leftovers {
         }
     }
 
-    /** Deletes host ends of ours that had no record in two rounds: DEL leaves them to the end of the namespace. */
+    /**
+     * Deletes host ends of ours that had no record in two rounds: DEL leaves them to the end of the namespace.
+     *
+     * @param links all links of the Node, read in this round
+     */
     async sweepLinks(links: readonly Link[], signal: AbortSignal): Promise<void> {
         const { busy, network, netlink } = this.#components;
         const known = new Set(network.interfaces().map((one) => one.record.hostIfName));
@@ -85,7 +94,10 @@ export class Leftovers {
     }
 }
 
-/** Releases the link of a port that is dropped. */
+/**
+ * Releases the link of a port that is dropped, see `releasePodLink`. Never rejects: a failure is logged. No effect if
+ * the port names no container.
+ */
 export async function releaseLinkOf(
     { name: hostIfName, externalIds }: StoredPort,
     { logger, netlink }: Pick<LeftoversComponents, "logger" | "netlink">,

@@ -1,7 +1,10 @@
 import { type Clock } from "@antrea/async";
 import { PodNetworkError } from "./errors.ts";
 
-/** An abort signal with a timeout, combined with an optional outer signal. Disposing of it frees its timer. */
+/**
+ * An abort signal with a timeout, whose reason is PodNetworkError `TOO_SLOW`, combined with an optional outer signal.
+ * Disposing of it frees its timer.
+ */
 export class Limit implements Disposable {
     readonly signal: AbortSignal;
     readonly #timer: Disposable;

@@ -16,11 +16,13 @@ import {
 export interface PodNamespaces {
     /** Throws NetlinkError if there is no such namespace, PodLinkError if it is the Node's own. */
     openIn(netns: string): Pick<Netlink, "batch" | "link" | "links" | "neighbours" | "setLink"> & Disposable;
+    /** Sets a sysctl of the namespace by its path below /proc/sys; throws as `openIn`. */
     setSysctl(netns: string, path: string, value: string): void;
+    /** Sets transmit checksum offload of an interface in the namespace; throws as `openIn`. */
     setTxChecksumOffload(ifName: string, isOn: boolean, netns: string): void;
 }
 
-/** Opens the namespaces of the kernel, except the Node's own. */
+/** Opens the namespaces of the kernel; throws PodLinkError `NODE_NETNS` for the Node's own. */
 export const kernelNamespaces: PodNamespaces = {
     openIn: (netns) => Netlink.openIn(notNodes(netns)),
     setSysctl: (netns, path, value) => setSysctl(notNodes(netns), path, value),
@@ -29,6 +31,7 @@ export const kernelNamespaces: PodNamespaces = {
 
 /** Settings of Pod links. */
 export interface PodLinkOptions {
+    /** In bytes, of both ends. */
     readonly mtu: number;
     readonly disableTxChecksumOffload: boolean;
     /** Default: the kernel's namespaces. */
@@ -37,6 +40,7 @@ export interface PodLinkOptions {
 
 /** Settings of the Pod end of a link. */
 export interface PodEndOptions extends PodLinkOptions {
+    /** MAC address of the gateway, 6 bytes. */
     readonly gatewayMac: () => Uint8Array;
     /**
      * Bridging mode: Pods of pools are on the physical network and resolve their router themselves; otherwise the
@@ -66,7 +70,8 @@ export type PodLinkDraft = Pick<PodRecord, "containerId" | "ifName" | "netns" | 
 /**
  * Creates the veth pair of a record in one netlink message, with the Pod end directly inside the Pod's namespace. The
  * Pod end of a draft has a temporary MAC address until `configurePodEnd`; the host end keeps its own, as it never sends
- * a frame.
+ * a frame. Replaces a pair that an earlier call for this container left; rejects with PodLinkError `NAME_TAKEN` if
+ * another link has one of the names, `NODE_NETNS`, or NetlinkError.
  */
 export async function createPodLink(
     netlink: Netlink,
@@ -100,7 +105,7 @@ export async function createPodLink(
 /**
  * Whether the peer of a veth is in the namespace at `netns`. The ifindex alone is not sufficient, since it is unique
  * only per namespace. The link must have been read just before: that read makes the kernel assign an nsid to the peer's
- * namespace.
+ * namespace. Rejects with NetlinkError if `netns` cannot be opened.
  */
 export async function isPeerIn(
     netlink: Pick<Netlink, "netnsId">,
@@ -110,20 +115,24 @@ export async function isPeerIn(
     return peerNetnsId !== undefined && peerNetnsId === (await netlink.netnsId(netns));
 }
 
-/** Throws NetlinkError if the network namespace does not exist, PodLinkError if it is the Node's. */
+/** Throws NetlinkError if the network namespace does not exist, PodLinkError `NODE_NETNS` if it is the Node's. */
 export function checkNamespace(netns: string, { namespaces = kernelNamespaces }: PodLinkOptions): void {
     using _ = namespaces.openIn(netns);
 }
 
-/** Sets up what does not depend on the addresses of the Pod end. */
+/**
+ * Sets up what does not depend on the addresses of the Pod end: with `disableTxChecksumOffload` disables that offload.
+ * Throws NetlinkError, or PodLinkError `NODE_NETNS`.
+ */
 export function preparePodEnd(link: PodLinkDraft, options: PodLinkOptions): void {
     const { disableTxChecksumOffload, namespaces = kernelNamespaces } = options;
     if (disableTxChecksumOffload) namespaces.setTxChecksumOffload(link.ifName, false, link.netns);
 }
 
 /**
- * Writes the record onto the link of a draft once its addresses are known. Each change of a host end makes
- * ovs-vswitchd iterate over all its ports, so only this is changed, and only when OVS has no work left to do.
+ * Writes the record onto the alias of a link once its addresses are known; no effect if the link is gone. Each change
+ * of a host end makes ovs-vswitchd iterate over all its ports, so only this is changed, and only when OVS has no work
+ * left to do.
  */
 export async function completePodLink(netlink: Netlink, record: PodRecord): Promise<void> {
     const link = await netlink.link(record.hostIfName);
@@ -167,8 +176,8 @@ export async function configurePodEnd(record: PodRecord, options: PodEndOptions)
 }
 
 /**
- * Sets the host end up if it is down. If a link is replaced at once by one of the same name, ovs-vswitchd may apply the
- * cached flags of the old link to the new one, which sets it down when OVS opens it.
+ * Sets the host end up if it is down; no effect if it is gone. If a link is replaced at once by one of the same name,
+ * ovs-vswitchd may apply the cached flags of the old link to the new one, which sets it down when OVS opens it.
  */
 export async function raisePodLink(netlink: Netlink, record: PodRecord): Promise<void> {
     const link = await netlink.link(record.hostIfName);
@@ -177,7 +186,8 @@ export async function raisePodLink(netlink: Netlink, record: PodRecord): Promise
 
 /**
  * Sets both ends of a running Pod's link to the MTU of new links, and the host end to its group. A Pod end whose MTU
- * differs from its host end was configured by another program and is not changed.
+ * differs from its host end was configured by another program and is not changed. No effect if the link is gone;
+ * rejects with NetlinkError or PodLinkError `NODE_NETNS` if the Pod's namespace cannot be opened.
  */
 export async function adjustPodLink(netlink: Netlink, record: PodRecord, options: PodLinkOptions): Promise<void> {
     const { mtu, namespaces = kernelNamespaces } = options;
@@ -193,7 +203,8 @@ export async function adjustPodLink(netlink: Netlink, record: PodRecord, options
 
 /**
  * Updates the neighbour entries of a Pod of a pool after bridging mode was enabled or disabled: on the physical network
- * it resolves its router itself, otherwise the gateway stands in for the router.
+ * it resolves its router itself, otherwise the gateway stands in for the router. No effect without the interface;
+ * rejects as `adjustPodLink`.
  */
 export async function adjustPodNeighbours(record: PodRecord, options: PodEndOptions): Promise<void> {
     const { namespaces = kernelNamespaces } = options;
@@ -216,7 +227,7 @@ export async function adjustPodNeighbours(record: PodRecord, options: PodEndOpti
 /**
  * Removes the record from a link that outlives it, and sets the link down: it must not be rebuilt from the alias, and
  * without its OVS port the Pod's frames would reach the Node's own network stack, bypassing all flows. Links of others
- * are not changed.
+ * are not changed. Succeeds if the link is gone before; rejects with NetlinkError, `ENODEV` if it disappears meanwhile.
  */
 export async function releasePodLink(
     netlink: Netlink,
@@ -228,7 +239,9 @@ export async function releasePodLink(
     }
 }
 
-/** Deletes the veth pair of a record, released or not. Links of others are not changed. */
+/**
+ * Deletes the veth pair of a record or draft, released or not. Succeeds if it is gone; links of others are not changed.
+ */
 export async function deletePodLink(netlink: Netlink, record: PodLinkDraft): Promise<void> {
     const link = await netlink.link(record.hostIfName);
     if (link !== undefined && isOwn(link, record)) await netlink.deleteLink(link.index);

@@ -26,7 +26,7 @@ const checksAfterStart = 2;
 
 /**
  * OVS removes the queueing disciplines of its ports when it starts, and with them the limits set by the bandwidth
- * plugin. Records one event on each Pod that has a limit annotation and no limit in effect.
+ * plugin. Records one event (BandwidthLimitLost) on each Pod that has a limit annotation and no limit in effect.
  */
 export class LostBandwidth {
     readonly #components: LostBandwidthComponents;
@@ -46,7 +46,8 @@ export class LostBandwidth {
     }
 
     /**
-     * Reads the Pods of this Node and the queueing disciplines, if OVS may have been restarted since the last check.
+     * Reads the Pods of this Node and the queueing disciplines, in the first two checks after OVS has connected; others
+     * do nothing. Rejects with KubeError, or with the error of `tc`: the next call repeats the check.
      */
     async check(signal: AbortSignal): Promise<void> {
         if (this.#checksLeft === 0) return;

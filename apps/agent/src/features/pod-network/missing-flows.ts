@@ -1,7 +1,10 @@
 import { flowBodyKey, flowKey, type Flow } from "@antrea/openflow";
 import { inSlices } from "../../platform/slices.ts";
 
-/** The wanted flows that are missing in OVS or have different actions there. */
+/**
+ * The wanted flows that are missing in OVS or have different actions there. Reads `present`, all flows of a dump, in
+ * slices, so that other work is not delayed.
+ */
 export async function missingFlows(wanted: readonly Flow[], present: readonly Flow[]): Promise<readonly Flow[]> {
     const missing = new Map(wanted.map((flow) => [flowKey(flow), flow]));
     const placeOf = ({ table, priority, match }: Flow): string =>

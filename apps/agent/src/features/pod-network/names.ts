@@ -3,7 +3,8 @@ import { formatMac, ipToBytes, type IpAddress } from "@antrea/ip";
 
 /**
  * The name of the host end of a Pod's veth pair, at most 15 characters (IFNAMSIZ - 1): eight of the Pod's name and six
- * hexadecimal digits of a SHA-1 over the container ID, as in upstream Antrea, so that DEL can derive it.
+ * hexadecimal digits of a SHA-1 over the container ID, and `ifName` if it is not eth0, as in upstream Antrea, so that
+ * DEL can derive it.
  *
  * @param attempt incremented by the caller while another container has the name: six digits may collide
  */
@@ -19,9 +20,9 @@ export function hostInterfaceName(podName: string, containerId: string, ifName: 
 }
 
 /**
- * The MAC address derived from an IP address: 0a:58 followed by its four bytes, or by four bytes of a hash of an IPv6
- * address. A new Pod with a reused address has the MAC address that neighbour caches still hold, so a stale entry
- * cannot break its traffic.
+ * The MAC address derived from an IP address, as text: 0a:58 followed by its four bytes, or by four bytes of a hash of
+ * an IPv6 address. A new Pod with a reused address has the MAC address that neighbour caches still hold, so a stale
+ * entry cannot break its traffic.
  */
 export function macOf(ip: IpAddress): string {
     const bytes = ipToBytes(ip);
@@ -29,7 +30,7 @@ export function macOf(ip: IpAddress): string {
     return formatMac(Uint8Array.of(0x0a, 0x58, tail[0] ?? 0, tail[1] ?? 0, tail[2] ?? 0, tail[3] ?? 0));
 }
 
-/** The MAC address of the host end, which never sends a frame of its own. */
+/** The MAC address of the host end, which never sends a frame of its own: that of the Pod with the first byte 0e. */
 export function hostMacOf(podMac: string): string {
     return `0e${podMac.slice(2)}`;
 }

@@ -4,7 +4,10 @@ import { staticUidOf } from "../../platform/pod-object.ts";
 import type { KnownPod } from "./found-records.ts";
 import type { UnwiredPod } from "./unwired.ts";
 
-/** Reads the Pods of a Node from the API server. */
+/**
+ * Reads the Pods of a Node from the API server, those of the host network and ended ones included. Rejects with
+ * KubeError, also if the signal aborts.
+ */
 export async function podsOf(api: ApiClient, nodeName: string, signal: AbortSignal): Promise<readonly KnownPod[]> {
     const { items } = await api.list(pods, { fieldSelector: `spec.nodeName=${nodeName}`, signal });
     return items.map((pod) => ({

@@ -37,11 +37,12 @@ interface Subnet {
 const blockSize = 256n;
 
 /**
- * Allocates addresses of this Node's podCIDRs. Not persistent: its state is rebuilt from the records of the interfaces.
- * Never hands out the network address (and IPv6's subnet-router anycast address, RFC 4291 section 2.6.1), the gateway,
- * and IPv4's broadcast address. Addresses come from the first block, and from the next one only when all earlier blocks
- * are used up, so that few blocks of IPAllocations concern a Node, however large its podCIDR. Within the blocks the
- * search continues after the last allocated address, so that a freed address is reused as late as possible.
+ * Allocates addresses of this Node's podCIDRs, synchronously and in memory: its state is rebuilt from the records of
+ * the interfaces. Never hands out the network address (and IPv6's subnet-router anycast address, RFC 4291 section
+ * 2.6.1), the gateway, and IPv4's broadcast address. Addresses come from the first block, and from the next one only
+ * when all earlier blocks are used up, so that few blocks of IPAllocations concern a Node, however large its podCIDR.
+ * Within the blocks the search continues after the last allocated address, so that a freed address is reused as late as
+ * possible. Owners are any unique texts: `attachmentKey`, `heldOwner`.
  */
 export class NodeSubnet {
     readonly #subnets: readonly Subnet[];
@@ -49,10 +50,11 @@ export class NodeSubnet {
     readonly #isTaken: (ip: IpAddress) => boolean | undefined;
 
     /**
-     * @param start index at which the search starts in each family; a different one after each start of the agent keeps
-     * reuse late across restarts
+     * @param prefixes the Node's podCIDRs, at most one of each family
+     * @param start index at which the search starts in each family, in [0, size); a different one after each start of
+     * the agent keeps reuse late across restarts
      * @param isTaken whether an address of the podCIDRs is in use outside this Node; undefined while unknown: retry
-     * later
+     * later. Default: never
      */
     constructor(
         prefixes: readonly Prefix[],
@@ -89,7 +91,10 @@ export class NodeSubnet {
         });
     }
 
-    /** Throws NodeSubnetError `TAKEN` if an address has come into use outside this Node since it was allocated. */
+    /**
+     * Throws NodeSubnetError `TAKEN` if an address is known to have come into use outside this Node since it was
+     * allocated. Frees nothing.
+     */
     refuseTaken(addresses: readonly PodAddress[]): void {
         const taken = addresses.find(({ ip }) => this.contains(ip) && this.#isTaken(ip) === true);
         if (taken === undefined) return;
@@ -100,7 +105,10 @@ export class NodeSubnet {
         );
     }
 
-    /** Marks an address as used. False if another owner has it: the caller must not use it then. */
+    /**
+     * Marks an address as used. False if another owner has it: the caller must not use it then. True, without effect,
+     * for an address outside the podCIDRs.
+     */
     take(ip: IpAddress, owner: string): boolean {
         const subnet = this.#subnetOf(ip);
         if (subnet === undefined) return true;
@@ -124,7 +132,7 @@ export class NodeSubnet {
         for (const { ip } of addresses) this.release(ip, owner);
     }
 
-    /** The owner of the address. */
+    /** The owner of the address; undefined if it is free or outside the podCIDRs. */
     ownerOf(ip: IpAddress): string | undefined {
         const subnet = this.#subnetOf(ip);
         return subnet?.used.get(prefixIndexOf(subnet.prefix, ip));
@@ -140,7 +148,7 @@ export class NodeSubnet {
         return this.#subnetOf(ip) !== undefined;
     }
 
-    /** Used and total addresses per family. */
+    /** For each podCIDR, the number of used addresses, held ones included, and of all that may be handed out. */
     usage(): readonly { readonly prefix: Prefix; readonly used: number; readonly total: bigint }[] {
         return this.#subnets.map((subnet) => {
             const { first, last } = bounds(subnet.prefix);
@@ -230,7 +238,10 @@ function bounds(prefix: Prefix): { readonly first: bigint; readonly last: bigint
     return { first: 2n, last: prefix.family === 4 ? size - 2n : size - 1n };
 }
 
-/** The gateway of the podCIDR that contains an address with this prefix length. */
+/**
+ * The gateway of the podCIDR that contains an address with this prefix length: its first address after the network
+ * address.
+ */
 export function gatewayOf(ip: IpAddress, prefixLength: number): IpAddress {
     return prefixAt(prefixOf(ip, prefixLength), 1n);
 }

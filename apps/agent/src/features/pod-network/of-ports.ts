@@ -2,8 +2,8 @@ import { podOfPorts } from "@antrea/flows";
 import { PodNetworkError } from "./errors.ts";
 
 /**
- * The OpenFlow port numbers of the interfaces. They are requested from OVS, which may open the port by another one.
- * Numbers are reused as late as possible, since flows of the last user may still exist.
+ * The OpenFlow port numbers of the interfaces (`podOfPorts`). They are requested from OVS, which may open the port by
+ * another one. Numbers are reused as late as possible, since flows of the last user may still exist.
  */
 export class OfPortNumbers {
     readonly #used = new Set<number>();
@@ -11,7 +11,7 @@ export class OfPortNumbers {
     readonly #unsettled = new Map<string, number>();
     #cursor: number = podOfPorts.first;
 
-    /** The numbers in use. */
+    /** The numbers in use; a live view. */
     get used(): ReadonlySet<number> {
         return this.#used;
     }
@@ -39,7 +39,7 @@ export class OfPortNumbers {
         if (ofPort >= this.#cursor && ofPort < podOfPorts.last) this.#cursor = ofPort + 1;
     }
 
-    /** Frees a number. */
+    /** Frees a number; no effect if it is free. */
     release(ofPort: number): void {
         this.#used.delete(ofPort);
     }
@@ -60,14 +60,17 @@ export class OfPortNumbers {
         this.#unsettled.set(key, ofPort);
     }
 
-    /** The flows of an interface use the number of its port. */
+    /**
+     * Records that the flows of an interface use the number `ofPort` of its port; frees `ofFlows`, which they had, if
+     * it differs.
+     */
     settle(key: string, ofFlows: number, ofPort: number): void {
         this.#unsettled.delete(key);
         this.note(ofPort);
         if (ofPort !== ofFlows) this.release(ofFlows);
     }
 
-    /** The interface is completely removed. */
+    /** Records that the interface is completely removed: frees its numbers. */
     forget(key: string, ofFlows: number): void {
         this.release(ofFlows);
         const unsettled = this.#unsettled.get(key);

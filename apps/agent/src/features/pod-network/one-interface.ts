@@ -40,7 +40,8 @@ export function refuseOtherNetwork({ record }: PodInterface, { network }: AddReq
 /**
  * Rejects with PodNetworkError `OTHERS_NETNS` if another container has its interface in the network namespace: the path
  * /proc/PID/ns/net leads there if the PID of an ended process was reused by that container. Checked in the kernel
- * rather than by path, because the record of an older container may have the same, outdated path.
+ * rather than by path, because the record of an older container may have the same, outdated path. Rejects as
+ * `checkNamespace` if there is no such namespace.
  */
 export async function refuseOthersNamespace(
     request: AddRequest,

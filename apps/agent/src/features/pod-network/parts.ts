@@ -10,12 +10,12 @@ import {
 } from "../../platform/pod-interfaces/index.ts";
 import { PodNetworkError } from "./errors.ts";
 
-/** The owner key of an interface's flows in the flow table. */
+/** The owner of an interface's flows in the flow table: "pod/" and its `attachmentKey`. */
 export function flowOwner(record: Attachment): string {
     return `pod/${attachmentKey(record)}`;
 }
 
-/** The OVS port of an interface, with its record as external IDs. */
+/** The OVS port of an interface to create, with its record as external IDs and the OpenFlow port number to request. */
 export function portSpec(record: PodRecord, ofPortRequest: number): Parameters<PodPorts["ensurePort"]>[0] {
     return { name: record.hostIfName, type: "", ofPortRequest, externalIds: toExternalIds(record) };
 }
@@ -23,14 +23,19 @@ export function portSpec(record: PodRecord, ofPortRequest: number): Parameters<P
 /** A record without the fields that depend on the addresses. */
 export type PodDraft = Omit<PodRecord, "addresses" | "vlan" | "mac">;
 
-/** Completes a draft with its addresses; throws PodNetworkError `NO_ADDRESS` if there are none. */
+/**
+ * Completes a draft with its addresses, and the MAC address that `macOf` derives from the first one; throws
+ * PodNetworkError `NO_ADDRESS` if there are none.
+ */
 export function recordOf(draft: PodDraft, { addresses, vlan }: AddressAllocation): PodRecord {
     const first = addresses[0];
     if (first === undefined) throw new PodNetworkError("NO_ADDRESS", "internal", "an allocation without an address");
     return { ...draft, mac: macOf(first.ip), addresses, vlan };
 }
 
-/** The Pod that a port was created for, as log fields; empty if its record does not name it. */
+/**
+ * The Pod that a port was created for, as log fields: `pod` is "namespace/name". Empty if its record does not name it.
+ */
 export function podOfPort({ externalIds }: Pick<StoredPort, "externalIds">): { readonly pod?: string } {
     const [namespace, name] = [externalIds.get("pod-namespace") ?? "", externalIds.get("pod-name") ?? ""];
     return name === "" ? {} : { pod: `${namespace}/${name}` };

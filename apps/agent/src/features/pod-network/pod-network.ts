@@ -85,12 +85,20 @@ export class PodNetwork implements InterfaceControl {
         return this.#table.isLeaving(known.record);
     }
 
-    /** Runs the work under the container's lock, serialized with ADD and DEL. */
+    /**
+     * Runs the work under the container's lock, serialized with ADD and DEL. Rejects if the signal aborts before it
+     * starts.
+     */
     exclusively<T>(containerId: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
         return this.#locks.run(containerId, work, signal);
     }
 
-    /** Wires an interface, or returns the record of one that is wired already. All or nothing; see PodNetworkError. */
+    /**
+     * Wires an interface, or returns the record of one that is wired already, after restoring what it lacks. Rejects
+     * with PodNetworkError, e.g. `CANCELLED` on abort, or with the error of the part that failed: the pools,
+     * NodeSubnetError, NetlinkError, of OVS. What it has created is rolled back then, or known to the reconcile, and
+     * its addresses stay in use until then.
+     */
     async add(request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
         const { containerId, ifName, podUid } = request;
         const adding = [containerId, podUid];
@@ -115,8 +123,9 @@ export class PodNetwork implements InterfaceControl {
     }
 
     /**
-     * Unwires an interface; succeeds if it is gone already. Never fails because a dependency is unavailable, and waits
-     * at most 10 s for it.
+     * Unwires an interface; succeeds if it is gone already. Never fails because a dependency is unavailable: waits 5 s
+     * for other work on the container and 5 s for OVS, and leaves the rest to the reconcile. An ADD of the container in
+     * progress, or requested before, is refused.
      */
     async delete(containerId: string, ifName: string): Promise<void> {
         this.#tombstones.add(containerId);
@@ -158,15 +167,19 @@ export class PodNetwork implements InterfaceControl {
         if (record.isolated !== true) this.#wiring.stage(record, ofPort);
     }
 
-    /** Completes the record of a known interface with the names of its Pod; to be called inside `exclusively`. */
+    /**
+     * Replaces the record of a known interface by this one, completed with the names of its Pod; in memory only. To be
+     * called inside `exclusively`.
+     */
     rename(record: PodRecord): void {
         const known = this.#table.get(record);
         if (known !== undefined) this.#table.put({ ...known, record });
     }
 
     /**
-     * Restores port and flows of a known interface, at startup and after OVS lost them. Rejects if OVS does not answer
-     * within 20 s: the flows stay desired and are sent with the next replay, the rest with the next reconcile.
+     * Restores port and flows of a known interface, at startup and after OVS lost them; to be called inside
+     * `exclusively`. No effect on one that is being removed. Rejects if OVS does not answer within 20 s: the flows stay
+     * desired and are sent with the next replay, the rest with the next reconcile.
      */
     async restore(known: PodInterface, signal?: AbortSignal): Promise<void> {
         if (!this.isLeaving(known)) await this.#wiring.restoreSoon(known, signal);
@@ -177,7 +190,7 @@ export class PodNetwork implements InterfaceControl {
         return this.#options.mtu;
     }
 
-    /** Whether the interface is isolated according to its record. */
+    /** Whether the interface is isolated, or being reconnected, according to its current record. */
     isIsolated(known: PodInterface): boolean {
         return this.#table.isIsolated(known.record);
     }
@@ -199,8 +212,10 @@ export class PodNetwork implements InterfaceControl {
     }
 
     /**
-     * Removes a wired interface; to be called inside `exclusively`. False if flows or port cannot be removed in time:
-     * the interface then stays known and its address in use until the next reconcile.
+     * Removes a wired interface; to be called inside `exclusively`. False if flows or port cannot be removed within 5
+     * s: the interface then stays known and its address in use until the next reconcile. Never rejects because of that.
+     *
+     * @param allocations "keep" leaves IPAllocations to the next sandbox of the Pod, "release" frees them
      */
     remove(known: PodInterface, allocations: Claims): Promise<boolean> {
         return this.#unwiring.remove(known, allocations);

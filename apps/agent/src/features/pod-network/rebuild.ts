@@ -14,6 +14,7 @@ import { fromExternalIds, isPoolRecord, type PodRecord } from "../../platform/po
 export interface RebuildInput extends FromLinkInput {
     readonly ports: readonly StoredPort[];
     readonly links: readonly Link[];
+    /** The Node's podCIDRs. */
     readonly podPrefixes: readonly Prefix[];
 }
 
@@ -26,6 +27,7 @@ export interface HeldAddress {
 /** A port of this agent without a valid interface. */
 export interface DroppedPort {
     readonly port: StoredPort;
+    /** As part of a log message. */
     readonly why: string;
     /** Log level: `info` if a restart of the Node explains it. */
     readonly level: "info" | "warn";
@@ -34,6 +36,7 @@ export interface DroppedPort {
 /** A wired interface. */
 export interface KeptInterface {
     readonly record: PodRecord;
+    /** As in StoredPort; undefined also if OVSDB has no such port. */
     readonly ofPort: number | undefined;
     /** It was connected, and is isolated until the allocations of its addresses are compared. */
     readonly isUndecided?: boolean;
@@ -45,14 +48,15 @@ export interface Rebuilt {
     readonly kept: readonly KeptInterface[];
     /** Ports of this agent without a valid interface: incomplete, from another boot, or second owner of an address. */
     readonly dropped: readonly DroppedPort[];
-    /** Addresses that a Pod here has according to the API server although no wiring of it is left. */
+    /** Addresses of the podCIDRs that a Pod here has according to the API server although no wiring of it is left. */
     readonly held: readonly HeldAddress[];
 }
 
 /**
  * Determines the Pod interfaces of this Node from three sources: the records in OVSDB, the aliases of the links, and
  * the addresses in the API server. Together they ensure that no address is assigned twice after the database was lost.
- * Pure function.
+ * Of two interfaces with one address the one whose link exists is kept; two live ones with a pool address are both
+ * isolated (`isUndecided`). Pure function.
  */
 export function rebuild(input: RebuildInput): Rebuilt {
     const kept: KeptInterface[] = [];
@@ -110,13 +114,18 @@ export function rebuild(input: RebuildInput): Rebuilt {
     return { kept, dropped, held };
 }
 
-/** Isolates an interface until its allocations are compared; one that is isolated by its record is unchanged. */
+/**
+ * A copy that is isolated until its allocations are compared; one that is isolated by its record is returned unchanged.
+ */
 export function undecided(kept: KeptInterface): KeptInterface {
     if (kept.record.isolated === true) return kept;
     return { ...kept, record: { ...kept.record, isolated: true }, isUndecided: true };
 }
 
-/** The addresses that Pods have according to the API server. Pure function. */
+/**
+ * The addresses that Pods have according to the API server, without Pods of the host network and ended ones. Pure
+ * function.
+ */
 export function heldAddresses(pods: readonly KnownPod[]): readonly HeldAddress[] {
     return pods
         .filter((pod) => !pod.hostNetwork && !pod.ended)

@@ -55,8 +55,9 @@ export class PodReconciler {
     }
 
     /**
-     * At startup, before any ADD is served: rebuilds the records and drops invalid ports. Running Pods get traffic
-     * without the API server: names known only by a link stay empty until `holdKnownAddresses` gets an answer.
+     * At startup, before any ADD is served: rebuilds the records and drops invalid ports; rejects as TakeOver's `run`.
+     * Running Pods get traffic without the API server: names known only by a link stay empty until `holdKnownAddresses`
+     * gets an answer.
      */
     rebuild(signal: AbortSignal): Promise<void> {
         return this.#takeOver.run(signal);
@@ -64,7 +65,8 @@ export class PodReconciler {
 
     /**
      * At startup, after `rebuild` and before any ADD is served: holds the addresses that Pods of this Node have
-     * according to the API server without any wiring. Retries until answered, unless `rebuild` got an answer already.
+     * according to the API server without any wiring. Retries until answered, unless `rebuild` got an answer already;
+     * rejects only if the signal aborts.
      */
     async holdKnownAddresses(signal: AbortSignal): Promise<void> {
         if (this.#knownPods.hasAnswered) return;
@@ -81,7 +83,10 @@ export class PodReconciler {
         await Promise.all(unnamed.map((known) => this.#current(known, name, signal)));
     }
 
-    /** Restores port and flows of all known interfaces; a failure of one does not affect the others. */
+    /**
+     * Restores port and flows of all known interfaces; a failure of one is logged and does not affect the others.
+     * Rejects only if the links cannot be read.
+     */
     async restoreAll(signal: AbortSignal): Promise<void> {
         const { network } = this.#components;
         const links = new Set((await this.#components.netlink.links()).map((link) => link.name));
@@ -99,7 +104,9 @@ export class PodReconciler {
 
     /**
      * Runs one round: removes interfaces whose namespace ended, restores lost ports, frees leftovers and held
-     * addresses. Rejects at its end with PodNetworkError `BUSY` if a container lock was not available: retry soon.
+     * addresses. A failure of one interface is logged. Rejects if links, host routes, leftovers or Pods cannot be read
+     * or changed, which ends the round, or at its end with PodNetworkError `BUSY` if a container lock was not
+     * available: retry soon.
      */
     reconcile(signal: AbortSignal): Promise<void> {
         return this.#busy.round(() => this.#reconcile(signal));

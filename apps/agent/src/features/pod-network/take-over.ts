@@ -36,6 +36,7 @@ export interface TakeOverComponents {
 
 /** Settings of TakeOver. */
 export interface TakeOverOptions {
+    /** /proc/sys/kernel/random/boot_id. */
     readonly bootId: string;
     readonly podPrefixes: readonly Prefix[];
 }
@@ -43,7 +44,10 @@ export interface TakeOverOptions {
 /** How long to wait for the allocations of interfaces that OVS lost, once the API server has answered. */
 const allocationsSoonMs = 3_000;
 
-/** Takes over the Pod interfaces that an earlier start of the agent has wired. */
+/**
+ * Takes over the Pod interfaces that an earlier start of the agent has wired: adopts valid ones and keeps their
+ * addresses in use, deletes other Pod ports of this agent, and isolates interfaces lost by OVS without an allocation.
+ */
 export class TakeOver {
     readonly #components: TakeOverComponents;
     readonly #options: TakeOverOptions;
@@ -55,7 +59,10 @@ export class TakeOver {
         this.#logger = components.logger;
     }
 
-    /** See `PodReconciler.rebuild`. */
+    /**
+     * Called once, before any ADD is served; works without the API server. Rejects if the links cannot be read, a port
+     * cannot be deleted or the signal aborts; an interface that cannot be adopted is logged.
+     */
     async run(signal: AbortSignal): Promise<void> {
         const { held, knownPods, netlink, poolOf, ports } = this.#components;
         const found = rebuild({

@@ -2,8 +2,8 @@
 const lifetimeMs = 10 * 60_000;
 
 /**
- * Remembers which containers were deleted and when. A late ADD, requested before the DEL, must not wire a container
- * that is gone: no further DEL would follow.
+ * Remembers for 10 min which containers were deleted and when. A late ADD, requested before the DEL, must not wire a
+ * container that is gone: no further DEL would follow. Times are those of `now`, in milliseconds.
  */
 export class Tombstones {
     readonly #deletedAt = new Map<string, number>();
@@ -13,7 +13,7 @@ export class Tombstones {
         this.#now = now;
     }
 
-    /** Records the deletion of a container. */
+    /** Records that the container is deleted now. */
     add(containerId: string): void {
         const now = this.#now();
         this.#deletedAt.delete(containerId);

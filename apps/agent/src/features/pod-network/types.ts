@@ -13,7 +13,7 @@ import {
     type PodInterfaces,
 } from "../../platform/pod-interfaces/index.ts";
 
-/** The OVS ports of the bridge, as Pod wiring uses them. */
+/** The OVS ports of the bridge, as Pod wiring uses them; the contract of each method is that of OvsBridge. */
 export interface PodPorts {
     ensurePort(
         spec: {
@@ -28,7 +28,7 @@ export interface PodPorts {
     ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number>;
 }
 
-/** The desired flows by owner. */
+/** The desired flows by owner; the contract of each method is that of FlowTable. */
 export interface PodFlowTable {
     stage(owner: string, flows: FlowSet): void;
     /** @param options `whole`: sends all flows, not only the changed ones */
@@ -38,7 +38,10 @@ export interface PodFlowTable {
 
 /** The IPPools, as Pod wiring uses them. An allocation outlives the wiring of its address, and a failed wiring. */
 export interface PodPools {
-    /** The pools that the Pod requests; undefined if it gets addresses of this Node's podCIDRs. */
+    /**
+     * The pools that the Pod requests; undefined if it gets addresses of this Node's podCIDRs. Rejects if that cannot
+     * be determined, or the signal aborts.
+     */
     requestOf(attachment: PodAttachment, signal: AbortSignal): Promise<AddressRequest | undefined>;
     /**
      * Frees the allocations of a container's interface. Resolves when that is done, or after one second; the reconciler
@@ -58,11 +61,15 @@ export interface PodBridging {
     /** Adds a Pod that an earlier start has wired, before the first replay; sends nothing. */
     stage(pod: BridgedPod): void;
     /**
-     * Adds a Pod, or updates its port. Resolves when OVS has the flows of its VLAN; rejects if OVS rejects them or the
-     * signal aborts.
+     * Adds a Pod, or updates its port. Resolves when OVS has the flows of its VLAN. Rejects if OVS rejects them, which
+     * undoes the change in this VLAN, or if the signal aborts: the Pod stays added, and the caller removes it or
+     * retries.
      */
     add(pod: BridgedPod, signal?: AbortSignal): Promise<void>;
-    /** Removes the Pod of this `attachmentKey`, if there is one. Resolves when no flow names its port. */
+    /**
+     * Removes the Pod of this `attachmentKey`, if there is one. Resolves when no flow names its port. If it rejects,
+     * the Pod is removed all the same, and the update of the flows is retried in the background.
+     */
     remove(key: string, signal?: AbortSignal): Promise<void>;
 }
 
@@ -93,7 +100,9 @@ export interface PodNetworkComponents {
 
 /** Settings of PodNetwork. */
 export interface PodNetworkOptions extends PodLinkOptions {
+    /** MAC address of the gateway, 6 bytes. */
     readonly gatewayMac: () => Uint8Array;
+    /** /proc/sys/kernel/random/boot_id. */
     readonly bootId: string;
     /** Clock for tombstones and ages, in milliseconds. */
     readonly now: () => number;

@@ -18,7 +18,10 @@ export class UnwiredPods {
     #candidates: ReadonlySet<string> = new Set();
     #given: ReadonlySet<string> = new Set();
 
-    /** Evaluates one round from the Pods it has read and the records of the existing interfaces. */
+    /**
+     * Evaluates one round from the Pods it has read and the records of the existing interfaces; returns the Pods to
+     * report now.
+     */
     check(
         held: readonly HeldAddress[],
         pods: readonly KnownPod[],

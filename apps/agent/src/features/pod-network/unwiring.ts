@@ -25,7 +25,8 @@ export interface UnwiringComponents extends PodNetworkComponents {
 
 /**
  * Removes interfaces, for DEL and for a failed ADD: flows, port with the record, then all resources they hold. An
- * address stays in use as long as any part of the wiring may exist.
+ * address stays in use as long as any part of the wiring may exist. Methods are called under the container's lock; what
+ * cannot be removed within 5 s is logged and left to the reconcile.
  */
 export class Unwiring {
     readonly #components: UnwiringComponents;
@@ -68,7 +69,10 @@ export class Unwiring {
         return true;
     }
 
-    /** Rolls back what an ADD created before it had addresses. The reconcile removes a port or link that remains. */
+    /**
+     * Rolls back what an ADD created before it had addresses, and releases allocations. The reconcile removes a port or
+     * link that remains.
+     */
     async undoDraft(draft: PodDraft, ofPort: number): Promise<void> {
         const { logger, netlink, pools, ports } = this.#components;
         using limit = new Limit(this.#clock, unwireLimitMs, "unwiring");
@@ -85,7 +89,7 @@ export class Unwiring {
         await pools?.release(draft);
     }
 
-    /** Rolls back what an ADD with addresses created. */
+    /** Rolls back what an ADD with addresses created; the interface is in the table until that is complete. */
     async rollBack(record: PodRecord, ofPort: number): Promise<void> {
         const { logger, netlink, podInterfaces } = this.#components;
         const known = podInterfaces.get(record) ?? { record, ofPort, addedAt: 0 };

@@ -5,7 +5,7 @@ import { IgnoredNetworks } from "./ignored-networks.ts";
 
 const resyncMs = 60_000;
 
-/** Reports network annotations, which have no effect yet. */
+/** Reports network annotations, which have no effect yet, by a job: each minute, if Pods were added. */
 export function secondaryNetworks({
     environment,
     events,

@@ -31,12 +31,15 @@ export class IgnoredNetworks {
         this.#nodeName = options.nodeName;
     }
 
-    /** The next check reads the Pods. */
+    /** To be called when an ADD has completed: the next check reads the Pods. */
     podAdded(): void {
         this.#isDue = true;
     }
 
-    /** Reads the Pods of this Node, if Pods were added since the last check. */
+    /**
+     * Reads the Pods of this Node, if Pods were added since the last check or had no addresses then. Rejects with
+     * KubeError; the next call repeats it.
+     */
     async check(signal: AbortSignal): Promise<void> {
         if (!this.#isDue) return;
         // Before the request: its answer may lack a Pod that is added meanwhile.

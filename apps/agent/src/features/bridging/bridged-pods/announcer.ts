@@ -7,8 +7,10 @@ import type { Logger } from "@antrea/runtime";
 
 /** Dependencies of Announcer. */
 export interface AnnouncerComponents {
+    /** Sends a PACKET_OUT; may throw, which is logged. */
     readonly packetOut: (packet: PacketOut) => void;
     readonly logger: Logger;
+    /** Default the system clock. */
     readonly clock?: Clock | undefined;
 }
 
@@ -18,7 +20,7 @@ const delaysMs = [0, 50, 100] as const;
 /**
  * Announces the addresses of a Pod by gratuitous ARP (RFC 5227 section 2.3) and unsolicited neighbour advertisements
  * (RFC 4861 section 7.2.6): switches of the physical network learn the port, and neighbours update a cached MAC
- * address. The frames take the same path as those that the Pod sends.
+ * address. The frames enter the flow tables as those that the Pod sends. Disposing of it cancels pending announcements.
  */
 export class Announcer implements Disposable {
     readonly #components: AnnouncerComponents;
@@ -28,7 +30,10 @@ export class Announcer implements Disposable {
         this.#components = components;
     }
 
-    /** Returns at once; a frame that cannot be sent is not repeated. */
+    /**
+     * Announces each address three times: within 100 ms, the first time soon after this returns. A frame that cannot be
+     * sent is logged and not repeated. `mac` as text.
+     */
     announce(pod: { readonly ofPort: number; readonly mac: string; readonly ips: readonly IpAddress[] }): void {
         const { clock = systemClock } = this.#components;
         for (const delayMs of delaysMs) {

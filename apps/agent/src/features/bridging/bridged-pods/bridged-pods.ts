@@ -5,7 +5,7 @@ import { Reconciler, type Logger, type MetricsFactory, type PassResult } from "@
 import type { BridgedPod } from "../../../platform/pod-interfaces/index.ts";
 import type { Announcer } from "./announcer.ts";
 
-/** The desired flows by owner. */
+/** The desired flows by owner; the contract of each method is that of FlowTable. */
 export interface VlanFlowTable {
     stage(owner: string, flows: FlowSet): void;
     set(owner: string, flows: FlowSet, signal?: AbortSignal): Promise<void>;
@@ -17,16 +17,19 @@ export interface BridgedPodsComponents {
     readonly flowTable: VlanFlowTable;
     readonly next: NextTable;
     readonly announcer: Pick<Announcer, "announce">;
-    /** MAC address of the Node's interface, which the host port shares. */
+    /** MAC address of the Node's interface, which the host port shares; 6 bytes. */
     readonly hostMac: () => Uint8Array;
     readonly logger: Logger;
+    /** Default the system clock. */
     readonly clock?: Clock | undefined;
+    /** Default no metrics. */
     readonly metrics?: MetricsFactory | undefined;
 }
 
 /**
- * The VLANs that have bridged Pods on this Node. Each has flows that name the ports of all its Pods: they forward
- * broadcasts of address resolution, and remove the tag from frames for these Pods.
+ * The VLANs that have bridged Pods on this Node, 0 for untagged ones. Each has flows that name the ports of all its
+ * Pods: they forward broadcasts of address resolution, and remove the tag from frames for these Pods. Changes of one
+ * VLAN are made one after the other.
  */
 export class BridgedPods {
     readonly #components: BridgedPodsComponents;
@@ -48,7 +51,7 @@ export class BridgedPods {
         );
     }
 
-    /** MAC address of the host port, as bytes. */
+    /** MAC address of the host port, 6 bytes. */
     get hostMac(): Uint8Array {
         return this.#components.hostMac();
     }
@@ -63,12 +66,14 @@ export class BridgedPods {
         return this.pods().filter(({ vlan }) => vlan !== 0);
     }
 
-    /** Registers a listener that is called when a Pod in a VLAN is added or removed. */
+    /**
+     * Registers a listener, for good, that is called when a Pod in a VLAN is added, removed or has got another port.
+     */
     onTaggedChange(listener: () => void): void {
         this.#listeners.add(listener);
     }
 
-    /** Adds a Pod at startup, before the first replay sends the flows of its VLAN to OVS. */
+    /** Adds a Pod at startup, before the first replay sends the flows of its VLAN to OVS; calls no listener. */
     stage(pod: BridgedPod): void {
         this.#pods.set(pod.key, pod);
         const ports = this.#portsOf(pod.vlan);
@@ -77,7 +82,9 @@ export class BridgedPods {
     }
 
     /**
-     * Adds a Pod to its VLAN, or updates its port. If OVS rejects the flows, the Pod is removed from the VLAN again.
+     * Adds a Pod, or updates its port. Resolves when OVS has the flows of its VLAN. Rejects if OVS rejects them, which
+     * undoes the change in this VLAN, or if the signal aborts: the Pod stays added, and the caller removes it or
+     * retries.
      */
     async add(pod: BridgedPod, signal?: AbortSignal): Promise<void> {
         if (this.#pods.get(pod.key)?.vlan !== pod.vlan) await this.remove(pod.key, signal);
@@ -93,7 +100,10 @@ export class BridgedPods {
         if (known?.ofPort !== pod.ofPort) this.#notify(pod);
     }
 
-    /** Removes a Pod from its VLAN; succeeds if it is in none. Flows whose removal failed are removed by `pass`. */
+    /**
+     * Removes the Pod of this `attachmentKey`, if there is one. Resolves when no flow names its port. If it rejects,
+     * the Pod is removed all the same, and `pass` retries the update of the flows.
+     */
     async remove(key: string, signal?: AbortSignal): Promise<void> {
         const pod = this.#pods.get(key);
         if (pod === undefined) return;
@@ -105,12 +115,15 @@ export class BridgedPods {
         }
     }
 
-    /** Retries failed changes. */
+    /** Retries failed changes of flows; those that fail again are in the result. Rejects if the signal aborts. */
     pass(signal?: AbortSignal): Promise<PassResult> {
         return this.#vlans.pass(signal);
     }
 
-    /** Announces the addresses of a Pod to the switches and neighbours of its VLAN. */
+    /**
+     * Announces the addresses of the Pod of this `attachmentKey` to the switches and neighbours of its VLAN; no effect
+     * if there is none. Returns at once.
+     */
     announce(key: string): void {
         const pod = this.#pods.get(key);
         if (pod !== undefined) this.#components.announcer.announce(pod);

@@ -6,7 +6,10 @@ import { serviceRouteProtocol } from "../../../platform/kernel-ids.ts";
 /** MAC address of the virtual sources in the host's neighbour entries; the flows match only the IP address. */
 const mac = "0a:59:ff:ff:ff:fd";
 
-/** The virtual source addresses of Service traffic from bridged Pods on the host. */
+/**
+ * The virtual source addresses of Service traffic from bridged Pods on the host, one of each family: see
+ * `serviceSource`.
+ */
 export function serviceSources(families: readonly Family[]): readonly IpAddress[] {
     return families.map(serviceSource);
 }
@@ -29,7 +32,10 @@ export class ServiceRoute {
         this.#gatewayName = options.gatewayName;
     }
 
-    /** Adds the routes and neighbour entries; idempotent. */
+    /**
+     * Adds the routes and permanent neighbour entries on the gateway; idempotent. Without the gateway's link does
+     * nothing. Rejects with NetlinkError.
+     */
     async ensure(families: readonly Family[]): Promise<void> {
         const gateway = await this.#netlink.link(this.#gatewayName);
         if (gateway === undefined) return;
@@ -42,7 +48,7 @@ export class ServiceRoute {
         });
     }
 
-    /** Removes what an earlier start in bridging mode left. */
+    /** Removes what an earlier start in bridging mode left, of both families; idempotent. Rejects with NetlinkError. */
     async remove(): Promise<void> {
         const gateway = await this.#netlink.link(this.#gatewayName);
         if (gateway === undefined) return;

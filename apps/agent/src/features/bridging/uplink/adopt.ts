@@ -46,7 +46,10 @@ async function entriesOfLinks(
     return [...entries.values()];
 }
 
-/** Rolls back the moves found only by the links; returns the names of the NICs. */
+/**
+ * Rolls back the moves found only by the links, calling `begin` before each; returns the original names of the NICs,
+ * none if nothing was moved. Rejects with NetlinkError, or as Rollback's `run`.
+ */
 export async function bringBackByLinks(
     parts: { readonly netlink: Netlink; readonly rollback: Rollback; readonly uptimeSeconds: () => number },
     here: BootContext,

@@ -7,11 +7,13 @@ const ownNetns = "/proc/self/ns/net";
  * longer exist.
  */
 export interface BootContext {
+    /** /proc/sys/kernel/random/boot_id. */
     readonly bootId: string;
+    /** Device and inode number of the namespace's file: "4:4026531840". */
     readonly netns: string;
 }
 
-/** The context of this process: boot ID, and device and inode of its network namespace. */
+/** The context of this process, with this boot ID and its own network namespace. */
 export async function bootContextOf(bootId: string): Promise<BootContext> {
     const { dev, inode } = await netnsIdentity(ownNetns);
     return { bootId, netns: `${dev}:${inode}` };

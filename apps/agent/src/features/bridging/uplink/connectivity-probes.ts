@@ -11,11 +11,16 @@ const unaskable = NeighbourState.PERMANENT | NeighbourState.NOARP;
 /** Dependencies of ConnectivityProbes. */
 export interface ConnectivityProbesComponents {
     readonly netlink: Netlink;
+    /** Whether the API server answers; ends when the signal aborts. A rejection counts as no. */
     readonly apiReachable: (signal: AbortSignal) => Promise<boolean>;
+    /** Default the system clock. */
     readonly clock?: Clock;
 }
 
-/** Probes whether the Node is on the network: its gateways, by ARP and ND, and the API server. */
+/**
+ * Probes whether the Node is on the network: its gateways, by ARP and ND (1.5 s each), and the API server (5 s).
+ * `index` is that of the gateways' link. Methods that probe gateways reject with NetlinkError.
+ */
 export class ConnectivityProbes {
     readonly #parts: ConnectivityProbesComponents;
     readonly #clock: Clock;
@@ -25,22 +30,25 @@ export class ConnectivityProbes {
         this.#clock = components.clock ?? systemClock;
     }
 
-    /** Whether the API server answers within the probe timeout; never rejects. */
+    /** Whether the API server answers within 5 s; false on abort. Never rejects. */
     async apiAnswers(signal: AbortSignal): Promise<boolean> {
         const limited = AbortSignal.any([signal, AbortSignal.timeout(apiTimeoutMs)]);
         return this.#parts.apiReachable(limited).catch(() => false);
     }
 
     /**
-     * The gateways that answer on this link. A gateway with a static neighbour entry is not probed, since that is
-     * inconclusive.
+     * The gateways that answer, in the order given; on abort those that answered so far. One with a static neighbour
+     * entry is not probed, since that is inconclusive, and counts as not answering.
      */
     async answering(index: number, gateways: readonly IpAddress[], signal: AbortSignal): Promise<readonly IpAddress[]> {
         const answers = await Promise.all(gateways.map((gateway) => this.#answers(index, gateway, signal)));
         return gateways.filter((_, at) => answers[at] === true);
     }
 
-    /** Resolves with true once one target answers, with false if none does within the time. */
+    /**
+     * Repeats the probes until one target answers (true) or `timeoutMs` milliseconds pass (false). Rejects with the
+     * signal's reason if it aborts. Without any target resolves with false at once.
+     */
     async anyAnswers(
         index: number,
         asked: { readonly gateways: readonly IpAddress[]; readonly withApi: boolean },

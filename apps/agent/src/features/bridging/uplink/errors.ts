@@ -25,13 +25,17 @@ export type UplinkErrorCode =
     | "AGENT_RUNNING"
     | "DATABASE_UNREACHABLE";
 
-/** The unsuitable link and the route that makes it so. */
+/** The unsuitable link and the route that makes it so; see UplinkError for when they are set. */
 export interface UplinkErrorDetails {
     readonly link: string;
+    /** Destination prefix: "10.0.0.0/8". */
     readonly dst: string;
     /** Number of the routing table. */
     readonly table: number;
 }
 
-/** Failure to move the uplink or to restore it. */
+/**
+ * Failure to move the uplink or to restore it. Details are set only if the NIC is found unsuitable before a move:
+ * `link`, and with the codes about routes also `dst` and `table`.
+ */
 export class UplinkError extends AntreaError<UplinkErrorCode, UplinkErrorDetails> {}

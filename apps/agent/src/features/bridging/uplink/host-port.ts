@@ -12,7 +12,10 @@ export interface HostPortComponents {
     readonly switchOver: Pick<SwitchOver, "prepare" | "run">;
 }
 
-/** What is known of the host port's configuration, with which it is recreated and the NIC restored. */
+/**
+ * What is known of the host port's configuration, with which it is recreated and the NIC restored. In memory; `furnish`
+ * and `follow` also write the journal.
+ */
 export class HostPort {
     readonly #netlink: Netlink;
     readonly #journal: HostPortComponents["journal"];
@@ -30,7 +33,7 @@ export class HostPort {
         this.#saveMs = options.saveMs;
     }
 
-    /** The host port has this state. */
+    /** Records that the host port has this state, which is complete; `index` is its ifindex. */
     saw(snapshot: Snapshot, index: number): void {
         this.#seen = { snapshot, index };
     }
@@ -40,13 +43,19 @@ export class HostPort {
         return host.index !== (this.#seen?.index ?? entry.hostIndex);
     }
 
-    /** The entry with the last known state of the host port. */
+    /**
+     * The entry with the last known state of the host port; the entry itself if it is not of a complete move or no
+     * state is known.
+     */
     current(entry: JournalEntry): JournalEntry {
         const saved = entry.step === "bridged" ? this.#seen?.snapshot : undefined;
         return saved === undefined ? entry : { ...entry, saved };
     }
 
-    /** Configures a host port that OVS recreated like the previous one. */
+    /**
+     * Configures a host port that OVS recreated like the previous one, and updates the journal. Rejects with
+     * NetlinkError, or UplinkError `NIC_UNSUITABLE` if a route is rejected.
+     */
     async furnish(entry: JournalEntry, host: Link): Promise<void> {
         const snapshot = aged(this.current(entry).saved, uptime());
         await this.#switchOver.prepare(entry, host);
@@ -55,7 +64,11 @@ export class HostPort {
         this.saw(snapshot, host.index);
     }
 
-    /** Records changes on the host port, such as renewed leases, for a later restore, also by the next agent. */
+    /**
+     * Records changes on the host port, such as renewed leases, for a later restore, also by the next agent: the
+     * journal is written at most every `saveMs`. A state without a global address is ignored. Rejects with
+     * NetlinkError.
+     */
     async follow(entry: JournalEntry, host: Link): Promise<void> {
         const snapshot = await takeSnapshot(this.#netlink, host, uptime());
         if (!hasGlobalAddress(snapshot.addresses)) return;

@@ -4,14 +4,17 @@ import type { NicSettings } from "./nic-settings.ts";
 import type { MovedAddress, MovedNeighbour, MovedRoute, Snapshot } from "./snapshot.ts";
 import { steps, type Step } from "./types.ts";
 
-/** The state of a move that must be known after the agent was killed. */
+/** The state of a move that must be known after the agent was killed; what a rollback starts from. */
 export interface JournalEntry {
     /** The step about to be made, or made last. */
     readonly step: Step;
+    /** As in BootContext. */
     readonly bootId: string;
-    /** The network namespace: a Node that is a container gets a new namespace with new links without a reboot. */
+    /** As in BootContext. A Node that is a container gets a new namespace with new links without a reboot. */
     readonly netns: string;
+    /** Original name of the NIC, which the host port has after the move. */
     readonly name: string;
+    /** Name of the NIC after the move. */
     readonly physicalName: string;
     readonly nic: NicSettings;
     /** The state of the link when the move or its rollback began. */
@@ -22,12 +25,18 @@ export interface JournalEntry {
 
 const version = 1;
 
-/** Encodes the entry as JSON with addresses as text, so that it is readable for manual recovery. */
+/**
+ * Encodes the entry as JSON with addresses and prefixes as text and infinite lifetimes as "forever", so that it is
+ * readable for manual recovery.
+ */
 export function formatEntry(entry: JournalEntry): string {
     return `${JSON.stringify({ version, ...entry }, replace, 1)}\n`;
 }
 
-/** Decodes an entry. Undefined if the text is not an entry or is damaged. */
+/**
+ * Decodes what `formatEntry` returned. Undefined if the text is not an entry, is damaged or of another version; never
+ * throws.
+ */
 export function parseEntry(text: string): JournalEntry | undefined {
     try {
         const reader = new Fields(JSON.parse(text));

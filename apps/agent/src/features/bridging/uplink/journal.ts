@@ -10,8 +10,8 @@ import { formatEntry, parseEntry, type JournalEntry } from "./journal-codec.ts";
 const journalFile = "uplink.json";
 
 /**
- * The journal of the move: one entry, replaced atomically and synced to disk before the call returns. Without an entry
- * the NIC is not moved.
+ * The journal of the move, `uplink.json` in `folder`: one entry, replaced atomically and synced to disk before the call
+ * returns. Without an entry the NIC is not moved. Calls must not overlap.
  */
 export class Journal {
     readonly #logger: Logger;
@@ -25,7 +25,7 @@ export class Journal {
         this.#folder = options.folder;
     }
 
-    /** As last read or written. */
+    /** As last read or written; undefined before that and if there is none. */
     get entry(): JournalEntry | undefined {
         return this.#entry;
     }
@@ -35,7 +35,10 @@ export class Journal {
         return join(this.#folder, journalFile);
     }
 
-    /** Reads the journal; undefined if there is none or it is not valid. */
+    /**
+     * Reads the journal; undefined if there is none, or, which is logged, it cannot be read or is not valid. Never
+     * rejects.
+     */
     async read(): Promise<JournalEntry | undefined> {
         let text: string;
         try {
@@ -54,7 +57,10 @@ export class Journal {
         return this.#entry;
     }
 
-    /** Makes a step after the entry for it is synced to disk. */
+    /**
+     * Makes a step after the entry for it, with this `step`, is synced to disk; resolves as `effect`. Rejects with
+     * UplinkError `JOURNAL_UNWRITABLE` before the effect, or as the effect does.
+     */
     async make<T>(step: Step, entry: JournalEntry, effect: () => Promise<T>): Promise<T> {
         await this.#fault?.(step, "before");
         await this.write({ ...entry, step });
@@ -64,7 +70,10 @@ export class Journal {
         return made;
     }
 
-    /** Like `make`, for a step of the rollback: it is made even if the journal cannot be written. */
+    /**
+     * Like `make`, for a step of the rollback: it is made even if the journal cannot be written. Rejects only as the
+     * effect does.
+     */
     async makeAnyway(step: Step, entry: JournalEntry, effect: () => Promise<void>): Promise<void> {
         await this.#fault?.(step, "before");
         await this.writeAnyway({ ...entry, step });
@@ -73,7 +82,7 @@ export class Journal {
         await this.#fault?.(step, "made");
     }
 
-    /** Writes the entry; on failure it is kept in memory for this process. */
+    /** Writes the entry; a failure is logged, and the entry is kept in memory for this process. Never rejects. */
     async writeAnyway(entry: JournalEntry): Promise<void> {
         try {
             await this.write(entry);
@@ -99,7 +108,7 @@ export class Journal {
         this.#entry = entry;
     }
 
-    /** Removes the journal; rejects with UplinkError `JOURNAL_UNWRITABLE`. */
+    /** Removes the journal, if there is one; rejects with UplinkError `JOURNAL_UNWRITABLE`. */
     async remove(): Promise<void> {
         try {
             await rm(this.path, { force: true });
@@ -110,7 +119,10 @@ export class Journal {
         this.#entry = undefined;
     }
 
-    /** A journal that cannot be removed refers to links that no longer exist, which the next start detects. */
+    /**
+     * Removes the journal; a failure is only logged: it refers to links that no longer exist then, which the next start
+     * detects.
+     */
     async removeAnyway(): Promise<void> {
         try {
             await this.remove();

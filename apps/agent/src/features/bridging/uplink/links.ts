@@ -10,6 +10,7 @@ const pollMs = 5;
 
 /** The two links of an uplink, as far as they exist. */
 export interface Places {
+    /** Undefined if it does not exist, as after its driver was removed. */
     readonly nic?: Link;
     /** The device that OVS created with the name of the NIC. */
     readonly host?: Link;
@@ -23,16 +24,17 @@ export function isMadeByOvs({ kind }: Pick<Link, "kind">): boolean {
     return kind === "tun" || kind === "openvswitch";
 }
 
-/** The uplink's links according to a journal. */
+/** The uplink's names and the identity of the NIC according to a journal; a JournalEntry fits. */
 export interface KnownNames {
     readonly name: string;
+    /** The NIC's name while it is moved. */
     readonly physicalName: string;
     readonly nic: Pick<Link, "index" | "mac">;
 }
 
 /**
  * Finds the links themselves, since a journal may be outdated. The NIC is identified by its ifindex, or by its MAC
- * address if its driver was reloaded; another NIC that has its name now does not match.
+ * address if its driver was reloaded; another NIC that has its name now does not match. Rejects with NetlinkError.
  */
 export async function findPlaces(netlink: Netlink, known: KnownNames): Promise<Places> {
     const [named, physical] = await Promise.all([
@@ -47,15 +49,15 @@ export async function findPlaces(netlink: Netlink, known: KnownNames): Promise<P
     return { ...(nic !== undefined && { nic }), ...(host !== undefined && { host }) };
 }
 
-/** Finds a link by its name, not by an alternative name. */
+/** Finds a link by its name, not by an alternative name; undefined if there is none. Rejects with NetlinkError. */
 export async function linkNamed(netlink: Netlink, name: string): Promise<Link | undefined> {
     const link = await netlink.link(name);
     return link?.name === name ? link : undefined;
 }
 
 /**
- * Waits until OVS has created a device with this MAC address and MTU; rejects with UplinkError `NO_DEVICE` after
- * `timeoutMs`.
+ * Waits until OVS has created a device with this MAC address and MTU (bytes); rejects with UplinkError `NO_DEVICE`
+ * after `timeoutMs` milliseconds, or if the signal aborts.
  */
 export async function hostDevice(
     netlink: Netlink,
@@ -79,7 +81,10 @@ export async function hostDevice(
     }
 }
 
-/** Polls until the condition is true; false if it is not in time. */
+/**
+ * Polls until the condition is true, at least once; false if it is not within `timeoutMs` milliseconds. Rejects as the
+ * condition does, or if the signal aborts.
+ */
 export async function comesTrue(
     what: () => Promise<boolean>,
     timeoutMs: number,
@@ -95,7 +100,8 @@ export async function comesTrue(
 
 /**
  * Renames a link. A kernel before 6.2 cannot rename a link that is up: it is then set down briefly and loses its IPv6
- * addresses and its routes. Returns true if so: the caller restores them and then calls `endIpv6`.
+ * addresses and its routes. Returns true if so: the caller restores them and then calls `endIpv6`. Rejects with
+ * NetlinkError.
  */
 export async function renameLink(netlink: Netlink, link: Link, name: string, saved: NicSettings): Promise<boolean> {
     try {
@@ -111,7 +117,10 @@ export async function renameLink(netlink: Netlink, link: Link, name: string, sav
     return true;
 }
 
-/** Enables IPv6 as before, but without a kernel-generated link-local address, which would be tentative for a second. */
+/**
+ * Enables or disables IPv6 as saved, but without a kernel-generated link-local address, which would be tentative for a
+ * second; the caller then places the addresses and calls `endIpv6`. No effect without IPv6; throws NetlinkError.
+ */
 export function beginIpv6(name: string, saved: NicSettings): void {
     if (saved.ipv6Disabled === undefined) return;
     writeSysctl("ipv6", name, "addr_gen_mode", "1");
@@ -122,7 +131,8 @@ export function beginIpv6(name: string, saved: NicSettings): void {
 
 /**
  * Restores the address generation mode once the saved addresses are present. The kernel then generates its link-local
- * address unless it is among them; one that was not there before is removed.
+ * address unless it is among them; one that was not there before is removed. No effect without IPv6; rejects with
+ * NetlinkError.
  */
 export async function endIpv6(
     netlink: Netlink,
@@ -135,7 +145,12 @@ export async function endIpv6(
     await placeAddresses(netlink, link.index, addresses);
 }
 
-/** Assigns the alternative names to a link, in order, and removes them from another link that may have them. */
+/**
+ * Assigns the alternative names to a link, in order; ignored if the kernel does not support them or another link gets
+ * one meanwhile. Rejects with NetlinkError.
+ *
+ * @param from ifindex of another link that may have the names, from which they are removed
+ */
 export async function placeAltNames(
     netlink: Netlink,
     index: number,

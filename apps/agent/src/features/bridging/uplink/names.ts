@@ -1,8 +1,8 @@
 const maxNameBytes = 15;
 
 /**
- * The name of the NIC while the host port has its name: "eth0~". A name that is too long is truncated, one that is in
- * use gets a digit.
+ * The name of the NIC while the host port has its name: "eth0~". A name that is too long (15 bytes, IFNAMSIZ) is
+ * truncated, one that is in use gets a digit.
  */
 export function physicalNameOf(nicName: string, isTaken: (name: string) => boolean): string {
     for (let attempt = 0; ; attempt++) {
@@ -18,7 +18,10 @@ export function isPhysicalNameOf(nicName: string, physicalName: string): boolean
     return suffix !== undefined && physicalName === `${cut(nicName, maxNameBytes - suffix.length)}${suffix}`;
 }
 
-/** The original name of a link with such a name, as far as it was not truncated; undefined for any other link. */
+/**
+ * The original name of a link with such a name, as far as it was not truncated ("eth0" of "eth0~1"); undefined for any
+ * other link.
+ */
 export function nicNameOf(physicalName: string): string | undefined {
     const suffix = suffixOf(physicalName);
     return suffix === undefined || suffix === physicalName ? undefined : physicalName.slice(0, -suffix.length);

@@ -29,8 +29,9 @@ export interface NicMoveComponents {
 
 /** The result of a move. */
 export interface Moved {
+    /** The state as of the move; what a rollback starts from if there is a problem. */
     readonly entry: JournalEntry;
-    /** Why the Node's connectivity is not confirmed; undefined if it is. */
+    /** Why the Node's connectivity is not confirmed, as part of a sentence; undefined if it is. */
     readonly problem: string | undefined;
 }
 
@@ -44,7 +45,12 @@ export class NicMove {
         this.#checkTimeoutMs = options.checkTimeoutMs;
     }
 
-    /** Makes the move up to the step `confirm`. If it rejects, the journal has the step from which to roll back. */
+    /**
+     * Makes the move up to the step `confirm`. If it rejects, by NetlinkError, UplinkError or the signal's reason, the
+     * journal has the step from which to roll back, or no entry if nothing was changed.
+     *
+     * @param link the NIC, which `suitableNic` accepted
+     */
     async run(link: Link, here: BootContext, signal: AbortSignal): Promise<Moved> {
         const { apiIsLocal, connectivityProbes, hostPort, journal, netlink, ownPorts, switchOver } = this.#parts;
         const name = link.name;
@@ -115,7 +121,10 @@ export class NicMove {
     }
 }
 
-/** The name that the NIC gets, so that no link has it. */
+/**
+ * The name that the NIC of this name gets: the first of `physicalNameOf` that no link has, also not as an alternative
+ * name. Rejects with NetlinkError.
+ */
 export async function freePhysicalName(netlink: Netlink, name: string): Promise<string> {
     const names = new Set((await netlink.links()).flatMap((one) => [one.name, ...one.altNames]));
     return physicalNameOf(name, (wanted) => names.has(wanted));

@@ -9,22 +9,31 @@ import {
 } from "@antrea/netlink";
 import { readSysctl } from "./sysctls.ts";
 
-/** The original values of the NIC settings that are changed while it is an OVS port. */
+/**
+ * The original values of the NIC settings that are changed while it is an OVS port: attributes of the link
+ * (rtnetlink(7)), offloads (ethtool), sysctls as text.
+ */
 export interface NicSettings {
     readonly index: number;
     readonly mac: string;
+    /** In bytes. */
     readonly mtu: number;
     readonly group: number;
     readonly up: boolean;
     readonly promiscuous: boolean;
     readonly txChecksumOffload: boolean;
+    /** Generic receive offload. */
     readonly receiveMerging: boolean;
     /** Sysctl disable_ipv6; absent without IPv6. */
     readonly ipv6Disabled?: string;
+    /** Sysctl addr_gen_mode; absent without IPv6. */
     readonly addrGenMode?: string;
 }
 
-/** Reads the settings of a link, from netlink, ethtool and sysctl. */
+/**
+ * Reads the settings of a link, from netlink, ethtool and sysctl; an offload that cannot be read counts as off. Throws
+ * NetlinkError.
+ */
 export function readNicSettings(link: Link): NicSettings {
     const { index, name, mac, mtu, group, up, promiscuous } = link;
     const ipv6Disabled = readSysctl("ipv6", name, "disable_ipv6");
@@ -44,15 +53,18 @@ export function readNicSettings(link: Link): NicSettings {
 }
 
 /**
- * Disables transmit checksum offload and receive merging: the datapath does not complete checksums, and accepts no
- * frame larger than the MTU.
+ * Disables transmit checksum offload and generic receive offload of a link: the datapath does not complete checksums,
+ * and accepts no frame larger than the MTU. No effect on offloads that the link does not support; throws NetlinkError.
  */
 export function switchOffloadsOff(name: string): void {
     offload(() => setTxChecksumOffload(name, false), undefined);
     offload(() => setReceiveMerging(name, false), undefined);
 }
 
-/** Restores the NIC, except its name, addresses and IPv6. */
+/**
+ * Restores offloads, link group and whether the NIC is up: not its name, addresses, IPv6 settings and promiscuous mode.
+ * Rejects with NetlinkError.
+ */
 export async function restoreNicSettings(netlink: Netlink, link: Link, saved: NicSettings): Promise<void> {
     const { name, index } = link;
     if (saved.txChecksumOffload && !offload(() => txChecksumOffload(name), true)) {
@@ -62,7 +74,7 @@ export async function restoreNicSettings(netlink: Netlink, link: Link, saved: Ni
     await netlink.setLink(index, { up: saved.up, group: saved.group });
 }
 
-/** ovs-vswitchd sets this flag on its ports, and cannot reset it after it was killed. */
+/** Restores the promiscuous flag: ovs-vswitchd sets it on its ports, and cannot reset it after it was killed. */
 export async function restorePromiscuous(netlink: Netlink, index: number, saved: NicSettings): Promise<void> {
     await netlink.setLink(index, { promiscuous: saved.promiscuous });
 }

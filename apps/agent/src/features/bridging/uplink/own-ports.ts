@@ -23,13 +23,18 @@ export interface OwnPortsComponents {
 /** Settings of OwnPorts. */
 export type OwnPortsOptions = Pick<UplinkOptions, "hostOfPort" | "uplinkOfPort" | "mustComputeChecksums">;
 
-/** The two ports of the uplink in OVS: the NIC, and the host port with the NIC's name. */
+/**
+ * The two ports of the uplink in OVS: the NIC, and the host port with the NIC's name. Methods that take a signal reject
+ * if OVS does not do it within `timeoutMs` or the signal aborts.
+ */
 export class OwnPorts {
     readonly #parts: OwnPortsComponents;
     readonly #options: OwnPortsOptions;
     readonly #timeoutMs: number;
 
-    /** @param timeoutMs how long OVS may take to create a port */
+    /**
+     * @param timeoutMs how long OVS may take to create a port, in milliseconds
+     */
     constructor(components: OwnPortsComponents, options: OwnPortsOptions, timeoutMs: number) {
         this.#parts = components;
         this.#options = options;
@@ -49,7 +54,10 @@ export class OwnPorts {
         if (isOurs(this.#parts.ports.port(name))) await removeIfDeviceIsLost(this.#parts, name, signal);
     }
 
-    /** Creates the host port if it does not exist; returns its device. */
+    /**
+     * Creates the host port with MAC address and MTU of the NIC if it does not exist; returns its device once OVS has
+     * created it. Rejects with UplinkError `NO_DEVICE` if it does not.
+     */
     async makeHost({ name, nic }: Pick<JournalEntry, "name" | "nic">, signal: AbortSignal): Promise<Link> {
         const { ports, netlink } = this.#parts;
         const spec: UplinkPortSpec = {
@@ -65,7 +73,10 @@ export class OwnPorts {
         return hostDevice(netlink, { name, ...nic }, this.#timeoutMs, signal);
     }
 
-    /** From here on OVS receives the NIC's frames. The Node's network stack receives them too, until the switch. */
+    /**
+     * Creates the port of the NIC, which has this name now, and disables its offloads if the datapath requires that.
+     * From here on OVS receives the NIC's frames. The Node's network stack receives them too, until the switch.
+     */
     async makeUplink(name: string, signal: AbortSignal): Promise<void> {
         const { ports } = this.#parts;
         if (this.#options.mustComputeChecksums) switchOffloadsOff(name);
@@ -88,7 +99,8 @@ export class OwnPorts {
     }
 
     /**
-     * Removes the ports and waits for OVS to release the devices, if it does. False if the database was not reachable.
+     * Removes the ports and waits up to 3 s for OVS to release the devices; that it does not is only logged. False,
+     * also logged, if the database was not reachable for some seconds. Never rejects.
      */
     async remove(names: readonly string[]): Promise<boolean> {
         const isRemoved = await this.#removeRows(names);
@@ -119,8 +131,9 @@ export class OwnPorts {
 }
 
 /**
- * Waits until OVS has applied the removal. When OVS releases a device, it restores the cached flags by device name. The
- * host port is down by then: if the NIC got that name back before, OVS would set the NIC down.
+ * Waits up to 3 s until OVS has applied the removal; a failure is only logged. When OVS releases a device, it restores
+ * the cached flags by device name. The host port is down by then: if the NIC got that name back before, OVS would set
+ * the NIC down.
  */
 export async function awaitAck(wait: (limits: VswitchdAckLimits) => Promise<void>, logger: Logger): Promise<void> {
     try {
@@ -132,7 +145,7 @@ export async function awaitAck(wait: (limits: VswitchdAckLimits) => Promise<void
     }
 }
 
-/** Whether the port was created for the uplink: its `antrea-type` is host or uplink. */
+/** Whether the port was created for the uplink: its `antrea-type` is host or uplink. False without a port. */
 export function isOurs(port: { readonly externalIds: ReadonlyMap<string, string> } | undefined): boolean {
     const type = port?.externalIds.get("antrea-type");
     return type === "host" || type === "uplink";

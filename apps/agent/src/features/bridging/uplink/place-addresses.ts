@@ -3,7 +3,7 @@ import { addressText, movedAddress, type MovedAddress, type MovedNeighbour } fro
 
 /**
  * Sets the addresses of a link to exactly these, in order, with IPv6 addresses usable at once. Addresses that are
- * correct already are not changed.
+ * correct already are not changed. Rejects with the first NetlinkError, after the other changes were tried.
  */
 export async function placeAddresses(netlink: Netlink, index: number, wanted: readonly MovedAddress[]): Promise<void> {
     const present = (await netlink.addresses(index)).map(movedAddress);
@@ -22,7 +22,10 @@ export async function placeAddresses(netlink: Netlink, index: number, wanted: re
     });
 }
 
-/** Removes the IPv4 addresses of a link. Secondary ones first: the kernel would remove them with their primary. */
+/**
+ * Removes the IPv4 addresses of a link. Secondary ones first: the kernel would remove them with their primary. Rejects
+ * with NetlinkError.
+ */
 export async function removeAddresses4(netlink: Netlink, index: number): Promise<void> {
     const present = (await netlink.addresses(index)).filter(isFour);
     await netlink.batch((batch) => {
@@ -30,7 +33,10 @@ export async function removeAddresses4(netlink: Netlink, index: number): Promise
     });
 }
 
-/** Adds the neighbour entries that have a MAC address to a link. */
+/**
+ * Adds the neighbour entries that have a MAC address to a link, or replaces those for the addresses. Rejects with
+ * NetlinkError.
+ */
 export async function placeNeighbours(
     netlink: Netlink,
     index: number,

@@ -15,13 +15,15 @@ const maxRoutePasses = 8;
 
 /** A route that the kernel rejected, and why. */
 export interface RefusedRoute {
+    /** As of `routeText`. */
     readonly route: string;
+    /** Message of the kernel's error. */
     readonly reason: string;
 }
 
 /**
  * Adds routes to a link in their order, and removes the kernel-generated ones that are not among them. Returns the
- * routes that the kernel rejected, with its error.
+ * routes that the kernel rejected, with its error; rejects with NetlinkError only if routes cannot be read or removed.
  *
  * A default route from a router advertisement is moved with its remaining lifetime and placed after the one that the
  * kernel adds at the next advertisement, which it solicits when the link-local address is added; the moved route is
@@ -82,14 +84,14 @@ function placeAdvertised(
     return refused;
 }
 
-/** Removes routes from a link; routes that are gone already are ignored. */
+/** Removes routes from a link; routes that are gone already are ignored. Rejects with NetlinkError. */
 export async function removeRoutes(netlink: Netlink, index: number, routes: readonly MovedRoute[]): Promise<void> {
     await netlink.batch((batch) => {
         for (const route of routes) batch.deleteRoute(routeOptionsOf(index, route));
     });
 }
 
-/** The routes of a link that must be moved with its name. */
+/** The routes of a link that must be moved with its name, in kernel order. */
 export async function routesOf(netlink: Netlink, index: number): Promise<readonly MovedRoute[]> {
     return (await netlink.routes({ dev: index })).filter(isMoved).map(movedRoute);
 }

@@ -31,7 +31,9 @@ export const portColumns = {
 } as const;
 
 /**
- * Removes the ports of the uplink from a served database and waits until OVS has released them; returns their names.
+ * Removes the ports of the uplink from a served database and waits up to 3 s until OVS has released them; returns their
+ * names, none if there are no such ports. The session must be ready and monitor `portColumns`; rejects as its
+ * `transact`.
  */
 export async function removeByServer(session: OvsdbSession, logger: Logger): Promise<readonly string[]> {
     const ports = [...session.rows("Port")].filter(([, row]) =>
@@ -50,8 +52,8 @@ export async function removeByServer(session: OvsdbSession, logger: Logger): Pro
 }
 
 /**
- * Removes them from the database file while no server runs, with ovsdb-tool(1), which honours the lock of the file.
- * Rejects with UplinkError `DATABASE_UNREACHABLE`.
+ * Removes the ports of the uplink from the database file while no server runs, with ovsdb-tool(1), which honours the
+ * lock of the file; returns their names, none without the file. Rejects with UplinkError `DATABASE_UNREACHABLE`.
  */
 export async function removeFromFile(file: string): Promise<readonly string[]> {
     if (!existsSync(file)) return [];

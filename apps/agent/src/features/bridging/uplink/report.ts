@@ -2,7 +2,9 @@ import { uplinkCondition } from "@antrea/crd";
 import { assertNever } from "@antrea/errors";
 import type { UplinkState } from "./types.ts";
 
-/** A condition of the Node without its timestamps. */
+/**
+ * A condition of the Node without its timestamps; `reason` in CamelCase as Kubernetes requires, `message` for users.
+ */
 export interface UplinkCondition {
     readonly type: typeof uplinkCondition;
     readonly status: "True" | "False";
@@ -10,7 +12,7 @@ export interface UplinkCondition {
     readonly message: string;
 }
 
-/** An event of the Node. */
+/** An event of the Node: type, reason and note of a Kubernetes event. */
 export interface UplinkEvent {
     readonly type: "Normal" | "Warning";
     readonly reason: string;

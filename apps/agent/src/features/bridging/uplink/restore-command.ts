@@ -17,6 +17,7 @@ import { bootContextOf } from "./boot-context.ts";
 export interface RestoreUplinkOptions {
     /** Directory of the journal. */
     readonly folder: string;
+    /** /proc/sys/kernel/random/boot_id. */
     readonly bootId: string;
     /** Directory of db.sock. */
     readonly ovsRunDir: string;
@@ -35,7 +36,8 @@ const lockTimeoutMs = 1_000;
 
 /**
  * Implements `antrea-agent restore-uplink`: restores the Node's NIC, with or without OVS. Returns true if there was
- * something to restore.
+ * something to restore: ports that cannot be removed from OVS are only printed then. Without it, it rejects if leftover
+ * ports cannot be removed, e.g. with UplinkError `DATABASE_UNREACHABLE`. Rejects otherwise as Rollback's `run`.
  *
  * @throws UplinkError `AGENT_RUNNING` unless forced: a running agent would repeat the move
  */

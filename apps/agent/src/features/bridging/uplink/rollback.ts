@@ -28,10 +28,11 @@ export interface RollbackComponents {
     readonly netlink: Netlink;
     readonly logger: Logger;
     readonly journal: Journal;
-    /** Removes ports from the OVS database; false if it was not reachable. */
+    /** Removes ports from the OVS database; false if it was not reachable. Must not reject. */
     readonly removePorts: (names: readonly string[]) => Promise<boolean>;
     /** Removes a device from the kernel datapath if OVS does not. */
     readonly freeFromDatapath: (name: string) => Promise<void>;
+    /** Seconds since boot, the clock of snapshots. */
     readonly uptimeSeconds: () => number;
 }
 
@@ -42,7 +43,7 @@ const maxRemovals = 10;
 /**
  * Rolls back the uplink: restores name, addresses, routes and neighbours of the NIC, from any step at which the move or
  * an earlier rollback stopped. Works without OVS: the kernel state is restored first, and the Node is on the network
- * from then on.
+ * from then on. Cannot be aborted.
  */
 export class Rollback {
     readonly #parts: RollbackComponents;
@@ -52,8 +53,10 @@ export class Rollback {
     }
 
     /**
-     * Resolves when the NIC is restored and the journal removed. After an interruption, to be run again from the start.
-     * Rejects with UplinkError `NAME_TAKEN` if another link has the name of the NIC.
+     * Resolves when the NIC is restored and the journal removed, or when the links of the journal no longer exist.
+     * After a rejection or an interruption, to be run again from the start. Rejects with UplinkError `NAME_TAKEN` if
+     * another link has the name of the NIC, and with NetlinkError; addresses and routes that the kernel rejects are
+     * only logged.
      */
     async run(entry: JournalEntry, here: BootContext): Promise<void> {
         const { netlink, journal, logger } = this.#parts;
@@ -205,7 +208,10 @@ function isOfThePast(entry: JournalEntry, { bootId, netns }: BootContext): boole
     return entry.bootId !== bootId || entry.netns !== netns;
 }
 
-/** Removes a device from the kernel datapath with ovs-dpctl(8), which works without a daemon. */
+/**
+ * Removes a device from the kernel datapath `ovs-system` with ovs-dpctl(8), which works without a daemon. Rejects if
+ * the program fails or takes longer than 5 s.
+ */
 export async function freeFromDatapath(name: string): Promise<void> {
     await promisify(execFile)("ovs-dpctl", ["del-if", "ovs-system", name], { timeout: 5_000 });
 }

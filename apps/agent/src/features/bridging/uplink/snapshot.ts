@@ -14,14 +14,14 @@ import {
 } from "@antrea/netlink";
 import { UplinkError } from "./errors.ts";
 
-/** An address without the attributes that the kernel sets per link. */
+/** An Address without the attributes that the kernel sets per link; lifetimes in seconds. */
 export type MovedAddress = Omit<Address, "index" | "secondary" | "tentative" | "dadFailed" | "permanent">;
 /** A route without its link and read-only attributes. */
 export type MovedRoute = Omit<Route, "dev" | "cloned" | "nextHops">;
 /** A neighbour entry without its link. */
 export type MovedNeighbour = Omit<Neighbour, "index">;
 
-/** The configuration of a link that is tied to its name; all lists in kernel order. */
+/** The configuration of a link that is tied to its name; all lists in kernel order. Immutable. */
 export interface Snapshot {
     /** Seconds since boot; the lifetimes are relative to this time. */
     readonly takenAt: number;
@@ -40,7 +40,12 @@ const settableFlags =
     AddressFlag.MCAUTOJOIN;
 const keptNeighbourFlags = NeighbourFlag.ROUTER | NeighbourFlag.EXT_LEARNED;
 
-/** Reads a link, within one turn of the event loop unless it has many routes. */
+/**
+ * Reads a link, within one turn of the event loop unless it has many routes. Without addresses that failed duplicate
+ * address detection and unresolved neighbours; alternative names are those of `link`. Rejects with NetlinkError.
+ *
+ * @param uptimeSeconds seconds since boot, now
+ */
 export async function takeSnapshot(netlink: Netlink, link: Link, uptimeSeconds: number): Promise<Snapshot> {
     const [addresses, routes, neighbours] = await Promise.all([
         netlink.addresses(link.index),
@@ -58,7 +63,7 @@ export async function takeSnapshot(netlink: Netlink, link: Link, uptimeSeconds: 
 
 /**
  * Rejects routes that could not be restored, before anything is changed: with UplinkError `MULTIPATH_ROUTES`,
- * `NEXT_HOP_OBJECTS` or `ENCAPSULATING_ROUTES`.
+ * `NEXT_HOP_OBJECTS` or `ENCAPSULATING_ROUTES` for the first such route, with details. Rejects also with NetlinkError.
  */
 export async function refuseRoutes(netlink: Netlink, link: Link): Promise<void> {
     for (const route of await netlink.routes({ dev: link.index })) {
@@ -84,8 +89,8 @@ export async function refuseRoutes(netlink: Netlink, link: Link): Promise<void> 
 const graceSeconds = 60;
 
 /**
- * The snapshot with the lifetimes reduced by the elapsed time. Expired routes are removed. An address keeps at least a
- * minute: its lease may have been renewed unnoticed, and without it the Node is unreachable.
+ * A copy with the lifetimes reduced to the time `uptimeSeconds` (since boot). Expired routes are removed. An address
+ * keeps at least a minute: its lease may have been renewed unnoticed, and without it the Node is unreachable.
  */
 export function aged(snapshot: Snapshot, uptimeSeconds: number): Snapshot {
     const passed = Math.max(0, Math.floor(uptimeSeconds - snapshot.takenAt));
@@ -110,7 +115,7 @@ export function aged(snapshot: Snapshot, uptimeSeconds: number): Snapshot {
     };
 }
 
-/** The snapshot with the lifetimes of the same addresses on other links, where they may have been renewed meanwhile. */
+/** A copy with the lifetimes of the same addresses on other links, where they may have been renewed meanwhile. */
 export function renewed(snapshot: Snapshot, others: readonly MovedAddress[]): Snapshot {
     const byKey = new Map(others.map((address) => [addressKey(address), address]));
     return {
@@ -123,8 +128,8 @@ export function renewed(snapshot: Snapshot, others: readonly MovedAddress[]): Sn
 }
 
 /**
- * Applies the changes between two later snapshots of the link. A plain replacement would include the changes to labels
- * and neighbours that the kernel makes when a link is renamed.
+ * A copy of `snapshot` with the changes between two later snapshots of the link applied: `before` and `now`. A plain
+ * replacement would include the changes to labels and neighbours that the kernel makes when a link is renamed.
  */
 export function changed(snapshot: Snapshot, before: Snapshot, now: Snapshot): Snapshot {
     const { addresses, routes, neighbours, altNames } = renewed(aged(snapshot, now.takenAt), now.addresses);
@@ -147,14 +152,14 @@ function followed<T>(list: readonly T[], before: readonly T[], now: readonly T[]
     ];
 }
 
-/** Whether the link has an address that other hosts can reach. */
+/** Whether one of the addresses is in scope for other hosts: its scope is wider than `link`. */
 export function hasGlobalAddress(addresses: readonly Pick<MovedAddress, "scope">[]): boolean {
     return addresses.some(({ scope }) => scope < RouteScope.LINK);
 }
 
 /**
  * Whether two snapshots are equivalent for a later restore: learned neighbours are ignored, and lifetimes must end at
- * about the same time.
+ * the same time within 5 s.
  */
 export function sameSnapshot(one: Snapshot, other: Snapshot): boolean {
     return sameTexts(one, other) && sameEnds(one, other);
@@ -198,14 +203,17 @@ function addressKey({ ip, prefixLength, peer }: Pick<MovedAddress, "ip" | "prefi
     return `${formatIp(ip)}/${prefixLength} ${peer === undefined ? "" : formatIp(peer)}`;
 }
 
-/** All attributes of an address that must be restored, without the remaining lifetime. */
+/** All attributes of an address that must be restored, without the remaining lifetime, as a key for comparison. */
 export function addressText(address: MovedAddress): string {
     const { scope, label, broadcast, metric, lifetime, flags } = address;
     const rest = [scope, label ?? "", broadcast && formatIp(broadcast), metric, lifetime !== undefined];
     return [addressKey(address), ...rest, flags & settableFlags].join(" ");
 }
 
-/** All attributes of a route that must be restored, without the remaining lifetime. */
+/**
+ * All attributes of a route that must be restored, without the remaining lifetime, as a key for comparison; begins with
+ * its destination.
+ */
 export function routeText(route: MovedRoute): string {
     const { dst, from, via, src, metrics } = route;
     return [
@@ -226,13 +234,13 @@ export function routeText(route: MovedRoute): string {
     ].join(" ");
 }
 
-/** The distinct gateways of the default routes. */
+/** The distinct gateways of the default routes, both families, in the order of the routes. */
 export function gatewaysOf({ routes }: Pick<Snapshot, "routes">): readonly IpAddress[] {
     const found = routes.flatMap(({ dst, via }) => (dst.length === 0 && via !== undefined ? [via] : []));
     return [...new Map(found.map((ip) => [formatIp(ip), ip])).values()];
 }
 
-/** An address without the attributes that the kernel sets per link. */
+/** An address without the attributes that the kernel sets per link; of its flags those that user space may set. */
 export function movedAddress({ ip, prefixLength, peer, scope, label, flags, ...rest }: Address): MovedAddress {
     const { broadcast, lifetime, metric, protocol } = rest;
     return {

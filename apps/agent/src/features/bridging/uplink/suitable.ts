@@ -9,9 +9,9 @@ import type { UplinkPorts } from "./types.ts";
 const ethernet = 1;
 
 /**
- * Finds the NIC of this name and verifies that it can be moved.
+ * Finds the NIC of this name and verifies that it can be moved; changes nothing.
  *
- * @throws UplinkError if it cannot; the message names the remedy
+ * @throws UplinkError `NIC_MISSING`, `NIC_UNSUITABLE`, `NIC_IN_USE`, or as `refuseRoutes`; the message names the remedy
  */
 export async function suitableNic(netlink: Netlink, ports: UplinkPorts, name: string): Promise<Link> {
     const link = await linkNamed(netlink, name);

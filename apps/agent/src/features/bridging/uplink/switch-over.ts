@@ -11,7 +11,10 @@ import type { UplinkOptions } from "./types.ts";
 /** Settings of SwitchOver. */
 export type SwitchOverOptions = Pick<UplinkOptions, "copiesFrames" | "linkGroup" | "mustComputeChecksums">;
 
-/** Transfers the kernel configuration of the NIC to the host port. */
+/**
+ * Transfers the kernel configuration of the NIC to the host port, in two steps. Methods reject with NetlinkError; the
+ * caller then rolls back.
+ */
 export class SwitchOver {
     readonly #netlink: Netlink;
     readonly #options: SwitchOverOptions;
@@ -21,7 +24,7 @@ export class SwitchOver {
         this.#options = options;
     }
 
-    /** Applies the settings of the NIC to the host port, but no addresses yet. */
+    /** Applies sysctls and settings of the NIC to the host port, but no addresses yet. */
     async prepare({ nic, physicalName }: JournalEntry, host: Link): Promise<void> {
         copySysctls(physicalName, host.name);
         if (this.#options.mustComputeChecksums) setTxChecksumOffload(host.name, false);
@@ -33,7 +36,7 @@ export class SwitchOver {
 
     /**
      * Moves everything within a few turns of the event loop, without waiting. Rejects with UplinkError `NIC_UNSUITABLE`
-     * if the kernel rejects a route.
+     * if the kernel rejects a route: the addresses are on the host port then.
      */
     async run({ nic, physicalName }: JournalEntry, host: Link, saved: Snapshot): Promise<void> {
         const netlink = this.#netlink;

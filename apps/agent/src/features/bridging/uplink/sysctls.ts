@@ -73,7 +73,10 @@ const taken: Readonly<Record<Group, readonly string[]>> = {
     ],
 };
 
-/** Copies the sysctls from one interface to another, each that both have and that differs. */
+/**
+ * Copies the per-interface sysctls that define how the network stack treats traffic from one interface to another, each
+ * that both have and that differs. Throws NetlinkError.
+ */
 export function copySysctls(from: string, to: string): void {
     for (const group of ["ipv4", "ipv6"] as const) {
         for (const key of taken[group]) {
@@ -83,7 +86,10 @@ export function copySysctls(from: string, to: string): void {
     }
 }
 
-/** Reads a sysctl of an interface; undefined if the kernel lacks it, or IPv6 is off for the interface. */
+/**
+ * Reads net/GROUP/conf/INTERFACE/KEY, as text without a line break; undefined if the kernel lacks it, or IPv6 is off
+ * for the interface. Throws NetlinkError.
+ */
 export function readSysctl(group: Group, interfaceName: string, key: string): string | undefined {
     try {
         return getSysctl(undefined, path(group, interfaceName, key));
@@ -93,7 +99,7 @@ export function readSysctl(group: Group, interfaceName: string, key: string): st
     }
 }
 
-/** Writes a sysctl of an interface unless the kernel lacks it. */
+/** Writes net/GROUP/conf/INTERFACE/KEY; no effect if the kernel lacks it or rejects the value. Throws NetlinkError. */
 export function writeSysctl(group: Group, interfaceName: string, key: string, value: string): void {
     try {
         setSysctl(undefined, path(group, interfaceName, key), value);

@@ -5,9 +5,11 @@ import type { VswitchdAckLimits } from "../../../platform/ovs/bridge/index.ts";
 
 /** The ports of this and other bridges, as the uplink uses them. */
 export interface UplinkPorts {
+    /** The port of this name on this agent's bridge; undefined if there is none. */
     port(name: string): { readonly externalIds: ReadonlyMap<string, string> } | undefined;
-    /** The bridge that has a port of this name, this agent's or another one. */
+    /** The bridge that has a port of this name, this agent's or another one; undefined if none has. */
     bridgeOf(name: string): string | undefined;
+    /** Creates the port in the database, or updates it; does not wait for OVS. */
     ensurePort(spec: UplinkPortSpec, signal?: AbortSignal): Promise<void>;
     /** Succeeds if the port is gone already. */
     deletePort(name: string, signal?: AbortSignal): Promise<void>;
@@ -23,7 +25,9 @@ export interface UplinkPortSpec {
     readonly type: "" | "internal";
     readonly ofPortRequest: number;
     readonly externalIds: Readonly<Record<string, string>>;
+    /** As text; OVS decides by default. */
     readonly mac?: string;
+    /** In bytes; OVS decides by default. */
     readonly mtuRequest?: number;
 }
 
@@ -44,7 +48,10 @@ export const steps = [
 /** A step of a move or of its rollback. */
 export type Step = (typeof steps)[number];
 
-/** Test hook for each step: called before its journal entry, between entry and effect, and after the effect. */
+/**
+ * Test hook for each step: called and awaited before its journal entry, between entry and effect, and after the effect;
+ * what it throws ends the move there.
+ */
 export type Fault = (step: Step, moment: "before" | "written" | "made") => void | Promise<void>;
 
 /** Dependencies of Uplink. */
@@ -58,7 +65,9 @@ export interface UplinkComponents {
     readonly apiIsLocal?: () => Promise<boolean>;
     /** Why OVS cannot be used now; undefined if it can. Default undefined. */
     readonly ovsProblem?: () => string | undefined;
+    /** Default the system clock. */
     readonly clock?: Clock;
+    /** Default none. */
     readonly fault?: Fault;
 }
 
@@ -66,11 +75,13 @@ export interface UplinkComponents {
 export interface UplinkOptions {
     /** Directory of the journal; created if missing. */
     readonly folder: string;
+    /** /proc/sys/kernel/random/boot_id. */
     readonly bootId: string;
     /**
      * How long both gateway and API server may be unreachable after the move before it is rolled back, in milliseconds.
      */
     readonly checkTimeoutMs: number;
+    /** OpenFlow port numbers to request for the NIC and the host port. */
     readonly uplinkOfPort: number;
     readonly hostOfPort: number;
     /** The link group whose frames are kept from the Node's own network stack. */
@@ -79,6 +90,7 @@ export interface UplinkOptions {
     readonly copiesFrames: boolean;
     /** The datapath sends frames unmodified: checksums and segmentation cannot be left to the NIC. */
     readonly mustComputeChecksums: boolean;
+    /** Default `defaultUplinkTiming`. */
     readonly timing?: Partial<UplinkTiming>;
 }
 
@@ -110,26 +122,27 @@ export type UplinkState =
     | UplinkFound
     /** The move waits until OVS is connected and the API server answers. */
     | UplinkWaiting
+    /** The move is in progress. */
     | { readonly kind: "moving"; readonly name: string }
     | UplinkBridged
     | UplinkRolledBack
     /** The NIC was restored because OVS or the host port's device is gone; `connect` moves it again. */
     | UplinkLost;
 
-/** See UplinkState. */
+/** The NIC is a port since an earlier start; `name` is its original one. */
 export interface UplinkFound {
     readonly kind: "found";
     readonly name: string;
 }
 
-/** See UplinkState. */
+/** The NIC is not moved; `reason` is why the move waits, as part of a sentence. */
 export interface UplinkWaiting {
     readonly kind: "waiting";
     readonly name: string;
     readonly reason: string;
 }
 
-/** See UplinkState. */
+/** The NIC was restored because OVS or the host port's device is gone; `reason` is what failed and for how long. */
 export interface UplinkLost {
     readonly kind: "lost";
     readonly name: string;
@@ -141,11 +154,13 @@ export interface UplinkBridged {
     readonly kind: "bridged";
     /** The name of the host port, which is the NIC's original name. */
     readonly name: string;
+    /** The name of the NIC as a port. */
     readonly physicalName: string;
+    /** MAC address of the NIC and of the host port, as text. */
     readonly mac: string;
 }
 
-/** The move was rolled back, for this reason. */
+/** The move was rolled back, for this reason, as part of a sentence; the NIC has its name and addresses again. */
 export interface UplinkRolledBack {
     readonly kind: "rolledBack";
     readonly name: string;

@@ -35,7 +35,8 @@ import {
  * any crash the next agent determines what was done and restores the Node's connectivity.
  *
  * The order keeps the interruption short: both ports exist, the internal one without addresses, before a few netlink
- * messages move everything at once. Calls are serialized in their order.
+ * messages move everything at once. Calls are serialized in their order: `recover`, then `connect` until it succeeds,
+ * then `check`, at the end `restore`.
  */
 export class Uplink {
     readonly #parts: UplinkComponents;
@@ -94,26 +95,31 @@ export class Uplink {
     }
 
     /**
-     * To be called first at startup, before anything that needs the network: keeps a complete move, rolls back any
-     * other state. Needs no OVS, but gives it some seconds to adopt a complete move.
+     * To be called first at startup, before anything that needs the network: keeps a complete move (state `found`),
+     * rolls back any other state (`idle`). Needs no OVS, but gives it some seconds to adopt a complete move. Rejects if
+     * the rollback fails.
      */
     recover(signal?: AbortSignal): Promise<UplinkState> {
         return this.#inTurn(() => this.#recover(signal), signal);
     }
 
     /**
-     * Makes the move, or adopts a complete one; to be repeated until it succeeds. Does not start while OVS or the API
-     * server is unavailable, since connectivity could not be verified afterwards. A move that fails, or after which
-     * neither gateway nor API server answers, is rolled back.
+     * Makes the move, or adopts a complete one; to be repeated until the state is `bridged`. Does not start while OVS
+     * or the API server is unavailable (`waiting`), since connectivity could not be verified afterwards. A move that
+     * fails once addresses are moved, or after which neither gateway nor API server answers, is rolled back
+     * (`rolledBack`).
      *
-     * @throws UplinkError if the NIC cannot become the uplink; nothing was changed then. Failures before the Node's
-     * addresses were changed, e.g. if OVS creates no ports, are thrown too and may be retried
+     * @throws UplinkError if the NIC cannot become the uplink; nothing was changed then. Failures before the addresses
+     * are moved, e.g. if OVS creates no ports, and an abort are thrown too, after a rollback, and may be retried
      */
     connect(nicName: string, signal: AbortSignal): Promise<UplinkState> {
         return this.#inTurn(() => this.#connect(nicName, signal), signal);
     }
 
-    /** Restores the Node's NIC, at a graceful shutdown. No effect if the NIC was not moved. */
+    /**
+     * Restores the Node's NIC, at a graceful shutdown; the state is `idle` then. No effect if the NIC was not moved.
+     * Rejects if the rollback fails, see UplinkError; may be repeated.
+     */
     restore(): Promise<void> {
         return this.#inTurn(async () => {
             const entry = this.#journal.entry ?? (await this.#journal.read());

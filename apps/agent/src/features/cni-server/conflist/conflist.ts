@@ -12,9 +12,10 @@ const leftoverMs = 60_000;
 export interface ConflistOptions {
     /** The Node's /etc/cni/net.d as mounted here. */
     readonly folder: string;
+    /** File name: "10-antrea.conflist". */
     readonly name: string;
     readonly content: string;
-    /** File mode, 0o644 by default in the chart (`cni.configFileMode`). */
+    /** File mode, permission bits; 0o644 by default in the chart (`cni.configFileMode`). */
     readonly mode: number;
 }
 
@@ -29,7 +30,10 @@ export class Conflist {
         this.#options = options;
     }
 
-    /** Writes the file atomically; does nothing if it is up to date. Rejects with ConflistError `WRITE_FAILED`. */
+    /**
+     * Writes the file atomically; does nothing if content and mode are right. Rejects with ConflistError
+     * `WRITE_FAILED`: the earlier file stays.
+     */
     async write(): Promise<void> {
         const { folder, name, content, mode } = this.#options;
         const path = join(folder, name);
@@ -54,7 +58,7 @@ export class Conflist {
         }
     }
 
-    /** Removes the file and all temporary files. */
+    /** Removes the file, if there is one, and all temporary files. Rejects with the error of rm(2) for the file. */
     async remove(): Promise<void> {
         await rm(join(this.#options.folder, this.#options.name), { force: true });
         await this.#removeParts(0);
@@ -76,7 +80,10 @@ export class Conflist {
     }
 }
 
-/** The paths of temporary files of this configuration. */
+/**
+ * The paths of temporary files of the configuration with this file name, also those being written. Rejects if the
+ * folder cannot be read.
+ */
 export async function partsOf(folder: string, name: string): Promise<readonly string[]> {
     const names = await readdir(folder);
     return names.filter((one) => one.startsWith(`.${name}.`) && one.endsWith(".part")).map((one) => join(folder, one));
@@ -104,9 +111,9 @@ export function networkNameOf(content: string): string {
 }
 
 /**
- * The content of 10-antrea.conflist if the chart provides none: our plugin, then portmap for hostPorts and bandwidth
- * for the limits in Pod annotations, unless disabled. Version 1.0.0, which every container runtime supports; with 1.1.0
- * newer ones call STATUS, and older ones reject the result of each ADD.
+ * The content of 10-antrea.conflist (JSON) if the chart provides none: our plugin, then portmap for hostPorts and
+ * bandwidth for the limits in Pod annotations, each if its option is true. Version 1.0.0, which every container runtime
+ * supports; with 1.1.0 newer ones call STATUS, and older ones reject the result of each ADD.
  */
 export function conflistText(options: { readonly portmap: boolean; readonly bandwidth: boolean }): string {
     const plugins = [

@@ -17,7 +17,7 @@ export interface Backend {
 
 const lockSeconds = "5";
 
-/** The backend of an address family. */
+/** The backend of an address family: `iptables-nft`, `iptables-legacy`, `ip6tables-nft` or `ip6tables-legacy`. */
 export function backendOf(family: Family, name: "nft" | "legacy"): Backend {
     return {
         program: `${family === 4 ? "iptables" : "ip6tables"}-${name}`,
@@ -25,7 +25,7 @@ export function backendOf(family: Family, name: "nft" | "legacy"): Backend {
     };
 }
 
-/** Reads and writes chains of the table `filter` of one backend. */
+/** Reads and writes chains of the table `filter` of one backend, by iptables(8) and nft(8); caches nothing. */
 export class FilterTable {
     readonly #run: RunProgram;
     readonly #backend: Backend;
@@ -41,20 +41,22 @@ export class FilterTable {
     }
 
     /**
-     * The output of `iptables -S` for a chain: its policy, and each rule as `-A FORWARD …`. Rejects with ProgramError.
+     * The output of `iptables -S` for a chain, by line: first its policy (`-P`, of a user-defined chain `-N`), then
+     * each rule as `-A FORWARD …`. Rejects with ProgramError, also if the chain does not exist.
      */
     async list(chain: string): Promise<readonly string[]> {
         return linesOf(await this.iptables("-S", chain));
     }
 
-    /** Runs the program of the backend and waits for the xtables lock; rejects with ProgramError. */
+    /**
+     * Runs the program of the backend with these arguments and resolves with its output; waits up to 5 s for the
+     * xtables lock. Rejects with ProgramError.
+     */
     iptables(...args: readonly string[]): Promise<string> {
         return this.#run(this.#backend.program, ["-w", lockSeconds, ...args]);
     }
 
-    /**
-     * The effects of the rules of a chain; empty if the chain does not exist. Rejects with ProgramError and ChainError.
-     */
+    /** The effects of the rules of a chain, in order; empty if the chain does not exist. Rejects as `effects`. */
     async effectsOf(chain: string): Promise<readonly Effect[]> {
         let lines: readonly string[];
         try {
@@ -71,9 +73,9 @@ export class FilterTable {
     }
 
     /**
-     * The effects of the rules of a chain, given its complete `iptables -S` output. For nftables tables iptables(8)
-     * omits what it cannot decode, such as a set: `ip daddr @bad drop` appears as `-j DROP`. nft(8) in turn omits
-     * features newer than itself. So a rule counts as having no match, or as only logging, if both agree.
+     * The effects of rules, one for each line: `lines` are all `-A` lines of the chain in order, without its `-P` or
+     * `-N`. iptables(8) and nft(8) each omit what they cannot decode (a set: `-j DROP`), so "no match" and "only logs"
+     * need both. Rejects with ProgramError, or ChainError if they show different numbers of rules.
      */
     async effects(chain: string, lines: readonly string[]): Promise<readonly Effect[]> {
         const shown = lines.map(effectOfLine);

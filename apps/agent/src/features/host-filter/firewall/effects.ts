@@ -20,7 +20,10 @@ const endTargets: ReadonlySet<string> = new Set(["ACCEPT", "RETURN", "QUEUE", "N
 
 const other: Effect = { kind: "other" };
 
-/** Interprets one line of `iptables -S`. A target that is neither known nor a chain (MARK, CT) appears as a call. */
+/**
+ * Interprets one line of `iptables -S`; `other` for what is no rule (`-P`). A target that is neither known nor a chain
+ * (MARK, CT) appears as a call.
+ */
 export function effectOfLine(line: string): Effect {
     const words = wordsOf(line);
     const at = words.findLastIndex((word) => word === "-j" || word === "-g");
@@ -100,7 +103,10 @@ function partOfExtension(type: unknown, name: unknown): Part {
     return effect === undefined ? { what: "unknown" } : { what: "verdict", effect };
 }
 
-/** The effect on which both views of a rule agree; if they differ, one of them has omitted something. */
+/**
+ * The effect on which both views of a rule agree; `other` if they differ or one lacks the rule, since one of them has
+ * omitted something.
+ */
 export function commonEffect(one: Effect, another: Effect | undefined): Effect {
     if (one.kind === "calls") {
         const isSame = another?.kind === "calls" && another.chain === one.chain && another.isGoto === one.isGoto;
@@ -115,7 +121,7 @@ function onlyEntryOf(value: unknown): readonly [string, unknown] | readonly [] {
     return entry === undefined || more.length > 0 ? [] : entry;
 }
 
-/** The own property `key` of an object; undefined for other values. */
+/** The own property `key` of an object; undefined if it has none, and for what is no object. */
 export function fieldOf(value: unknown, key: string): unknown {
     return typeof value === "object" && value !== null
         ? Object.entries(value).find(([name]) => name === key)?.[1]

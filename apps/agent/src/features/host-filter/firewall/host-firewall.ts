@@ -55,7 +55,9 @@ export class HostFirewall {
 
     /**
      * Adds missing rules and moves misplaced ones to their position: behind all rules of other owners except a
-     * catch-all drop. Removes rules of ours that are no longer wanted.
+     * catch-all drop. Removes rules of ours that are no longer wanted, all of a family that is not in `families`.
+     * Idempotent; never rejects: a failure in one of `families` is logged, once until it changes, and the other family
+     * is set nevertheless.
      */
     async ensure(input: FirewallInput): Promise<void> {
         const wanted = acceptRules(input);
@@ -153,7 +155,8 @@ export class HostFirewall {
 }
 
 /**
- * Removes all rules of ours, of both families and backends. Resolves with what was removed.
+ * Removes all rules of ours, of both families and backends. Resolves with what was removed, as texts: `iptables-nft
+ * FORWARD "antrea: to antrea-gw0"`.
  *
  * @throws PartlyRemovedError if some remain, or could not be listed; a failure of one does not prevent the removal of
  * the others
@@ -197,7 +200,10 @@ function tablesOf(run: RunProgram, family: Family, legacyTables: readonly string
     return names.map((name) => new FilterTable({ run }, backendOf(family, name)));
 }
 
-/** The tables that iptables-legacy has in the kernel, read without iptables, which would make the kernel load them. */
+/**
+ * The names of the tables that iptables-legacy has in the kernel (/proc/net/ip_tables_names, ip6_tables_names), read
+ * without iptables, which would make the kernel load them. Without `filter` if there is none; the list may contain "".
+ */
 export function legacyTablesHere(family: Family): readonly string[] {
     try {
         return readFileSync(`/proc/thread-self/net/ip${family === 6 ? "6" : ""}_tables_names`, "utf8").split("\n");

@@ -10,6 +10,9 @@ const deepest = 8;
  * The number of rules of other owners behind which our accept rule is placed: all of them, so that what an
  * administrator or kube-proxy drops or rejects stays dropped, except the first catch-all drop and the rules directly
  * before it (or before the end of the chain) that log what is about to be dropped.
+ *
+ * @param rules the effects of the rules of other owners in the chain, in order
+ * @param read for chains that these call; a rejection is passed on
  */
 export async function placeOfAccept(rules: readonly Effect[], read: ReadEffects): Promise<number> {
     const catchAll = await firstCatchAll(rules, read, 0);

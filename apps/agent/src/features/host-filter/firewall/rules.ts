@@ -4,12 +4,13 @@ import type { AgentConfig } from "@antrea/settings";
 /** The inputs of the firewall rules. */
 export interface FirewallInput {
     readonly gatewayName: string;
+    /** The families of podCIDRs and tunnels. */
     readonly families: readonly Family[];
-    /** Undefined if no tunnels are used. */
+    /** Undefined if no tunnels are used. Port 0 is the default of OVS; it is ignored for GRE. */
     readonly tunnel: { readonly type: AgentConfig["tunnelType"]; readonly port: number } | undefined;
 }
 
-/** One rule of the table `filter`; all of ours accept. */
+/** One accept rule of the table `filter`; valid in each family. */
 export interface AcceptRule {
     readonly chain: "FORWARD" | "INPUT";
     /** The match of the rule, as arguments of iptables(8). */
@@ -26,7 +27,7 @@ const tunnelPorts = { geneve: ["udp", 6081], vxlan: ["udp", 4789], stt: ["tcp", 
 /** By number: not every image has the names of /etc/protocols. */
 const greProtocol = "47";
 
-/** The rules that must exist, for each family. Pure function. */
+/** The rules that must exist, the same for each family. Pure function. */
 export function acceptRules({ gatewayName, tunnel }: Omit<FirewallInput, "families">): readonly AcceptRule[] {
     const rules: AcceptRule[] = [
         { chain: "FORWARD", match: ["-i", gatewayName], comment: `${commentPrefix}from ${gatewayName}` },

@@ -9,11 +9,11 @@ export interface HostInputFilterComponents {
 
 /** Settings of HostInputFilter. */
 export interface HostInputFilterOptions {
-    /** The group of the host ends of Pods' links. */
+    /** The group (IFLA_GROUP) of the host ends of Pods' links, whose frames are dropped. */
     readonly linkGroup: number;
 }
 
-/** The name of the table in each of the families inet and arp. */
+/** The name of the nftables tables of the host input filter, one in each of the families inet and arp. */
 export const tableName = "antrea-guard";
 
 /**
@@ -34,7 +34,10 @@ export class HostInputFilter {
         }));
     }
 
-    /** Installs the tables, or reinstalls them if they were changed or removed. */
+    /**
+     * Installs the tables, or reinstalls them if they were changed or removed. Rejects with NftError: one of the two
+     * tables may be installed then, and the next call completes them.
+     */
     async ensure(): Promise<void> {
         const made: boolean[] = [];
         for (const { table, script } of this.#tables) made.push(await table.ensure(script));

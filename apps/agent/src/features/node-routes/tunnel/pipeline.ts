@@ -8,7 +8,8 @@ import { patientMs } from "../../../platform/platform.ts";
 import { removeTunnelPorts, TunnelPort } from "./tunnel-port.ts";
 
 /**
- * The flows of the tunnel in the pipeline. Creates the tunnel port, or removes one that a start in another mode left.
+ * The flows of the tunnel in the pipeline. `parts` creates the tunnel port, or in mode noEncap removes one that a start
+ * in another mode left; it rejects if OVS does not support the tunnel type or refuses the port.
  */
 export function tunnelPipeline({
     config,

@@ -1,6 +1,6 @@
 import type { AgentConfig } from "@antrea/settings";
 
-/** The ports of the bridge, as the tunnel uses them. */
+/** The ports of the bridge, as the tunnel uses them; the contract of each method is that of OvsBridge. */
 export interface TunnelPorts {
     ports(): readonly { readonly name: string; readonly externalIds: ReadonlyMap<string, string> }[];
     port(name: string): { readonly type: string } | undefined;
@@ -20,6 +20,7 @@ export interface TunnelPorts {
 
 /** Settings of TunnelPort. */
 export interface TunnelPortOptions {
+    /** The OpenFlow port number to request. */
     readonly ofPort: number;
     readonly type: AgentConfig["tunnelType"];
     /** UDP or TCP port; 0 for the default of the type. */
@@ -32,8 +33,8 @@ const name = "antrea-tun0";
 const ofPortTimeoutMs = 10_000;
 
 /**
- * The single port for tunnels to all Nodes: the flows set the destination of each packet (flow-based tunnel,
- * ovs-vswitchd.conf.db(5)).
+ * The single port for tunnels to all Nodes, `antrea-tun0`: the flows set the destination of each packet (flow-based
+ * tunnel, ovs-vswitchd.conf.db(5)).
  */
 export class TunnelPort {
     readonly #ports: TunnelPorts;
@@ -44,7 +45,11 @@ export class TunnelPort {
         this.#options = options;
     }
 
-    /** Creates or updates the port in OVSDB; resolves with its OpenFlow port number. */
+    /**
+     * Creates or updates the port in OVSDB; resolves with the OpenFlow port number that OVS has assigned. Idempotent.
+     * Rejects with OvsBridgeError `PORT_REFUSED` if OVS cannot open it, or if it does not within 10 s or the signal
+     * aborts.
+     */
     async ensure(signal?: AbortSignal): Promise<number> {
         const { ofPort, type, destinationPort, csum } = this.#options;
         const present = this.#ports.port(name);
@@ -69,7 +74,7 @@ export class TunnelPort {
     }
 }
 
-/** Removes the tunnel ports that a start in another mode left. */
+/** Removes the tunnel ports that a start in another mode left. Rejects as `deletePort`. */
 export async function removeTunnelPorts(
     ports: Pick<TunnelPorts, "ports" | "deletePort">,
     signal?: AbortSignal,
