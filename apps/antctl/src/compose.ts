@@ -21,12 +21,14 @@ import { showCommand } from "./show/index.ts";
 import { versionCommand } from "./versions/index.ts";
 import { whoCommand } from "./who/index.ts";
 
-/** The parts of the environment that a run uses. */
+/**
+ * What a run uses of its process: terminal, standard output (`writeOut`) and error (`writeErr`), input files and clock.
+ */
 export interface World {
     readonly terminal: Terminal;
     writeOut(text: string): void;
     writeErr(text: string): void;
-    /** Reads files, folders, or standard input for `-`. Throws BAD_INPUT. */
+    /** See `readSources` of input-files.ts. Throws CliError `BAD_INPUT`. */
     readSources(path: string, recursive: boolean): readonly Source[];
     /** Milliseconds since 1970. */
     now(): number;
@@ -34,18 +36,24 @@ export interface World {
     sleep(ms: number): Promise<void>;
 }
 
-/** The commands of one run and its exit code. */
+/** The commands of one run: `program` parses and runs its command line, `dynamicWords` is for `complete`. */
 export interface Composition {
     readonly program: Command;
     readonly dynamicWords: DynamicWords;
-    /** The exit code that the command set. */
+    /**
+     * The exit code that the command set, else 0; of an error that `program.parseAsync` rejects with, see `failureOf`.
+     */
     exitCode(): number;
 }
 
 /** Longest wait for candidates from the cluster, since the shell waits at the prompt. */
 const completionTimeoutMs = 3_000;
 
-/** Builds the commands of one run with their dependencies. */
+/**
+ * Builds the commands of one run; runs nothing. `name` is the command in help and errors: `antctl`, `kubectl antrea`.
+ * `program.parseAsync` rejects with CommanderError (`exitCodeOf`), also after help, instead of exiting, or with the
+ * error of the command; `exitCode` is final when it has settled.
+ */
 export function compose(name: string, world: World): Composition {
     const { environment } = world.terminal;
     const completers = new Map<Command, Completer>();

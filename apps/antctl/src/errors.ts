@@ -1,7 +1,7 @@
 import { AntreaError, type AntreaErrorOptions, type Fault } from "@antrea/errors";
 
 /**
- * Errors that end a command:
+ * Codes of CliError:
  * - `USAGE`: the command line is wrong;
  * - `BAD_INPUT`: an address or a file cannot be read;
  * - `NOT_FOUND`: the cluster has no such object;
@@ -10,7 +10,10 @@ import { AntreaError, type AntreaErrorOptions, type Fault } from "@antrea/errors
  */
 export type CliErrorCode = "USAGE" | "BAD_INPUT" | "NOT_FOUND" | "NOT_SERVED" | "EXEC_FAILED";
 
-/** A failure to print: `message` is the problem, `next` the remedy. */
+/**
+ * An error that antctl prints as two lines: `message` is the problem, `next` the step that remedies it, as an
+ * imperative.
+ */
 export class CliError extends AntreaError<CliErrorCode> {
     readonly next: string;
 

@@ -7,7 +7,7 @@ import { readInput } from "./standard-streams.ts";
 
 /** The content of one file or of standard input. */
 export interface Source {
-    /** For messages. */
+    /** Its path, or `standard input`; for messages. */
     readonly name: string;
     readonly text: string;
 }
@@ -15,8 +15,9 @@ export interface Source {
 const manifests = /\.(json|ya?ml)$/;
 
 /**
- * Reads the argument of `-f`, as kubectl does: a file, standard input for `-`, or the .json, .yaml and .yml files of
- * a directory and, if `recursive`, its subdirectories. Throws BAD_INPUT.
+ * Reads an argument of `-f`, as kubectl does: a file, standard input for `-`, or the .json, .yaml and .yml files of a
+ * directory, in the order of their names, and, if `recursive`, of its subdirectories. Throws CliError `BAD_INPUT` for a
+ * path that cannot be read and a directory without such files.
  */
 export function readSources(path: string, recursive: boolean): readonly Source[] {
     try {
@@ -35,13 +36,19 @@ export function readSources(path: string, recursive: boolean): readonly Source[]
     }
 }
 
-/** Values of the options that `addFileOptions` adds. */
+/**
+ * Values of the options that `addFileOptions` adds: the paths of all `-f` in their order, each for `readSources`, and
+ * whether `-R` was given.
+ */
 export interface FileOptions {
     readonly filename: readonly string[];
     readonly recursive?: boolean;
 }
 
-/** Adds `-f` and `-R`, as in kubectl, for files with IPPools. */
+/**
+ * Adds `-f` (required, repeatable, may have commas) and `-R`, as in kubectl, for files with IPPools. Returns the same
+ * command, whose action gets `FileOptions`.
+ */
 export function addFileOptions(command: Command): Command {
     return command
         .addOption(

@@ -9,8 +9,8 @@ import { oneLine } from "./output/index.ts";
 export type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * The objects in a YAML or JSON file of one or several documents; a `kind: List` is replaced by its items. Throws
- * BAD_INPUT.
+ * The objects in a YAML or JSON file of one or several documents; a `kind: List` is replaced by its items, an empty
+ * document is left out, and one that is no object has no fields. Throws CliError `BAD_INPUT` if the text is no YAML.
  */
 export function objectsOf({ name, text }: Source): readonly Fields[] {
     return parseAllDocuments(text, { prettyErrors: true }).flatMap((document) => {
@@ -29,7 +29,10 @@ function itemsOf(document: unknown): readonly Fields[] {
     return [object];
 }
 
-/** The unknown keys, each with a similar known key. */
+/**
+ * A Refusal for each key of `object` that `known` lacks, with a similar known key if there is one. Its path is
+ * `prefix`, such as `spec.`, and the key.
+ */
 export function unknownKeys(prefix: string, object: Fields, known: readonly string[]): readonly Refusal[] {
     return Object.keys(object)
         .filter((key) => !known.includes(key))
@@ -49,24 +52,27 @@ function isNear(a: string, b: string): boolean {
     return rest === other;
 }
 
-/** The fields of an object; empty for any other value. */
+/** The value itself if it is an object or array, else an object without fields. */
 export function fieldsOf(value: unknown): Fields {
     return typeof value === "object" && value !== null ? (value as Fields) : {};
 }
 
 const subdomain = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
 
-/** Whether the API server accepts it as an object name. */
+/**
+ * Whether it is a name that the API server accepts for most kinds: a lower-case DNS subdomain (RFC 1123), at most 253
+ * characters.
+ */
 export function isName(value: unknown): value is string {
     return typeof value === "string" && subdomain.test(value);
 }
 
-/** Whether the API server accepts it as a Namespace name. */
+/** Whether the API server accepts it as a Namespace name: a lower-case DNS label (RFC 1123), at most 63 characters. */
 export function isNamespaceName(value: unknown): value is string {
     return isName(value) && value.length <= 63 && !value.includes(".");
 }
 
-/** A value as text for messages. */
+/** A value as text for messages: a string as it is, `(none)` for undefined, else JSON. */
 export function textOf(value: unknown): string {
     if (typeof value === "string") return value;
     return value === undefined ? "(none)" : JSON.stringify(value);

@@ -10,8 +10,12 @@ const kubectlPlugin = "kubectl-antrea";
 const completeWord = "__complete";
 
 /**
- * Runs one command line and returns its exit code; never throws.
- * @param calledAs the name of the program file, which may be a link with another name
+ * Runs one command line and resolves with the exit code of the process; never rejects. An error is written to `world`
+ * as two lines, the problem and the next step. `words` are the arguments after the program's name; after `__complete`
+ * they are completed instead.
+ *
+ * @param calledAs base name of the program file, which may be a link: `kubectl-antrea` is kubectl's plugin,
+ *   `kubectl_complete-antrea` completes its arguments, any other name is `antctl`
  */
 export async function run(calledAs: string, words: readonly string[], world: World): Promise<number> {
     const name = calledAs === kubectlPlugin ? "kubectl antrea" : "antctl";

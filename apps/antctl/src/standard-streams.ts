@@ -8,7 +8,10 @@ const standard = { input: 0, output: 1, error: 2 } as const;
 
 const retryMs = 5;
 
-/** Writes all of the text before it returns. False if the reader has closed the pipe. */
+/**
+ * Writes all of the text as UTF-8 before it returns, and blocks while the pipe is full. False if the reader has closed
+ * the pipe (EPIPE), which may have got a part. Throws any other system error.
+ */
 export function writeText(to: "output" | "error", text: string): boolean {
     const bytes = Buffer.from(text);
     for (let at = 0; at < bytes.length;) {
@@ -24,12 +27,12 @@ export function writeText(to: "output" | "error", text: string): boolean {
     return true;
 }
 
-/** Reads standard input to its end. */
+/** Reads standard input to its end as UTF-8, and blocks until then. Throws the system error of read(2). */
 export function readInput(): string {
     return readFileSync(standard.input, "utf8");
 }
 
-/** The width of the terminal on standard output; undefined if it is not a terminal. */
+/** The width in characters of the terminal on standard output; undefined if it is not a terminal. */
 export function outputColumns(): number | undefined {
     return isatty(standard.output) ? process.stdout.columns : undefined;
 }

@@ -6,7 +6,10 @@ import { renderCheck } from "./render.ts";
 import { checkReport, findingsOf, inBoth } from "./report.ts";
 import { takeSnapshot } from "./snapshot.ts";
 
-/** `antctl ipam check` */
+/**
+ * Makes the command `antctl ipam check`, which prints a CheckReport. Exit code exitFailed with findings, exitIncomplete
+ * if it could not check everything or failed. Its action rejects with CliError `NOT_SERVED` or KubeError.
+ */
 export function checkCommand(context: CommandContext): Command {
     const command = new Command("check")
         .summary("compare allocations, Pods and OVS on each Node")

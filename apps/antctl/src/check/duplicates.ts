@@ -10,7 +10,8 @@ interface User {
 }
 
 /**
- * Addresses with two users: reported by two Pods, recorded on two ports, or on a port of a Pod other than the owner.
+ * Addresses with more than one user, which is an interface of a Pod: by allocations, ports in OVS and the status of
+ * running Pods.
  */
 export function duplicates(snapshot: Snapshot): readonly Finding[] {
     const byAddress = Map.groupBy(usersOf(snapshot), ({ address }) => address);

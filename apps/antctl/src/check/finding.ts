@@ -6,7 +6,7 @@
  */
 export type FindingKind = "leak" | "orphan" | "duplicate" | "reservation";
 
-/** One inconsistency that `ipam check` reports. */
+/** One inconsistency that `ipam check` reports; pool and Node are absent where it concerns none. */
 export interface Finding {
     readonly kind: FindingKind;
     readonly address: string;
@@ -18,7 +18,10 @@ export interface Finding {
     readonly key: string;
 }
 
-/** Makes findings of one kind. The key consists of the rule, the address and its user. */
+/**
+ * Makes one finding. Its key has the kind, the rule, the address and `user`, which identifies whose it is in both
+ * snapshots.
+ */
 export function finding(
     kind: FindingKind,
     rule: string,

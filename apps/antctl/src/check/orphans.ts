@@ -3,7 +3,10 @@ import { hasOwnAddress, holderText, isKnownOwner } from "../cluster/index.ts";
 import { finding, type Finding } from "./finding.ts";
 import { type Snapshot } from "./snapshot.ts";
 
-/** Addresses in use without an allocation, and allocations outside the ranges of their pool. */
+/**
+ * Addresses in use without an allocation, and allocations outside the ranges of their pool, except those of gateways
+ * and of owners of a kind that this version does not know.
+ */
 export function orphans(snapshot: Snapshot): readonly Finding[] {
     return [
         ...allocationsWithoutPool(snapshot),

@@ -9,7 +9,7 @@ const titles: Readonly<Record<FindingKind, string>> = {
     reservation: "Unneeded reservations",
 };
 
-/** The report of `ipam check` as text: one table per kind of finding. */
+/** The report of `ipam check` as text, one table per kind of finding; without a final line end. */
 export function renderCheck(report: CheckReport, style: Style): string {
     const { findings, unread, looked } = report;
     const sections = (Object.keys(titles) as FindingKind[]).flatMap((kind) => {

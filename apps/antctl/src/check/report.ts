@@ -5,7 +5,7 @@ import { orphans } from "./orphans.ts";
 import { reservations } from "./reservations.ts";
 import { type Snapshot } from "./snapshot.ts";
 
-/** `ipam check` */
+/** The report of `ipam check`, as `-o json` prints it; `looked` are the numbers of objects that were compared. */
 export interface CheckReport {
     readonly findings: readonly Omit<Finding, "key">[];
     /** Nodes whose OVS could not be read. */
@@ -18,7 +18,7 @@ export interface CheckReport {
     };
 }
 
-/** All findings in one snapshot. */
+/** All findings in one snapshot, one rule after the other; `inBoth` removes those that are only transient. */
 export function findingsOf(snapshot: Snapshot): readonly Finding[] {
     return [...duplicates(snapshot), ...leaks(snapshot), ...orphans(snapshot), ...reservations(snapshot)];
 }

@@ -19,7 +19,7 @@ export interface RecordOnNode extends PortRecord {
     readonly node: string;
 }
 
-/** The state of the cluster that one check reads. */
+/** The state of the cluster that one check reads, with indexes; made by `takeSnapshot`. */
 export class Snapshot {
     readonly allocations: readonly Allocation[];
     readonly pods: readonly PodInfo[];
@@ -70,12 +70,12 @@ export class Snapshot {
         return this.#podsByUid.get(uid);
     }
 
-    /** The allocation of an address. */
+    /** The allocation of an address in canonical text (RFC 5952). */
     allocationOf(address: string): Allocation | undefined {
         return this.#allocationsByAddress.get(address);
     }
 
-    /** The OVS records with an address, on all Nodes that were read. */
+    /** The OVS records with an address in canonical text, on all Nodes that were read. */
     recordsOf(address: string): readonly RecordOnNode[] {
         return this.#recordsByAddress.get(address) ?? [];
     }
@@ -97,7 +97,8 @@ export class Snapshot {
 
 /**
  * Reads the state of the cluster. Allocations are read before OVS, and OVS before Pods, in the order in which a
- * starting Pod gets them; changes during the read are eliminated by comparing two snapshots.
+ * starting Pod gets them; changes during the read are eliminated by comparing two snapshots. A Node whose OVS cannot be
+ * read is in `unread`. Rejects with CliError `NOT_SERVED` or KubeError.
  */
 export async function takeSnapshot(
     cluster: Pick<

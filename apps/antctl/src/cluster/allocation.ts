@@ -13,11 +13,14 @@ export interface Allocation {
     readonly name: string;
     /** The address in the object's name, which the API server keeps unique. */
     readonly ip: IpAddress;
+    /** `ip` in canonical text (RFC 5952). */
     readonly address: string;
     readonly pool: string;
     readonly state: "Allocated" | "Reserved";
     readonly owner: AllocationOwner;
+    /** The Pod that uses the address; undefined while it is only reserved. */
     readonly pod: AllocationPod | undefined;
+    /** Time of its creation (RFC 3339). */
     readonly since: string | undefined;
 }
 
@@ -39,13 +42,18 @@ export function isKnownOwner(owner: AllocationOwner): boolean {
     return isOfPods(owner) || owner.kind === "Node" || owner.kind === "Gateway";
 }
 
-/** `StatefulSet shop/db ordinal 2`, `Pod shop/web-0`, `Node node1`, `Gateway 10.2.0.1`. */
+/**
+ * The owner as part of a sentence: `StatefulSet shop/db ordinal 2`, `Pod shop/web-0`, `Node node1`, `Gateway 10.2.0.1`.
+ */
 export function ownerText(owner: AllocationOwner): string {
     const name = owner.namespace === undefined ? (owner.name ?? "?") : `${owner.namespace}/${owner.name ?? "?"}`;
     return `${owner.kind} ${name}${owner.index === undefined ? "" : ` ordinal ${owner.index}`}`;
 }
 
-/** The holder of the address as part of a sentence: `Pod shop/web-0 on Node node1`. */
+/**
+ * The holder of the address as part of a sentence: `Pod shop/web-0 on Node node1`, or `StatefulSet shop/db ordinal 2
+ * (reserved)` if no Pod uses it.
+ */
 export function holderText(allocation: Allocation): string {
     if (allocation.pod === undefined) return `${ownerText(allocation.owner)} (reserved)`;
     return `Pod ${allocation.pod.namespace}/${allocation.pod.name} on Node ${allocation.pod.nodeName}`;

@@ -37,14 +37,17 @@ export interface NamespaceInfo {
     readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** Selects allocations to list. */
+/** Selects allocations to list: those that have all the values given. The API server evaluates it. */
 export interface AllocationSelector {
     readonly pool?: string;
     readonly nodeName?: string;
     readonly state?: Allocation["state"];
 }
 
-/** Reads a cluster for one command. Each call sends requests to the API server; lists are reduced page by page. */
+/**
+ * Reads a cluster for one command and caches nothing. Each call sends requests to the API server; lists are reduced
+ * page by page. All methods reject with KubeError if a request fails.
+ */
 export class Cluster {
     readonly api: ApiClient;
     readonly #options: { readonly timeoutMs: number };
@@ -55,7 +58,7 @@ export class Cluster {
         this.#options = options;
     }
 
-    /** All IPPools. Rejects with NOT_SERVED if the cluster does not serve them. */
+    /** All IPPools. Rejects with CliError `NOT_SERVED` if the cluster does not serve them. */
     async pools(): Promise<readonly IpPool[]> {
         return served(this.list(ipPools, (pool) => pool));
     }
@@ -65,7 +68,9 @@ export class Cluster {
         return this.find(ipPools, { name });
     }
 
-    /** The allocations that the selector matches. Rejects with NOT_SERVED if the cluster does not serve them. */
+    /**
+     * The allocations that the selector matches. Rejects with CliError `NOT_SERVED` if the cluster does not serve them.
+     */
     async allocations(selector: AllocationSelector = {}): Promise<readonly Allocation[]> {
         const terms = [
             ["spec.pool", selector.pool],
@@ -94,7 +99,7 @@ export class Cluster {
         return this.list(pods, readPod, o);
     }
 
-    /** The Service CIDRs of the cluster. */
+    /** The Service CIDRs of the cluster, without host bits; invalid ones are left out. */
     async serviceCidrs(): Promise<readonly Prefix[]> {
         return clusterAddresses([], await this.list(serviceCidrs, (object) => object)).serviceCidrs;
     }

@@ -1,18 +1,24 @@
 import { events, type KubeEvent } from "@antrea/kube";
 import { type Cluster } from "./cluster.ts";
 
-/** The fields of an Event that commands print. */
+/** The fields of an Event that commands print; "" if not set. */
 export interface EventInfo {
-    /** When it was last seen. */
+    /** When it was last seen (RFC 3339). */
     readonly time: string | undefined;
+    /** `Normal` or `Warning`. */
     readonly type: string;
     readonly reason: string;
+    /** The component that reported it. */
     readonly from: string;
     readonly note: string;
+    /** How often it was seen. */
     readonly count: number;
 }
 
-/** The events about an object, latest first. */
+/**
+ * The events about an object, latest first. They are selected by kind and name, so those of an earlier object of this
+ * name are among them. Rejects with KubeError.
+ */
 export async function eventsOf(
     cluster: Pick<Cluster, "list">,
     object: { readonly kind: string; readonly namespace: string; readonly name: string },

@@ -3,16 +3,22 @@ import { documentValue, readFeatureGates } from "@antrea/settings";
 import { parseDocument } from "yaml";
 import { type Cluster } from "./cluster.ts";
 
-/** Whether agents evaluate the annotations, according to the cluster's configuration. */
+/**
+ * State of the feature gate AntreaIPAM, with which agents evaluate the IPAM annotations, by the cluster's
+ * configuration; `reason` is part of a sentence.
+ */
 export type Gate = { readonly state: "on" | "off" } | { readonly state: "unknown"; readonly reason: string };
 
-/** Label selector of the agent Pods. */
+/** Label selector of the agent Pods, in any Namespace. */
 export const agentSelector = "app=antrea,component=antrea-agent";
 
 const configMap = "antrea-config";
 const agentConfig = "antrea-agent.conf";
 
-/** Reads the feature gate AntreaIPAM from the agents' ConfigMap. */
+/**
+ * Reads the feature gate AntreaIPAM from the agents' ConfigMap `antrea-config`; `namespace` is Antrea's. It is
+ * `unknown` if there is no such ConfigMap, the user may not read it, or it is no YAML; any other KubeError rejects.
+ */
 export async function readGate(cluster: Pick<Cluster, "find">, namespace: string): Promise<Gate> {
     try {
         const map = await cluster.find(configMaps, { namespace, name: configMap });
@@ -24,7 +30,10 @@ export async function readGate(cluster: Pick<Cluster, "find">, namespace: string
     }
 }
 
-/** Reads the gate from the text of antrea-agent.conf; all other settings are ignored. */
+/**
+ * Reads the gate from the text of antrea-agent.conf: its default if not set, `unknown` if the text is no YAML. All
+ * other settings are ignored.
+ */
 export function gateIn(text: string): Gate {
     const read = documentValue(parseDocument(text));
     if (!read.isUsable) return unknown(`${agentConfig} is no YAML`);

@@ -6,8 +6,11 @@ import { type Node } from "@antrea/kube";
 /** The fields of a Node that commands need. */
 export interface NodeInfo {
     readonly name: string;
+    /** The addresses in its status: its first InternalIP of each family, then the others. */
     readonly addresses: readonly IpAddress[];
+    /** Without host bits. */
     readonly podCidrs: readonly Prefix[];
+    /** Its condition Ready is True. */
     readonly ready: boolean;
     /** Has the out-of-service taint: its Pods do not run. */
     readonly outOfService: boolean;
@@ -15,7 +18,7 @@ export interface NodeInfo {
     readonly isBridged: boolean;
 }
 
-/** Reads the fields that commands need from a Node. */
+/** Reads the fields that commands need from a Node; invalid addresses and CIDRs are left out. */
 export function readNode(node: Node): NodeInfo {
     const { nodeAddresses, podCidrs } = clusterAddresses([node]);
     const ready = node.status?.conditions?.find(({ type }) => type === "Ready");

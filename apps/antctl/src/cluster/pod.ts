@@ -10,9 +10,11 @@ export interface PodInfo {
      */
     readonly uids: readonly string[];
     readonly nodeName: string | undefined;
+    /** As in its status; `Unknown` if not set. */
     readonly phase: string;
     readonly deleting: boolean;
     readonly hostNetwork: boolean;
+    /** The addresses that its status reports, as text; those of its Node on the host network. */
     readonly ips: readonly string[];
     /** The IPAM annotations, if any. */
     readonly annotations: Readonly<Record<string, string>>;
@@ -31,7 +33,7 @@ export interface OwnerReference {
 // The kubelet starts a static Pod with this hash as its UID; the mirror Pod has another UID.
 const staticPodHash = "kubernetes.io/config.hash";
 
-/** Reads the fields that commands need from a Pod. */
+/** Reads the fields that commands need from a Pod; a missing name or UID is "". */
 export function readPod(pod: Pod): PodInfo {
     const { metadata, spec, status } = pod;
     const hash = metadata?.annotations?.[staticPodHash];
@@ -49,14 +51,14 @@ export function readPod(pod: Pod): PodInfo {
     };
 }
 
-/** Selects the annotations that IPAM reads. */
+/** Selects the annotations that IPAM reads: `ipam.antrea.io/ippools` and `ipam.antrea.io/pod-ips`. */
 export function ipamAnnotations(all: Readonly<Record<string, string>> | undefined): Readonly<Record<string, string>> {
     return Object.fromEntries(
         [poolsAnnotation, podIpsAnnotation].flatMap((key) => (all?.[key] === undefined ? [] : [[key, all[key]]])),
     );
 }
 
-/** Whether it has terminated: its sandbox and its address are released. */
+/** Whether it has terminated (phase Succeeded or Failed): its sandbox and its address are released. */
 export function isFinished(pod: PodInfo): boolean {
     return pod.phase === "Succeeded" || pod.phase === "Failed";
 }

@@ -2,7 +2,7 @@ import { Argument, Command } from "commander";
 import { type CommandContext } from "../program/index.ts";
 import { completionScript, shells, type Shell } from "./scripts.ts";
 
-/** `antctl completion SHELL` */
+/** Makes the command `antctl completion SHELL`, which writes the script of `completionScript` to standard output. */
 export function completionCommand(context: CommandContext): Command {
     const command = new Command("completion")
         .summary("write a completion script for bash, zsh or fish")

@@ -1,17 +1,21 @@
 import { type Command, type Option } from "commander";
 import { type Completion } from "../program/index.ts";
 
-/** Candidates for the word at the cursor. */
+/** Candidates for the word at the cursor, as whole words. */
 export interface Completions {
     readonly items: readonly Completion[];
     /** The shell adds file names. */
     readonly files: boolean;
 }
 
-/** Values of the options already typed, by the option's attribute name. */
+/** Values of the options already typed, as text, by the option's attribute name in commander: `requestTimeout`. */
 export type TypedOptions = ReadonlyMap<string, string>;
 
-/** Candidates that come from the cluster or the kubeconfig. */
+/**
+ * Candidates that come from the cluster or the kubeconfig: for an argument of a command, or for the value of the option
+ * with this attribute name. `complete` selects those that begin with what is typed. Must not reject: what cannot be
+ * read gives none.
+ */
 export interface DynamicWords {
     argument(o: {
         readonly command: Command;
@@ -24,7 +28,10 @@ export interface DynamicWords {
 
 const none: Completions = { items: [], files: false };
 
-/** Completes the last of `words`, the words after the program's name; it is "" if nothing of it is typed yet. */
+/**
+ * Completes the last of `words`, the words after the program's name; it is "" if nothing of it is typed yet. Commands,
+ * flags and choices come from `program`, other candidates from `dynamic`; all begin with what is typed.
+ */
 export async function complete(
     program: Command,
     words: readonly string[],

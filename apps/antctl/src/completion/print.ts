@@ -1,7 +1,10 @@
 import { type Completions } from "./complete.ts";
 import { directive } from "./scripts.ts";
 
-/** Formats completions for the completion scripts and kubectl. */
+/**
+ * Formats completions for the completion scripts and kubectl: a line for each word, with a tab before its description,
+ * then `:` and the sum of the flags of `directive`.
+ */
 export function printCompletions({ items, files }: Completions): string {
     const lines = items.map(({ value, description }) =>
         description === undefined || description === "" ? value : `${value}\t${description.replaceAll(/\s+/g, " ")}`,

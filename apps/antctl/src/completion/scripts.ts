@@ -1,14 +1,19 @@
 /** The shells with a completion script. */
 export const shells = ["bash", "zsh", "fish"] as const;
+/** A shell with a completion script. */
 export type Shell = (typeof shells)[number];
 
 /**
- * Output of `__complete`: a line for each word, with a tab before its description, then a line with flags after ":".
- * This is Cobra's protocol, which kubectl also uses with the completion programs of its plugins.
+ * Flags in the last line of the output of `__complete`, `:6` for both, by Cobra's protocol (ShellCompDirective), which
+ * kubectl also uses with the completion programs of its plugins: no space after the word, and no file names if there
+ * are no words. Each line before it is a word, with a tab before its description.
  */
 export const directive = { noSpace: 2, noFile: 4 } as const;
 
-/** A script that completes the command `name` by running its `__complete`. */
+/**
+ * The text of a script that completes the command `name` in this shell: at each completion it runs the program as typed
+ * with `__complete` and the words typed.
+ */
 export function completionScript(shell: Shell, name: string): string {
     const id = name.replaceAll(/[^A-Za-z0-9]/g, "_");
     switch (shell) {

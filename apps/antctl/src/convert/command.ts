@@ -8,7 +8,10 @@ import { count, oneLine, someOf } from "../output/index.ts";
 import { type CommandContext } from "../program/index.ts";
 import { convert } from "./convert.ts";
 
-/** `antctl ipam convert -f FILE` */
+/**
+ * Makes the command `antctl ipam convert -f FILE`, which prints converted manifests and sends no request. Its action
+ * throws CliError `BAD_INPUT` if there is no pool or one cannot be converted; then no manifest is printed.
+ */
 export function convertCommand(context: CommandContext): Command {
     const command = addFileOptions(new Command("convert"))
         .summary("write IPPools of Antrea in Go as this version serves them")

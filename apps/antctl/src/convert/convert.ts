@@ -29,9 +29,9 @@ const nobody = { namespaces: [], pods: [], workloads: [] };
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
 /**
- * Reads IPPools of crd.antrea.io/v1beta1 and v1alpha2 and returns them as this version serves them, without the
- * fields that the API server sets. Validates each by the rules of this version, and all against each other. Throws
- * BAD_INPUT for a file that is not valid YAML.
+ * Reads IPPools of crd.antrea.io/v1beta1 and v1alpha2 and returns them as this version serves them, without the fields
+ * that the API server sets. Validates each by the rules of this version, and all against each other; pools that are
+ * refused are in `refused` only. Throws CliError `BAD_INPUT` for a file that is not valid YAML.
  */
 export function convert(sources: readonly Source[]): Conversion {
     const refused: RefusedPool[] = [];

@@ -2,7 +2,10 @@ import { allocationName, blockText, ipAllocations, type IpAllocation } from "@an
 import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
 import { fieldsOf, isName, isNamespaceName, textOf, type Fields } from "../manifest-objects.ts";
 
-/** An address that a pool reserves for an ordinal. */
+/**
+ * An address that an IPPool of upstream Antrea reserves for an ordinal of a StatefulSet, and the IPAllocation that
+ * keeps it here.
+ */
 export interface Reservation {
     readonly ip: IpAddress;
     readonly pool: string;
@@ -10,10 +13,11 @@ export interface Reservation {
     readonly ordinal: string;
     /** A Pod uses it. */
     readonly inUse: boolean;
+    /** The object to create, in state Reserved. */
     readonly allocation: IpAllocation;
 }
 
-/** The StatefulSet addresses in a pool's status, and the entries that cannot be read. */
+/** The StatefulSet addresses in a pool's status, and as text the entries that cannot be read. */
 export interface Reservations {
     readonly stored: readonly Reservation[];
     readonly unusable: readonly string[];

@@ -6,7 +6,10 @@ import { fieldsOf, textOf, unknownKeys, type Fields } from "../manifest-objects.
 const subnetKeys = ["gateway", "prefixLength", "vlan"] as const;
 const rangeKeys = Object.keys(ipRange.shape).filter((key) => !subnetKeys.some((one) => one === key));
 
-/** The spec of a v1beta1 IPPool in v1alpha2 form, or the reason why it cannot be converted. */
+/**
+ * The spec of a v1beta1 IPPool in v1alpha2 form. If there are `refusals`, the reasons why it cannot be converted, the
+ * spec is not usable.
+ */
 export interface SubnetInfoResult {
     readonly spec: Fields;
     readonly refusals: readonly Refusal[];

@@ -11,13 +11,19 @@ import {
 } from "./facts.ts";
 import { type PoolTrial } from "./pool-trials.ts";
 
-/** A reason why the Pod does not get its addresses, and the remedy. */
+/**
+ * A reason why the Pod does not get its addresses, and the remedy, each as a sentence without a capital and full stop.
+ */
 export interface Block {
     readonly what: string;
     readonly next: string;
 }
 
-/** The reasons why the Pod does not get the requested addresses; empty if it has them or requests none from pools. */
+/**
+ * The reasons why the Pod does not get the requested addresses; once it has them, only that its agent is not running
+ * while the Pod is not. Empty for a Pod that has ended, is being deleted or runs on its Node's subnet, and if the gate
+ * is off.
+ */
 export function blocksOf(facts: Facts, request: AddressRequest, trials: readonly PoolTrial[]): readonly Block[] {
     const { pod } = facts;
     if (isFinished(pod) || pod.deleting || facts.gate.state === "off" || runsOnNodeSubnet(facts)) return [];

@@ -18,7 +18,10 @@ import { readController } from "./controller.ts";
 import { renderExplain } from "./render.ts";
 import { explain } from "./report.ts";
 
-/** `antctl ipam explain pod NAMESPACE/NAME` */
+/**
+ * Makes the command `antctl ipam explain`, with its subcommand `pod NAMESPACE/NAME`, which prints an ExplainReport. Its
+ * action rejects with CliError `USAGE`, `NOT_FOUND`, `NOT_SERVED` or KubeError.
+ */
 export function explainCommand(context: CommandContext): Command {
     const pod = new Command("pod")
         .summary("explain where a Pod's addresses come from, and what blocks")

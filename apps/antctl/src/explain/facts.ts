@@ -8,28 +8,37 @@ import { type ControllerState } from "./controller.ts";
 /** The state of the Pod and of everything that its addresses depend on. */
 export interface Facts {
     readonly pod: PodInfo;
-    /** The scheduler's reason why it has no Node yet. */
+    /** The scheduler's reason why it has no Node yet; undefined if it reports none. */
     readonly unscheduled: string | undefined;
+    /** The IPAM annotations of its Namespace. */
     readonly namespaceAnnotations: Readonly<Record<string, string>>;
     readonly gate: Gate;
+    /** `unknown` if the Pod is not of a StatefulSet: only that needs the controller. */
     readonly controller: ControllerState;
     readonly pools: PoolSet;
     /** Allocations of the named pools, of pools that overlap them, and of the Pod itself. */
     readonly allocations: readonly Allocation[];
-    /** The agent Pod on its Node. */
+    /** The agent Pod on its Node; undefined if there is none. */
     readonly agent: PodInfo | undefined;
     readonly events: readonly EventInfo[];
+    /** Events of its StatefulSet. */
     readonly setEvents: readonly EventInfo[];
 }
 
-/** The addresses that the Pod requests. */
+/**
+ * The addresses that the Pod requests: the pools in the order of the annotation, the fixed addresses, and its place in
+ * its StatefulSet; `set` is undefined for any other Pod.
+ */
 export interface AddressRequest {
     readonly named: NamedPools;
     readonly fixed: readonly IpAddress[];
     readonly set: StatefulSetPlace | undefined;
 }
 
-/** The request in the annotations of the Pod or its Namespace. Undefined: it requests no pool. */
+/**
+ * The request in the annotations of the Pod or its Namespace. Undefined: it requests no pool, or is on the host
+ * network.
+ */
 export function addressRequestOf(
     pod: PodInfo,
     namespaceAnnotations: Readonly<Record<string, string>>,
@@ -41,14 +50,14 @@ export function addressRequestOf(
     return { named, fixed, set: statefulSetOf(pod) };
 }
 
-/** The current allocations of the Pod. */
+/** The current allocations of the Pod, by its UID; those of an earlier Pod of the same name are left out. */
 export function allocationsOfPod({ allocations, pod }: Pick<Facts, "allocations" | "pod">): readonly Allocation[] {
     return allocations.filter((allocation) => allocation.pod !== undefined && pod.uids.includes(allocation.pod.uid));
 }
 
 /**
- * Whether the Pod requests pools but has addresses of its Node's subnet: it got them before a pool was named, or
- * while IPPools were disabled. It keeps them until it is deleted.
+ * Whether a Pod that requests pools runs on addresses of its Node's subnet: it got them before a pool was named, or
+ * while IPPools were disabled. It keeps them until it is deleted. That it requests pools is not checked.
  */
 export function runsOnNodeSubnet(facts: Facts): boolean {
     const { pod, pools } = facts;

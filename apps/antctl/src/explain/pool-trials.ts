@@ -16,10 +16,14 @@ export interface PoolTrial {
      * - `exhausted`, `unknown`, `unusable`: it cannot serve the request.
      */
     readonly outcome: "gave" | "next" | "reserved" | "spare" | "exhausted" | "unknown" | "unusable";
+    /** The reason, as a part of a sentence after the pool's name. */
     readonly text: string;
 }
 
-/** The pools in the order in which they are tried, and why each does or does not serve the request. */
+/**
+ * For each pool that the request names, in that order, in which they are tried: why it does or does not serve the
+ * request.
+ */
 export function tryPools(facts: Facts, request: AddressRequest): readonly PoolTrial[] {
     const served = new Set<Family>();
     const own = allocationsOfPod(facts);

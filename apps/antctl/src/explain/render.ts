@@ -1,7 +1,9 @@
 import { age, fields, list, oneLine, table, type Style } from "../output/index.ts";
 import { type ExplainReport } from "./report.ts";
 
-/** The report of `ipam explain pod` as text. */
+/**
+ * The report of `ipam explain pod` as text, without a final line end. `nowMs`, in milliseconds since 1970, is for ages.
+ */
 export function renderExplain(report: ExplainReport, style: Style, nowMs: number): string {
     const { pod, annotations } = report;
     const sections = [

@@ -4,7 +4,7 @@ import { blocksOf, type Block } from "./blocks.ts";
 import { allocationsOfPod, runsOnNodeSubnet, addressRequestOf, type Facts, type AddressRequest } from "./facts.ts";
 import { tryPools, type PoolTrial } from "./pool-trials.ts";
 
-/** `ipam explain pod` */
+/** The report of `ipam explain pod`, as `-o json` prints it. */
 export interface ExplainReport {
     readonly pod: {
         readonly namespace: string;
@@ -31,13 +31,13 @@ export interface ExplainReport {
     readonly blocks: readonly Block[];
     /** One sentence: whether the Pod is blocked. */
     readonly verdict: string;
-    /** Latest first. */
+    /** The latest 10, latest first. */
     readonly events: readonly (EventInfo & { readonly about: "Pod" | "StatefulSet" })[];
 }
 
 const mostEvents = 10;
 
-/** Explains the addresses of a Pod: their source, its allocations, and what blocks it. */
+/** Explains the addresses of a Pod: their source, its allocations, and what blocks it. Sends no request. */
 export function explain(facts: Facts): ExplainReport {
     const { pod, gate } = facts;
     const request = addressRequestOf(pod, facts.namespaceAnnotations);

@@ -5,7 +5,10 @@ const units = [
     ["s", 1],
 ] as const;
 
-/** Time since `since` in the largest unit and, for small values, the next: `3d4h`, `12m`, `45s`. */
+/**
+ * Time from `since` (RFC 3339) to `nowMs` (milliseconds since 1970) in its largest unit and, if that is less than 10,
+ * the next: `3d4h`, `12m`, `45s`. `-` without a valid time, `0s` for one in the future.
+ */
 export function age(since: string | undefined, nowMs: number): string {
     const ms = since === undefined ? Number.NaN : nowMs - Date.parse(since);
     if (!Number.isFinite(ms)) return "-";

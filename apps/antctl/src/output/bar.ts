@@ -1,6 +1,6 @@
 import { type Style } from "./style.ts";
 
-/** Counts of addresses by state. */
+/** Counts of addresses by state; `total` has the used, the reserved and the free ones. */
 export interface Parts {
     readonly total: number;
     readonly used: number;
@@ -8,8 +8,9 @@ export interface Parts {
 }
 
 /**
- * A bar of `width` cells: used, reserved, free. Each non-empty part has at least one cell, so that a huge pool with
- * one allocation does not appear empty, nor one with a single free address full.
+ * A bar of `width` cells in brackets: used, reserved, free. It is `bad` if full, `warn` from 90 %, else `good`. Neither
+ * taken nor free addresses disappear by rounding, so that a huge pool with one allocation does not appear empty, nor
+ * one with a single free address full. A single taken cell is a reserved one if there are reserved addresses.
  */
 export function bar(parts: Parts, style: Style, width = 20): string {
     const { total } = parts;
@@ -27,7 +28,10 @@ export function bar(parts: Parts, style: Style, width = 20): string {
     return `[${paint(body)}${style.dim((free ?? "").repeat(width - filled))}]`;
 }
 
-/** The used part as a whole percentage; 0 and 100 only if exact. */
+/**
+ * Used and reserved addresses as a whole percentage of `total`: `0%` and `100%` only if exact, `<1%` below one, `-` if
+ * `total` is 0.
+ */
 export function percent(parts: Parts): string {
     const taken = parts.used + parts.reserved;
     if (parts.total <= 0) return "-";

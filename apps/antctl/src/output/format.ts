@@ -1,10 +1,14 @@
 import { stringify } from "yaml";
 
-/** The values of `-o`. */
+/** The values of `-o`; `table` is text for people. */
 export const formats = ["table", "json", "yaml"] as const;
+/** How a report is written, one of `formats`. */
 export type Format = (typeof formats)[number];
 
-/** Formats a command's report as a table, or as one JSON or YAML document. */
+/**
+ * Formats a command's report as one JSON or YAML document, or as what `render` returns (`table`); with a final line
+ * end.
+ */
 export function formatReport<Report>(report: Report, format: Format, render: (report: Report) => string): string {
     switch (format) {
         case "json":

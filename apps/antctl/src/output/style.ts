@@ -1,4 +1,7 @@
-/** What the output supports. */
+/**
+ * What the output supports. The functions put ANSI escape sequences around text, or return it as it is where there are
+ * no colours.
+ */
 export interface Style {
     /** Line width; tables and paragraphs are wrapped to it. */
     readonly columns: number;
@@ -11,7 +14,7 @@ export interface Style {
     readonly bad: (text: string) => string;
 }
 
-/** What is known of standard output and the environment. */
+/** What is known of standard output and the environment variables. */
 export interface Terminal {
     readonly isTty: boolean;
     /** Width of the terminal, if standard output is one. */
@@ -19,12 +22,13 @@ export interface Terminal {
     readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** Line width for a file or pipe, and the maximum for a terminal. */
+/** Line width for a file or pipe, and for a terminal of unknown width. */
 const plainColumns = 100;
 
 /**
  * The style for an output. Colours are used on a terminal only, and not if NO_COLOR is set (no-color.org) or TERM is
- * "dumb". Non-ASCII characters depend on the locale (POSIX: LC_ALL, then LC_CTYPE, then LANG).
+ * "dumb". Non-ASCII characters depend on the locale (POSIX: LC_ALL, then LC_CTYPE, then LANG). Lines are as wide as the
+ * terminal, at least 60 characters, and 100 elsewhere.
  */
 export function styleFor(terminal: Terminal): Style {
     const { environment } = terminal;

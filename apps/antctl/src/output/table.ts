@@ -1,7 +1,7 @@
 import { type Style } from "./style.ts";
 import { fold, widthOf } from "./text.ts";
 
-/** A column of a table. */
+/** A column of a table; an empty value is printed as `-`. */
 export interface Column<Row> {
     readonly title: string;
     readonly value: (row: Row) => string;
@@ -13,7 +13,10 @@ const gap = "   ";
 /** Minimum width at which the last column is wrapped. */
 const leastFolded = 24;
 
-/** Rows under their titles with aligned columns, as kubectl prints them. The last column is wrapped to the line. */
+/**
+ * Rows under their titles with aligned columns, as kubectl prints them; without a final line end. The last column is
+ * wrapped to the line if at least 24 characters are left for it.
+ */
 export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[], style: Style): string {
     const cells = rows.map((row) => columns.map(({ value }) => value(row) || "-"));
     const widths = columns.map(({ title }, at) =>
@@ -37,7 +40,7 @@ export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]
     return [style.bold(line(columns.map(({ title }) => title))), ...lines].join("\n");
 }
 
-/** `Name: value` lines with aligned and wrapped values. */
+/** `Name: value` lines with aligned and wrapped values, `-` for an empty one; without a final line end. */
 export function fields(entries: readonly (readonly [name: string, value: string])[], style: Style): string {
     const width = Math.max(0, ...entries.map(([name]) => name.length + 1)) + gap.length;
     return entries
@@ -55,7 +58,7 @@ export function fields(entries: readonly (readonly [name: string, value: string]
         .join("\n");
 }
 
-/** A bulleted list, wrapped. */
+/** Items, each after two spaces and `mark`, wrapped to the line; without a final line end. */
 export function list(items: readonly string[], style: Style, mark = "-"): string {
     return items
         .flatMap((item) =>

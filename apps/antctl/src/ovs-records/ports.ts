@@ -24,7 +24,10 @@ export interface RecordAddress {
     readonly pool: string | undefined;
 }
 
-/** The OVSDB record that the agent keeps for a Pod's interface. */
+/**
+ * The record of a Pod's interface in OVSDB: name and external_ids of its Port, as the agent writes them; "" for an
+ * absent key, but interface `eth0`.
+ */
 export interface PortRecord {
     readonly port: string;
     readonly containerId: string;
@@ -37,7 +40,8 @@ export interface PortRecord {
 
 /**
  * Parses the output of {@link listPorts}: a table with cells in the notation of RFC 7047 section 5.1. Ports that are
- * not Antrea's, and incomplete ones without an address, are left out. Throws BAD_OUTPUT.
+ * not Antrea's, incomplete ones without an address, and invalid addresses are left out. Throws OvsOutputError
+ * `BAD_OUTPUT`.
  */
 export function readPorts(text: string): readonly PortRecord[] {
     const { headings, data } = readTable(text);

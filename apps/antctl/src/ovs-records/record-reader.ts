@@ -3,12 +3,12 @@ import { agentSelector, type PodInfo, type Cluster } from "../cluster/index.ts";
 import { type PodExec } from "../pod-exec/index.ts";
 import { listPorts, OvsOutputError, readPorts, type PortRecord } from "./ports.ts";
 
-/** The OVS records of one Node, or why they could not be read. */
+/** The OVS records of one Node, or a text why they could not be read. */
 export type NodeRead =
     | { readonly kind: "read"; readonly node: string; readonly records: readonly PortRecord[] }
     | { readonly kind: "unread"; readonly node: string; readonly reason: string };
 
-/** What RecordReader depends on. */
+/** What RecordReader depends on: the parts of a Session. */
 export interface RecordReaderComponents {
     readonly cluster: Pick<Cluster, "pods">;
     readonly exec: Pick<PodExec, "run">;
@@ -18,7 +18,7 @@ const ovsContainer = "antrea-ovs";
 /** Nodes that are read concurrently. */
 const parallel = 8;
 
-/** Reads the OVS records of all Nodes by running ovs-vsctl in the agent Pods. */
+/** Reads the OVS records of all Nodes by running ovs-vsctl in the agent Pods, up to 8 at once. */
 export class RecordReader {
     readonly #components: RecordReaderComponents;
 
@@ -26,7 +26,10 @@ export class RecordReader {
         this.#components = components;
     }
 
-    /** Reads every Node that has an agent Pod; a Node that cannot be read is reported in the result, not thrown. */
+    /**
+     * Reads every Node that has an agent Pod, and sorts them by name. A Node that cannot be read is in the result as
+     * `unread`; rejects with KubeError if the agent Pods cannot be listed.
+     */
     async read(): Promise<readonly NodeRead[]> {
         const agents = newestOfNode(await this.#components.cluster.pods({ labelSelector: agentSelector }));
         const reads: NodeRead[] = [];

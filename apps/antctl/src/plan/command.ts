@@ -10,7 +10,11 @@ import { renderPlan } from "./render.ts";
 import { planPool, type PoolPlan } from "./report.ts";
 import { readUsers } from "./users.ts";
 
-/** `antctl ipam plan -f FILE` */
+/**
+ * Makes the command `antctl ipam plan -f FILE`, which prints a PlanReport and changes nothing. Exit code exitFailed if
+ * a pool is refused, exitIncomplete if the API server did not judge one. Its action rejects with CliError `BAD_INPUT`,
+ * `NOT_SERVED` or KubeError.
+ */
 export function planCommand(context: CommandContext): Command {
     const command = addFileOptions(new Command("plan"))
         .summary("show the effects of a change of IPPools")

@@ -2,14 +2,18 @@ import { ipPools, type IpPool } from "@antrea/crd";
 import { isKubeError, pathOf, type ApiClient } from "@antrea/kube";
 import { oneLine } from "../output/index.ts";
 
-/** The API server's answer to a dry run (dryRun=All). */
+/** The API server's answer to a dry run (dryRun=All); `message` is its text on one line. */
 export type DryRun =
     | { readonly answer: "accepted" }
     | { readonly answer: "refused"; readonly message: string }
-    /** It was not asked, or gave no verdict. */
+    /** The user may not write IPPools, or there was no verdict. */
     | { readonly answer: "none"; readonly message: string };
 
-/** Creates the pool, or updates the existing one, as a dry run: nothing is stored. */
+/**
+ * Creates the pool, or updates the existing one, as a dry run: nothing is stored. Labels and annotations are merged
+ * with the existing ones. Never rejects with KubeError: a rejection by the API server is `refused`, any other failure
+ * `none`. `timeoutMs` is in milliseconds.
+ */
 export async function tryOnServer(
     api: Pick<ApiClient, "request">,
     planned: IpPool,

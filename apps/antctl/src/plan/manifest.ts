@@ -6,7 +6,7 @@ import { type Source } from "../input-files.ts";
 import { fieldsOf, isName, objectsOf, textOf, unknownKeys, type Fields } from "../manifest-objects.ts";
 import { someOf } from "../output/index.ts";
 
-/** The content of a file for `ipam plan`. */
+/** The content of the files for `ipam plan`. */
 export interface Manifest {
     readonly pools: readonly PlannedPool[];
     /** Objects of other kinds, such as `ConfigMap a`. */
@@ -15,14 +15,15 @@ export interface Manifest {
 
 /** A pool of the file and its schema errors. */
 export interface PlannedPool {
+    /** As in the file; of any shape if there are refusals. */
     readonly object: IpPool;
     /** Schema errors; if there are any, no other rules are evaluated. */
     readonly refusals: readonly Refusal[];
 }
 
 /**
- * Reads YAML or JSON files, in order, of one or several documents each; a `kind: List` is replaced by its items.
- * Throws BAD_INPUT.
+ * Reads YAML or JSON files, in order, of one or several documents each; a `kind: List` is replaced by its items. Throws
+ * CliError `BAD_INPUT` for text that is no YAML, and if there is no IPPool of the version that is served.
  */
 export function readManifest(sources: readonly Source[]): Manifest {
     const objects = sources.flatMap(objectsOf);
@@ -48,7 +49,10 @@ function isOfGroup(apiVersion: unknown): boolean {
     return typeof apiVersion === "string" && apiVersion.startsWith(`${ipPools.group}/`);
 }
 
-/** Validates one object against the API schema. */
+/**
+ * Validates one object against the API schema of IPPools, with unknown fields as errors; its apiVersion and kind are
+ * not read. Never throws: errors are in `refusals`.
+ */
 export function plannedPool(object: Fields): PlannedPool {
     const refusals: Refusal[] = [];
     const { name } = fieldsOf(object.metadata);

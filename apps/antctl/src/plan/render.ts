@@ -3,7 +3,7 @@ import { amount, bar, fields, list, percent, someOf, table, type Style } from ".
 import { type IpPoolUsage } from "@antrea/crd";
 import { type PlanReport, type PoolPlan } from "./report.ts";
 
-/** The report of `ipam plan` as text. */
+/** The report of `ipam plan` as text, without a final line end. Long lists are cut. */
 export function renderPlan(report: PlanReport, style: Style): string {
     const sections = report.pools.map((plan) => renderPool(plan, style));
     if (report.ignored.length > 0)

@@ -18,8 +18,12 @@ import { type DryRun } from "./dry-run.ts";
 import { type PlannedPool } from "./manifest.ts";
 import { namedBy, references, type NamedBy, type Users } from "./users.ts";
 
-/** The effect of one pool of the file. */
+/**
+ * The effect of one pool of the files; `action` is by comparison with the pool of this name in the cluster, or before
+ * it in the files.
+ */
 export interface PoolPlan {
+    /** "" if the file has none. */
     readonly name: string;
     readonly action: "create" | "change" | "none";
     readonly refused: boolean;
@@ -29,7 +33,10 @@ export interface PoolPlan {
     readonly server: DryRun;
     /** Other pools whose ranges overlap it. */
     readonly overlaps: readonly { readonly pool: string; readonly addresses: string }[];
-    /** Addresses that it would no longer assign, and those that it would newly assign. */
+    /**
+     * Addresses that it would no longer assign, and those that it would newly assign, as `formatRangeSet` writes them;
+     * "" for none.
+     */
     readonly removed: string;
     readonly added: string;
     /** Allocations of the pool whose addresses it would no longer assign. */
@@ -38,23 +45,23 @@ export interface PoolPlan {
     readonly usage: { readonly before?: IpPoolUsage; readonly after?: IpPoolUsage };
 }
 
-/** `ipam plan` */
+/** The report of `ipam plan`, as `-o json` prints it; `ignored` are the objects of the files that are no IPPools. */
 export interface PlanReport {
     readonly pools: readonly PoolPlan[];
     readonly ignored: readonly string[];
 }
 
-/** What a plan for one pool is computed from. */
+/** What `planPool` computes the plan for one pool from. */
 export interface PlanInput {
     readonly planned: PlannedPool;
     /** The pools of the cluster and the preceding ones of the file. */
     readonly pools: PoolSet;
-    /** All allocations of the pool and of those that overlap it. */
+    /** All allocations of the pool, of those that overlap it before or after, and of its new gateways. */
     readonly allocations: readonly Allocation[];
     readonly users: Users;
 }
 
-/** The verdict of the rules for a pool, and who is affected. The caller adds `server`. */
+/** The verdict of the rules for a pool, and who is affected; sends no request. The caller adds `server`. */
 export function planPool({ planned, pools, allocations, users }: PlanInput): Omit<PoolPlan, "server"> {
     const { object } = planned;
     const name = object.metadata?.name ?? "";

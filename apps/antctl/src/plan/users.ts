@@ -9,7 +9,7 @@ export interface Users {
     readonly workloads: readonly TemplateInfo[];
 }
 
-/** Reads all Namespaces, Pods and workloads of the cluster. */
+/** Reads all Namespaces, Pods and workloads of the cluster. Rejects with KubeError. */
 export async function readUsers(cluster: Cluster): Promise<Users> {
     const [namespaces, pods, ...workloads] = await Promise.all([
         cluster.namespaces(),
@@ -26,7 +26,7 @@ export async function readUsers(cluster: Cluster): Promise<Users> {
     };
 }
 
-/** The objects that name a pool in an annotation. */
+/** The names of the objects that name a pool in an annotation. */
 export interface NamedBy {
     readonly namespaces: readonly string[];
     /** `namespace/name` */
@@ -41,7 +41,7 @@ export interface NamedBy {
     readonly cronJobs: readonly string[];
 }
 
-/** The objects that name this pool. */
+/** The objects that name this pool in an annotation, or whose Pod template does. */
 export function namedBy({ namespaces, pods, workloads }: Users, pool: string): NamedBy {
     const path = ({ namespace, name }: { readonly namespace: string; readonly name: string }): string =>
         `${namespace}/${name}`;
@@ -57,7 +57,7 @@ export function namedBy({ namespaces, pods, workloads }: Users, pool: string): N
     };
 }
 
-/** The same as a flat list for the rules. */
+/** The objects of `named` as texts, for the messages of `checkPoolUpdate`: `Namespace shop`, `Deployment shop/web`. */
 export function references(named: NamedBy): readonly string[] {
     return [
         ...named.namespaces.map((name) => `Namespace ${name}`),

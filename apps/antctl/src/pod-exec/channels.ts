@@ -15,12 +15,15 @@ export interface ExecResult {
     readonly exitCode: number;
 }
 
+/**
+ * How an execution ended: `finished` with any exit code, or `failed`; `reason` is a part of a sentence, for messages.
+ */
 export type ExecOutcome =
     | { readonly kind: "finished"; readonly result: ExecResult }
     /** The command could not be started, or its exit status is unknown. */
     | { readonly kind: "failed"; readonly reason: string };
 
-/** Collects the messages of one execution. Performs no I/O. */
+/** Collects the messages of one execution: give each to `take`, then read `outcome`. Performs no I/O. */
 export class ChannelReader {
     readonly #maxBytes: number;
     readonly #parts: { readonly [stdout]: Uint8Array[]; readonly [stderr]: Uint8Array[] } = {
@@ -31,12 +34,15 @@ export class ChannelReader {
     #status: unknown;
     #problem: string | undefined;
 
-    /** `maxBytes` limits standard output and standard error together. */
+    /** `maxBytes` limits standard output and standard error together, in bytes. */
     constructor(maxBytes: number) {
         this.#maxBytes = maxBytes;
     }
 
-    /** Processes one message; false if no more messages are needed. */
+    /**
+     * Processes one message, which is copied. False if the execution has failed: a message breaks the protocol, or the
+     * output is too long; the connection can be closed.
+     */
     take(message: Uint8Array): boolean {
         const [channel] = message;
         const body = message.subarray(1);
@@ -56,7 +62,7 @@ export class ChannelReader {
         return this.#problem === undefined;
     }
 
-    /** The outcome, once the connection is closed. */
+    /** The outcome, once the connection is closed or `take` was false. */
     outcome(): ExecOutcome {
         if (this.#problem !== undefined) return { kind: "failed", reason: this.#problem };
         if (this.#status === undefined)

@@ -6,7 +6,7 @@ import { CliError } from "../errors.ts";
 import { oneLine } from "../output/index.ts";
 import { ChannelReader, subprotocol, type ExecOutcome, type ExecResult } from "./channels.ts";
 
-/** A command to run in a container. */
+/** A command to run in a container: the program and its arguments, without a shell, standard input or terminal. */
 export interface ExecRequest {
     readonly namespace: string;
     readonly pod: string;
@@ -14,22 +14,22 @@ export interface ExecRequest {
     readonly command: readonly string[];
 }
 
-/** What PodExec depends on. */
+/** What PodExec depends on: `KubeClients` of @antrea/kube. */
 export interface PodExecComponents {
-    /** Address and credentials of the API server. */
+    /** Address and credentials of the API server; requested for each execution. */
     connection(): Promise<Connection>;
 }
 
-/** Limits of one execution. */
+/** Options of PodExec; the limits apply to each execution. */
 export interface PodExecOptions {
     readonly userAgent: string;
     /** For connecting and running one command, in milliseconds. */
     readonly timeoutMs: number;
-    /** Limit of the output in bytes. Default 16 MiB. */
+    /** Limit of standard output and standard error together, in bytes. Default 16 MiB. */
     readonly maxBytes?: number | undefined;
 }
 
-/** Runs commands in containers through the exec subresource of Pods, over WebSocket. */
+/** Runs commands in containers through the exec subresource of Pods, each over its own WebSocket. */
 export class PodExec {
     readonly #components: PodExecComponents;
     readonly #options: PodExecOptions;
@@ -40,7 +40,9 @@ export class PodExec {
     }
 
     /**
-     * Runs the command until it exits. Rejects with EXEC_FAILED if it could not be started or its exit code is not 0.
+     * Runs the command until it exits. Rejects with CliError `EXEC_FAILED` if it could not be started, its exit code is
+     * not 0, or it exceeds the limit of time or output, after which it may still run; with KubeError `BAD_CONFIG` of
+     * the credentials.
      */
     async run(request: ExecRequest): Promise<ExecResult> {
         const connection = await this.#components.connection();

@@ -1,6 +1,9 @@
 import { type Condition, type IpPoolStatus } from "@antrea/crd";
 
-/** The conditions of a pool as one word each, and whether they are good. */
+/**
+ * The conditions of a pool as words, and whether they are good: `Unknown` if it has none yet, else `Ready` or
+ * `NotReady`, then `Exhausted` and `Overlapping` if they are true.
+ */
 export function conditionWords(
     status: IpPoolStatus | undefined,
 ): readonly { readonly word: string; readonly good: boolean }[] {

@@ -9,7 +9,7 @@ export interface PoolEntry {
     readonly pool: Pool;
 }
 
-/** All IPPools of a cluster and the addresses that they assign there. */
+/** All IPPools of a cluster and the addresses that they assign there, at one time; never changes. */
 export class PoolSet {
     readonly nodes: readonly NodeInfo[];
     readonly serviceCidrs: readonly Prefix[];
@@ -33,7 +33,7 @@ export class PoolSet {
         }
     }
 
-    /** Reads the IPPools, Nodes and Service CIDRs of a cluster. */
+    /** Reads the IPPools, Nodes and Service CIDRs of a cluster. Rejects with CliError `NOT_SERVED` or KubeError. */
     static async read(cluster: Pick<Cluster, "pools" | "nodes" | "serviceCidrs">): Promise<PoolSet> {
         return new PoolSet(...(await Promise.all([cluster.pools(), cluster.nodes(), cluster.serviceCidrs()])));
     }
@@ -50,7 +50,7 @@ export class PoolSet {
         return object && pool && { object, pool };
     }
 
-    /** By name. */
+    /** All pools, sorted by name. */
     get all(): readonly PoolEntry[] {
         return [...this.#index.names].flatMap((name) => this.get(name) ?? []);
     }

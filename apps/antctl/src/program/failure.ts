@@ -7,19 +7,22 @@ import { oneLine } from "../output/index.ts";
 export const exitOk = 0;
 /** The command failed, or found a problem. */
 export const exitFailed = 1;
-/** `ipam check` could not check everything. */
+/** `ipam check` failed or could not check everything, or the API server did not judge all pools of `ipam plan`. */
 export const exitIncomplete = 2;
 /** The command line is wrong (EX_USAGE of sysexits.h). */
 export const exitUsage = 64;
 
-/** A failure as two lines: the problem and the remedy. */
+/** A failure to print: `what` is the problem on one line, `next` the remedy, both without labels and line ends. */
 export interface Failure {
     readonly what: string;
     readonly next: string;
     readonly exitCode: number;
 }
 
-/** The text and exit code for any error; an error that is not Antrea's is reported as a bug. */
+/**
+ * The text and exit code for any error: exitUsage for CliError `USAGE`, else exitFailed. One that is not Antrea's is
+ * reported as a bug.
+ */
 export function failureOf(error: unknown): Failure {
     if (isErrorOf(CliError, error)) {
         const exitCode = isErrorOf(CliError, error, "USAGE") ? exitUsage : exitFailed;

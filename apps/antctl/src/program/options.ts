@@ -3,12 +3,15 @@ import { join } from "node:path";
 import { InvalidArgumentError } from "commander";
 import { type Format } from "../output/index.ts";
 
-/** Options of every command. */
+/**
+ * The options of every command. Of those that were not given, `kubeconfig`, `context` and `namespace` are absent and
+ * have kubectl's defaults; the others have those of `createProgram`.
+ */
 export interface GlobalOptions {
     readonly kubeconfig?: string;
     readonly context?: string;
     readonly namespace?: string;
-    /** Milliseconds. */
+    /** Limit of each request, in milliseconds. */
     readonly requestTimeout: number;
     readonly output: Format;
 }
@@ -17,7 +20,10 @@ const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h
 /** Used for `0`, which means "no limit" in kubectl. */
 const longestMs = 24 * 3_600_000;
 
-/** Parses `30s`, `1m30s`, `500ms`, or whole seconds, as kubectl's --request-timeout. Returns milliseconds. */
+/**
+ * Parses `30s`, `1m30s`, `500ms`, or whole seconds, as kubectl's --request-timeout. Returns milliseconds, at most those
+ * of 24 hours, which are also the result for 0 ("no limit"). Throws InvalidArgumentError of commander.
+ */
 export function readTimeout(text: string): number {
     const parts = /^\d+$/.test(text) ? [[text, text, "s"]] : [...text.matchAll(/(\d+)(ms|s|m|h)/g)];
     if (parts.length === 0 || parts.map(([all]) => all).join("") !== text) {
@@ -28,8 +34,8 @@ export function readTimeout(text: string): number {
 }
 
 /**
- * Finds the kubeconfig as kubectl does: the option, KUBECONFIG (several files separated by ":"), then ~/.kube/config.
- * Undefined: use the service account of the Pod.
+ * Finds the kubeconfig as kubectl does: the option, KUBECONFIG (several files separated by ":"), then
+ * $HOME/.kube/config if it exists. Undefined: use the service account of the Pod. Reads no file.
  */
 export function findKubeconfig(
     option: string | undefined,

@@ -4,7 +4,7 @@ import { exitOk, exitUsage } from "./failure.ts";
 import { version } from "../version.ts";
 import { readTimeout, type GlobalOptions } from "./options.ts";
 
-/** How the program is run and where it writes. */
+/** The name of the program in help and errors, and where help and errors of parsing are written. */
 export interface ProgramOptions {
     /** The command name: `antctl`, or `kubectl antrea`. */
     readonly name: string;
@@ -14,7 +14,10 @@ export interface ProgramOptions {
 
 const helpWidth = 100;
 
-/** The root command with the global options. */
+/**
+ * Makes the root command with the global options (`GlobalOptions`) and `--version`. The caller adds the commands and
+ * then calls `settle`.
+ */
 export function createProgram(name: string): Command {
     return new Command(name)
         .description("Shows and explains the state of Antrea in a cluster.")
@@ -59,12 +62,15 @@ export function settle(program: Command, { name, writeOut, writeErr }: ProgramOp
     visit(program, name);
 }
 
-/** The exit code for an error of commander: exitUsage, or exitOk after help. */
+/** The exit code for an error of commander: exitUsage, or exitOk after help or the version. */
 export function exitCodeOf(error: CommanderError): number {
     return error.exitCode === 0 ? exitOk : exitUsage;
 }
 
-/** The global options of the command line. */
+/**
+ * The global options of the command line, with defaults, wherever on it they were typed. Call it when parsing is done:
+ * in actions.
+ */
 export function globalOptionsOf(command: Command): GlobalOptions {
     return command.optsWithGlobals<GlobalOptions>();
 }

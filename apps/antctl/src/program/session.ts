@@ -4,18 +4,19 @@ import { PodExec } from "../pod-exec/index.ts";
 import { version } from "../version.ts";
 import { findKubeconfig, type GlobalOptions } from "./options.ts";
 
-/** One command's connection to a cluster. */
+/** One command's access to a cluster. Whoever opened it disposes of it, which closes its connections. */
 export interface Session extends Disposable {
     readonly cluster: Cluster;
     readonly exec: PodExec;
-    /** For each request, in milliseconds. */
+    /** Limit of each request, in milliseconds. */
     readonly timeoutMs: number;
-    /** The Namespace of the kubeconfig's context, if set. */
+    /** The Namespace of the kubeconfig's context, else of the Pod; undefined if unknown. */
     readonly namespace: string | undefined;
 }
 
 /**
- * Reads the configuration that the options and the environment select. Sends no request. Throws KubeError BAD_CONFIG.
+ * Reads the configuration that the options, KUBECONFIG and HOME select (`findKubeconfig`). Sends no request. Throws
+ * KubeError `BAD_CONFIG`. The caller disposes of the session.
  */
 export function openSession(
     options: Pick<GlobalOptions, "kubeconfig" | "context" | "requestTimeout">,

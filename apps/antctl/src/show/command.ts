@@ -8,7 +8,10 @@ import { type CommandContext } from "../program/index.ts";
 import { renderPool, renderPools } from "./render.ts";
 import { poolReport, summaryOf } from "./report.ts";
 
-/** `antctl ipam show [POOL]` */
+/**
+ * Makes the command `antctl ipam show [POOL]`, which prints a list of PoolSummary, or the PoolReport of one. Its action
+ * rejects with CliError `NOT_FOUND`, `NOT_SERVED` or KubeError.
+ */
 export function showCommand(context: CommandContext): Command {
     const command = new Command("show")
         .summary("show IPPools and how full they are")

@@ -2,7 +2,7 @@ import { conditionWords } from "../pools/index.ts";
 import { age, amount, bar, count, fields, list, percent, table, type Style } from "../output/index.ts";
 import { type PoolReport, type PoolSummary } from "./report.ts";
 
-/** The list of `ipam show` as a table. */
+/** The list of `ipam show` as a table, without a final line end. */
 export function renderPools(pools: readonly PoolSummary[], style: Style): string {
     if (pools.length === 0) return "The cluster has no IPPools.";
     return table<PoolSummary>(
@@ -31,7 +31,9 @@ function conditionsText(pool: PoolSummary, style: Style): string {
 /** Maximum rows of a list in a table; `-o json` and `-o yaml` print all. */
 const mostRows = 10;
 
-/** The report of `ipam show POOL` as text. */
+/**
+ * The report of `ipam show POOL` as text, without a final line end. `nowMs`, in milliseconds since 1970, is for ages.
+ */
 export function renderPool(report: PoolReport, style: Style, nowMs: number): string {
     const { usage } = report;
     const sections = [

@@ -4,7 +4,7 @@ import { poolUsage, saturate, type Pool } from "@antrea/ipam";
 import { ownerText, type Allocation } from "../cluster/index.ts";
 import { type PoolEntry, type PoolSet } from "../pools/index.ts";
 
-/** One pool of `ipam show`. */
+/** One pool of `ipam show`, as `-o json` prints it. */
 export interface PoolSummary {
     readonly name: string;
     readonly ipVersion: number;
@@ -23,7 +23,9 @@ export function summaryOf({ object, pool }: PoolEntry): PoolSummary {
     };
 }
 
-/** One range of a pool in `ipam show POOL`. */
+/**
+ * One range of a pool in `ipam show POOL`, as text: `10.2.0.10-10.2.0.99`, subnet `10.2.0.0/24`, VLAN 0 for untagged.
+ */
 export interface RangeReport {
     readonly addresses: string;
     readonly subnet: string;
@@ -35,7 +37,10 @@ export interface RangeReport {
     readonly reserved: number;
 }
 
-/** The allocations of one owner, or of all Pods of a Namespace that own theirs directly. */
+/**
+ * The allocations of one owner, or of all Pods of a Namespace that own theirs directly: owner `StatefulSet/db` or
+ * `Pods`, Namespace "" for a Node.
+ */
 export interface UserReport {
     readonly namespace: string;
     readonly owner: string;
@@ -43,7 +48,7 @@ export interface UserReport {
     readonly reserved: number;
 }
 
-/** `ipam show POOL`, computed from the allocations. */
+/** The report of `ipam show POOL`, computed from the allocations, as `-o json` prints it. */
 export interface PoolReport extends PoolSummary {
     readonly usage: IpPoolUsage;
     readonly created?: string;

@@ -3,7 +3,10 @@ import { failureOf, type CommandContext } from "../program/index.ts";
 import { version } from "../version.ts";
 import { componentsOf, renderVersion, type VersionReport } from "./report.ts";
 
-/** `antctl version` */
+/**
+ * Makes the command `antctl version`, which prints a VersionReport. If the cluster cannot be read, it writes the reason
+ * to standard error, and the exit code is still 0.
+ */
 export function versionCommand(context: CommandContext): Command {
     const command = new Command("version")
         .summary("show the versions of antctl and of Antrea in the cluster")

@@ -12,7 +12,7 @@ export interface ComponentVersion {
     readonly pods: number;
 }
 
-/** `antctl version` */
+/** The report of `antctl version`, as `-o json` prints it. */
 export interface VersionReport {
     /** Of antctl. */
     readonly version: string;
@@ -27,7 +27,10 @@ type ComponentName = (typeof names)[number];
 /** The labels `component` of the Pods, and the names of their containers. */
 const names = ["antrea-controller", "antrea-agent", "antrea-webhook"] as const;
 
-/** The versions that run in the cluster, by the images of its Pods; during an upgrade a program has several. */
+/**
+ * The versions that run in the cluster, by the images of its Pods that have not ended; during an upgrade a program has
+ * several. Rejects with KubeError.
+ */
 export async function componentsOf(cluster: Pick<Cluster, "list">): Promise<readonly ComponentVersion[]> {
     const images = await cluster.list(pods, imageOf, { labelSelector: "app=antrea" });
     return names.flatMap((name) => {
@@ -38,7 +41,7 @@ export async function componentsOf(cluster: Pick<Cluster, "list">): Promise<read
     });
 }
 
-/** The report of `antctl version` as text. */
+/** The report of `antctl version` as text, without a final line end and without `problem`. */
 export function renderVersion({ version, components }: VersionReport): string {
     const lines = (components ?? []).map((one) => `${one.name} ${one.version} (${count(one.pods, "Pod")})`);
     if (components?.length === 0) lines.push("The cluster has no Pods of Antrea.");

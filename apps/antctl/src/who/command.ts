@@ -8,7 +8,10 @@ import { type CommandContext } from "../program/index.ts";
 import { renderWho } from "./render.ts";
 import { clusterUses, whoReport, type ClusterUse } from "./report.ts";
 
-/** `antctl ipam who ADDRESS` */
+/**
+ * Makes the command `antctl ipam who ADDRESS`, which prints a WhoReport. Its action rejects with CliError `BAD_INPUT`,
+ * `NOT_SERVED` or KubeError.
+ */
 export function whoCommand(context: CommandContext): Command {
     const command = new Command("who")
         .summary("show the owner of an address")

@@ -2,7 +2,7 @@ import { age, fields, list, type Style } from "../output/index.ts";
 import { ownerText } from "../cluster/index.ts";
 import { type ClusterUse, type WhoReport } from "./report.ts";
 
-/** The report of `ipam who` as text. */
+/** The report of `ipam who` as text, without a final line end. `nowMs`, in milliseconds since 1970, is for ages. */
 export function renderWho(report: WhoReport, style: Style, nowMs: number): string {
     const { claim: allocation, pods, pools, cluster } = report;
     const sections = [report.summary];

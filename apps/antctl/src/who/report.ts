@@ -3,7 +3,7 @@ import { type AllocationOwner, type AllocationPod } from "@antrea/crd";
 import { ownerText, type Allocation, type PodInfo } from "../cluster/index.ts";
 import { type PoolSet } from "../pools/index.ts";
 
-/** `ipam who ADDRESS` */
+/** The report of `ipam who ADDRESS`, as `-o json` prints it; `claim` is the allocation. */
 export interface WhoReport {
     readonly address: string;
     /** One sentence: the holder of the address, or that there is none. */
@@ -34,13 +34,15 @@ export interface ClusterUse {
     readonly kind: "NodeAddress" | "PodCIDR" | "NodeGateway" | "ServiceCIDR" | "Gateway";
     /** The CIDR, or the address. */
     readonly text: string;
-    /** The Node, the pool, or the Service. */
+    /** The Node, the pool, or the Service (`Service shop/web`); absent if no Service is known to have it. */
     readonly of?: string;
 }
 
 const gatewayInterface = "antrea-gw0";
 
-/** Other uses of the address in the cluster: Nodes, podCIDRs, Service CIDRs, gateways of pools. */
+/**
+ * Other uses of the address in the cluster: Nodes, podCIDRs, Service CIDRs (without the Service), gateways of pools.
+ */
 export function clusterUses(pools: PoolSet, ip: IpAddress): readonly ClusterUse[] {
     const address = formatIp(ip);
     return [
@@ -66,16 +68,17 @@ export function clusterUses(pools: PoolSet, ip: IpAddress): readonly ClusterUse[
     ];
 }
 
-/** What the report is computed from. */
+/** What `whoReport` computes its report from. */
 export interface WhoInput {
     readonly ip: IpAddress;
     readonly allocation: Allocation | undefined;
     readonly pools: PoolSet;
+    /** Those of `clusterUses`, with the names of Services. */
     readonly uses: readonly ClusterUse[];
     readonly pods: readonly PodInfo[];
 }
 
-/** The report of `ipam who`. */
+/** Makes the report of `ipam who`; sends no request. */
 export function whoReport({ ip, allocation, pools, uses, pods }: WhoInput): WhoReport {
     const covering = pools.covering(ip).map((pool) => {
         const reason = pools.exclusions.reason(pool, ip);

@@ -23,20 +23,24 @@ export type Nat =
           readonly random?: boolean;
       };
 
-/** The source of a value of `learn`: bits of the packet, or a constant that fits into the target's bits. */
+/**
+ * The source of a value of `learn`: bits of the packet that runs it, or a constant that fits into the target's bits.
+ */
 export type LearnSource = SubField | { readonly value: number | bigint };
 
 /**
- * One part of the flow that `learn` adds (ovs-actions(7), "learn"): `match` is a field to match, `load` an action that
- * writes `source` to `to`, `output` an action that outputs to the port in `source`. Source and target have equal
- * widths.
+ * One part of the flow that `learn` adds (ovs-actions(7), "learn"). `source` is a constant or read from the packet that
+ * runs `learn`: `match` matches it in `field`, `load` writes it to `to`, `output` outputs to the port with this number.
+ * Source and target have equal widths, else writing throws `BAD_VALUE`.
  */
 export type LearnSpec =
     | { readonly kind: "match"; readonly field: SubField; readonly source: LearnSource }
     | { readonly kind: "load"; readonly to: SubField; readonly source: LearnSource }
     | { readonly kind: "output"; readonly source: SubField };
 
-/** Outputs the packet to a port, given by its OpenFlow number or as one of `Port`. */
+/**
+ * Outputs the packet to a port, given by its OpenFlow number (32 bits) or as one of `Port`: ovs-actions(7), "output".
+ */
 export interface OutputAction {
     readonly type: "output";
     readonly port: number;
@@ -52,7 +56,10 @@ export interface OutputFieldAction {
     readonly maxLength?: number;
 }
 
-/** Writes a constant to a field of the packet: ovs-actions(7), "set_field". The value must fit into the field. */
+/**
+ * Writes a constant to a field of the packet: ovs-actions(7), "set_field". The value must fit into the field and, if
+ * there is one, the mask.
+ */
 export interface SetFieldAction {
     readonly type: "set_field";
     readonly field: FieldName;

@@ -8,7 +8,8 @@ import { canonicalMatch, ones, type MatchEntry } from "./match/canonical.ts";
 /**
  * Rejects a flow that Open vSwitch would reject when it reads the message: fields without their prerequisites in the
  * match, actions that do not fit the match, a `gotoTable` that is not above the flow's table, `conjunction` with other
- * actions. Throws `OpenFlowError` `BAD_FIELD` or `BAD_VALUE`.
+ * actions. For flows to add or modify; writing checks the widths of numbers. Throws `OpenFlowError` `BAD_FIELD` or
+ * `BAD_VALUE`.
  *
  * It matters for bundles: the switch does not add such a message to the bundle and commits the others without it. The
  * rules are those of ovs-fields(7) "Prerequisites" and ovs-actions(7).

@@ -6,7 +6,7 @@ import { AntreaError } from "@antrea/errors";
  * - `SHORT`, `LONG`, `MALFORMED`: bytes that end too early, have more than they may, or break a rule of the protocol.
  * - `VERSION`: a message of another OpenFlow version.
  * - `BAD_FIELD`, `BAD_VALUE`: a match, an action or a message that the wire format cannot carry.
- * - `TOO_BIG`: a message would exceed 65,535 bytes, or a reply the configured limit.
+ * - `TOO_BIG`: a message would exceed 65,535 bytes, or a request or reply the limit in the options of the connection.
  */
 export type CodecErrorCode = "SHORT" | "LONG" | "MALFORMED" | "VERSION" | "BAD_FIELD" | "BAD_VALUE" | "TOO_BIG";
 
@@ -60,7 +60,7 @@ export class OpenFlowError extends AntreaError<OpenFlowErrorCode, OpenFlowErrorD
     }
 }
 
-/** Makes the error for received bytes that break the protocol. */
+/** Makes the error, of fault `remote`, for received bytes that break the protocol. */
 export function peerError(
     code: "SHORT" | "LONG" | "MALFORMED" | "VERSION" | "TOO_BIG",
     message: string,
@@ -69,7 +69,7 @@ export function peerError(
     return new OpenFlowError(code, "remote", message, { details });
 }
 
-/** Makes the error for an argument of the caller that has no form in OpenFlow. */
+/** Makes the error, of fault `caller`, for an argument that has no form in OpenFlow. */
 export function callerError(
     code: "BAD_FIELD" | "BAD_VALUE" | "TOO_BIG",
     message: string,

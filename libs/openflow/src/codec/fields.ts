@@ -187,7 +187,7 @@ function headerKey(oxmClass: number, oxmField: number): number {
     return oxmClass * 128 + oxmField;
 }
 
-/** Bits of the `ct_state` field: ovs-fields(7). */
+/** Bits of the `ct_state` field, for its value and mask: ovs-fields(7). */
 export const CtState = {
     new: 0x01,
     est: 0x02,

@@ -38,7 +38,11 @@ export interface Flow {
  */
 export type FlowCommand = "add" | "modify" | "modify_strict" | "delete" | "delete_strict";
 
-/** The flow of a modification or deletion: only the match is required; without a table it applies to all tables. */
+/**
+ * The flow of a change. A modification or deletion needs only the match: without a table it applies to all tables, the
+ * priority (default 32768) counts for the `_strict` commands only, and a modification without instructions makes its
+ * flows drop. A deletion ignores instructions and timeouts.
+ */
 export type FlowLike = Pick<Flow, "match"> & Partial<Flow>;
 
 /** A change of the flow tables: OpenFlow 1.5 section 7.3.4.2. */
@@ -57,7 +61,10 @@ export interface FlowMod {
     readonly resetCounts?: boolean;
 }
 
-/** A flow as the switch reports it, with its counters: OpenFlow 1.5 section 7.3.5.2. */
+/**
+ * A flow as the switch reports it, with its counters: OpenFlow 1.5 section 7.3.5.2. Members that have their default are
+ * absent.
+ */
 export interface FlowStats extends Flow {
     readonly cookie: bigint;
     readonly packets: bigint;

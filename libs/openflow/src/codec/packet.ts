@@ -16,7 +16,7 @@ export interface PacketIn {
     readonly data: Uint8Array;
     /** Length of the whole frame. */
     readonly totalLength: number;
-    /** Table and cookie of the flow that sent it. */
+    /** Table and cookie of the flow that sent it; 0 when the switch does not report them. */
     readonly table: number;
     readonly cookie: bigint;
     /** OFPR_* number: why it was sent (OpenFlow 1.5 section 7.4.1). */

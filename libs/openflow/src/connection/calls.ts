@@ -30,7 +30,10 @@ interface Call {
     readonly fail: (error: OpenFlowError) => void;
 }
 
-/** The requests of one connection that wait for an answer. */
+/**
+ * The requests of one connection that wait for an answer, found by xid. They have time limits and signals; the
+ * connection gives received messages to `dispatch` and its end to `failAll`.
+ */
 export class Calls {
     // By last xid, which answers carry; only errors carry another xid of a call.
     readonly #calls = new Map<number, Call>();
@@ -42,7 +45,8 @@ export class Calls {
 
     /**
      * Registers the call, runs `send` at once and resolves with the value of its answer. Rejects with `OpenFlowError`
-     * `TIMEOUT`, `ABORTED`, the error of `spec.answer`, or what `send` throws.
+     * `TIMEOUT` after `timeoutMs`, `ABORTED` (`send` is not run if the signal was aborted before), the error of
+     * `spec.answer`, that of `fail` or `failAll`, or what `send` throws.
      */
     add<T>(spec: CallSpec<T>, options: CallOptions & { readonly timeoutMs: number }, send: () => void): Promise<T> {
         return new Promise<T>((resolve, reject) => {
@@ -111,14 +115,17 @@ export class Calls {
     }
 }
 
-/** The error of a call that the caller's signal, or `close`, ended. */
+/**
+ * The error `ABORTED` of a call that the caller's signal, or `close`, ended; `what` names the call, `cause` is the
+ * reason.
+ */
 export function aborted(what: string, cause: unknown): OpenFlowError {
     return new OpenFlowError("ABORTED", "aborted", `${what}: cancelled`, { cause });
 }
 
 /**
- * The error of a request that the switch answered with an error; `details` are added to the switch's type, code and
- * name.
+ * The error `REFUSED` of a request that the switch answered with an error; `what` names the request, `details` are
+ * added to the switch's type, code and name.
  */
 export function refused(
     what: string,

@@ -7,7 +7,10 @@ interface Waiter<T> {
     readonly fail: (error: OpenFlowError) => void;
 }
 
-/** Makes callers wait, in the order of their calls, until there is a value for them. */
+/**
+ * Makes callers wait, in the order of their calls, until there is a value for them: shut at first, `open` and `shut`
+ * any number of times, then `end`.
+ */
 export class Gate<T> {
     readonly #waiters = new Set<Waiter<T>>();
     #value: T | undefined;

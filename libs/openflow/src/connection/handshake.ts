@@ -17,8 +17,10 @@ import { type ResolvedOptions } from "./types.ts";
 const wholePacket = 0xffff;
 
 /**
- * Connects to the unix socket, agrees on OpenFlow 1.5 and requests packet-ins. Rejects with `OpenFlowError`
- * `NOT_CONNECTED`, `NEGOTIATION`, `DISCONNECTED`, `TIMEOUT` or `ABORTED`, after closing the socket.
+ * Connects to the unix socket, agrees on OpenFlow 1.5, requests packet-ins and starts the echo requests. The caller
+ * ends the link with `destroy`. Rejects with `OpenFlowError`, after closing the socket: `NOT_CONNECTED`, `NEGOTIATION`,
+ * `REFUSED`, `DISCONNECTED`, a code of the codec for an answer that cannot be read, or `ABORTED` or `TIMEOUT` when the
+ * signal aborts or `handshakeTimeoutMs` have passed.
  */
 export async function openLink(
     components: LinkComponents,

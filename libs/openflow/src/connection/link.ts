@@ -27,14 +27,17 @@ import {
 } from "./types.ts";
 import { Xids } from "./xids.ts";
 
-/** What a link needs from outside. */
+/** What a link needs from outside: a logger, and a listener for packet-ins. */
 export interface LinkComponents {
     readonly logger: ConnectionLogger;
-    /** Called for each packet-in. */
+    /** Called synchronously for each packet-in. It must not throw: that would end the link. */
     readonly onPacketIn: (packet: PacketIn) => void;
 }
 
-/** One connected socket: frames in both directions, requests with their answers, and liveness. It never reconnects. */
+/**
+ * One connected socket, which it owns: frames in both directions, requests with their answers, and liveness. It never
+ * reconnects. `openLink` makes one.
+ */
 export class Link implements ReplayLink {
     /** Datapath id of the bridge; 0 until the handshake has set it. */
     datapathId = 0n;
@@ -169,7 +172,10 @@ export class Link implements ReplayLink {
         this.#echoTimer.unref();
     }
 
-    /** Ends the link and rejects every pending call. Idempotent: the first reason stays. */
+    /**
+     * Ends the link, closes the socket and rejects every pending call with `DISCONNECTED`, or `ABORTED` if that is the
+     * code of the reason. Idempotent: the first reason stays.
+     */
     destroy(reason: OpenFlowError): void {
         if (this.#reason !== undefined) return;
         this.#reason = reason;
@@ -262,7 +268,7 @@ export class Link implements ReplayLink {
     }
 }
 
-/** The error of a connection that has ended; `cause` is what ended it. */
+/** The error `DISCONNECTED` of a connection that has ended; `cause` is what ended it. */
 export function disconnected(message: string, cause?: unknown): OpenFlowError {
     return new OpenFlowError("DISCONNECTED", "environment", message, cause === undefined ? {} : { cause });
 }

@@ -9,7 +9,7 @@ import { type FlowTotals } from "../codec/message/stats.ts";
 import { Writer } from "../codec/wire/writer.ts";
 import { refused, type CallSpec } from "./calls.ts";
 
-/** A request with the bytes to send for it. */
+/** A request with the bytes to send for it, to be used once. */
 export interface Request<T> {
     readonly spec: CallSpec<T>;
     readonly bytes: Uint8Array;
@@ -104,7 +104,7 @@ function writeMod(
     }
 }
 
-/** The call of a barrier request. */
+/** The call of a barrier request with this xid; fails with `REFUSED`. */
 export function barrierSpec(xid: number): CallSpec<void> {
     const what = "barrier";
     return {
@@ -118,17 +118,23 @@ export function barrierSpec(xid: number): CallSpec<void> {
     };
 }
 
-/** The call of a request for flows. Fails with `TOO_BIG` when the parts of the answer exceed `maxBytes` together. */
+/**
+ * The call of a request for flows, for one use, as it collects the parts of the answer. Fails with `REFUSED`, or
+ * `TOO_BIG` when the parts exceed `maxBytes` together.
+ */
 export function flowsSpec(xid: number, maxBytes: number): CallSpec<FlowStats[]> {
     return multipartSpec("dump of flows", xid, maxBytes, (reply) => (reply.kind === "flows" ? reply.flows : []));
 }
 
-/** The call of a request for flow totals, which resolves with one element per part that has them. */
+/**
+ * The call of a request for flow totals, for one use; its value has one element per part of the answer that has totals.
+ * Fails as `flowsSpec` does.
+ */
 export function totalsSpec(xid: number, maxBytes: number): CallSpec<FlowTotals[]> {
     return multipartSpec("count of flows", xid, maxBytes, (reply) => (reply.kind === "totals" ? [reply.totals] : []));
 }
 
-/** The call of a request for ports. */
+/** The call of a request for ports, for one use. Fails as `flowsSpec` does. */
 export function portsSpec(xid: number, maxBytes: number): CallSpec<PortDescription[]> {
     return multipartSpec("list of ports", xid, maxBytes, (reply) => (reply.kind === "ports" ? reply.ports : []));
 }

@@ -58,8 +58,8 @@ export const defaultConnectionOptions: Omit<ResolvedOptions, "socketPath"> = {
 /**
  * State of an `OpenFlowConnection`.
  *
- * - `closed`: not started, or ended.
- * - `connecting`: between two connections; calls wait.
+ * - `closed`: not started (calls wait), or ended (calls reject with `ABORTED`).
+ * - `connecting`: before the first connection and between two; calls wait.
  * - `replaying`: negotiated, the `onReady` listeners run; calls wait.
  * - `ready`: calls are sent at once.
  */
@@ -97,7 +97,8 @@ export interface FlowFilter {
 
 /**
  * The requests of one established connection, as those of `OpenFlowConnection` with the same names. A replay has it
- * before other callers may send; when the connection ends, every call rejects with `DISCONNECTED`.
+ * before other callers may send. When the connection ends, pending calls reject with `DISCONNECTED`, or `ABORTED` if it
+ * was closed on purpose, and later ones with `DISCONNECTED`.
  */
 export interface ReplayLink {
     readonly datapathId: bigint;
@@ -111,7 +112,10 @@ export interface ReplayLink {
     countFlows(filter?: FlowFilter, options?: CallOptions): Promise<FlowTotals>;
     /** All ports of the bridge. */
     ports(options?: CallOptions): Promise<PortDescription[]>;
-    /** Sends without an answer; an error that the switch reports is logged. */
+    /**
+     * Sends without an answer; an error that the switch reports is logged. Throws as that of `OpenFlowConnection`, but
+     * `DISCONNECTED` when the connection has ended.
+     */
     packetOut(packet: PacketOut): void;
 }
 
@@ -122,5 +126,5 @@ export interface ReplayLink {
  */
 export type ReplayListener = (link: ReplayLink) => Promise<void> | void;
 
-/** Called synchronously for each packet-in. */
+/** Called synchronously for each packet-in; an error that it throws is logged and affects no other listener. */
 export type PacketInListener = (packet: PacketIn) => void;

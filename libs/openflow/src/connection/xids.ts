@@ -1,8 +1,8 @@
 const maxXid = 0xffffffff;
 
 /**
- * Transaction ids: from 1, each used once until 32 bits are exhausted. The switch uses 0 for messages that are no
- * answer.
+ * Transaction ids: from 1, each used once until 32 bits are exhausted, then from 1 again. The switch uses 0 for
+ * messages that are no answer.
  */
 export class Xids {
     #next: number;

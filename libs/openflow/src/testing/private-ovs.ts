@@ -70,7 +70,7 @@ export class PrivateOvs implements AsyncDisposable {
         this.#options = options;
     }
 
-    /** Resolves when both programs run. */
+    /** Resolves when the programs run that the options select. When one fails, it rejects after disposal. */
     static async start(options: PrivateOvsOptions = {}): Promise<PrivateOvs> {
         // The path stays short: a unix socket's name has at most 107 bytes.
         const ovs = new PrivateOvs(await mkdtemp(join(tmpdir(), "ovs-")), options);
@@ -115,7 +115,7 @@ export class PrivateOvs implements AsyncDisposable {
         return `${prefix}-${Math.random().toString(36).slice(2, 10)}`.slice(0, 15);
     }
 
-    /** Path of the network namespace of ovs-vswitchd. */
+    /** Path of the network namespace of ovs-vswitchd, or of this process when that does not run. */
     get netnsPath(): string {
         return `/proc/${this.vswitchdPid ?? "self"}/ns/net`;
     }

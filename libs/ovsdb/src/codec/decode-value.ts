@@ -25,7 +25,7 @@ export function decodeValue(raw: unknown, type: ColumnType, path: string, diff =
 
 /**
  * The value of a column that an insert does not name (RFC 7047 section 5.2.1): 0, false, "", the zero UUID, an empty
- * set or map.
+ * set or map; a set or map that must have an element has one of the defaults of its types. Arrays are frozen.
  */
 export function defaultValue(type: ColumnType): Value {
     const atom = defaultAtoms[type.key];

@@ -23,7 +23,9 @@ export function encodeValue(value: InputValue, path: string): unknown {
 }
 
 /**
- * Encodes the columns of a row, for `JSON.stringify`; `path` names the row in errors. @throws OvsdbError `BAD_ARGUMENT`
+ * Encodes the columns of a row, for `JSON.stringify`; `path` names the row in errors.
+ *
+ * @throws OvsdbError `BAD_ARGUMENT` with `details.path`, as `encodeValue`
  */
 export function encodeRow(row: InputRow, path: string): Record<string, unknown> {
     return Object.fromEntries(
@@ -60,7 +62,8 @@ function encodeReference(atom: unknown, path: string): unknown {
 }
 
 /**
- * Returns the name if it is an <id> of RFC 7047 section 3.1: letters, digits and `_`, no digit first.
+ * Returns the name if it is an <id> of RFC 7047 section 3.1: letters, digits and `_`, no digit first. `path` names it
+ * in errors.
  *
  * @throws OvsdbError `BAD_ARGUMENT`
  */
@@ -81,7 +84,10 @@ export function checkText(text: string, path: string): string {
     return text;
 }
 
-/** The error of an argument that has no form in OVSDB; `path` names it, `rule` is the rule that it breaks. */
+/**
+ * The error `BAD_ARGUMENT` of an argument that has no form in OVSDB; `path` names it, `rule` is the rule that it
+ * breaks, `value` is shown in the message (`show`).
+ */
 export function badArgument(path: string, rule: string, value: unknown): OvsdbError {
     return new OvsdbError("BAD_ARGUMENT", "caller", `${path} ${rule}, not ${show(value)}`, { details: { path } });
 }

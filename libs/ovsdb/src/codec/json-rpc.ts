@@ -35,7 +35,7 @@ export function decodeRpcMessage(value: unknown): RpcMessage {
     return { kind: "response", id, result: result ?? null, error };
 }
 
-/** The JSON text of a request. */
+/** The JSON text of a request. Messages need no separator. */
 export function encodeRequest(id: string | number, method: string, params: readonly unknown[]): string {
     return JSON.stringify({ id, method, params });
 }
@@ -45,7 +45,7 @@ export function encodeNotification(method: string, params: readonly unknown[]): 
     return JSON.stringify({ id: null, method, params });
 }
 
-/** The JSON text of a response to the request with this id. */
+/** The JSON text of a response to the request with this id; `result` is null if there is an `error`. */
 export function encodeResponse(id: unknown, result: unknown, error: unknown = null): string {
     return JSON.stringify({ id, result, error });
 }

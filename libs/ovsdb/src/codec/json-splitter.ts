@@ -33,7 +33,7 @@ export class JsonSplitter {
      * Yields the objects that this chunk completes, each parsed when the caller takes it. Take all before the next
      * chunk. The incomplete rest of the chunk is copied.
      *
-     * @throws OvsdbError `BAD_JSON`, `MESSAGE_TOO_LONG`
+     * @throws OvsdbError `BAD_JSON`, also for an object of more than 100 levels; `MESSAGE_TOO_LONG`
      */
     *push(chunk: Uint8Array): Generator<unknown, void, undefined> {
         // Locals, for speed: this runs once for each byte.

@@ -1,12 +1,22 @@
 import { type InputRow, type InputValue } from "./value.ts";
 
-/** RFC 7047 section 5.1, <function>. Sets and maps allow only `==`, `!=`, `includes` and `excludes`. */
+/**
+ * RFC 7047 section 5.1, <function>. `<`, `<=`, `>=` and `>` are for columns of one integer or real. `includes` and
+ * `excludes` are true for a set or map with all, or none, of the elements of the value.
+ */
 export type ConditionFunction = "<" | "<=" | "==" | "!=" | ">=" | ">" | "includes" | "excludes";
 
-/** RFC 7047 section 5.1, <condition>: `["name", "==", "br-int"]`. Every table has the column `_uuid`. */
+/**
+ * RFC 7047 section 5.1, <condition>: `["name", "==", "br-int"]`. The value has the type of the column. Every table has
+ * the column `_uuid`.
+ */
 export type Condition = readonly [column: string, test: ConditionFunction, value: InputValue];
 
-/** RFC 7047 section 5.1, <mutator>. `delete` on a map takes a set of keys, or a map of pairs that must be equal. */
+/**
+ * RFC 7047 section 5.1, <mutator>. Arithmetic is for integers and reals, `insert` and `delete` for sets and maps.
+ * `insert` keeps the value of a key that a map has already; `delete` on a map takes a set of keys, or a map of pairs
+ * that must be equal.
+ */
 export type Mutator = "+=" | "-=" | "*=" | "/=" | "%=" | "insert" | "delete";
 
 /** RFC 7047 section 5.1, <mutation>: `["external_ids", "insert", map({ "antrea-type": "container" })]`. */
@@ -54,17 +64,20 @@ export function insert(table: string, row: InputRow, uuidName?: string): Operati
     return uuidName === undefined ? { op: "insert", table, row } : { op: "insert", table, row, uuidName };
 }
 
-/** Returns the rows that meet all conditions, with `columns` or by default every column (RFC 7047 section 5.2.2). */
+/**
+ * Returns the rows that meet all conditions, with `columns` or by default every column, `_uuid` and `_version` included
+ * (RFC 7047 section 5.2.2).
+ */
 export function select(table: string, where: readonly Condition[], columns?: readonly string[]): Operation {
     return columns === undefined ? { op: "select", table, where } : { op: "select", table, where, columns };
 }
 
-/** Sets the columns of `row` in each row that meets all conditions (RFC 7047 section 5.2.3). */
+/** Sets the columns of `row` in each row that meets all conditions; the others stay (RFC 7047 section 5.2.3). */
 export function update(table: string, where: readonly Condition[], row: InputRow): Operation {
     return { op: "update", table, where, row };
 }
 
-/** Applies the mutations to each row that meets all conditions (RFC 7047 section 5.2.4). */
+/** Applies the mutations, in order, to each row that meets all conditions (RFC 7047 section 5.2.4). */
 export function mutate(table: string, where: readonly Condition[], mutations: readonly Mutation[]): Operation {
     return { op: "mutate", table, where, mutations };
 }
@@ -103,12 +116,18 @@ export function assertLock(lock: string): Operation {
     return { op: "assert", lock };
 }
 
-/** Adds text to the transaction's record in the database's log (RFC 7047 section 5.2.9). */
+/**
+ * Adds text to the transaction's record in the database's log (RFC 7047 section 5.2.9); well-formed Unicode without
+ * NUL.
+ */
 export function comment(text: string): Operation {
     return { op: "comment", comment: text };
 }
 
-/** With `durable`, the answer comes after the transaction has been written to disk (RFC 7047 section 5.2.7). */
+/**
+ * With `durable`, the answer comes after the transaction has been written to disk, else maybe before (RFC 7047 section
+ * 5.2.7). Without this operation a transaction is committed as with false.
+ */
 export function commit(durable: boolean): Operation {
     return { op: "commit", durable };
 }
@@ -120,7 +139,7 @@ export function abort(): Operation {
     return { op: "abort" };
 }
 
-/** The condition that selects the row with this UUID. */
+/** The condition that selects the row with this UUID; a malformed UUID is rejected when the operation is encoded. */
 export function byUuid(uuid: string): Condition {
     return ["_uuid", "==", { uuid }];
 }

@@ -1,9 +1,12 @@
 import { OvsdbError } from "./error.ts";
 
-/** A JSON object as parsed. */
+/** A JSON object as parsed; its members are unchecked. Read them with `member`. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** The error of a part of a message; `path` names it (`result[2].rows[0].name`), `rule` is the rule that it breaks. */
+/**
+ * The error `BAD_MESSAGE` of a part of a message; `path` names it (`result[2].rows[0].name`), `rule` is the rule that
+ * it breaks, `value` is shown in the message (`show`) unless undefined.
+ */
 export function badMessage(path: string, rule: string, value?: unknown): OvsdbError {
     return new OvsdbError(
         "BAD_MESSAGE",
@@ -15,7 +18,10 @@ export function badMessage(path: string, rule: string, value?: unknown): OvsdbEr
     );
 }
 
-/** The JSON text of a value, at most 80 characters: it may be large, and it comes from outside. */
+/**
+ * The JSON text of a value, at most 80 characters, or `missing` for undefined: it may be large, and it comes from
+ * outside.
+ */
 export function show(value: unknown): string {
     const text = value === undefined ? "missing" : JSON.stringify(value);
     return text.length <= 80 ? text : `${text.slice(0, 77)}...`;

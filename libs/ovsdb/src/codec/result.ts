@@ -8,8 +8,8 @@ import { fromServerError } from "./server-error.ts";
 import { type Row } from "./value.ts";
 
 /**
- * The result of one operation (RFC 7047 section 5.2): the UUID of an inserted row, the number of rows that an operation
- * changed, or the selected rows.
+ * The result of one operation (RFC 7047 section 5.2), with the `op` of the operation: the UUID of an inserted row, the
+ * number of rows that matched `where`, or the selected rows.
  */
 export type OperationResult =
     | { readonly op: "insert"; readonly uuid: string }
@@ -20,10 +20,11 @@ export type OperationResult =
 /**
  * Decodes the answer to a transaction (RFC 7047 section 4.1.3): one result for each operation, at its index.
  *
+ * @param raw the member `result` of the answer
  * @param operations those that were sent
  * @param ownOperations how many of them, from the first, the session added; errors have the index without them
- * @throws OvsdbError for a transaction that the server rejected, with `operationIndex`; `BAD_MESSAGE` or `BAD_VALUE`
- *   for a wrong answer
+ * @throws OvsdbError for a transaction that the server rejected, with `operationIndex` unless the commit or an added
+ *   operation failed; `BAD_MESSAGE` or `BAD_VALUE` for a wrong answer
  */
 export function decodeResults(
     raw: unknown,

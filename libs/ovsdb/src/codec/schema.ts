@@ -21,6 +21,7 @@ export type TableSchema = ReadonlyMap<string, ColumnType>;
 /** The part of a database schema that decoding needs: which columns are atoms, sets and maps, and of which types. */
 export interface DatabaseSchema {
     readonly name: string;
+    /** Version of the schema: `8.3.0`. */
     readonly version: string;
     readonly tables: ReadonlyMap<string, TableSchema>;
 }

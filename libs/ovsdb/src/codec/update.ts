@@ -22,7 +22,10 @@ export interface TableRowUpdate {
     readonly update: RowUpdate;
 }
 
-/** Format of updates. `updates`: RFC 7047 section 4.1.6; `updates2`: ovsdb-server(7) section 4.1.14. */
+/**
+ * Format of updates. `updates`, for `monitor`: RFC 7047 section 4.1.6; `updates2`, for `monitor_cond` and
+ * `monitor_cond_since`: ovsdb-server(7) section 4.1.14.
+ */
 export type UpdateFormat = "updates" | "updates2";
 
 /**

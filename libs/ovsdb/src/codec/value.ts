@@ -26,7 +26,7 @@ export type Row = Readonly<Record<string, Value>>;
 /** An atom to write; `NamedUuid` refers to a row that the same transaction inserts. */
 export type InputAtom = Atom | NamedUuid;
 
-/** A value to write to a column; every decoded `Value` can be written back. */
+/** A value to write to a column; every decoded `Value` can be written back, except integers beyond 2^53 - 1. */
 export type InputValue = InputAtom | readonly InputAtom[] | ReadonlyMap<InputAtom, InputAtom>;
 
 /** Columns to write, by name; an update keeps the others, an insert gives them their default. */
@@ -37,12 +37,12 @@ export function named(uuidName: string): NamedUuid {
     return { named: uuidName };
 }
 
-/** A reference to a row by its UUID in text. */
+/** A reference to a row by its UUID in text, which is checked when it is encoded. */
 export function uuid(text: string): Uuid {
     return { uuid: text };
 }
 
-/** The value of a set column with these elements. */
+/** The value of a set column with these elements, in any order; without any it is empty. */
 export function set(...atoms: readonly InputAtom[]): readonly InputAtom[] {
     return atoms;
 }

@@ -12,7 +12,10 @@ export interface RowChange {
     readonly after?: Row;
 }
 
-/** The copy of the monitored rows. Each call applies all of its updates or, when it throws, none. */
+/**
+ * The copy of the rows of these tables. A call that throws changes nothing. The updates of one call must name each row
+ * at most once.
+ */
 export class RowCache {
     readonly #tables = new Map<string, Map<string, Row>>();
 
@@ -21,7 +24,9 @@ export class RowCache {
     }
 
     /**
-     * The rows of a table by UUID, as a live view. @throws OvsdbError `BAD_ARGUMENT` for a table that is not monitored
+     * The rows of a table by UUID, as a live view.
+     *
+     * @throws OvsdbError `BAD_ARGUMENT` for a table not given to the constructor
      */
     rows(table: string): ReadonlyMap<string, Row> {
         const rows = this.#tables.get(table);
@@ -31,9 +36,11 @@ export class RowCache {
     }
 
     /**
-     * Applies updates of the server and returns the changes.
+     * Applies updates of the server and returns the changes, in the order of the updates; `monitored` has the column
+     * types for `modify`.
      *
-     * @throws OvsdbError `BAD_MESSAGE` for an update of a row that does not exist, or an insert of one that does
+     * @throws OvsdbError `BAD_MESSAGE` for an update of a row that does not exist, or an insert of one that does;
+     *   `BAD_ARGUMENT` for a table not given to the constructor
      */
     apply(updates: readonly TableRowUpdate[], monitored: MonitoredTables): readonly RowChange[] {
         const changes = updates.map((update) => this.#change(update, monitored));
@@ -42,9 +49,10 @@ export class RowCache {
     }
 
     /**
-     * Makes the cache equal to a snapshot, which must have inserts only, and returns the changes.
+     * Makes the cache equal to a snapshot, which must have inserts only, and returns the changes: rows that the
+     * snapshot lacks are deleted, equal ones are no change.
      *
-     * @throws OvsdbError `BAD_MESSAGE` for another update
+     * @throws OvsdbError `BAD_MESSAGE` for another update; `BAD_ARGUMENT` for a table not given to the constructor
      */
     replace(snapshot: readonly TableRowUpdate[]): readonly RowChange[] {
         const changes: RowChange[] = [];

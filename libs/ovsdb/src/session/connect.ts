@@ -2,9 +2,10 @@ import { createConnection, type Socket } from "node:net";
 import { OvsdbError } from "../codec/error.ts";
 
 /**
- * Connects to a unix socket.
+ * Connects to a unix socket. The caller owns the socket; an `error` event without another listener is ignored.
  *
- * @throws OvsdbError `DISCONNECTED`, `TIMEOUT` after `timeoutMs`, `CLOSED` when the signal aborts
+ * @throws OvsdbError `DISCONNECTED`, `TIMEOUT` after `timeoutMs`, `CLOSED` when the signal aborts; then the socket is
+ *   closed
  */
 export function connect(socketPath: string, timeoutMs: number, signal: AbortSignal): Promise<Socket> {
     return new Promise((resolve, reject) => {
@@ -40,7 +41,7 @@ export function connect(socketPath: string, timeoutMs: number, signal: AbortSign
     });
 }
 
-/** The error of a session that was closed. */
+/** The error `CLOSED` (fault `aborted`) of a session that was closed. */
 export function stopped(cause?: unknown): OvsdbError {
     return new OvsdbError("CLOSED", "aborted", "the session with the database was closed", { cause });
 }

@@ -8,15 +8,16 @@ export interface EchoProbeOptions {
     readonly answerTimeoutMs: number;
 }
 
-/** Actions of an `EchoProbe`: `send` sends an echo request, `fail` ends the connection. */
+/** Actions of an `EchoProbe`: `send` sends an echo request; `fail` ends the connection and is called at most once. */
 export interface EchoProbeActions {
     readonly send: () => void;
     readonly fail: (error: OvsdbError) => void;
 }
 
 /**
- * Checks that the other end of a connection still sends (RFC 7047 section 4.1.11). Any received byte counts; without
- * one an echo is requested, and the connection fails when that has no answer (`DISCONNECTED`).
+ * Checks that the other end of a connection still sends (RFC 7047 section 4.1.11), from construction until `stop`. Any
+ * received byte counts (`heard`); without one an echo is requested, and if nothing comes then either, `fail` is called
+ * with `DISCONNECTED` (fault `timeout`).
  */
 export class EchoProbe {
     readonly #options: EchoProbeOptions;

@@ -1,5 +1,6 @@
 /**
- * The listeners of one event, called synchronously. An error that one throws goes to `onError` and affects no other.
+ * The listeners of one event, called synchronously. An error that one throws goes to `onError`, which must not throw,
+ * and affects no other.
  */
 export class Listeners<Event extends readonly unknown[]> {
     readonly #listeners = new Set<{ readonly call: (...event: Event) => void }>();

@@ -4,9 +4,9 @@ import { type LockState } from "./options.ts";
 import { type RpcConnection } from "./rpc-connection.ts";
 
 /**
- * The state of the session's lock (RFC 7047 sections 4.1.8 to 4.1.10). A lock belongs to a connection: the server
- * releases it when the connection ends. A session from which it was stolen stays in the server's queue and gets it
- * again later.
+ * The state of the session's lock (RFC 7047 sections 4.1.8 to 4.1.10); `onChange` gets each new state. A lock belongs
+ * to a connection: the server releases it when the connection ends. A session from which it was stolen stays in the
+ * server's queue and gets it again later.
  */
 export class SessionLock {
     readonly name: string;
@@ -24,7 +24,11 @@ export class SessionLock {
         return this.#state;
     }
 
-    /** Requests the lock on a new connection. @throws OvsdbError of the request */
+    /**
+     * Requests the lock on a new connection; then the state is `locked` or `waiting`.
+     *
+     * @throws OvsdbError of the request; `BAD_MESSAGE` for a wrong answer
+     */
     async request(connection: RpcConnection, timeoutMs: number): Promise<void> {
         const receive = (result: unknown): void => {
             const locked = readBoolean(member(readObject(result, "result of lock"), "locked"), "result of lock.locked");

@@ -25,7 +25,10 @@ const notificationOf = {
     monitor: "update",
 } as const satisfies Record<MonitorMethod, string>;
 
-/** The monitor of one connection: it updates the cache with the server's rows once, then with each notification. */
+/**
+ * The monitor of one connection: it updates the cache with the server's rows once (`start`), then with each
+ * notification (`notified`). `monitored` are columns of `schema`, for the tables of the cache.
+ */
 export class Monitor {
     readonly #cache: RowCache;
     readonly #monitored: MonitoredTables;

@@ -10,7 +10,7 @@ export interface OvsdbSessionComponents {
     readonly logger: SessionLogger;
 }
 
-/** Options of an `OvsdbSession`. */
+/** Options of an `OvsdbSession`; only `socketPath` and `monitor` have no default. */
 export interface OvsdbSessionOptions {
     /** Path of the server's unix socket. */
     readonly socketPath: string;
@@ -56,12 +56,15 @@ export const defaultSessionOptions = {
 
 /**
  * State of the session's lock (RFC 7047 sections 4.1.8 to 4.1.10): `none` before the first request, `waiting` in the
- * server's queue, `locked` owned by this session, `lost` after the connection ended or another session stole it; it is
- * requested again automatically.
+ * server's queue, also until the next connection if one ends meanwhile, `locked` owned by this session, `lost` after
+ * the connection ended or another session stole it; it is requested again automatically.
  */
 export type LockState = "none" | "waiting" | "locked" | "lost";
 
-/** Options of one transaction. */
+/**
+ * Options of one transaction. After `signal` aborts (`ABORTED`) or the time has passed (`OUTCOME_UNKNOWN`), it may have
+ * taken effect.
+ */
 export interface CallOptions {
     readonly signal?: AbortSignal | undefined;
     /** In ms. Default: the session's `transactTimeoutMs`. */

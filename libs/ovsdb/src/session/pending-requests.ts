@@ -19,7 +19,7 @@ interface Pending {
 
 /**
  * The requests that wait for an answer, each until its answer, time limit or abort, whichever is first. `max` limits
- * their number.
+ * their number. For one that timed out or was aborted `cancel` is called; a later answer is ignored.
  */
 export class PendingRequests {
     readonly #max: number;
@@ -101,7 +101,10 @@ export class PendingRequests {
     }
 }
 
-/** The error of a request that changes nothing and whose connection has ended: `CLOSED` or `DISCONNECTED`. */
+/**
+ * The error of a request that changes nothing and whose connection has ended, or of one that was not sent because it
+ * had: `CLOSED` if the session was closed, else `DISCONNECTED`.
+ */
 export function lost(method: string, cause: OvsdbError): OvsdbError {
     const code = isErrorOf(OvsdbError, cause, "CLOSED") ? "CLOSED" : "DISCONNECTED";
     return new OvsdbError(code, cause.fault, `request ${method} got no answer: the connection ended`, { cause });

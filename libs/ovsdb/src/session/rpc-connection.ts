@@ -21,7 +21,7 @@ export interface RpcConnectionLimits {
     readonly maxPendingRequests: number;
 }
 
-/** Callbacks of a connection. */
+/** Callbacks of a connection, called synchronously. */
 export interface RpcConnectionHandlers {
     /** Called in the order of the received messages. An error that it throws ends the connection. */
     readonly onNotification: (method: string, params: readonly unknown[]) => void;
@@ -31,7 +31,8 @@ export interface RpcConnectionHandlers {
 
 /**
  * JSON-RPC 1.0 (RFC 7047 section 4) over one open stream: requests matched with answers, echo in both directions,
- * limits. Never reconnects. It owns the stream and destroys it when the connection ends.
+ * limits. Other requests of the server are answered with the error `unknown method`. Never reconnects. It owns the
+ * stream and destroys it when the connection ends.
  */
 export class RpcConnection {
     readonly #stream: Duplex;
@@ -87,7 +88,10 @@ export class RpcConnection {
         });
     }
 
-    /** Ends the connection and rejects pending requests. Idempotent. */
+    /**
+     * Ends the connection, destroys the stream and rejects pending requests: `OUTCOME_UNKNOWN` for those that may
+     * change the database, else `DISCONNECTED`, or `CLOSED` if that is the code of the reason. Idempotent.
+     */
     end(reason: OvsdbError): void {
         if (this.#end !== undefined) return;
         this.#end = reason;

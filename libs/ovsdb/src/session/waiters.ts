@@ -16,7 +16,10 @@ interface Waiter {
     readonly reject: (error: OvsdbError) => void;
 }
 
-/** Promises that wait until a probe of the current state returns a value. */
+/**
+ * Promises that wait until a probe of the current state returns a value; the owner of the state calls `evaluate` after
+ * each change.
+ */
 export class Waiters {
     readonly #waiting = new Set<Waiter>();
     #closed: OvsdbError | undefined;

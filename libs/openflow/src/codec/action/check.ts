@@ -26,7 +26,7 @@ export function port16(port: number, name: string): number {
     throw callerError("BAD_VALUE", `${name}: port ${port} does not fit, at most 65279 or a reserved port`);
 }
 
-/** The 32-bit port of a 16-bit one: the inverse of `port16`. */
+/** The 32-bit port of a 16-bit one, which is not checked: the inverse of `port16`. */
 export function port32(port: number): number {
     return port >= 0xff00 ? 0xffff0000 + port : port;
 }

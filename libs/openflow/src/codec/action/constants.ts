@@ -15,7 +15,7 @@ export const ActionType = {
 /** Experimenter id of Nicira, whose extensions are those of Open vSwitch. */
 export const niciraVendor = 0x00002320;
 
-/** Subtypes of Nicira's actions (NXAST_*): ovs-actions(7). */
+/** Subtypes of Nicira's actions (NXAST_*, lib/ofp-actions.c of Open vSwitch), which ovs-actions(7) describes. */
 export const NiciraAction = {
     RESUBMIT: 1,
     REG_MOVE: 6,
@@ -34,7 +34,7 @@ export const NiciraAction = {
     LEARN2: 45,
 } as const;
 
-/** A maximum length that means the whole packet. */
+/** A maximum length that means the whole packet, in actions that output to a controller (OFPCML_NO_BUFFER). */
 export const wholePacket = 0xffff;
 /** Table number that means the current table in `resubmit` and no table in `ct`. */
 export const noTable = 0xff;

@@ -68,7 +68,10 @@ function writeProperties(
     endAction(writer, start, "controller");
 }
 
-/** Reads the body of `controller` (NXAST_CONTROLLER) after its subtype. */
+/**
+ * Reads the body of `controller` (NXAST_CONTROLLER) after its subtype. Throws `OpenFlowError` `SHORT`, or `MALFORMED`
+ * for an unknown reason.
+ */
 export function readController(reader: Reader): ControllerAction {
     const maxLength = reader.u16();
     const id = reader.u16();

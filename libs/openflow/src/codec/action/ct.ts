@@ -21,7 +21,8 @@ const NatRange = { IPV4_MIN: 1, IPV4_MAX: 2, IPV6_MIN: 4, IPV6_MAX: 8, PORT_MIN:
 
 /**
  * Writes `ct` (NXAST_CT), with `nat` and the actions of `exec` nested at its end by `writeNested`. Throws
- * `OpenFlowError` `BAD_VALUE` for `force` without `commit`, an incomplete range of `nat` or a number that does not fit.
+ * `OpenFlowError` `BAD_VALUE` for `force` without `commit`, an incomplete range of `nat` or a number that does not fit,
+ * `BAD_FIELD` for an unknown zone field, `TOO_BIG`, or the error of `writeNested`.
  */
 export function writeCt(
     writer: Writer,
@@ -81,7 +82,8 @@ function writeNat(writer: Writer, nat: Nat): void {
 
 /**
  * Reads the body of `ct` after its subtype; undefined when its zone is a field that this codec does not know.
- * `readNested` reads the actions nested in it. Throws `OpenFlowError` `SHORT` or `MALFORMED`.
+ * `readNested` reads the actions nested in it. Throws `OpenFlowError` `SHORT` or `MALFORMED`, or the error of
+ * `readNested`.
  */
 export function readCt(reader: Reader, readNested: (reader: Reader) => (Action | Nat)[]): CtAction | undefined {
     const flags = reader.u16();

@@ -15,7 +15,7 @@ const maxDepth = 4;
 
 /**
  * Reads actions up to the end of the reader. An action without a type in this codec becomes `raw`. Throws
- * `OpenFlowError` `SHORT` or `MALFORMED`.
+ * `OpenFlowError` `SHORT`, `LONG` or `MALFORMED`.
  */
 export function readActions(reader: Reader): Action[] {
     return readList(reader, 0).map((action) => {

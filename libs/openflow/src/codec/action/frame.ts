@@ -2,7 +2,7 @@ import { callerError } from "../errors.ts";
 import { type Writer } from "../wire/writer.ts";
 import { ActionType, niciraVendor } from "./constants.ts";
 
-/** Writes the header of an action and returns its offset for `endAction`, which writes the length. */
+/** Writes the header of an action (`ActionType`) and returns its offset for `endAction`, which writes the length. */
 export function beginAction(writer: Writer, type: number): number {
     const start = writer.length;
     writer.u16(type);
@@ -10,7 +10,10 @@ export function beginAction(writer: Writer, type: number): number {
     return start;
 }
 
-/** `beginAction` of one of Nicira's actions, with vendor and subtype. */
+/**
+ * Writes the header of one of Nicira's actions (`NiciraAction`), with vendor and subtype, and returns its offset for
+ * `endAction`, which writes the length.
+ */
 export function beginNicira(writer: Writer, subtype: number): number {
     const start = beginAction(writer, ActionType.EXPERIMENTER);
     writer.u32(niciraVendor);

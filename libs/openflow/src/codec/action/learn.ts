@@ -19,7 +19,7 @@ const kinds = ["match", "load", "output"] as const;
 
 /**
  * Writes `learn`: NXAST_LEARN, or with a limit NXAST_LEARN2. Throws `OpenFlowError` `BAD_FIELD` or `BAD_VALUE`, for
- * instance when source and target have different widths.
+ * instance when source and target have different widths, or `TOO_BIG`.
  */
 export function writeLearn(writer: Writer, action: LearnAction): void {
     const limited = (action.limit ?? 0) !== 0;

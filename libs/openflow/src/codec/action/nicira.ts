@@ -48,7 +48,10 @@ export function writeConjunction(writer: Writer, action: Extract<Action, { type:
     endAction(writer, start, "conjunction");
 }
 
-/** Writes `note` (NXAST_NOTE), padded with zeros to 8 bytes. */
+/**
+ * Writes `note` (NXAST_NOTE), padded with zeros to 8 bytes, which are read as a part of its data. Throws
+ * `OpenFlowError` `TOO_BIG`.
+ */
 export function writeNote(writer: Writer, data: Uint8Array): void {
     const start = beginNicira(writer, NiciraAction.NOTE);
     writer.bytes(data);

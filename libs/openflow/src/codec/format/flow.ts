@@ -5,9 +5,9 @@ import { type Instructions } from "../message/instruction.ts";
 import { hex } from "./value.ts";
 
 /**
- * A flow as one line that `ovs-ofctl -O OpenFlow15 add-flow` reads: cookie (when not 0), table, timeouts, priority,
- * match, actions. Equal flows give equal lines, whatever the order of the keys of the match. Throws `OpenFlowError`
- * `BAD_FIELD` or `BAD_VALUE` for a match or action that cannot be written.
+ * A flow as one line that `ovs-ofctl -O OpenFlow15 add-flow` reads, unless it has a `raw` action: cookie (when not 0),
+ * table, timeouts, priority, match, actions. Equal flows give equal lines, whatever the order of the keys of the match.
+ * Throws `OpenFlowError` `BAD_FIELD` or `BAD_VALUE` for a match or action that cannot be written.
  */
 export function formatFlow(flow: Flow): string {
     return [
@@ -40,7 +40,10 @@ function formatInstructions(flow: Instructions): string {
     return parts.length === 0 ? "drop" : parts.join(",");
 }
 
-/** A flow change as text for error messages: the command, then the parts of the flow that are given. */
+/**
+ * A flow change as text for error messages: the command, then table, priority, match and actions as far as they are
+ * given. Throws as `formatFlow` does.
+ */
 export function describeFlowMod({ command, flow }: FlowMod): string {
     return [
         command,

@@ -4,7 +4,10 @@ import { type SubField } from "../match.ts";
 import { formatSubField } from "./sub-field.ts";
 import { formatValue, hex } from "./value.ts";
 
-/** A `learn` action in the syntax of ovs-actions(7): `learn(table=1,...)`. */
+/**
+ * A `learn` action in the syntax of ovs-actions(7): `learn(table=1,...)`. Throws `OpenFlowError` `BAD_FIELD` for an
+ * unknown field; widths are not checked.
+ */
 export function formatLearn(action: LearnAction): string {
     return `learn(${[
         `table=${action.table}`,

@@ -27,7 +27,7 @@ export function formatValue({ field, value, mask }: MatchEntry): string {
     }
 }
 
-/** A port by its reserved name (`LOCAL`, `CONTROLLER`) or as a decimal number. */
+/** A port by its reserved name, the key of `Port` (`LOCAL`, `CONTROLLER`), or as a decimal number. */
 export function formatPort(port: number): string {
     return portNames.get(port) ?? port.toString();
 }

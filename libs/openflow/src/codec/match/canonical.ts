@@ -2,7 +2,7 @@ import { callerError } from "../errors.ts";
 import { fieldList, fieldSpec, type FieldName, type FieldSpec } from "../fields.ts";
 import { type FieldValue, type Match } from "../match.ts";
 
-/** One field of a match with its value; without a mask every bit is compared. */
+/** One field of a match with its value, whose bits outside the mask are 0; without a mask every bit is compared. */
 export interface MatchEntry {
     readonly field: FieldSpec;
     readonly value: bigint;
@@ -14,8 +14,8 @@ const vlanPresent = 0x1000n;
 /**
  * The entries of a match as a switch keeps them: checked, masks of all bits and empty masks dropped, wide registers
  * split into `reg`, `vlan_tci` into `vlan_vid` and `vlan_pcp`, in the order of the wire. Two matches are equal when
- * these are. Throws `OpenFlowError`: `BAD_FIELD` for a field that is given twice, `BAD_VALUE` for a value or mask that
- * does not fit.
+ * these are. Throws `OpenFlowError`: `BAD_FIELD` for a field that is unknown or given twice, `BAD_VALUE` for a value or
+ * mask that does not fit.
  */
 export function canonicalMatch(match: Match): readonly MatchEntry[] {
     const entries: MatchEntry[] = [];
@@ -66,7 +66,8 @@ export function ones(bits: number): bigint {
 
 /**
  * Checks a value and mask against the width of their field; a mask of all bits becomes none. Throws `OpenFlowError`
- * `BAD_FIELD` for an unknown field, `BAD_VALUE` for a value or mask that does not fit it.
+ * `BAD_FIELD` for an unknown field, `BAD_VALUE` for a value that does not fit it or has bits outside its mask, and for
+ * a mask on a field that takes none.
  */
 export function checkedEntry(name: FieldName, given: FieldValue): MatchEntry {
     const field = fieldSpec(name);

@@ -8,13 +8,19 @@ import { canonicalMatch, type MatchEntry } from "./canonical.ts";
 const oxmMatchType = 1;
 const experimenterClass = 0xffff;
 
-/** A match as read: `opaque` holds the bytes of the OXM fields that this codec does not know, unchanged. */
+/**
+ * A match as read: `opaque` holds the bytes of the OXM fields that this codec does not know, unchanged; absent if it
+ * knows all.
+ */
 export interface DecodedMatch {
     readonly match: Match;
     readonly opaque?: Uint8Array;
 }
 
-/** Writes `ofp_match` (OpenFlow 1.5 section 7.2.3), padded to 8 bytes. Throws as `canonicalMatch` does. */
+/**
+ * Writes `ofp_match` (OpenFlow 1.5 section 7.2.3), padded to 8 bytes, with registers in pairs (OXM_OF_PKT_REG), as the
+ * switch sends them. Throws as `canonicalMatch` does.
+ */
 export function writeMatch(writer: Writer, match: Match): void {
     const start = writer.length;
     writer.u16(oxmMatchType);
@@ -25,7 +31,10 @@ export function writeMatch(writer: Writer, match: Match): void {
     writer.pad8(start);
 }
 
-/** Writes one OXM field (OpenFlow 1.5 section 7.2.3): header, value and, if it has one, mask. */
+/**
+ * Writes one OXM field (OpenFlow 1.5 section 7.2.3): header, value and, if it has one, mask. Checks nothing: the entry
+ * comes from `canonicalMatch` or `checkedEntry`.
+ */
 export function writeOxm(writer: Writer, { field, value, mask }: MatchEntry): void {
     writer.u16(field.oxmClass);
     writer.u8((field.oxmField << 1) | (mask === undefined ? 0 : 1));
@@ -46,7 +55,11 @@ export function readMatch(reader: Reader): DecodedMatch {
     return decoded;
 }
 
-/** Reads OXM fields up to the end of the reader: the body of a match, or the metadata of a packet-in. */
+/**
+ * Reads OXM fields up to the end of the reader: the body of a match, or the metadata of a packet-in. The match is in
+ * the form of `canonicalMatch`. Throws `OpenFlowError` `SHORT` or `MALFORMED`, the latter also for a field that comes
+ * twice.
+ */
 export function readOxms(reader: Reader): DecodedMatch {
     const match: Partial<Record<FieldName, FieldValue>> = {};
     const opaque: Uint8Array[] = [];
@@ -98,7 +111,10 @@ function checkWire(reader: Reader, field: FieldSpec, value: bigint, mask: bigint
     return { field, value, mask: effective };
 }
 
-/** The value of an entry as `Match` has it: numbers for fields up to 32 bits, bigint above. */
+/**
+ * The value of an entry as `Match` has it: numbers for fields up to 32 bits, bigint above; with a mask, an object of
+ * both.
+ */
 export function fieldValue({ field, value, mask }: MatchEntry): FieldValue {
     const plain = (bits: bigint): number | bigint => (field.bits <= 32 ? Number(bits) : bits);
     return mask === undefined ? plain(value) : { value: plain(value), mask: plain(mask) };

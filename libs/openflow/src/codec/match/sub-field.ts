@@ -24,13 +24,18 @@ export function checkedSubField(sub: SubField, use: string): FieldSpec {
     return field;
 }
 
-/** Writes the four bytes that name a field in Nicira's actions. */
+/**
+ * Writes the four bytes that name a field in Nicira's actions (class, number, length in bytes) by `FieldSpec.nicira`.
+ */
 export function writeNiciraHeader(writer: Writer, field: FieldSpec): void {
     const [oxmClass, oxmField] = field.nicira;
     writeHeader(writer, oxmClass, oxmField, field.name === "in_port" ? 2 : field.bytes);
 }
 
-/** Writes the four bytes that name a field in the actions of OpenFlow itself. */
+/**
+ * Writes the four bytes that name a field in the actions of OpenFlow itself: its OXM header, but for `in_port` that of
+ * Nicira's actions, of 16 bits.
+ */
 export function writeOxmHeader(writer: Writer, field: FieldSpec): void {
     if (field.name === "in_port") writeNiciraHeader(writer, field);
     else writeHeader(writer, field.oxmClass, field.oxmField, field.bytes);
@@ -42,7 +47,10 @@ function writeHeader(writer: Writer, oxmClass: number, oxmField: number, bytes: 
     writer.u8(bytes);
 }
 
-/** Reads the four bytes that name a field; undefined when this codec does not know the field. */
+/**
+ * Reads the four bytes that name a field, in either form; undefined when this codec does not know the field. Throws
+ * `OpenFlowError` `SHORT`.
+ */
 export function readFieldHeader(reader: Reader): FieldSpec | undefined {
     const oxmClass = reader.u16();
     const oxmField = reader.u8() >> 1;
@@ -62,8 +70,8 @@ export function decodedSubField(reader: Reader, field: FieldSpec, offset: number
 }
 
 /**
- * Offset and width in 16 bits, as `output` to a field and the zone of `ct` encode them. Throws `OpenFlowError`
- * `BAD_VALUE` for more than 64 bits.
+ * Offset and width in 16 bits, as `output` to a field and the zone of `ct` encode them: the offset above 6 bits with
+ * the width less 1. Throws `OpenFlowError` `BAD_VALUE` for more than 64 bits; `use` names the action in the message.
  */
 export function packBits(sub: SubField, use: string): number {
     if (sub.bits > 64) throw callerError("BAD_VALUE", `${use}: ${sub.bits} bits, at most 64`);

@@ -16,7 +16,10 @@ export const BundleControl = {
     DISCARD_REPLY: 7,
 } as const;
 
-/** Bundle flags (OFPBF_*), the same in all messages of one bundle. */
+/**
+ * Bundle flags (OFPBF_*, OpenFlow 1.5 section 7.3.9), the same in all messages of one bundle: all messages are applied
+ * or none; they are applied in the order sent.
+ */
 export const BundleFlag = { ATOMIC: 1, ORDERED: 2 } as const;
 
 /** `ofp_bundle_ctrl_msg` without properties (OpenFlow 1.5 section 7.3.9.1); `flags` has bits of `BundleFlag`. */
@@ -27,7 +30,7 @@ export interface BundleControlMessage {
     readonly flags: number;
 }
 
-/** Writes `ofp_bundle_ctrl_msg`: OpenFlow 1.5 section 7.3.9.1. */
+/** Writes `ofp_bundle_ctrl_msg` with its header: OpenFlow 1.5 section 7.3.9.1. The numbers are not checked. */
 export function writeBundleControl(writer: Writer, xid: number, message: BundleControlMessage): void {
     const start = beginMessage(writer, MessageType.BUNDLE_CONTROL, xid);
     writer.u32(message.bundleId);
@@ -54,7 +57,7 @@ export function writeBundleAdd(
     endMessage(writer, start, "the flow in its bundle");
 }
 
-/** Reads the body of a bundle control message. */
+/** Reads the body of a bundle control message and leaves its properties unread. Throws `OpenFlowError` `SHORT`. */
 export function readBundleControl(reader: Reader): BundleControlMessage {
     return { bundleId: reader.u32(), control: reader.u16(), flags: reader.u16() };
 }

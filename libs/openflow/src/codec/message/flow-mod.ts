@@ -17,9 +17,9 @@ const maxTable = 0xfd;
 const FlowFlag = { SEND_FLOW_REMOVED: 1, CHECK_OVERLAP: 2, RESET_COUNTS: 4 } as const;
 
 /**
- * Writes `ofp_flow_mod` with its header: OpenFlow 1.5 section 7.3.4.2. Throws `OpenFlowError`: `BAD_FIELD` or
- * `BAD_VALUE` for a flow that cannot be written or an `add` without table, priority or actions, `TOO_BIG` above 65,535
- * bytes.
+ * Writes `ofp_flow_mod` with its header: OpenFlow 1.5 section 7.3.4.2. A deletion is written without instructions.
+ * Throws `OpenFlowError`: `BAD_FIELD` or `BAD_VALUE` for a flow that cannot be written or an `add` without table,
+ * priority or actions, `TOO_BIG` above 65,535 bytes. The rules of `checkFlow` are not checked.
  */
 export function writeFlowMod(writer: Writer, xid: number, mod: FlowMod): void {
     const { flow, command } = mod;
@@ -57,8 +57,8 @@ function tableOf(table: number | undefined, adds: boolean): number {
 }
 
 /**
- * Reads the body of a flow mod; members with their default are left out. Throws `OpenFlowError` `SHORT` or `MALFORMED`,
- * the latter also for a match with fields that this codec does not know.
+ * Reads the body of a flow mod; members with their default are left out. Throws `OpenFlowError` `SHORT`, `LONG` or
+ * `MALFORMED`, the latter also for a match with fields that this codec does not know.
  */
 export function readFlowMod(reader: Reader): FlowMod {
     const cookie = reader.u64();
@@ -93,7 +93,10 @@ export function readFlowMod(reader: Reader): FlowMod {
     };
 }
 
-/** Timeouts, importance and the flow-removed flag of a flow that was read, without those that have their default. */
+/**
+ * Timeouts in seconds, importance and the flow-removed flag of a flow that was read, without those that have their
+ * default; `flags` has OFPFF_* bits.
+ */
 export function timing(given: {
     readonly idleTimeout: number;
     readonly hardTimeout: number;

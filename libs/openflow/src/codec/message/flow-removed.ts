@@ -6,7 +6,10 @@ import { readStats, type Counters } from "./stats.ts";
 /** OpenFlow 1.5 section 7.4.2: reasons in their order on the wire. */
 const reasons = ["idle_timeout", "hard_timeout", "delete", "group_delete", "meter_delete", "eviction"] as const;
 
-/** A flow with `sendFlowRemoved` was removed: identity, reason and last counters (OpenFlow 1.5 section 7.4.2). */
+/**
+ * A flow with `sendFlowRemoved` was removed: identity, reason and last counters (OpenFlow 1.5 section 7.4.2). `match`
+ * lacks the fields that this codec does not know.
+ */
 export interface FlowRemoved extends Counters {
     readonly table: number;
     readonly priority: number;

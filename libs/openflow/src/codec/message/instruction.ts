@@ -14,8 +14,9 @@ const Instruction = { GOTO_TABLE: 1, WRITE_METADATA: 2, WRITE_ACTIONS: 3, APPLY_
 export type Instructions = Pick<Flow, "actions" | "gotoTable" | "writeMetadata" | "clearActions" | "writeActions">;
 
 /**
- * Writes the instructions in the order in which a switch runs and reports them: OpenFlow 1.5 section 7.2.5. Throws
- * `OpenFlowError` `BAD_FIELD`, `BAD_VALUE` or `TOO_BIG`.
+ * Writes the instructions in the order in which a switch runs and reports them: OpenFlow 1.5 section 7.2.5. Empty
+ * actions make no instruction, so a flow that drops has none. Throws `OpenFlowError` `BAD_FIELD`, `BAD_VALUE` or
+ * `TOO_BIG`.
  */
 export function writeInstructions(writer: Writer, flow: Partial<Instructions>): void {
     if (flow.actions !== undefined && flow.actions.length > 0) {
@@ -51,8 +52,8 @@ function writeActionList(writer: Writer, type: number, actions: readonly Action[
 }
 
 /**
- * Reads instructions up to the end of the reader. Throws `OpenFlowError` `SHORT`, `LONG` or `MALFORMED`, the latter
- * also for an instruction that this codec does not know.
+ * Reads instructions up to the end of the reader; without Apply-Actions `actions` is empty. Throws `OpenFlowError`
+ * `SHORT`, `LONG` or `MALFORMED`, the latter also for an instruction that this codec does not know.
  */
 export function readInstructions(reader: Reader): Instructions {
     const out: { -readonly [K in keyof Instructions]?: Instructions[K] } = {};

@@ -84,7 +84,7 @@ function writeFlowsRequest(writer: Writer, xid: number, type: number, request: F
     endMessage(writer, start, "the request for flows");
 }
 
-/** Writes a request for all ports of the switch. */
+/** Writes a request (OFPMP_PORT_DESC) for all ports of the switch. */
 export function writePortDescRequest(writer: Writer, xid: number): void {
     const start = beginMultipart(writer, xid, MultipartType.PORT_DESC);
     writer.u32(Port.ANY);
@@ -102,7 +102,7 @@ function beginMultipart(writer: Writer, xid: number, type: number): number {
 
 /**
  * Reads the body of one multipart reply: type, flags and all flows, totals or ports up to the end of the reader. Throws
- * `OpenFlowError` `SHORT` or `MALFORMED`.
+ * `OpenFlowError` `SHORT`, `LONG` or `MALFORMED`.
  */
 export function readMultipartReply(reader: Reader): MultipartReply {
     const type = reader.u16();

@@ -32,7 +32,8 @@ export function writePacketOut(writer: Writer, xid: number, packet: PacketOut): 
 }
 
 /**
- * Reads the body of a packet-out. Throws `OpenFlowError` `SHORT` or `MALFORMED`, the latter also without an in_port.
+ * Reads the body of a packet-out. Throws `OpenFlowError` `SHORT`, `LONG` or `MALFORMED`, the latter also without an
+ * in_port.
  */
 export function readPacketOut(reader: Reader): PacketOut {
     reader.skip(4);
@@ -59,7 +60,8 @@ const Property = {
 
 /**
  * Reads the body of NXT_PACKET_IN2 after its experimenter header; properties that `PacketIn` has no member for are
- * skipped. Throws `OpenFlowError` `SHORT` or `MALFORMED`.
+ * skipped. Absent ones give 0 and empty metadata, and the length of the data as `totalLength`. Throws `OpenFlowError`
+ * `SHORT` or `MALFORMED`, the latter also without a packet.
  */
 export function readPacketIn2(reader: Reader): PacketIn {
     const out: { -readonly [K in keyof PacketIn]?: PacketIn[K] } = {};

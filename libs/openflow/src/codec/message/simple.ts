@@ -4,7 +4,7 @@ import { beginMessage, endMessage, MessageType } from "../wire/header.ts";
 import { type Reader } from "../wire/reader.ts";
 import { type Writer } from "../wire/writer.ts";
 
-/** Subtypes of Open vSwitch's experimenter messages (NXT_*). */
+/** Subtypes of Open vSwitch's experimenter messages (NXT_*, openvswitch/ofp-msgs.h) that this codec reads or writes. */
 export const NiciraMessage = { SET_PACKET_IN_FORMAT: 16, SET_CONTROLLER_ID: 20, PACKET_IN2: 30 } as const;
 
 const packetIn2Format = 2;
@@ -21,7 +21,9 @@ export interface Features {
 
 type BareMessage = "ECHO_REQUEST" | "ECHO_REPLY" | "FEATURES_REQUEST" | "BARRIER_REQUEST";
 
-/** Writes a message that has only a header and, for an echo, `data` of any content. */
+/**
+ * Writes a message that has only a header and, for an echo, `data` of any content. Throws `OpenFlowError` `TOO_BIG`.
+ */
 export function writeBare(writer: Writer, type: BareMessage, xid: number, data?: Uint8Array): void {
     const start = beginMessage(writer, MessageType[type], xid);
     if (data !== undefined) writer.bytes(data);
@@ -29,8 +31,8 @@ export function writeBare(writer: Writer, type: BareMessage, xid: number, data?:
 }
 
 /**
- * Writes OFPT_SET_CONFIG: packet-ins on this connection have up to `missSendLength` bytes (0 to 65535). A service
- * connection gets none by default.
+ * Writes OFPT_SET_CONFIG: packet-ins on this connection have up to `missSendLength` bytes (0 to 65535, else
+ * `OpenFlowError` `BAD_VALUE`). A service connection gets none by default.
  */
 export function writeSetConfig(writer: Writer, xid: number, missSendLength: number): void {
     const start = beginMessage(writer, MessageType.SET_CONFIG, xid);
@@ -39,14 +41,20 @@ export function writeSetConfig(writer: Writer, xid: number, missSendLength: numb
     endMessage(writer, start, "set config");
 }
 
-/** Writes the request to send packet-ins on this connection as NXT_PACKET_IN2. */
+/**
+ * Writes the request (NXT_SET_PACKET_IN_FORMAT) to send packet-ins on this connection as NXT_PACKET_IN2. It has no
+ * answer.
+ */
 export function writeSetPacketInFormat(writer: Writer, xid: number): void {
     const start = beginNiciraMessage(writer, xid, NiciraMessage.SET_PACKET_IN_FORMAT);
     writer.u32(packetIn2Format);
     endMessage(writer, start, "set packet-in format");
 }
 
-/** Writes the request to give this connection the id that `controller` actions name, 0 to 65535. */
+/**
+ * Writes the request (NXT_SET_CONTROLLER_ID) to give this connection the id that `controller` actions name, 0 to 65535.
+ * It has no answer. Throws `OpenFlowError` `BAD_VALUE`.
+ */
 export function writeSetControllerId(writer: Writer, xid: number, id: number): void {
     const start = beginNiciraMessage(writer, xid, NiciraMessage.SET_CONTROLLER_ID);
     writer.zeros(6);

@@ -10,7 +10,7 @@ export interface Counters {
     readonly bytes: bigint;
 }
 
-/** The number of flows, and the sums of their packets and bytes. */
+/** The number of the flows that a filter selects, and the sums of their packets and bytes. */
 export interface FlowTotals {
     readonly flows: number;
     readonly packets: bigint;
@@ -24,8 +24,8 @@ const Oxs = { DURATION: 0, IDLE_TIME: 1, FLOW_COUNT: 3, PACKET_COUNT: 4, BYTE_CO
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /**
- * Reads the `ofp_stats` of one flow with their padding; counters that are absent are 0. Throws `OpenFlowError` `SHORT`
- * or `MALFORMED`.
+ * Reads the `ofp_stats` of one flow (OpenFlow 1.5 section 7.2.4.1) with their padding; absent counters are 0, an absent
+ * idle time is left out. Throws `OpenFlowError` `SHORT` or `MALFORMED`.
  */
 export function readStats(reader: Reader): Counters {
     const counters: Mutable<Counters> = { durationSeconds: 0, packets: 0n, bytes: 0n };
@@ -39,8 +39,8 @@ export function readStats(reader: Reader): Counters {
 }
 
 /**
- * Reads the `ofp_stats` of an aggregate reply; counters that are absent are 0. Throws `OpenFlowError` `SHORT` or
- * `MALFORMED`.
+ * Reads the `ofp_stats` of an aggregate reply with their padding (OpenFlow 1.5 section 7.2.4.1); absent counters are 0.
+ * Throws `OpenFlowError` `SHORT` or `MALFORMED`.
  */
 export function readTotals(reader: Reader): FlowTotals {
     const totals: Mutable<FlowTotals> = { flows: 0, packets: 0n, bytes: 0n };

@@ -41,7 +41,10 @@ export interface Header {
     readonly xid: number;
 }
 
-/** Writes the header of a message, with length 0, and returns its offset for `endMessage`, which writes the length. */
+/**
+ * Writes the header of a message, of `MessageType` `type` and with length 0, and returns its offset for `endMessage`,
+ * which writes the length.
+ */
 export function beginMessage(writer: Writer, type: number, xid: number): number {
     const start = writer.length;
     writer.u8(wireVersion);

@@ -1,6 +1,7 @@
 /**
  * Writes big-endian numbers into a buffer that grows. It does not check values: the caller does, with their names.
- * `capacity` is the first size of the buffer in bytes.
+ * `capacity` is the first size of the buffer in bytes. When a function that writes to it throws, a part may have been
+ * written: discard the writer.
  *
  * Growing replaces the buffer, so every method grows first and accesses the buffer after.
  */
