@@ -6,7 +6,8 @@ export function aborted(signal: AbortSignal): Promise<void> {
 
 /**
  * Settles as `promise` does, or rejects as soon as the signal aborts: with `error()`, by default with the signal's
- * reason. The work behind `promise` is not stopped and its later outcome is ignored. No listener remains on the signal.
+ * reason. Without a signal it only waits for `promise`. The work behind `promise` is not stopped and its later outcome
+ * is ignored. No listener remains on the signal.
  */
 export async function orAborted<T>(
     promise: Promise<T>,

@@ -13,8 +13,8 @@ export interface BackoffOptions {
 }
 
 /**
- * Exponential backoff with jitter: the delays between attempts grow from `initialMs` to `maxMs` and start again at
- * `initialMs` after `reset`.
+ * Computes the delays of an exponential backoff with jitter; the caller waits. They grow from `initialMs` to `maxMs`
+ * and start again at `initialMs` after `reset`.
  */
 export class Backoff {
     readonly #options: Required<BackoffOptions>;

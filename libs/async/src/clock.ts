@@ -5,8 +5,8 @@ export interface Clock {
     /** Milliseconds since an arbitrary fixed moment; never decreases. For durations. */
     monotonic(): number;
     /**
-     * Calls `callback` once after `ms` milliseconds (a negative number counts as 0), unless the timer is disposed of
-     * before.
+     * Calls `callback` once after `ms` milliseconds (a negative number counts as 0), never synchronously, unless the
+     * timer is disposed of before.
      */
     after(ms: number, callback: () => void): Disposable;
 }

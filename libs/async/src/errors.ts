@@ -16,7 +16,10 @@ export interface AsyncErrorDetails {
 /** The error class of this library; `code` is `ABORTED` or `TIMEOUT`. */
 export class AsyncError<Code extends AsyncErrorCode = AsyncErrorCode> extends AntreaError<Code, AsyncErrorDetails> {}
 
-/** Returns AsyncError `ABORTED` with the message "`what` was cancelled" and the signal's reason as its cause. */
+/**
+ * Returns AsyncError `ABORTED` with the message "`what` was cancelled" and the signal's reason as its cause. Its fault
+ * is `aborted`: `isAborted` is true for it.
+ */
 export function abortedError(what: string, signal: AbortSignal): AsyncError<"ABORTED"> {
     return new AsyncError("ABORTED", "aborted", `${what} was cancelled`, { cause: signal.reason });
 }

@@ -2,8 +2,9 @@ import { orAborted } from "./aborted.ts";
 import { abortedError } from "./errors.ts";
 
 /**
- * A lock for each key: work on one key runs one at a time in the order of the calls, work on different keys runs in
- * parallel. Not reentrant: work that calls `run` for its own key deadlocks.
+ * A lock for each key (keys are compared as those of a Map): work on one key runs one at a time in the order of the
+ * calls, work on different keys runs in parallel. Not reentrant: work that calls `run` for its own key and awaits it
+ * deadlocks.
  */
 export class KeyedLock<Key = string> {
     // The end of the last work of a key; removed as soon as the key is neither held nor waited for.

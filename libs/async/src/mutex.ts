@@ -1,4 +1,7 @@
-/** Runs one piece of work at a time, in the order of the calls. Not reentrant. */
+/**
+ * Runs one piece of work at a time, in the order of the calls. Not reentrant: work that calls `run` and awaits it
+ * deadlocks.
+ */
 export class Mutex {
     #last: Promise<unknown> = Promise.resolve();
     #pending = 0;

@@ -20,7 +20,7 @@ export function sleep(ms: number, signal?: AbortSignal, clock: Clock = systemClo
     });
 }
 
-/** Options of `withTimeout`. */
+/** Options of `withTimeout`: the name in its errors, and the clock. */
 export interface TimeoutOptions {
     /** Name of the operation in the error message. Default "the operation". */
     readonly what?: string;
@@ -29,9 +29,9 @@ export interface TimeoutOptions {
 }
 
 /**
- * Runs `work` with a signal that aborts after `ms` milliseconds or when `signal` aborts. Rejects at that moment with
- * AsyncError `TIMEOUT` or `ABORTED`, even if `work` ignores its signal; the later outcome of `work` is ignored,
- * including a rejection.
+ * Runs `work` with a signal that aborts after `ms` milliseconds or when `signal` aborts; if that is aborted already,
+ * `work` does not start. Rejects at that moment with AsyncError `TIMEOUT` or `ABORTED`, even if `work` ignores its
+ * signal; the later outcome of `work` is ignored, including a rejection.
  */
 export async function withTimeout<T>(
     work: (signal: AbortSignal) => Promise<T>,

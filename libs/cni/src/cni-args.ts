@@ -1,6 +1,8 @@
 import { invalidVariable } from "./names.ts";
 
-/** CNI_ARGS, with the keys that Kubernetes runtimes set. A key that is absent or empty is left out. */
+/**
+ * CNI_ARGS with the keys that Kubernetes runtimes set, each undefined if it is absent or empty; `all` has also these.
+ */
 export interface CniArgs {
     /** All pairs; of a repeated key the last one. */
     readonly all: ReadonlyMap<string, string>;
@@ -58,7 +60,8 @@ const known: ReadonlyMap<string, KnownKey> = new Map([
 
 /**
  * Parses CNI_ARGS, "KEY=VALUE;KEY=VALUE". Unknown keys are kept, since runtimes add their own. Throws `CniCallError`
- * INVALID_ENVIRONMENT_VARIABLES for a part that is no pair or a Kubernetes key whose value breaks its rule.
+ * INVALID_ENVIRONMENT_VARIABLES for a part that is no pair or a Kubernetes key whose value breaks its rule. Empty text
+ * and empty parts are allowed.
  */
 export function parseCniArgs(text: string): CniArgs {
     const all = new Map<string, string>();

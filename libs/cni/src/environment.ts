@@ -22,8 +22,10 @@ const required: Readonly<Record<CniCommand, readonly string[]>> = {
 };
 
 /**
- * Parses and checks the environment of a CNI plugin. Throws `CniCallError` INVALID_ENVIRONMENT_VARIABLES with the
- * variable, the value and the rule in the message, or with all missing variables.
+ * Parses and checks the environment of a CNI plugin. ADD and CHECK require CNI_CONTAINERID, CNI_NETNS and CNI_IFNAME,
+ * DEL all but CNI_NETNS; of GC, STATUS and VERSION only CNI_COMMAND is checked. CNI_ARGS stays text (`parseCniArgs`).
+ * Throws `CniCallError` INVALID_ENVIRONMENT_VARIABLES with variable, value and rule in its message, or with all missing
+ * variables.
  */
 export function parseEnvironment(environment: Readonly<Record<string, string | undefined>>): Invocation {
     const command = environment["CNI_COMMAND"] ?? "";

@@ -5,9 +5,9 @@ import { textDetail } from "./text-detail.ts";
 
 /** Details of a `CniCallError`, each present where it applies. */
 export interface CniCallErrorDetails {
-    /** The error of this project that made the call fail. */
+    /** The error of this project that made the call fail; set by the agent's CNI server. */
     readonly cause: unknown;
-    /** The error code of the answer from which the error was decoded. */
+    /** Set by no code now; the number of the error's code is `CniCallError.cniCode`. */
     readonly cniCode: number;
 }
 
@@ -32,8 +32,8 @@ export class CniCallError extends AntreaError<ErrorCodeName, CniCallErrorDetails
 }
 
 /**
- * The wire form of any error: a `CniCallError` keeps its code, message and hint, every other error is `INTERNAL` with
- * its message.
+ * Returns the wire form of any error: a `CniCallError` keeps its code and hint, every other error is `INTERNAL`. The
+ * message is followed by those of its causes (`messageOf`).
  */
 export function toCniError(error: unknown): CniError {
     if (error instanceof CniCallError) {

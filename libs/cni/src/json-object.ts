@@ -1,13 +1,13 @@
 import { CniCallError } from "./errors.ts";
 import { shown } from "./shown.ts";
 
-/** A JSON object after `JSON.parse`. */
+/** A JSON object after `JSON.parse`; its values are unchecked. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * Reads the members of one JSON object of a CNI document. Every method throws `CniCallError` INVALID_NETWORK_CONFIG
- * with the path of the key, the value and the rule in its message. An absent key and null are the same, since encoders
- * in use write either for "not set".
+ * Reads the members of one JSON object of a CNI document. The constructor and each method that requires a type throw
+ * `CniCallError` INVALID_NETWORK_CONFIG with the path of the key, the value and the rule in its message. An absent key
+ * and null are the same, since encoders in use write either for "not set".
  */
 export class JsonReader {
     readonly path: string;
@@ -25,7 +25,7 @@ export class JsonReader {
         return Object.hasOwn(this.#object, key) ? (this.#object[key] ?? undefined) : undefined;
     }
 
-    /** The error of a key whose value breaks `rule`. */
+    /** Returns the error of a key whose value breaks `rule`, such as `must be a string`. */
     invalid(key: string, rule: string): CniCallError {
         return invalid(this.key(key), this.get(key), rule);
     }
@@ -49,7 +49,7 @@ export class JsonReader {
         return value;
     }
 
-    /** An integer from `min` to `max`, both inclusive. */
+    /** An integer from `min` to `max`, both inclusive; undefined if absent. */
     optionalInteger(key: string, min: number, max: number): number | undefined {
         const value = this.get(key);
         if (value === undefined) return undefined;
@@ -95,7 +95,8 @@ export function isJsonObject(value: unknown): value is JsonObject {
 }
 
 /**
- * The error of a value of a document: `CniCallError` INVALID_NETWORK_CONFIG with path, value and rule in its message.
+ * Returns the error of a value of a document: `CniCallError` INVALID_NETWORK_CONFIG with path, value and rule in its
+ * message.
  */
 export function invalid(path: string, value: unknown, rule: string): CniCallError {
     return new CniCallError("INVALID_NETWORK_CONFIG", "caller", `${path}: ${shown(value)} ${rule}`);

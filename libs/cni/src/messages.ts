@@ -31,7 +31,10 @@ export interface CniCmdResponse {
     readonly error?: CniError;
 }
 
-/** The error of a call. */
+/**
+ * The error of a CNI call on the wire (message `Error` of cni.proto). `toCniError` makes it in the agent,
+ * `toErrorObject` converts it to what the binary prints.
+ */
 export interface CniError {
     /** Field 1, an open enumeration: see `ErrorCode`. */
     readonly code: number;

@@ -8,14 +8,17 @@ const idRule = "must start with a letter or digit and consist of letters, digits
 const forbiddenInIfname = /[/:\s\0]/;
 const maxIfnameBytes = 15;
 
-/** The rule that a container id breaks (CNI specification, section "Parameters"); undefined for a valid one. */
+/**
+ * The rule that a container id breaks (CNI specification, section "Parameters"); undefined for a valid one. It is the
+ * end of a sentence: `must …`.
+ */
 export function containerIdFault(id: string): string | undefined {
     return idPattern.test(id) ? undefined : idRule;
 }
 
 /**
  * The rule that an interface name breaks (CNI specification, section "Parameters", and the kernel's IFNAMSIZ);
- * undefined for a valid one.
+ * undefined for a valid one. It is the end of a sentence: `must …`.
  */
 export function ifnameFault(name: string): string | undefined {
     if (name === "") return "must not be empty";
@@ -26,16 +29,16 @@ export function ifnameFault(name: string): string | undefined {
 }
 
 /**
- * Checks a network name against the CNI specification, section "Network configuration format". Throws `CniCallError`
- * INVALID_NETWORK_CONFIG.
+ * Checks a network name against the CNI specification, section "Network configuration format". A letter or digit, then
+ * letters, digits, '_', '.' and '-'. Throws `CniCallError` INVALID_NETWORK_CONFIG.
  */
 export function checkNetworkName(name: string): void {
     if (!idPattern.test(name)) throw invalid("name", name, idRule);
 }
 
 /**
- * The error of one environment variable: `CniCallError` INVALID_ENVIRONMENT_VARIABLES with variable, value and rule in
- * its message.
+ * Returns the error of one environment variable: `CniCallError` INVALID_ENVIRONMENT_VARIABLES with variable, value and
+ * rule in its message.
  */
 export function invalidVariable(variable: string, value: string, rule: string): CniCallError {
     return new CniCallError("INVALID_ENVIRONMENT_VARIABLES", "caller", `${variable}: ${shown(value)} ${rule}`);

@@ -17,11 +17,15 @@ export interface NetworkConfig {
     readonly type: string;
     /** In bytes, 68 to 65535; absent and 0 both mean "not set" and are left out. */
     readonly mtu?: number;
+    /** Undefined if the section is absent or {}: no IPAM plugin. */
     readonly ipam?: IpamConfig;
     readonly dns?: CniDns;
     /** The result of the previous plugin, or of ADD in a CHECK or DEL; converted to the newest form. */
     readonly prevResult?: CniResult;
-    /** GC: the attachments that still exist. Without the list, unlike with an empty one, nothing is garbage. */
+    /**
+     * GC: the attachments that still exist (`cni.dev/valid-attachments`, else `cni.dev/attachments`). Without the list,
+     * unlike with an empty one, nothing is garbage.
+     */
     readonly validAttachments?: readonly Attachment[];
     /** Values of the capabilities, as the runtime set them. */
     readonly runtimeConfig?: JsonObject;
@@ -29,7 +33,7 @@ export interface NetworkConfig {
     readonly raw: JsonObject;
 }
 
-/** The `ipam` section of a configuration. */
+/** The `ipam` section of a configuration; `type` is the name of the IPAM plugin's binary. */
 export interface IpamConfig {
     readonly type: string;
     /** The whole section: each IPAM plugin has its own keys. */
@@ -42,7 +46,7 @@ export interface Attachment {
     readonly ifname: string;
 }
 
-/** Options of `parseNetworkConfig`. */
+/** Options of `parseNetworkConfig`: whether an invalid `prevResult` is an error. */
 export interface ParseNetworkConfigOptions {
     /**
      * Handling of a `prevResult` that breaks a rule: "refuse" (the default) throws, "drop" leaves it out, for DEL,
@@ -57,9 +61,9 @@ const maxMtu = 65535;
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Parses and checks a network configuration of at most 4 MiB. Unknown keys are allowed, as the CNI specification requires.
- * Throws `CniCallError`: DECODING_FAILURE for empty input or invalid JSON, INCOMPATIBLE_CNI_VERSION, else
- * INVALID_NETWORK_CONFIG with key, value and rule in the message.
+ * Parses and checks a network configuration of at most 4 MiB. Unknown keys are allowed, as the CNI specification
+ * requires. Throws `CniCallError`: DECODING_FAILURE for empty input or invalid JSON or UTF-8, INCOMPATIBLE_CNI_VERSION,
+ * else INVALID_NETWORK_CONFIG with key, value and rule in the message.
  */
 export function parseNetworkConfig(input: Uint8Array | string, options: ParseNetworkConfigOptions = {}): NetworkConfig {
     const document = parseJson(input);

@@ -3,7 +3,7 @@ import { JsonReader } from "./json-object.ts";
 import { type CniDns, type CniInterface, type CniIp, type CniResult, type CniRoute } from "./result.ts";
 import { type CniVersion, checkVersion } from "./versions.ts";
 
-/** Options of `parseResult`. */
+/** Options of `parseResult`: where the result is in its document, and the version if it has none. */
 export interface ParseResultOptions {
     /** The path of the result in its document, for messages. */
     readonly path: string;
@@ -14,8 +14,9 @@ export interface ParseResultOptions {
 const maxUint32 = 0xffff_ffff;
 
 /**
- * Parses a result of any supported version (the value after `JSON.parse`) and converts it to the newest form. Throws
- * `CniCallError`: INCOMPATIBLE_CNI_VERSION, or INVALID_NETWORK_CONFIG with key, value and rule in the message.
+ * Parses a result of any supported version (the value after `JSON.parse`) and converts it to the newest form:
+ * addresses, families and indexes are checked, empty members left out. Throws `CniCallError`: INCOMPATIBLE_CNI_VERSION,
+ * or INVALID_NETWORK_CONFIG with key, value and rule in the message.
  */
 export function parseResult(value: unknown, options: ParseResultOptions): CniResult {
     const reader = new JsonReader(value, options.path);
@@ -30,8 +31,8 @@ export function parseResult(value: unknown, options: ParseResultOptions): CniRes
 }
 
 /**
- * Parses the `dns` section of a configuration or a result, without its empty members; undefined if absent. Throws
- * `CniCallError` INVALID_NETWORK_CONFIG.
+ * Parses the `dns` section of a configuration or a result, without its empty members; undefined if `parent` has no key
+ * `dns`, {} if all are empty. Throws `CniCallError` INVALID_NETWORK_CONFIG.
  */
 export function parseDns(parent: JsonReader): CniDns | undefined {
     const reader = parent.optionalObject("dns");
@@ -83,8 +84,8 @@ function checkIpVersion(reader: JsonReader, family: Family): void {
 }
 
 /**
- * Parses an element of `routes` of a result or a configuration. Throws `CniCallError` INVALID_NETWORK_CONFIG with key,
- * value and rule in the message.
+ * Parses an element of `routes` of a result or a configuration; `dst` stays as written and may have host bits. Throws
+ * `CniCallError` INVALID_NETWORK_CONFIG with key, value and rule in the message.
  */
 export function parseRoute(reader: JsonReader): CniRoute {
     const dst = reader.text("dst");

@@ -1,6 +1,7 @@
 /**
  * The result of ADD in its newest form (CNI specification 1.1, section "ADD Success"). Addresses are text, as the
- * runtime gets them. `convertResult` converts it to an older version, `parseResult` parses any version.
+ * runtime gets them; `dns` is {} if there are no settings. `convertResult` converts it to an older version,
+ * `parseResult` parses any version.
  */
 export interface CniResult {
     readonly interfaces: readonly CniInterface[];
@@ -52,7 +53,10 @@ export interface CniRoute {
     readonly scope?: number;
 }
 
-/** DNS settings of the container. */
+/**
+ * DNS settings of the container (CNI specification, `dns`), with the meaning of resolv.conf(5). Absent: not set.
+ * `nameservers` are IP addresses in order of preference; no text is checked.
+ */
 export interface CniDns {
     readonly nameservers?: readonly string[];
     readonly domain?: string;

@@ -39,7 +39,10 @@ export function isAtLeast(version: CniVersion, other: CniVersion): boolean {
     return supportedVersions.indexOf(version) >= supportedVersions.indexOf(other);
 }
 
-/** Throws `CniCallError` INCOMPATIBLE_CNI_VERSION for a command that the configuration's version does not have yet. */
+/**
+ * Throws `CniCallError` INCOMPATIBLE_CNI_VERSION for a command that the configuration's version does not have yet:
+ * CHECK came with 0.4.0, GC and STATUS with 1.1.0.
+ */
 export function checkCommandVersion(command: CniCommand, version: CniVersion): void {
     const since = introducedIn[command];
     if (since === undefined || isAtLeast(version, since)) return;

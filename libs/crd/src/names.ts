@@ -1,12 +1,18 @@
 import { AntreaError } from "@antrea/errors";
 import { formatPrefix, formatIp, parseIp, prefixOf, type IpAddress, type Prefix } from "@antrea/ip";
 
-/** Annotation of a Pod, a Pod template or a Namespace: the IPPools from which its Pods get their addresses. */
+/**
+ * Annotation of a Pod, a Pod template or a Namespace: the names of the IPPools from which its Pods get their addresses,
+ * separated by commas; a Pod's own precede its Namespace's.
+ */
 export const poolsAnnotation = "ipam.antrea.io/ippools";
-/** Annotation of a Pod or a Pod template: the static addresses of a Pod, at most one per IP family. */
+/**
+ * Annotation of a Pod or a Pod template: the static addresses of a Pod, separated by commas, at most one per IP family.
+ */
 export const podIpsAnnotation = "ipam.antrea.io/pod-ips";
 /**
- * Annotation of an IPAllocation: with the value "true", admission permits its deletion while a Pod uses the address.
+ * Annotation of an IPAllocation: with the value "true", set by an earlier request, admission no longer rejects that
+ * others than agents and controller change or delete it while a Pod uses the address.
  */
 export const forceDeleteAnnotation = "ipam.antrea.io/force-delete";
 
@@ -55,16 +61,20 @@ export function blockText(ip: IpAddress): string {
 }
 
 /**
- * Annotation of a Node: the addresses by which other Nodes reach it, separated by commas; set where they are not its
- * InternalIPs.
+ * Annotation of a Node: the addresses by which other Nodes reach it, separated by commas; set by its agent if
+ * `transportInterface` or `transportInterfaceCIDRs` chooses them. Without it, the InternalIPs are used.
  */
 export const transportAnnotation = "node.antrea.io/transport-addresses";
 
 /**
- * Annotation of a Node in bridging mode: the MAC address of its uplink interface, the destination of frames that Pods
- * of IPPools on other Nodes send to this Node.
+ * Annotation of a Node in bridging mode: the MAC address of its uplink interface (`aa:bb:cc:dd:ee:ff`), the destination
+ * of frames that Pods of IPPools on other Nodes send to this Node.
  */
 export const macAnnotation = "node.antrea.io/mac-address";
 
-/** Type of the Node condition that reports whether bridging mode has connected the uplink interface to OVS. */
+/**
+ * Type of the Node condition of bridging mode, written by the agent: `True` if the uplink interface is connected to
+ * OVS, `False` with the reason if not. Unchanged while the interface is being moved; removed by an agent without
+ * bridging mode.
+ */
 export const uplinkCondition = "antrea.io/UplinkBridged";

@@ -63,8 +63,8 @@ export function isErrorOf<Failure extends AntreaError<string, object>, Wanted ex
 }
 
 /**
- * An error of Node.js or of the operating system, as `node:fs` and `node:net` throw it; `code` is a name of errno(3),
- * such as `ENOENT`.
+ * An error of Node.js or of the operating system, as `node:fs` and `node:net` throw it; `code` is a name of errno(3)
+ * such as `ENOENT`, or one of Node.js such as `ERR_INVALID_ARG_TYPE`.
  */
 export interface SystemError extends Error {
     /** Name of errno(3) or of a Node.js error. */

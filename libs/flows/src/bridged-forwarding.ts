@@ -77,8 +77,8 @@ function bridgedForwardingFlows(
 }
 
 /**
- * Forwards packets of bridged Pods to Service CIDRs by the gateway, with category `service`. Only the API server has
- * the Service CIDRs for certain.
+ * Forwards packets of bridged Pods to Service CIDRs by the gateway. Its category is `service`, as only the API server
+ * has the Service CIDRs for certain and they may change.
  */
 export function serviceCidrPart(
     { families, gateway }: Pick<PipelineInput, "families" | "gateway">,
@@ -122,7 +122,7 @@ export function toBridgedPodFlows(next: NextTable, pod: PodInput, vlan: number):
 
 /**
  * Flows from untagged bridged Pods to the Pods of another Node in the Node's subnet, one for each of its podCIDRs.
- * Throws FlowsError `INVALID_INPUT`.
+ * Throws as `checkMac` for its MAC address.
  */
 export function bridgedPeerFlows(next: NextTable, input: BridgedPeerInput): FlowSet {
     checkMac("mac", input.mac);

@@ -15,6 +15,7 @@ export const bridgingTables: readonly TableUse[] = [
 
 /**
  * Parts of the pipeline in bridging mode that are independent of Pods; empty for a Node that is not in bridging mode.
+ * `nodeParts` checks their input.
  */
 export function bridgingParts(input: PipelineInput): readonly PipelinePart[] {
     const { bridging } = input;

@@ -4,7 +4,7 @@ import { type NextTable } from "./part.ts";
 import { Priority, Table } from "./tables.ts";
 
 /**
- * Flow that records the source of packets from a port in `Reg.source`. Packets from a port without such a flow are
+ * Flow that records the source of packets from a port in `Reg.source`. IP packets from a port without such a flow are
  * dropped.
  *
  * @param more further actions

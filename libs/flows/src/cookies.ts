@@ -60,7 +60,10 @@ export function cookie(round: number, category: Category, objectId = 0): bigint 
     return (BigInt(round) << 48n) | (BigInt(category) << 40n) | BigInt(objectId);
 }
 
-/** Splits a cookie into its parts. Round 0 means that the flow is not of this project. */
+/**
+ * Splits a cookie into its parts, of any flow: round 0 means that it is not of this project, and the category may be
+ * unknown.
+ */
 export function cookieOf(value: bigint): CookieParts {
     return {
         round: Number((value >> 48n) & 0xffffn),
@@ -74,7 +77,10 @@ export function nextRound(round: number): number {
     return (round % maxRound) + 1;
 }
 
-/** Returns the flows of a set with their cookie set. Throws FlowsError `INVALID_INPUT` as `cookie` does. */
+/**
+ * Returns copies of the flows of a set with their cookie set. `objectId` 0 (default) is no object. Throws FlowsError
+ * `INVALID_INPUT` as `cookie` does.
+ */
 export function withCookies(set: FlowSet, round: number, objectId = 0): Flow[] {
     const value = cookie(round, set.category, objectId);
     return set.flows.map((flow) => ({ ...flow, cookie: value }));

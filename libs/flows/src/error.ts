@@ -4,7 +4,8 @@ import { AntreaError } from "@antrea/errors";
  * The error class of this library:
  *
  * - `INVALID_INPUT`: invalid input to a flow builder; the message has field, value and rule, `details.field` the field.
- * - `PIPELINE`: the tables that features declare do not fit together.
+ *   Fault `caller`.
+ * - `PIPELINE`: the tables that features declare do not fit together. Fault `internal`.
  */
 export class FlowsError extends AntreaError<"INVALID_INPUT" | "PIPELINE", { readonly field: string }> {}
 

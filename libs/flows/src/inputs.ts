@@ -111,8 +111,9 @@ const maxOfPort = 0xfeff;
 const maxVlan = 4094;
 
 /**
- * Throws FlowsError `INVALID_INPUT` for input whose flows would silently drop traffic: a family without gateway address
- * or podCIDR, or an invalid port or MAC address.
+ * Checks input whose flows would silently drop traffic. Throws FlowsError `INVALID_INPUT` without families, for a
+ * family without gateway address or podCIDR, for a port or MAC address as `checkPort` and `checkMac`, or the
+ * unspecified address as one of the host port.
  */
 export function checkPipeline(input: PipelineInput): void {
     const { families, gateway, podPrefixes } = input;
@@ -139,7 +140,11 @@ function checkBridging({ uplink, host }: BridgingInput): void {
     }
 }
 
-/** Throws FlowsError `INVALID_INPUT` for a Pod whose flows would weaken its spoof guard or affect another port. */
+/**
+ * Checks a Pod whose flows would weaken its spoof guard or affect another port. Throws FlowsError `INVALID_INPUT` for a
+ * port or MAC address as `checkPort` and `checkMac`, the unspecified address, an invalid VLAN ID, or `bridged` together
+ * with `foreignSubnet`.
+ */
 export function checkPod(input: PodInput): void {
     checkPort("ofPort", input.ofPort);
     checkMac("mac", input.mac);
@@ -169,7 +174,7 @@ function checkVlanId(field: string, vlan: number): void {
 
 /**
  * Throws FlowsError `INVALID_INPUT` unless the remote endpoint is a unicast address and the gateway's MAC address is
- * valid.
+ * valid (`checkMac`).
  */
 export function checkPeer(input: TunnelPeerInput): void {
     checkMac("gatewayMac", input.gatewayMac);
@@ -180,7 +185,10 @@ export function checkPeer(input: TunnelPeerInput): void {
     }
 }
 
-/** Throws FlowsError `INVALID_INPUT` unless the MAC address is a unicast address and not zero. */
+/**
+ * Throws FlowsError `INVALID_INPUT` unless the MAC address is a unicast address and not zero. Throws IpError
+ * `INVALID_MAC` unless it has 6 bytes. `field` is its name in the message.
+ */
 export function checkMac(field: string, mac: Uint8Array): void {
     const value = macToBigint(mac);
     if (value === 0n || (value & (1n << 40n)) !== 0n) {
@@ -188,7 +196,10 @@ export function checkMac(field: string, mac: Uint8Array): void {
     }
 }
 
-/** Throws FlowsError `INVALID_INPUT` unless the port is a normal OpenFlow port, 1 to 65279. */
+/**
+ * Throws FlowsError `INVALID_INPUT` unless the port is a normal OpenFlow port, 1 to 65279. `field` is its name in the
+ * message.
+ */
 export function checkPort(field: string, ofPort: number): void {
     if (!Number.isInteger(ofPort) || ofPort < 1 || ofPort > maxOfPort) {
         throw invalidInput(field, ofPort, `it must be a whole number from 1 to ${maxOfPort}`);

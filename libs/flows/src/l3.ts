@@ -156,7 +156,7 @@ function bridgingBase(next: NextTable, family: Family): Flow[] {
     ];
 }
 
-/** Action that sets the destination MAC address. */
+/** Action that sets the destination MAC address, 6 bytes; throws IpError `INVALID_MAC` for another length. */
 export function setDestination(mac: Uint8Array): Action {
     return { type: "set_field", field: "eth_dst", value: macToBigint(mac) };
 }

@@ -30,7 +30,8 @@ export function midStream(family: Family): Match {
 /**
  * Sends segments that match `midStream` through the host. They are diverted only after L3Forwarding has found a
  * destination: anyone can send such a segment, and one to an unknown address must not reach the host, which would
- * forward it or start neighbour resolution. The host decrements the TTL.
+ * forward it or start neighbour resolution. The host decrements the TTL. Without `forgetsConnections` the part has no
+ * flows.
  */
 export function midStreamPart(input: PipelineInput): PipelinePart {
     return { tables: [], flows: (next) => (input.forgetsConnections ? midStreamFlows(next, input) : []) };

@@ -23,7 +23,8 @@ import { Priority, Table, type TableId } from "./tables.ts";
 const noOption = 0n;
 
 /**
- * Returns the link-local addresses of a station: those among its addresses, and the one derived from its MAC address.
+ * Returns the link-local addresses of a station: those among its addresses, and first the one derived from its MAC
+ * address, also without IPv6.
  */
 export function linkLocalsOf(station: Pick<Station, "mac" | "ips">): IpAddress[] {
     const own = linkLocalFromMac(station.mac);
@@ -163,7 +164,7 @@ function sentBy({ ofPort, mac }: Station, targets: readonly FieldValue[]): Match
     ];
 }
 
-/** Match of a neighbour discovery message of this ICMPv6 type. */
+/** Match of a neighbour discovery message with this ICMPv6 type, a value of `NdType`, and code 0. */
 export function nd(type: number): Match {
     return { ...fieldsOf(6).icmp, icmpv6_type: type, icmpv6_code: 0 };
 }

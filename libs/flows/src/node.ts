@@ -23,8 +23,9 @@ export const nodeTables: readonly TableUse[] = [
 ];
 
 /**
- * Parts of the pipeline of every Node that are independent of Pods: the path through the tables, and the gateway.
- * Throws FlowsError `INVALID_INPUT` if a family lacks its gateway address or podCIDR.
+ * Parts of the pipeline of every Node that are independent of Pods: the path through the tables, and the gateway. Those
+ * of bridging mode are `bridgingParts`. Throws as `checkPipeline`: FlowsError `INVALID_INPUT`, or IpError
+ * `INVALID_MAC`.
  */
 export function nodeParts(input: PipelineInput): readonly PipelinePart[] {
     checkPipeline(input);

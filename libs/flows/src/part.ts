@@ -30,7 +30,10 @@ export const mainStages = [
     "output",
 ] as const;
 
-/** Further stages, which flows enter by name. No stage follows their last table. */
+/**
+ * Further stages, which flows enter by `NextTable.into`. No stage follows them: after their last table,
+ * `NextTable.after` throws.
+ */
 export const sideStages = ["root", "underlay", "arp", "neighbours", "underlaySwitch"] as const;
 
 /** A stage that IP packets pass, in the order of `mainStages`. */
@@ -50,10 +53,14 @@ export interface TableUse {
 
 /**
  * Resolves the table in which a flow continues, whichever features are in use, so that no feature names a table of
- * another. Both methods throw FlowsError `PIPELINE` if there is none.
+ * another. `family` is that of the packets; without it, tables of one family are skipped. Both methods throw FlowsError
+ * `PIPELINE` if there is no table.
  */
 export interface NextTable {
-    /** Returns the table that follows this one in its stage, or else the first table of the following main stages. */
+    /**
+     * Returns the table that follows this one in its stage, or else the first table of the following main stages.
+     * Default of `family`: that of `table`.
+     */
     after(table: TableName, family?: Family): TableId;
     /** Returns the first table of a stage, or else of the following main stages. */
     into(stage: Stage, family?: Family): TableId;

@@ -9,7 +9,8 @@ const order: readonly Stage[] = [...sideStages, ...mainStages];
 
 /**
  * The tables in use and their order, computed from what features declare. The constructor throws FlowsError `PIPELINE`
- * if a table is declared twice, or the order of stages differs from that of table numbers (`goto_table` must increase).
+ * if a table is declared twice, or the order of the main stages differs from that of table numbers (`goto_table` must
+ * increase).
  */
 export class Pipeline implements NextTable {
     readonly #tables: ReadonlyMap<TableName, TableUse>;
@@ -45,7 +46,8 @@ export class Pipeline implements NextTable {
 
     /**
      * Returns the flows of the parts, one set per category. The set of category `default` is first and includes the
-     * table-miss flow of each table. Throws FlowsError `PIPELINE` if a part has a table that is not in use.
+     * table-miss flow of each table. Throws FlowsError `PIPELINE` if a part has a table that is not in use, or a flow
+     * has no next table.
      */
     flows(parts: readonly PipelinePart[]): readonly FlowSet[] {
         for (const { table } of parts.flatMap(({ tables }) => tables)) {

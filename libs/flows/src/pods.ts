@@ -15,8 +15,8 @@ import { markBridged } from "./vlan.ts";
 
 /**
  * Returns the flows of one Pod interface. Table, priority and match of each contain the Pod's port, MAC or IP address,
- * so flows of two Pods never replace each other, and new flows of a Pod replace its old ones. Before an address moves
- * to another Pod, the flows of the old owner must be removed. Throws FlowsError `INVALID_INPUT`.
+ * so flows of two Pods never replace each other, and those of the same port, MAC and IP addresses replace their earlier
+ * ones. Before an address moves to another Pod, the flows of the old owner must be removed. Throws as `checkPod`.
  */
 export function podFlows(next: NextTable, input: PodInput): FlowSet {
     checkPod(input);

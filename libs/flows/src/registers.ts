@@ -37,14 +37,20 @@ export const CtMark = {
     vlan: { field: "ct_mark", offset: 16, bits: 12 },
 } as const satisfies Readonly<Record<string, SubField>>;
 
-/** Senders of packets: values of `Reg.source` and `CtMark.source`. */
+/** Senders of packets: values of `Reg.source` and `CtMark.source`; 0 is none. */
 export const Source = { tunnel: 1, gateway: 2, pod: 3, uplink: 4, host: 5 } as const;
 export type Source = (typeof Source)[keyof typeof Source];
 
-/** Actions of the table Output: values of `Reg.outputKind`. */
+/**
+ * Actions of the table Output: values of `Reg.outputKind`. `port` sends to `Reg.outputPort`; `none` and `controller`,
+ * which is reserved, drop the packet.
+ */
 export const OutputKind = { none: 0, port: 1, controller: 2 } as const;
 
-/** Action that writes a register or mark field and keeps the other bits. */
+/**
+ * Action that writes a register or mark field and keeps the other bits. `value` is that of the field (not shifted) and
+ * must fit in its bits, which is not checked.
+ */
 export function load(part: SubField, value: number): Action {
     const mask = maskOf(part);
     const shifted = BigInt(value) << BigInt(part.offset);
@@ -56,14 +62,20 @@ export function move(from: SubField, to: SubField): Action {
     return { type: "move", from, to };
 }
 
-/** Match of packets from either of two sources, whose values must differ in one bit. */
+/**
+ * Match of packets from either of two sources, whose values must differ in one bit: of other pairs it would match
+ * further sources.
+ */
 export function sourceIsEither(one: Source, other: Source): Match {
     const { field, offset } = Reg.source;
     const mask = 0xf & ~(one ^ other);
     return { [field]: { value: (one & mask) << offset, mask: mask << offset } };
 }
 
-/** Match of several fields by value; fields of one register are combined into one value and mask. */
+/**
+ * Match of several fields by value; fields of one register are combined into one value and mask. Fields are at most 32
+ * bits; later parts of the same bits are not checked.
+ */
 export function partsAre(...parts: readonly (readonly [SubField, number])[]): Match {
     const fields = new Map<FieldName, { value: bigint; mask: bigint }>();
     for (const [part, wanted] of parts) {

@@ -11,7 +11,10 @@ const untagged = { vlan_vid: 0 };
 /** The first flow table, which drops all frames that no flow sends to another. */
 export const rootTables = [{ table: "Root", stage: "root", miss: "drop" }] as const;
 
-/** Pipeline part that splits frames into ARP, IPv4 and IPv6. Frames of families that are not in use are dropped. */
+/**
+ * Pipeline part that splits frames into ARP, IPv4 and IPv6. Frames of families that are not in use and frames with a
+ * VLAN tag are dropped.
+ */
 export function rootPart({ families }: Pick<PipelineInput, "families">): PipelinePart {
     const common = { table: Table.Root, priority: Priority.normal, actions: [] };
     return {

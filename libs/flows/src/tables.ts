@@ -101,7 +101,10 @@ export type TableName = keyof typeof Table;
 /** Number of a flow table. */
 export type TableId = (typeof Table)[TableName];
 
-/** Flow priorities by meaning. Network policies use their own numbers in their own tables. */
+/**
+ * Flow priorities by meaning; the highest wins. `miss` is that of table-miss flows. Network policies use their own
+ * numbers in their own tables.
+ */
 export const Priority = {
     top: 220,
     high: 210,

@@ -18,8 +18,8 @@ import { Priority, Table } from "./tables.ts";
 export const tunnelMac: Uint8Array = parseMac("aa:bb:cc:dd:ee:ff");
 
 /**
- * Part of the pipeline for the tunnel port, independent of peers. Throws FlowsError `INVALID_INPUT` for an invalid port
- * number, or in bridging mode.
+ * Part of the pipeline for the tunnel port, independent of peers. Packets with a source address of this Node's podCIDRs
+ * or a link-local one are dropped. Throws FlowsError `INVALID_INPUT` for an invalid port number, or in bridging mode.
  */
 export function tunnelPart({ ofPort, families, podPrefixes, bridging }: TunnelInput): PipelinePart {
     checkPort("tunnel.ofPort", ofPort);
@@ -34,7 +34,10 @@ export function tunnelPart({ ofPort, families, podPrefixes, bridging }: TunnelIn
     };
 }
 
-/** Flows to the Pods of another Node by tunnel, one for each of its podCIDRs. Throws FlowsError `INVALID_INPUT`. */
+/**
+ * Flows to the Pods of another Node by tunnel, one for each of its podCIDRs. Throws FlowsError `INVALID_INPUT` unless
+ * `remote` is a unicast address, or for the gateway's MAC address as `checkMac`.
+ */
 export function tunnelPeerFlows(next: NextTable, input: TunnelPeerInput): FlowSet {
     checkPeer(input);
     return { category: Category.nodeConnectivity, flows: peerFlows(next, input) };

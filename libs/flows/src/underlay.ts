@@ -78,7 +78,7 @@ function underlaySwitchFlows(next: NextTable, families: readonly Family[], { upl
 
 /**
  * Flows of a VLAN while this Node has bridged Pods in it; needed in addition to the Pods' own flows. The Node's own
- * untagged traffic works without them. Throws FlowsError `INVALID_INPUT`.
+ * untagged traffic works without them. Throws FlowsError `INVALID_INPUT` for a VLAN ID or port.
  */
 export function vlanFlows(next: NextTable, input: VlanInput): FlowSet {
     checkVlan(input);

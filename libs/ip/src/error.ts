@@ -7,7 +7,8 @@ import { AntreaError } from "@antrea/errors";
  * - `OUT_OF_ORDER`, `FAMILY_MISMATCH`: two addresses that do not form a range, or an address of the wrong family.
  * - `OUT_OF_RANGE`: an index, length or number outside its limits.
  *
- * The message contains the rejected text and the violated rule; `details.rule` is the rule alone, if text was parsed.
+ * The message contains the rejected text and the violated rule; `details.rule` is the rule alone, set only by `parseIp`
+ * and for `INVALID_PREFIX`. The fault is always `caller`.
  */
 export class IpError extends AntreaError<
     | "INVALID_ADDRESS"

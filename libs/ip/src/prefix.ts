@@ -11,7 +11,7 @@ export interface Prefix {
     readonly length: number;
 }
 
-/** Options of `parsePrefix`. */
+/** Options of `parsePrefix`: whether bits set after the prefix length are an error. */
 export interface ParsePrefixOptions {
     /** Treatment of bits set after the prefix length: `refuse` (default) throws `HOST_BITS`, `mask` clears them. */
     readonly hostBits?: "refuse" | "mask";
@@ -56,7 +56,7 @@ export function addressInPrefix(text: string): { readonly ip: IpAddress; readonl
     return { ip, prefix: prefixOf(ip, Number(lengthPart)) };
 }
 
-/** Formats a prefix as `address/length`. */
+/** Formats a prefix as `address/length`. The address part is as `formatIp` returns it. */
 export function formatPrefix(prefix: Prefix): string {
     return `${formatIp({ family: prefix.family, value: prefix.base })}/${prefix.length}`;
 }

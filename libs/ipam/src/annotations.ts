@@ -18,8 +18,8 @@ const maxPoolNames = 16;
 const maxProblems = 10;
 
 /**
- * Parses `ipam.antrea.io/ippools`: names separated by commas, trimmed, empty items skipped, at most 16. `names`
- * contains all of them, even if there are too many.
+ * Parses `ipam.antrea.io/ippools`: names separated by commas, trimmed, empty items skipped. Never throws: that there
+ * are none, more than 16 or repeated ones is in `problems`, and `names` has all of them even so.
  */
 export function readPoolNames(text: string): PoolNames {
     const names = new Set<string>();
@@ -44,7 +44,8 @@ export interface PodIps {
 
 /**
  * Parses `ipam.antrea.io/pod-ips`: addresses separated by commas, trimmed, empty items skipped; a blank value requests
- * none.
+ * none. Never throws: invalid addresses and a second one of a family are in `problems`, and reading ends after ten
+ * problems.
  */
 export function readPodIps(text: string): PodIps {
     const ips: IpAddress[] = [];
@@ -76,9 +77,9 @@ export interface NamedPools extends PoolNames {
 }
 
 /**
- * Returns the pools of a Pod: those of its own annotation, else of its Namespace's. An empty annotation of the Pod is a
- * problem and does not fall back to the Namespace. Undefined if neither is set: the Pod takes its addresses from the
- * Node's podCIDRs.
+ * Returns the pools of a Pod: those of its own annotation, else of its Namespace's. The pools need not exist. An empty
+ * annotation of the Pod is a problem and does not fall back to the Namespace. Undefined if neither is set: the Pod
+ * takes its addresses from the Node's podCIDRs.
  */
 export function poolsOf(pod: Annotations, namespace: Annotations): NamedPools | undefined {
     const own = pod?.[poolsAnnotation];
@@ -107,8 +108,8 @@ const ordinalText = /^(?:0|[1-9]\d{0,9})$/;
 const highestOrdinal = 2 ** 31 - 1;
 
 /**
- * Returns the StatefulSet (group apps) that controls the Pod, with the ordinal from the Pod's name; undefined if there
- * is none.
+ * Returns the StatefulSet (group apps) that controls the Pod, with the ordinal from the Pod's name; undefined if none
+ * controls it or the Pod's name is not `NAME-ORDINAL`.
  */
 export function statefulSetOf(pod: {
     readonly name: string;

@@ -49,8 +49,8 @@ export const maxNodeAddresses = 16;
 
 /**
  * Returns the distinct addresses of a Node: for each IP family first its first InternalIP, which Kubernetes uses; then
- * the other InternalIPs, then the others, both sorted, as cloud providers report them in any order. Host names are
- * skipped.
+ * the other InternalIPs, then the others, both sorted, as cloud providers report them in any order. Host names and
+ * invalid addresses are skipped.
  */
 export function nodeAddressesOf(node: NodeWithAddresses): readonly IpAddress[] {
     const listed = node.status?.addresses ?? [];

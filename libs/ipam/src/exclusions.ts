@@ -3,7 +3,10 @@ import { maxNodeAddresses, nodeAddressesIn, type ClusterAddresses } from "./clus
 import { type Pool } from "./pool.ts";
 import { subnetEdges } from "./subnet.ts";
 
-/** The addresses that pools never hand out although their ranges contain them; one object for all pools. Immutable. */
+/**
+ * The addresses that pools never hand out although their ranges contain them; one object for all pools. Immutable.
+ * Allocations are no part of it.
+ */
 export class Exclusions {
     /** The podCIDRs of all Nodes. */
     readonly podCidrs: RangeSet;
@@ -51,7 +54,10 @@ export class Exclusions {
         return this.#ofFew.union(this.#ofManyIn(pool));
     }
 
-    /** Returns why the pool does not hand out the address, as the end of a sentence; undefined if it does. */
+    /**
+     * Returns why the pool does not hand out the address, as the end of a sentence; undefined if it does. It does not
+     * depend on allocations.
+     */
     reason(pool: Pool, ip: IpAddress): string | undefined {
         if (this.usable(pool).has(ip)) return undefined;
         const subnet = pool.subnetOf(ip);

@@ -63,7 +63,7 @@ export class PoolIndex {
 
     /**
      * Removes a pool. Returns the names of all pools that may hand out or share other addresses than before: its own,
-     * and those in which its ranges or gateways lie.
+     * and those in which its ranges or gateways lie. For an unknown pool only its own name.
      */
     delete(name: string): ReadonlySet<string> {
         return this.#replace(name, undefined);

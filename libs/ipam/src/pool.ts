@@ -39,13 +39,14 @@ export interface Pool {
     readonly spec: Partial<IpPoolSpec> | undefined;
     /** True after deletion while finalizers remain: the pool hands out no new address; existing allocations stay. */
     readonly isDeleting: boolean;
-    /** Returns the first range that contains the address, whether or not it hands it out. */
+    /** Returns the first range that contains the address, whether or not it hands it out; undefined if none does. */
     subnetOf(ip: IpAddress): PoolSubnet | undefined;
 }
 
 /**
  * Parses a stored IPPool, valid or not. Never throws: invalid ranges are skipped and reported in `refusals` and
- * `problems`.
+ * `problems`; without a valid `ipVersion`, `family` is 4 and all are skipped. Overlaps within the pool are not checked
+ * (`checkPoolCreate`).
  */
 export function readPool(pool: IpPool): Pool {
     const { family, ranges, refusals } = readSpec(pool);

@@ -7,7 +7,7 @@ export interface Refusal {
     readonly rule: string;
 }
 
-/** Formats a refusal as one sentence: path, value, rule. */
+/** Formats a refusal as one sentence: path, value (quoted and truncated, left out if ""), rule. */
 export function refusalText({ path, value, rule }: Refusal): string {
     return value === "" ? `${path}: ${rule}` : `${path} ${quote(value)}: ${rule}`;
 }
@@ -19,7 +19,7 @@ export function valueText(value: unknown): string {
 
 const shownRefusals = 8;
 
-/** Formats refusals as one text: the first eight, and the number of the others. */
+/** Formats refusals as one text: the first eight, joined by "; ", and the number of the others; "" for none. */
 export function refusalsText(refusals: readonly Refusal[]): string {
     const texts = refusals.slice(0, shownRefusals).map(refusalText);
     const more = refusals.length - texts.length;

@@ -28,7 +28,10 @@ export interface ReservationInput {
     readonly allocations: readonly IpAllocation[];
     /** True if the address has an allocation of any owner. */
     isTaken(ip: IpAddress): boolean;
-    /** Returns the address of an allocation. Default: parses its text. */
+    /**
+     * Returns the address of an allocation. Default: parses its text, and `planReservations` throws IpError if it is
+     * invalid.
+     */
     ipOf?(allocation: IpAllocation): IpAddress;
     /** Approximate limit of allocations that one plan creates. Default 1000. */
     readonly limit?: number;
@@ -99,9 +102,10 @@ const defaultLimit = 1000;
 const listedOrdinals = 32;
 
 /**
- * Plans the reservations of one StatefulSet: for each ordinal, lowest first, one address of each IP family of its
- * pools, from the first pool of the list that has a free one. Existing addresses are kept. Pure and idempotent: after a
- * plan was applied, the next one is empty, unless addresses became free or the plan was limited.
+ * Plans the reservations of one StatefulSet: for each ordinal within reach, lowest first, one address of each IP family
+ * of its pools, from the first pool of the list that has a free one. Existing addresses are kept while its annotations
+ * permit them. Without a set, or for one being deleted, all Reserved are released. Pure and idempotent: after a plan
+ * was applied, the next one is empty, unless addresses became free or the plan was limited.
  */
 export function planReservations(input: ReservationInput): ReservationPlan {
     const { set, allocations } = input;

@@ -43,7 +43,7 @@ export interface MaskedCidr {
     readonly prefix: Prefix;
 }
 
-/** A parsed range, or why it is invalid. */
+/** A parsed range, or why it is invalid: then at least one refusal. */
 export type RangeReading =
     | { readonly range: RangeOfPool; readonly refusals: readonly [] }
     | { readonly range: undefined; readonly refusals: readonly Refusal[] };

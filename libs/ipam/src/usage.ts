@@ -23,7 +23,8 @@ export interface PoolUsage {
 
 /**
  * Counts the allocations of a pool's usable addresses, whichever pool they name: where pools overlap, an address
- * allocated from one is not free in the other. Other allocations are skipped, so all of them may be passed.
+ * allocated from one is not free in the other. Other allocations are skipped, so all of them may be passed, each
+ * address once.
  */
 export function poolUsage(
     usable: RangeSet,
@@ -45,8 +46,9 @@ const longestWalk = 65_536n;
 const roomy = 128n;
 
 /**
- * Returns blocks with free addresses, spread over the pool; those with many free addresses first. At most 65,536 blocks
- * are searched: a larger pool without a free address in those gives no hint.
+ * Returns blocks (/24 for IPv4, /120 for IPv6) with free addresses, spread over the pool; those with at least 128
+ * first, then by number. At most 65,536 blocks are searched: a larger pool without a free address in those gives no
+ * hint.
  *
  * @param claimedIn returns the number of usable addresses of a block that are allocated
  * @param limit number of blocks; default 32

@@ -2,13 +2,13 @@ import { type Clock } from "@antrea/async";
 import { ApiClient } from "./api/client.ts";
 import { Credentials, type Connection } from "./api/credentials.ts";
 
-/** Options of `createKubeClients`. */
+/** Options of `createKubeClients`: where address and credentials of the API server come from, and the user agent. */
 export interface KubeClientOptions {
-    /** Path of a kubeconfig, or several that are merged as kubectl does. Default: the Pod's service account. */
+    /** Path of a kubeconfig, or several that are merged as kubectl does. Absent or empty: the Pod's service account. */
     readonly kubeconfig?: string | readonly string[] | undefined;
-    /** Name of the context to use. Default: the kubeconfig's current one. */
+    /** Name of the context to use. Absent or empty: the kubeconfig's current one. */
     readonly context?: string | undefined;
-    /** `host:port` or URL that replaces the API server's address (key kubeAPIServerOverride). */
+    /** `host:port` or URL that replaces the API server's address (key kubeAPIServerOverride). Absent or empty: none. */
     readonly apiServerOverride?: string | undefined;
     /** Name and version of the program, for the server's logs and managed fields: `antrea-agent/0.1.0`. */
     readonly userAgent: string;
@@ -27,11 +27,17 @@ export interface KubeClients extends Disposable {
      * credentials are rotated. Rejects with KubeError BAD_CONFIG.
      */
     connection(): Promise<Connection>;
-    /** Closes all connections; a later request opens new ones. */
+    /**
+     * Closes the connections of the current credentials; requests under way reject with CONNECTION_FAILED. A later
+     * request opens new ones.
+     */
     close(): void;
 }
 
-/** Reads the configuration and returns clients; sends nothing. Throws KubeError BAD_CONFIG. */
+/**
+ * Reads the configuration and returns clients, which the caller closes; sends nothing. Throws KubeError BAD_CONFIG,
+ * whose message names what is missing. `clock` as in ApiClientComponents.
+ */
 export function createKubeClients(
     options: KubeClientOptions,
     components: { readonly clock?: Clock } = {},

@@ -7,7 +7,7 @@ import { AntreaError, type AntreaErrorOptions, type Fault, isAborted, isErrorOf 
  * - `TIMEOUT`, `CONNECTION_FAILED`: no complete answer; a write may still take effect (`outcomeUnknown`);
  * - `BAD_ANSWER`, `TOO_LARGE`: the answer violates the protocol or exceeds a limit of this client;
  * - `BAD_CONFIG`: kubeconfig, service account or override are not usable;
- * - `ABORTED`: the caller's signal aborted.
+ * - `ABORTED`: the caller's signal aborted, or the informer stopped.
  */
 export type KubeErrorCode =
     | "BAD_REQUEST"
@@ -31,15 +31,15 @@ export type KubeErrorCode =
 
 /** Details of KubeError; the comments name when each is set. */
 export interface KubeErrorDetails {
-    /** `reason` of the Status object in the answer. */
+    /** `reason` of the Status object in the answer, "" without one; set for codes of the server. */
     readonly reason: string;
-    /** `details.causes` of the Status object, unchecked. */
+    /** `details.causes` of the Status object, unchecked; set with `reason` if present. */
     readonly causes: unknown;
-    /** The unreadable kubeconfig; set for `BAD_CONFIG`. */
+    /** The unreadable kubeconfig; set for `BAD_CONFIG` if a file could not be read. */
     readonly file: string;
 }
 
-/** Options of the constructor of KubeError. */
+/** Options of the constructor of KubeError, besides cause and details: what the answer of the API server had. */
 export interface KubeErrorOptions extends AntreaErrorOptions<KubeErrorDetails> {
     /** HTTP status, if there was an answer. */
     readonly status?: number;
@@ -70,7 +70,7 @@ const faults: Readonly<Record<KubeErrorCode, Fault>> = {
     ABORTED: "aborted",
 };
 
-/** Error of a request to the API server, or of its configuration. */
+/** Error of a request to the API server, or of its configuration. Its fault follows from its code. */
 export class KubeError extends AntreaError<KubeErrorCode, KubeErrorDetails> {
     /** HTTP status, if there was an answer. */
     readonly status: number | undefined;
@@ -97,7 +97,7 @@ export function throwIfAborted(signal: AbortSignal | undefined, what: string): v
     if (signal?.aborted === true) throw abortedError(what, signal.reason);
 }
 
-/** Returns KubeError ABORTED with the message "`what` was aborted". */
+/** Returns KubeError ABORTED with the message "`what` was aborted", and `cause` unless that is an abort itself. */
 export function abortedError(what: string, cause?: unknown): KubeError {
     return new KubeError("ABORTED", `${what} was aborted`, isAborted(cause) ? {} : { cause });
 }

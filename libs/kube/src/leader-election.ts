@@ -7,10 +7,11 @@ import { KubeError, isKubeError } from "./errors.ts";
 import { type KubeLogger } from "./logger.ts";
 import { microTime } from "./micro-time.ts";
 
-/** Dependencies of LeaderElection. */
+/** Dependencies of LeaderElection; `api` needs permission to get, create and update the Lease. */
 export interface LeaderElectionComponents {
     readonly api: Pick<ApiClient, "find" | "create" | "update">;
     readonly logger: KubeLogger;
+    /** Default: `systemClock`. */
     readonly clock?: Clock;
 }
 
@@ -29,7 +30,11 @@ export interface LeaderElectionOptions {
     readonly retryPeriodMs?: number;
 }
 
-/** Work of a leader: runs until its signal aborts; its promise settles when the work has ended. */
+/**
+ * Work of a leader: runs until its signal aborts; its promise settles when the work has ended. While the lease is not
+ * lost, it is renewed until then, so that no other candidate leads meanwhile. If the work ends earlier, the lease is
+ * released and the process campaigns again; a rejection other than an abort by the signal is logged.
+ */
 export type Lead = (signal: AbortSignal) => Promise<void>;
 
 /**
@@ -70,14 +75,15 @@ export class LeaderElection {
         return this.#leading;
     }
 
-    /** Identity of the holder when the lease was last read; undefined if it had none. */
+    /** Identity of the holder when the lease was last read or written; undefined if it had none. */
     get holder(): string | undefined {
         return this.#observed?.spec?.holderIdentity || undefined;
     }
 
     /**
-     * Campaigns and leads repeatedly until the signal aborts. `lead` is called once per term; after it has ended, the
-     * lease is released unless it was lost.
+     * Campaigns and leads repeatedly until the signal aborts; then resolves when the work has ended. Never rejects:
+     * errors of the API server are logged and retried. `lead` is called once per term; after it has ended, the lease is
+     * released unless it was lost.
      */
     async run(signal: AbortSignal, lead: Lead): Promise<void> {
         while (!signal.aborted) {

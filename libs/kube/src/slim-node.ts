@@ -10,9 +10,9 @@ export interface SlimNodeOptions {
 }
 
 /**
- * Reduces a Node to the fields that an informer keeps, since a cluster may have thousands and most of a Node is images and
- * conditions: name, UID, resourceVersion, deletionTimestamp, podCIDRs, addresses without host names, and the annotations
- * and taints with the given keys. Fields that the Node lacks stay absent.
+ * Reduces a Node to the fields that an informer keeps, since a cluster may have thousands and most of a Node is images
+ * and conditions: name, UID, resourceVersion, deletionTimestamp, podCIDRs, addresses without host names, and the
+ * annotations and taints with the given keys. Returns a new Node; fields that the Node lacks stay absent.
  */
 export function slimNode(node: Node, { annotations = [], taints = [] }: SlimNodeOptions = {}): Node {
     const { name, uid, resourceVersion, deletionTimestamp } = node.metadata ?? {};

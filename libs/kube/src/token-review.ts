@@ -4,7 +4,7 @@ import { type ApiClient } from "./api/client.ts";
 import { subjectAccessReviews, tokenReviews } from "./api/resources.ts";
 import { type SubjectAccessReview, type TokenReview } from "./api/types.ts";
 
-/** Options of TokenReviewAuthorizer. */
+/** Options of TokenReviewAuthorizer: what the bearer must be allowed, and how long answers are cached. */
 export interface TokenReviewOptions {
     /** A nonResourceURL that the bearer must be allowed to GET. Default: any authenticated bearer is allowed. */
     readonly path?: string;
@@ -18,7 +18,10 @@ export interface TokenReviewOptions {
 const maxRemembered = 1_000;
 const maxTokenBytes = 16_384;
 
-/** Decides whether the bearer of a token is allowed, by TokenReview and SubjectAccessReview. */
+/**
+ * Decides whether the bearer of a token is allowed, by TokenReview and SubjectAccessReview. Caches 1000 answers by
+ * digest of the token: a permission that is withdrawn is effective after `allowedTtlMs`.
+ */
 export class TokenReviewAuthorizer {
     readonly #api: Pick<ApiClient, "create">;
     readonly #clock: Clock;
@@ -35,8 +38,8 @@ export class TokenReviewAuthorizer {
     }
 
     /**
-     * Returns whether the bearer is allowed. Rejects with KubeError if the API server does not answer. Only digests of
-     * tokens are kept.
+     * Returns whether the bearer is allowed; false for an empty token or one of more than 16,384 characters. Rejects
+     * with KubeError if the API server does not answer or refuses the review; then nothing is cached.
      */
     readonly authorize = async (token: string): Promise<boolean> => {
         if (token === "" || token.length > maxTokenBytes) return false;

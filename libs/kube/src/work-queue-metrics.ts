@@ -1,11 +1,12 @@
 import { type Counter, type Histogram, type MetricsFactory } from "@antrea/runtime";
 
-/** How the work on a key ended; after `retry` it is tried again, after `terminal` it is not. */
+/** How the work on a key ended: after `retry` it is tried again; `terminal` is a TerminalError, which is not. */
 export type WorkResult = "success" | "retry" | "terminal";
 
 /**
- * The metrics of all work queues of a process, with the queue's name as label. Names, labels and meaning follow those
- * of the work queues of Kubernetes' own programs; `antrea_workqueue_runs_total` is an addition.
+ * The metrics of all work queues of a process, with the queue's name as label; an instance for each registry (`of`).
+ * Names, labels and meaning follow those of the work queues of Kubernetes' own programs; `antrea_workqueue_runs_total`
+ * is an addition.
  */
 export class WorkQueueMetrics {
     static readonly #byFactory = new WeakMap<MetricsFactory, WorkQueueMetrics>();

@@ -5,9 +5,10 @@ import { KubeError } from "./errors.ts";
 import { type KubeLogger } from "./logger.ts";
 import { WorkQueueMetrics, type WorkResult } from "./work-queue-metrics.ts";
 
-/** Dependencies of a work queue. */
+/** Dependencies of a work queue; without `metrics` and `jobs` it reports failures by its log only. */
 export interface WorkQueueComponents {
     readonly logger: KubeLogger;
+    /** Default: `systemClock`. */
     readonly clock?: Clock;
     /** Receives the metrics `workqueue_*` and `antrea_workqueue_*`, which all queues of a process share. */
     readonly metrics?: MetricsFactory | undefined;
@@ -15,7 +16,7 @@ export interface WorkQueueComponents {
     readonly jobs?: { show(name: string, health: () => JobHealth): void } | undefined;
 }
 
-/** Options of a work queue. */
+/** Options of a work queue: name, number of workers and backoff. */
 export interface WorkQueueOptions {
     /** Name in logs, and the label `name` of its metrics. */
     readonly name: string;
@@ -28,7 +29,8 @@ export interface WorkQueueOptions {
 
 /**
  * Brings the actual state of one key to the desired state. Level-triggered: it reads the current state and gets no
- * event.
+ * event. A rejection is logged, unless it is an abort, and retried with backoff; one with TerminalError is only logged.
+ * `close` waits for it, so it must end soon after the signal aborts.
  */
 export type Reconcile = (key: string, signal: AbortSignal) => Promise<ReconcileResult | void>;
 
@@ -39,9 +41,9 @@ export interface ReconcileResult {
 }
 
 /**
- * A queue of keys. A key waits at most once, is processed by one worker at a time, and is processed again if it was
- * added meanwhile. Failures are retried with a backoff per key, except TerminalError; `add` does not wait for the
- * backoff.
+ * A queue of keys, processed from `start` on. A key waits at most once, is processed by one worker at a time, and is
+ * processed again if it was added meanwhile. Failures are retried with a backoff per key (not before a Retry-After of
+ * the API server), except TerminalError; `add` does not wait for the backoff. After the end, keys are ignored.
  */
 export class WorkQueue implements AsyncDisposable {
     readonly #components: WorkQueueComponents;
@@ -102,7 +104,10 @@ export class WorkQueue implements AsyncDisposable {
         };
     }
 
-    /** Starts processing, including the keys added before. Ends when the signal aborts or `close` is called. */
+    /**
+     * Starts processing, including the keys added before. Ends when the signal aborts or `close` is called. A second
+     * call has no effect.
+     */
     start(signal: AbortSignal): void {
         if (this.#signal !== undefined) return;
         this.#signal = AbortSignal.any([signal, this.#stop.signal]);
@@ -137,12 +142,14 @@ export class WorkQueue implements AsyncDisposable {
         );
     }
 
-    /** Discards the backoff of a key that is gone for good. Work in progress continues. */
+    /** Discards the backoff of a key that is gone for good. Work in progress and a retry already delayed continue. */
     forget(key: string): void {
         this.#failures.delete(key);
     }
 
-    /** Resolves when no key waits or is processed; delayed keys do not count. */
+    /**
+     * Resolves when no key waits or is processed; delayed keys do not count. Resolves at once when the queue has ended.
+     */
     async idle(): Promise<void> {
         while (this.#waiting.size + this.#working.size > 0 && !this.#ended) {
             const { promise, resolve } = Promise.withResolvers<void>();

@@ -9,9 +9,9 @@ const maxFieldNumber = 0x1fff_ffff;
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * Reads the fields of one protobuf message; bytes are views, not copies. Every method throws `CniMessageError` for
- * malformed bytes and never reads beyond the end. `name` is the message's name in errors; a `label` is the name of a
- * field there.
+ * Reads the fields of one protobuf message: call `next`, then exactly one of `bytes`, `text`, `int32` and `skip`, until
+ * `next` returns undefined. Bytes are views, not copies. Every method throws `CniMessageError` for malformed bytes and
+ * never reads beyond the end. `name` is the message's name in errors; a `label` is the name of a field there.
  */
 export class MessageReader {
     readonly #bytes: Uint8Array;

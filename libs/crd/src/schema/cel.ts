@@ -27,22 +27,26 @@ const slashes = (longest: number): string =>
     `[${Array.from({ length: longest + 1 }, (_, length) => quoted(`/${length}`)).join()}]`;
 
 /**
- * Returns CEL for the text "/24", from a CEL expression that evaluates to 24. `longest` is the highest possible length.
+ * Returns CEL for the text "/24", from a CEL expression that evaluates to 24. `longest` is the highest possible length;
+ * a higher one is an error at evaluation.
  */
 export function slash(length: string, longest = 128): string {
     return `${slashes(longest)}[${length}]`;
 }
 
 /**
- * Returns CEL that is true if, in an IPv4 address, the bit after the first `length` bits is 1. CEL has no bit
- * operations, so prefixes are masked instead.
+ * Returns CEL that is true if, in an IPv4 address, the bit after the first `length` bits is 1; both arguments are CEL,
+ * of the address as text and of an integer from 0 to 31. CEL has no bit operations, so prefixes are masked instead.
  */
 export function nextBit(address: string, length: string): string {
     // Not "!=": the API server finds no bound for its cost.
     return `!(${cut(address, length, 32)} == ${cut(address, `${length} + 1`, 32)})`;
 }
 
-/** Returns CEL that is true if address `a` is not after address `b`; both must be of one family. */
+/**
+ * Returns CEL that is true if address `a` is not after address `b`. Both are CEL of an address as text, and must be of
+ * one family.
+ */
 export function inOrder(a: string, b: string): string {
     // The prefixes of `a` that contain `b` too are those of length 0 to n-1, so n is the first bit that differs,
     // counted from 1. `a` comes first exactly if that bit is 0 in it: then masking after it leaves the same as masking

@@ -127,7 +127,10 @@ const allocations: Definition = {
     rules: [allocationNameRule],
 };
 
-/** Returns the CustomResourceDefinitions of IPPool and IPAllocation, as new objects at each call. */
+/**
+ * Returns the CustomResourceDefinitions of IPPool and IPAllocation, as new objects at each call. The chart's are
+ * generated from them (`make generate`).
+ */
 export function customResourceDefinitions(): readonly CrdManifest[] {
     return [pools, allocations].map(manifest);
 }

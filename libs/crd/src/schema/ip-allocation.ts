@@ -7,7 +7,10 @@ const namespace = (description: string): z.ZodString => z.string().max(63).meta(
 const name = (description: string): z.ZodString => z.string().max(253).meta(described(description));
 const uid = (description: string): z.ZodString => z.string().max(128).meta(described(description));
 
-/** Schema of `spec.owner` of an IPAllocation: the object for which the address is kept. */
+/**
+ * Schema of `spec.owner` of an IPAllocation: the object for which the address is kept. Which fields a kind needs is a
+ * rule of `ipAllocationSpec`.
+ */
 export const allocationOwner = z.object({
     kind: z
         .enum(["Pod", "StatefulSet", "Node", "Gateway"])
@@ -79,7 +82,10 @@ const immutable: Rule = {
     message: "cannot be changed; an allocation is of one address of one pool",
 };
 
-/** Schema of `spec` of an IPAllocation, with its validation rules. */
+/**
+ * Schema of `spec` of an IPAllocation. Its rules are CEL in the metadata (`x-kubernetes-validations`): the API server
+ * checks them, zod does not.
+ */
 export const ipAllocationSpec = z
     .object({
         address: z

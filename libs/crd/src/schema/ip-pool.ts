@@ -106,7 +106,10 @@ const rangeRules: readonly Rule[] = [
     forHosts("cidr"),
 ];
 
-/** Schema of one range of an IPPool: `cidr`, or `start` and `end` (both included), and the subnet in which it lies. */
+/**
+ * Schema of one range of an IPPool: `cidr`, or `start` and `end` (both included), and the subnet in which it lies. Its
+ * rules are CEL, as those of `ipPoolSpec`.
+ */
 export const ipRange = z
     .object({
         cidr: cidr.optional(),
@@ -142,7 +145,10 @@ const familyRule: Rule = {
     fieldPath: ".ipRanges",
 };
 
-/** Schema of `spec` of an IPPool, with its validation rules. */
+/**
+ * Schema of `spec` of an IPPool. Its rules are CEL in the metadata (`x-kubernetes-validations`): the API server checks
+ * them, zod does not. Overlaps of ranges are rejected by the webhook only.
+ */
 export const ipPoolSpec = z
     .object({
         ipVersion: z.literal([4, 6]).meta(

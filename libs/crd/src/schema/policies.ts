@@ -46,7 +46,7 @@ export interface PolicyManifest {
     readonly spec: PolicySpec | { readonly policyName: string; readonly validationActions: readonly [PolicyAction] };
 }
 
-/** Options of the functions that return admission policies. */
+/** Options of the functions that return admission policies: whose requests the policies concern. */
 export interface AdmissionPolicyOptions {
     /** Namespace of the ServiceAccounts antrea-agent and antrea-controller. */
     readonly namespace: string;
@@ -54,8 +54,9 @@ export interface AdmissionPolicyOptions {
 
 /**
  * Returns the policies, each followed by its binding, that protect IPAllocations and the IPAM annotations of Pods and
- * Pod templates: an agent writes allocations of its own Node only, an allocation in use is not deleted, and the
- * annotations do not change.
+ * Pod templates: an agent writes allocations of its own Node only; nobody but agents and controller changes or deletes
+ * an allocation in use without `ipam.antrea.io/force-delete`; annotations do not change, but those of templates can be
+ * removed.
  */
 export function admissionPolicies({ namespace }: AdmissionPolicyOptions): readonly PolicyManifest[] {
     const user = userIn(namespace);
@@ -88,7 +89,8 @@ export function nodePolicies({ namespace }: AdmissionPolicyOptions): readonly Po
 
 /**
  * Returns the policies, each followed by its binding, that restrict the controller's updates of Nodes to their
- * podCIDRs, and the objects that the controller and the webhook may create to their own by name.
+ * podCIDRs, and the objects that the controller and the webhook may create to their own by name. Deletions and other
+ * updates are left to RBAC.
  */
 export function programPolicies({ namespace }: AdmissionPolicyOptions): readonly PolicyManifest[] {
     const user = userIn(namespace);
@@ -104,7 +106,7 @@ function userIn(namespace: string): (account: string) => string {
 
 /**
  * Returns a ValidatingAdmissionPolicy for each entry (name to spec), each followed by its binding of the same name with
- * this action.
+ * this action (default `Deny`).
  */
 export function withBindings(
     policies: Readonly<Record<string, PolicySpec>>,

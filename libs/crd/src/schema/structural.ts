@@ -5,7 +5,7 @@ export type StructuralSchema = Readonly<Record<string, unknown>>;
 
 /**
  * Converts a zod type to a structural schema, without the keywords that the API server rejects; integers get format
- * int64.
+ * int64. Rules in the metadata of fields (`described`) are kept.
  */
 export function structuralSchema(type: z.ZodType): StructuralSchema {
     const { $schema: _, ...schema } = z.toJSONSchema(type, {

@@ -31,8 +31,8 @@ const unroutable: readonly SpecialUse[] = [
 ];
 
 /**
- * Rejects addresses that a change adds to a pool and that no Pod should have: special-purpose ones and those of the
- * cluster CIDRs.
+ * Returns refusals of addresses that a change adds to a pool and that no Pod should have: special-purpose ones and
+ * those of the cluster CIDRs.
  *
  * @param before the addresses that were written in the pool before
  */
@@ -61,8 +61,8 @@ export function addedRanges(
 }
 
 /**
- * Rejects gateways that a change adds to a pool and that lie in a cluster CIDR. A gateway that also lies in a range of
- * the pool is left to `addedRanges`.
+ * Returns refusals of gateways that a change adds to a pool and that lie in a cluster CIDR. A gateway that also lies in
+ * a range of the pool is left to `addedRanges`.
  *
  * @param before the gateways that the pool had before
  */

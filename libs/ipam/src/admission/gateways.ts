@@ -5,8 +5,8 @@ import { type Refusal } from "../refusal.ts";
 import { holderText, isUse, type PoolUse } from "./pool-use.ts";
 
 /**
- * Rejects gateways whose address is allocated, with the owner in the message. A Node may be a gateway; in another VLAN,
- * the address is a different one.
+ * Returns a refusal, with the owner, for each allocation whose address is to be a gateway. A Node may be a gateway; in
+ * another VLAN, the address is a different one.
  *
  * @param use its `allocations` are those of the addresses in `gateways`
  */

@@ -17,8 +17,8 @@ const annotationPlace: AnnotationPlace = {
 /**
  * Validates the IPAM annotation of a Namespace that is created (`old` is undefined) or changed.
  *
- * @param users for messages: those that have addresses of the old pools by inheritance; needed only if
- * `changesNamespacePools`
+ * @param users those that have addresses of the old pools by inheritance, as texts for the message: while there are
+ * any, removing or replacing these pools is rejected. Needed only if `changesNamespacePools`
  */
 export function checkNamespace(
     { old, annotations }: { readonly old: Annotations; readonly annotations: Annotations },

@@ -25,12 +25,15 @@ export function isUse(allocation: IpAllocation): boolean {
     return kind !== "Node" && kind !== "Gateway";
 }
 
-/** True if annotation `ipam.antrea.io/ippools` names the pool. */
+/** True if annotation `ipam.antrea.io/ippools` names the pool, also if the annotation is otherwise invalid. */
 export function namesPool(annotations: Annotations, pool: string): boolean {
     return readPoolNames(annotations?.[poolsAnnotation] ?? "").names.includes(pool);
 }
 
-/** Formats the users for messages: only the first few, those with addresses in `first` before others. */
+/**
+ * Formats the users for messages: the first three allocations, those with addresses in `first` before others, and the
+ * first three references; "" if there are none.
+ */
 export function usersOf({ allocations, references, isPart }: PoolUse, first: RangeSet = RangeSet.empty): string {
     const users = allocations.filter(isUse);
     const isFirst = ({ spec }: IpAllocation): boolean => !first.isEmpty && first.has(parseIp(spec.address));
@@ -53,7 +56,8 @@ export function holderText({ spec: { address, owner, pod } }: IpAllocation): str
 }
 
 /**
- * Returns warnings for a request for addresses that others hold: its Pod waits until they are free.
+ * Returns warnings for a request for addresses that others hold: its Pod waits until they are free. `path` is that of
+ * the annotation.
  *
  * @param allocations allocations of the requested addresses
  * @param isOwn whether an allocation belongs to the requesting object

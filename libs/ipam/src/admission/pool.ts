@@ -99,7 +99,8 @@ export function checkPoolUpdate(old: Pool, pool: Pool, context: PoolContext, use
 }
 
 /**
- * Validates the deletion of an IPPool: rejected while an address is allocated or reserved; annotations do not matter.
+ * Validates the deletion of an IPPool: rejected while an address is allocated or reserved, unless for a Node or as a
+ * gateway (`isUse`); annotations do not matter.
  */
 export function checkPoolDelete(pool: Pick<Pool, "name">, use: Omit<PoolUse, "references">): Verdict {
     if (!use.allocations.some(isUse)) return allowed;

@@ -33,8 +33,10 @@ export interface WorkloadShape {
 }
 
 /**
- * Validates the IPAM annotations of a Pod template and the number of its Pods. The annotations of a template must not
- * change, except of a CronJob or Job, whose annotations affect later Pods only; these are validated again.
+ * Validates the IPAM annotations of a Pod template and the number of its Pods: static addresses are for one Pod, so
+ * more replicas or parallel Pods are an error, a DaemonSet or a rolling update only a warning. The annotations of a
+ * template must not change, except of a CronJob or Job, whose annotations affect later Pods only; these are validated
+ * again.
  */
 export function checkPodTemplate(
     kind: TemplateKind,
@@ -54,13 +56,19 @@ export function checkPodTemplate(
     return together(checkAnnotations(template, namespace, context, place), rest);
 }
 
-/** Validates a request to the scale subresource. `object` is the stored one; `replicas` is the requested number. */
+/**
+ * Validates a request to the scale subresource. `object` is the stored one; `replicas` is the requested number. An
+ * error only if it grows above 1 while the template requests static addresses.
+ */
 export function checkScale(object: WorkloadShape, replicas: number): Verdict {
     const spec = object.spec ?? {};
     return checkReplicas("spec.replicas", spec.template, spec.replicas ?? 1, replicas);
 }
 
-/** Returns the annotations of the Pod template of an object. */
+/**
+ * Returns the annotations of the Pod template of an object (of a CronJob its `jobTemplate`'s); undefined if it has
+ * none.
+ */
 export function templateAnnotations(object: WorkloadShape): Annotations {
     return (object.spec?.jobTemplate?.spec ?? object.spec)?.template?.metadata?.annotations;
 }

@@ -9,11 +9,11 @@ import { type KubeObject } from "./types.ts";
 
 /** Options of every request: cancellation and time limit. */
 export interface CallOptions {
-    /** Cancels the request, which then rejects with ABORTED. */
+    /** Cancels the request, which then rejects with ABORTED (see ApiClient). */
     readonly signal?: AbortSignal | undefined;
     /**
-     * Limit in milliseconds for the whole call, retries included; also sent to the server as the limit of a write.
-     * Default 30,000.
+     * Limit in milliseconds for the whole call, retries included (of a list: for each page); also sent to the server as
+     * the limit of a write. Default 30,000.
      */
     readonly timeoutMs?: number | undefined;
 }
@@ -37,7 +37,7 @@ export interface DeleteOptions extends CallOptions {
     readonly gracePeriodSeconds?: number | undefined;
 }
 
-/** Options of a list: namespace, selectors and page size. */
+/** Options of a list: namespace, selectors and page size. `timeoutMs` limits each page, not the whole list. */
 export interface ListOptions extends CallOptions {
     /** Restricts the list to one namespace. Default: all. */
     readonly namespace?: string | undefined;
@@ -54,7 +54,7 @@ export interface ListResult<T> {
     readonly resourceVersion: string;
 }
 
-/** Options of a watch: where it starts, what it selects, when it ends. */
+/** Options of a watch: where it starts, what it selects, when it ends. The signal also ends the body of the answer. */
 export interface WatchOptions {
     readonly namespace?: string | undefined;
     readonly fieldSelector?: string | undefined;
@@ -69,7 +69,7 @@ export interface WatchOptions {
 /** Value of `accept` for a list whose items contain only the metadata of the objects (PartialObjectMetadataList). */
 export const metadataOnly = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
 
-/** Options of ApiClient. */
+/** Options of ApiClient: user agent and limit of answers. */
 export interface ApiClientOptions {
     /** User-Agent header; the part before "/" is the default field manager. */
     readonly userAgent: string;
@@ -77,9 +77,13 @@ export interface ApiClientOptions {
     readonly maxBodyBytes?: number | undefined;
 }
 
-/** Dependencies of ApiClient. */
+/** Dependencies of ApiClient: credentials, which it does not close, clock and transport. */
 export interface ApiClientComponents {
     readonly credentials: Pick<Credentials, "connection" | "refused">;
+    /**
+     * For retries and `refusedSince`. Default: `systemClock`. Limits of requests are always measured by the operating
+     * system's timers.
+     */
     readonly clock?: Clock;
     /** Sends the requests. Default: HTTP/1.1. */
     readonly send?: Send;
@@ -87,7 +91,9 @@ export interface ApiClientComponents {
 
 /**
  * Client of the Kubernetes API server. Every method rejects with KubeError, whose code is the server's reason, or
- * `TIMEOUT`, `CONNECTION_FAILED`, `BAD_ANSWER`, `TOO_LARGE`, `BAD_CONFIG` or `ABORTED`. Safe for concurrent use.
+ * `TIMEOUT`, `CONNECTION_FAILED`, `BAD_ANSWER`, `TOO_LARGE`, `BAD_CONFIG` or `ABORTED`; only an abort before a retry
+ * rejects with AsyncError `ABORTED`: test with `isAborted`. Safe for concurrent use. Requests are retried as `request`
+ * describes.
  */
 export class ApiClient {
     readonly #credentials: ApiClientComponents["credentials"];
@@ -132,7 +138,7 @@ export class ApiClient {
 
     /**
      * Lists all objects at one resourceVersion, read in pages. The request sets no resourceVersion, so the answer is at
-     * least as new as any earlier one.
+     * least as new as any earlier one. Rejects with EXPIRED if the server drops that version before the last page.
      */
     async list<T extends KubeObject>(resource: Resource<T>, o: ListOptions = {}): Promise<ListResult<T>> {
         const items: T[] = [];
@@ -144,7 +150,10 @@ export class ApiClient {
         return { items, resourceVersion };
     }
 
-    /** Like `list`, but yields the pages one by one, for a reader that does not hold all objects or stops early. */
+    /**
+     * Like `list`, but yields the pages one by one, for a reader that does not hold all objects or stops early; pages
+     * before a rejection are valid.
+     */
     async *pages<T extends KubeObject>(resource: Resource<T>, o: ListOptions = {}): AsyncGenerator<ListResult<T>> {
         let token = "";
         do {
@@ -180,7 +189,10 @@ export class ApiClient {
         return (await this.request({ method: "PUT", path, body }, o)) as T;
     }
 
-    /** Applies a patch to one object and returns the result. */
+    /**
+     * Applies a patch to one object and returns it as stored. Rejects with NOT_FOUND, except of type `apply`, and with
+     * CONFLICT or INVALID as described at {@link Patch}.
+     */
     async patch<T extends KubeObject>(
         resource: Resource<T>,
         ref: ObjectRef,
@@ -217,7 +229,8 @@ export class ApiClient {
 
     /**
      * Opens a watch with bookmarks and resolves with the head of the answer; the body, one JSON event per line, is to
-     * be read by the caller. Rejects if the status is not 200, and with TIMEOUT after 30 s without an answer.
+     * be read by the caller, who ends it by the signal or `destroy`. Rejects if the status is not 200, and with TIMEOUT
+     * after 30 s without an answer.
      */
     async watch(resource: Resource<KubeObject>, o: WatchOptions): Promise<HttpResponse> {
         const query = new URLSearchParams({
@@ -235,8 +248,9 @@ export class ApiClient {
     }
 
     /**
-     * Sends one request and returns the decoded JSON of the answer. It is retried up to nine times after the time in
-     * Retry-After (at least 100 ms) on status 429, and a GET on 503 and 504 too, if the limit of the call allows.
+     * Sends one request and returns the decoded JSON of the answer, unchecked. It is retried up to nine times after the
+     * time in Retry-After (at least 100 ms) on status 429, and a GET on 503 and 504 too, if the limit of the call
+     * allows.
      */
     async request(
         request: Pick<HttpRequest, "method" | "path" | "body" | "contentType" | "accept">,

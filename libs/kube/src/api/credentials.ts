@@ -7,7 +7,10 @@ import { messageOf } from "@antrea/errors";
 import { KubeError } from "../errors.ts";
 import { readKubeconfig, useContext } from "./kubeconfig.ts";
 
-/** Address, authentication headers and HTTP agents for requests to the API server. */
+/**
+ * Address, authentication headers and HTTP agents for requests to the API server. Get it anew for each use, as
+ * credentials are rotated; its agents are closed by their owner, Credentials.
+ */
 export interface Connection {
     /** URL of the API server. */
     readonly server: URL;
@@ -19,16 +22,16 @@ export interface Connection {
     readonly streamAgent: HttpAgent;
 }
 
-/** Options of Credentials. */
+/** Options of Credentials: where address and credentials of the API server come from. */
 export interface CredentialOptions {
     /**
-     * Path of a kubeconfig, or paths that are merged as {@link readKubeconfig} does. Default: the Pod's service
+     * Path of a kubeconfig, or paths that are merged as {@link readKubeconfig} does. Absent or empty: the Pod's service
      * account.
      */
     readonly kubeconfig?: string | readonly string[] | undefined;
-    /** Name of the kubeconfig context. Default: its current one. */
+    /** Name of the kubeconfig context. Absent or empty: its current one. */
     readonly context?: string | undefined;
-    /** `host:port` or URL that replaces the server's address. */
+    /** `host:port` or URL that replaces the server's address. Absent or empty: none. */
     readonly apiServerOverride?: string | undefined;
     /** Limit of connections for requests that end; further requests wait. Default 32. */
     readonly maxConnections?: number | undefined;
@@ -40,7 +43,7 @@ const rereadMs = 30_000;
 
 /**
  * Address and credentials of the API server, from a kubeconfig or the Pod's service account. Files are read again every
- * 30 s, as they are rotated.
+ * 30 s, as they are rotated; while they are not readable, the last ones stay in use.
  */
 export class Credentials {
     readonly #config: KubeConfig;
@@ -114,7 +117,7 @@ export class Credentials {
         this.#readAt = -rereadMs;
     }
 
-    /** Closes all connections; a later request opens new ones. */
+    /** Closes the connections of the current credentials; a later request opens new ones. */
     close(): void {
         this.#current?.agent.destroy();
         this.#current?.streamAgent.destroy();

@@ -25,8 +25,8 @@ export function readKubeconfig(files: string | readonly string[]): KubeConfig {
 }
 
 /**
- * Sets the current context of a kubeconfig. Throws KubeError BAD_CONFIG, with the known names, if it has no such
- * context.
+ * Sets the current context of a kubeconfig, in place. Throws KubeError BAD_CONFIG, with the known names, if it has no
+ * such context.
  */
 export function useContext(config: KubeConfig, context: string): void {
     const names = config.contexts.map(({ name }) => name);
@@ -37,7 +37,10 @@ export function useContext(config: KubeConfig, context: string): void {
     config.setCurrentContext(context);
 }
 
-/** Returns the names of the contexts of a kubeconfig, or of several merged. Throws KubeError BAD_CONFIG. */
+/**
+ * Returns the names of the contexts of a kubeconfig, or of several merged. Throws KubeError BAD_CONFIG if none exists
+ * or one is not readable.
+ */
 export function kubeconfigContexts(files: string | readonly string[]): readonly string[] {
     return readKubeconfig(files).contexts.map(({ name }) => name);
 }

@@ -3,9 +3,8 @@ import { KubeError } from "../errors.ts";
 const newline = 0x0a;
 
 /**
- * Splits a stream of bytes into lines of UTF-8 text without their "
- * ". Text after the last line end is a line too, unless empty. Throws KubeError TOO_LARGE as soon as a line exceeds
- * `maxBytes`.
+ * Splits a stream of bytes at line feeds into lines of UTF-8 text without them. Text after the last line feed is a line
+ * too, unless empty. Throws KubeError TOO_LARGE as soon as a line exceeds `maxBytes`, and errors of the stream.
  */
 export async function* splitLines(
     chunks: AsyncIterable<Uint8Array>,

@@ -12,7 +12,8 @@ export type JsonPatchOperation =
  *   resource, where it is no protection.
  * - `strategic`: as `kubectl patch`, lists merged by their key; built-in kinds only.
  * - `json` (RFC 6902): operations in order; a failed `test` is INVALID.
- * - `apply`: server-side apply; needs a field manager.
+ * - `apply`: server-side apply, which creates an absent object; fields of other managers are a CONFLICT without
+ *   `force`.
  */
 export type Patch =
     | { readonly type: "merge" | "strategic" | "apply"; readonly body: Readonly<Record<string, unknown>> }
@@ -38,7 +39,7 @@ export function annotationsPatch(annotations: Readonly<Record<string, string | n
 
 /**
  * Returns the patch with a precondition: the object must have this UID and resourceVersion, else CONFLICT (see {@link
- * Patch} about the UID).
+ * Patch} about the UID). A field that is absent is no condition.
  */
 export function onlyIf(
     patch: Extract<Patch, { readonly type: "merge" | "strategic" | "apply" }>,

@@ -33,7 +33,8 @@ const maxMessageLength = 2_000;
 
 /**
  * Returns the KubeError for an error answer or the ERROR event of a watch. Its code follows from the `reason` of the
- * Status object in `body`, else from the HTTP status. `outcomeUnknown` is set for a write answered with 5xx.
+ * Status object in `body`, else from the HTTP status; of an unknown one it is SERVER_ERROR from 500 on, else
+ * BAD_REQUEST. `outcomeUnknown` is set for a write answered with 5xx.
  *
  * @param what the request, for the message
  */

@@ -13,7 +13,7 @@ export interface HttpRequest {
     /** Accept header. Default: `application/json`. */
     readonly accept?: string | undefined;
     readonly userAgent: string;
-    /** Limit in milliseconds until the headers of the answer have arrived. */
+    /** Limit in milliseconds until the headers of the answer have arrived, the wait for a connection included. */
     readonly timeoutMs: number;
     readonly signal?: AbortSignal | undefined;
     /** True for a watch, which occupies its connection. */
@@ -30,7 +30,10 @@ export interface HttpResponse extends AsyncIterable<Uint8Array> {
     destroy(): unknown;
 }
 
-/** Sends one request and resolves with the head of the answer. Aborting the request's signal also ends the body. */
+/**
+ * Sends one request and resolves with the head of the answer, of any status; the caller reads its body or destroys it.
+ * Aborting the request's signal also ends the body. Rejects with KubeError as `send` does.
+ */
 export type Send = (connection: Connection, request: HttpRequest) => Promise<HttpResponse>;
 
 /** Returns host (IPv6 without brackets) and port of a URL; the default port is 443, or 80 for http. */
@@ -43,7 +46,7 @@ export function socketAddress(server: URL): { readonly host: string; readonly po
 }
 
 /**
- * Sends a request by HTTP/1.1 and resolves with the head of the answer. Rejects with KubeError TIMEOUT,
+ * Sends a request by HTTP/1.1 and resolves with the head of the answer, of any status. Rejects with KubeError TIMEOUT,
  * CONNECTION_FAILED or ABORTED; `outcomeUnknown` is set for a write that may have reached the server.
  */
 export async function send(connection: Connection, request: HttpRequest): Promise<IncomingMessage> {

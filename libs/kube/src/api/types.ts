@@ -56,7 +56,7 @@ export type SubjectAccessReview = Json<V1SubjectAccessReview>;
 export type TokenReview = Json<V1TokenReview>;
 export type ValidatingWebhookConfiguration = Json<V1ValidatingWebhookConfiguration>;
 
-/** Returns the key of an object: `namespace/name`, or `name` if it is cluster-scoped. */
+/** Returns the key of an object: `namespace/name`, or `name` if it is cluster-scoped; "" without metadata. */
 export function keyOf(object: KubeObject): string {
     const { namespace, name = "" } = object.metadata ?? {};
     return namespace === undefined || namespace === "" ? name : `${namespace}/${name}`;

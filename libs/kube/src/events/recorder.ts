@@ -49,10 +49,11 @@ export interface EventRecorderOptions {
     readonly delayMs?: number;
 }
 
-/** Dependencies of EventRecorder. */
+/** Dependencies of EventRecorder; `api` needs permission to create and patch events.k8s.io/v1 events. */
 export interface EventRecorderComponents {
     readonly api: Pick<ApiClient, "create" | "patch">;
     readonly logger: KubeLogger;
+    /** Default: `systemClock`. */
     readonly clock?: Clock;
 }
 
@@ -69,8 +70,10 @@ interface Series {
 const maxSeries = 4_096;
 
 /**
- * Records Kubernetes events (events.k8s.io/v1). `record` neither waits nor fails: events are sent one by one in the
- * background, equal ones become one event with a series, and events beyond the queue's limit are dropped and counted.
+ * Records Kubernetes events (events.k8s.io/v1) in the Namespace of their object, `default` for cluster-scoped ones.
+ * `record` neither waits nor fails: from `start` on, events are sent one by one in the background, equal ones as one
+ * event with a series; those beyond the queue's limit or rejected by the server are dropped and counted, the latter
+ * also logged.
  */
 export class EventRecorder implements AsyncDisposable {
     readonly #components: EventRecorderComponents;
@@ -95,12 +98,15 @@ export class EventRecorder implements AsyncDisposable {
         return this.#dropped;
     }
 
-    /** Sends events in the background until the signal aborts or `close` is called. */
+    /** Sends events in the background until the signal aborts or `close` is called. A second call has no effect. */
     start(signal: AbortSignal): void {
         this.#run ??= this.#loop(AbortSignal.any([signal, this.#stop.signal]));
     }
 
-    /** Queues an event, or counts it in the series of an equal one. */
+    /**
+     * Queues an event, or counts it in the series of an equal one (same object, type, reason, action and note). Call it
+     * before `close`.
+     */
     record(input: EventInput): void {
         const now = this.#clock.monotonic();
         const key = seriesKey(input);
@@ -245,7 +251,7 @@ export class EventRecorder implements AsyncDisposable {
     }
 }
 
-/** Returns the reference to an object (kind, name, namespace, UID) for an event. */
+/** Returns the reference to an object (kind, name, namespace, UID) for an event, such as its `regarding`. */
 export function referenceTo<T extends KubeObject>(resource: Resource<T>, object: T): ObjectReference {
     const { name = "", namespace, uid } = object.metadata ?? {};
     return {

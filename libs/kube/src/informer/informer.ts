@@ -8,14 +8,15 @@ import { type KubeLogger } from "../logger.ts";
 import { Store, type ChangeListener, type ChangeSource } from "./store.ts";
 import { decodeWatchEvent, type WatchEvent } from "./watch-events.ts";
 
-/** Dependencies of an informer. */
+/** Dependencies of an informer: it lists and watches by `api`, and logs failures, which it retries. */
 export interface InformerComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;
+    /** Default: `systemClock`. `idleTimeoutMs` is always measured by the operating system's timers. */
     readonly clock?: Clock;
 }
 
-/** Options of an informer. */
+/** Options of an informer: which objects it lists and watches, what it keeps of them, and its limits and delays. */
 export interface InformerOptions<T extends KubeObject> {
     readonly resource: Resource<T>;
     /** Restricts the informer to one namespace. Default: all. */
@@ -24,8 +25,8 @@ export interface InformerOptions<T extends KubeObject> {
     readonly fieldSelector?: string | undefined;
     readonly labelSelector?: string | undefined;
     /**
-     * Reduces an object to what is kept in memory. Name, UID and resourceVersion must remain. Default: removes
-     * managedFields.
+     * Reduces an object to what is kept in memory. Name, UID and resourceVersion must remain, and listeners get the
+     * result. Default: removes managedFields.
      */
     readonly transform?: ((object: T) => T) | undefined;
     /**
@@ -43,8 +44,9 @@ export interface InformerOptions<T extends KubeObject> {
 }
 
 /**
- * State of an informer. `watching`: the API server has answered the watch. `waiting`: after `lastError`, until the next
- * list begins or the next watch is answered; `sinceMs` is wall time in milliseconds.
+ * State of an informer. `idle`: not started. `listing`: from the start of a list until the watch is answered.
+ * `watching`: the API server has answered the watch. `waiting`: after `lastError`, until the next list begins or the
+ * next watch is answered; `sinceMs` is wall time in milliseconds. `stopped`: for good.
  */
 export type InformerState =
     | { readonly kind: "idle" }
@@ -66,7 +68,11 @@ const unchangedMs = 600_000;
 // After a connection that lasted this long, the next failure starts with the shortest delay again.
 const stableMs = 10_000;
 
-/** @param began monotonic time (ms) at which the list began: an object that existed then and is not known is gone */
+/**
+ * Called after each list of an informer, when the changes it showed have been reported. `began` is the monotonic time
+ * (ms) at which the list began: an object that existed then and is not known has been deleted. It must not throw, else
+ * the list counts as failed.
+ */
 export type ListListener = (began: number) => void;
 
 /**
@@ -136,8 +142,8 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     }
 
     /**
-     * Resolves when the first list is complete. Rejects with KubeError ABORTED if the signal aborts or the informer
-     * stops before.
+     * Resolves when the first list is complete. Rejects with KubeError ABORTED if the signal aborts or the running
+     * informer stops before; waits if it is not started.
      */
     async synced(signal?: AbortSignal): Promise<void> {
         return this.#orAborted(this.#synced.promise, signal);
@@ -158,7 +164,10 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         return this.#orAborted(this.#refreshing.promise, signal);
     }
 
-    /** Returns the object with this key: `namespace/name`, or `name` if it is cluster-scoped. */
+    /**
+     * Returns the object with this key: `namespace/name`, or `name` if it is cluster-scoped; undefined if unknown.
+     * Objects are shared: do not modify them.
+     */
     get(key: string): T | undefined {
         return this.#store.objects.get(key);
     }
@@ -369,7 +378,8 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
 }
 
 /**
- * Removes `metadata.managedFields`, which take about a third of an object and are not used; the default of `transform`.
+ * Returns the object without `metadata.managedFields`, which take about a third of an object and are not used; the
+ * default of `transform`.
  */
 export function withoutManagedFields<T extends KubeObject>(object: T): T {
     if (object.metadata?.managedFields === undefined) return object;

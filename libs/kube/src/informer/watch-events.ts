@@ -8,8 +8,8 @@ export type WatchEvent<T> =
     | { readonly type: "BOOKMARK"; readonly resourceVersion: string };
 
 /**
- * Decodes one line of a watch. Throws KubeError: for an ERROR event the error it describes, for anything invalid or
- * unknown BAD_ANSWER. Only name and resourceVersion of the object are checked.
+ * Decodes one line of a watch. Throws KubeError: for an ERROR event the error it describes (`statusError`), for
+ * anything invalid or unknown BAD_ANSWER. Only name and resourceVersion of the object are checked.
  */
 export function decodeWatchEvent<T extends KubeObject>(line: string, what: string): WatchEvent<T> {
     let event: unknown;
