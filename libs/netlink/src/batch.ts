@@ -20,7 +20,10 @@ import {
  * exist succeeds.
  */
 export interface Batch {
-    /** Changes a link. A link that is given by name cannot be renamed. */
+    /**
+     * Changes a link. A link that is given by name cannot be renamed (`BAD_ARGUMENT`). Throws `NetlinkError` with the
+     * errno, such as `ENOENT`, if the namespace at `netnsPath` cannot be opened.
+     */
     setLink(key: LinkKey, changes: LinkChanges): this;
     /**
      * Deletes a link; succeeds if it does not exist, as all deletes do. Blocks the event loop for some 30 ms: see
@@ -29,11 +32,11 @@ export interface Batch {
     deleteLink(key: LinkKey): this;
     /** Adds an alternative name of 1 to 127 bytes; the kernel rejects one that a link has with `EEXIST`. */
     addAltName(index: number, name: string): this;
-    /** Removes an alternative name of a link. */
+    /** Removes an alternative name of a link; the kernel answers `EINVAL` if it belongs to another link. */
     deleteAltName(index: number, name: string): this;
     /** Adds an address; the kernel rejects one that exists with `EEXIST`. */
     addAddress(options: AddressOptions): this;
-    /** Adds an address, or updates the existing one. */
+    /** Adds an address, or sets lifetime and metric of the existing one. */
     replaceAddress(options: AddressOptions): this;
     /** Deletes an address. */
     deleteAddress(key: AddressKey): this;
@@ -41,7 +44,7 @@ export interface Batch {
     replaceRoute(options: RouteOptions): this;
     /** Adds a route beside others of the same destination, table and metric; `EEXIST` for an identical one. */
     appendRoute(options: RouteOptions): this;
-    /** Deletes the first route that fits all that is given. */
+    /** Deletes the first route that fits, see `Netlink.deleteRoute`. */
     deleteRoute(options: RouteOptions): this;
     /** Adds a neighbour entry, or replaces the one for the address. */
     replaceNeighbour(options: NeighbourOptions): this;
@@ -51,7 +54,11 @@ export interface Batch {
     deleteNeighbour(key: NeighbourKey): this;
 }
 
-/** The requests of a batch, for `Exchange.change`. Keeps the namespaces that they name open until disposal. */
+/**
+ * The requests of a batch in the order of the calls, for `Exchange.change`. `setLink` with `netnsPath` also throws
+ * `NetlinkError` with the errno if the namespace cannot be opened (`ENOENT`). Namespaces stay open until disposal:
+ * dispose after sending.
+ */
 export class RequestBatch implements Batch, Disposable {
     readonly requests: Request[] = [];
     readonly #descriptors: number[] = [];

@@ -5,12 +5,12 @@ import { AntreaError, isErrorOf } from "@antrea/errors";
  *
  * - `SHORT_MESSAGE`, `BAD_MESSAGE`: bytes that break the framing or a fixed layout of rtnetlink.
  * - `TRUNCATED`: the kernel's message was larger than the receive buffer.
- * - `NO_ANSWER`: the kernel neither acknowledged nor rejected a request.
+ * - `NO_ANSWER`: the kernel neither acknowledged nor rejected a request within a second.
  * - `DUMP_INTERRUPTED`: the objects changed during each attempt of a dump.
  * - `DUMP_TOO_LARGE`: a dump exceeded its limit of objects.
- * - `BAD_ARGUMENT`: an argument that cannot be written into a message.
+ * - `BAD_ARGUMENT`: an argument that cannot be written into a message; work in a namespace that returned a promise.
  * - `NOT_A_NETNS`: the file at the path is not a network namespace.
- * - `CLOSED`: the socket was closed before the call.
+ * - `CLOSED`: the `Netlink` object was disposed before the call.
  */
 export type NetlinkErrorCode =
     | `E${string}`
@@ -24,7 +24,10 @@ export type NetlinkErrorCode =
     | "NOT_A_NETNS"
     | "CLOSED";
 
-/** Details of an error of the kernel. */
+/**
+ * Details of a NetlinkError whose code is an errno that the kernel answered. `index` and `failures` are set if it was
+ * the answer to a change (`Netlink.batch`), `kernel` if the kernel gave a text.
+ */
 export interface NetlinkErrorDetails {
     readonly errno: number;
     /** Error text of the kernel (extended ACK). */
@@ -43,7 +46,10 @@ export function isNetlinkError(error: unknown, ...codes: readonly NetlinkErrorCo
     return isErrorOf(NetlinkError, error, ...codes);
 }
 
-/** Makes the error of an argument that cannot be sent: `what` names the object and field, `rule` what is allowed. */
+/**
+ * Returns, without throwing it, NetlinkError `BAD_ARGUMENT` (fault `caller`): `what` names the object and field, `rule`
+ * is what is allowed; the message has both and the value as JSON.
+ */
 export function badArgument(what: string, value: unknown, rule: string): NetlinkError {
     return new NetlinkError("BAD_ARGUMENT", "caller", `${what} is ${JSON.stringify(value) ?? String(value)}: ${rule}`);
 }

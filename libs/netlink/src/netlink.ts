@@ -30,8 +30,8 @@ import {
 } from "./types.ts";
 
 /**
- * One rtnetlink socket: the links, addresses, routes and neighbours of one network namespace (rtnetlink(7)). The socket
- * keeps the namespace in which it was opened, even when the path of the namespace is removed.
+ * One rtnetlink socket: the links, addresses, routes and neighbours of one network namespace (rtnetlink(7)). It is
+ * opened by `open` or `openIn` and keeps its namespace, even when the path of the namespace is removed.
  *
  * Calls run one after the other in their order. All except `deleteLink` and large dumps complete in the turn of the
  * event loop in which they begin, so they cannot be cancelled. Methods reject with NetlinkError: the kernel's errors
@@ -91,9 +91,9 @@ export class Netlink implements Disposable {
     }
 
     /**
-     * Creates a veth pair: one end in this namespace, the other in the namespace at `peer.netnsPath`. The alias follows
-     * in a second message, since the kernel accepts none at creation; no other call of this process runs between the
-     * two. Rejects with `EEXIST` if either name is in use; then nothing is created or changed.
+     * Creates a veth pair: one end in this namespace, the other in the namespace at `peer.netnsPath` (`ENOENT` without
+     * it). The alias follows in a second message, since the kernel accepts none at creation; no other call of this
+     * process runs between the two. Rejects with `EEXIST` if either name is in use; then nothing is created or changed.
      */
     createVeth(options: VethOptions): Promise<void> {
         return this.#run(() => {
@@ -109,7 +109,10 @@ export class Netlink implements Disposable {
         });
     }
 
-    /** Changes a link; members that are left out stay. Rejects with `ENODEV` if it does not exist. */
+    /**
+     * Changes a link; members that are left out stay. Rejects with `ENODEV` if it does not exist, `ENOENT` if there is
+     * no file at `netnsPath`.
+     */
     setLink(index: number, changes: LinkChanges): Promise<void> {
         return this.batch((batch) => batch.setLink(index, changes));
     }
@@ -135,7 +138,9 @@ export class Netlink implements Disposable {
         return this.batch((batch) => batch.addAltName(index, name));
     }
 
-    /** Removes an alternative name from a link. False if the link does not have it. */
+    /**
+     * Removes an alternative name from a link. False if no link has it; rejects with `EINVAL` if another one has it.
+     */
     deleteAltName(index: number, name: string): Promise<boolean> {
         return this.#one((batch) => batch.deleteAltName(index, name));
     }
@@ -160,7 +165,7 @@ export class Netlink implements Disposable {
 
     /**
      * The routes that fit the filter, those of the kernel included; by default all tables of both families. A table
-     * that does not exist is empty.
+     * that does not exist is empty. Rejects with `ENODEV` if the link `filter.dev` does not exist.
      */
     async routes(filter: RouteFilter = {}): Promise<Route[]> {
         const families = filter.family === undefined ? ([4, 6] as const) : [filter.family];
@@ -185,7 +190,11 @@ export class Netlink implements Disposable {
         return this.batch((batch) => batch.appendRoute(options));
     }
 
-    /** Deletes the first route that fits all that is given; what is not given fits any. False if no route fits. */
+    /**
+     * Deletes the first route of the table (default main) with exactly these `dst`, `from` and `tos` that also fits
+     * `via`, `dev`, `metric`, `protocol`, and for IPv4 `src`, `type` and `scope`; of these, what is not given fits any.
+     * Other members are not compared. False if no route fits.
+     */
     deleteRoute(options: RouteOptions): Promise<boolean> {
         return this.#one((batch) => batch.deleteRoute(options));
     }
@@ -214,9 +223,10 @@ export class Netlink implements Disposable {
     }
 
     /**
-     * Sends the changes that `build` adds in one write per 64 of them and reads all answers. Not a transaction: the
-     * kernel tries each change in order, also after one that failed. Rejects with the first error; `details.index` is
-     * the index of that change, `details.failures` the number of failed changes.
+     * Sends the changes that `build`, which is synchronous, adds: up to 64 in one write, then all answers are read.
+     * Sends nothing if `build` throws, and rejects with its error. Not a transaction: the kernel tries each change in
+     * order, also after one that failed. Rejects with the first error; `details.index` is the index of that change,
+     * `details.failures` the number of failed changes.
      */
     batch(build: (batch: Batch) => void): Promise<void> {
         return this.#change(build).then(() => undefined);
@@ -224,8 +234,9 @@ export class Netlink implements Disposable {
 
     /**
      * Calls the listener for each change of objects of these groups in this namespace, until the returned object is
-     * disposed; disposal of this socket does not end it. Every change after the return is reported, with the object as
-     * it was then. An error that the listener throws is an uncaught exception. Keeps the process alive.
+     * disposed or a `fatal` event; disposal of this socket does not end it. Every change after the return is reported,
+     * or else `overrun`. An error that the listener throws is an uncaught exception. Keeps the process alive. Throws
+     * `BAD_ARGUMENT` without groups, `CLOSED` after disposal.
      */
     subscribe(
         groups: readonly EventGroup[],

@@ -3,7 +3,10 @@ import { type Family, type IpAddress, type Prefix } from "@antrea/ip";
 /** A MAC address as lower-case text with colons, "aa:bb:cc:dd:ee:ff", so that addresses compare with `===`. */
 export type MacText = string;
 
-/** A network interface: struct ifinfomsg and its IFLA_* attributes (rtnetlink(7)). */
+/**
+ * A network interface: struct ifinfomsg and its IFLA_* attributes (rtnetlink(7)). Optional members are absent if it has
+ * none.
+ */
 export interface Link {
     readonly index: number;
     readonly name: string;
@@ -38,7 +41,10 @@ export interface Link {
     readonly altNames: readonly string[];
 }
 
-/** The end of a veth pair in another namespace. The kernel creates it down. */
+/**
+ * The end of a veth pair in the namespace at `netnsPath`, such as "/var/run/netns/x". The kernel creates it down. Name
+ * and MTU have the limits of `VethOptions`.
+ */
 export interface VethPeerOptions {
     readonly name: string;
     readonly mac: MacText;
@@ -68,7 +74,10 @@ export interface VethOptions {
     readonly peer: VethPeerOptions;
 }
 
-/** Changes of a link; members that are left out stay. */
+/**
+ * Changes of a link; members that are left out stay. Names have 1 to 15 bytes, an alias at most 255, an MTU is 68 to
+ * 65535 bytes. The kernel answers `EEXIST` for a name in use.
+ */
 export interface LinkChanges {
     readonly up?: boolean | undefined;
     readonly promiscuous?: boolean | undefined;
@@ -84,7 +93,10 @@ export interface LinkChanges {
     readonly netnsPath?: string | undefined;
 }
 
-/** An address of a link: struct ifaddrmsg and its IFA_* attributes (rtnetlink(7)). */
+/**
+ * An address of a link: struct ifaddrmsg and its IFA_* attributes (rtnetlink(7)); `index` is the link's. Optional
+ * members are absent if it has none.
+ */
 export interface Address {
     readonly index: number;
     readonly ip: IpAddress;
@@ -148,7 +160,9 @@ export interface AddressOptions {
     readonly protocol?: number | undefined;
 }
 
-/** Identifies an address to delete. */
+/**
+ * Identifies an address to delete. Of an IPv4 address without `peer` the kernel compares only `ip`, not `prefixLength`.
+ */
 export type AddressKey = Pick<AddressOptions, "index" | "ip" | "prefixLength" | "peer">;
 
 /** One next hop of a multipath route (RTA_MULTIPATH); `dev` is the index of its link. */
@@ -160,7 +174,7 @@ export interface NextHop {
     readonly onlink: boolean;
 }
 
-/** A route: struct rtmsg and its RTA_* attributes (rtnetlink(7)). */
+/** A route: struct rtmsg and its RTA_* attributes (rtnetlink(7)). Optional members are absent if it has none. */
 export interface Route {
     readonly family: Family;
     /** The default route is the prefix of length 0. */
@@ -203,16 +217,19 @@ export interface Route {
     readonly nextHopId?: number;
 }
 
-/** RTAX_* numbers with their values; the value of RTAX_CC_ALGO is text. */
+/** RTAX_* numbers (linux/rtnetlink.h) with their values of 32 bits; the value of RTAX_CC_ALGO (16) is text. */
 export type RouteMetrics = Readonly<Record<number, number | string>>;
 
-/** A route to add or delete; members have the meaning of those in `Route`. */
+/**
+ * A route to add or delete; members have the meaning of those in `Route`. The defaults are those of a route to add; see
+ * `Netlink.deleteRoute` for one to delete.
+ */
 export interface RouteOptions {
     /** "default" takes its family from `family`, else from `via`, else from `src`. */
     readonly dst: Prefix | "default";
     readonly family?: Family | undefined;
     readonly via?: IpAddress | undefined;
-    /** Index of the link; required unless `type` has none (blackhole, unreachable, prohibit, throw). */
+    /** Index of the link; required to add a route unless its `type` has none (blackhole, unreachable, prohibit, throw). */
     readonly dev?: number | undefined;
     /** RouteScope value. Default for IPv4: universe with `via`, else host for type local, else link. */
     readonly scope?: number | undefined;
@@ -238,7 +255,7 @@ export interface RouteOptions {
     readonly realms?: number | undefined;
 }
 
-/** Selects the routes to list; a member that is left out selects all. */
+/** Selects the routes to list, those that fit all members; a member that is left out selects all. */
 export interface RouteFilter {
     readonly family?: Family | undefined;
     readonly table?: number | undefined;
@@ -281,7 +298,8 @@ export type EventGroup = "link" | "address" | "route" | "neighbour";
 export interface SubscribeOptions {
     /**
      * Bytes of events, some 1 KiB each in the kernel's count, that the kernel holds for the socket before it drops
-     * events and `overrun` is reported. Default 8 MiB, which is some seconds of a busy machine.
+     * events and `overrun` is reported. Default 8 MiB, which is some seconds of a busy machine. Without CAP_NET_ADMIN,
+     * net.core.rmem_max limits it.
      */
     readonly receiveBufferBytes?: number | undefined;
 }

@@ -1,7 +1,7 @@
 import { AntreaError } from "@antrea/errors";
 import { shown } from "@antrea/cni";
 
-/** Details of a NetworkError, each present where it applies. */
+/** Details of a NetworkError, set for `INVALID_NETWORK`. */
 export interface NetworkErrorDetails {
     /** `namespace/name` of the NetworkAttachmentDefinition. */
     readonly network: string;
@@ -11,8 +11,8 @@ export interface NetworkErrorDetails {
  * The error class of this library:
  *
  * - `INVALID_SELECTION`: the annotation of a Pod by which it requests networks breaks a rule.
- * - `INVALID_NETWORK`: a NetworkAttachmentDefinition, or an IPAM section, breaks a rule.
- * - `INVALID_REQUEST`: an address requested by CNI_ARGS, `args.cni.ips` or `runtimeConfig.ips` breaks a rule.
+ * - `INVALID_NETWORK`: a NetworkAttachmentDefinition, or the IPAM section in it, breaks a rule.
+ * - `INVALID_REQUEST`: not thrown yet; an invalid address in a call is a `CniCallError`, see `wantedAddresses`.
  *
  * The message names the field, its value, the rule and the next step.
  */
@@ -21,7 +21,10 @@ export class NetworkError extends AntreaError<
     NetworkErrorDetails
 > {}
 
-/** What a field of some document breaks: the text of an error's message. */
+/**
+ * Returns `FIELD: VALUE RULE; next: NEXT`, the text of an error about a field of some document: `rule` continues the
+ * value ("must be a list"), `next` is what the user can do.
+ */
 export function fault(field: string, value: unknown, rule: string, next: string): string {
     return `${field}: ${shown(value)} ${rule}; next: ${next}`;
 }

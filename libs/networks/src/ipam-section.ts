@@ -2,10 +2,10 @@ import { JsonReader, parseDns, parseRoute, shown, type CniDns, type CniRoute, ty
 import { addressInPrefix, formatIp, IpError, parseIp, type IpAddress } from "@antrea/ip";
 import { objectNameFault } from "./names.ts";
 
-/** The type of the IPAM plugin whose addresses this project gives. */
+/** The `type` of the `ipam` section whose addresses this project gives. */
 export const antreaIpamType = "antrea";
 
-/** A static address of an interface. */
+/** A static address of an interface, of either family; `gateway` is of the same family. */
 export interface StaticAddress {
     readonly ip: IpAddress;
     /** Bits of its subnet's prefix. */
@@ -31,8 +31,9 @@ export interface IpamSection {
 const keysInEffect: ReadonlySet<string> = new Set(["type", "ippools", "addresses", "routes", "dns"]);
 
 /**
- * Parses the `ipam` section of a network configuration; it may have neither IPPools nor addresses, as requested ones may
- * replace them. Throws `CniCallError` INVALID_NETWORK_CONFIG with key, value and rule in the message.
+ * Parses the `ipam` section of a network configuration; it may have neither IPPools nor addresses, as requested ones
+ * may replace them. Its `type` is not checked. Throws `CniCallError` INVALID_NETWORK_CONFIG with key, value and rule in
+ * the message.
  */
 export function parseIpamSection(section: JsonObject): IpamSection {
     const reader = new JsonReader(section, "ipam");

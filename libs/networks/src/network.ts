@@ -2,7 +2,7 @@ import { CniCallError, isJsonObject, parseNetworkConfig, type JsonObject, type N
 import { fault, NetworkError } from "./error.ts";
 import { antreaIpamType, parseIpamSection, type IpamSection } from "./ipam-section.ts";
 
-/** A NetworkAttachmentDefinition, as far as it is read. */
+/** A NetworkAttachmentDefinition (k8s.cni.cncf.io/v1), as far as it is read. */
 export interface NetworkDefinition {
     readonly namespace: string;
     readonly name: string;
@@ -11,7 +11,10 @@ export interface NetworkDefinition {
     readonly config: string | undefined;
 }
 
-/** A network whose interfaces this project makes. */
+/**
+ * A network whose interfaces this project makes: of kind `vlan` in a VLAN of the physical network, or untagged; of kind
+ * `sriov` virtual functions of a NIC.
+ */
 export interface OwnNetwork {
     readonly kind: "vlan" | "sriov";
     /** `namespace/name`. */
@@ -26,7 +29,7 @@ export interface OwnNetwork {
     readonly ipam: IpamSection | undefined;
 }
 
-/** A network of another plugin. */
+/** A network of another plugin, which is not checked any further; `network` is `namespace/name`. */
 export interface ForeignNetwork {
     readonly kind: "foreign";
     readonly network: string;
@@ -34,7 +37,10 @@ export interface ForeignNetwork {
     readonly type: string;
 }
 
-/** The annotation of a NetworkAttachmentDefinition that names the resource of a device plugin. */
+/**
+ * The annotation of a NetworkAttachmentDefinition that names the resource of a device plugin, as intel.com/sriov_net_a;
+ * required for the kind `sriov`.
+ */
 export const resourceNameAnnotation = "k8s.v1.cni.cncf.io/resourceName";
 
 const pluginType = "antrea";
@@ -42,8 +48,9 @@ const maxVlan = 4094;
 const minMtuOfIpv6 = 1280;
 
 /**
- * Parses a NetworkAttachmentDefinition. Its configuration may be that of one plugin, or a list of one plugin; a missing
- * `name` is that of the object. Throws NetworkError `INVALID_NETWORK` with network, field, value, rule and next step.
+ * Parses a NetworkAttachmentDefinition. Its configuration may be that of one plugin, or a list: of one plugin for a
+ * network of this project, of any number for a foreign one, whose type is that of the first. A missing `name` is that
+ * of the object. Throws NetworkError `INVALID_NETWORK` with network, field, value, rule and next step.
  */
 export function parseNetwork(definition: NetworkDefinition): OwnNetwork | ForeignNetwork {
     const network = `${definition.namespace}/${definition.name}`;

@@ -3,12 +3,12 @@ import { IpError, parseIp, prefixContains, prefixOf, type IpAddress } from "@ant
 import { type IpamSection } from "./ipam-section.ts";
 import { parseRequestedIp, type RequestedIp } from "./requested-ip.ts";
 
-/** An address that a call requests, or that its configuration lists. */
+/** An address that a call requests, or that its configuration lists; `gateway` is undefined if it has none. */
 export interface WantedAddress extends RequestedIp {
     readonly gateway: IpAddress | undefined;
 }
 
-/** The addresses of a call beside those that IPPools choose. */
+/** The addresses of a call beside those that IPPools choose; may be empty. */
 export interface WantedAddresses {
     /** In the order of the result. */
     readonly addresses: readonly WantedAddress[];
@@ -19,9 +19,9 @@ export interface WantedAddresses {
 /**
  * The addresses of a delegated call, with the precedence of the plugin `static` of the CNI project: those of CNI_ARGS
  * (`IP`, and `GATEWAY` for each address whose subnet contains it) follow the ones in the section; a list `args.cni.ips`
- * replaces them all, and a list `runtimeConfig.ips` these. Unlike there an address may lack its prefix length, which an
- * IPPool then has to know. Throws `CniCallError` INVALID_NETWORK_CONFIG or INVALID_ENVIRONMENT_VARIABLES with field,
- * value and rule.
+ * replaces them all, and a list `runtimeConfig.ips` these, unless it is empty. Unlike there an address may lack its
+ * prefix length, which an IPPool must then provide. Throws `CniCallError` INVALID_NETWORK_CONFIG or
+ * INVALID_ENVIRONMENT_VARIABLES with field, value and rule.
  */
 export function wantedAddresses(
     section: IpamSection,

@@ -7,7 +7,7 @@ import { parseRequestedIp, type RequestedIp } from "./requested-ip.ts";
 /** The annotation by which a Pod requests networks (multi-network specification 1.3 of the Network Plumbing WG). */
 export const networksAnnotation = "k8s.v1.cni.cncf.io/networks";
 
-/** One network that a Pod requests, an element of the annotation. */
+/** One network that a Pod requests, an element of the annotation. Whether the network exists is not checked. */
 export interface NetworkSelection {
     /** Namespace of the NetworkAttachmentDefinition. */
     readonly namespace: string;
@@ -30,14 +30,15 @@ interface Draft extends Omit<NetworkSelection, "interfaceName"> {
     readonly interfaceName: string | undefined;
 }
 
-/** An annotation names at most so many networks. */
+/** Limit of the networks of one annotation; more are `INVALID_SELECTION`. */
 export const maxNetworks = 32;
 const fieldsInEffect: ReadonlySet<string> = new Set(["name", "namespace", "interface", "mac", "ips", "default-route"]);
 const reservedNames: ReadonlySet<string> = new Set(["eth0", "lo"]);
 
 /**
  * Parses the annotation of a Pod in `podNamespace`: a JSON list of elements, or `name`, `namespace/name`, each with
- * `@interface` behind it if wanted, joined by commas. An empty text and an empty list request nothing. Throws
+ * `@interface` behind it if wanted, joined by commas. An empty text and an empty list request nothing. Two with the
+ * same interface or MAC address, or two default routes of a family, are invalid, as are eth0 and lo. Throws
  * NetworkError `INVALID_SELECTION` for the first rule that is broken.
  */
 export function parseSelections(text: string, podNamespace: string): readonly NetworkSelection[] {

@@ -3,7 +3,10 @@ import { type CniDns } from "@antrea/cni";
 /** The annotation in which a Pod's networks are reported (multi-network specification 1.3). */
 export const statusAnnotation = "k8s.v1.cni.cncf.io/network-status";
 
-/** The status of one interface of a Pod, an element of the annotation. */
+/**
+ * The status of one interface of a Pod, an element of the annotation; addresses are texts, `mac` is
+ * "aa:bb:cc:dd:ee:ff".
+ */
 export interface NetworkStatus {
     /** `namespace/name` of the network; of the Pod's own interface the name in the CNI configuration. */
     readonly name: string;
@@ -22,7 +25,10 @@ export interface NetworkStatus {
     readonly "device-info"?: DeviceInfo;
 }
 
-/** A device that a device plugin handed out. */
+/**
+ * A device that a device plugin handed out (device information specification 1.1): of `pci` and `auxiliary` the one is
+ * set that `type` names; a PCI address is "0000:af:06.0".
+ */
 export interface DeviceInfo {
     readonly type: "pci" | "auxiliary";
     readonly version: "1.1.0";
@@ -32,8 +38,9 @@ export interface DeviceInfo {
 
 /**
  * The text of the annotation after ours have been written: the Pod's own interface first, then the others of ours, then
- * what others wrote, in their order. An entry of the same interface, or one that names no interface, is replaced by
- * ours of the same network. A text that is no list of objects is replaced.
+ * what others wrote (`earlier`, undefined for none), in their order. Ours replace entries of the same interface, and of
+ * the same network if these name no interface; if one of ours is the default, `default` is removed from the others. An
+ * earlier text that is no JSON list counts as none.
  */
 export function mergeStatus(earlier: string | undefined, ours: readonly NetworkStatus[]): string {
     const interfaces = new Set(ours.map((status) => status.interface));

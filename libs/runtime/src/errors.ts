@@ -15,7 +15,7 @@ export type RuntimeErrorCode =
     /** The work must not be retried; see {@link TerminalError}. */
     | "TERMINAL";
 
-/** Details of RuntimeError. */
+/** Details of RuntimeError; each is set only for the code that its comment names. */
 export interface RuntimeErrorDetails {
     /** The part that did not start; set for `START_FAILED`. */
     readonly part: string;
@@ -30,8 +30,9 @@ export class RuntimeError<Code extends RuntimeErrorCode = RuntimeErrorCode> exte
 > {}
 
 /**
- * Thrown by a job or a reconcile function for a failure that must not be retried; all other errors are retried. Code
- * `TERMINAL`.
+ * Thrown by the work of a job (`Jobs`) or of a work queue (@antrea/kube) for a failure that must not be retried: the
+ * job or key is given up and the error logged. All other errors are retried; a Reconciler retries this one too. Code
+ * `TERMINAL`, fault `internal`.
  */
 export class TerminalError extends RuntimeError<"TERMINAL"> {
     constructor(message: string, options: { readonly cause?: unknown } = {}) {

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { RuntimeError } from "./errors.ts";
 
-/** The parsed command line of a daemon. */
+/** The parsed command line of a daemon; its flags have been checked by `parseFlags`, but not carried out. */
 export interface Flags {
     /** `--config FILE`; undefined if absent. */
     readonly config: string | undefined;
@@ -17,7 +17,10 @@ export interface Flags {
     readonly own: Readonly<Record<string, string>>;
 }
 
-/** The program-specific flags: by name, the placeholder of the value in the usage text. */
+/**
+ * The program-specific flags, all with a value and optional: name without dashes → placeholder of the value in the
+ * usage text (`{ config: "FILE" }`).
+ */
 export type OwnFlags = Readonly<Record<string, string>>;
 
 /** Flags of a daemon that is configured by a file. */
@@ -25,7 +28,8 @@ const defaultOwnFlags: OwnFlags = { config: "FILE" };
 
 /**
  * Parses the arguments after the program name. `known` are the flags besides `--v`, `--check`, `--print-start-order`
- * and `--version`; default `--config FILE`. Throws RuntimeError `BAD_FLAGS`.
+ * and `--version`; default `--config FILE`. Throws RuntimeError `BAD_FLAGS` for an unknown flag or argument, a missing
+ * value, or a verbosity that is not 0 to 999. Prints nothing.
  */
 export function parseFlags(args: readonly string[], known: OwnFlags = defaultOwnFlags): Flags {
     const names = Object.keys(known);

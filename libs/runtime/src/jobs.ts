@@ -4,10 +4,13 @@ import { RuntimeError, TerminalError } from "./errors.ts";
 import { type Logger } from "./logger.ts";
 import { type Counter, type Histogram, type MetricsFactory } from "./metrics.ts";
 
-/** The work of a background job. It must stop when its signal aborts, and may run again after any failure. */
+/**
+ * The work of a background job, one run at a time. It must stop when its signal aborts, and may run again after any
+ * failure. A rejection is a failed run, logged and retried after a backoff; a TerminalError ends the job.
+ */
 export type JobWork = (signal: AbortSignal) => Promise<JobResult | void> | JobResult | void;
 
-/** Optional result of a successful run. */
+/** Optional result of a successful run: when to run again, and the objects that failed although the run succeeded. */
 export interface JobResult {
     /** Run again after this many milliseconds, if that is sooner than the interval; only for `every`. */
     readonly againInMs: number | undefined;
@@ -26,25 +29,31 @@ export interface FailedObjects {
 
 /** Options of a job: backoff and time limit. */
 export interface JobOptions {
-    /** Delays after failures. Default: from 1 s up to the interval (`every`) or one minute (`once`). */
+    /**
+     * Delays after failures. Default: from 1 s (or the interval, if shorter) up to the interval (`every`) or one minute
+     * (`once`), doubled each time, with a jitter of a fifth.
+     */
     readonly backoff?: BackoffOptions;
-    /** Limit of one run in milliseconds. Default: none. */
+    /**
+     * Limit of one run in milliseconds, after which its signal aborts and the run counts as failed with AsyncError
+     * `TIMEOUT`; work that ignores the signal can then overlap the next run. Default: none.
+     */
     readonly timeoutMs?: number;
 }
 
-/** Options of a repeated job. */
+/** Options of a repeated job (`Jobs.every`). */
 export interface RepeatedJobOptions extends JobOptions {
     /** Wait one interval before the first run. Default false. */
     readonly delayed?: boolean;
 }
 
 /**
- * State of a job: `waiting` for its next run, `running`, `done` (`once` succeeded), `given-up` (TerminalError),
- * `stopped`.
+ * State of a job: `waiting` for its start or next run, `running`, `done` (`once` succeeded), `given-up`
+ * (TerminalError), `stopped` (by the signal or `stop`).
  */
 export type JobState = "waiting" | "running" | "done" | "given-up" | "stopped";
 
-/** Status of a job, as health endpoints report it. */
+/** Status of a job at the time of the call, as health endpoints report it. */
 export interface JobHealth {
     readonly name: string;
     readonly state: JobState;
@@ -62,9 +71,12 @@ export interface JobHealth {
     readonly failedObjects: FailedObjects | undefined;
 }
 
-/** Handle of a job that was added to Jobs: triggers a run and reports its status. */
+/** Handle of a job that was added to Jobs: triggers a run and reports its status. A job cannot be removed. */
 export interface Job {
-    /** Runs the job now instead of after its delay. If it is running, it runs once more afterwards. */
+    /**
+     * Runs the job now instead of after its delay or backoff. If it is running, it runs once more afterwards, unless
+     * that run ends it. Without effect on a job that is done, given up or stopped.
+     */
     trigger(): void;
     /** Returns its current status. */
     health(): JobHealth;
@@ -109,8 +121,8 @@ class JobMetrics {
 }
 
 /**
- * The background jobs of a process, each with a name, retries and metrics. Jobs may be added before and after `start`.
- * Nothing runs after `stop`.
+ * The background jobs of a process, each with a name, retries and metrics. Jobs may be added before and after `start`;
+ * they run side by side. No run begins after `stop`.
  */
 export class Jobs {
     readonly #components: JobsComponents & { readonly clock: Clock };
@@ -125,8 +137,9 @@ export class Jobs {
     }
 
     /**
-     * Adds a job that runs repeatedly: `intervalMs` milliseconds after the end of a successful run, after a backoff
-     * when it failed, until it throws TerminalError. Throws RuntimeError `DUPLICATE_NAME`.
+     * Adds a job that runs repeatedly: at once, unless `delayed`; `intervalMs` milliseconds after the end of a
+     * successful run, or earlier by `againInMs` or `trigger`; after a backoff when it failed; until it throws
+     * TerminalError. Throws RuntimeError `DUPLICATE_NAME`.
      */
     every(name: string, intervalMs: number, work: JobWork, options: RepeatedJobOptions = {}): Job {
         const backoff = { initialMs: Math.min(1000, intervalMs), maxMs: intervalMs, ...options.backoff };
@@ -140,8 +153,8 @@ export class Jobs {
     }
 
     /**
-     * Starts all jobs without waiting for them. They end when the signal aborts or `stop` is called. Throws
-     * RuntimeError `WRONG_STATE` at a second call.
+     * Starts all jobs without waiting for them. They end when the signal aborts or `stop` is called; a job that is
+     * added after that does not run. Throws RuntimeError `WRONG_STATE` at a second call.
      */
     start(signal?: AbortSignal): void {
         if (this.#started) throw new RuntimeError("WRONG_STATE", "internal", "the jobs are started twice");
@@ -151,7 +164,10 @@ export class Jobs {
         for (const job of this.#jobs.values()) job.start(this.#lifetime.signal);
     }
 
-    /** Aborts the signal of all jobs and waits for running work to end. Never rejects. */
+    /**
+     * Aborts the signal of all jobs and waits for running work to end; of a run with `timeoutMs` it does not wait for
+     * work that ignores its signal. Never rejects; may be called again.
+     */
     async stop(): Promise<void> {
         this.#lifetime.abort(new AsyncError("ABORTED", "aborted", "the jobs are being stopped"));
         await Promise.all([...this.#jobs.values()].map((job) => job.ended));

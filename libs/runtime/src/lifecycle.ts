@@ -3,7 +3,7 @@ import { messageOf } from "@antrea/errors";
 import { RuntimeError } from "./errors.ts";
 import { type Logger } from "./logger.ts";
 
-/** A part of a program that is started and stopped with the process. */
+/** A part of a program that is started and stopped with the process, once. Its name is unique in the Lifecycle. */
 export interface LifecyclePart {
     /** Id of its module. */
     readonly name: string;
@@ -34,7 +34,9 @@ export interface LifecycleComponents {
     readonly clock?: Clock;
 }
 
-/** Limits of parts that have none of their own. */
+/**
+ * Limits of parts that have none of their own. A step that exceeds its limit has failed; its later outcome is ignored.
+ */
 export interface LifecycleOptions {
     /** Limit of a start in milliseconds. Default 60,000. */
     readonly startTimeoutMs?: number;
@@ -42,7 +44,7 @@ export interface LifecycleOptions {
     readonly stopTimeoutMs?: number;
 }
 
-/** State of a Lifecycle; it starts and stops once, in this order. */
+/** State of a Lifecycle; it starts and stops once, in this order. A start that failed ends in `stopped`. */
 export type LifecycleState = "new" | "starting" | "started" | "stopping" | "stopped";
 
 interface StopFailure {
@@ -56,8 +58,9 @@ interface Running {
 }
 
 /**
- * Starts parts one after the other in the order in which they were appended, and stops them in reverse. Each step has a
- * limit and its duration is logged. If a start fails, the started parts are stopped and `start` rejects.
+ * Starts parts one after the other in the order in which they were appended, and stops them in reverse: first all
+ * `preStop`, then all `stop`. Each step has a limit and its duration is logged. If a start fails, the started parts are
+ * stopped and `start` rejects. It cannot be started again.
  */
 export class Lifecycle {
     readonly #logger: Logger;
@@ -104,7 +107,8 @@ export class Lifecycle {
     /**
      * Starts all parts. Rejects with RuntimeError `START_FAILED` (the cause is the part's error, or AsyncError
      * `TIMEOUT`), with AsyncError `ABORTED` when the signal aborts or `stop` is called meanwhile, or with RuntimeError
-     * `WRONG_STATE` at a second call. The started parts are stopped before it rejects.
+     * `WRONG_STATE` at a second call. The started parts are stopped before it rejects. The signal has no effect after
+     * it resolved.
      */
     async start(signal?: AbortSignal): Promise<void> {
         if (this.#state !== "new") {

@@ -30,7 +30,10 @@ export function hideSecrets(text: string): string {
     return secrets.reduce((shown, [pattern, stays]) => shown.replace(pattern, stays), text);
 }
 
-/** True if a field of this name holds a secret, whatever its value. */
+/**
+ * True if a field of this name holds a secret, whatever its value: the whole name, case ignored, is `token`,
+ * `password`, `authorization`, `tls.key` or alike.
+ */
 export function isSecretName(name: string): boolean {
     return secretName.test(name);
 }

@@ -28,13 +28,16 @@ export interface Logger {
     info(message: string, fields?: LogFields): void;
     warn(message: string, fields?: LogFields): void;
     error(message: string, fields?: LogFields): void;
-    /** Returns a logger for the module with this id (lower-case words), whose lines all have `fields` too. */
+    /**
+     * Returns a logger for the module with this id (lower-case words), whose lines all have `fields` and those of this
+     * logger too; level and destination are the same.
+     */
     child(module: string, fields?: LogFields): Logger;
     /** True if lines of that level are written: call it before work that only a log line needs. */
     enabled(level: LogLevel): boolean;
 }
 
-/** Receives log lines. `write` must be complete when it returns. */
+/** Receives log lines in order. `write` must be complete when it returns, and must not throw. */
 export interface LogDestination {
     /** Writes one line, including its line end. */
     write(line: string): void;
@@ -56,7 +59,10 @@ export function levelFromVerbosity(verbosity: number): LogLevel {
     return verbosity >= 1 ? "debug" : "info";
 }
 
-/** Creates the logger of a program, which writes JSON lines to standard output unless another destination is given. */
+/**
+ * Creates the logger of a program, which writes JSON lines, from level `info` by default, to standard output unless
+ * another destination is given.
+ */
 export function createLogger(options: LoggerOptions): Logger {
     const base = pino(
         {

@@ -20,13 +20,19 @@ export interface MetricOptions<L extends string> {
     readonly labelNames?: readonly L[];
 }
 
-/** A value that only increases (Prometheus counter). */
+/**
+ * A value that only increases (Prometheus counter) and starts at 0 with the process; with labels, a sample exists from
+ * its first `inc`.
+ */
 export interface Counter<L extends string = never> {
     /** Adds `by` (default 1; not negative). */
     inc(labels?: Labels<L>, by?: number): void;
 }
 
-/** A value that can increase and decrease (Prometheus gauge). */
+/**
+ * A value that can increase and decrease (Prometheus gauge). Without labels it starts at 0; with labels, a sample
+ * exists from its first `set` until `remove`.
+ */
 export interface Gauge<L extends string = never> {
     set(value: number, labels?: Labels<L>): void;
     /** Removes the sample with these labels, e.g. because the object is gone. */
@@ -66,7 +72,10 @@ export interface MetricsFactory {
 
 const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
-/** The metrics of one process in a registry of its own, by default including those of the process and of Node.js. */
+/**
+ * The metrics of one process in a registry of its own; unless `processMetrics` is false, those of the process and of
+ * Node.js too (`process_*`, `nodejs_*`).
+ */
 export class Metrics implements MetricsFactory {
     readonly #registry = new Registry();
 
@@ -148,7 +157,10 @@ function refill<L extends string>(metric: PromGauge<L>, collect: () => number | 
     for (const sample of samples) metric.set({ ...sample.labels }, sample.value);
 }
 
-/** Declares the gauge `antrea_build_info`, which is always 1, with program, version and Node.js version as labels. */
+/**
+ * Declares the gauge `antrea_build_info`, which is always 1, with program, version and Node.js version as labels. Once
+ * for a registry: a second call throws RuntimeError `DUPLICATE_NAME`.
+ */
 export function exportBuildInfo(metrics: MetricsFactory, program: string, version: string): void {
     const gauge = metrics.gauge({
         name: "antrea_build_info",

@@ -11,8 +11,8 @@ export interface MainContext {
     /** Aborts at the first SIGTERM or SIGINT, and on `fail`. */
     readonly signal: AbortSignal;
     /**
-     * Ends the process because of an error: logs it, stops all parts, exits with code 1. Only the first call has an
-     * effect.
+     * Ends the process because of an error: logs it, stops all parts, exits with code 1. Without effect once the end
+     * has begun, by an earlier call or by a signal.
      */
     fail(error: unknown): void;
 }
@@ -47,13 +47,14 @@ export interface MainOptions {
 const signalNumbers = { SIGINT: 2, SIGTERM: 15 } as const;
 
 /**
- * Runs a daemon: parses flags, composes, starts, waits, stops, exits. `--check` exits after compose; so does
- * `--print-start-order`, which prints the names of the parts one per line and logs errors only. The first SIGTERM or
- * SIGINT stops the parts in order, a second one exits at once with 128 plus its number.
+ * Runs a daemon: parses flags, composes, starts, waits, stops, exits. `--version` prints the version and exits before
+ * compose, `--check` exits after it; so does `--print-start-order`, which prints the names of the parts one per line
+ * and logs errors only. The first SIGTERM or SIGINT stops the parts in order, a second one exits at once with 128 plus
+ * its number.
  *
  * The exit code is 0 after a clean stop and 1 after invalid flags or settings, a part that did not start or stop, or
  * `fail`. An uncaught exception or unhandled rejection exits with 1 at once, without stopping the parts, as the state
- * is unknown.
+ * is unknown. Never rejects: errors are logged.
  */
 export async function runMain(options: MainOptions): Promise<void> {
     const main: MainProcess = options.process ?? process;

@@ -9,5 +9,5 @@ export type ServingErrorCode =
     /** The variable PROBE_PORT is not a port. */
     | "BAD_PORT";
 
-/** The error class of this library, except for certificates. */
+/** The error class of this library, except for certificates (see CertificateKeeper); it has no details. */
 export class ServingError<Code extends ServingErrorCode = ServingErrorCode> extends AntreaError<Code> {}

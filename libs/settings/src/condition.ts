@@ -5,7 +5,8 @@ import { valueAt } from "./path.ts";
 
 /**
  * A condition on a settings file, as data; keys are dotted. `is`: the key has this value; `same`: both keys have equal
- * values; `gate`: the feature gate is enabled.
+ * values; `gate`: the feature gate is enabled. `declared` compares values after parsing (`===`), the chart those of its
+ * values file.
  */
 export type Condition =
     | { readonly is: readonly [key: string, value: string | number | boolean] }
@@ -26,10 +27,10 @@ export interface RuleText {
     readonly wrongWhen: Condition;
 }
 
-/** A rule over several values whose condition is available as data. */
+/** A rule over several values whose condition is available as data, made by `declared`. */
 export interface DeclaredRule<Config = never> extends Rule<Config>, RuleText {}
 
-/** Returns the rule with a `check` that evaluates its condition. */
+/** Returns the rule with a `check` that evaluates its condition, and with the `keys` that the condition names. */
 export function declared<Config>({ key, rule, wrongWhen }: RuleText): DeclaredRule<Config> {
     return {
         key,

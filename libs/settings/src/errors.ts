@@ -9,7 +9,7 @@ export type SettingsErrorCode =
     /** A defect of this library: values remained invalid after they were removed. */
     | "UNREADABLE_SETTINGS";
 
-/** Details of SettingsError. */
+/** Details of SettingsError; each is set only for the code that its comment names. */
 export interface SettingsErrorDetails {
     /** Line number from 1; set for `BAD_YAML` where known. */
     readonly line: number;
@@ -17,7 +17,10 @@ export interface SettingsErrorDetails {
     readonly findings: readonly Finding[];
 }
 
-/** A settings file that is not usable. The message lists every invalid key with its value and rule. */
+/**
+ * A settings file that is not usable. The message of `WRONG_VALUES` lists every invalid key with its value and rule, or
+ * has only their number if they are more than 200.
+ */
 export class SettingsError extends AntreaError<SettingsErrorCode, SettingsErrorDetails> {}
 
 /** One invalid value of a settings file, with its key, rule and line. */

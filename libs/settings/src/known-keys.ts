@@ -2,7 +2,10 @@ import { z } from "zod";
 import { nearest } from "./nearest.ts";
 import { formatPath, type Path } from "./path.ts";
 
-/** Returns every dotted key of a schema, groups included; the keys of list members follow `[]`. */
+/**
+ * Returns every dotted key of a schema, groups included; the keys of list members follow `[]`: `a`, `a.b`, `list`,
+ * `list[].c`. `prefix` is put before them, for the recursion.
+ */
 export function knownKeys(schema: z.ZodType, prefix = ""): readonly string[] {
     const inner = unwrap(schema);
     if (inner instanceof z.ZodArray) return knownKeys(inner.element as z.ZodType, `${prefix}[]`);
@@ -13,7 +16,7 @@ export function knownKeys(schema: z.ZodType, prefix = ""): readonly string[] {
     });
 }
 
-/** Returns the schema without its default and optional wrappers. */
+/** Returns the schema without its wrappers for a default, a prefault and optional values. */
 export function unwrap(schema: z.ZodType): z.ZodType {
     if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) {
         return unwrap(schema.unwrap() as z.ZodType);
@@ -22,8 +25,8 @@ export function unwrap(schema: z.ZodType): z.ZodType {
 }
 
 /**
- * Returns the known key that was probably meant by an unknown one: a similar key of the same group, or a key of the
- * same name elsewhere; undefined if there is none.
+ * Returns the known key (of `knownKeys`) that was probably meant by an unknown one: a similar key of the same group, or
+ * a key of the same name, case ignored, elsewhere; undefined if there is none.
  */
 export function suggest(path: Path, keys: readonly string[]): string | undefined {
     const name = String(path.at(-1));

@@ -17,7 +17,8 @@ const schemas: Readonly<Record<Component, z.ZodType>> = { agent: agentSchema, co
 class UnknownKeyError extends AntreaError<"UNKNOWN_KEY"> {}
 
 /**
- * Returns the test of a dotted key; undefined if any value of its type is valid. Throws UnknownKeyError `UNKNOWN_KEY`.
+ * Returns the test of a dotted key of a settings file; undefined if any value of its type is valid, or if its rule is
+ * not available as data. Throws an AntreaError `UNKNOWN_KEY`.
  */
 export function testOf(component: Component, key: string): KeyTest | undefined {
     const leaf = key

@@ -5,7 +5,10 @@ import { cidrTest, durationTest, orEmpty, serverTest, type ValueTest, valueTests
 
 // The kinds of values. Each has one rule, a sentence that continues "the value", and reports it for every violation.
 
-/** Milliseconds; in the file a duration in Go's notation: `5s`, `1m30s`, `500ms`. */
+/**
+ * Milliseconds, with a fraction if the file has one; in the file a duration in Go's notation, not negative: `5s`,
+ * `1m30s`, `500ms`.
+ */
 export type DurationMs = number;
 
 /** Schema of a boolean. */
@@ -32,7 +35,7 @@ export function oneOf<const T extends readonly string[]>(...words: T): z.ZodEnum
     return valueTests.keep(z.enum(words, { error: rule }), rule, wordsTest(words, false));
 }
 
-/** One of these words in any case; the result has the case given here. */
+/** Schema of one of these words in any case; the result has the case given here. */
 export function oneOfAnyCase<const T extends readonly [string, ...string[]]>(...words: T): Leaf<T[number]> {
     return readable(
         `must be one of ${words.join(", ")}`,
@@ -41,12 +44,12 @@ export function oneOfAnyCase<const T extends readonly [string, ...string[]]>(...
     );
 }
 
-/** A leaf of the schema: text in the file, T as the parsed value. */
+/** A leaf of the schema: text in the file, T as the parsed value, made by `readable` or `readableOrEmpty`. */
 export type Leaf<T> = z.ZodPipe<z.ZodString, z.ZodTransform<T, string>>;
 
 /**
- * A leaf whose text `read` parses; undefined means that the text violates `rule`. `test` describes the valid texts as
- * data, for the validation of chart values.
+ * A leaf whose text `read`, which must not throw, parses; undefined means that the text violates `rule`, a sentence
+ * that continues "the value". `test` describes the valid texts as data, for the validation of chart values.
  */
 export function readable<T extends {}>(rule: string, read: (text: string) => T | undefined, test?: ValueTest): Leaf<T> {
     const leaf = z.string({ error: rule }).transform((text, context) => {
@@ -77,7 +80,7 @@ export function readableOrEmpty<T extends {}>(
 const kindOf = (family: Family | undefined): string =>
     family === undefined ? "a" : family === 4 ? "an IPv4" : "an IPv6";
 
-/** A CIDR, by default of either IP family; host bits are masked, as in Antrea and Kubernetes. */
+/** Schema of a CIDR, by default of either IP family; host bits are masked, as in Antrea and Kubernetes. */
 export function cidr(family?: Family): Leaf<Prefix> {
     return readable(`must be ${kindOf(family)} CIDR`, (text) => readPrefix(text, family), cidrTest(family));
 }
@@ -91,7 +94,10 @@ export function cidrOrEmpty(family?: Family): Leaf<Prefix | undefined> {
     );
 }
 
-/** Schema of CIDRs in one text, separated by commas; host bits are masked. */
+/**
+ * Schema of CIDRs of either family in one text, separated by commas; host bits are masked, empty parts skipped, so that
+ * "" gives none.
+ */
 export const cidrsInText: Leaf<readonly Prefix[]> = readable("must be CIDRs separated by commas", (text) => {
     const parts = text.split(",").map((part) => part.trim());
     const prefixes = parts.filter((part) => part !== "").map((part) => readPrefix(part, undefined));
@@ -107,12 +113,15 @@ function readPrefix(text: string, family: Family | undefined): Prefix | undefine
     }
 }
 
-/** A duration of at least `minMs` milliseconds; `least` is the same in Go's notation, for the message. */
+/**
+ * Schema of a duration of at least `minMs` milliseconds; `least` is the same in Go's notation, for the message. The
+ * result is in milliseconds.
+ */
 export function duration(minMs = 0, least = "0s"): Leaf<DurationMs> {
     return durationIn(`must be a duration of at least ${least}, such as 1m30s`, minMs, Infinity);
 }
 
-/** A duration from `least` to `most`, both included and in Go's notation. */
+/** Schema of a duration from `least` to `most`, both included and in Go's notation. The result is in milliseconds. */
 export function durationFrom(least: string, most: string): Leaf<DurationMs> {
     const [minMs, maxMs] = [least, most].map(readDuration);
     return durationIn(`must be a duration from ${least} to ${most}, such as 1m30s`, minMs ?? 0, maxMs ?? Infinity);
@@ -156,7 +165,10 @@ function readerOf({ match, except }: { readonly match: string; readonly except: 
     return (text: string): string | undefined => (wanted.test(text) && !refused.test(text) ? text : undefined);
 }
 
-/** A name of a network interface (kernel limits: IFNAMSIZ, dev_valid_name). */
+/**
+ * Schema of the name of a network interface, as the kernel limits it (IFNAMSIZ, dev_valid_name), in ASCII: 1 to 15
+ * characters without `/`, `:` and spaces, neither `.` nor `..`.
+ */
 export const interfaceName: Leaf<string> = readable(interfaceRule, readInterface, interfaceTest);
 
 /**
@@ -165,7 +177,10 @@ export const interfaceName: Leaf<string> = readable(interfaceRule, readInterface
 const usedNames = ["lo", "all", "default", "ovs-system", "ovs-netdev", "antrea-tun0"];
 const ownInterfaceTest = { ...interfaceTest, except: `${interfaceTest.except}|^(${usedNames.join("|")})$` };
 
-/** Name of an interface that antrea-agent creates; names in use by the kernel, OVS or the agent are invalid. */
+/**
+ * Schema of the name of an interface that antrea-agent creates: an `interfaceName` that neither the kernel, OVS nor the
+ * agent itself uses (lo, all, default, ovs-system, ovs-netdev, antrea-tun0).
+ */
 export const ownInterfaceName: Leaf<string> = readable(
     `${interfaceRule}, and none that the kernel, Open vSwitch or antrea-agent uses: ${usedNames.join(", ")}`,
     readerOf(ownInterfaceTest),
@@ -184,7 +199,10 @@ export const absolutePath: Leaf<string> = readable("must be an absolute path", (
     text.startsWith("/") && !text.includes("\0") ? text : undefined,
 );
 
-/** The URL of an API server, from `host`, `host:port` (default port 443) or a URL; "" for undefined. */
+/**
+ * Schema of an API server: `host`, `host:port` or an http or https URL without path. The result is
+ * `scheme://host:port`, by default https and 443 (http: 80); undefined for "".
+ */
 export const apiServer: Leaf<string | undefined> = readableOrEmpty(
     "must be a host, host:port or https URL, or empty",
     (text) => {
@@ -205,7 +223,10 @@ function isHost(host: string): boolean {
     return host.length <= 253 && host.split(".").every((label) => /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i.test(label));
 }
 
-/** A DNS server `IP` or `IP:port`; the result always has the port, by default 53. "" for undefined. */
+/**
+ * Schema of a DNS server `IP`, `IPv4:port` or `[IPv6]:port`; the result always has the port, by default 53. Undefined
+ * for "".
+ */
 export const dnsServer: Leaf<string | undefined> = readableOrEmpty(
     "must be an IP address with or without port, or empty",
     (text) => {
@@ -217,7 +238,7 @@ export const dnsServer: Leaf<string | undefined> = readableOrEmpty(
     },
 );
 
-/** Schema of two ports in a text, `first-last`, first below last. */
+/** Schema of two ports in a text, `first-last`, first below last, each 1 to 65,535. */
 export const portRange: Leaf<{ readonly first: number; readonly last: number }> = readable(
     "must be two ports, the first below the last, such as 61000-62000",
     (text) => {
@@ -232,12 +253,12 @@ export function listOf<T extends z.ZodType>(member: T): z.ZodArray<T> {
     return z.array(member, { error: "must be a list" });
 }
 
-/** Schema of a group of keys that may be absent. */
+/** Schema of a group of keys that may be absent, as `group` makes it. */
 export type Group<T extends z.ZodRawShape> = z.ZodPrefault<z.ZodObject<T, z.core.$strict>>;
 
 /**
- * A group of keys, all with defaults, so that the group may be absent. Unknown keys are reported separately from
- * invalid values.
+ * Schema of a group of keys, all with defaults or optional, so that the group may be absent; a required key would make
+ * every file without it invalid. Unknown keys are reported separately from invalid values.
  */
 export function group<T extends z.ZodRawShape>(shape: T): Group<T> {
     // The type cannot express that no key of the shape is required; the tests of the defaults verify it.

@@ -6,7 +6,10 @@ import { knownKeys, suggest } from "./known-keys.ts";
 import { formatPath, type Path, upToList, valueAt, without } from "./path.ts";
 import { parseYaml, type SettingsText } from "./yaml.ts";
 
-/** A rule over several values, or over a value and what this version supports. */
+/**
+ * A rule over several values, or over a value and what this version supports. `check` gets the parsed values; those
+ * that are invalid alone have their defaults.
+ */
 export interface Rule<Config> {
     /** Dotted keys that it reads. It is skipped if one of them is invalid alone. */
     readonly keys: readonly string[];
@@ -14,7 +17,10 @@ export interface Rule<Config> {
     check(config: Config, gates: FeatureGates): { readonly key: string; readonly rule: string } | undefined;
 }
 
-/** A warning about a value that is valid but has no effect, or another one than expected. */
+/**
+ * A warning about a value that is valid but has no effect, or another one than expected. It is evaluated only if the
+ * file is valid.
+ */
 export interface Notice<Config> {
     /**
      * Returns the warning, if any. `given` returns the value that the file has at a dotted key, undefined if it has
@@ -43,8 +49,9 @@ export interface Loaded<Config> {
 }
 
 /**
- * Parses and validates a settings file. Throws SettingsError `BAD_YAML`, or `WRONG_VALUES` with everything invalid in
- * it.
+ * Parses and validates a settings file; an empty text gives the defaults. Unknown keys are warnings. Throws
+ * SettingsError `BAD_YAML`, or `WRONG_VALUES` with everything invalid in it, in the order of the file; if that is more
+ * than 200 keys, without the list.
  */
 export function loadFile<Config extends { readonly featureGates: Readonly<Record<string, boolean>> }>(
     spec: FileSpec<Config>,

@@ -19,7 +19,10 @@ export function valueAt(root: unknown, path: Path): unknown {
     return value;
 }
 
-/** Returns a copy without the map key at the end of the path. */
+/**
+ * Returns a copy without the map key at the end of the path; `root` is not changed. A path that does not exist, or ends
+ * at a member of a list, removes nothing.
+ */
 export function without(root: unknown, path: Path): unknown {
     const [step, ...rest] = path;
     if (step === undefined || typeof root !== "object" || root === null) return root;

@@ -9,7 +9,10 @@ export { maxIndexBits, noPodCidr } from "./controller/rules.ts";
 export { testOf, type KeyTest } from "./known-tests.ts";
 export { type DescribedTest, type ValueTest } from "./value-tests.ts";
 
-/** Returns the rules over several values that are available as data. */
+/**
+ * Returns the rules over several values of antrea-agent.conf or antrea-controller.conf that are available as data
+ * (`wrongWhen`), without those that are code only.
+ */
 export function declaredRules(component: Component): readonly DeclaredRule[] {
     const rules: readonly Partial<DeclaredRule>[] = component === "agent" ? agentRules : controllerRules;
     return rules.filter((rule): rule is DeclaredRule => rule.wrongWhen !== undefined);

@@ -10,7 +10,7 @@ export const featureGates: z.ZodDefault<z.ZodRecord<z.ZodString, z.ZodBoolean>> 
 
 const qpsRule = "must be a number of at least 0";
 
-/** Group clientConnection: the connection to an API server. */
+/** Keys of the group clientConnection: the connection to an API server. */
 export type ClientConnection = {
     /** Path of a kubeconfig; "" for the ServiceAccount of the Pod. */
     readonly kubeconfig: z.ZodDefault<z.ZodString>;
@@ -22,7 +22,10 @@ export type ClientConnection = {
     readonly burst: z.ZodDefault<z.ZodInt>;
 };
 
-/** Returns the group clientConnection with these defaults. */
+/**
+ * Returns the group clientConnection with these defaults: requests per second, and burst of requests; 0 for the
+ * client's own limit.
+ */
 export function clientConnection(qps: number, burst: number): Group<ClientConnection> {
     return group({
         kubeconfig: anyText.default(""),

@@ -32,8 +32,8 @@ const always = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA2
 const oneCipher = ` *(${[...ciphers.keys()].join("|")}) *`;
 
 /**
- * Go's cipher suite names separated by commas; the result has OpenSSL's names separated by colons, including all of TLS
- * 1.3. "" for undefined: the defaults of Node.js.
+ * Schema of Go's cipher suite names separated by commas; the result has OpenSSL's names separated by colons, including
+ * all of TLS 1.3, as Go cannot disable these. Undefined for "": the defaults of Node.js.
  */
 export const tlsCipherSuites: Leaf<string | undefined> = readableOrEmpty(
     "must be names of TLS cipher suites separated by commas, such as TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, or empty",
@@ -55,7 +55,10 @@ const versions: ReadonlyMap<string, TlsVersion> = new Map([
     ["VersionTLS13", "TLSv1.3"],
 ]);
 
-/** Go's name of a TLS version; the result has the name of Node.js. "" for undefined: the default. */
+/**
+ * Schema of Go's name of a TLS version, `VersionTLS10` to `VersionTLS13`; the result has the name of Node.js. Undefined
+ * for "": the default of the server.
+ */
 export const tlsMinVersion: Leaf<TlsVersion | undefined> = readableOrEmpty(
     `must be one of ${[...versions.keys()].join(", ")}, or empty`,
     (text) => versions.get(text),

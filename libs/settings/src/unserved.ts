@@ -41,18 +41,24 @@ export const controllerUnserved: UnservedKeys = new Map([
     ...keysOf("ipsecCSRSigner multicluster", feature),
 ]);
 
-/** Returns the dotted keys that are not groups; a list counts as one key. */
+/** Returns the dotted keys of a schema that are not groups; a list counts as one key. */
 export function leafKeys(schema: z.ZodType): readonly string[] {
     const keys = knownKeys(schema).filter((key) => !key.includes("[]"));
     return keys.filter((key) => !keys.some((other) => other.startsWith(`${key}.`)));
 }
 
-/** Returns why nothing reads a key; undefined if it is in use. */
+/**
+ * Returns why nothing reads a key (the reason of the key itself or of a group that it is in); undefined if it is in
+ * use.
+ */
 export function whyUnserved(keys: UnservedKeys, key: string): string | undefined {
     return [...keys].find(([name]) => key === name || key.startsWith(`${name}.`))?.[1];
 }
 
-/** Returns notices that warn about each key that nothing reads if its value differs from the default. */
+/**
+ * Returns notices that warn about each key that nothing reads if its value differs from the default: "KEY has no
+ * effect: REASON".
+ */
 export function unservedNotices<Config>(schema: z.ZodType<Config>, keys: UnservedKeys): readonly Notice<Config>[] {
     const defaults = schema.parse({});
     return leafKeys(schema).flatMap((key) => {

@@ -4,7 +4,7 @@ import { type z } from "zod";
 // What values may be, as data: for those who cannot run the code that reads them, such as the templates of the chart.
 // Patterns are valid in RE2 and in JavaScript, and match the whole text.
 
-/** The valid values of a key, as data. */
+/** The valid values of a key, as data. Patterns are valid in RE2 and in JavaScript and match the whole text. */
 export type ValueTest =
     /** Text that matches `match` and not `except`. */
     | { readonly kind: "text"; readonly match: string; readonly except?: string }
@@ -14,7 +14,7 @@ export type ValueTest =
     | { readonly kind: "number"; readonly ranges: readonly (readonly [min: number, max: number])[] }
     | { readonly kind: "words"; readonly words: readonly string[]; readonly anyCase: boolean };
 
-/** A test and its rule as a sentence. */
+/** A test and its rule as a sentence that continues "the value". */
 export interface DescribedTest {
     readonly rule: string;
     readonly test: ValueTest;
@@ -22,7 +22,10 @@ export interface DescribedTest {
 
 const kept = new WeakMap<z.ZodType, DescribedTest>();
 
-/** Stores the tests of schema leaves, so that a leaf's test is found by the leaf. */
+/**
+ * Stores the tests of schema leaves, so that a leaf's test is found by the leaf; a leaf that is extended afterwards
+ * (such as by `default`) is another one, see `unwrap`.
+ */
 export const valueTests = {
     /** Stores the test of a leaf, and returns the leaf. */
     keep<T extends z.ZodType>(leaf: T, rule: string, test: ValueTest): T {
@@ -32,17 +35,20 @@ export const valueTests = {
     of: (leaf: z.ZodType): DescribedTest | undefined => kept.get(leaf),
 };
 
-/** Returns the test for one of these words. */
+/** Returns the test for one of these words, in this case or in any. */
 export function wordsTest(words: readonly string[], anyCase: boolean): ValueTest {
     return { kind: "words", words, anyCase };
 }
 
-/** Test for a duration between these limits, both included. */
+/** Returns the test for a duration between these limits in milliseconds, both included; Infinity for no upper limit. */
 export function durationTest(minMs: number, maxMs: number): ValueTest {
     return { kind: "duration", minMs, maxMs };
 }
 
-/** Returns the test extended by the empty text; only for tests of text. */
+/**
+ * Returns the test extended by the empty text. A test that is not one of text is returned as it is: words must list ""
+ * themselves.
+ */
 export function orEmpty(test: ValueTest): ValueTest {
     if (test.kind !== "text") return test;
     return { ...test, match: `^$|${test.match}` };
@@ -63,7 +69,10 @@ const v6 = [
 /** IPv4-mapped addresses, which would give one address two texts. */
 const mapped = `^[0:]*:[fF]{4}:(${h}:${h}|[0-9.]+)(/|$)|^(0{1,4}:){5}[fF]{4}::`;
 
-/** Returns the test for a CIDR of this IP family, or of either if undefined. */
+/**
+ * Returns the test for a CIDR of this IP family, or of either if undefined; host bits may be set, IPv4-mapped addresses
+ * are refused.
+ */
 export function cidrTest(family: Family | undefined): ValueTest {
     const of4 = `(${v4})/(3[0-2]|[12]?[0-9])`;
     const of6 = `(${v6})/(12[0-8]|1[01][0-9]|[1-9]?[0-9])`;
@@ -77,7 +86,7 @@ const word = "([0-9]*[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?|[0-9]+-[A-Za-z0-9-]*[A-
 const portNumber =
     "(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|0{0,4}[1-9]|0{0,3}[1-9][0-9]|0{0,2}[1-9][0-9]{2}|0?[1-9][0-9]{3})";
 
-/** Test for a server address: host, host:port or URL. */
+/** Test for a server address: host, host:port or http(s) URL, as `apiServer` reads it, without "". */
 export const serverTest: ValueTest = {
     kind: "text",
     match: `^(https?://)?(${v6}|(\\[(${v6})\\]|${v4}|(${label}[.])*${word}([.]${label})*)(:${portNumber})?)/?$`,

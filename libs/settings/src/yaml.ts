@@ -17,8 +17,8 @@ export interface SettingsText {
 }
 
 /**
- * Parses a YAML 1.2 document that is a map or empty; `name` is the file's name for messages. Throws SettingsError
- * `BAD_YAML`.
+ * Parses a YAML 1.2 document that is a map or empty (an empty map); `name` is the file's name for messages. Throws
+ * SettingsError `BAD_YAML`, also for a duplicate key and for more than 128 Ki characters.
  */
 export function parseYaml(name: string, text: string): SettingsText {
     if (text.length > maxCharacters) {

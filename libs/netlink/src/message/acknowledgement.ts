@@ -31,8 +31,8 @@ export function decodeAcknowledgement(frame: Frame): Acknowledgement {
 }
 
 /**
- * Reads NLMSG_DONE: the result of the dump, 0 or a negative errno, which older kernels omit. Throws `NetlinkError`
- * `SHORT_MESSAGE`, `BAD_MESSAGE`.
+ * Reads NLMSG_DONE: the result of the dump. A message without it, as of older kernels, is a success. Throws
+ * `NetlinkError` `SHORT_MESSAGE`, `BAD_MESSAGE`.
  */
 export function decodeDone(frame: Frame): Acknowledgement {
     if (frame.payload.length === 0) return { errno: 0 };

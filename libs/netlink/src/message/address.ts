@@ -36,7 +36,7 @@ export function checkedLength(length: number, family: Family, what: string): num
 
 /**
  * Reads the payload of RTM_NEWADDR and RTM_DELADDR: struct ifaddrmsg and IFA_*. Undefined for a family other than IPv4
- * and IPv6. Throws `NetlinkError` `SHORT_MESSAGE`, `BAD_MESSAGE`.
+ * and IPv6, or without an address. Throws `NetlinkError` `SHORT_MESSAGE`, `BAD_MESSAGE`.
  */
 export function decodeAddress(payload: Uint8Array): Address | undefined {
     const reader = new Reader(payload, "address");
@@ -89,24 +89,33 @@ function lifetimeOf(cacheInfo: Uint8Array | undefined): AddressLifetime | undefi
     return { preferredSeconds: seconds(preferred), validSeconds: seconds(valid) };
 }
 
-/** The query for the addresses of one link or of all. Throws `NetlinkError` `BAD_ARGUMENT`. */
+/**
+ * The query for the addresses of one link or, without `index`, of all; a list, for `Exchange.dump`. Throws
+ * `NetlinkError` `BAD_ARGUMENT` for an index that is not positive.
+ */
 export function queryAddresses(index?: number): Query {
     const body = new Writer().u32(AddressFamily.UNSPEC).u32(index === undefined ? 0 : linkIndex(index));
     const label = `list addresses of ${index === undefined ? "all links" : `link ${index}`}`;
     return { type: MessageType.GETADDR, flags: MessageFlag.DUMP, body: body.finish(), label };
 }
 
-/** The request that adds an address; the kernel answers `EEXIST` if it exists. Throws `NetlinkError` `BAD_ARGUMENT`. */
+/**
+ * The request that adds an address; the kernel answers `EEXIST` if it exists. Throws `NetlinkError` `BAD_ARGUMENT` for
+ * an index, prefix length or lifetime that is not valid.
+ */
 export function addAddress(options: AddressOptions): Request {
     return { ...newAddress(options), flags: CREATE, label: `add address ${textOf(options)}` };
 }
 
-/** The request that adds an address, or updates the existing one. Throws `NetlinkError` `BAD_ARGUMENT`. */
+/** The request that adds an address, or sets lifetime and metric of the existing one. Throws as `addAddress`. */
 export function replaceAddress(options: AddressOptions): Request {
     return { ...newAddress(options), flags: CREATE_OR_REPLACE, label: `replace address ${textOf(options)}` };
 }
 
-/** The request that deletes an address. Throws `NetlinkError` `BAD_ARGUMENT`. */
+/**
+ * The request that deletes an address; its absence, or that of the link, is no failure. Throws `NetlinkError`
+ * `BAD_ARGUMENT` for an index or prefix length that is not valid.
+ */
 export function deleteAddress(key: AddressKey): Request {
     const body = ifaddrmsg(key, 0, RouteScope.UNIVERSE).attribute(AddressAttribute.LOCAL, ipToBytes(key.ip));
     if (key.peer !== undefined) body.attribute(AddressAttribute.ADDRESS, ipToBytes(key.peer));

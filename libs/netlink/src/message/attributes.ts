@@ -26,9 +26,9 @@ export function listAttributes(bytes: Uint8Array, what: string): readonly (reado
 }
 
 /**
- * The attributes of one message by number; of repeated ones the last. Each method returns undefined for an attribute
- * that is absent, and throws `NetlinkError` `BAD_MESSAGE` for one of the wrong length. `what` names the structure in
- * errors.
+ * The attributes of one message by number; of repeated ones the last. Payloads are views, numbers in host byte order.
+ * The constructor and `nested` throw as `listAttributes`. Each method returns undefined for an attribute that is
+ * absent, and throws `NetlinkError` `BAD_MESSAGE` for one of the wrong length. `what` names the structure in errors.
  */
 export class Attributes {
     readonly #byType: ReadonlyMap<number, Uint8Array>;

@@ -78,7 +78,10 @@ export class Reader {
     }
 }
 
-/** Writes one message body in host byte order. Throws `NetlinkError` `BAD_ARGUMENT` beyond `maxBytes`. */
+/**
+ * Writes one message body in host byte order. Numbers are truncated to their size without an error: check them before.
+ * Throws `NetlinkError` `BAD_ARGUMENT` beyond `maxBytes` (default 16 KiB) or for an attribute beyond 64 KiB.
+ */
 export class Writer {
     #bytes = new Uint8Array(256);
     #view = new DataView(this.#bytes.buffer);

@@ -1,4 +1,4 @@
-/** Numbers of the well-known routing tables (rtnetlink(7), RT_TABLE_*). */
+/** Numbers of the well-known routing tables (rtnetlink(7), RT_TABLE_*); a number has up to 32 bits. */
 export const RouteTable = { DEFAULT: 253, MAIN: 254, LOCAL: 255 } as const;
 
 /** Origin of a route (rtnetlink(7), RTPROT_*). */
@@ -20,7 +20,7 @@ export const RouteType = {
     THROW: 9,
 } as const;
 
-/** Bits of the state of a neighbour (rtnetlink(7), NUD_*). */
+/** Bits of the state of a neighbour (NUD_*, rtnetlink(7), linux/neighbour.h). */
 export const NeighbourState = {
     INCOMPLETE: 0x01,
     REACHABLE: 0x02,
@@ -32,7 +32,7 @@ export const NeighbourState = {
     PERMANENT: 0x80,
 } as const;
 
-/** nlmsg_type of the control messages (netlink(7)) and of rtnetlink (rtnetlink(7)). */
+/** nlmsg_type of the control messages (netlink(7)) and of rtnetlink (rtnetlink(7), linux/rtnetlink.h). */
 export const MessageType = {
     NOOP: 1,
     ERROR: 2,
@@ -58,8 +58,8 @@ export const MessageType = {
 } as const;
 
 /**
- * nlmsg_flags (netlink(7)). EXCL, REPLACE, CREATE belong to requests that add an object, DUMP to those that list
- * objects.
+ * nlmsg_flags (netlink(7), linux/netlink.h). A bit depends on the message: REPLACE, EXCL, CREATE and APPEND belong to
+ * requests that add an object, DUMP to those that list objects, CAPPED and ACK_TLVS to acknowledgements.
  */
 export const MessageFlag = {
     REQUEST: 0x01,
@@ -81,10 +81,13 @@ export const AddressFamily = { UNSPEC: 0, INET: 2, NETLINK: 16, PACKET: 17, INET
 /** Flags of a link: netdevice(7), IFF_*. */
 export const LinkFlag = { UP: 0x1, LOOPBACK: 0x8, RUNNING: 0x40, PROMISCUOUS: 0x100 } as const;
 
-/** NLA_F_NESTED: the kernel requires it on attributes of newer message types. */
+/**
+ * NLA_F_NESTED (linux/netlink.h), a bit of the attribute's number: the kernel requires it for attributes with
+ * attributes in newer message types, such as IFLA_PROP_LIST.
+ */
 export const NESTED = 0x8000;
 
-/** Attributes of a link (rtnetlink(7), IFLA_*). */
+/** Attributes of a link (IFLA_*, rtnetlink(7), linux/if_link.h). */
 export const LinkAttribute = {
     ADDRESS: 1,
     IFNAME: 3,
@@ -103,13 +106,19 @@ export const LinkAttribute = {
     ALT_IFNAME: 53,
 } as const;
 
-/** Attributes within IFLA_LINKINFO (IFLA_INFO_*), and VETH_INFO_PEER within the data of a veth. */
+/**
+ * Attributes within IFLA_LINKINFO (IFLA_INFO_*, linux/if_link.h), and VETH_INFO_PEER (linux/veth.h) within the data of
+ * a veth.
+ */
 export const LinkInfoAttribute = { KIND: 1, DATA: 2, VETH_PEER: 1 } as const;
 
-/** RTEXT_FILTER_SKIP_STATS: omits the IPv6 counters, which cost the kernel more than the rest of a link. */
+/**
+ * Bit of IFLA_EXT_MASK (RTEXT_FILTER_SKIP_STATS, linux/rtnetlink.h): omits the IPv6 counters, which cost the kernel
+ * more than the rest of a link; newer kernels also omit those of VFs and of the link itself.
+ */
 export const SKIP_STATS = 8;
 
-/** Attributes of an address (rtnetlink(7), IFA_*). */
+/** Attributes of an address (IFA_*, rtnetlink(7), linux/if_addr.h). */
 export const AddressAttribute = {
     ADDRESS: 1,
     LOCAL: 2,
@@ -121,7 +130,10 @@ export const AddressAttribute = {
     PROTO: 11,
 } as const;
 
-/** Bits of the flags of an address (rtnetlink(7), IFA_F_*). Of IPv6, SECONDARY marks a temporary address. */
+/**
+ * Bits of the flags of an address (IFA_F_*, rtnetlink(7), linux/if_addr.h). Of IPv6, SECONDARY marks a temporary
+ * address.
+ */
 export const AddressFlag = {
     SECONDARY: 0x01,
     NODAD: 0x02,
@@ -135,7 +147,7 @@ export const AddressFlag = {
     MCAUTOJOIN: 0x400,
 } as const;
 
-/** Attributes of a route (rtnetlink(7), RTA_*), and RTAX_MTU and RTAX_CC_ALGO within RTA_METRICS. */
+/** Attributes of a route (RTA_*, rtnetlink(7), linux/rtnetlink.h), and RTAX_MTU and RTAX_CC_ALGO within RTA_METRICS. */
 export const RouteAttribute = {
     DST: 1,
     SRC: 2,
@@ -157,25 +169,25 @@ export const RouteAttribute = {
     METRIC_CC_ALGO: 16,
 } as const;
 
-/** Bits of rtm_flags: RTNH_F_ONLINK and RTM_F_CLONED. */
+/** Bits of rtm_flags (linux/rtnetlink.h): RTNH_F_ONLINK, which next hops have too, and RTM_F_CLONED. */
 export const RouteFlag = { ONLINK: 0x4, CLONED: 0x200 } as const;
 
 /**
- * Bits of the flags of a neighbour (rtnetlink(7), NTF_*). USE makes the kernel resolve it as if a packet was sent to
- * it.
+ * Bits of the flags of a neighbour (NTF_*, rtnetlink(7), linux/neighbour.h). USE makes the kernel resolve it as if a
+ * packet was sent to it.
  */
 export const NeighbourFlag = { USE: 0x01, PROXY: 0x08, EXT_LEARNED: 0x10, ROUTER: 0x80 } as const;
 
-/** Attributes of a neighbour (rtnetlink(7), NDA_*). */
+/** Attributes of a neighbour (NDA_*, rtnetlink(7), linux/neighbour.h). */
 export const NeighbourAttribute = { DST: 1, LLADDR: 2, IFINDEX: 8 } as const;
 
-/** Attributes of the id of a network namespace (NETNSA_*). */
+/** Attributes of the id of a network namespace (NETNSA_*, linux/net_namespace.h). */
 export const NetnsAttribute = { NSID: 1, FD: 3 } as const;
 
-/** Attributes of an extended acknowledgement (NLMSGERR_ATTR_*). */
+/** Attributes of an extended acknowledgement (linux/netlink.h): NLMSGERR_ATTR_MSG, _OFFS and _MISS_TYPE. */
 export const AckAttribute = { TEXT: 1, OFFSET: 2, MISSING_TYPE: 5 } as const;
 
-/** Numbers of the multicast groups (RTNLGRP_*). */
+/** Numbers of the multicast groups (RTNLGRP_*, linux/rtnetlink.h), for NETLINK_ADD_MEMBERSHIP. */
 export const Group = {
     LINK: 1,
     NEIGHBOUR: 3,

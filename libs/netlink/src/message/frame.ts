@@ -1,7 +1,7 @@
 import { NetlinkError } from "../errors.ts";
 import { align, LITTLE_ENDIAN, Reader } from "./bytes.ts";
 
-/** sizeof(struct nlmsghdr). */
+/** sizeof(struct nlmsghdr) in bytes. */
 export const HEADER_BYTES = 16;
 
 /** One message of a datagram (struct nlmsghdr, netlink(7)). */

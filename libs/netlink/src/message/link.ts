@@ -15,7 +15,7 @@ import {
 } from "./constants.ts";
 import { CREATE, type Query, type Request } from "./request.ts";
 
-/** Identifies a link: by its index, its name, or an alternative name. */
+/** Identifies a link: a number is its index, a text of 1 to 127 bytes its name or an alternative name. */
 export type LinkKey = number | string;
 
 const MAX_NAME_BYTES = 15;
@@ -73,13 +73,16 @@ function altNames(list: Uint8Array | undefined, index: number): readonly string[
         .map(([, payload]) => textOf(payload));
 }
 
-/** The query for all links, without their statistics. */
+/** The query for all links, with SKIP_STATS; a list, for `Exchange.dump`. */
 export function queryLinks(): Query {
     const body = ifinfomsg(new Writer(), {}).attributeU32(LinkAttribute.EXT_MASK, SKIP_STATS);
     return { type: MessageType.GETLINK, flags: MessageFlag.DUMP, body: body.finish(), label: "list links" };
 }
 
-/** The query for one link, without its statistics. Throws `NetlinkError` `BAD_ARGUMENT`. */
+/**
+ * The query for one link, with SKIP_STATS, for `Exchange.ask`. Throws `NetlinkError` `BAD_ARGUMENT` for an index that
+ * is not positive or a name of another length.
+ */
 export function queryLink(key: LinkKey): Query {
     const body = linkKey(new Writer(), key).attributeU32(LinkAttribute.EXT_MASK, SKIP_STATS);
     return { type: MessageType.GETLINK, flags: 0, body: body.finish(), label: `get link ${key}` };
@@ -126,8 +129,8 @@ function endOfVeth(writer: Writer, end: VethOptions | VethPeerOptions, queues: n
 }
 
 /**
- * The request that changes one link; `netnsFd` is the open descriptor of `changes.netnsPath`. Throws `NetlinkError`
- * `BAD_ARGUMENT`, also for a rename of a link given by name; `IpError` for a MAC address.
+ * The request that changes one link; `netnsFd` is the descriptor of `changes.netnsPath`, open until the message is
+ * sent. Throws `NetlinkError` `BAD_ARGUMENT`, also for a rename of a link given by name; `IpError` for a MAC address.
  */
 export function setLink(key: LinkKey, changes: LinkChanges, netnsFd?: number): Request {
     if (changes.name !== undefined && typeof key === "string") {
@@ -158,7 +161,10 @@ export function addAltName(index: number, name: string): Request {
     };
 }
 
-/** The request that removes an alternative name of a link. Throws `NetlinkError` `BAD_ARGUMENT`. */
+/**
+ * The request that removes an alternative name of a link; the absence of either is no failure, but the kernel answers
+ * `EINVAL` if another link has it. Throws `NetlinkError` `BAD_ARGUMENT`.
+ */
 export function deleteAltName(index: number, name: string): Request {
     return {
         type: MessageType.DELLINKPROP,
@@ -179,7 +185,10 @@ function properties(index: number, name: string): Uint8Array {
     return body.finish();
 }
 
-/** The request that deletes a link, or both ends of a veth pair. Throws `NetlinkError` `BAD_ARGUMENT`. */
+/**
+ * The request that deletes a link, or both ends of a veth pair; the absence of the link is no failure. Throws
+ * `NetlinkError` `BAD_ARGUMENT`.
+ */
 export function deleteLink(key: LinkKey): Request {
     return {
         type: MessageType.DELLINK,

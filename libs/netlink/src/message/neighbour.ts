@@ -35,7 +35,10 @@ export function decodeNeighbour(payload: Uint8Array): Neighbour | undefined {
     return { index, ip, ...(mac?.length === MAC_BYTES && { mac: formatMac(mac) }), state, flags };
 }
 
-/** The query for the neighbours of one link or of all. Throws `NetlinkError` `BAD_ARGUMENT`. */
+/**
+ * The query for the neighbours of one link or, without `index`, of all; a list, for `Exchange.dump`. Throws
+ * `NetlinkError` `BAD_ARGUMENT` for an index that is not positive.
+ */
 export function queryNeighbours(index?: number): Query {
     const body = ndmsg(AddressFamily.UNSPEC, 0, 0);
     if (index !== undefined) body.attributeU32(NeighbourAttribute.IFINDEX, linkIndex(index));
@@ -80,7 +83,10 @@ export function probeNeighbour({ index, ip, mac }: NeighbourKey & { readonly mac
     };
 }
 
-/** The request that deletes a neighbour entry. Throws `NetlinkError` `BAD_ARGUMENT`. */
+/**
+ * The request that deletes a neighbour entry; the absence of the entry or link is no failure. Throws `NetlinkError`
+ * `BAD_ARGUMENT`.
+ */
 export function deleteNeighbour({ index, ip }: NeighbourKey): Request {
     const body = ndmsg(familyNumber(ip.family), linkIndex(index), 0).attribute(NeighbourAttribute.DST, ipToBytes(ip));
     return {

@@ -4,8 +4,9 @@ import { AddressFamily, MessageType, NetnsAttribute } from "./constants.ts";
 import { type Query } from "./request.ts";
 
 /**
- * The query for the id that the namespace of the socket has for the one of the descriptor `netnsFd`, which must stay
- * open until the message is sent. `netnsPath` is for errors.
+ * The query, for `Exchange.ask`, for the id that the namespace of the socket has for the one of the descriptor
+ * `netnsFd`, which must stay open until the message is sent. The kernel answers `EINVAL` for another file. `netnsPath`
+ * is for errors.
  */
 export function queryNetnsId(netnsPath: string, netnsFd: number): Query {
     const body = new Writer()

@@ -14,10 +14,10 @@ export interface Request {
     readonly absentCodes?: readonly string[];
 }
 
-/** One query to the kernel; `flags` has DUMP for a list. */
+/** One query to the kernel, for `Exchange.ask`, or with DUMP in `flags` for `Exchange.dump`. */
 export type Query = Omit<Request, "absentCodes">;
 
-/** Flags of a request that adds an object and fails if it exists. */
+/** Flags of a request that adds an object; the kernel answers `EEXIST` if it exists. */
 export const CREATE: number = MessageFlag.CREATE | MessageFlag.EXCL;
 /** Flags of a request that adds an object or replaces the existing one. */
 export const CREATE_OR_REPLACE: number = MessageFlag.CREATE | MessageFlag.REPLACE;

@@ -156,8 +156,9 @@ function nextHops(list: Uint8Array | undefined, family: Family): readonly NextHo
 }
 
 /**
- * The query for the routes of one family that fit the filter, which the kernel applies. Throws `NetlinkError`
- * `BAD_ARGUMENT`.
+ * The query for the routes of one family that fit the filter (its `family` is not read), which the kernel applies; a
+ * list, for `Exchange.dump`. The kernel answers `ENOENT` for a table and `ENODEV` for a link that does not exist.
+ * Throws `NetlinkError` `BAD_ARGUMENT`.
  */
 export function queryRoutes(family: Family, filter: RouteFilter): Query {
     const table = filter.table ?? 0;
@@ -183,7 +184,7 @@ export function queryRoutes(family: Family, filter: RouteFilter): Query {
 
 /**
  * The request that adds a route, or replaces one with the same destination, table and metric. Throws `NetlinkError`
- * `BAD_ARGUMENT`.
+ * `BAD_ARGUMENT`: no link, a table that is not valid, or a default route of no family.
  */
 export function replaceRoute(options: RouteOptions): Request {
     return { ...newRoute(options), flags: CREATE_OR_REPLACE, label: `replace ${textOf(options)}` };
@@ -191,7 +192,7 @@ export function replaceRoute(options: RouteOptions): Request {
 
 /**
  * The request that adds a route beside others with the same destination, table and metric; the kernel answers `EEXIST`
- * if an identical one exists. Throws `NetlinkError` `BAD_ARGUMENT`.
+ * if an identical one exists. Throws as `replaceRoute`.
  */
 export function appendRoute(options: RouteOptions): Request {
     return { ...newRoute(options), flags: APPEND, label: `append ${textOf(options)}` };
@@ -226,7 +227,10 @@ function newRoute(options: RouteOptions): Pick<Request, "type" | "body"> {
     return { type: MessageType.NEWROUTE, body: body.finish() };
 }
 
-/** The request that deletes the first route that fits all that is given. Throws `NetlinkError` `BAD_ARGUMENT`. */
+/**
+ * The request that deletes the first route that fits, as `Netlink.deleteRoute` describes; absence of the route or link
+ * is no failure. Throws `NetlinkError` `BAD_ARGUMENT`.
+ */
 export function deleteRoute(options: RouteOptions): Request {
     const body = rtmsg(options, {
         type: options.type ?? 0,

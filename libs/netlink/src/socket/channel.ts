@@ -7,7 +7,7 @@ import { libc, type Libc } from "../system/libc.ts";
 import { inNetns, inNetnsFd, namespaceComponents } from "../system/namespace.ts";
 import { ReceiveFlag, SocketOption, SocketType } from "./constants.ts";
 
-/** Datagrams to and from the kernel. */
+/** Datagrams to and from the kernel, for one caller at a time. Errors are NetlinkError. */
 export interface Channel {
     /**
      * The kernel handles the datagram before this returns, so its answers can then be received. Throws NetlinkError
@@ -17,15 +17,17 @@ export interface Channel {
     /** `send` on a thread of its own, for requests that take long. */
     sendOnThread(datagram: Uint8Array): Promise<void>;
     /**
-     * The next datagram, a view that is valid until the next call. Throws `NetlinkError` `NO_ANSWER` if none arrives,
-     * `TRUNCATED`, or the errno.
+     * The next datagram, a view that is valid until the next call. Blocks the event loop until there is one. Throws
+     * `NetlinkError` `NO_ANSWER` if none arrives within a second, `TRUNCATED`, or the errno.
      */
     receive(): Uint8Array;
     /** Discards all unread datagrams, the rest of a dump included. */
     drain(): void;
 }
 
-/** The namespace of a socket: that of this process, the one at a path, or that of another socket's descriptor. */
+/**
+ * The namespace of a socket: that at a path, that of another socket's descriptor, or with `{}` that of this process.
+ */
 export type SocketPlace = { readonly netnsPath?: string | undefined } | { readonly socket: number };
 
 // A dump has datagrams of at most 32 KiB, independent of the buffer; a single object is smaller.
@@ -39,8 +41,9 @@ const SIOCGSKNS = 0x894c;
 const POLLIN = 1;
 
 /**
- * Opens an rtnetlink socket that is connected to the kernel, which then drops datagrams of other senders. The socket
- * keeps its namespace; the caller closes the returned descriptor. Throws `NetlinkError` with the errno, `NOT_A_NETNS`.
+ * Opens a non-blocking rtnetlink socket that is connected to the kernel, which then drops datagrams of other senders.
+ * The socket keeps its namespace; the caller closes the returned descriptor. Throws `NetlinkError` with the errno
+ * (`ENOENT` for a missing path), or `NOT_A_NETNS`.
  */
 export function openNetlinkSocket(calls: Libc, place: SocketPlace): number {
     const type = SocketType.RAW | SocketType.CLOEXEC | SocketType.NONBLOCK;
@@ -70,7 +73,10 @@ function createAt(calls: Libc, place: SocketPlace, create: () => number): number
     return place.netnsPath === undefined ? create() : inNetns(place.netnsPath, create);
 }
 
-/** Sets a socket option with an int value (setsockopt(2)); false if the kernel rejects it. */
+/**
+ * Sets a socket option with an int value (setsockopt(2); numbers in `SocketOption`). False if the kernel rejects it;
+ * `calls.errno()` then has the reason.
+ */
 export function setSocketOption(calls: Libc, fd: number, level: number, option: number, value: number): boolean {
     const bytes = new Uint8Array(4);
     new DataView(bytes.buffer).setInt32(0, value, LITTLE_ENDIAN);
@@ -78,8 +84,8 @@ export function setSocketOption(calls: Libc, fd: number, level: number, option: 
 }
 
 /**
- * Reads one datagram into `buffer` and returns a view of it; undefined if there is none. Throws `NetlinkError`
- * `TRUNCATED`, or the errno by name.
+ * Reads one datagram into `buffer` and returns a view of it, without waiting; undefined if there is none. Throws
+ * `NetlinkError` `TRUNCATED`, or the errno by name.
  */
 export function receiveNow(calls: Libc, fd: number, buffer: Uint8Array): Uint8Array | undefined {
     const length = calls.recv(fd, buffer, buffer.length, ReceiveFlag.DONTWAIT | ReceiveFlag.TRUNC);
@@ -96,7 +102,10 @@ export function receiveNow(calls: Libc, fd: number, buffer: Uint8Array): Uint8Ar
     throw refused("receive from netlink", errno);
 }
 
-/** The channel of one rtnetlink socket; disposal closes it. */
+/**
+ * The channel of one rtnetlink socket. The constructor throws as `openNetlinkSocket`. Dispose once; it closes the
+ * socket.
+ */
 export class KernelChannel implements Channel, Disposable {
     readonly #libc: Libc;
     readonly #fd: number;

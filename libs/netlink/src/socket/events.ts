@@ -24,9 +24,9 @@ const multicastGroups: Readonly<Record<EventGroup, readonly number[]>> = {
 };
 
 /**
- * Reports changes to the listener until disposal. The socket is a member of its groups when the constructor returns,
- * and every later change is reported, so that "subscribe, then list" misses nothing. The constructor throws
- * `NetlinkError`: `BAD_ARGUMENT` without groups, or the errno by name.
+ * Reports changes to the listener until disposal or a `fatal` event. The socket is a member of its groups when the
+ * constructor returns; every later change, or else `overrun`, is reported, so that "subscribe, then list" misses
+ * nothing. The constructor throws `NetlinkError`: `BAD_ARGUMENT` without groups, or the errno by name.
  */
 export class EventSocket implements Disposable {
     readonly #libc: Libc;
@@ -126,8 +126,8 @@ export class EventSocket implements Disposable {
 }
 
 /**
- * The events in one datagram; messages of other types are skipped. Throws `NetlinkError` `SHORT_MESSAGE` or
- * `BAD_MESSAGE`.
+ * The events in one datagram; messages of other types, and those that the decoders leave out (bridge ports, other
+ * families), are skipped. Throws `NetlinkError` `SHORT_MESSAGE` or `BAD_MESSAGE`.
  */
 export function decodeEvents(datagram: Uint8Array): readonly NetlinkEvent[] {
     return decodeFrames(datagram).flatMap((frame) => toEvent(frame) ?? []);

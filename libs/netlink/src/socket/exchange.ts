@@ -22,7 +22,10 @@ const MAX_DATAGRAM_BYTES = 32_768;
 // So that a large dump does not block the event loop; 64 datagrams are up to 2 MiB.
 const DATAGRAMS_A_TURN = 64;
 
-/** Requests and their answers on one channel. The caller must not start a call before the last one has ended. */
+/**
+ * Requests and their answers on one channel, which it does not close. The caller must not start a call before the last
+ * one has ended. All methods may also fail with the errors of `Channel` and with `SHORT_MESSAGE` or `BAD_MESSAGE`.
+ */
 export class Exchange {
     readonly #channel: Channel;
     readonly #maxDumpAttempts: number;
@@ -50,14 +53,20 @@ export class Exchange {
         return results(requests, outcomes);
     }
 
-    /** `change` of one request that the kernel works on for long, without blocking the event loop. */
+    /**
+     * `change` of one request that the kernel works on for long, without blocking the event loop. Rejects as `change`
+     * throws.
+     */
     async changeOnThread(request: Request): Promise<boolean> {
         const sequence = this.#reserve(1);
         await this.#channel.sendOnThread(encodeFrames([changeFrame(request, sequence)]));
         return results([request], this.#acknowledgements([request], sequence))[0] === true;
     }
 
-    /** Queries one object; undefined if the kernel answers ENODEV. Throws NetlinkError. */
+    /**
+     * Queries one object; undefined if the kernel answers ENODEV. Blocks the event loop until the answer. Throws
+     * NetlinkError with the errno of another answer.
+     */
     ask<T>(query: Query, decode: (payload: Uint8Array) => T): T | undefined {
         const sequence = this.#reserve(1);
         this.#channel.send(encodeFrames([queryFrame(query, sequence)]));

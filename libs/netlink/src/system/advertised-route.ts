@@ -16,7 +16,10 @@ const TICKS_A_SECOND = 100n;
 const Flag = { UP: 0x1, GATEWAY: 0x2, DEFAULT: 0x1_0000, ADDRCONF: 0x4_0000, EXPIRES: 0x40_0000 } as const;
 const PREFERENCE_SHIFT = 27;
 
-/** An IPv6 default route of a router advertisement (RFC 4861), on the link `index`. */
+/**
+ * An IPv6 default route of a router advertisement (RFC 4861), on the link `index`; `expiresSeconds` are whole seconds
+ * from now.
+ */
 export interface AdvertisedRoute {
     readonly index: number;
     /** The router's link-local address. */

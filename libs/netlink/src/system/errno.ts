@@ -18,8 +18,8 @@ export function errnoName(errno: number): NetlinkErrorCode {
 }
 
 /**
- * The error for an errno of the kernel: `what` names the request or system call, `reason` is the kernel's own text if
- * any.
+ * Returns, without throwing it, the NetlinkError for an errno of the kernel (a positive number): `what` names the
+ * request or system call, `reason` is the kernel's own text if any.
  */
 export function refused(
     what: string,
@@ -40,7 +40,9 @@ export function refused(
     );
 }
 
-/** Returns the result of a system call. Throws `refused` if it is negative; `errno` is then called for the number. */
+/**
+ * Returns the result of a system call. If it is negative, throws `refused` for the number that `errno` then returns.
+ */
 export function checked(result: number, what: string, errno: () => number): number {
     if (result < 0) throw refused(what, errno());
     return result;

@@ -34,14 +34,17 @@ export function setTxChecksumOffload(name: string, enabled: boolean, netnsPath?:
     });
 }
 
-/** Whether transmit checksum offload of a link is on. Throws `NetlinkError` `ENODEV` if there is no such link. */
+/**
+ * Whether transmit checksum offload of a link is on; `netnsPath`: default the namespace of this process. Throws
+ * `NetlinkError` `ENODEV` if there is no such link, and as `inNetns`.
+ */
 export function txChecksumOffload(name: string, netnsPath?: string): boolean {
     return withEthtool(netnsPath, (call) => call(name, Checksum.GET, 0)) !== 0;
 }
 
 /**
- * Whether generic receive offload of a link is on: the kernel merges received packets into larger ones. Throws
- * `NetlinkError` `ENODEV` if there is no such link.
+ * Whether generic receive offload of a link is on: the kernel merges received packets into larger ones. `netnsPath`:
+ * default the namespace of this process. Throws `NetlinkError` `ENODEV` if there is no such link, and as `inNetns`.
  */
 export function receiveMerging(name: string, netnsPath?: string): boolean {
     return withEthtool(netnsPath, (call) => call(name, GenericReceive.GET, 0)) !== 0;
@@ -49,7 +52,8 @@ export function receiveMerging(name: string, netnsPath?: string): boolean {
 
 /**
  * Turns generic receive offload of a link on or off. The userspace datapath of OVS drops frames that are larger than
- * the MTU, so packets merged before would be lost. Idempotent. Throws `NetlinkError` `ENODEV` if there is no such link.
+ * the MTU, so packets merged before would be lost. Idempotent. `netnsPath`: default the namespace of this process.
+ * Throws `NetlinkError` `ENODEV` if there is no such link, `EOPNOTSUPP` if it cannot change it, and as `inNetns`.
  */
 export function setReceiveMerging(name: string, enabled: boolean, netnsPath?: string): void {
     withEthtool(netnsPath, (call) => {

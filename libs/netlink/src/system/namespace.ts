@@ -30,7 +30,7 @@ export function inNetns<T>(path: string, fn: () => T): T {
     return inNetnsWith({ libc: libc(), abort }, path, fn);
 }
 
-/** `inNetns` with its system calls given. */
+/** `inNetns` with the system calls and the abort of `components`, so that a failure to return can be tested. */
 export function inNetnsWith<T>(components: NamespaceComponents, path: string, fn: () => T): T {
     const target = openNetns(path);
     try {
@@ -40,7 +40,10 @@ export function inNetnsWith<T>(components: NamespaceComponents, path: string, fn
     }
 }
 
-/** `inNetns` for the descriptor of a namespace, which stays open; `name` is for errors. */
+/**
+ * `inNetns` for the descriptor of a namespace, which stays open; `name` names the namespace in errors. Throws as
+ * `inNetns`, except for the path.
+ */
 export function inNetnsFd<T>(components: NamespaceComponents, fd: number, name: string, fn: () => T): T {
     const own = openSync(OWN_NETNS, constants.O_RDONLY);
     try {
@@ -59,14 +62,17 @@ export function inNetnsFd<T>(components: NamespaceComponents, fd: number, name: 
     }
 }
 
-/** The components with the system calls of this machine. */
+/**
+ * The components of this machine: its system calls, and an abort that writes the message to standard error
+ * (process.abort).
+ */
 export function namespaceComponents(): NamespaceComponents {
     return { libc: libc(), abort };
 }
 
 /**
- * Opens the namespace at a path; the caller closes the descriptor. Throws `NetlinkError` with the errno, such as
- * `ENOENT`.
+ * Opens the file at the path of a namespace; the caller closes the descriptor. Throws `NetlinkError` with the errno,
+ * such as `ENOENT`. Whether it is a namespace is not checked: the call that uses the descriptor fails with `EINVAL`.
  */
 export function openNetns(path: string): number {
     try {
@@ -109,12 +115,15 @@ function refusePromise<T>(result: T, name: string): T {
     return result;
 }
 
-/** The error of a path at which there is another file. */
+/** Returns, without throwing it, NetlinkError `NOT_A_NETNS` for the path at which there is another file. */
 export function notANetns(path: string): NetlinkError {
     return new NetlinkError("NOT_A_NETNS", "environment", `${path} is no network namespace: its mount may be gone`);
 }
 
-/** The NetlinkError of an error of node:fs, with its errno as code; `what` names the operation. */
+/**
+ * Returns, without throwing it, the NetlinkError of an error of node:fs, with its errno as code (`EIO` if it has none);
+ * `what` names the operation.
+ */
 export function fileError(what: string, cause: unknown): NetlinkError {
     const code = isSystemError(cause) ? (cause.code as NetlinkErrorCode) : "EIO";
     return new NetlinkError(code, "environment", `${what}: ${code}`, { cause });

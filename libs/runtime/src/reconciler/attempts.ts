@@ -4,7 +4,7 @@ import type { OperationName, ReconcilerMetrics } from "./metrics.ts";
 import type { Operations } from "./operations.ts";
 import type { Goal, TrackedObject } from "./tracked-object.ts";
 
-/** An object, and the goal it had when the operation began. */
+/** An object of a reconciler, and the goal it had when the operation began. */
 export interface Try<K, V> {
     readonly object: TrackedObject<K, V>;
     readonly goal: Goal<V>;
@@ -12,7 +12,7 @@ export interface Try<K, V> {
 
 /**
  * Runs the operations of a reconciler and records their results: one at a time for each object, none during a
- * comparison.
+ * comparison. Callers of `one` and `many` reserve the objects by `begin`; `prune` waits for all itself.
  */
 export class Attempts<K, V> {
     readonly #name: string;
@@ -55,7 +55,10 @@ export class Attempts<K, V> {
         };
     }
 
-    /** Runs one operation and returns its failure. A failure caused by the signal leaves the object pending. */
+    /**
+     * Runs one operation and returns its failure, undefined if it succeeded; never rejects. A failure caused by the
+     * signal leaves the object pending.
+     */
     async one(
         { object, goal }: Try<K, V>,
         signal: AbortSignal | undefined,

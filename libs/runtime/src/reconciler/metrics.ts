@@ -5,7 +5,10 @@ import type { ObjectState } from "./status.ts";
 export type OperationName = "update" | "delete" | "prune";
 type Counts = Readonly<Record<ObjectState, number>>;
 
-/** The metrics of all reconcilers of a process, with the reconciler's name as label. */
+/**
+ * The metrics `antrea_reconciler_*` of all reconcilers of a process, with the reconciler's name as label; `of` returns
+ * those of a registry.
+ */
 export class ReconcilerMetrics {
     static readonly #byFactory = new WeakMap<MetricsFactory, ReconcilerMetrics>();
     readonly #counts = new Map<string, () => Counts>();

@@ -13,7 +13,10 @@ export interface ReconcilerComponents {
 
 /** Options of a reconciler. */
 export interface ReconcilerOptions<K, V> {
-    /** Label in metrics: folder and name, e.g. `pod-network/host-routes`; unique in the process. */
+    /**
+     * Label in metrics: folder and name, e.g. `pod-network/host-routes`; unique in the process, or the counts of the
+     * later reconciler replace those of the earlier.
+     */
     readonly name: string;
     /** Milliseconds after the last full pass at which the next one is due. Default 60,000. */
     readonly fullEveryMs?: number;

@@ -3,7 +3,10 @@ import type { TrackedObject } from "./tracked-object.ts";
 
 const shownKeys = 10;
 
-/** Collects what one pass reports: failures whose message is new for the object, and recoveries. */
+/**
+ * Collects what one pass reports: failures whose message is new for the object, and recoveries. `note` each object
+ * after its operation, then `write` once.
+ */
 export class PassLog<K, V> {
     readonly #logger: Logger;
     readonly #keyText: (key: K) => string;

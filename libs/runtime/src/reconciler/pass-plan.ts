@@ -2,7 +2,7 @@ import type { Clock } from "@antrea/async";
 
 /**
  * Decides whether the next pass is a full one: the first, those due after `everyMs`, and those requested; whatever
- * other changes there are.
+ * other changes there are. `run` calls its function only in these.
  */
 export class PassPlan {
     readonly #clock: Pick<Clock, "monotonic">;

@@ -15,8 +15,8 @@ import { TrackedObject } from "./tracked-object.ts";
  * once for each message, and measured.
  *
  * It has no loop: its owner runs `pass` in a job, which processes all objects that changed or are due for a retry. The
- * first pass, one every `fullEveryMs`, and requested ones compare all objects with the actual ones (`prune`). `apply`
- * processes one object, for a caller that needs its result.
+ * first pass, one every `fullEveryMs`, and requested ones compare all objects with the actual ones (`prune`, if there
+ * is one). `apply` processes one object, for a caller that needs its result.
  */
 export class Reconciler<K, V> implements Disposable {
     readonly #operations: Operations<K, V>;
@@ -115,7 +115,7 @@ export class Reconciler<K, V> implements Disposable {
         return counts;
     }
 
-    /** Requests a full pass next, because the actual objects may have been changed by others. */
+    /** Makes the next pass a full one, because the actual objects may have been changed by others; starts none. */
     askForFull(): void {
         this.#plan.askForFull();
     }
@@ -144,8 +144,8 @@ export class Reconciler<K, V> implements Disposable {
 
     /**
      * Processes one object now, whether or not a retry is due, after an operation that runs on it. Rejects with the
-     * object's failure, which the caller must log; the object stays due for a retry. Does nothing for an unknown
-     * object.
+     * object's failure, which the caller must log, and the object stays due for a retry; or with AsyncError `ABORTED`
+     * if the signal aborts while it waits. Does nothing for an unknown object or one in place.
      */
     async apply(key: K, signal?: AbortSignal): Promise<void> {
         const object = this.#objects.get(key);

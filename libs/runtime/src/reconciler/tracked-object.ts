@@ -10,7 +10,10 @@ interface Held<V> {
 /** The target of an operation. Compared by identity, it shows whether the object changed since. */
 export type Goal<V> = Held<V> | "deleted";
 
-/** One object of a reconciler: its desired value, its value in place, and its status. */
+/**
+ * One object of a reconciler: its desired value, its value in place, and its status. It runs nothing: Attempts sets
+ * `busy` around an operation and reports its outcome by `reached` or `failed`.
+ */
 export class TrackedObject<K, V> {
     readonly key: K;
     readonly #clock: Clock;

@@ -1,9 +1,9 @@
 import { createLogger, type Logger, type LogLevel } from "../logger.ts";
 
-/** A log line, parsed. */
+/** A line of a Logger, parsed: `level`, `time`, `module`, `msg`, and the fields as `toLogValue` converts them. */
 export type LogRecord = Readonly<Record<string, unknown>> & { readonly level: LogLevel; readonly msg: string };
 
-/** A real logger that keeps its lines for assertions. */
+/** A real logger that keeps its lines, parsed, for assertions; by default those of all levels, as module `test`. */
 export class MemoryLog {
     readonly #records: LogRecord[] = [];
     readonly logger: Logger;

@@ -3,7 +3,10 @@ import { messageOf } from "@antrea/errors";
 import { type Secret } from "@antrea/kube";
 import { createAuthority, type Certificate } from "./certificate.ts";
 
-/** The authority (CA) that signs the serving certificates, and its predecessors that are still trusted. */
+/**
+ * The authority (CA) that signs the serving certificates, and its predecessors that are still trusted: the content of
+ * the Secret.
+ */
 export interface Authorities {
     /** The signing authority with its key. */
     readonly current: Certificate;
@@ -22,7 +25,11 @@ export interface AuthorityTimes {
     readonly overlapMs: number;
 }
 
-/** A change to the authorities that is due, and its reason. */
+/**
+ * A change to the authorities that is due: their content after it, and its reason. `no authority`: there is no Secret;
+ * `unreadable`: its content is not valid; `replaced in time`: two thirds of the validity are over; `overlap over`: the
+ * previous ones are dropped.
+ */
 export interface AuthorityChange {
     readonly authorities: Authorities;
     readonly reason: "no authority" | "unreadable" | "replaced in time" | "overlap over";
@@ -36,7 +43,10 @@ const maxPrevious = 8;
 /** Fields of the Secret. `previous.crt` holds certificates only: a replaced authority signs nothing. */
 const fields = { cert: "ca.crt", key: "ca.key", previous: "previous.crt" } as const;
 
-/** Creates an authority that is valid from now (wall time in milliseconds) for `times.authorityMs`. */
+/**
+ * Creates an authority that is valid from `nowMs` (wall time in milliseconds, less an hour for clients whose clock is
+ * behind) for `times.authorityMs`. Each has a key and a common name (`antrea-webhook-ca@nowMs`) of its own.
+ */
 export function newAuthority(nowMs: number, times: AuthorityTimes): Certificate {
     // Each has a name of its own, so that a verifier with several authorities finds the right one by name.
     const commonName = `antrea-webhook-ca@${nowMs}`;
@@ -60,9 +70,10 @@ export function replaceAtMs(cert: X509Certificate): number {
 }
 
 /**
- * Returns the change to the authorities that is due now; undefined if none is.
+ * Returns the change to the authorities that is due now; undefined if none is. Writes nothing; a new authority keeps at
+ * most 8 previous ones, those that have not expired.
  *
- * @param found content of the Secret; undefined without a Secret
+ * @param found content of the Secret, as `decodeAuthorities` returns it; undefined without a Secret
  * @param trusted the bundle that clients have now (PEM): it contains the authority of every certificate that a replica
  * still serves, even if the Secret is lost
  * @param nowMs wall time in milliseconds
@@ -88,12 +99,15 @@ export function dueChange(
     return undefined;
 }
 
-/** Returns the certificates that clients must trust, as PEM; the same text for the same authorities. */
+/**
+ * Returns the certificates that clients must trust, the current one first, as PEM; the same text for the same
+ * authorities.
+ */
 export function bundleOf(authorities: Authorities): string {
     return [authorities.current.cert, ...authorities.previous].map((pem) => `${pem.trim()}\n`).join("");
 }
 
-/** Returns `data` of the Secret for these authorities, in base64. */
+/** Returns `data` of the Secret for these authorities, in base64: `ca.crt`, `ca.key` and `previous.crt`, all PEM. */
 export function encodeAuthorities(authorities: Authorities): Readonly<Record<string, string>> {
     const encode = (text: string): string => Buffer.from(text, "utf8").toString("base64");
     return {
@@ -123,7 +137,10 @@ export function decodeAuthorities(secret: Secret): Authorities | { readonly prob
     }
 }
 
-/** Returns the PEM certificates in a text, without what surrounds them. */
+/**
+ * Returns the PEM certificates in a text, in order and without what surrounds them; empty if there are none. They are
+ * not parsed.
+ */
 export function pemsOf(text: string): readonly string[] {
     return text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
 }

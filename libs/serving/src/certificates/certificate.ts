@@ -10,7 +10,7 @@ export interface Certificate {
     readonly key: string;
 }
 
-/** Options of a certificate. */
+/** Options of a certificate; nothing is checked, such as whether it outlives its authority. */
 export interface CertificateOptions {
     /** Common name of the subject, at most 64 characters; its only attribute. */
     readonly commonName: string;
@@ -39,21 +39,27 @@ const Oid = {
 } as const;
 
 /**
- * Creates a self-signed serving certificate. Clients may add it to their list of authorities: it is a CA that can sign
- * no further CA (path length 0).
+ * Creates a P-256 key and a self-signed serving certificate for it. Clients may add it to their list of authorities: it
+ * is a CA that can sign no further CA (path length 0).
  */
 export function createSelfSigned(options: ServingOptions): Certificate {
     // digitalSignature and keyCertSign: bits 0 and 5, two bits unused.
     return create(options, [lastAuthority, keyUsage(2, 0x84), serverUse, subjectNames(options.names)]);
 }
 
-/** Creates a self-signed authority (CA) for serving certificates, which can sign no further CA (path length 0). */
+/**
+ * Creates a P-256 key and a self-signed authority (CA) for it, for serving certificates: it can sign no further CA
+ * (path length 0).
+ */
 export function createAuthority(options: CertificateOptions): Certificate {
     // keyCertSign: bit 5, two bits unused.
     return create(options, [lastAuthority, keyUsage(2, 0x04)]);
 }
 
-/** Creates a serving certificate that is signed by an authority of `createAuthority`. */
+/**
+ * Creates a P-256 key and a serving certificate for it, signed by an authority of `createAuthority`; of another one the
+ * issuer's name may be wrong. Throws the error of node:crypto if the authority cannot be read.
+ */
 export function createSigned(options: ServingOptions, authority: Certificate): Certificate {
     // digitalSignature: bit 0, seven bits unused.
     const extensions = [noAuthority, keyUsage(7, 0x80), serverUse, subjectNames(options.names)];

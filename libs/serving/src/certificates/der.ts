@@ -1,6 +1,6 @@
 // The part of DER (ITU-T X.690) that certificates need.
 
-/** Universal tags (X.690 section 8.1.2). */
+/** Universal tags (X.690 section 8.1.2) as their first octet; SEQUENCE and SET with the bit "constructed". */
 export const Tag = {
     BOOLEAN: 0x01,
     INTEGER: 0x02,
@@ -14,7 +14,9 @@ export const Tag = {
     SET: 0x31,
 } as const;
 
-/** Encodes a value: tag, length and contents. */
+/**
+ * Encodes a value: tag, length and the contents one after the other, which for a constructed tag are encoded values.
+ */
 export function der(tag: number, ...contents: readonly Uint8Array[]): Buffer {
     const body = Buffer.concat(contents);
     if (body.length < 0x80) return Buffer.concat([Buffer.from([tag, body.length]), body]);
@@ -40,7 +42,7 @@ export function oid(dotted: string): Buffer {
     return der(Tag.OBJECT_IDENTIFIER, Buffer.from([first * 40 + second, ...rest.flatMap(base128)]));
 }
 
-/** Encodes a BIT STRING of whole octets. */
+/** Encodes a BIT STRING of whole octets, without unused bits. */
 export function bitString(bytes: Uint8Array): Buffer {
     return der(Tag.BIT_STRING, Buffer.from([0]), bytes);
 }
@@ -55,7 +57,10 @@ export function time(ms: number): Buffer {
     return der(utc ? Tag.UTC_TIME : Tag.GENERALIZED_TIME, Buffer.from(utc ? digits.slice(2) : digits, "ascii"));
 }
 
-/** Encodes a context-specific tag: constructed (around encoded values) or primitive (around octets). */
+/**
+ * Encodes a context-specific tag with a number of at most 30: constructed (around encoded values) or primitive (around
+ * octets).
+ */
 export function context(number: number, constructed: boolean, ...contents: readonly Uint8Array[]): Buffer {
     return der(0x80 | (constructed ? 0x20 : 0) | number, ...contents);
 }

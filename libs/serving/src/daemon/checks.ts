@@ -20,7 +20,7 @@ export interface CheckResult {
     readonly problem: string | undefined;
 }
 
-/** The health checks behind `/livez` and `/readyz`, by unique name. */
+/** The health checks behind `/livez` and `/readyz`, by unique name, in the order in which they were added. */
 export class Checks {
     readonly #checks = new Map<string, { readonly kind: CheckKind; readonly check: Check }>();
 

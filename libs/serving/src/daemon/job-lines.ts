@@ -3,8 +3,8 @@ import { type JobHealth } from "@antrea/runtime";
 
 /**
  * Formats the status of a job in one line: its last result with the time, how many of its objects failed, and the time
- * of the next run. Of an error
- * only the code or class is included: the health endpoints are open to everyone, and the message is in the log.
+ * of the next run or the state: `job a: failed 3 times with TIMEOUT, last at …; next run at …`. Of an error only the
+ * code or class is included: the health endpoints are open to everyone, and the message is in the log.
  */
 export function jobLine({ name, state, failures, error, endedAtMs, nextAtMs, failedObjects }: JobHealth): string {
     const text = [`job ${name}: ${resultOf({ failures, error, endedAtMs })}`];

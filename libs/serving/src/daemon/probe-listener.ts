@@ -8,6 +8,7 @@ const address = "127.0.0.1";
 /**
  * Plain HTTP server on 127.0.0.1 or a Unix socket for the probes of the kubelet, whose connections only the Node itself
  * can exhaust. Connections from other addresses are closed, even if the Node routes them to its loopback addresses.
+ * `answer` gets every request.
  */
 export class ProbeListener {
     readonly #server: Server;
@@ -26,7 +27,7 @@ export class ProbeListener {
         });
     }
 
-    /** The port on which it listens. */
+    /** The port on which it listens; only after `start` with a port. */
     get port(): number {
         return (this.#server.address() as AddressInfo).port;
     }

@@ -14,7 +14,10 @@ export interface DaemonServerComponents {
     readonly logger: Logger;
     /** If undefined, `/metrics` is answered with 404. */
     readonly metrics: Pick<Metrics, "text" | "contentType"> | undefined;
-    /** Resolves with true if the bearer of the token may read `/metrics`. A rejection is answered with 503. */
+    /**
+     * Resolves with true if the bearer of the token may read `/metrics`. A rejection is logged and answered with 503.
+     * The signal aborts when the client disconnects.
+     */
     authorize(token: string, signal: AbortSignal): Promise<boolean>;
     /** Answers requests for all other paths. Default: 404. */
     readonly handle?: RequestListener;
@@ -22,7 +25,7 @@ export interface DaemonServerComponents {
     readonly clock?: Clock;
 }
 
-/** Options of DaemonServer. */
+/** Options of DaemonServer: those of its HTTPS server, and where probes are answered. */
 export interface DaemonServerOptions extends HttpsOptions {
     /**
      * Port on 127.0.0.1 on which the health endpoints are served too, by plain HTTP, so that probes pass whatever load
@@ -39,10 +42,10 @@ export interface DaemonServerOptions extends HttpsOptions {
 const kinds: Readonly<Record<string, CheckKind>> = { "/livez": "live", "/healthz": "live", "/readyz": "ready" };
 
 /**
- * The HTTPS endpoints that all daemons have: `/livez`, `/healthz` (the same) and `/readyz`, open to everyone, and
- * `/metrics` for those whom `authorize` accepts (401 without a bearer token, 403 if refused). A failed health check
- * gives 503 and the list of checks; `?verbose` always lists the checks, and for `/readyz` the jobs. Other paths go to
- * `handle`.
+ * The HTTPS endpoints that all daemons have, for GET and HEAD (else 405): `/livez`, `/healthz` (the same) and
+ * `/readyz`, open to everyone, and `/metrics` for those whom `authorize` accepts (401 without a bearer token, 403 if
+ * refused). A failed health check gives 503 and the list of checks; `?verbose` always lists the checks, and for
+ * `/readyz` the jobs. Other paths go to `handle`.
  */
 export class DaemonServer {
     readonly #components: DaemonServerComponents;
@@ -91,7 +94,8 @@ export class DaemonServer {
 
     /**
      * Resolves when it listens, for probes and on its port (except with `waitsForPort`). Rejects with the system error,
-     * e.g. EADDRINUSE, with ServingError `WRONG_STATE` at a second call, or with AsyncError `ABORTED`.
+     * e.g. EADDRINUSE, or with AsyncError `ABORTED` if the signal is aborted before, after which nothing listens; with
+     * ServingError `WRONG_STATE` if it is started already.
      */
     async start(signal?: AbortSignal): Promise<void> {
         const probes = this.#probes === undefined ? await this.#listenForProbes() : undefined;
@@ -114,7 +118,7 @@ export class DaemonServer {
         return this.#https.drain(o);
     }
 
-    /** Closes the ports and all connections. */
+    /** Closes the ports and all connections, also those with a request. Idempotent; may be called without a start. */
     async stop(): Promise<void> {
         const probes = this.#probes;
         this.#probes = undefined;

@@ -1,6 +1,6 @@
 import { type Socket } from "node:net";
 
-/** Limits the number of open connections from each remote address. */
+/** Limits the number of open connections from each remote address; pass each new connection to `admit`. */
 export class ConnectionLimit {
     readonly #limit: number;
     readonly #open = new Map<string, number>();
@@ -10,7 +10,10 @@ export class ConnectionLimit {
         this.#limit = limit;
     }
 
-    /** Counts a connection until it is closed. Closes it and returns false if it exceeds the limit. */
+    /**
+     * Counts a connection until it is closed. Closes it and returns false if it exceeds the limit or has no remote
+     * address.
+     */
     admit(socket: Socket): boolean {
         const from = socket.remoteAddress;
         const open = from === undefined ? this.#limit : (this.#open.get(from) ?? 0);

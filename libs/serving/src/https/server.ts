@@ -12,7 +12,7 @@ import { ConnectionLimit } from "./connection-limit.ts";
 /** Dependencies of HttpsServer. */
 export interface HttpsComponents {
     readonly logger: Logger;
-    /** Answers every request. */
+    /** Answers every request; an exception of it is uncaught. */
     readonly answer: RequestListener;
     /** Default: `systemClock`. */
     readonly clock?: Clock;
@@ -58,8 +58,8 @@ const portPauseMs = 250;
 const logEachTry = 240;
 
 /**
- * An HTTPS server with limits on connections and requests, which can replace its certificate and end without losing a
- * request.
+ * An HTTPS server with limits on connections and requests (headers within 5 s and 16 KiB, a request within 10 s), which
+ * can replace its certificate and end without losing a request.
  */
 export class HttpsServer {
     readonly #components: HttpsComponents;
@@ -102,7 +102,8 @@ export class HttpsServer {
 
     /**
      * Resolves when it listens (except with `waitsForPort`). Rejects with the system error, e.g. EADDRINUSE, with
-     * ServingError `WRONG_STATE` at a second call, or with AsyncError `ABORTED`.
+     * ServingError `WRONG_STATE` if it is started already, or with AsyncError `ABORTED` if the signal is aborted
+     * before.
      */
     async start(signal?: AbortSignal): Promise<void> {
         if (this.#server !== undefined) {
@@ -141,7 +142,10 @@ export class HttpsServer {
         if (this.#own) this.#renewLater();
     }
 
-    /** Uses this certificate for new connections from now on; before or after the start. */
+    /**
+     * Uses this certificate for new connections from now on, before or after the start; ends the renewal of a
+     * self-signed one.
+     */
     show(certificate: Certificate): void {
         this.#renewal?.[Symbol.dispose]();
         this.#own = false;
@@ -165,7 +169,7 @@ export class HttpsServer {
         await drained.promise;
     }
 
-    /** Closes the port and all connections. */
+    /** Closes the port and all connections, also those with a request. Idempotent; may be called without a start. */
     async stop(): Promise<void> {
         this.#renewal?.[Symbol.dispose]();
         const server = this.#server;

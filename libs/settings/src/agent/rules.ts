@@ -9,7 +9,10 @@ const bridging = "with enableBridgingMode";
 const bridged: Condition = { is: ["enableBridgingMode", true] };
 const mode = (name: "noEncap" | "networkPolicyOnly"): Condition => ({ is: ["trafficEncapMode", name] });
 
-/** Rules of antrea-agent.conf over several values, or over what this version supports. */
+/**
+ * Rules of antrea-agent.conf over several values, or over what this version supports, in the order of evaluation; those
+ * made by `declared` also serve the chart, see `declaredRules`.
+ */
 export const agentRules: readonly Rule<AgentConfig>[] = [
     ...(
         [

@@ -13,12 +13,15 @@ import { controllerUnserved, unservedNotices } from "../unserved.ts";
 import { type ControllerConfig, controllerSchema } from "./schema.ts";
 
 /**
- * Limit, by IP family, of the bits between a cluster CIDR and its podCIDRs: two to this power is the most podCIDRs that
- * can be tracked.
+ * Limit, by IP family, of the difference between the prefix lengths of the podCIDRs and of their cluster CIDR: two to
+ * this power is the most podCIDRs that can be tracked.
  */
 export const maxIndexBits: Readonly<Record<Family, number>> = { 4: 22, 6: 16 };
 
-/** Address blocks that must not overlap cluster CIDRs: special-purpose and unrouted addresses. */
+/**
+ * Address blocks of both families that must not overlap cluster CIDRs: addresses that no host can have, and those that
+ * no other network reaches (RFC 6890; `specialUse` and `unroutedUse` of @antrea/ip).
+ */
 export const noPodCidr: readonly SpecialUse[] = [...specialUse, ...unroutedUse];
 
 /** True if this controller assigns podCIDRs to Nodes. */
@@ -47,7 +50,10 @@ function maskRule(family: Family): Rule<ControllerConfig> {
     };
 }
 
-/** Rules of antrea-controller.conf over several values. */
+/**
+ * Rules of antrea-controller.conf over several values, in the order of evaluation; those made by `declared` also serve
+ * the chart, see `declaredRules`.
+ */
 export const controllerRules: readonly Rule<ControllerConfig>[] = [
     declared({
         key: cidrKey,

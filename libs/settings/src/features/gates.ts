@@ -12,7 +12,10 @@ export interface GateReport {
     readonly stage: GateStage;
 }
 
-/** The feature gates that are enabled; constant for the life of the process. */
+/**
+ * The feature gates that are enabled; constant for the life of the process. An unavailable gate is never enabled,
+ * whatever the file has.
+ */
 export class FeatureGates<Name extends string = FeatureGateName> {
     readonly #specs: readonly GateSpec<Name>[];
     readonly #enabled: ReadonlySet<string>;
@@ -54,7 +57,10 @@ export interface GateProblem {
     readonly rule: string;
 }
 
-/** The result of reading `featureGates`: the gates, invalid entries and warnings. */
+/**
+ * The result of reading `featureGates`: the gates, invalid entries and warnings. With invalid entries the gates are
+ * those of the valid ones.
+ */
 export interface GatesResult<Name extends string> {
     /** The resulting gates. */
     readonly gates: FeatureGates<Name>;
@@ -70,7 +76,11 @@ const groups: ReadonlyMap<string, GateStage> = new Map([
     ["AllBeta", "Beta"],
 ]);
 
-/** Applies `featureGates` of a settings file to the gates of this version; see {@link readGates}. */
+/**
+ * Applies `featureGates` of a settings file to the gates of this version (`gateSpecs`) by the rules of Kubernetes: the
+ * value given for a gate, else that of `AllAlpha` or `AllBeta`, else the default of its stage. Does not throw: invalid
+ * entries are in `problems`.
+ */
 export function readFeatureGates(
     component: Component,
     given: Readonly<Record<string, boolean>>,
@@ -80,8 +90,8 @@ export function readFeatureGates(
 
 /**
  * Applies the entries of a file by the rules of Kubernetes feature gates: a gate has the value given for its name, else
- * that of `AllAlpha` or `AllBeta`, else the default of its stage. Both files accept the gates of both components; a
- * gate without effect in this component gives a warning.
+ * that of `AllAlpha` or `AllBeta`, else the default of its stage; GA is always on, an unavailable one off. Both files
+ * accept the gates of both components; a gate without effect in this component gives a warning. Does not throw.
  */
 export function readGates<Name extends string>(
     specs: readonly GateSpec<Name>[],

@@ -59,5 +59,5 @@ export const gateSpecs = [
     { name: "AntreaNodeConfig", stage: "Beta", components: agent, available: false },
 ] as const satisfies readonly GateSpec[];
 
-/** Name of a feature gate of this version. */
+/** Name of a feature gate of `gateSpecs`, available or not. */
 export type FeatureGateName = (typeof gateSpecs)[number]["name"];
