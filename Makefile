@@ -18,7 +18,7 @@ test: ## build, lint, types, unit, integration, set-up and e2e tests, and Kubern
 test-all: ## `make test` and all that takes long: PARTS="test e2e-matrix kubernetes repeat mutate fuzz simulate upgrade chaos-overlay chaos-bridging" (docs/testing.md)
 	@tools/test-all.sh $(PARTS)
 
-mutate: bootstrap ## change code here and there and see whether unit tests notice: files changed since BASE=main, ALL=1, PROJECT=, FILE= (docs/testing.md)
+mutate: bootstrap ## change code here and there and see whether unit tests notice: files changed since BASE=main, ALL=1, PROJECT=, FILE=; at most SAMPLE=N of each area, chosen by SEED=1, for MINUTES=30; WRITE=1 writes the scores (docs/testing.md)
 	@. tools/lib.sh && node tools/mutate/main.ts $(if $(ALL),--all) $(if $(BASE),--base $(BASE)) $(if $(PROJECT),--project "$(PROJECT)") \
 		$(if $(FILE),--file $(FILE)) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) \
 		$(if $(WRITE),--write)
@@ -26,7 +26,7 @@ mutate: bootstrap ## change code here and there and see whether unit tests notic
 bench: ## measure, and write docs/benchmarks/
 	@tools/setup/bootstrap.sh && tools/bench/run.sh
 
-simulate: bootstrap ## simulate clusters and check the invariants: SEEDS=10000 STEPS=1000, or SEED=N of one history (docs/simulation.md)
+simulate: bootstrap ## simulate clusters and check the invariants: SEEDS=10000 STEPS=1000, or SEED=N of one history, with only ACTIONS=3,17; SEEDED_BUGS=1 whether each seeded bug is found, SEEDED_BUG= one of them (docs/simulation.md)
 	@. tools/lib.sh && node tools/simulate/main.ts $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) \
 		$(if $(STEPS),--steps $(STEPS)) $(if $(ACTIONS),--actions $(ACTIONS)) $(if $(SEEDED_BUG),--seeded-bug $(SEEDED_BUG)) $(if $(SEEDED_BUGS),--seeded-bugs)
 

@@ -259,7 +259,7 @@ const row = (...cells: readonly (string | number)[]): string => `| ${cells.join(
 
 function report(steps: readonly Step[], problems: readonly string[]): string {
     return [
-        "# Upgrades and ways back",
+        "# Upgrades and rollbacks",
         "",
         "Written by `tools/upgrade.sh` (`make upgrade WRITE=1`). Releases are built from their commits (`tools/upgrade/releases`).",
         `On three Nodes with Pods that run on: ${problems.length === 0 ? "no address changed its owner, no claim was lost, no Pod restarted, and nothing was without an answer but while the agent of one of its Nodes restarted." : "**not all held**, see below."}`,

@@ -58,7 +58,7 @@ function wordedFiles(): string[] {
     });
     return files
         .split("\n")
-        .filter((file) => /\.(ts|md|yaml|tpl|txt|sh)$|\/values\.schema\.json$/.test(file))
+        .filter((file) => /\.(ts|md|yaml|tpl|txt|sh)$|\/values\.schema\.json$|^apps\/[^/]+\/image\/[^.]+$/.test(file))
         .filter((file) => !/\/golden\/|^docs\/benchmarks\/|^tools\/(fuzz\/corpus|measure-house)\//.test(file));
 }
 

@@ -32,7 +32,7 @@ export const terms: readonly Term[] = [
     { instead: "Notify, notify", pattern: /\bBells?\b|\bbell\b|\.ring\(/g },
     { instead: "Mutex", pattern: /\bTurn\b(?=[(<;])/g },
     { instead: "Cache, Index or Allocator", pattern: /\b[A-Z][A-Za-z]+Book\b|\b[a-z]+-book\b/g },
-    { instead: "rollback", pattern: /\bWayBack\b|\b[Ww]ay-?[Bb]ack\b|\b(the|a|its) way back\b/g },
+    { instead: "rollback", pattern: /\bWayBack\b|\b[Ww]ay-?[Bb]ack\b|\bways? back\b/g },
     { instead: "connectivity probe", pattern: /\b[Ww]itness(es)?\b/g },
     {
         instead: "check, poll or sync",

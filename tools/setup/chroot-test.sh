@@ -29,9 +29,11 @@ copy_settings() {
     for file in .npmrc .netrc .config/go/env; do
         [ ! -f "${HOME:-/root}/$file" ] || install -D -m 0600 "${HOME:-/root}/$file" "$root/root/$file"
     done
+    # may have a token, as .npmrc
+    install -m 0600 /dev/null "$root/root/registry.env"
     # without the settings that npm adds for what it runs, such as the folders of this machine
     env | grep -iEv '^npm_config_(prefix|local_prefix|global_prefix|cache|userconfig|globalconfig|init_module|node_gyp|user_agent|npm_version|noproxy=$)' |
-        grep -iE '^(npm_config_[a-z_]*|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|GOPROXY|GOSUMDB|GONOSUMDB|GONOPROXY|GOPRIVATE|GOINSECURE|GOFLAGS|https?_proxy|no_proxy|all_proxy)=' >"$root/root/registry.env" || true
+        grep -iE '^(npm_config_[^=]*|NODE_EXTRA_CA_CERTS|SSL_CERT_FILE|GOPROXY|GOSUMDB|GONOSUMDB|GONOPROXY|GOPRIVATE|GOINSECURE|GOFLAGS|https?_proxy|no_proxy|all_proxy)=' >"$root/root/registry.env" || true
     # nothing that a package brings is started in here
     printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
     chmod 0755 "$root/usr/sbin/policy-rc.d"

@@ -62,7 +62,7 @@ describe("build-programs.sh", () => {
         const waited = said.filter((text) => text.includes("is waited for"));
         expect(waited).toHaveLength(1);
         expect(waited[0]).toContain(`another run builds programs in ${cache}`);
-    }, 30_000);
+    });
 
     it("waits for nobody where nothing is missing", async () => {
         await build("helm");
@@ -75,5 +75,5 @@ describe("build-programs.sh", () => {
         rmSync(hold);
         await long;
         expect(readdirSync(join(cache, "programs")).length).toBe(2);
-    }, 30_000);
+    });
 });

@@ -38,7 +38,7 @@ describe("dist/antrea.yml of make manifest", () => {
         await run("make", ["-C", root, "manifest"]);
         server = await TestApiServer.start({ authorization: "RBAC", args: ["--allow-privileged=true"] });
         api = server.clients().api;
-    }, 120_000);
+    });
     afterAll(async () => {
         await server.stop();
         rmSync(folder, { recursive: true });

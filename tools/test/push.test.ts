@@ -113,3 +113,16 @@ it("make help names the three images, and make push", async () => {
     for (const app of apps) expect(stdout).toContain(`antrea-${app}`);
     expect(stdout).toMatch(/make push .*REGISTRY=/);
 });
+
+it("make help names the variables of each target", async () => {
+    const { stdout } = await run("make", ["--no-print-directory", "-C", root, "help"]);
+    const help = new Map(stdout.split("\n").map((line) => [line.trim().split(/ +/)[1] ?? "", line]));
+    const makefile = readFileSync(join(root, "Makefile"), "utf8");
+    const missing = makefile.split(/\n(?=\S)/).flatMap((rule) => {
+        const [, target = "", recipe = ""] = /^([a-z-]+):.*\n([^]*)/.exec(rule) ?? [];
+        const names = [...recipe.matchAll(/\$[({]([A-Z_]+)/g)].map(([, name]) => name ?? "");
+        const words = new Set(help.get(target)?.match(/\b[A-Z_]+\b/g));
+        return names.filter((name) => name !== "MAKEFILE_LIST" && !words.has(name)).map((name) => [target, name]);
+    });
+    expect(missing).toEqual([]);
+});

@@ -126,7 +126,7 @@ describe("antrea-controller with the gate AntreaIPAM", () => {
         await eventually(async () => (await usage(world.api, "a"))?.reserved === 600);
         const ordinals = (await world.all()).map(({ spec: { owner } }) => `${owner.name} ${owner.index}`);
         expect(new Set(ordinals).size).toBe(600);
-    }, 180_000);
+    });
 
     it("starts with 10,000 claims", async () => {
         await using world = await PoolWorld.start();

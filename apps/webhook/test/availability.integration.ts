@@ -64,7 +64,9 @@ describe("the webhook under load", () => {
         const rotated = (async () => {
             await cluster.api.delete(secrets, { namespace: "kube-system", name: "antrea-webhook-ca" });
             await eventually(async () => (await bundles()).every((certs) => certs.length === 2 && certs[1] === old));
-            await eventually(async () => (await bundles()).every((certs) => certs.length === 1 && certs[0] !== old));
+            await eventually(async () => (await bundles()).every((certs) => certs.length === 1 && certs[0] !== old), {
+                timeoutMs: 60_000,
+            });
         })();
         const { calls, failed } = await underLoad(rotated);
         expect(failed).toEqual([]);

@@ -50,8 +50,8 @@ async function get(port: number, path: string, token?: string): Promise<{ status
 
 describe("antrea-webhook", () => {
     it("works with the rights that the chart gives it, tells how it is, and ends in order", async () => {
-        const port = await freePort();
         await using server = await TestApiServer.start({ authorization: "RBAC", users: ["webhook", "guest"] });
+        const port = await freePort();
         const { api } = server.clients();
         await server.apply([
             ...customResourceDefinitions(),
@@ -77,14 +77,17 @@ describe("antrea-webhook", () => {
         expect(await get(port, "/livez")).toEqual({ status: 200, text: "ok\n" });
 
         const pool = poolOf("one", { cidr: "10.1.0.0/28", gateway: "10.1.0.1", prefixLength: 24 });
-        expect(await requests.send("POST", paths.pools, pool)).toMatchObject({ status: 201 });
+        const created = await requests.send("POST", paths.pools, pool);
+        expect(created).toMatchObject({ status: 201 });
         expect(await requests.send("POST", paths.pools, { ...pool, metadata: { name: "two" } })).toMatchObject({
             status: 422,
         });
         const pod = podOf("p", annotated("one", "10.1.0.1"));
         expect(await requests.send("POST", paths.pods("default"), pod)).toMatchObject({ status: 422 });
-        // Allocations are searched, too.
-        expect(await requests.send("DELETE", `${paths.pools}/one`)).toMatchObject({ status: 200 });
+        // Allocations are searched, too. With the version, since without the API server may ask about an older one first.
+        const { resourceVersion } = created.body.metadata as { readonly resourceVersion: string };
+        const options = { apiVersion: "v1", kind: "DeleteOptions", preconditions: { resourceVersion } };
+        expect(await requests.send("DELETE", `${paths.pools}/one`, options)).toMatchObject({ status: 200 });
 
         expect(await get(port, "/metrics", "token-guest")).toMatchObject({ status: 403 });
         const { status, text } = await get(port, "/metrics", "token-admin");

@@ -1,11 +1,8 @@
 import { readFileSync } from "node:fs";
-import { describe, expect, it, jest } from "@jest/globals";
+import { describe, expect, it } from "@jest/globals";
 import { parse } from "yaml";
 import { conflistText } from "@antrea/agent/features/cni-server/conflist";
 import { chart, named, render, required, run, type Manifest } from "./render.ts";
-
-// each starts helm, some several times
-jest.setTimeout(60_000);
 
 /** Every leaf of values.yaml; a map that users fill is a leaf. */
 function leaves(value: unknown, path: readonly string[] = []): string[][] {

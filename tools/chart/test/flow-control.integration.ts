@@ -53,7 +53,7 @@ describe("the API server, with the flow control of the chart", () => {
             metadata: { name: "pool1" },
             spec: { ipVersion: 4, ipRanges: [{ cidr: "10.7.0.0/24", gateway: "10.7.0.1", prefixLength: 24 }] },
         });
-    }, 60_000);
+    });
     afterAll(() => stack.disposeAsync());
 
     async function send(client: Client, method: string, path: string, body?: object): Promise<Answer> {
@@ -165,5 +165,5 @@ describe("the API server, with the flow control of the chart", () => {
             expect((await counted()).underWay).toBeGreaterThan(held);
         }
         expect(await claimed).toMatchObject({ status: 201 });
-    }, 90_000);
+    });
 });

@@ -41,7 +41,7 @@ describe("the chart in a cluster that has, or had, Antrea in Go", () => {
     beforeAll(async () => {
         server = await TestApiServer.start({ args: ["--allow-privileged=true"] });
         await helm("install", "antrea", fixture);
-    }, 120_000);
+    });
     afterAll(async () => {
         await server.stop();
         rmSync(cache, { recursive: true });

@@ -1,8 +1,5 @@
-import { describe, expect, it, jest } from "@jest/globals";
+import { describe, expect, it } from "@jest/globals";
 import { named, render, run, chart, type Manifest } from "./render.ts";
-
-// each starts helm, some several times
-jest.setTimeout(60_000);
 
 interface Template {
     readonly metadata: {
@@ -121,5 +118,5 @@ describe("values for the Pods of the programs", () => {
             }
         }
         expect(await saidOf("agent.installCNI.extraEnv.SKIP_LOADING_KERNEL_MODULES=1")).toEqual([]);
-    }, 30_000);
+    });
 });

@@ -174,7 +174,7 @@ describe("with a stolen token", () => {
             users.set(daemon, await server.addServiceAccountUser(account, { name: account.name, uid: metadata?.uid }));
         }
         users.set("unbound agent", await server.addServiceAccountUser({ namespace, name: "antrea-agent" }));
-    }, 120_000);
+    });
     afterAll(() => server?.stop());
 
     describe.each(["agent", "unbound agent", "controller", "webhook"])("of the %s, nobody can", (who) => {

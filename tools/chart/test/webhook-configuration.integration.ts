@@ -356,5 +356,5 @@ describe("helm upgrade", () => {
         await helm("uninstall", "antrea");
         expect(await api.get(ipPools, { name: "kept" })).toBeDefined();
         await upgrade(...ipam);
-    }, 120_000);
+    });
 });

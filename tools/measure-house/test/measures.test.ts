@@ -63,6 +63,7 @@ it("finds literals that are spread into literals, not those on a condition", () 
 describe("words", () => {
     it.each([
         ["the NIC gets its way back", ["rollback"]],
+        ["upgrades and ways back", ["rollback"]],
         ["the agent tells which", ["report, log, return"]],
         ["class PoolBook { look() {} }", ["Cache, Index or Allocator", "check, poll or sync"]],
         ["it is told to everybody", ["report, log, return"]],

@@ -50,7 +50,7 @@ describe("docs/security.md", () => {
         const rows = tableUnder("Containers");
         expect(rows.map((row) => row.slice(0, 3)).sort()).toEqual(expected.sort());
         expect(rows.filter(([, , , why = ""]) => why.length < 10)).toEqual([]);
-    }, 60_000);
+    });
 
     it("has the ports of the programs", () => {
         const chart = parse(readFileSync(join(root, "charts/antrea/values.yaml"), "utf8")) as {
@@ -86,5 +86,5 @@ describe("docs/security.md", () => {
             expect(policies).toContain(name);
             expect(securityPage).toContain(`\`${name}\``);
         }
-    }, 60_000);
+    });
 });

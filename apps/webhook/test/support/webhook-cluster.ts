@@ -10,10 +10,10 @@ import { admissionObjects } from "./configuration.ts";
 import { KubeRequests } from "./kube-request.ts";
 import { TestService } from "./service.ts";
 
-/** Short, so that a test need not wait: an authority for a day, trusted 2 s longer than it signs. */
+/** Short, so that a test need not wait: an authority for a day, trusted 10 s longer than it signs, to be seen. */
 export const quickTimes: CertificateTimes = {
     authorityMs: 86_400_000,
-    overlapMs: 2_000,
+    overlapMs: 10_000,
     servingMs: 86_400_000,
     settleMs: 500,
     checkMs: 200,

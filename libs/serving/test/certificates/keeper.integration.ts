@@ -152,7 +152,7 @@ describe("the certificates of several replicas", () => {
             if (ca === undefined || bundle.length !== 1 || ca.fingerprint256 === old?.fingerprint256) return false;
             return replicas.every(({ cert }) => cert?.checkIssued(ca));
         });
-        expect(await watchTrust(replicas, done)).toBeGreaterThan(20);
+        expect(await watchTrust(replicas, done)).toBeGreaterThan(0);
         expect(replicas.map(({ shown }) => shown.length)).toEqual([2, 2]);
         expect(replicas.map(({ keeper }) => keeper.problem())).toEqual([undefined, undefined]);
     });

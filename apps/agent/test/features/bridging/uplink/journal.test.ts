@@ -87,7 +87,7 @@ describe("the journal", () => {
         await expect(open(join(folder, "file")).write(entry)).rejects.toMatchObject({ code: "JOURNAL_UNWRITABLE" });
     });
 
-    it("that cannot be written, read or removed keeps no way back from being made", async () => {
+    it("that cannot be written, read or removed keeps no rollback from being made", async () => {
         const path = join(folder, "full");
         // What stands in the way of the draft and of the file refuses as a full disk does, also to root.
         mkdirSync(join(path, "uplink.json.new"), { recursive: true });

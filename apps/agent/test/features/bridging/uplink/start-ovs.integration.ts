@@ -1,6 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { spawn, type ChildProcess } from "node:child_process";
-import { chmodSync, existsSync, lstatSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+    chmodSync,
+    existsSync,
+    lstatSync,
+    mkdtempSync,
+    readdirSync,
+    readFileSync,
+    readlinkSync,
+    rmSync,
+    writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -14,7 +24,6 @@ let log = "";
 
 beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), "start-ovs-"));
-    log = "";
 });
 
 afterEach(() => {
@@ -66,8 +75,13 @@ async function start(
         END_SECONDS: String(endSeconds),
         ...more,
     };
-    main = spawn(script, { env, stdio: ["ignore", "ignore", "pipe"] });
-    main.stderr?.setEncoding("utf8").on("data", (text: string) => (log += text));
+    const child = spawn(script, { env, stdio: ["ignore", "ignore", "pipe"] });
+    main = child;
+    log = "";
+    // what an earlier test left over may still write
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+        if (main === child) log += text;
+    });
     const started = (): boolean =>
         ["ovsdb-server", "ovs-vswitchd"].every((name) => existsSync(join(folder, `${name}.pid`)));
     expect(await eventually(started, Boolean, 50_000)).toBe(true);
@@ -95,6 +109,14 @@ const quietly = { throwIfNoEntry: false } as const;
 
 /** The ids of the processes that start-ovs has started and that live. */
 const children = (): string => readFileSync(`/proc/${main.pid}/task/${main.pid}/children`, "utf8").trim();
+/** Empty if it has ended meanwhile. */
+function nameOf(pid: string): string {
+    try {
+        return readFileSync(`/proc/${pid}/comm`, "utf8").trim();
+    } catch {
+        return "";
+    }
+}
 /** How often it was woken. */
 const wakes = (): number =>
     Number(/^voluntary_ctxt_switches:\s+(\d+)$/m.exec(readFileSync(`/proc/${main.pid}/status`, "utf8"))?.[1]);
@@ -104,11 +126,7 @@ describe("start-ovs, while both daemons run", () => {
         program("sleep", `touch ${folder}/slept`);
         daemon("ovs-vswitchd");
         await start();
-        const names = (): string =>
-            children()
-                .split(" ")
-                .map((pid) => (existsSync(`/proc/${pid}`) ? readFileSync(`/proc/${pid}/comm`, "utf8").trim() : ""))
-                .join();
+        const names = (): string => children().split(" ").map(nameOf).join();
         const all = "ovsdb-server,ovs-vswitchd,start-ovs";
         // the last that it does before it waits, by programs
         const link = (): boolean =>
@@ -120,24 +138,88 @@ describe("start-ovs, while both daemons run", () => {
         expect(children()).toBe(before);
         expect(existsSync(join(folder, "slept"))).toBe(false);
         expect(await stop()).toBe(0);
-        for (const pid of before.split(" ")) expect(() => process.kill(Number(pid), 0)).toThrow("ESRCH");
+        const living = (): readonly string[] => before.split(" ").filter((pid) => existsSync(`/proc/${pid}`));
+        expect(await eventually(living, ({ length }) => length === 0, 50_000)).toEqual([]);
+    });
+
+    it("starts a database again that was killed while it started the switch", async () => {
+        const database = join(folder, "ovsdb-server.pid");
+        const kill = `until [ -s ${database} ]; do /bin/sleep 0.05; done
+            mv ${database} ${database}.killed && kill -KILL $(cat ${database}.killed) && /bin/sleep 0.5`;
+        program("ln", `case $3 in */ovs-vswitchd.*) ${kill} ;; esac`);
+        daemon("ovs-vswitchd");
+        await start();
+        const again = (): boolean => existsSync(`${database}.killed`) && existsSync(database);
+        expect(await eventually(again, Boolean, 50_000)).toBe(true);
+    });
+
+    it("gives the daemons no file of its own", async () => {
+        daemon("ovs-vswitchd");
+        await start();
+        for (const name of ["ovsdb-server", "ovs-vswitchd"]) {
+            const open = readdirSync(`/proc/${pidOf(name)}/fd`).map((fd) =>
+                readlinkSync(`/proc/${pidOf(name)}/fd/${fd}`),
+            );
+            // the log
+            expect(open.filter((file) => file.startsWith("pipe:"))).toHaveLength(1);
+        }
     });
 });
 
 describe("start-ovs, told to end", () => {
-    it("ends a switch that it has just started, before it has noted the process", async () => {
+    /** Starts it so that it waits where it takes the process id of the switch, until the function is called. */
+    async function startHeld(): Promise<() => void> {
         daemon("ovs-vswitchd");
-        const slow = join(folder, "slow");
-        // bash waits a second where it takes the id of the process that it has started last
+        const [slow, go] = [join(folder, "slow"), join(folder, "go")];
+        // the second process id that it takes
+        const held = `[ $n -ne 2 ] || until [ -e ${go} ]; do /bin/sleep 0.1; done`;
         const lines = [
-            "late() { case $BASH_COMMAND in *'$!'*) /bin/sleep 1 ;; esac; }",
+            `n=0; late() { case $BASH_COMMAND in *'$!'*) n=$((n + 1)); ${held} ;; esac; }`,
             "case ${0##*/} in start-ovs) set -T; trap late DEBUG ;; esac",
         ];
         writeFileSync(slow, `${lines.join("\n")}\n`);
         await start({}, { BASH_ENV: slow });
-        expect(await stop()).toBe(0);
+        return () => writeFileSync(go, "");
+    }
+
+    it("ends a switch that it has just started, before it has noted the process", async () => {
+        const goOn = await startHeld();
+        const ending = stop();
+        goOn();
+        expect(await ending).toBe(0);
+        expect(log).not.toContain("ovs-vswitchd is process");
         expect(hasEnded("ovs-vswitchd")).toBe(true);
         expect(hasEnded("ovsdb-server")).toBe(true);
+    });
+
+    it.each([
+        ["while it waits", false],
+        ["while it starts a switch", true],
+    ])("%s, does not begin anew when it is asked again", async (_, starting) => {
+        program("antrea-agent", "exit 1");
+        const goOn = await startHeld();
+        if (!starting) {
+            goOn();
+            await eventually(
+                () => log,
+                (text) => text.includes("ovs-vswitchd is process"),
+                50_000,
+            );
+        }
+        writeFileSync(journal(), "{}");
+        const ending = stop();
+        goOn();
+        await eventually(
+            () => log,
+            (text) => text.includes(waiting),
+            50_000,
+        );
+        main.kill("SIGTERM");
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        rmSync(journal());
+        expect(await ending).toBe(0);
+        expect(log.match(/stopping/g)).toHaveLength(1);
+        expect(log.match(new RegExp(waiting, "g"))).toHaveLength(1);
     });
 
     it("ends at once when the NIC is where it was", async () => {
