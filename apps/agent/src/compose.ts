@@ -40,7 +40,7 @@ const ownParts: NodeParts = {
     checkInterface,
 };
 
-/** Builds the agent from its configuration; starts nothing. */
+/** Builds the agent from its configuration; starts nothing. Throws as `buildPlatform` does. */
 export function compose(context: MainContext): Lifecycle {
     return composeAgent(buildPlatform(context));
 }

@@ -11,8 +11,9 @@ import { type CallOutcome, UnaryCall } from "./http2/unary-call.ts";
 const establishTimeoutMs = 20_000;
 
 /**
- * Calls the agent once. Connects immediately, while the message is still being read. If the agent cannot be reached
- * or does not answer, the outcome has status UNAVAILABLE; rejects only if `message` does, or with `Http2Error`.
+ * Calls the agent once, on a new connection, and ends it. Connects immediately, while the message is still being read.
+ * If the agent cannot be reached, is no HTTP/2 server within 20 s, or closes the connection, the outcome has status
+ * UNAVAILABLE; the answer itself has no time limit. Rejects only if `message` does, or with `Http2Error`.
  */
 export async function callAgent(
     bun: Pick<BunApi, "connect">,

@@ -18,8 +18,8 @@ export interface LastGoodStatusOptions {
 }
 
 /**
- * How long STATUS succeeds after a successful answer. A restarting agent is unavailable for 6 to 9 s, longer on a
- * busy Node.
+ * How long STATUS succeeds after a successful answer, in seconds. A restarting agent is unavailable for 6 to 9 s,
+ * longer on a busy Node.
  */
 export const graceS = 60;
 
@@ -39,7 +39,7 @@ export class LastGoodStatus {
         this.#options = options;
     }
 
-    /** Stores the current time as that of a successful answer. */
+    /** Stores the current time as that of a successful answer, by replacing the file; a failure is ignored. */
     keep(): void {
         const { file, pid } = this.#options;
         const part = `${file}.${pid}`;

@@ -27,13 +27,19 @@ export interface RunComponents {
     readonly environment: Readonly<Record<string, string | undefined>>;
     /** Standard input, to its end. */
     readInput(): Promise<Uint8Array>;
-    /** Calls the agent; may connect before the message is complete. */
+    /**
+     * Calls the agent (gRPC method `path`); may connect before the message is complete. Rejects as `message` does, or
+     * with Http2Error.
+     */
     callAgent(path: string, message: Promise<Uint8Array>): Promise<CallOutcome>;
     /** The state of earlier runs. */
     readonly lastGoodStatus: Pick<LastGoodStatus, "keep" | "check">;
 }
 
-/** The standard output and the exit code of the process. */
+/**
+ * The standard output (a result or an error object of the CNI specification, in JSON; empty for DEL, CHECK, GC and
+ * STATUS) and the exit code of the process, 1 with an error.
+ */
 export interface Answer {
     readonly output: Uint8Array;
     readonly exitCode: 0 | 1;
@@ -47,7 +53,11 @@ const methods: Readonly<Record<Exclude<CniCommand, "VERSION">, CniMethodName>> =
     STATUS: "CmdStatus",
 };
 
-/** Handles one invocation of the plugin. Never throws: every failure is a CNI error result. */
+/**
+ * Handles one invocation of the plugin (CNI specification, section 2): parameters from the environment, configuration
+ * from standard input, answer from the agent, VERSION without it. Never rejects: every failure is a CNI error result. A
+ * failed STATUS succeeds within `graceS` of a good one if the agent is not available.
+ */
 export async function run(components: RunComponents): Promise<Answer> {
     let input = new Uint8Array() as Uint8Array;
     let answered: CniCommand | undefined;

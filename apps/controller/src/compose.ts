@@ -9,12 +9,15 @@ import { leadership } from "./platform/leadership.ts";
 import { buildPlatform, type Platform } from "./platform/platform.ts";
 import { poolParts, withPools } from "./platform/pool-platform.ts";
 
-/** Builds antrea-controller from its configuration; starts nothing. */
+/** Builds antrea-controller from its configuration; starts nothing. Throws as `buildPlatform` does. */
 export function compose(context: MainContext): Lifecycle {
     return composeController(buildPlatform(context));
 }
 
-/** Adds the controller's features to the platform, in start order; starts nothing. */
+/**
+ * Adds the controller's features to the platform, in start order, as their gates and keys enable them; starts nothing.
+ * The parts of every replica come first, then the election, under which the features lead.
+ */
 export function composeController(platform: Platform): Lifecycle {
     const { config, gates, health, logger, clock } = platform;
     const pools = gates.enabled("AntreaIPAM") ? withPools(platform) : undefined;

@@ -18,7 +18,10 @@ import { reviewApp, reviewMetrics } from "./review/index.ts";
 import { composeReviews } from "./reviews.ts";
 import { version } from "./version.ts";
 
-/** All settings are flags; of antrea-controller.conf the webhook reads the feature gates and clusterCIDRs. */
+/**
+ * The flags of antrea-webhook, with the placeholder of each value: all its settings. Of antrea-controller.conf
+ * (--config) it reads the feature gates and clusterCIDRs.
+ */
 export const flags: OwnFlags = {
     config: "FILE",
     port: "N",
@@ -39,7 +42,10 @@ const leaveMs = 3_000;
 // Requests in progress end by their own timeout.
 const drainMs = 12_000;
 
-/** Builds and connects the parts of antrea-webhook; starts nothing. */
+/**
+ * Builds and connects the parts of antrea-webhook; starts nothing. Throws WebhookError `BAD_FLAG`, SettingsError for
+ * the file of --config, or KubeError `BAD_CONFIG`.
+ */
 export function compose({ flags: given, logger }: MainContext): Lifecycle {
     const clients = createKubeClients({
         kubeconfig: given.own.kubeconfig,
@@ -69,6 +75,7 @@ export function compose({ flags: given, logger }: MainContext): Lifecycle {
 export interface WebhookOptions {
     /** Namespace of the CA's Secret and of the Service. */
     readonly namespace: string;
+    /** HTTPS port of webhooks, probes and metrics. */
     readonly port: number;
     /** `nodeIPAM.clusterCIDRs`, whose addresses no pool may contain. Default none. */
     readonly clusterCidrs?: readonly Prefix[];
@@ -85,7 +92,10 @@ export interface WebhookOptions {
     readonly leaveMs?: number;
 }
 
-/** One replica of the webhook: its parts in start order. */
+/**
+ * One replica of the webhook: its parts in start order, and the server of webhooks, probes and metrics. Starts nothing.
+ * The last part stops first, and drains the requests.
+ */
 export function webhook(
     { api, logger }: { readonly api: ApiClient; readonly logger: Logger },
     options: WebhookOptions,

@@ -21,7 +21,7 @@ export interface ReviewPlatform {
     readonly poolsOn: boolean;
 }
 
-/** The reviews of the webhook, and the caches that they need. */
+/** The reviews of the webhook, and the caches that they need, whose `part` must be started. */
 export interface Reviews {
     readonly cluster: ClusterCache;
     /** Their reviewers reject with WebhookError `NOT_READY` before the first lists are complete. */

@@ -27,7 +27,10 @@ const templates: Readonly<Record<string, TemplateKind>> = {
     cronjobs: "CronJob",
 };
 
-/** The webhook paths and their reviewers. A request that no rule covers is allowed. */
+/**
+ * The webhook paths, /validate/ippool and /validate/workload, and their reviewers. A request that no rule covers is
+ * allowed.
+ */
 export function routesOf({ ipPools, workloads }: RouteComponents): readonly ReviewRoute[] {
     return [
         {

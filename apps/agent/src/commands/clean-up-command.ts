@@ -34,7 +34,10 @@ const options = {
     binaries: { type: "string", default: "/usr/local/lib/antrea/cni-bin" },
 } as const;
 
-/** Implements "antrea-agent clean-up". Resolves with the exit code: 0 if nothing is left on the Node. */
+/**
+ * Implements "antrea-agent clean-up"; `args` are the words after that. Never rejects: output goes to `print`, errors to
+ * standard error. Resolves with the exit code: 0 if nothing is left on the Node, and for --help.
+ */
 export async function cleanUpCommand(
     args: readonly string[],
     print = (line: string): void => void process.stdout.write(`${line}\n`),

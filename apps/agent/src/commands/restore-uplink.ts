@@ -8,7 +8,11 @@ const usage = `antrea-agent restore-uplink [--force] [--ovs-run-dir DIR] [--ovs-
 Gives the Node the interface back that bridging mode has connected to OVS; works when OVS is down.
   --force              also while an agent runs on this Node`;
 
-/** Implements "antrea-agent restore-uplink". Resolves with the exit code: 0 if the Node's interface is restored. */
+/**
+ * Implements "antrea-agent restore-uplink"; `args` are the words after that. Never rejects: errors go to standard
+ * error. Resolves with the exit code: 0 if the Node has its interface, also if there was nothing to restore, and for
+ * --help.
+ */
 export async function restoreUplinkCommand(args: readonly string[]): Promise<number> {
     const print = (line: string): void => void process.stdout.write(`${line}\n`);
     try {

@@ -19,9 +19,10 @@ export interface ReadinessComponents {
 }
 
 /**
- * Builds the checks behind the agent's /readyz. The conditions and the connection to ovs-vswitchd also block Pods, and
- * CNI STATUS fails because of them. A rejected token does not: the runtime would report every Node of a cluster as
- * NotReady if its authentication fails, and Pods with a podCIDR address can be wired without the API server.
+ * Builds the agent's checks of /readyz: `network` (unmet conditions; if all are met, the connection to ovs-vswitchd)
+ * and `token`; adds the job `token` and metrics. An unmet condition makes ADD wait, and each problem of `network` fails
+ * CNI STATUS. A rejected token does neither: the runtime would report every Node of a cluster as NotReady if its
+ * authentication fails, and Pods with a podCIDR address can be wired without the API server.
  *
  * @param conditions by name, the problem reported until the condition is first met
  */

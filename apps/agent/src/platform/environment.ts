@@ -7,6 +7,7 @@ class EnvironmentError extends AntreaError<"BAD_FILE_MODE"> {}
 
 /** Settings of the process that come from its environment rather than from antrea-agent.conf. */
 export interface AgentEnvironment {
+    /** Name of the Node object of this agent. */
     readonly nodeName: string;
     /** Name of the agent's Pod. */
     readonly podName: string;
@@ -17,14 +18,17 @@ export interface AgentEnvironment {
     readonly stateFolder: string;
     /** The Node's CNI configuration directory as mounted here. */
     readonly cniConfFolder: string;
+    /** Mode of the files that the agent writes there. */
     readonly cniConfMode: number;
-    /** Content of 10-antrea.conflist; undefined: the default. */
+    /** Content for 10-antrea.conflist; undefined: the default. */
     readonly conflist: string | undefined;
 }
 
 /**
- * Reads environment variables (with the names used by upstream Antrea) and files beside the configuration. Throws
- * EnvironmentError `BAD_FILE_MODE`.
+ * Reads the environment of upstream Antrea, with defaults: NODE_NAME and POD_NAME (the host name), POD_NAMESPACE
+ * (kube-system), ANTREA_STATE_DIR (/var/lib/antrea), CNI_CONF_DIR (/host/etc/cni/net.d), CONFIG_FILE_MODE (644); and
+ * antrea-cni.conflist beside the file `configPath`. Throws EnvironmentError `BAD_FILE_MODE`, or the error of node:fs
+ * for a file that cannot be read.
  */
 export function readEnvironment(configPath: string, env: NodeJS.ProcessEnv): AgentEnvironment {
     return {

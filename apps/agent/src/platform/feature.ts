@@ -14,14 +14,19 @@ export interface Feature extends Pick<LifecyclePart, "name" | "start" | "stop"> 
     stage?(signal: AbortSignal): Promise<void> | void;
     /**
      * Called when OVS has the staged flows: adds jobs, listeners, health checks and metrics. Jobs run once all features
-     * are started. Flows of earlier starts of the agent are deleted afterwards. The signal aborts right before `stop`.
+     * are started. Flows of earlier starts of the agent are deleted afterwards. The signal aborts right before the
+     * first `stop`.
      */
     start?(signal: AbortSignal): Promise<void> | void;
     /** Called in reverse start order, after the jobs have ended. */
     stop?(): Promise<void> | void;
 }
 
-/** Starts the features in this order; each step for all of them before the next one. */
+/**
+ * Starts the features in this order, each step for all of them before the next one: registers their tables, stages
+ * their flows, sends them to OVS, calls `start`, deletes flows of earlier starts of the agent. Rejects with the first
+ * error of a step and stops nothing.
+ */
 export async function startFeatures(
     { pipeline, flowStart }: Pick<NodePlatform, "pipeline" | "flowStart">,
     features: readonly Feature[],
@@ -35,7 +40,10 @@ export async function startFeatures(
     await flowStart.deleteEarlier(signal);
 }
 
-/** Stops the features in reverse order. */
+/**
+ * Stops the features one by one, in reverse order. Rejects with the first error of a `stop`; those left are not
+ * stopped.
+ */
 export async function stopFeatures(features: readonly Feature[]): Promise<void> {
     for (const feature of features.toReversed()) await feature.stop?.();
 }

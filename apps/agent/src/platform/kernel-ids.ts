@@ -1,12 +1,16 @@
 // Identifiers of kernel objects that the agent owns, in one place to prevent conflicts between features.
 
-/** The protocols (rtm_protocol) that distinguish our routes from others. */
+// The protocols (rtm_protocol, linux/rtnetlink.h) distinguish our routes from others.
+
 /** Protocol (rtm_protocol) of routes to the podCIDRs of other Nodes. */
 export const antreaRouteProtocol = 178;
-/** Protocol of routes to Pods with an address outside the podCIDRs of their Node. */
+/** Protocol (rtm_protocol) of routes to Pods with an address outside the podCIDRs of their Node. */
 export const podRouteProtocol = 179;
-/** Protocol of routes for Service replies to bridged Pods. */
+/** Protocol (rtm_protocol) of routes for Service replies to bridged Pods. */
 export const serviceRouteProtocol = 180;
 
-/** The link group of the host ends of Pods' veth pairs, by which nftables and a restarted agent identify them. */
+/**
+ * The link group (IFLA_GROUP, linux/if_link.h) of the host ends of Pods' veth pairs, by which nftables and a restarted
+ * agent identify them.
+ */
 export const podLinkGroup = 178;

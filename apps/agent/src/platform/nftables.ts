@@ -1,13 +1,19 @@
 import { AntreaError, isErrorOf } from "@antrea/errors";
 import { ProgramError, runProgram } from "./program.ts";
 
-/** Failure of nft(8), or the program is missing. */
+/**
+ * `NFT_FAILED`: nft(8) ended with an error or did not end within 10 s; `NFT_MISSING`: it cannot be started. The message
+ * has its error output.
+ */
 export class NftError extends AntreaError<"NFT_FAILED" | "NFT_MISSING"> {}
 
-/** Runs nft(8) with a ruleset as input, which it applies in one transaction; resolves with its output. */
+/**
+ * Runs nft(8) with these arguments and `input` on standard input; resolves with its standard output. A ruleset
+ * (arguments `-f -`) is applied in one transaction, or not at all. Rejects with NftError.
+ */
 export type RunNft = (args: readonly string[], input: string) => Promise<string>;
 
-/** Runs the nft(8) program; rejects with NftError. */
+/** Runs the nft(8) program of the image, for at most 10 s. */
 export const runNft: RunNft = async (args, input) => {
     try {
         return await runProgram("nft", args, input);
@@ -18,7 +24,10 @@ export const runNft: RunNft = async (args, input) => {
     }
 };
 
-/** One nftables table of this agent (nft(8)). Rules outside of it are not changed. */
+/**
+ * Keeps one nftables table of this agent (nft(8)) as a script defines it; other tables are not changed. It has no state
+ * in the kernel until `ensure`, and is never deleted. Calls must not overlap.
+ */
 export class NftTable {
     readonly #nft: RunNft;
     readonly #family: string;
@@ -36,8 +45,9 @@ export class NftTable {
     }
 
     /**
-     * Applies the script that defines the table unless it was the last one applied and the table has not been changed
-     * or removed since. Returns true if the script was applied.
+     * Applies the script, which must replace the whole table (`add table`, `delete table`, `table … { … }`), unless it
+     * was the last one applied and the listing of the table has not changed since. Returns true if it was applied.
+     * Rejects with NftError; the next call tries again.
      */
     async ensure(script: string): Promise<boolean> {
         if (script === this.#applied && (await this.#list()) === this.#listing) return false;

@@ -8,9 +8,9 @@ import { FlowStart } from "./ovs/flow-start.ts";
 import { AgentPipeline } from "./ovs/pipeline.ts";
 import { patientMs, type Platform } from "./platform.ts";
 
-/** The Service CIDRs of the cluster, from the API server. */
+/** The Service CIDRs of the cluster, from its ServiceCIDR objects. */
 export interface ServiceCidrs {
-    /** Undefined while they are not known. */
+    /** Undefined until the first list is complete. */
     readonly serviceCidrs: readonly Prefix[] | undefined;
     /** Registers a listener for possible changes of them, including their first sync. */
     onServiceCidrs(listener: () => void): unknown;
@@ -37,8 +37,9 @@ export interface NodePlatform extends Platform {
 }
 
 /**
- * Adds what depends on the Node to the platform: creates the bridge and the gateway. Waits for OVS. Rejects with
- * MtuError `MTU_TOO_SMALL`, or in bridging mode with BridgingError `NO_MAC`.
+ * Adds what depends on the Node to the platform: waits for OVS and creates the bridge, the gateway and the watch of the
+ * transport interface, which the caller disposes of (`transport`). Rejects with MtuError `MTU_TOO_SMALL`, in bridging
+ * mode with BridgingError `NO_MAC`, and with errors of OVSDB, netlink and the gateway, or if the signal aborts.
  *
  * @param services undefined if nothing watches the Service CIDRs
  */

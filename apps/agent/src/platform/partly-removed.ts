@@ -1,6 +1,6 @@
 import { AntreaError } from "@antrea/errors";
 
-/** A clean-up step could not remove everything. */
+/** A clean-up step could not remove everything; its message lists what remains, with the reasons. */
 export class PartlyRemovedError extends AntreaError<"PARTLY_REMOVED"> {
     /** What was removed nevertheless. */
     readonly removed: readonly string[];

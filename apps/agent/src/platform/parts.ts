@@ -2,9 +2,8 @@ import type { LifecyclePart } from "@antrea/runtime";
 import { patientMs, type Platform } from "./platform.ts";
 
 /**
- * The part of the lifecycle that connects to the OVS database, without waiting for it, and disconnects at the end. It is
- * the first to start and the last to stop, because the recovery of the uplink at the start and its return at the end
- * remove ports through the session.
+ * Connects to the OVS database, without waiting for it, and closes the session at the end; sets `ovsdb` unmet on each
+ * disconnect. First to start, last to stop: recovery and return of the uplink remove ports through the session.
  */
 export function ovsdbSessionPart({ database, readiness }: Pick<Platform, "database" | "readiness">): LifecyclePart {
     return {
@@ -17,7 +16,10 @@ export function ovsdbSessionPart({ database, readiness }: Pick<Platform, "databa
     };
 }
 
-/** Waits for the database and its lock, which only one agent of a Node has. */
+/**
+ * Waits for the database and its lock, which only one agent of a Node has, for at most `patientMs`; then meets the
+ * condition `ovsdb`. The start rejects with OvsdbError `SCHEMA_MISMATCH`, `ABORTED` or `CLOSED`.
+ */
 export function ovsdbPart({ database, readiness }: Pick<Platform, "database" | "readiness">): LifecyclePart {
     return {
         name: "ovsdb",
@@ -31,7 +33,8 @@ export function ovsdbPart({ database, readiness }: Pick<Platform, "database" | "
 }
 
 /**
- * The watches and events.
+ * Starts the watches of Nodes and IPPools and the event recorder, and waits for none of them. At the end closes them,
+ * and then the connections of the Kubernetes client.
  *
  * @param pools the watches of IPPools, if there are any
  */

@@ -31,7 +31,10 @@ import { PodInterfaces } from "./pod-interfaces/index.ts";
 import type { Readiness } from "./readiness.ts";
 import { version } from "./version.ts";
 
-/** How packets reach other Nodes. */
+/**
+ * How packets reach Pods of other Nodes, as configured (`trafficEncapMode`): in tunnels, by routes, or (`hybrid`) by
+ * routes to Nodes in a subnet of the transport interface and in tunnels to all others.
+ */
 export type TrafficMode = "encap" | "noEncap" | "hybrid";
 
 /** The common base of the agent's features: what no feature owns, and what does not depend on podCIDRs. */
@@ -83,10 +86,16 @@ export interface Platform {
 
 const eventDelayMs = 500;
 
-/** Startup waits for dependencies (OVS, the API server, a podCIDR); the log reports for which. */
+/**
+ * Time limit in milliseconds (one day) of waits at startup for OVS, the API server or a podCIDR: in effect none, since
+ * the log reports what is missing.
+ */
 export const patientMs = 24 * 3_600_000;
 
-/** The conditions for wiring Pods, by name, with the problem reported until each is met. */
+/**
+ * The conditions for wiring Pods, by name, with the problem reported until each is met. Features add further ones with
+ * `Readiness.unmet`.
+ */
 export const conditions: Readonly<Record<string, string>> = {
     ovsdb: "ovsdb-server is not connected, or another antrea-agent runs on this Node",
     node: "the Node's podCIDRs are not known",
@@ -95,7 +104,11 @@ export const conditions: Readonly<Record<string, string>> = {
     [datapathCondition]: "the datapath of OVS was not looked at",
 };
 
-/** Builds the platform from the configuration; starts nothing. */
+/**
+ * Builds the platform from the configuration file (flag `config`, default /etc/antrea/antrea-agent.conf) and logs its
+ * warnings. Connects to nothing; only the netlink socket is open. Throws SettingsError, EnvironmentError, ModeError,
+ * KubeError `BAD_CONFIG`, NetlinkError, or the error of node:fs for a file that cannot be read.
+ */
 export function buildPlatform({ logger, flags, fail }: MainContext): Platform {
     const configPath = flags.config ?? "/etc/antrea/antrea-agent.conf";
     const { config, warnings, gates } = loadAgentConfig(readFileSync(configPath, "utf8"));
@@ -178,7 +191,10 @@ export function buildPlatform({ logger, flags, fail }: MainContext): Platform {
     };
 }
 
-/** The informer of all Nodes of the cluster, reduced to the fields that the agent reads. */
+/**
+ * The informer of all Nodes of the cluster, reduced by `slimNode` to what the agent reads: with the annotations of
+ * transport addresses and MAC, and the out-of-service taint. The caller starts and closes it.
+ */
 export function nodesOf({
     api,
     clock,

@@ -13,7 +13,10 @@ export function staticUidOf({ metadata }: Pod): string | undefined {
     return hash === metadata?.annotations?.[configMirrorAnnotation] ? hash : undefined;
 }
 
-/** Whether the object belongs to the Pod that kubelet and CNI identify by this UID. */
+/**
+ * Whether the object has this UID, or has it as its config hash, as a mirror Pod does. Users can set the hash too, so
+ * the object must have been found by its name; `uid` must not be empty.
+ */
 export function hasPodUid({ metadata }: Pod, uid: string): boolean {
     return metadata?.uid === uid || metadata?.annotations?.[configHashAnnotation] === uid;
 }
@@ -36,13 +39,19 @@ export interface NamedPod {
     readonly podUid: string;
 }
 
-/** Whether the object is that of the Pod; without a UID the name is sufficient. */
+/**
+ * Whether the object is that of the Pod: Namespace and name are equal and, unless `podUid` is empty, the UID too
+ * (`hasPodUid`).
+ */
 export function isPodOf(pod: Pod, { podNamespace, podName, podUid }: NamedPod): boolean {
     const { namespace, name } = pod.metadata ?? {};
     return namespace === podNamespace && name === podName && (podUid === "" || hasPodUid(pod, podUid));
 }
 
-/** Reads the current UID of a Pod from the API server; "" if there is none of that name. */
+/**
+ * Reads the current UID of a Pod from the API server; "" if there is none of that name. For a static Pod it is that of
+ * the mirror Pod, not the hash. Rejects with KubeError.
+ */
 export async function podUidOf(api: ApiClient, namespace: string, name: string): Promise<string> {
     const pod = await api.find(pods, { namespace, name });
     return pod?.metadata?.uid ?? "";

@@ -1,18 +1,19 @@
 import { spawn } from "node:child_process";
 import { AntreaError } from "@antrea/errors";
 
-/** A program cannot be run, or failed. */
+/** `PROGRAM_MISSING`: a program cannot be started; `PROGRAM_FAILED`: its exit code is not 0, or a signal ended it. */
 export class ProgramError extends AntreaError<"PROGRAM_FAILED" | "PROGRAM_MISSING"> {}
 
 /**
- * Runs a program of the image with these arguments and resolves with its standard output. Rejects with ProgramError:
- * PROGRAM_MISSING if it cannot be started, PROGRAM_FAILED with its error output if its exit code is not 0.
+ * Runs a program of the image with these arguments and `input` (default empty) on standard input; resolves with its
+ * standard output as UTF-8. Rejects with ProgramError: PROGRAM_MISSING if it cannot be started, PROGRAM_FAILED with its
+ * error output if its exit code is not 0.
  */
 export type RunProgram = (program: string, args: readonly string[], input?: string) => Promise<string>;
 
 const timeoutMs = 10_000;
 
-/** Runs a program of the image, at most 10 s. */
+/** Runs a program of the image; after 10 s it gets SIGTERM, which is `PROGRAM_FAILED`. */
 export const runProgram: RunProgram = (program, args, input = "") =>
     new Promise((resolve, reject) => {
         const child = spawn(program, args, { timeout: timeoutMs, stdio: ["pipe", "pipe", "pipe"] });

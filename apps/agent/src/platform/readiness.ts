@@ -19,13 +19,13 @@ export class Readiness {
         for (const [name, problem] of Object.entries(conditions)) this.#problems.set(name, problem);
     }
 
-    /** Marks a condition as met. */
+    /** Marks a condition as met; the last one resolves `ready`. No effect on one that is met or unknown. */
     met(name: string): void {
         this.#problems.delete(name);
         if (this.#problems.size === 0) for (const wake of this.#waiters.splice(0)) wake();
     }
 
-    /** Marks a condition as not met, for this reason. */
+    /** Marks a condition as not met, for this reason. Adds it if the name is new. */
     unmet(name: string, problem: string): void {
         this.#problems.set(name, problem);
     }
@@ -35,12 +35,18 @@ export class Readiness {
         return [...this.#problems.keys()];
     }
 
-    /** The current problems, or undefined if there are none. */
+    /**
+     * The problems of all unmet conditions, joined by "; "; if all are met, the temporary problem. Undefined if there
+     * is none.
+     */
     missing(): string | undefined {
         return this.#problems.size === 0 ? this.#passing() : [...this.#problems.values()].join("; ");
     }
 
-    /** Resolves when all conditions are met. Rejects with ReadinessError `NOT_READY` if the signal aborts first. */
+    /**
+     * Resolves when all conditions are met, whatever the temporary problem. Rejects with ReadinessError `NOT_READY` if
+     * the signal aborts first.
+     */
     ready(signal: AbortSignal): Promise<void> {
         if (this.#problems.size === 0) return Promise.resolve();
         return new Promise((resolve, reject) => {
@@ -76,7 +82,10 @@ export function openflowProblem({ kind }: ConnectionState): string | undefined {
     }
 }
 
-/** Declares the metric of the conditions that block Pods, read at each scrape. */
+/**
+ * Declares the gauge `antrea_agent_unmet_conditions`, 1 for each unmet condition (label `condition`), read at each
+ * scrape.
+ */
 export function declareReadiness(metrics: MetricsFactory, readiness: Pick<Readiness, "unmetConditions">): void {
     metrics.gauge({
         name: "antrea_agent_unmet_conditions",

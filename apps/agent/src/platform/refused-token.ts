@@ -11,9 +11,10 @@ export interface RefusedTokenComponents {
 }
 
 /**
- * Reports that the API server rejects the token of this agent (401), until an answer shows that it accepts it; a failed
- * connection is inconclusive. The cause is not known: the Pod object may be gone, with its Node, or the authentication
- * of the whole cluster fails. So nothing is isolated; running Pods keep their traffic.
+ * Reports in /readyz, the log and a metric that the API server rejects the token of this agent (401), until an answer
+ * shows that it accepts it; a failed connection is inconclusive. The cause is not known: the Pod object may be gone,
+ * with its Node, or the authentication of the whole cluster fails. So nothing is isolated; running Pods keep their
+ * traffic.
  */
 export class RefusedToken {
     readonly #components: RefusedTokenComponents;
@@ -29,7 +30,7 @@ export class RefusedToken {
         });
     }
 
-    /** Why /readyz fails if the API server rejects the token of this agent. */
+    /** Why /readyz fails: the API server rejects the token of this agent; undefined while it does not. */
     get problem(): string | undefined {
         return this.#components.api.refusedSince === undefined
             ? undefined

@@ -1,7 +1,8 @@
 import { isAborted, messageOf } from "@antrea/errors";
 
 /**
- * Runs the work and reports its failure, or undefined on success. An abort is not reported. Rejects as the work does.
+ * Runs the work and reports its failure as `WHAT: MESSAGE`, or undefined on success. An abort is not reported. Rejects
+ * as the work does.
  */
 export async function reporting(
     { what, report }: { readonly what: string; readonly report: (problem: string | undefined) => void },

@@ -1,8 +1,8 @@
 import { AntreaError } from "@antrea/errors";
 
 /**
- * The peer violated HTTP/2 (RFC 9113), HPACK (RFC 7541) or gRPC's mapping to them, or exceeded a local limit. The
- * connection is unusable afterwards.
+ * The peer violated HTTP/2 (RFC 9113; the codes are its error codes of section 7), HPACK (RFC 7541) or gRPC's mapping
+ * to them, or exceeded a local limit (`TOO_LARGE`). The connection is unusable afterwards.
  */
 export class Http2Error extends AntreaError<
     "PROTOCOL_ERROR" | "FRAME_SIZE_ERROR" | "FLOW_CONTROL_ERROR" | "COMPRESSION_ERROR" | "TOO_LARGE"

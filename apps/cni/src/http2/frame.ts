@@ -32,7 +32,7 @@ const headerLength = 9;
  */
 export const defaultMaxFrameSize = 16384;
 
-/** Encodes one frame. */
+/** Encodes one frame (RFC 9113 section 4.1). The payload must not exceed the peer's maximum frame size. */
 export function encodeFrame(type: number, flags: number, streamId: number, payload: Uint8Array): Uint8Array {
     const frame = new Uint8Array(headerLength + payload.length);
     const view = new DataView(frame.buffer);
@@ -68,7 +68,10 @@ export class FrameReader {
         this.#bytes = this.#bytes.length === 0 ? chunk : concat([this.#bytes, chunk]);
     }
 
-    /** The next complete frame; its payload is a view. Throws `Http2Error` FRAME_SIZE_ERROR. */
+    /**
+     * The next complete frame; undefined until more bytes are pushed. Its payload is a view of them. Throws
+     * `Http2Error` FRAME_SIZE_ERROR for a payload above 16384 octets.
+     */
     next(): Frame | undefined {
         const bytes = this.#bytes;
         if (bytes.length >= headerLength) {
@@ -97,7 +100,10 @@ export class FrameReader {
     }
 }
 
-/** The payload of DATA or HEADERS without padding and priority (RFC 9113 sections 6.1 and 6.2). */
+/**
+ * The payload of DATA or HEADERS without padding and priority (RFC 9113 sections 6.1 and 6.2), as a view. Throws
+ * `Http2Error` PROTOCOL_ERROR if the padding is longer.
+ */
 export function unpadded(frame: Frame): Uint8Array {
     let start = 0;
     let end = frame.payload.length;

@@ -11,8 +11,9 @@ const maxListSize = 65536;
 const maxInteger = 0xff_ffff;
 
 /**
- * Decodes the header blocks of one connection (RFC 7541): static table, dynamic table of 4096 octets, Huffman
- * strings. Blocks must be complete and in order, because they share the dynamic table. Throws `Http2Error`.
+ * Decodes the header blocks of one connection (RFC 7541): static table, dynamic table of 4096 octets, Huffman strings.
+ * Blocks must be complete and in order, because they share the dynamic table. Throws `Http2Error` COMPRESSION_ERROR, or
+ * TOO_LARGE above 65536 octets of headers; no block can be decoded after that.
  */
 export class HpackDecoder {
     /** Newest first. */
@@ -20,7 +21,7 @@ export class HpackDecoder {
     #size = 0;
     #capacity = maxTableSize;
 
-    /** Decodes one complete header block. Throws `Http2Error`. */
+    /** Decodes one complete header block. */
     decode(block: Uint8Array): readonly Header[] {
         const cursor = new Cursor(block);
         const headers: Header[] = [];
@@ -86,7 +87,7 @@ export class HpackDecoder {
 export class HeaderWriter {
     readonly #octets: number[] = [];
 
-    /** A header whose name and value are in the static table. */
+    /** A header whose name and value are in the static table, by its index (from 1). */
     indexed(index: number): void {
         this.#integer(index, 7, 0x80);
     }

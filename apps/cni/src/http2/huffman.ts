@@ -25,7 +25,10 @@ interface CodeTable {
 
 let table: CodeTable | undefined;
 
-/** The decoded octets as text, one character per octet. Throws `Http2Error` COMPRESSION_ERROR. */
+/**
+ * Decodes a Huffman string of HPACK (RFC 7541 section 5.2) to text, one character per octet. Throws `Http2Error`
+ * COMPRESSION_ERROR.
+ */
 export function decodeHuffman(bytes: Uint8Array): string {
     const { offset, limit, symbols } = (table ??= buildTable());
     let decoded = "";

@@ -8,7 +8,10 @@ const prefixLength = 5;
  */
 export type BodyFault = "none" | "incomplete" | "surplus" | "compressed" | "too large";
 
-/** Collects the body of a unary answer. Rejects by the length prefix, before memory is allocated. */
+/**
+ * Collects the body of a unary answer, of at most `maxBytes` without its length prefix. Rejects by that prefix, before
+ * memory is allocated. Throws nothing: faults are results.
+ */
 export class MessageBody {
     readonly #maxBytes: number;
     readonly #parts: Uint8Array[] = [];
@@ -30,7 +33,7 @@ export class MessageBody {
         return this.#length > prefixLength + length ? "surplus" : undefined;
     }
 
-    /** The message or the fault, once the stream has ended. */
+    /** The message or the fault, once the stream has ended; called if `add` returned no fault. */
     finish(): Uint8Array | BodyFault {
         if (this.#length === 0) return "none";
         if (this.#length < prefixLength || this.#length < prefixLength + this.#prefix().length) return "incomplete";
@@ -47,7 +50,7 @@ export class MessageBody {
     }
 }
 
-/** The message with its length prefix, uncompressed. */
+/** The message with its length prefix, uncompressed (gRPC over HTTP/2, "Length-Prefixed-Message"). */
 export function prefixed(message: Uint8Array): Uint8Array {
     const body = new Uint8Array(prefixLength + message.length);
     new DataView(body.buffer).setUint32(1, message.length);

@@ -4,7 +4,10 @@ import { Flag, FrameType, defaultMaxFrameSize, encodeFrame } from "./frame.ts";
 const maxWindow = 0x7fff_ffff;
 const defaultWindow = 65535;
 
-/** The one message of a call, sent as the flow-control windows of the peer allow (RFC 9113 section 5.2). */
+/**
+ * The one message of a call, sent as the flow-control windows of the peer allow (RFC 9113 section 5.2): after each
+ * change of a window or setting, `takeInto` returns what can be sent.
+ */
 export class SendQueue {
     readonly #streamId: number;
     #rest: Uint8Array;
@@ -33,7 +36,10 @@ export class SendQueue {
         }
     }
 
-    /** Applies a WINDOW_UPDATE of the connection (stream 0) or of the stream. */
+    /**
+     * Applies a WINDOW_UPDATE of the connection (stream 0) or of the stream. Throws `Http2Error` PROTOCOL_ERROR for 0,
+     * FLOW_CONTROL_ERROR for a window above 2^31-1.
+     */
     widen(streamId: number, increment: number): void {
         if (increment === 0) throw protocolError("WINDOW_UPDATE with an increment of 0");
         if (streamId === 0) this.#connectionWindow += increment;
@@ -41,7 +47,10 @@ export class SendQueue {
         if (Math.max(this.#connectionWindow, this.#streamWindow) > maxWindow) throw windowError();
     }
 
-    /** Applies SETTINGS_INITIAL_WINDOW_SIZE: adjusts an open stream by the difference. */
+    /**
+     * Applies SETTINGS_INITIAL_WINDOW_SIZE: adjusts the open stream by the difference, possibly below 0. Throws
+     * `Http2Error` FLOW_CONTROL_ERROR for a window above 2^31-1.
+     */
     setInitialWindow(size: number): void {
         if (size > maxWindow) throw windowError();
         this.#streamWindow += size - this.#initialWindow;

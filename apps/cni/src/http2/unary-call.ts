@@ -65,7 +65,7 @@ export class UnaryCall {
         return this.#settingsSeen;
     }
 
-    /** Connection preface, SETTINGS, headers, and as much of the message as the initial windows allow. */
+    /** Connection preface, SETTINGS, headers, and as much of the message as the initial windows allow; called once. */
     start(): Uint8Array {
         // SETTINGS_ENABLE_PUSH = 0.
         const settings = Uint8Array.of(0, 2, 0, 0, 0, 0);
@@ -78,7 +78,10 @@ export class UnaryCall {
         return concat(parts);
     }
 
-    /** Processes received bytes; returns the bytes to write in response, possibly none. */
+    /**
+     * Processes received bytes; returns the bytes to write in response, possibly none. The memory of `chunk` may be
+     * reused. No effect once there is an outcome. Throws `Http2Error`.
+     */
     receive(chunk: Uint8Array): Uint8Array {
         const replies: Uint8Array[] = [];
         this.#frames.push(chunk);

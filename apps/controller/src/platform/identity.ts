@@ -10,8 +10,8 @@ export interface Identity {
 }
 
 /**
- * The identity from POD_NAME, POD_NAMESPACE and POD_UID, with the host name, the client's namespace and a random UUID
- * as defaults.
+ * The identity from POD_NAME, POD_NAMESPACE and POD_UID, with the host name, the client's namespace (else kube-system)
+ * and a random UUID as defaults.
  */
 export function identityFrom(
     environment: Readonly<Record<string, string | undefined>>,

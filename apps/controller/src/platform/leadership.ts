@@ -4,7 +4,11 @@ import { type LifecyclePart, type MetricsFactory } from "@antrea/runtime";
 import { type Feature } from "./feature.ts";
 import { together } from "./together.ts";
 
-/** The part that takes part in the election and, while leading, runs all features. If one ends, all end. */
+/**
+ * The part that takes part in the election and, while leading, runs all features. If one ends, the others are aborted
+ * and the lease is released; a new term may follow. Its stop waits until all features have ended. Declares the gauge
+ * `antrea_controller_leader`.
+ */
 export function leadership(
     components: { readonly election: Pick<LeaderElection, "leading" | "run">; readonly metrics: MetricsFactory },
     features: readonly Pick<Feature, "lead">[],

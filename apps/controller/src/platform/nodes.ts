@@ -3,7 +3,10 @@ import { type Clock } from "@antrea/async";
 import { Informer, nodes, slimNode, type ApiClient, type Node } from "@antrea/kube";
 import { type Logger } from "@antrea/runtime";
 
-/** An informer of all Nodes, reduced to the fields in use. */
+/**
+ * An informer of all Nodes, reduced by `slimNode`, with the out-of-service taint and without annotations. The caller
+ * starts and closes it.
+ */
 export function nodesOf({
     api,
     clock,

@@ -35,9 +35,9 @@ export interface Platform {
     readonly events: Pick<EventRecorder, "record" | "start" | "close">;
     /** Decides which replica writes. */
     readonly election: Pick<LeaderElection, "leading" | "run">;
-    /** All Nodes of the cluster, reduced. */
+    /** All Nodes of the cluster, reduced by `slimNode`. */
     readonly nodes: Informer<Node>;
-    /** Cooling time of a deleted Node's subnet, in milliseconds. Default: that of NodeIPAM. */
+    /** Cooling time of a deleted Node's subnet, in milliseconds. Default: that of NodeIPAM, 10 min. */
     readonly subnetCoolingMs?: number;
 }
 
@@ -46,7 +46,11 @@ class ControllerError extends AntreaError<"CONFIG_UNREADABLE" | "CERTIFICATE_UNR
 
 const certificateFolder = "/var/run/antrea/antrea-controller-tls";
 
-/** Builds the platform from the configuration; starts nothing. */
+/**
+ * Builds the platform from the configuration file (flag `config`; without it all keys have their defaults) and logs its
+ * warnings; starts nothing. Throws ControllerError `CONFIG_UNREADABLE` or `CERTIFICATE_UNREADABLE`, SettingsError, or
+ * KubeError `BAD_CONFIG`.
+ */
 export function buildPlatform({ flags, logger }: MainContext): Platform {
     const { config, warnings, gates } = loadControllerConfig(readConfig(flags.config));
     for (const warning of warnings) logger.warn("configuration", { warning });
@@ -83,7 +87,10 @@ export function buildPlatform({ flags, logger }: MainContext): Platform {
     };
 }
 
-/** The leader election, by the configuration. */
+/**
+ * The leader election with the lease, its times and its name by the configuration (`leaderElection`), in the namespace
+ * of this process; `leadership` runs it.
+ */
 export function electionOf(
     {
         api,

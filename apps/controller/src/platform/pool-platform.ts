@@ -26,7 +26,10 @@ export interface PoolPlatform {
 /** What PoolPlatform is built from. */
 export type PoolGround = Omit<PoolPlatform, "allocations" | "pools" | "writer" | "reclaims">;
 
-/** Adds the caches of IPPools and IPAllocations to the platform; starts nothing. */
+/**
+ * Adds the caches of IPPools and IPAllocations to the platform, and the metrics of released allocations; starts
+ * nothing. The parts of `poolParts` start and stop the caches.
+ */
 export function withPools({ kube, clock, config, metrics, jobs, events, nodes, logger }: PoolGround): PoolPlatform {
     const { api } = kube;
     return {
@@ -45,12 +48,12 @@ export function withPools({ kube, clock, config, metrics, jobs, events, nodes, l
     };
 }
 
-/** The caches of the platform, in start order. */
+/** The caches of allocations and pools as parts, in start order. */
 export function poolParts({ allocations, pools }: PoolPlatform): readonly Part[] {
     return [watching(allocations), watching(pools)];
 }
 
-/** A cache as a part that is ready once its list is complete. */
+/** A cache as a part. Its start does not wait for the lists; `problem` reports that they are not complete. */
 export function watching(cache: { readonly part: LifecyclePart; readonly hasSynced: boolean }): Part {
     return { ...cache.part, problem: () => (cache.hasSynced ? undefined : "they are not listed yet") };
 }
@@ -61,7 +64,11 @@ export type PoolComponents = Omit<PoolPlatform, "kube" | "events" | "config"> & 
     readonly recorder: PoolPlatform["events"];
 };
 
-/** @param logger the name under which the feature logs */
+/**
+ * The part of the platform that the leader's work of an IPPool feature gets, with a logger of its own.
+ *
+ * @param logger the name under which the feature logs
+ */
 export function poolComponents({ kube, events, config: _, ...rest }: PoolPlatform, logger: string): PoolComponents {
     return { ...rest, api: kube.api, recorder: events, logger: rest.logger.child(logger) };
 }

@@ -1,6 +1,6 @@
 /**
  * Runs several works until the signal aborts. When one of them ends, the others are aborted too. Settles when all have
- * ended; rejects with the error of the first that failed.
+ * ended; if several rejected, with the error of the first of them in the order of `works`.
  */
 export async function together(
     signal: AbortSignal,

@@ -10,7 +10,10 @@ export interface KnownAddresses extends ClusterAddresses {
     readonly bridgedNodes: readonly IpAddress[];
 }
 
-/** The addresses that the cluster itself uses: of Nodes, of their Pods, of Services. */
+/**
+ * The addresses that the cluster itself uses: of Nodes, of their Pods (podCIDRs), of Services. The owner starts and
+ * closes `informers`.
+ */
 export class AddressCache {
     readonly informers: readonly [Informer<Node>, Informer<ServiceCidr>];
     readonly #listeners = new Set<() => void>();
@@ -32,7 +35,7 @@ export class AddressCache {
         this.informers = [ofNodes, ofServices];
     }
 
-    /** The same object until something changes. */
+    /** The addresses as known now; the same object until something changes. */
     get current(): KnownAddresses {
         const [ofNodes, ofServices] = this.informers;
         return (this.#current ??= {
@@ -41,7 +44,7 @@ export class AddressCache {
         });
     }
 
-    /** Called when `current` has changed. */
+    /** Calls the listener synchronously when `current` has changed, until disposed of. */
     onChange(listener: () => void): Disposable {
         this.#listeners.add(listener);
         return { [Symbol.dispose]: () => this.#listeners.delete(listener) };

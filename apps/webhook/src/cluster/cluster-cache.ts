@@ -4,9 +4,13 @@ import { AddressCache } from "./addresses.ts";
 import { PoolCache, type PoolCacheComponents } from "./pools.ts";
 import { ReferenceCache } from "./users.ts";
 
+/** What ClusterCache depends on. */
 export type ClusterCacheComponents = Omit<PoolCacheComponents, "addresses">;
 
-/** The caches that the rules need: pools, the objects that name them, and the addresses of the cluster itself. */
+/**
+ * The caches that the rules need: pools, the objects that name them, and the addresses of the cluster itself. `part`
+ * starts and stops all of them.
+ */
 export class ClusterCache {
     readonly pools: PoolCache;
     readonly users: ReferenceCache;

@@ -33,7 +33,8 @@ const maxCompared = 100;
 
 /**
  * All IPPools. The informer's state is slightly stale, so there are two methods that ask the API server: `counted`
- * before a request is allowed, `live` before one is refused.
+ * before a request is allowed, `live` before one is refused; both reject with KubeError. The owner starts and closes
+ * `informer`.
  */
 export class PoolCache implements PoolView {
     readonly informer: Informer<IpPool>;
@@ -85,7 +86,10 @@ export class PoolCache implements PoolView {
         return isSame ? this : this.#listed(signal);
     }
 
-    /** The known pools, with the named ones read from the API server. */
+    /**
+     * The known pools, with the named ones read from the API server now; a name without a pool is none of the view.
+     * More than 16 names are read by a list of all.
+     */
     async live(names: Iterable<string>, signal: AbortSignal): Promise<PoolView> {
         const unique = [...new Set(names)];
         if (unique.length > maxSingleReads) return this.#listed(signal);

@@ -17,7 +17,7 @@ export interface Workload extends KubeObject {
 
 // Objects are reduced to the fields in use: a cluster has many, and most fields are unused here.
 
-/** Reduces an IPPool to the fields in use. */
+/** Reduces an IPPool to its spec and the metadata in use; without its status and labels. */
 export function slimPool(pool: IpPool): IpPool {
     const { name, uid, resourceVersion, generation, deletionTimestamp } = pool.metadata ?? {};
     return {
@@ -32,12 +32,15 @@ export function slimPool(pool: IpPool): IpPool {
     };
 }
 
-/** Reduces a Namespace to its name and the annotations in use. */
+/** Reduces a Namespace to its identity and the annotations of IPAM. */
 export function slimNamespace(namespace: Namespace): Namespace {
     return slimMetadata(namespace, ours(namespace.metadata?.annotations));
 }
 
-/** Reduces a Pod; of one on the host network only that fact is kept. */
+/**
+ * Reduces a Pod to its identity and the annotations of IPAM; of one on the host network, whose annotations have no
+ * effect, only that fact is kept.
+ */
 export function slimPod(pod: Pod): Pod {
     if (pod.spec?.hostNetwork === true) {
         return { ...slimMetadata(pod), spec: { containers: [], hostNetwork: true } };
@@ -45,7 +48,10 @@ export function slimPod(pod: Pod): Pod {
     return slimMetadata(pod, ours(pod.metadata?.annotations));
 }
 
-/** Reduces a workload; a CronJob gets the Pod template of its Jobs. */
+/**
+ * Reduces a workload to its identity, replicas and, if it has any, the template's annotations of IPAM; the template of
+ * a CronJob's Jobs becomes `spec.template`. A template on the host network is dropped.
+ */
 export function slimWorkload(workload: Workload): Workload {
     const { replicas, template = workload.spec?.jobTemplate?.spec?.template } = workload.spec ?? {};
     const annotations = template?.spec?.hostNetwork === true ? {} : ours(template?.metadata?.annotations);

@@ -18,7 +18,8 @@ import { type CacheComponents } from "./types.ts";
 
 /**
  * The objects that name pools in annotations: Namespaces, Pods that have not terminated, templates of Deployments,
- * StatefulSets, DaemonSets and CronJobs. ReplicaSets and Jobs have Pods already, or belong to one of these.
+ * StatefulSets, DaemonSets and CronJobs. ReplicaSets and Jobs have Pods already, or belong to one of these. The caller
+ * starts and closes `informers`.
  */
 export class ReferenceCache {
     readonly namespaces: Informer<Namespace>;
@@ -50,6 +51,7 @@ export class ReferenceCache {
         this.#follow("CronJob", cron, templateAnnotations);
     }
 
+    /** All informers of this cache. */
     get informers(): readonly Pick<Informer<KubeObject>, "start" | "close" | "hasSynced">[] {
         return [this.namespaces, this.pods, this.deployments, this.statefulSets, ...this.#others];
     }

@@ -8,7 +8,10 @@ const shownAllocations = 3;
 // Up to this many addresses are read one by one, more by listing the pool's allocations.
 const maxSingleReads = 64n;
 
-/** The allocations of pools, always read from the API server: removing addresses from a pool is irreversible. */
+/**
+ * The allocations of pools, always read from the API server: removing addresses from a pool is irreversible. Rejects
+ * with KubeError.
+ */
 export class AllocationReader {
     readonly #api: Pick<ApiClient, "find" | "pages">;
 
@@ -17,7 +20,8 @@ export class AllocationReader {
     }
 
     /**
-     * Allocations that prevent the pool from shrinking: one page, and whether there are more. None: it is not in use.
+     * Allocations that prevent the pool from shrinking (`isUse`): those of one page, and whether there are more. None:
+     * it is not in use.
      */
     async anyOf(pool: string, signal: AbortSignal): Promise<Pick<PoolUse, "allocations" | "isPart">> {
         let found: readonly IpAllocation[] = [];
@@ -29,7 +33,10 @@ export class AllocationReader {
         return { allocations: found, isPart: false };
     }
 
-    /** The allocations of these addresses, whichever pools they name; one request each. */
+    /**
+     * The allocations of these addresses, of whatever owner and whichever pools they name; one request for each
+     * address.
+     */
     async at(addresses: RangeSet, signal: AbortSignal): Promise<readonly IpAllocation[]> {
         const names = Array.from(addresses, allocationName);
         const found: IpAllocation[] = [];
@@ -42,7 +49,10 @@ export class AllocationReader {
         return found;
     }
 
-    /** The allocations of these addresses; if there are many, only those that name the pool. */
+    /**
+     * The allocations of up to 64 addresses as `at` returns them; of more addresses at most three, to be named in
+     * messages: those that name the pool and prevent it from shrinking.
+     */
     async of(pool: string, addresses: RangeSet, signal: AbortSignal): Promise<readonly IpAllocation[]> {
         if (addresses.size <= maxSingleReads) return this.at(addresses, signal);
         const found: IpAllocation[] = [];

@@ -17,27 +17,33 @@ import {
 import { type IpAddress, type IpRange, type Prefix } from "@antrea/ip";
 import { type AllocationReader } from "./allocations.ts";
 
-/** The ranges of stored pools. */
+/** Stored pools and their ranges, as known or read at one time. */
 export interface PoolRanges {
+    /** The ranges that share addresses with this one; `key` is the pool's name. */
     overlapping(range: IpRange): readonly { readonly key: string; readonly range: IpRange }[];
     pool(name: string): Pool | undefined;
 }
 
 /** What PoolReviewer depends on. */
 export interface PoolReviewComponents {
+    /** See PoolCache: `counted` before a request is allowed, `live` before one is refused. */
     readonly pools: PoolRanges & {
         counted(signal: AbortSignal): Promise<PoolRanges>;
         live(names: Iterable<string>, signal: AbortSignal): Promise<PoolRanges>;
     };
     /** The same object until something changes. */
     readonly addresses: { readonly current: ClusterAddresses & { readonly bridgedNodes: readonly IpAddress[] } };
+    /** The objects that name the pool, for messages. */
     readonly users: { of(pool: string): readonly string[] };
     readonly allocations: Pick<AllocationReader, "anyOf" | "of" | "at">;
     /** `nodeIPAM.clusterCIDRs`, from which antrea-controller assigns Node subnets. */
     readonly clusterCidrs: readonly Prefix[];
 }
 
-/** Validates IPPools. Takes O(log n) for n pools, and reads allocations only where the change requires it. */
+/**
+ * Validates IPPools. Takes O(log n) for n pools, and reads allocations only where the change requires it. Rejects with
+ * KubeError if it cannot decide, also when the signal aborts.
+ */
 export class PoolReviewer {
     readonly #components: PoolReviewComponents;
     #exclusions: { readonly of: ClusterAddresses; readonly value: Exclusions } | undefined;

@@ -1,8 +1,9 @@
 import { AntreaError } from "@antrea/errors";
 
-/** The request body is not a valid AdmissionReview. */
+/** `BAD_REVIEW`: the request body is not a valid AdmissionReview; the message names the field. */
 export class ReviewError extends AntreaError<"BAD_REVIEW"> {}
 
+/** The operation of an AdmissionRequest. */
 export type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
 
 /** A JSON object; fields are validated where they are read. */
@@ -25,8 +26,9 @@ export interface AdmissionRequest {
     readonly operation: Operation;
     /** Undefined for DELETE. */
     readonly object: JsonObject | undefined;
-    /** Undefined for CREATE. */
+    /** Undefined for CREATE; empty if the request has none. */
     readonly oldObject: JsonObject | undefined;
+    /** The change will not be stored. */
     readonly dryRun: boolean;
 }
 
@@ -45,7 +47,7 @@ const apiVersion = "admission.k8s.io/v1";
 const operations: ReadonlySet<string> = new Set<Operation>(["CREATE", "UPDATE", "DELETE", "CONNECT"]);
 const statusCodes = { Invalid: 422, Forbidden: 403 } as const;
 
-/** Decodes the body of a request. Throws ReviewError BAD_REVIEW. */
+/** Decodes the body of a request, parsed from JSON. Objects are not validated. Throws ReviewError BAD_REVIEW. */
 export function decodeReview(body: unknown): AdmissionRequest {
     const review = objectAt(body, "the body");
     if (review.apiVersion !== apiVersion || review.kind !== "AdmissionReview") {
@@ -75,7 +77,10 @@ export function decodeReview(body: unknown): AdmissionRequest {
     };
 }
 
-/** The AdmissionReview with the response for this uid. */
+/**
+ * The AdmissionReview with the response for the request of this uid; a refusal has the status code 422 (Invalid) or 403
+ * (Forbidden).
+ */
 export function encodeReview(uid: string, { refused, warnings }: Decision): JsonObject {
     const response = {
         uid,

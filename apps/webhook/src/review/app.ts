@@ -7,8 +7,8 @@ import { ByteBudget } from "./byte-budget.ts";
 import { type ReviewMetrics } from "./metrics.ts";
 
 /**
- * Decides about one request. Rejects if it cannot: the API server then applies the webhook's failurePolicy. The
- * signal aborts when the client no longer waits.
+ * Decides about one request. Rejects if it cannot: the API server then applies the webhook's failurePolicy. The signal
+ * aborts when the client no longer waits, or its time limit is over.
  */
 export type Reviewer = (request: AdmissionRequest, signal: AbortSignal) => Promise<Decision>;
 
@@ -36,8 +36,10 @@ const maxBytesInFlight = 64 << 20;
 const defaultTimeoutMs = 10_000;
 
 /**
- * The HTTP application of the webhooks: each path accepts AdmissionReviews (v1) by POST; other requests get an error
- * text.
+ * The HTTP application of the webhooks: each path accepts AdmissionReviews (v1) by POST and answers with one; a refusal
+ * is logged. Other answers are a text: 503 if the reviewer rejects (the API server then applies failurePolicy) or the
+ * bodies in memory exceed 64 MiB, 4xx for an invalid request or a body above 8 MiB. A review lasts at most the query's
+ * `timeout`, else 10 s.
  */
 export function reviewApp(
     components: ReviewComponents,

@@ -1,4 +1,4 @@
-/** Limits the bytes of request bodies in memory. */
+/** Limits the bytes of request bodies that are in memory together. */
 export class ByteBudget {
     readonly #limit: number;
     #taken = 0;

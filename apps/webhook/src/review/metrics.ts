@@ -7,7 +7,10 @@ export interface ReviewMetrics {
     readonly seconds: Histogram<"webhook">;
 }
 
-/** Registers the metrics of admission requests. */
+/**
+ * Declares the metrics of admission requests, `antrea_webhook_requests_total` and
+ * `antrea_webhook_request_duration_seconds`.
+ */
 export function reviewMetrics(metrics: MetricsFactory): ReviewMetrics {
     return {
         requests: metrics.counter({

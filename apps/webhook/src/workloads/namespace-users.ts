@@ -28,7 +28,10 @@ export class NamespaceUsers {
         this.#components = components;
     }
 
-    /** For messages: `Pod a/web-0 (10.1.0.5)`, `StatefulSet a/web (2 reserved addresses)`; empty without users. */
+    /**
+     * For messages: `Pod a/web-0 (10.1.0.5)`, `StatefulSet a/web (2 reserved addresses)`; empty without users. `pools`:
+     * the pools that the Namespace names. Rejects with KubeError.
+     */
     async of(namespace: string, pools: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
         const fieldSelector = `spec.owner.namespace=${namespace}`;
         // Not in pages, which etcd would have to search for these few: the API server has them in memory.

@@ -48,7 +48,7 @@ export interface KnownPools {
     readonly exclusions: Pick<Exclusions, "reason">;
 }
 
-/** What WorkloadReviewer depends on. */
+/** What WorkloadReviewer depends on. Keys are `namespace/name`, or the name of a Namespace; the caches may be stale. */
 export interface WorkloadReviewComponents extends NamespaceUsersComponents {
     readonly api: Pick<ApiClient, "find" | "list">;
     readonly pools: KnownPools & {
@@ -67,8 +67,8 @@ export interface WorkloadRequest<T> {
 }
 
 /**
- * Validates Pods, Pod templates and Namespaces against the caches; before it refuses or warns, it reads the objects
- * in question from the API server.
+ * Validates Pods, Pod templates and Namespaces against the caches; before it refuses or warns, it reads the objects in
+ * question from the API server. Rejects with KubeError if it cannot decide, also when the signal aborts.
  */
 export class WorkloadReviewer {
     readonly #components: WorkloadReviewComponents;
@@ -79,7 +79,7 @@ export class WorkloadReviewer {
         this.#namespaceUsers = new NamespaceUsers(components);
     }
 
-    /** The verdict on a Pod; a Pod created by a user also gets warnings about taken addresses. */
+    /** The verdict on a Pod; a Pod created by a user, not by a controller, also gets warnings about taken addresses. */
     async pod(request: WorkloadRequest<PodShape>, signal: AbortSignal): Promise<Verdict> {
         const { object } = request;
         const verdict = await this.#judge(
@@ -106,7 +106,10 @@ export class WorkloadReviewer {
         return this.#withTaken(verdict, { kind, path, annotations }, request, signal);
     }
 
-    /** A request to the scale subresource. */
+    /**
+     * The verdict on a request to the scale subresource of the object, to this number of replicas. An object that does
+     * not exist is allowed.
+     */
     async scale(
         kind: ScaledKind,
         ref: { readonly namespace: string; readonly name: string },
@@ -129,6 +132,10 @@ export class WorkloadReviewer {
         return stored === undefined ? clean : checkScale(stored, replicas);
     }
 
+    /**
+     * The verdict on a new (`old` undefined) or changed Namespace, by its annotations: other pools are refused while
+     * Pods or StatefulSets use the former ones.
+     */
     async namespace(
         name: string,
         change: { readonly old: Annotations; readonly annotations: Annotations },

@@ -15,11 +15,12 @@ export interface ChainComponents {
 }
 
 /**
- * Removes the iptables chains that upstream Antrea (Go) leaves on a Node, and the jumps to them. They masquerade Pods
- * of Nodes that they do not know, and direct NodePorts to closed ports. Only existing tables are read, because reading
- * creates them.
+ * Removes the iptables chains that upstream Antrea (Go) leaves on a Node, and the jumps to them; resolves with the
+ * removed ones, as text for users. They masquerade Pods of Nodes that they do not know, and direct NodePorts to closed
+ * ports. Only existing tables are read, because reading creates them.
  *
- * @throws PartlyRemovedError if some remain; a failure of one does not prevent the removal of the others
+ * @throws PartlyRemovedError if some remain (a failure of one does not prevent the removal of the others); ProgramError
+ *   if the tables cannot be listed
  */
 export async function removeChains({ run, legacyTables }: ChainComponents): Promise<readonly string[]> {
     const nftTables = (await run("nft", ["list", "tables"])).split("\n");

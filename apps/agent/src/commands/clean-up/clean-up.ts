@@ -55,9 +55,10 @@ export interface CleanUpOptions {
 
 /**
  * Removes what exists, and prints what it removed; what is gone already counts as removed. A failed step is printed and
- * does not prevent the others. Resolves with true if all succeeded.
+ * does not prevent the others; but if the uplink cannot be restored, only the CNI configuration is removed. Resolves
+ * with true if all succeeded.
  *
- * @throws CleanUpError `AGENT_RUNNING` unless forced: a running agent would recreate everything
+ * @throws CleanUpError `AGENT_RUNNING` unless forced: a running agent would recreate everything; `NO_DATABASE`
  */
 export async function cleanUp(components: CleanUpComponents, options: CleanUpOptions): Promise<boolean> {
     const { print, logger, netlink, run } = components;

@@ -23,7 +23,10 @@ const columns = {
     Open_vSwitch: ["bridges", ...configurationColumns.Open_vSwitch],
 } as const;
 
-/** The OVS database: served by the Node's ovsdb-server or, if none runs, by a temporary one. */
+/**
+ * The OVS database: served by the Node's ovsdb-server or, if none runs, by a temporary one. Without a database file it
+ * is empty. Disposal closes it.
+ */
 export class CleanUpDatabase implements AsyncDisposable {
     readonly #components: { readonly logger: Logger; readonly print: (line: string) => void };
     readonly #session: OvsdbSession | undefined;
@@ -43,8 +46,11 @@ export class CleanUpDatabase implements AsyncDisposable {
     }
 
     /**
+     * Connects to the Node's ovsdb-server, or starts a temporary one with the file of OVS. Holds the agent's lock until
+     * disposal, unless forced, so that no agent starts meanwhile.
+     *
      * @throws CleanUpError `AGENT_RUNNING` unless forced: an agent holds the lock of the database; `NO_DATABASE`: the
-     * temporary server cannot serve the file
+     *   temporary server cannot serve the file
      */
     static async open(
         components: { readonly logger: Logger; readonly print: (line: string) => void },
@@ -114,7 +120,11 @@ export class CleanUpDatabase implements AsyncDisposable {
         return this.#ownBridges().flatMap(({ ports }) => ports.flatMap(({ name, isPod }) => (isPod ? [name] : [])));
     }
 
-    /** Removes the bridge of the agent with its ports; bridges of other owners are kept. */
+    /**
+     * Removes the bridges of the agent with their ports; those of other owners are kept. Resolves with the removed
+     * ones, as text for users, when ovs-vswitchd has released the devices or was silent for 10 s (printed). Rejects
+     * with OvsdbError.
+     */
     async removeBridges(): Promise<readonly string[]> {
         const session = this.#session;
         const own = this.#ownBridges();

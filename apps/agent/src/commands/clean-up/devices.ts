@@ -22,7 +22,8 @@ const linksAtOnce = 16;
 /**
  * Removes the agent's ports from the kernel datapath, whose internal ports cannot be deleted as links and remain if
  * ovs-vswitchd does not run. The datapath is deleted too if no other owner has a port there. Without names only the
- * ports of Pods are the agent's.
+ * ports of Pods are the agent's. Resolves with the removed ones, as text for users. Rejects with ProgramError or
+ * NetlinkError.
  */
 export async function removeDatapathPorts(
     {
@@ -58,7 +59,10 @@ function portsOf(text: string): readonly string[] {
     return [...text.matchAll(/^\s+port \d+: (\S+)/gm)].map(([, name]) => name ?? "");
 }
 
-/** Deletes the host ends of Pods' links, and devices of these names that the userspace datapath left. */
+/**
+ * Deletes the host ends of Pods' links, and devices of these names that the userspace datapath left. Resolves with what
+ * was removed, as text for users. Rejects with NetlinkError.
+ */
 export async function removeDevices(
     { netlink, isPodLink }: { readonly netlink: Netlink; readonly isPodLink: (link: Link) => boolean },
     names: DeviceNames | undefined,

@@ -1,9 +1,12 @@
 import { AntreaError } from "@antrea/errors";
 
-/** The clean-up cannot start. */
+/**
+ * The clean-up cannot start. `AGENT_RUNNING`: an agent runs on the Node; `NO_DATABASE`: the file of the OVS database
+ * cannot be served.
+ */
 export class CleanUpError extends AntreaError<"AGENT_RUNNING" | "NO_DATABASE"> {}
 
-/** The error AGENT_RUNNING. */
+/** The error AGENT_RUNNING; its message has the next step: uninstall Antrea first, or --force. */
 export function agentRunning(cause?: unknown): CleanUpError {
     return new CleanUpError(
         "AGENT_RUNNING",

@@ -13,7 +13,10 @@ async function removeFile(path: string): Promise<readonly string[]> {
     return [path];
 }
 
-/** Removes a network configuration and temporary files of interrupted writes. */
+/**
+ * Removes a network configuration and temporary files of interrupted writes. Resolves with the paths removed. Rejects
+ * with the error of node:fs.
+ */
 export async function removeConfiguration(folder: string, name: string): Promise<readonly string[]> {
     if (!existsSync(folder)) return [];
     const removed: string[] = [];
@@ -22,7 +25,10 @@ export async function removeConfiguration(folder: string, name: string): Promise
     return removed;
 }
 
-/** Removes a directory except for these names in it. A directory that is a mount point is only emptied. */
+/**
+ * Removes a directory except for these names in it. A directory that is a mount point is only emptied. Resolves with
+ * its path, or with those of the removed entries if it is kept. Rejects with the error of node:fs.
+ */
 export async function removeFolder(folder: string, kept: readonly string[]): Promise<readonly string[]> {
     if (!existsSync(folder)) return [];
     const names = (await readdir(folder)).filter((name) => !kept.includes(name));
@@ -36,7 +42,8 @@ export async function removeFolder(folder: string, kept: readonly string[]): Pro
 
 /**
  * Removes the binaries installed by the init container. A binary that differs from the one of this image belongs to
- * another owner, and one that another network configuration names is still in use.
+ * another owner, and one that another network configuration names is still in use: both are kept, which is printed.
+ * Resolves with the paths removed. Rejects with the error of node:fs.
  */
 export async function removeBinaries({
     cniBinFolder,
@@ -78,7 +85,7 @@ export async function hasOther(folder: string, names: readonly string[]): Promis
     return (await namesIn(folder)).some((name) => !names.includes(name));
 }
 
-/** Whether a process listens on a unix socket. */
+/** Whether a process listens on a unix socket; false also if there is none at this path, or no permission. */
 export function isListening(path: string): Promise<boolean> {
     return new Promise((resolve) => {
         const socket = createConnection(path);
@@ -90,7 +97,10 @@ export function isListening(path: string): Promise<boolean> {
     });
 }
 
-/** The contents of a Node's CNI configuration directory. */
+/**
+ * Path and text of each file in a Node's CNI configuration directory (.conf, .conflist, .json); empty if it does not
+ * exist. Rejects with the error of node:fs.
+ */
 export async function configurations(
     folder: string,
 ): Promise<readonly { readonly path: string; readonly text: string }[]> {

@@ -2,7 +2,10 @@ import { getSysctl, setSysctl, setTxChecksumOffload } from "@antrea/netlink";
 import { runNft, type RunNft } from "../nftables.ts";
 import { runProgram, type RunProgram } from "../program.ts";
 
-/** Settings of the Node's own network namespace; `path` is below /proc/sys. All throw NetlinkError. */
+/**
+ * Settings of the Node's own network namespace; `path` is below /proc/sys and begins with `net/`. All throw
+ * NetlinkError: `ENOENT` for an unknown sysctl, `ENODEV` for an unknown interface.
+ */
 export interface KernelSettings {
     get(path: string): string;
     set(path: string, value: string): void;
@@ -24,5 +27,5 @@ export const kernelSettings: KernelSettings = {
     setTxChecksumOffload: (ifName, isOn) => setTxChecksumOffload(ifName, isOn),
 };
 
-/** The Node on which the agent runs. */
+/** The programs and kernel settings of the Node on which the agent runs. */
 export const nodeHost: Host = { nft: runNft, run: runProgram, settings: kernelSettings };

@@ -1,6 +1,6 @@
 import { nodes, type ApiClient } from "@antrea/kube";
 
-/** A condition of a Node without its timestamps. */
+/** A condition in the status of a Node (core/v1 NodeCondition), without its timestamps. */
 export interface ConditionText {
     readonly type: string;
     readonly status: "True" | "False";
@@ -8,7 +8,10 @@ export interface ConditionText {
     readonly message: string;
 }
 
-/** Maintains one condition in the status of this Node; other conditions are not changed. */
+/**
+ * Maintains conditions in the status of this Node, by type. Writes are strategic merge patches: conditions of other
+ * types are not changed. Calls for one type must not overlap.
+ */
 export class NodeCondition {
     readonly #api: Pick<ApiClient, "find" | "patch">;
     readonly #nodeName: string;
@@ -22,8 +25,8 @@ export class NodeCondition {
     }
 
     /**
-     * Writes the condition unless the Node has it already: another client may have changed or removed it. If the Node
-     * object does not exist, the write is left to a later call.
+     * Writes the condition unless the Node has it already: another client may have changed or removed it. Resolves
+     * without a write if the Node object does not exist. Rejects with KubeError; a later call tries again.
      */
     async set(wanted: ConditionText, signal?: AbortSignal): Promise<void> {
         const node = await this.#api.find(nodes, { name: this.#nodeName }, { signal });
@@ -37,7 +40,7 @@ export class NodeCondition {
         await this.#patch({ ...wanted, lastHeartbeatTime: now, lastTransitionTime: since }, signal);
     }
 
-    /** Removes a condition that an earlier agent wrote. */
+    /** Removes the condition of this type, if the Node has it. Rejects with KubeError. */
     async remove(type: string, signal?: AbortSignal): Promise<void> {
         const node = await this.#api.find(nodes, { name: this.#nodeName }, { signal });
         if (node?.status?.conditions?.some((condition) => condition.type === type) !== true) return;
@@ -45,8 +48,8 @@ export class NodeCondition {
     }
 
     /**
-     * Like `set` at the end of the process, within `timeoutMs`; on failure the next agent of this Node updates the
-     * condition.
+     * Like `set` at the end of the process, within `timeoutMs` milliseconds. Never rejects: on failure the next agent
+     * of this Node updates the condition.
      */
     async setAtEnd(wanted: ConditionText, timeoutMs: number): Promise<void> {
         await this.set(wanted, AbortSignal.timeout(timeoutMs)).catch(() => undefined);

@@ -26,7 +26,10 @@ export interface NodeObject {
 
 class NodeObjectError extends AntreaError<"NO_POD_CIDR" | "BAD_POD_CIDR"> {}
 
-/** The validated podCIDRs of a Node. Throws NodeObjectError. */
+/**
+ * The validated podCIDRs of a Node, in their order, at most one per family. Throws NodeObjectError: `NO_POD_CIDR` if it
+ * has none; `BAD_POD_CIDR` if one is no CIDR or has fewer than 4 addresses, or if two have one family.
+ */
 export function podPrefixesOf(node: NodeObject): readonly Prefix[] {
     const name = node.metadata?.name ?? "";
     const texts = podCidrTexts(node);
@@ -69,13 +72,16 @@ export function podPrefixesOf(node: NodeObject): readonly Prefix[] {
     return prefixes;
 }
 
-/** The InternalIPs of a Node; invalid ones are skipped. */
+/** The InternalIPs of a Node, in their order; invalid ones are skipped. */
 export function internalIpsOf(node: NodeObject): readonly IpAddress[] {
     const addresses = (node.status?.addresses ?? []).filter((address) => address.type === "InternalIP");
     return readableIps(addresses.map(({ address }) => address));
 }
 
-/** The addresses by which other Nodes reach a Node: those that it announces, else its InternalIPs. */
+/**
+ * The addresses by which other Nodes reach a Node: those that it announces (`transportAnnotation`, separated by
+ * commas), else its InternalIPs. Invalid and non-unicast addresses are skipped; empty if none is left.
+ */
 export function transportIpsOf(node: NodeObject): readonly IpAddress[] {
     const announced = readableIps(node.metadata?.annotations?.[transportAnnotation]?.split(",") ?? []).filter(
         isStation,
@@ -83,7 +89,10 @@ export function transportIpsOf(node: NodeObject): readonly IpAddress[] {
     return announced.length > 0 ? announced : internalIpsOf(node).filter(isStation);
 }
 
-/** The MAC address that a Node in bridging mode announces, or why it cannot be used. */
+/**
+ * The MAC address that a Node in bridging mode announces (`macAnnotation`), or why it cannot be used; neither if it
+ * announces none.
+ */
 export function bridgedMacOf(node: NodeObject): {
     readonly mac?: Uint8Array;
     /** Names the annotation, its value and the violated rule. */

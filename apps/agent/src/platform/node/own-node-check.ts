@@ -29,7 +29,7 @@ export interface OwnNodeCheckOptions {
     readonly timeoutMs: number;
 }
 
-/** The outcome of one GET of the Node. */
+/** The outcome of one GET of this agent's Node; `unanswered` is any error but NOT_FOUND, also FORBIDDEN. */
 export type OwnNodeAnswer = Overtaken &
     (
         | {
@@ -53,7 +53,11 @@ interface Overtaken {
 /** How long information of the informer or of an answer is sufficient. */
 const freshMs = 30_000;
 
-/** Reads this agent's Node from the API server if the Node watch has been silent for 30 s. */
+/**
+ * Confirms the state of this agent's Node by requests to the API server, for decisions that must not rely on a silent
+ * watch: if not `isFresh`, the caller calls `confirm` or `ask`; nothing is requested otherwise. Follows the informer of
+ * `components.nodes` from construction on.
+ */
 export class OwnNodeCheck {
     readonly #components: OwnNodeCheckComponents;
     readonly #options: OwnNodeCheckOptions;
@@ -103,8 +107,8 @@ export class OwnNodeCheck {
     }
 
     /**
-     * Makes one request for all concurrent callers. The `judge` of the first caller decides whether the Node is as
-     * expected, which is then sufficient for 30 s. Rejects for all of them with what it throws.
+     * Makes one request for all concurrent callers, even if `isFresh`. The `judge` of the first caller returns whether
+     * the Node is as expected, which is then sufficient for 30 s. Rejects for all of them with what it throws.
      */
     confirm(judge: (answer: OwnNodeAnswer) => boolean): Promise<void> {
         const judged = (answer: OwnNodeAnswer): void => {
@@ -115,7 +119,8 @@ export class OwnNodeCheck {
     }
 
     /**
-     * Makes a request and evaluates the answer before the informer can deliver more. Rejects with what `judge` throws.
+     * Makes a request and resolves with the result of `judge`, which is called before the informer can deliver more.
+     * Rejects with what `judge` throws, or an error that is no KubeError.
      */
     async ask<T>(judge: (answer: OwnNodeAnswer) => T): Promise<T> {
         const { api, clock } = this.#components;

@@ -21,7 +21,7 @@ export interface NodeDeletion {
     readonly nodeGoneAt: number | undefined;
 }
 
-/** The Node on which the agent runs. */
+/** The Node on which the agent runs, and the feature that stores it. */
 export interface OwnNode {
     readonly node: NodeConfig;
     /**
@@ -31,7 +31,11 @@ export interface OwnNode {
     readonly remember: Feature;
 }
 
-/** Waits until the podCIDRs of the Node are known, and follows the Node object from then on. */
+/**
+ * Waits until the podCIDRs of the Node are known, and follows the Node object from then on: the condition `node` is
+ * unmet while it has no podCIDRs, and changed ones end the process (`fail`). Restores the deletion time of an earlier
+ * run in `deletion`. Rejects only if the signal aborts.
+ */
 export async function ownNode(
     platform: Platform,
     o: {

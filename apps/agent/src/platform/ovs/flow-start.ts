@@ -13,7 +13,8 @@ export interface FlowStartComponents extends Pick<
 
 /**
  * Replaces the flows of earlier starts of the agent by those of this start: installs these alongside, then deletes the
- * earlier ones, but those to other Nodes and to Services only once their replacements are known.
+ * earlier ones, but those to other Nodes and to Services only once their replacements are known. The methods are called
+ * in the order install, deleteEarlier, deleteLearned.
  */
 export class FlowStart {
     readonly #components: FlowStartComponents;
@@ -27,7 +28,11 @@ export class FlowStart {
         this.#restore = new FlowRestore({ flowTable, release, logger: logger.child("flows") });
     }
 
-    /** Connects to OVS. Resolves when it has all flows that are staged, and those of the pipeline. */
+    /**
+     * Begins a round and starts the connection to OVS; called once, with all flows staged. Resolves when OVS has them
+     * and those of the pipeline, with the condition `openflow` met; each later connection gets a replay. Rejects with
+     * an error of the pipeline or of OVSDB; does not settle if the signal aborts while it waits for OVS.
+     */
     async install(signal: AbortSignal): Promise<void> {
         const { bridge, flowTable, openflow, pipeline, readiness } = this.#components;
         for (const { owner, flows } of await pipeline.flows(signal)) flowTable.stage(owner, flows);
@@ -52,13 +57,19 @@ export class FlowStart {
         await firstReplay.promise;
     }
 
-    /** All flows of this start are in OVS: deletes the earlier ones that are replaced without the API server. */
+    /**
+     * To be called when all flows of this start are in OVS: lets OVS forward (`flow-restore-wait`), and deletes the
+     * earlier flows that are replaced without the API server. Rejects with OpenFlowError.
+     */
     async deleteEarlier(signal: AbortSignal): Promise<void> {
         await this.#restore.allKnown(signal);
         await this.#earlier?.deleteOwn();
     }
 
-    /** Deletes the other earlier flows. To be called when OVS has the flows to all Nodes, repeatedly. */
+    /**
+     * Deletes the other earlier flows, if the pipeline is complete. To be called repeatedly, when OVS has the flows to
+     * all Nodes; no effect once they are deleted. Rejects with OpenFlowError or OvsdbError.
+     */
     async deleteLearned(limit: AbortSignal): Promise<void> {
         await this.#earlier?.deleteLearned(limit);
     }

@@ -4,6 +4,7 @@ class LockGuardError extends AntreaError<"LOCK_TAKEN"> {}
 
 /** Dependencies of LockGuard. */
 export interface LockGuardComponents {
+    /** The state of the lock, see `OvsdbSession.lockState`. */
     readonly lockState: () => "none" | "waiting" | "locked" | "lost";
     /** Ends the process. */
     readonly fail: (error: LockGuardError) => void;

@@ -14,7 +14,7 @@ export interface FeaturePipeline {
     isComplete?(): boolean;
 }
 
-/** The flows of one owner in the flow table. */
+/** The flows of one owner in the flow table, `pipeline` or `pipeline/CATEGORY`. */
 export interface PipelineFlows {
     readonly owner: string;
     readonly flows: FlowSet;
@@ -27,7 +27,10 @@ function ownerOf(category: Category): string {
 /** - `NOT_READY`: flows are requested before the features have registered their tables */
 class AgentPipelineError extends AntreaError<"NOT_READY"> {}
 
-/** The pipeline of this Node, combined from its base and the contributions of the features. */
+/**
+ * The pipeline of this Node, combined from its base and the contributions of the features. No flow can be built before
+ * `use`.
+ */
 export class AgentPipeline implements NextTable {
     readonly #base: FeaturePipeline;
     #features: readonly FeaturePipeline[] = [];
@@ -60,7 +63,10 @@ export class AgentPipeline implements NextTable {
         return this.#current.into(stage, family);
     }
 
-    /** The flows that belong to neither a Pod nor another Node, for the current ports, with one owner per category. */
+    /**
+     * The flows that belong to neither a Pod nor another Node, for the current ports, with one owner per category.
+     * Rejects with AgentPipelineError `NOT_READY` before `use`, or with the error of a feature's `parts`.
+     */
     async flows(limit: AbortSignal): Promise<readonly PipelineFlows[]> {
         const parts: PipelinePart[] = [];
         for (const feature of this.#features) parts.push(...(await feature.parts(limit)));

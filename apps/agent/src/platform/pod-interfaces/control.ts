@@ -11,9 +11,13 @@ export interface InterfaceControl {
     isAdding(containerIdOrPodUid: string): boolean;
     /**
      * Blocks the traffic of an interface whose address belongs to another Pod, or may soon. Port and record stay, and
-     * the record stores the state. Rejects if a part failed; retry then.
+     * the record stores the state, in the table at once. Rejects if a part failed or did not end within 20 s; retry
+     * then.
      */
     isolate(known: PodInterface): Promise<void>;
-    /** Undoes `isolate`. The record stays isolated until everything is in place; rejects otherwise. */
+    /**
+     * Undoes `isolate`. The record stays isolated until everything is in place; rejects otherwise, also with
+     * PodNetworkError `ADDRESS_IN_USE` while another interface may have traffic with its address.
+     */
     reconnect(known: PodInterface): Promise<void>;
 }

@@ -6,8 +6,8 @@ import { isPoolRecord, type PodAddress, type PodRecord } from "./record.ts";
 const networkKey = "cni-network";
 
 /**
- * The external_ids of a port whose addresses are not known yet: such a port found at startup is removed, since no ADD
- * has returned it.
+ * The external_ids of a port whose addresses are not known yet, which `fromExternalIds` reads as "unfinished": such a
+ * port found at startup is removed, since no ADD has returned it.
  */
 export function unfinishedExternalIds(
     request: PodAttachment & Pick<PodRecord, "bootId">,
@@ -23,7 +23,10 @@ export function unfinishedExternalIds(
     };
 }
 
-/** The record as external_ids of a Port. Keys that upstream Antrea uses are the same; the others are additional. */
+/**
+ * The record as external_ids of a Port, for `fromExternalIds`. Keys that upstream Antrea uses are the same; the others
+ * are additional. Lists are separated by commas.
+ */
 export function toExternalIds(record: PodRecord): Readonly<Record<string, string>> {
     return {
         "antrea-type": "container",
@@ -48,8 +51,9 @@ export function toExternalIds(record: PodRecord): Readonly<Record<string, string
 }
 
 /**
- * Decodes a record from a Port. Undefined if the port is not a Pod interface of this agent; "unfinished" if it has no
- * addresses or invalid text: no ADD has returned such an interface.
+ * Decodes a record from the external_ids of the Port `hostIfName`. Undefined if the port is not a Pod interface
+ * (`antrea-type` is not container); "unfinished" if it lacks addresses, MAC or container ID, or they are invalid: no
+ * ADD has returned such an interface.
  */
 export function fromExternalIds(
     hostIfName: string,

@@ -53,7 +53,7 @@ function aliasWith(record: PodRecord, podUid: string, bootLength: number, hash?:
     return words.slice(0, length).join(" ");
 }
 
-/** The alias of a link whose addresses are not known yet. */
+/** The alias of a link whose addresses are not known yet: it has a container (`containerOfAlias`), but no record. */
 export function pendingAlias(containerId: string): string {
     return `${aliasMark.pool} ${containerId}`;
 }
@@ -70,17 +70,23 @@ export function containerOfAlias(alias: string | undefined): string | undefined 
 
 /** The fields of an interface that a link alias contains. */
 export interface AliasRecord extends Attachment {
+    /** "" if there was no room. */
     readonly podUid: string;
     /** With a gateway if and only if they are from a pool. */
     readonly addresses: readonly (Omit<InterfaceAddress, "gateway"> & { readonly gateway: IpAddress | undefined })[];
+    /** 0 is untagged. */
     readonly vlan: number;
+    /** The first eight or four characters. */
     readonly bootId: string;
     readonly isolated: boolean;
     /** Hash of the name of its CNI network; undefined if an earlier agent wrote the alias, or there was no room. */
     readonly networkHash: string | undefined;
 }
 
-/** Decodes a link alias; undefined if it is not from this agent. */
+/**
+ * Decodes a link alias; undefined if it is not from this agent, has no addresses (`pendingAlias`, `releasedAlias`), or
+ * is invalid.
+ */
 export function fromAlias(alias: string | undefined): AliasRecord | undefined {
     const [mark, containerId, ifName, podUid, addresses, bootId, ...rest] = (alias ?? "").split(" ");
     const [gateways, vlan, isolated, hash] = rest;

@@ -2,11 +2,15 @@ import type { IpAddress } from "@antrea/ip";
 import { attachmentKey } from "./attachment.ts";
 import type { PodRecord } from "./record.ts";
 
-/** A wired interface. */
+/** A Pod interface that is wired, or being wired by an ADD. */
 export interface PodInterface {
     readonly record: PodRecord;
+    /** OpenFlow port number. */
     readonly ofPort: number;
-    /** Completion time of its last ADD; Infinity while one is in progress, 0 for a rebuilt interface. */
+    /**
+     * Completion time of its last ADD, in milliseconds of the monotonic clock; Infinity while one is in progress, 0 for
+     * a rebuilt interface.
+     */
     readonly addedAt: number;
 }
 

@@ -14,7 +14,7 @@ export function readAddress(ip: string, length: string): { readonly ip: IpAddres
     throw new RecordError("BAD_PREFIX_LENGTH", "remote", `${length} is no prefix length of ${ip}`);
 }
 
-/** Parses a VLAN ID; 0 (untagged) if there is none. */
+/** Parses a VLAN ID; 0 (untagged) for any text but one to four digits. */
 export function readVlan(text: string): number {
     return /^[0-9]{1,4}$/.test(text) ? Number(text) : 0;
 }

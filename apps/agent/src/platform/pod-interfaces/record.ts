@@ -25,8 +25,11 @@ export interface PodAddress extends InterfaceAddress {
  * veth pair repeats what is needed to rebuild it if the database is lost.
  */
 export interface PodRecord extends PodAttachment {
+    /** Path of the network namespace, as CNI passed it; "" in a record rebuilt from its link. */
     readonly netns: string;
+    /** The host end of the veth pair, which is also the name of the OVS port. */
     readonly hostIfName: string;
+    /** Of the Pod's end, as text. */
     readonly mac: string;
     readonly addresses: readonly PodAddress[];
     /** VLAN of the addresses; 0 is untagged. */
@@ -46,7 +49,7 @@ export interface PodRecord extends PodAttachment {
     readonly network?: string | undefined;
 }
 
-/** Whether addresses of the record are allocated from IPPools. */
+/** Whether addresses of the record are allocated from IPPools, also if the pool is not known (""). */
 export function isPoolRecord(record: Pick<PodRecord, "addresses">): boolean {
     return record.addresses.some((address) => address.pool !== undefined);
 }

@@ -3,6 +3,7 @@ import type { PodAddress } from "./record.ts";
 
 /** One ADD, as decoded by the CNI server. */
 export interface AddRequest extends PodAttachment {
+    /** Path of the network namespace, as CNI passed it. */
     readonly netns: string;
     /** The name of the requesting CNI network: with container and interface it identifies an attachment. */
     readonly network: string;
@@ -10,9 +11,12 @@ export interface AddRequest extends PodAttachment {
     readonly receivedAt: number;
 }
 
-/** The addresses that a Pod requests from IPPools. */
+/** A Pod's request for addresses of IPPools; nothing is allocated before `claim`. */
 export interface AddressRequest {
-    /** Allocates them, all or nothing. */
+    /**
+     * Allocates them, all or nothing: what was allocated before a rejection, also by an abort, is given back. Rejects
+     * with the error that the ADD returns.
+     */
     claim(signal: AbortSignal): Promise<AddressAllocation>;
 }
 

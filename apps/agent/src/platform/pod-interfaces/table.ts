@@ -20,7 +20,7 @@ export function isAddCompleted({ type, known, before }: PodInterfaceChange): boo
     return type === "changed" && before?.addedAt === Infinity && Number.isFinite(known.addedAt);
 }
 
-/** The table as used by everything except Pod wiring. */
+/** The table as used by everything except Pod wiring: read-only, with `subscribe`. */
 export type PodInterfaceView = Pick<
     PodInterfaces,
     "list" | "get" | "isConnected" | "isIsolated" | "isLeaving" | "isUndecided" | "subscribe"
@@ -59,18 +59,27 @@ export class PodInterfaces {
         return this.#entry(attachment)?.known;
     }
 
-    /** Whether the interface has neither flows nor route, according to its record. */
+    /**
+     * Whether the interface has neither flows nor route, according to its record; it may have them again while it is
+     * being reconnected.
+     */
     isIsolated(attachment: Attachment): boolean {
         const entry = this.#entry(attachment);
         return entry !== undefined && isIsolated(entry);
     }
 
-    /** Whether the interface was to be removed while OVS was unavailable: the reconcile retries the removal. */
+    /**
+     * Whether the removal of the interface has begun and is not complete: it is in progress, or the reconcile retries
+     * it because OVS was unavailable.
+     */
     isLeaving(attachment: Attachment): boolean {
         return this.#entry(attachment)?.leaving !== undefined;
     }
 
-    /** Whether this start isolated the interface, which was connected before, until its allocations are compared. */
+    /**
+     * Whether this start of the agent isolated the interface, which was connected before, until its allocations are
+     * compared. Stays true until the interface is removed.
+     */
     isUndecided(attachment: Attachment): boolean {
         return this.#entry(attachment)?.isUndecided === true;
     }
@@ -108,7 +117,10 @@ export class PodInterfaces {
         return { [Symbol.dispose]: () => void this.#listeners.delete(own) };
     }
 
-    /** Adds an interface, or changes its record, port number or time. A record that is not isolated ends `connecting`. */
+    /**
+     * Adds an interface, or changes its record, port number or time. Reported as `changed` even if nothing differs. A
+     * record that is not isolated ends `connecting`.
+     */
     put(known: PodInterface): void {
         const entry = this.#entry(known.record);
         if (entry === undefined) {
@@ -125,7 +137,7 @@ export class PodInterfaces {
         this.#report({ type: "changed", known, before });
     }
 
-    /** See `isUndecided`. */
+    /** Sets `isUndecided`; no effect if the interface is unknown. */
     setUndecided(attachment: Attachment): void {
         const entry = this.#entry(attachment);
         if (entry === undefined) return;
@@ -157,7 +169,7 @@ export class PodInterfaces {
         return entry.leaving;
     }
 
-    /** The interface is completely removed. */
+    /** Removes an interface whose port and flows are gone; no effect if it is unknown. */
     remove(attachment: Attachment): void {
         const entry = this.#entry(attachment);
         if (entry === undefined) return;

@@ -79,7 +79,10 @@ export class AllocationCleaner {
         );
     }
 
-    /** Works until the signal aborts; writes nothing after it resolved. */
+    /**
+     * Works until the signal aborts; writes nothing after it resolved. Rejects only if the signal aborts before the
+     * caches are synced.
+     */
     async run(signal: AbortSignal): Promise<void> {
         const { nodes, allocations, reclaims } = this.#components;
         await Promise.all([nodes.synced(signal), allocations.synced(signal)]);

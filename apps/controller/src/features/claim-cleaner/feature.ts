@@ -2,7 +2,9 @@ import { type Feature } from "../../platform/feature.ts";
 import { poolComponents, type PoolPlatform } from "../../platform/pool-platform.ts";
 import { AllocationCleaner, type AllocationCleanerOptions } from "./claim-cleaner.ts";
 
-/** Releases allocations that their Node cannot release. */
+/**
+ * Releases allocations that their Node cannot release, see AllocationCleaner, at the interval of `ipam.cleanInterval`.
+ */
 export function allocationCleaner(
     platform: PoolPlatform,
     options: Pick<AllocationCleanerOptions, "goneMs"> = {},

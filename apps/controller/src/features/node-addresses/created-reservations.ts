@@ -2,7 +2,10 @@ import { allocationName } from "@antrea/crd";
 import { type Allocation, type AllocationWriter, type Reservation } from "../../platform/allocations/index.ts";
 import { NodeAddressesError } from "./errors.ts";
 
-/** Makes reservations, and keeps those that the watch has not delivered yet, so that none is made twice. */
+/**
+ * Makes reservations, and keeps those that the watch has not delivered yet, by name of the allocation, so that none is
+ * made twice.
+ */
 export class CreatedReservations {
     readonly #writer: Pick<AllocationWriter, "reserve">;
     readonly #allocations = new Map<string, Allocation>();
@@ -40,7 +43,7 @@ export class CreatedReservations {
         if (this.#creating.delete(name)) this.#allocations.set(name, allocation);
     }
 
-    /** The watch delivered this allocation or its deletion. */
+    /** To be called when the watch delivered this allocation or its deletion. */
     delivered(name: string): void {
         this.#allocations.delete(name);
         this.#creating.delete(name);

@@ -9,7 +9,7 @@ export interface PoolAddress {
     readonly pool: string;
 }
 
-/** Whether the Node reports the address, and the pool has it in a range. */
+/** Whether the Node reports the address, and the pool has it in a range. False without a Node. */
 export function isReservable(
     { ip, pool }: PoolAddress,
     node: Node | undefined,
@@ -21,9 +21,9 @@ export function isReservable(
 }
 
 /**
- * The addresses that pools do not assign because of the Node, up to the limit of reservations for each pool, with the
- * address of the Node object on top. Existing reservations stay as long as the Node reports the address, regardless of
- * the limit.
+ * The addresses that pools do not assign because of the Node, by address as text: up to `maxNodeAddresses` for each
+ * pool, and its first address even beyond that. Existing reservations stay as long as the Node reports the address,
+ * regardless of the limit.
  *
  * @param existing all reservations of the Node, also those that are to be released: they count until they are gone
  */

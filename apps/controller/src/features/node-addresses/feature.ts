@@ -4,7 +4,9 @@ import { together } from "../../platform/together.ts";
 import { GatewayReservations } from "./gateway-reservations.ts";
 import { NodeAddressReservations } from "./node-address-reservations.ts";
 
-/** Reserves the Nodes' own addresses in IPPools, and the gateways of IPPools, so that no Pod gets one. */
+/**
+ * Reserves, while leading, the Nodes' own addresses in IPPools and the gateways of IPPools, so that no Pod gets one.
+ */
 export function nodeAddresses(platform: PoolPlatform): Feature {
     const components = poolComponents(platform, "ip-pools");
     const options = { intervalMs: platform.config.ipam.cleanInterval };

@@ -7,7 +7,10 @@ import { type ReservationComponents } from "./reservation-job.ts";
 
 const shownPools = 5;
 
-/** Reports the addresses of Nodes that are beyond the limit of reservations, once per set of addresses. */
+/**
+ * Reports the addresses of Nodes that are beyond the limit of reservations, as Warning `NodeAddressesNotHeld` of the
+ * Node and of the pools, once per set of addresses.
+ */
 export class FurtherAddressEvents {
     readonly #components: Pick<ReservationComponents, "pools" | "recorder">;
     /** By Node name, the last report. */
@@ -17,7 +20,7 @@ export class FurtherAddressEvents {
         this.#components = components;
     }
 
-    /** Records events on the Node and on the pools. Undefined: there is no such Node. */
+    /** Records events on the Node and on the pools. Undefined: there is no such Node; then its report is forgotten. */
     report(name: string, node: Node | undefined): void {
         const { pools, recorder } = this.#components;
         const named = new Set(node === undefined ? [] : nodeAddressesOf(node).flatMap((ip) => pools.covering(ip)));

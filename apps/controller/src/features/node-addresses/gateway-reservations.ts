@@ -44,7 +44,10 @@ export class GatewayReservations implements ReservationOperations<PoolNames> {
         this.#job = new ReservationJob(components, { ...options, name: "node-addresses/gateways", isEqual }, this);
     }
 
-    /** Works until the signal aborts; writes nothing after it resolved. */
+    /**
+     * Works until the signal aborts; writes nothing after it resolved. Called once. Rejects only if the signal aborts
+     * before the caches are synced.
+     */
     async run(signal: AbortSignal): Promise<void> {
         const { pools, allocations } = this.#components;
         await Promise.all([pools.synced(signal), allocations.synced(signal)]);

@@ -65,7 +65,10 @@ export class NodeAddressReservations implements ReservationOperations<NodeAddres
         this.#job = new ReservationJob(components, { ...options, name: "node-addresses/nodes", isEqual }, this);
     }
 
-    /** Works until the signal aborts; writes nothing after it resolved. */
+    /**
+     * Works until the signal aborts; writes nothing after it resolved. Called once. Rejects only if the signal aborts
+     * before the caches are synced.
+     */
     async run(signal: AbortSignal): Promise<void> {
         const { nodes, pools, allocations } = this.#components;
         await Promise.all([pools.synced(signal), allocations.synced(signal)]);

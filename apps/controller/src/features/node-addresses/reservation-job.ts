@@ -28,20 +28,24 @@ export interface ReservationComponents {
     readonly clock?: Clock;
 }
 
-/** Name and interval of a ReservationJob. */
+/** Name, interval in milliseconds and comparison of a ReservationJob. */
 export interface ReservationJobOptions<V> {
     /** Of the job and of the reconciler, for logs and metrics. */
     readonly name: string;
     /** How often all reservations are compared, in addition to changes. */
     readonly intervalMs: number;
+    /** Whether two desired values are the same, so that no update is needed. */
     readonly isEqual: (one: V, other: V) => boolean;
 }
 
 /** The operations on reservations. Keys are texts that name the address. */
 export interface ReservationOperations<V> extends Operations<string, V> {
-    /** Sets the desired reservations that changed since the last pass, before the next one. */
+    /**
+     * Sets the desired reservations that changed since the last pass, by `ReservationJob.reconciler`; called before
+     * each pass.
+     */
     desire(): void;
-    /** Reports what a pass found. */
+    /** Reports what a pass found; called after each that did not reject. */
     report?(): void;
 }
 
@@ -50,10 +54,11 @@ const concurrency = 8;
 const backoff = { initialMs: 500, maxMs: 60_000 };
 
 /**
- * The reconciler of reservations of one kind during one term of leadership, and the job that runs it: after changes,
+ * The reconciler of reservations of one kind during one term of leadership, and the job that runs it: after `trigger`,
  * when a retry is due, and at every interval.
  */
 export class ReservationJob<V> {
+    /** The desired reservations: `desire` sets and deletes them. */
     readonly reconciler: Reconciler<string, V>;
     readonly #operations: ReservationOperations<V>;
     readonly #jobs: Jobs;
@@ -81,7 +86,7 @@ export class ReservationJob<V> {
         this.#job.trigger();
     }
 
-    /** Runs until the signal aborts and all work has ended. */
+    /** Runs until the signal aborts and all work has ended; then disposes of the reconciler. Called once. */
     async run(signal: AbortSignal): Promise<void> {
         using _reconciler = this.reconciler;
         this.#jobs.start(signal);

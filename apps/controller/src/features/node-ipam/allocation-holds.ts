@@ -48,7 +48,10 @@ export class AllocationHolds {
         this.#components = components;
     }
 
-    /** Updates the holds for a changed allocation. */
+    /**
+     * Updates the holds for a changed allocation (`before` undefined: new, `after` undefined: deleted). A hold that was
+     * released is restored only for another Pod.
+     */
     changed(before: Allocation | undefined, after: Allocation | undefined): void {
         const allocation = after ?? before;
         if (allocation === undefined) return;
@@ -72,7 +75,10 @@ export class AllocationHolds {
         return [...this.#held.values()].filter(({ ip }) => pools.covering(ip).length === 0);
     }
 
-    /** Drops the holds of strays that are not justified by the Pods that the API server has now. */
+    /**
+     * Drops the holds of strays that are not justified by the Pods that the API server has now; those without a Pod
+     * stay. Rejects if the signal aborts; other errors of the API server are in the result.
+     */
     async release(signal: AbortSignal): Promise<ReleaseResult> {
         const byNode = [
             ...Map.groupBy(

@@ -43,9 +43,9 @@ const defaultCoolingMs = 600_000;
 
 /**
  * Which Nodes have which subnets: existing Nodes, Nodes with a pending assignment, and deleted Nodes. No I/O. The
- * podCIDRs of a Node are authoritative for that Node. A deleted Node keeps its subnets for the cooling time, and
- * longer while others are free; then the longest-deleted Node is forgotten first. A Node that returns under its name
- * gets its subnets back.
+ * podCIDRs of a Node are authoritative for that Node. A deleted Node keeps its subnets for the cooling time, and longer
+ * while others are free; then the longest-deleted Node is forgotten first. A Node that returns under its name gets its
+ * subnets back. `nowMs` is wall time in milliseconds.
  */
 export class CidrAllocator {
     readonly #pools: readonly SubnetPool[];
@@ -60,7 +60,11 @@ export class CidrAllocator {
     readonly #reserved = new Map<string, readonly IpRange[]>();
     #dirty = false;
 
-    /** `monotonic`: milliseconds of a monotonic clock; without it only wall time counts. */
+    /**
+     * Throws NodeIpamError `MASK_SIZE` or `TOO_MANY_SUBNETS`.
+     *
+     * @param monotonic milliseconds of a monotonic clock; without it only wall time counts
+     */
     constructor(settings: NodeIpamSettings, monotonic: () => number = () => Infinity) {
         this.#monotonic = monotonic;
         this.#pools = settings.clusters.map(({ prefix, nodeMaskSize }) => new SubnetPool(prefix, nodeMaskSize));
@@ -84,13 +88,15 @@ export class CidrAllocator {
         return here.length > 0;
     }
 
-    /** The Node subnet that contains the address. */
+    /**
+     * The subnet that contains the address, whether or not a Node has it; undefined outside the configured prefixes.
+     */
     subnetOf(ip: IpAddress): Prefix | undefined {
         const pool = this.#pools.find(({ prefix }) => rangesOverlap(rangeOf(ip), prefixRange(prefix)));
         return pool && prefixOf(ip, pool.length);
     }
 
-    /** Something changed since the last snapshot. */
+    /** True if something changed since the last snapshot, or that could not be written. */
     get dirty(): boolean {
         return this.#dirty;
     }
@@ -122,7 +128,7 @@ export class CidrAllocator {
         this.#dirty = false;
     }
 
-    /** The state to persist. */
+    /** The state to persist; clears `dirty`. To be followed by `recorded` or `markDirty`. */
     snapshot(): Ledger {
         this.#dirty = false;
         const entries: LedgerEntry[] = [];
@@ -132,7 +138,7 @@ export class CidrAllocator {
         return { entries, next: this.#pools.map((pool) => pool.next) };
     }
 
-    /** The snapshot was written. */
+    /** To be called when the snapshot was written, with that very object: its assignments may be written to Nodes. */
     recorded(ledger: Ledger): void {
         for (const { node, cidrs, goneAtMs } of ledger.entries) {
             const held = this.#held.get(node);
@@ -140,12 +146,15 @@ export class CidrAllocator {
         }
     }
 
-    /** The snapshot could not be written. */
+    /** To be called when the snapshot could not be written. */
     markDirty(): void {
         this.#dirty = true;
     }
 
-    /** Records an existing Node; `podCidrs` is empty until it has some. */
+    /**
+     * Records an existing Node; `podCidrs` is empty until it has some. Invalid ones are ignored. Other ones than before
+     * replace the earlier, which cool down if the Node had them.
+     */
     seen(node: string, podCidrs: readonly string[], nowMs: number): void {
         if (podCidrs.length === 0) return;
         const held = this.#held.get(node);
@@ -177,7 +186,7 @@ export class CidrAllocator {
         return this.#held.keys();
     }
 
-    /** The problems of a known Node's podCIDRs. */
+    /** The problems of a Node's podCIDRs; none for a Node that is not known with podCIDRs. */
     problems(node: string): PodCidrProblems {
         const held = this.#held.get(node);
         if (held?.confirmed !== true) return { duplicates: [], foreign: [], missing: [] };

@@ -57,7 +57,11 @@ const tidyMs = 1_000;
 const exhaustedMs = 30_000;
 const patchTimeoutMs = 10_000;
 
-/** NodeIPAM during one term of leadership. */
+/**
+ * NodeIPAM during one term of leadership, with a new object for each: takes over the ledger, then gives each Node
+ * without podCIDRs a subnet, records it in the ledger and writes it to the Node. Problems are reported as events of the
+ * Node and retried.
+ */
 export class CidrReconciler {
     readonly #components: CidrReconcilerComponents;
     readonly #clock: Clock;
@@ -89,11 +93,16 @@ export class CidrReconciler {
         return this.#ledger !== undefined;
     }
 
+    /** The state for metrics; live. */
     get state(): NodeIpamState {
         return { allocator: this.#allocator, waiting: this.#waiting, duplicates: this.#duplicates };
     }
 
-    /** Runs until the signal aborts or another controller takes the ledger; writes nothing after it resolved. */
+    /**
+     * Runs until the signal aborts or another controller takes the ledger; writes nothing after it resolved. Called
+     * once. Rejects if it cannot take over the ledger, with the error of LedgerStore.takeOver, or if the signal aborts
+     * before.
+     */
     async run(leading: AbortSignal): Promise<void> {
         const signal = AbortSignal.any([leading, this.#lost.signal]);
         const { poolAddresses } = this.#components;

@@ -7,7 +7,8 @@ import { PoolAddresses } from "./pool-addresses.ts";
 import { type NodeIpamSettings } from "./types.ts";
 
 /**
- * Assigns each Node its podCIDRs.
+ * Assigns each Node its podCIDRs from `nodeIPAM.clusterCIDRs`.
+ *
  * @param pools IPPools, whose addresses no Node's subnet may contain; undefined while they are disabled
  */
 export function nodeIpam(platform: Platform, pools: PoolPlatform | undefined): Feature {

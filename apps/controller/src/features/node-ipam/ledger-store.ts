@@ -16,10 +16,11 @@ export interface LedgerStoreOptions {
     readonly name: string;
     /** Unique for each term of leadership. */
     readonly holder: string;
-    /** Called for each write: the state to record. */
+    /** Returns the state to record; called for each write. */
     readonly snapshot: () => Ledger;
-    /** The snapshot is durable. */
+    /** Called when the snapshot is durable, with the duration of the write. */
     readonly written: (ledger: Ledger, seconds: number) => void;
+    /** Aborts all requests, at the end of the term. */
     readonly signal: AbortSignal;
 }
 
@@ -29,7 +30,8 @@ const maxTries = 5;
 /**
  * The ledger in its ConfigMap. It fences two controllers: a new holder writes its own name into it, and every later
  * write of the previous one fails, because the resourceVersion has changed. Since a subnet is recorded before it is
- * written to the Node, the new leader knows every subnet that the previous one can have assigned.
+ * written to the Node, the new leader knows every subnet that the previous one can have assigned. `takeOver` comes
+ * first, then any `commit`.
  */
 export class LedgerStore {
     readonly #components: LedgerStoreComponents;
@@ -50,7 +52,10 @@ export class LedgerStore {
         return this.#lost !== undefined;
     }
 
-    /** Reads the ledger and becomes its holder. Rejects if the API server does not answer; may be called again. */
+    /**
+     * Reads the ledger and becomes its holder; repeats that while others write it. Parts that cannot be decoded are
+     * logged and dropped. Rejects with KubeError, or if the signal aborts; may be called again then.
+     */
     async takeOver(): Promise<Ledger> {
         const { namespace, name, signal, holder } = this.#options;
         const { api, logger } = this.#components;
@@ -78,8 +83,8 @@ export class LedgerStore {
     }
 
     /**
-     * Resolves when the state at the time of the call, or a later one, is recorded. Calls during a write share the
-     * next one. Rejects with LEDGER_LOST permanently, with other errors for this write.
+     * Resolves when the state at the time of the call, or a later one, is recorded. Calls during a write share the next
+     * one. Rejects with NodeIpamError LEDGER_LOST permanently, with LEDGER_FULL or KubeError for this write.
      */
     async commit(): Promise<void> {
         if (this.#lost !== undefined) throw this.#lost;

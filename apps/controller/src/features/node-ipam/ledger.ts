@@ -19,8 +19,9 @@ const maxInflatedBytes = 64 << 20;
 type Content = Pick<ConfigMap, "data" | "binaryData">;
 
 /**
- * The ledger as the content of a ConfigMap: one line per Node, `NAME CIDR[,CIDR] [gone TIME]`, under `nodes`, or
- * compressed under `nodes.gz` once it is large. Throws NodeIpamError LEDGER_FULL.
+ * The ledger as the content of a ConfigMap: `holder`, `sequence`, `next` (prefixes with commas), and one line per Node,
+ * `NAME CIDR[,CIDR] [gone TIME]` with TIME in ISO 8601, under `nodes`, or compressed (gzip) under `nodes.gz` above 256
+ * KiB. Throws NodeIpamError LEDGER_FULL above 1 MB compressed.
  */
 export function encodeLedger(ledger: Ledger, stamp: LedgerStamp): Content {
     const lines = ledger.entries.map(({ node, text, goneAtMs }) =>
@@ -44,7 +45,10 @@ export function encodeLedger(ledger: Ledger, stamp: LedgerStamp): Content {
     return { data: head, binaryData: { "nodes.gz": packed.toString("base64") } };
 }
 
-/** Decodes the result of `encodeLedger`. Invalid entries are skipped and counted: they never prevent the start. */
+/**
+ * Decodes the result of `encodeLedger`; of an empty ConfigMap an empty ledger with holder "" and sequence 0. Invalid
+ * entries are skipped and counted (`unreadable`): they never prevent the start.
+ */
 export function decodeLedger(content: Content): {
     readonly ledger: Ledger;
     readonly stamp: LedgerStamp;

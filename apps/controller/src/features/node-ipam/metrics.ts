@@ -11,14 +11,20 @@ export interface NodeIpamState {
     readonly duplicates: ReadonlySet<string>;
 }
 
-/** The metrics that NodeIPAM updates. */
+/** The counters and the histogram that NodeIPAM updates. */
 export interface NodeIpamMetrics {
+    /** Counts subnets that a Node has got. */
     allocated(cidrs: readonly Prefix[]): void;
+    /** Counts, for each of these prefixes, a Node that got no subnet. */
     exhausted(clusters: readonly Prefix[]): void;
+    /** Observes the duration of a write of the ledger. */
     ledgerWritten(seconds: number): void;
 }
 
-/** The metrics of NodeIPAM; gauges are empty while this process does not lead. */
+/**
+ * Declares the metrics of NodeIPAM (`antrea_node_ipam_controller_…`); gauges have no sample or 0 while this process
+ * does not lead.
+ */
 export function nodeIpamMetrics(factory: MetricsFactory, state: () => NodeIpamState | undefined): NodeIpamMetrics {
     const allocations: Counter<"clusterCIDR"> = factory.counter({
         name: "antrea_node_ipam_controller_cidrset_cidrs_allocations_total",

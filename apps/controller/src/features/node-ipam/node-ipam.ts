@@ -39,7 +39,10 @@ const ledgerName = "antrea-node-ipam";
 
 const retryMs = { initialMs: 1_000, maxMs: 30_000 };
 
-/** Assigns each Node its podCIDRs: the work of the leader. */
+/**
+ * Assigns each Node its podCIDRs: the work of the leader, with retries, metrics and readiness. One object for all
+ * terms.
+ */
 export class NodeIpam {
     readonly #components: NodeIpamComponents;
     readonly #options: NodeIpamOptions;
@@ -56,15 +59,16 @@ export class NodeIpam {
         this.#refused = refusalOf(options.settings);
     }
 
-    /** Why Nodes get no podCIDRs; undefined if they do, or another process leads. */
+    /** Why Nodes get no podCIDRs, for /readyz; undefined if they do, or another process leads. */
     get problem(): string | undefined {
         if (this.#refused !== undefined) return messageOf(this.#refused);
         return this.#failure === undefined || this.#term?.working === true ? undefined : messageOf(this.#failure);
     }
 
     /**
-     * The leader's work for one term: runs until the signal aborts or another controller takes the ledger. Errors are
-     * retried and do not end the other work of the leader.
+     * The leader's work for one term: runs until the signal aborts, or another controller takes the ledger, which
+     * resolves. Errors are logged and retried after 1 to 30 s, and do not end the other work of the leader; with a
+     * configuration that cannot work it only waits. Rejects if the signal aborts during a request.
      */
     async lead(signal: AbortSignal): Promise<void> {
         const { logger, clock = systemClock } = this.#components;

@@ -26,7 +26,7 @@ export class Owners {
         if (bases?.size === 0) this.#byLength.delete(key);
     }
 
-    /** All other owners of a prefix that overlaps this one. */
+    /** All owners, other than this one, of a prefix of the same family that overlaps this one. */
     overlapping(owner: string, prefix: Prefix): ReadonlySet<string> {
         const found = new Set<string>();
         for (const [key, bases] of this.#byLength) {

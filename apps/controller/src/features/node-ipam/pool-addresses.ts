@@ -20,7 +20,11 @@ export interface PoolAddressesComponents {
 export interface PoolHolds extends Disposable {
     /** The pools and allocations that hold subnets. */
     readonly inTheWay: InTheWay;
-    /** Called when subnets are needed: drops unjustified holds. True if there were any. */
+    /**
+     * Called when subnets are needed: drops unjustified holds (`AllocationHolds.release`), logs and reports them. True
+     * if there were any. Concurrent calls share one check; for 10 s after one it resolves with false. Rejects if the
+     * signal of the check aborts.
+     */
     release(signal: AbortSignal): Promise<boolean>;
 }
 
@@ -29,7 +33,10 @@ const releaseMs = 10_000;
 /** How long `inTheWay` is cached. */
 const wayMs = 1_000;
 
-/** Excludes the addresses of IPPools from the subnets that Nodes get, and reports them on the pool. */
+/**
+ * Excludes the addresses of IPPools, and of allocations, from the subnets that Nodes get, and reports pools and Nodes
+ * whose addresses are concerned.
+ */
 export class PoolAddresses {
     readonly #components: PoolAddressesComponents;
 
@@ -37,13 +44,16 @@ export class PoolAddresses {
         this.#components = components;
     }
 
-    /** Resolves when all pools and allocations are known; rejects with ABORTED. */
+    /** Resolves when all pools and allocations are known; rejects with KubeError ABORTED. */
     async synced(signal: AbortSignal): Promise<void> {
         const { pools, allocations } = this.#components;
         await Promise.all([pools.synced(signal), allocations.synced(signal)]);
     }
 
-    /** Passes all of them to the allocator, and then each change. */
+    /**
+     * Passes all of them to the allocator at once, and then each change until disposed of; exclusions made by then
+     * remain.
+     */
     follow(
         allocator: Pick<CidrAllocator, "reserve" | "subnetOf">,
         reports: Pick<Reports, "poolInside" | "released">,

@@ -27,7 +27,10 @@ const shownAllocations = 3;
 
 const action = "AllocatePodCIDR";
 
-/** Reports problems of NodeIPAM that need an operator, as events. Each problem is reported once per change. */
+/**
+ * Reports problems of NodeIPAM that need an operator, as Warning events of Nodes and IPPools. Problems of podCIDRs and
+ * pools are reported once per change, the others at each call.
+ */
 export class Reports {
     readonly #recorder: Pick<EventRecorder, "record">;
     readonly #nodes: Pick<Informer<Node>, "list">;

@@ -26,7 +26,7 @@ export class SubnetPool {
     #free: number;
     #next = 0;
 
-    /** Throws NodeIpamError MASK_SIZE or TOO_MANY_SUBNETS. */
+    /** Throws NodeIpamError `MASK_SIZE` if `length` does not fit the prefix, `TOO_MANY_SUBNETS` above 2^22 subnets. */
     constructor(prefix: Prefix, length: number) {
         if (length < prefix.length || length > familyBits(prefix.family)) {
             throw new NodeIpamError(
@@ -66,7 +66,7 @@ export class SubnetPool {
         if (this.isSubnet(subnet)) this.#next = this.#indexOf(subnet.base);
     }
 
-    /** Whether the prefix is exactly one of the subnets. */
+    /** Whether the prefix is exactly one of the subnets; false for another family or length. */
     isSubnet(prefix: Prefix): boolean {
         return prefix.length === this.length && prefixesOverlap(prefix, this.prefix);
     }

@@ -37,6 +37,10 @@ export interface PodCidrProblems {
     readonly missing: readonly (4 | 6)[];
 }
 
+/**
+ * The result of `CidrAllocator.assign`: the subnets, one per family (`recorded`: the ledger has them, so they may be
+ * written to the Node), or why there are none.
+ */
 export type Assignment =
     | { readonly kind: "assigned"; readonly cidrs: readonly Prefix[]; readonly recorded: boolean }
     | {

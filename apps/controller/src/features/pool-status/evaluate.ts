@@ -9,6 +9,7 @@ export interface Findings {
     readonly generation: number;
     readonly pool: Pool;
     readonly usage: IpPoolUsage;
+    /** Blocks with free addresses, as `measure` returns them. */
     readonly freeBlocks: readonly string[];
     readonly overlaps: readonly Overlap[];
     /** Node addresses that are not reserved. */
@@ -22,7 +23,10 @@ const conditionTypes = { ready: "Ready", exhausted: "Exhausted", overlapping: "O
 
 const shownOverlaps = 5;
 
-/** The status for these findings. An unchanged condition keeps its lastTransitionTime. */
+/**
+ * The status for these findings: conditions Ready, Exhausted and Overlapping, in this order. A condition with the
+ * status of `before` keeps its lastTransitionTime. Pure function.
+ */
 export function evaluate(findings: Findings, before: IpPoolStatus | undefined, now: Date): IpPoolStatus {
     const { generation: observedGeneration, usage, freeBlocks } = findings;
     const lastTransitionTime = `${now.toISOString().slice(0, 19)}Z`;
@@ -34,7 +38,10 @@ export function evaluate(findings: Findings, before: IpPoolStatus | undefined, n
     return { usage, conditions, freeBlocks, observedGeneration };
 }
 
-/** Conditions that became true, or report another problem than before. Of Exhausted only the former. */
+/**
+ * Conditions that deserve an event: Exhausted or Overlapping became True, or Overlapping, True before, has another
+ * message. Never Ready.
+ */
 export function turnedBad(after: IpPoolStatus, before: IpPoolStatus | undefined): readonly Condition[] {
     return (after.conditions ?? []).filter(({ type, status, message }) => {
         if (status !== "True" || type === conditionTypes.ready) return false;

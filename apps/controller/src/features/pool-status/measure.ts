@@ -3,7 +3,12 @@ import { formatPrefix, type RangeSet } from "@antrea/ip";
 import { freeBlocks, saturate } from "@antrea/ipam";
 import { type ClaimedInBlock } from "../../platform/allocations/index.ts";
 
-/** Usage and hints of a pool, from the addresses that it assigns and the allocations among them. */
+/**
+ * Usage of a pool and, as hints, blocks with free addresses (`freeBlocks`), from the addresses that it assigns and the
+ * allocations among them. Counts above 2^53-1 become that.
+ *
+ * @param claimed result of `claimedBlocks` for `usable`
+ */
 export function measure(
     usable: RangeSet,
     claimed: ReadonlyMap<string, ClaimedInBlock>,

@@ -1,7 +1,10 @@
 import { type IpPoolUsage } from "@antrea/crd";
 import { type MetricsFactory } from "@antrea/runtime";
 
-/** The usage of each pool in `usages` as gauges. */
+/**
+ * Declares four gauges `antrea_controller_ippool_…addresses` with the usage of each pool in `usages`, read at each
+ * scrape.
+ */
 export function poolMetrics(metrics: MetricsFactory, usages: () => ReadonlyMap<string, IpPoolUsage>): void {
     // Complete names, so that grep finds them.
     const gauge = (name: string, help: string, part: keyof IpPoolUsage): void => {

@@ -10,7 +10,7 @@ export interface PacerOptions {
 
 /**
  * Debounces changing keys: a key is due once it is quiet, and periodically while it keeps changing; an urgent key is
- * due immediately.
+ * due immediately. One caller at a time waits in `next`.
  */
 export class Pacer {
     readonly #clock: Pick<Clock, "monotonic" | "after">;

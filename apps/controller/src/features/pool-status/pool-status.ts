@@ -35,7 +35,10 @@ const writeTimeoutMs = 10_000;
 const concurrency = 8;
 const maxBackoffMs = 5_000;
 
-/** Keeps the status of all IPPools up to date during one term of leadership. */
+/**
+ * Keeps the status of all IPPools up to date during one term of leadership: a new object for each term. Conditions that
+ * turn bad are also reported as events of the pool.
+ */
 export class PoolStatusWriter {
     readonly #components: PoolStatusComponents;
     readonly #clock: Clock;
@@ -54,12 +57,15 @@ export class PoolStatusWriter {
         );
     }
 
-    /** As of the last update, by pool name. */
+    /** As of the last update, by pool name; live. */
     get usages(): ReadonlyMap<string, IpPoolUsage> {
         return this.#usages;
     }
 
-    /** Works until the signal aborts; writes nothing after it resolved. */
+    /**
+     * Works until the signal aborts; writes nothing after it resolved. Rejects only if the signal aborts before the
+     * caches are synced.
+     */
     async run(signal: AbortSignal): Promise<void> {
         const { pools, allocations } = this.#components;
         await Promise.all([pools.synced(signal), allocations.synced(signal)]);

@@ -3,23 +3,26 @@ import { type IpAddress } from "@antrea/ip";
 import { poolsOf, readPodIps, type NamedPools } from "@antrea/ipam";
 import { type Namespace, type StatefulSet } from "@antrea/kube";
 
-/** The addresses that a StatefulSet requests. */
+/** The addresses that a StatefulSet requests, by its template and, if that names no pools, its Namespace. */
 export interface Demand {
     readonly namespace: string;
     readonly name: string;
     readonly uid: string;
+    /** `spec.replicas`; 1 if it is absent. */
     readonly replicas: number;
     /** The lowest ordinal. */
     readonly start: number;
-    /** How many ordinals get new addresses, see `reachOf`; 0 if its Pods take none from pools. */
+    /** How many ordinals get new addresses, see `reachOf`; 0 on the host network, and while there are problems. */
     readonly reach: number;
     /** Its Pods are on the host network. */
     readonly hostNetwork: boolean;
     /** Rules that the annotations violate: agents reject the Pods. */
     readonly problems: readonly string[];
+    /** It has a deletionTimestamp: its reservations are released. */
     readonly deleting: boolean;
     /** Undefined: its Pods take no address from pools. */
     readonly pools: NamedPools | undefined;
+    /** Addresses of the annotation pod-ips; empty: any. */
     readonly fixed: readonly IpAddress[];
 }
 
@@ -36,12 +39,18 @@ export function reachOf(pods: number): number {
     return Math.floor(twice / step) * step;
 }
 
-/** Whether the StatefulSet uses the pools of its Namespace. */
+/**
+ * Whether the template of the StatefulSet names no pools, so that its Pods use those of its Namespace, if that names
+ * any.
+ */
 export function asksNamespace(set: StatefulSet): boolean {
     return set.spec?.template.metadata?.annotations?.[poolsAnnotation] === undefined;
 }
 
-/** The demand of a StatefulSet. Without its Namespace, only one that does not inherit the pools can be evaluated. */
+/**
+ * The demand of a StatefulSet. `namespace` may be undefined only if the StatefulSet does not inherit the pools
+ * (`asksNamespace`). Pure function; violated rules are in `problems`.
+ */
 export function demandOf(set: StatefulSet, namespace: Namespace | undefined): Demand {
     const annotations = set.spec?.template.metadata?.annotations;
     const { name = "", uid = "", deletionTimestamp } = set.metadata ?? {};
@@ -71,7 +80,7 @@ export function demandOf(set: StatefulSet, namespace: Namespace | undefined): De
     };
 }
 
-/** Reduces a StatefulSet to the fields in use. */
+/** Reduces a StatefulSet to the fields that `demandOf` reads, with which an informer keeps it. */
 export function slimSet(set: StatefulSet): StatefulSet {
     const { namespace, name, uid, resourceVersion, deletionTimestamp } = set.metadata ?? {};
     const { replicas, ordinals, template } = set.spec ?? {};
@@ -98,7 +107,7 @@ export function slimSet(set: StatefulSet): StatefulSet {
     };
 }
 
-/** Reduces a Namespace to the fields in use. */
+/** Reduces a Namespace to the fields that `demandOf` reads: its metadata with the pools annotation. */
 export function slimNamespace(namespace: Namespace): Namespace {
     const { name, uid, resourceVersion, annotations } = namespace.metadata ?? {};
     return {

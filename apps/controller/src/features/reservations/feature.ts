@@ -3,7 +3,10 @@ import { poolComponents, watching, type PoolPlatform } from "../../platform/pool
 import { Reservations } from "./reservations.ts";
 import { SetCache } from "./set-cache.ts";
 
-/** Reserves addresses for the ordinals of StatefulSets. */
+/**
+ * Reserves, while leading, addresses for the ordinals of StatefulSets that use IPPools. Every replica watches
+ * StatefulSets and Namespaces.
+ */
 export function reservations(platform: PoolPlatform): Feature {
     const { kube, clock, config, logger } = platform;
     const sets = new SetCache({ api: kube.api, clock, logger: logger.child("stateful-sets") });

@@ -6,7 +6,7 @@ const keptMs = 180_000;
 
 /**
  * Reservations that the watch has not delivered yet, so that an ordinal is not planned twice, and addresses with a
- * write in progress.
+ * write in progress or of unknown outcome. Holds no timer: the caller calls `settle`, `forget` and `prune`.
  */
 export class OwnWrites {
     readonly #clock: Pick<Clock, "monotonic">;
@@ -27,14 +27,17 @@ export class OwnWrites {
         return this.#underWay.has(name) || this.#unsure.has(name) || this.#allocations.has(name);
     }
 
-    /** For a StatefulSet, by `namespace/name`. */
+    /** Written reservations of a StatefulSet, by `namespace/name`. */
     of(key: string): readonly Allocation[] {
         const found: Allocation[] = [];
         for (const each of this.#allocations.values()) if (each.key === key) found.push(each.allocation);
         return found;
     }
 
-    /** Excludes the address from other plans until `write` has ended. */
+    /**
+     * Runs `write` and settles as it does. Excludes the address from other plans until it has ended; after a rejection
+     * until `settle` has read the outcome, after success until `forget` or `prune`.
+     */
     async writing(
         key: string,
         name: string,
@@ -67,14 +70,16 @@ export class OwnWrites {
         if (allocation !== undefined) this.#allocations.set(name, { key, allocation, at: this.#clock.monotonic() });
     }
 
-    /** The watch delivered this very object, or it is already deleted and the watch may never deliver it. */
+    /**
+     * To be called when the watch delivered this very object, or when it is deleted and the watch may never deliver it.
+     */
     forget({ name, uid }: Pick<Allocation["metadata"], "name" | "uid">): void {
         if (this.#allocations.get(name)?.allocation.metadata.uid === uid) this.#allocations.delete(name);
     }
 
     /**
-     * Forgets objects that the watch never delivered, since they existed only between two lists; returns the
-     * StatefulSets to check.
+     * Forgets objects that the watch has not delivered for three minutes, since they existed only between two lists;
+     * returns the StatefulSets to check. To be called periodically.
      */
     prune(): readonly string[] {
         const now = this.#clock.monotonic();

@@ -28,7 +28,10 @@ export interface PlanningInput {
     readonly taken: { has(name: string): boolean };
 }
 
-/** Plans the reservations of one StatefulSet from the known allocations and pools. */
+/**
+ * Plans the reservations of one StatefulSet from the known allocations and pools; at most 64 new ones per plan. Reads
+ * the caches, writes nothing.
+ */
 export function planFor(components: PlanningComponents, input: PlanningInput): ReservationPlan {
     const { pools, allocations } = components;
     const { key, demand, unseen, taken } = input;
@@ -61,7 +64,7 @@ function startedPods(allocations: readonly Allocation[]): number {
 /** Reservations of a StatefulSet per run, so that other StatefulSets get theirs in between. */
 const batch = 64;
 
-/** How many addresses of a pool can be reserved. */
+/** How many addresses of a pool can be reserved; 0 if it does not exist or is being deleted. */
 export function freeCount(name: string, components: PlanningComponents): bigint {
     if (components.pools.get(name)?.isDeleting === true) return 0n;
     const counts = claimedIn(name, components).map(({ allocated, reserved }) => BigInt(allocated + reserved));

@@ -13,13 +13,18 @@ export interface ReportsComponents {
     readonly pools: Pick<PoolCache, "get" | "usable">;
 }
 
-/** Reports on the StatefulSet why ordinals have no address reserved. */
+/**
+ * Reports on the StatefulSet, as Warning `ReservationFailed`, why ordinals have no address reserved; nothing if the
+ * reason no longer holds.
+ */
 export function reportMissing(components: ReportsComponents, demand: Demand, missing: MissingReservations): void {
     const note = missingText(components, demand, missing);
     if (note !== undefined) report(components, demand, { reason: "ReservationFailed", note });
 }
 
-/** Reports on the StatefulSet that an ordinal loses its address. */
+/**
+ * Reports on the StatefulSet, as Warning `ReservationGivenUp`, that the ordinal of this allocation loses its address.
+ */
 export function reportGivenUp(
     components: Pick<ReportsComponents, "recorder">,
     demand: Demand,
@@ -28,7 +33,10 @@ export function reportGivenUp(
     report(components, demand, { reason: "ReservationGivenUp", note: givenUpText(demand, allocation) });
 }
 
-/** Reports on the StatefulSet that addresses are reserved for some of its ordinals only, until there are more Pods. */
+/**
+ * Reports on the StatefulSet, as event `ReservationsLimited`, that `beyond` of its ordinals have no address reserved
+ * until there are more Pods.
+ */
 export function reportBeyond(components: Pick<ReportsComponents, "recorder">, demand: Demand, beyond: number): void {
     const { replicas } = demand;
     report(components, demand, {
@@ -38,7 +46,10 @@ export function reportBeyond(components: Pick<ReportsComponents, "recorder">, de
     });
 }
 
-/** Reports on the StatefulSet that addresses stay reserved which its Pods do not use. */
+/**
+ * Reports on the StatefulSet, as event `ReservationsKept`, that `count` addresses stay reserved although its Pods are
+ * on the host network.
+ */
 export function reportKept(components: Pick<ReportsComponents, "recorder">, demand: Demand, count: number): void {
     const what = count === 1 ? "1 address stays" : `${count} addresses stay`;
     report(components, demand, {
@@ -48,7 +59,10 @@ export function reportKept(components: Pick<ReportsComponents, "recorder">, dema
     });
 }
 
-/** Reports on the StatefulSet which rules its annotations, or those of its Namespace, violate. */
+/**
+ * Reports on the StatefulSet, as Warning `ReservationFailed`, which rules its annotations, or those of its Namespace,
+ * violate.
+ */
 export function reportProblems(components: Pick<ReportsComponents, "recorder">, demand: Demand): void {
     const next = "Its Pods are refused: create it again with another template, or annotate the Namespace anew.";
     const note = `No address is reserved: ${demand.problems.join("; ")}. ${next}`;

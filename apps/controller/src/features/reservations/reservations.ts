@@ -68,7 +68,7 @@ const wokenAtOnce = 64;
 
 /**
  * Reserves addresses for the ordinals of StatefulSets and releases unneeded reservations, during one term of
- * leadership.
+ * leadership: a new object for each term. Problems are reported as events of the StatefulSet and retried.
  */
 export class Reservations {
     readonly #components: ReservationsComponents;
@@ -103,7 +103,10 @@ export class Reservations {
         );
     }
 
-    /** Works until the signal aborts; writes nothing after it resolved. */
+    /**
+     * Works until the signal aborts; writes nothing after it resolved. Rejects only if the signal aborts before the
+     * caches are synced.
+     */
     async run(signal: AbortSignal): Promise<void> {
         const { sets, pools, allocations, reclaims } = this.#components;
         await Promise.all([sets.synced(signal), pools.synced(signal), allocations.synced(signal)]);

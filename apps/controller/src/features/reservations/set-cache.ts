@@ -18,7 +18,10 @@ export interface SetCacheComponents {
     readonly clock?: Clock;
 }
 
-/** All StatefulSets and the pools that they use, directly or through their Namespace. */
+/**
+ * All StatefulSets, by `namespace/name`, and the pools that they use, directly or through their Namespace; `part`
+ * starts and stops the watches.
+ */
 export class SetCache {
     readonly part: LifecyclePart;
     readonly #sets: Informer<StatefulSet>;
@@ -54,11 +57,12 @@ export class SetCache {
         };
     }
 
+    /** True once the first lists of StatefulSets and Namespaces are complete. */
     get hasSynced(): boolean {
         return this.#sets.hasSynced && this.#namespaces.hasSynced;
     }
 
-    /** Resolves when StatefulSets and Namespaces are known; rejects with ABORTED. */
+    /** Resolves when StatefulSets and Namespaces are known; rejects with KubeError ABORTED. */
     async synced(signal: AbortSignal): Promise<void> {
         await Promise.all([this.#sets.synced(signal), this.#namespaces.synced(signal)]);
     }
@@ -81,7 +85,10 @@ export class SetCache {
         return this.#asking.get(pool) ?? [];
     }
 
-    /** Calls the listener for all StatefulSets at once, then for each whose demand changed or that was deleted. */
+    /**
+     * Calls the listener for all StatefulSets at once, then synchronously for each whose demand may have changed or
+     * that was deleted, until disposed of.
+     */
     onChange(listener: (key: string) => void): Disposable {
         this.#listeners.add(listener);
         for (const keys of [...this.#inNamespace.values()]) for (const key of keys) listener(key);

@@ -22,7 +22,7 @@ export class Waiting {
         return this.#byPool.has(pool);
     }
 
-    /** The next StatefulSets when this many addresses are free. */
+    /** The next StatefulSets when this many addresses are free: at most `count`, by key. They stay in the queue. */
     next(pool: string, count: number): readonly string[] {
         return [...(this.#byPool.get(pool) ?? [])].slice(0, count);
     }

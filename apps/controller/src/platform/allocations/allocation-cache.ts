@@ -19,15 +19,20 @@ export interface AllocationCacheComponents {
     readonly clock?: Clock;
 }
 
-/** The allocations in one aligned block of addresses. */
+/** The allocations in one aligned block of addresses (`blockOf`); live: it shows later changes. */
 export interface BlockAllocations {
     readonly prefix: Prefix;
+    /** Number of allocations that a Pod uses. */
     readonly allocated: number;
+    /** Number of the other ones. */
     readonly reserved: number;
     readonly allocations: ReadonlySet<Allocation>;
 }
 
-/** Called after each change with the previous and the new allocation; the cache is already updated. */
+/**
+ * Called after each change with the previous allocation (undefined: it is new) and the new one (undefined: it was
+ * deleted); the cache is already updated.
+ */
 export type AllocationListener = (before: Allocation | undefined, after: Allocation | undefined) => void;
 
 interface Block {
@@ -40,8 +45,9 @@ interface Block {
 const none: ReadonlySet<Allocation> = new Set();
 
 /**
- * All IPAllocations of the cluster, kept up to date by list and watch, indexed by address, block, StatefulSet and
- * Node. The cache may be stale: an irreversible decision uses the live object.
+ * All IPAllocations of the cluster, kept up to date by list and watch, indexed by address, block, StatefulSet and Node;
+ * `part` starts and stops it. The sets that it returns are live. The cache may be stale: an irreversible decision uses
+ * the live object.
  */
 export class AllocationCache {
     readonly part: LifecyclePart;
@@ -71,26 +77,33 @@ export class AllocationCache {
         };
     }
 
+    /** True once the first list is complete; the cache is empty or incomplete before. */
     get hasSynced(): boolean {
         return this.#informer.hasSynced;
     }
 
-    /** Resolves when all allocations are known; rejects with ABORTED. */
+    /** Resolves when all allocations are known; rejects with KubeError ABORTED. */
     async synced(signal: AbortSignal): Promise<void> {
         return this.#informer.synced(signal);
     }
 
-    /** Lists all allocations again, regardless of the watch; rejects with ABORTED. */
+    /**
+     * Lists all allocations again: resolves when all that was true at the time of the call is in the cache. Rejects
+     * with KubeError ABORTED.
+     */
     async refresh(signal: AbortSignal): Promise<void> {
         return this.#informer.refresh(signal);
     }
 
-    /** By the name of the object. */
+    /** The allocation by the name of the object (`allocationName`). */
     get(name: string): Allocation | undefined {
         return this.#informer.get(name);
     }
 
-    /** The blocks with allocations in this range, by `spec.block`. */
+    /**
+     * The blocks with allocations that overlap this range, by `spec.block`; of a block at its edge all allocations
+     * count.
+     */
     *blocksIn(range: IpRange): Iterable<readonly [block: string, allocations: BlockAllocations]> {
         for (const { key, value } of this.#places.overlapping(range)) yield [key, value];
     }
@@ -105,7 +118,7 @@ export class AllocationCache {
         return this.#sets.keys();
     }
 
-    /** Allocations that Pods on a Node use; those of unknown owner kinds are never released. */
+    /** Allocations that Pods on a Node use, without those of unknown owner kinds, which are never released. */
     usedOn(node: string): ReadonlySet<Allocation> {
         return this.#nodes.get(node) ?? none;
     }
@@ -130,7 +143,7 @@ export class AllocationCache {
         return this.#gateways.keys();
     }
 
-    /** Calls the listener for all allocations as new at once, then for each change. */
+    /** Calls the listener synchronously for all allocations as new, then for each change, until disposed of. */
     onChange(listener: AllocationListener): Disposable {
         return this.#informer.onChange((type, _key, allocation, old) =>
             type === "deleted" ? listener(old ?? allocation, undefined) : listener(old, allocation),

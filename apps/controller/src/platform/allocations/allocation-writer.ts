@@ -11,10 +11,16 @@ export interface Reservation {
     readonly owner: AllocationOwner;
 }
 
-/** What to do with a live allocation; undefined: nothing. */
+/**
+ * What to do with a live allocation: delete it, take it from its Pod (state Reserved), or replace the UID of its owner;
+ * undefined: nothing.
+ */
 export type Fate = "delete" | "reserve" | { readonly adoptBy: string } | undefined;
 
-/** Decides what to do with the live allocation. May read from the API server. */
+/**
+ * Decides what to do with the live allocation; called again when a write conflicted. May read from the API server; its
+ * rejection is that of `change`.
+ */
 export type Judge = (live: Allocation) => Fate | Promise<Fate>;
 
 const timeoutMs = 10_000;
@@ -33,8 +39,9 @@ export class AllocationWriter {
     }
 
     /**
-     * Reserves an address. Undefined if it is already allocated; a create whose answer was lost is repeated and
-     * counts as successful if the allocation has the same owner.
+     * Reserves an address and returns the allocation. Undefined if it is already allocated; a create whose answer was
+     * lost is repeated, up to eight times, and counts as successful if the allocation has the same owner. Rejects with
+     * KubeError (with `outcomeUnknown` the address may be reserved) or, likewise, with the reason of the signal.
      */
     async reserve({ ip, pool, owner }: Reservation, signal: AbortSignal): Promise<Allocation | undefined> {
         const name = allocationName(ip);
@@ -58,13 +65,17 @@ export class AllocationWriter {
         }
     }
 
-    /** The allocation as stored in the API server now. */
+    /** The allocation as stored in the API server now; undefined if there is none. Rejects with KubeError. */
     async read(name: string, signal: AbortSignal): Promise<Allocation | undefined> {
         const live = await this.#find(name, signal);
         return live && this.#reader.read(live);
     }
 
-    /** Changes an allocation as `judge` decides; false if it was deleted, replaced, or left unchanged. */
+    /**
+     * Changes an allocation as `judge` decides; false if it was deleted, replaced (another UID), or left unchanged,
+     * true also if only a write whose answer was lost can have changed it. Rejects with AllocationWriterError `BUSY`
+     * after eight tries, KubeError, the error of `judge`, or the reason of the signal.
+     */
     async change(name: string, uid: string, judge: Judge, signal: AbortSignal): Promise<boolean> {
         let written = false;
         for (let tries = 1; tries <= maxTries; tries += 1) {

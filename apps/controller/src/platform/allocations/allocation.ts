@@ -11,8 +11,8 @@ export interface AllocationPod {
 }
 
 /**
- * The fields of an IPAllocation that the controller keeps; there may be 100,000. It cannot be written back: a change
- * reads the object first.
+ * The fields of an IPAllocation that the controller keeps; there may be 100,000. It cannot be written back:
+ * AllocationWriter reads the object first.
  */
 export interface Allocation {
     readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string };
@@ -23,15 +23,15 @@ export interface Allocation {
     readonly owner: AllocationOwner;
     /** Set exactly if the state is Allocated. */
     readonly pod: AllocationPod | undefined;
-    /** RFC 3339. */
+    /** `metadata.creationTimestamp`, RFC 3339. */
     readonly createdAt: string;
     /** Starts at 1 and grows with each change of the spec. */
     readonly generation: number;
 }
 
 /**
- * The UIDs by which allocations may reference a Pod: the kubelet uses the manifest hash of a static Pod; its mirror
- * Pod has another UID.
+ * The UIDs by which allocations may reference a Pod: its own, and the manifest hash of a static Pod, which the kubelet
+ * uses while its mirror Pod has another UID.
  */
 export function uidsOf({ metadata }: Pod): readonly string[] {
     const hash = metadata?.annotations?.["kubernetes.io/config.hash"];
@@ -44,7 +44,7 @@ export function setKeyOf(allocation: Pick<Allocation, "owner">): string | undefi
     return kind === "StatefulSet" ? `${namespace}/${name}` : undefined;
 }
 
-/** The holder of the address, for messages. */
+/** The holder of the address, for messages: `Pod a/web-0 on Node n1`, `StatefulSet a/web (ordinal 2)`, `Node n1`. */
 export function describeHolder({ owner, pod, pool }: Pick<Allocation, "owner" | "pod" | "pool">): string {
     if (pod !== undefined) return `Pod ${pod.namespace}/${pod.name} on Node ${pod.nodeName}`;
     if (owner.kind === "Gateway") return `IPPool ${pool}, whose gateway it is`;
@@ -66,7 +66,10 @@ export class AllocationReader {
     #time = "";
     readonly #heads = new Map<string, IpAddress>();
 
-    /** Reads the fields that the controller keeps. */
+    /**
+     * Reads the fields that the controller keeps. A name that is no address, which the API server rejects, becomes
+     * 0.0.0.0.
+     */
     read(object: IpAllocation): Allocation {
         const {
             name = "",

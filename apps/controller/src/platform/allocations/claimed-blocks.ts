@@ -1,7 +1,7 @@
 import { prefixSize, type Prefix, type RangeSet } from "@antrea/ip";
 import { type AllocationCache } from "./allocation-cache.ts";
 
-/** The allocated addresses of a set in one block. */
+/** The allocations of a set's addresses in one block: used by a Pod (`allocated`) or not (`reserved`). */
 export interface ClaimedInBlock {
     readonly block: Prefix;
     readonly allocated: number;

@@ -10,12 +10,19 @@ export type ReclaimReason =
 
 /** Counts the allocations that the controller releases, by reason. */
 export interface Reclaims {
+    /** Counts one allocation that was released. */
     done(reason: ReclaimReason): void;
-    /** Registers the number of candidates for release for this reason; read at each scrape. */
+    /**
+     * Registers the number of candidates for release for this reason, read at each scrape, until disposed of. A reason
+     * has one at a time: dispose of the former before.
+     */
     watch(reason: ReclaimReason, candidates: () => number): Disposable;
 }
 
-/** The metrics of released allocations and of candidates. */
+/**
+ * Declares the metrics of released allocations (`antrea_controller_ippool_reclaims_total`) and of candidates
+ * (`antrea_controller_ippool_leaks`), both by reason.
+ */
 export function reclaimMetrics(metrics: MetricsFactory): Reclaims {
     const counter = metrics.counter<"reason">({
         name: "antrea_controller_ippool_reclaims_total",

@@ -7,7 +7,10 @@ export interface FurtherAddresses {
     readonly common: RangeSet;
 }
 
-/** The Nodes that report so many addresses that not all of them are reserved. */
+/**
+ * The Nodes that report so many addresses that not all of them may be reserved in pools (`maxNodeAddresses`). Does not
+ * watch: its owner reports each Node with `changed`.
+ */
 export class CrowdedNodes {
     readonly #nodes = new Map<string, readonly IpAddress[]>();
 
@@ -34,7 +37,10 @@ export class CrowdedNodes {
 
 const shownNodes = 5;
 
-/** Describes which addresses of a pool Pods can get although a Node reports them as its own. */
+/**
+ * Describes, for events and conditions of a pool, which of its addresses Pods can get although a Node reports them as
+ * its own. Names five Nodes at most.
+ */
 export function furtherText(further: readonly FurtherAddresses[]): string {
     const shown = further.slice(0, shownNodes).map(({ node, common }) => `${formatRangeSet(common)} of Node ${node}`);
     const more = further.length > shownNodes ? ` and those of ${further.length - shownNodes} more Nodes` : "";

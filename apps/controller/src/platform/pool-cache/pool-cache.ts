@@ -36,11 +36,13 @@ export interface PoolCacheComponents {
  * - `status`: another field of the object changed.
  */
 export type PoolChange = "meaning" | "status";
+/** Called synchronously after a change of the pool of this name; the cache is already updated. */
 export type PoolListener = (pool: string, change: PoolChange) => void;
 
 /**
  * All IPPools as they apply to this cluster: the addresses that they assign, without those of Nodes, Services and
- * gateways, and those that they share with other pools.
+ * gateways, and those that they share with other pools. Follows the Nodes' informer from construction on; `part` starts
+ * and stops the other watches.
  */
 export class PoolCache {
     readonly part: LifecyclePart;
@@ -75,20 +77,22 @@ export class PoolCache {
         };
     }
 
+    /** True once the first lists of pools, Nodes and Service CIDRs are complete. */
     get hasSynced(): boolean {
         return this.#informer.hasSynced && this.#services.hasSynced && this.#nodes.hasSynced;
     }
 
-    /** Resolves when pools, Nodes and Service CIDRs are known; rejects with ABORTED. */
+    /** Resolves when pools, Nodes and Service CIDRs are known; rejects with KubeError ABORTED. */
     async synced(signal: AbortSignal): Promise<void> {
         await Promise.all([this.#informer.synced(signal), this.#services.synced(signal), this.#nodes.synced(signal)]);
     }
 
+    /** Names of all pools. */
     get names(): Iterable<string> {
         return this.#index.names;
     }
 
-    /** The API object. */
+    /** The API object without managed fields; undefined if there is no such pool. */
     object(name: string): IpPool | undefined {
         return this.#informer.get(name);
     }
@@ -114,12 +118,15 @@ export class PoolCache {
         return pool === undefined ? [] : this.#crowded.further(pool);
     }
 
-    /** Names of the pools with the address in a range, in order. */
+    /** Names of the pools with the address in a range, sorted, whether or not they assign it. */
     covering(ip: IpAddress): readonly string[] {
         return this.#index.covering(ip);
     }
 
-    /** Calls the listener for all pools at once, then for each change, including deletion. */
+    /**
+     * Calls the listener for all pools at once (`meaning`), then for each change, including deletion, until disposed
+     * of.
+     */
     onChange(listener: PoolListener): Disposable {
         this.#listeners.add(listener);
         for (const name of [...this.#index.names]) listener(name, "meaning");

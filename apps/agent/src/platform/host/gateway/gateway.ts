@@ -7,7 +7,7 @@ import { removeIfDeviceIsLost, type VswitchdAckLimits } from "../../ovs/bridge/i
 import { kernelSettings, type KernelSettings } from "../host.ts";
 import type { NodeSysctls } from "./node-sysctls.ts";
 
-/** The ports of the bridge, as the gateway uses them. */
+/** The part of OvsBridge that the gateway uses; errors are those of OvsBridge. */
 export interface GatewayPorts {
     port(name: string): { readonly mac: string | undefined } | undefined;
     ensurePort(
@@ -30,10 +30,12 @@ export interface GatewayPorts {
 /** Settings of Gateway. */
 export interface GatewayOptions {
     readonly name: string;
+    /** The OpenFlow port number to request. */
     readonly ofPort: number;
     /** Returns the current MTU in bytes. */
     readonly mtu: () => number;
     readonly podPrefixes: readonly Prefix[];
+    /** The address for each of `podPrefixes`, in their order. */
     readonly gatewayIps: readonly IpAddress[];
     /** The interface through which Pod traffic leaves the Node. */
     readonly transportName: string;
@@ -43,7 +45,7 @@ export interface GatewayOptions {
     readonly disableTxChecksumOffload: boolean;
 }
 
-/** Failure to set up the gateway interface. */
+/** `NOT_READY`: the MAC address is used before `ensurePort`; `NO_DEVICE`: OVS did not create the device within 10 s. */
 export class GatewayError extends AntreaError<"NOT_READY" | "NO_DEVICE"> {}
 
 const ofPortTimeoutMs = 10_000;
@@ -95,7 +97,8 @@ export class Gateway {
 
     /**
      * Adds the port to OVSDB; again with the same MAC address if the database lost it, or if its device was deleted or
-     * moved. Returns the OpenFlow port number, which may have changed.
+     * moved. Returns the OpenFlow port number, which may have changed. Rejects with OvsBridgeError, OvsdbError
+     * (`TIMEOUT`: no number within 10 s) or NetlinkError.
      */
     async ensurePort(signal?: AbortSignal): Promise<number> {
         const { name } = this.#options;
@@ -125,8 +128,9 @@ export class Gateway {
     }
 
     /**
-     * Configures the device: up, MTU, addresses, forwarding. Idempotent; changes only what differs. Rejects with
-     * GatewayError `NO_DEVICE` if OVS does not create the device within 10 s.
+     * Configures the device: up, MTU, MAC, addresses (others than these and link-local ones are removed), and
+     * forwarding of the whole Node. Idempotent; changes only what differs. Rejects with GatewayError `NO_DEVICE` if OVS
+     * does not create the device within 10 s, or with NetlinkError.
      */
     async ensureDevice(signal?: AbortSignal): Promise<void> {
         const { name, podPrefixes, gatewayIps } = this.#options;

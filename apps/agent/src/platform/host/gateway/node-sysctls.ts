@@ -20,7 +20,10 @@ interface Change {
 
 const fileName = "sysctls.json";
 
-/** The Node-wide sysctls that the agent changes, with their previous values, so that the clean-up can restore them. */
+/**
+ * The Node-wide sysctls that the agent changes, with their previous values in a file of the folder (sysctls.json), so
+ * that the clean-up can restore them.
+ */
 export class NodeSysctls {
     readonly #logger: Logger;
     readonly #settings: KernelSettings;
@@ -39,7 +42,7 @@ export class NodeSysctls {
 
     /**
      * Sets a sysctl unless it has the value already. `key` is its path below /proc/sys. Throws NetlinkError like
-     * setSysctl.
+     * setSysctl. If the previous value cannot be recorded, logs a warning and sets it all the same.
      */
     set(key: string, value: string): void {
         const before = this.#settings.get(key);
@@ -49,7 +52,10 @@ export class NodeSysctls {
         this.#logger.info("sysctl of the Node set", { sysctl: key, value, before });
     }
 
-    /** Restores those that still have the agent's value. Returns their keys; none if recorded in another boot. */
+    /**
+     * Restores those that still have the agent's value. Returns their keys; none if recorded in another boot. Keeps the
+     * file. Throws NetlinkError.
+     */
     restore(): readonly string[] {
         return [...this.#read()].flatMap(([key, { before, after }]) => {
             try {

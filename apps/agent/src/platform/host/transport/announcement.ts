@@ -25,7 +25,10 @@ export class TransportAnnouncement {
         this.#nodeName = options.nodeName;
     }
 
-    /** Writes the annotations that differ. */
+    /**
+     * Writes the annotations that differ, by one merge patch; does nothing while the Node object is not known. Rejects
+     * with KubeError; each new failure is logged.
+     */
     async reconcile(wanted: Announced, signal: AbortSignal): Promise<void> {
         const { api, node, logger } = this.#components;
         const current = node();

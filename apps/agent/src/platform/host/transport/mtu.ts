@@ -21,7 +21,10 @@ const overhead = { geneve: 50, vxlan: 50, gre: 42, stt: 0 } as const;
 /** How much longer the IPv6 header is than the IPv4 header, in bytes (RFC 8200 section 3). */
 const ipv6Extra = 20;
 
-/** The MTU of Pods and of the gateway, in bytes. Pure function. */
+/**
+ * The MTU of Pods and of the gateway, in bytes: `defaultMTU` unless it is 0, else that of the transport interface, less
+ * the overhead of tunnels unless the mode is noEncap. Pure function.
+ */
 export function podMtu({ config, transportMtu, tunnelFamily }: MtuInput): number {
     if (config.defaultMTU !== 0) return config.defaultMTU;
     if (config.trafficEncapMode === "noEncap") return transportMtu;

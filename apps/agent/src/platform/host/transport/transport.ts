@@ -6,10 +6,11 @@ import type { Logger } from "@antrea/runtime";
 export interface TransportState {
     readonly name: string;
     readonly index: number;
+    /** In bytes. */
     readonly mtu: number;
-    /** All but link-local ones, in kernel order, IPv4 first. */
+    /** All but link-local and tentative ones, in kernel order, IPv4 first. */
     readonly addresses: readonly IpAddress[];
-    /** The networks of its addresses. */
+    /** The networks of its addresses, in their order. */
     readonly subnets: readonly Prefix[];
 }
 
@@ -21,7 +22,10 @@ export interface TransportComponents {
 
 const linkLocals = [parsePrefix("169.254.0.0/16"), parsePrefix("fe80::/10")];
 
-/** Watches the transport interface: its addresses and its MTU may change while the agent runs. */
+/**
+ * Watches the transport interface: its addresses and its MTU may change while the agent runs. Changes take effect in
+ * `check`. To be disposed of.
+ */
 export class Transport implements Disposable {
     readonly #components: TransportComponents;
     readonly #listeners = new Set<(state: TransportState) => void>();
@@ -38,7 +42,7 @@ export class Transport implements Disposable {
         });
     }
 
-    /** Reads the state of the link and starts the watch; `check` then applies changes. */
+    /** Reads the state of the link and starts the watch; `check` then applies changes. Rejects with NetlinkError. */
     static async of(components: TransportComponents, link: Link): Promise<Transport> {
         return new Transport(components, await stateOf(components, link));
     }
@@ -54,16 +58,16 @@ export class Transport implements Disposable {
     }
 
     /**
-     * Registers a listener for changes, including temporary ones: the kernel removes routes together with an address
-     * and does not restore them with it.
+     * Registers a listener, for the lifetime of the object, that `check` calls synchronously after a change, including
+     * a temporary one: the kernel removes routes together with an address and does not restore them with it.
      */
     onChange(listener: (state: TransportState) => void): void {
         this.#listeners.add(listener);
     }
 
     /**
-     * Checks the interface and calls the listeners on a change. While the interface is missing or has no address, the
-     * last state is kept, since it may be reconfigured soon.
+     * Checks the interface and calls the listeners on a change; to be called every few seconds. While the interface is
+     * missing or has no address, the last state is kept, since it may be reconfigured soon. Rejects with NetlinkError.
      */
     async check(): Promise<void> {
         const { netlink, logger } = this.#components;

@@ -1,11 +1,12 @@
 import { podCidrTexts } from "@antrea/ipam";
 import type { NodeObject } from "../node-object.ts";
 
-/** The key in the bridge's external_ids that stores the Node's properties. */
+/** The key in the bridge's external_ids that stores the Node's properties, as `formatCachedNode` encodes them. */
 export const cachedNodeKey = "antrea-node";
 
 /**
- * Encodes the parts of the own Node object that a start needs while the API server is unavailable.
+ * Encodes the parts of the own Node object that a start needs while the API server is unavailable, as JSON: name,
+ * podCIDRs, internalIPs and, for a deleted Node, goneAt.
  *
  * @param goneAt when the Node object was deleted (wall time, milliseconds); undefined while it exists
  */
@@ -37,14 +38,20 @@ export function cachedNodeAfter(
     return formatCachedNode(memory, own === undefined ? (parseGoneAt(before, nodeName) ?? goneAt) : undefined);
 }
 
-/** The deletion time of the Node object (wall time, milliseconds); undefined if it existed when last observed. */
+/**
+ * The deletion time of the Node object (wall time, milliseconds) in the stored text; undefined if it existed when last
+ * observed, or if `parseCachedNode` finds no such Node.
+ */
 export function parseGoneAt(text: string | undefined, nodeName: string): number | undefined {
     if (text === undefined || parseCachedNode(text, nodeName) === undefined) return undefined;
     const { goneAt } = JSON.parse(text) as { readonly goneAt?: unknown };
     return typeof goneAt === "number" ? goneAt : undefined;
 }
 
-/** Decodes the stored Node. Undefined for another Node, for one without podCIDRs, and for invalid text. */
+/**
+ * Decodes the stored Node; its only addresses are InternalIPs. Undefined for another Node, for one without podCIDRs,
+ * and for invalid or no text.
+ */
 export function parseCachedNode(text: string | undefined, nodeName: string): NodeObject | undefined {
     if (text === undefined) return undefined;
     let value: unknown;

@@ -13,12 +13,17 @@ export interface NodeConfig {
     readonly transport: Link;
 }
 
-/** `SUBNET_LOST`: the Node object is gone, or no longer has podCIDRs. */
+/**
+ * - `NO_NODE`: the API server has no Node of this name.
+ * - `SUBNET_LOST`: the Node object is gone, or no longer has valid podCIDRs.
+ * - `POD_CIDR_CHANGED`: the Node has other podCIDRs than at the start; the process must start again.
+ * - `NO_TRANSPORT_INTERFACE`: no interface fits, see `findTransport`; the message names the key to change.
+ */
 export class NodeConfigError extends AntreaError<
     "NO_NODE" | "SUBNET_LOST" | "POD_CIDR_CHANGED" | "NO_TRANSPORT_INTERFACE"
 > {}
 
-/** The gateway address of a podCIDR: its first address. */
+/** The gateway address of a podCIDR: the one after its network address. */
 export function gatewayIpOf(prefix: Prefix): IpAddress {
     return prefixAt(prefix, 1n);
 }
@@ -26,18 +31,23 @@ export function gatewayIpOf(prefix: Prefix): IpAddress {
 /** The inputs of `findTransport`. */
 export interface TransportInput {
     readonly nodeName: string;
+    /** The InternalIPs of the Node object. */
     readonly nodeIps: readonly IpAddress[];
     readonly links: readonly Link[];
+    /** Addresses of the links, by link index. */
     readonly addresses: readonly { readonly index: number; readonly ip: IpAddress }[];
     /** Interfaces created by the agent: never the transport interface, although they may have an address. */
     readonly own: Readonly<Record<"hostGateway" | "ovsBridge", string>>;
+    /** As configured; "" if it is not. */
     readonly transportInterface: string;
+    /** As configured; empty if it is not. */
     readonly transportInterfaceCidrs: readonly Prefix[];
 }
 
 /**
- * Finds the transport interface: the configured one, else the one with the Node's InternalIP. Throws NodeConfigError
- * `NO_TRANSPORT_INTERFACE`.
+ * Finds the transport interface: the one named `transportInterface`, else the one with an address in
+ * `transportInterfaceCidrs`, or without any of these, with one of the Node's InternalIPs. Throws NodeConfigError
+ * `NO_TRANSPORT_INTERFACE`, also if only an interface of the agent itself fits.
  */
 export function findTransport(input: TransportInput): Link {
     const { nodeName, own } = input;

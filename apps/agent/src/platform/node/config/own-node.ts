@@ -22,6 +22,7 @@ export interface OwnNodeComponents {
     readonly cachedNode: () => NodeObject | undefined;
     readonly netlink: Pick<Netlink, "links" | "addresses">;
     readonly logger: Logger;
+    /** Default: `systemClock`. */
     readonly clock?: Clock;
 }
 
@@ -39,9 +40,10 @@ const defaultSyncLimitMs = 10_000;
 const pollsBeforeCached = 20;
 
 /**
- * Waits until this Node has podCIDRs and a transport interface, and logs what it waits for. A Node that had podCIDRs
- * and has none now starts with the stored ones for the interfaces already wired; `followOwnNode` prevents new Pods from
- * getting their addresses.
+ * Waits until this Node has podCIDRs and a transport interface; every error is logged as what it waits for, and retried
+ * after 0.5 s. Rejects only if the signal aborts. A Node that had podCIDRs and has none now starts, after about 10 s,
+ * with the stored ones for the interfaces already wired; `followOwnNode` prevents new Pods from getting their
+ * addresses.
  */
 export async function awaitOwnNode(
     components: OwnNodeComponents,
@@ -136,8 +138,9 @@ export interface OwnNodeFollowerComponents {
 }
 
 /**
- * Follows the Node object: changed podCIDRs end the process, and while the Node has none no Pod is wired, since they
- * may be assigned to another Node. Returns the check itself, to be called when the Nodes are synced.
+ * Follows the Node object: changed podCIDRs end the process (`fail` with NodeConfigError `POD_CIDR_CHANGED`), and while
+ * the Node has none the condition `node` is unmet, so that no Pod is wired: they may be assigned to another Node.
+ * Checks at once; returns the check, to be called when the Nodes are synced.
  */
 export function followOwnNode(components: OwnNodeFollowerComponents, node: NodeConfig): () => void {
     const { nodes, goneAt, readiness, fail, logger } = components;
@@ -176,8 +179,9 @@ function ownNodeProblem(
 }
 
 /**
- * Why no Pod may get an address of the podCIDRs with which the agent started, by the current Node object; undefined if
- * the Node still has them. Throws NodeConfigError POD_CIDR_CHANGED if it has other ones.
+ * Why no Pod may get an address of the podCIDRs with which the agent started: there is no Node object (undefined), or
+ * it has no valid podCIDRs. Undefined if the Node still has them. Throws NodeConfigError POD_CIDR_CHANGED if it has
+ * other ones.
  */
 export function podCidrsProblem(
     object: NodeObject | undefined,

@@ -17,7 +17,7 @@ const askLimitMs = 2_000;
 
 /**
  * Verifies that the podCIDRs of this agent still belong to its Node, by a request to the API server if the Node watch
- * has been silent for a while: the Node may have been deleted meanwhile and its podCIDRs reassigned.
+ * has been silent for 30 s: the Node may have been deleted meanwhile and its podCIDRs reassigned.
  */
 export class OwnSubnet {
     readonly #components: OwnSubnetComponents;
@@ -44,7 +44,7 @@ export class OwnSubnet {
     /**
      * Resolves when a Pod may get an address of the podCIDRs: the Node has them according to the watch or an answer, or
      * the API server does not answer, since Pods must start while it is unavailable. Rejects with NodeConfigError
-     * SUBNET_LOST, or POD_CIDR_CHANGED, which also ends the process. Takes at most 2 s.
+     * SUBNET_LOST, or POD_CIDR_CHANGED, after which the process ends. Takes at most 2 s.
      */
     async confirm(): Promise<void> {
         // A podCIDR of a deleted Node is not reassigned by NodeIPAM for ten minutes; the Node IPAM of Kubernetes does

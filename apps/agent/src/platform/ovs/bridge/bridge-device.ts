@@ -11,8 +11,8 @@ export interface BridgeDeviceComponents extends Omit<LostDeviceComponents, "port
 }
 
 /**
- * The device that OVS creates with the bridge's name, and that of the userspace datapath. Pod traffic uses neither, but
- * ovs-vswitchd consumes a whole CPU while it tries to read a lost one.
+ * Repairs the device that OVS creates with the bridge's name, and watches that of the userspace datapath. Pod traffic
+ * uses neither, but ovs-vswitchd consumes a whole CPU while it tries to read a lost one.
  */
 export class BridgeDevice {
     readonly #bridge: BridgeDeviceComponents["bridge"];
@@ -26,7 +26,7 @@ export class BridgeDevice {
         this.#options = options;
     }
 
-    /** What the last `ensure` could not repair. */
+    /** What the last `ensure` could not repair; undefined if it succeeded. */
     get problem(): string | undefined {
         return this.#problem;
     }
@@ -34,7 +34,7 @@ export class BridgeDevice {
     /**
      * Makes OVS recreate the device if it was deleted or moved; flows and other ports are kept. Rejects with
      * OvsBridgeError `NO_DEVICE` if OVS does not, or if the device of the datapath is gone, which only a restart of OVS
-     * restores.
+     * restores; also with OvsdbError or NetlinkError.
      */
     async ensure(signal?: AbortSignal): Promise<void> {
         try {

@@ -17,7 +17,7 @@ export interface LostDeviceComponents {
  * Removes an internal port from the database if its device was deleted or moved to another namespace: OVS creates no
  * new device for an existing port, and on the userspace datapath it tries to read the lost one continuously, which
  * consumes a whole CPU. Resolves with true once OVS has applied it: the port is to be created again. False if the
- * device exists.
+ * device exists. Rejects with OvsdbError or NetlinkError.
  */
 export async function removeIfDeviceIsLost(
     { ports, netlink, logger }: LostDeviceComponents,

@@ -40,14 +40,21 @@ export const monitoredColumns = {
     Interface: ["name", "type", "ofport", "ofport_request", "mac", "mac_in_use", "mtu", "options", "error"],
 } as const;
 
-/** A port to create, as the columns of its OVSDB rows. */
+/**
+ * A port to create, as the columns of its OVSDB rows (ovs-vswitchd.conf.db(5)). Of an existing port, an absent column
+ * keeps its value.
+ */
 export interface PortSpec {
     readonly name: string;
     /** `internal` for a device created by OVS, "" for an existing link, else a tunnel type. */
     readonly type: "" | "internal" | "geneve" | "vxlan" | "gre" | "stt";
+    /** The OpenFlow port number to request; OVS assigns another one if it is taken. */
     readonly ofPortRequest: number;
+    /** All external_ids of the Port; others are removed. */
     readonly externalIds: Readonly<Record<string, string>>;
+    /** As text, like 0a:59:0a:0a:00:01. */
     readonly mac?: string;
+    /** In bytes. */
     readonly mtuRequest?: number;
     /** All options of the interface; others are removed. */
     readonly options?: Readonly<Record<string, string>>;
@@ -55,26 +62,36 @@ export interface PortSpec {
 
 /** A port of the bridge, as stored in the database. */
 export interface OvsPort {
+    /** Of the Port row. */
     readonly uuid: string;
     readonly name: string;
+    /** Column `type` of the Interface row; "" is an existing link. */
     readonly type: string;
     readonly externalIds: ReadonlyMap<string, string>;
     readonly interfaceUuid: string;
     /** The OpenFlow port number; undefined until OVS has assigned one, -1 if it could not open the link. */
     readonly ofPort: number | undefined;
+    /** The requested MAC address (column `mac`); undefined if OVS chooses it. */
     readonly mac: string | undefined;
+    /** Why OVS could not open the link. */
     readonly error: string | undefined;
 }
 
 /** Key in other_config of table Open_vSwitch: OVS keeps the kernel's flows and does not forward new ones itself. */
 const flowRestoreKey = "flow-restore-wait";
 
-/** Failure of the bridge or of one of its ports. */
+/**
+ * - `PORT_REFUSED`: OVS could not open the link of a port; the message has its reason.
+ * - `BRIDGE_MISSING`: the database has no bridge of this name.
+ * - `NO_DEVICE`: a device of OVS is missing, and OVS does not create it again.
+ */
 export class OvsBridgeError extends AntreaError<"PORT_REFUSED" | "BRIDGE_MISSING" | "NO_DEVICE"> {}
 
 /**
- * The bridge of the agent and its ports in OVSDB (ovs-vswitchd.conf.db(5)). Ports of other owners are read, never
- * written.
+ * The bridge of the agent and its ports in OVSDB (ovs-vswitchd.conf.db(5)). Reads use the session's copy. Writes are
+ * transactions, to be repeated by the caller; they reject with OvsdbError as `OvsdbSession.transact` does, and those
+ * that need the bridge with OvsBridgeError `BRIDGE_MISSING`. Ports of other owners are written only if the caller names
+ * them.
  */
 export class OvsBridge {
     readonly #database: OvsDatabase;
@@ -124,7 +141,10 @@ export class OvsBridge {
         );
     }
 
-    /** Waits until OVS has created the bridge; resolves with its datapath ID. */
+    /**
+     * Waits until OVS has created the bridge; resolves with its datapath ID, 16 hexadecimal digits. Rejects with
+     * OvsdbError `TIMEOUT` or `ABORTED`.
+     */
     async datapathId(timeoutMs: number, signal?: AbortSignal): Promise<string> {
         const { bridge, datapathType } = this.#options;
         return this.#database.until(
@@ -137,8 +157,8 @@ export class OvsBridge {
     }
 
     /**
-     * Sets a fixed datapath ID. By default OVS derives it from the MAC address of a port, and a change of ports would
-     * then end the controller connections. Idempotent.
+     * Sets the datapath ID to this MAC address (`aa:bb:…`) after four zeros. By default OVS derives it from the MAC
+     * address of a port, and a change of ports would then end the controller connections. Idempotent.
      */
     async fixDatapathId(mac: string, signal?: AbortSignal): Promise<void> {
         const row = this.#bridge();
@@ -160,7 +180,10 @@ export class OvsBridge {
         );
     }
 
-    /** Starts a round for this start of the agent; stores it before the first flow of the round is sent. */
+    /**
+     * Starts a round for this start of the agent, and stores it: to be called once, before the first flow of the round
+     * is sent.
+     */
     async beginRound(signal?: AbortSignal): Promise<Rounds> {
         const rounds = nextRounds(this.#externalIds().get(roundsKey));
         this.#rounds = rounds;
@@ -175,7 +198,7 @@ export class OvsBridge {
         await this.#transact([mutate("Open_vSwitch", [], [["other_config", "delete", set(flowRestoreKey)]])], signal);
     }
 
-    /** The value of one key of the bridge's external_ids. */
+    /** The value of one key of the bridge's external_ids; undefined also if there is no bridge. */
     externalId(key: string): string | undefined {
         return this.#externalIds().get(key);
     }
@@ -199,7 +222,7 @@ export class OvsBridge {
         );
     }
 
-    /** All ports of the bridge, including those of other owners. */
+    /** All ports of the bridge, including those of other owners; empty if there is no bridge. */
     ports(): readonly OvsPort[] {
         const row = this.#bridge()?.row;
         if (row === undefined) return [];
@@ -222,7 +245,7 @@ export class OvsBridge {
         return undefined;
     }
 
-    /** The name of the bridge that has a port of this name, this agent's or another one. */
+    /** The name of the bridge that has a port of this name, this agent's or another one; undefined if none has. */
     bridgeOf(portName: string): string | undefined {
         const ports = this.#database.rows("Port");
         for (const row of this.#database.rows("Bridge").values()) {
@@ -233,8 +256,7 @@ export class OvsBridge {
     }
 
     /**
-     * Adds a port with its record, or updates the record of an existing one, in one transaction. Rejects with
-     * OvsBridgeError `BRIDGE_MISSING`.
+     * Adds a port with its record, or updates the one of its name, in one transaction. Does not wait for ovs-vswitchd.
      */
     async ensurePort(spec: PortSpec, signal?: AbortSignal): Promise<void> {
         const bridge = this.#bridge();
@@ -271,7 +293,10 @@ export class OvsBridge {
         );
     }
 
-    /** Deletes a port and its record; succeeds if the port is gone already. */
+    /**
+     * Deletes a port and its record; succeeds if the port is gone already. Does not wait until OVS has released the
+     * device.
+     */
     async deletePort(name: string, signal?: AbortSignal): Promise<void> {
         // An earlier insertion without a reply may still be in progress: it is visible after this transaction, which
         // follows it.
@@ -290,8 +315,8 @@ export class OvsBridge {
     }
 
     /**
-     * Waits until OVS has assigned the port number; rejects with OvsBridgeError `PORT_REFUSED` if OVS could not open
-     * the link.
+     * Waits until OVS has assigned the port number. Rejects with OvsBridgeError `PORT_REFUSED` if OVS could not open
+     * the link, with OvsdbError `TIMEOUT`, also for an unknown port, or `ABORTED`.
      */
     async ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number> {
         const found = await this.#database.until(
@@ -309,7 +334,7 @@ export class OvsBridge {
         );
     }
 
-    /** Waits until ovs-vswitchd has applied the database contents. Rejects on timeout. */
+    /** Waits until ovs-vswitchd has applied the database contents; see `vswitchdAck`. */
     acknowledged(limits?: VswitchdAckLimits): Promise<void> {
         return vswitchdAck(this.#database, limits);
     }

@@ -5,21 +5,27 @@ import { nextRound } from "@antrea/flows";
  * identified and deleted once the new flows are installed.
  */
 
-/** The key in the bridge's external_ids; its value lists every round that may have flows in OVS, newest last. */
+/**
+ * The key in the bridge's external_ids; its value lists every round that may have flows in OVS, as decimal numbers
+ * separated by commas, newest last.
+ */
 export const roundsKey = "antrea-rounds";
 
 const maxRound = 0xffff;
 /** Number of consecutive starts that may be killed before they deleted earlier flows: days of a crash loop. */
 const maxEarlier = 1000;
 
-/** The round of this start and the earlier ones. */
+/** The round of this start and the earlier ones; each is in 1..65535. */
 export interface Rounds {
     readonly current: number;
     /** Rounds of earlier starts that may still have flows. */
     readonly earlier: readonly number[];
 }
 
-/** The rounds for a new start. Invalid text is treated as "none", which leaves stale flows at worst. */
+/**
+ * The rounds for a new start, from the value stored under `roundsKey`: a current one that none of the earlier has, and
+ * at most the last 1000 earlier ones. Invalid text is treated as "none", which leaves stale flows at worst.
+ */
 export function nextRounds(stored: string | undefined): Rounds {
     const earlier = (stored ?? "")
         .split(",")

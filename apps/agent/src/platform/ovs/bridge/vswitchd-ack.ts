@@ -6,14 +6,16 @@ export const configurationColumns = { Open_vSwitch: ["next_cfg", "cur_cfg"] } as
 
 /** Limits of a wait for ovs-vswitchd. */
 export interface VswitchdAckLimits {
-    /** In milliseconds. Default: 10 s. */
+    /** Of each of the two steps, transaction and wait, in milliseconds. Default: 10 s. */
     readonly timeoutMs?: number;
     readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Waits until ovs-vswitchd has applied the database contents (ovs-vswitchd.conf.db(5), next_cfg): the row of a deleted
- * port is gone at once, but OVS releases its device some time later. Rejects on timeout.
+ * Increments next_cfg and waits until ovs-vswitchd has applied the database contents up to it
+ * (ovs-vswitchd.conf.db(5)): the row of a deleted port is gone at once, but OVS releases its device some time later.
+ * Rejects with OvsdbError: `TIMEOUT` if ovs-vswitchd does not answer, `ABORTED`, or an error of
+ * `OvsdbSession.transact`.
  */
 export async function vswitchdAck(
     database: Pick<OvsdbSession, "rows" | "transact" | "until">,

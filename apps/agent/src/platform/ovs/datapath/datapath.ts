@@ -1,8 +1,8 @@
 import type { AgentConfig } from "@antrea/settings";
 
-/** The datapath type, as configured. */
+/** The datapath type, as configured: `system` (kernel) or `netdev` (userspace). */
 export type DatapathType = AgentConfig["ovsDatapathType"];
-/** The tunnel type, as configured. */
+/** The tunnel type, as configured: `geneve`, `vxlan`, `gre` or `stt`. */
 export type TunnelType = AgentConfig["tunnelType"];
 
 /** The differences between the datapaths of Open vSwitch. docs/datapaths.md lists what was verified where. */
@@ -29,7 +29,7 @@ export interface Datapath {
     readonly remedy: string;
 }
 
-/** Maximum MTU of tunnelled packets: that of the tunnel devices that OVS creates in the kernel. */
+/** Maximum MTU of tunnelled packets in bytes: that of the tunnel devices that OVS creates in the kernel. */
 export const maxTunnelMtu = 65_000;
 
 const datapaths: Readonly<Record<DatapathType, Datapath>> = {

@@ -15,14 +15,16 @@ export type DatapathErrorCode =
     /** OVS does not support the tunnel type. */
     | "NO_TUNNEL_TYPE";
 
-/** Details of DatapathError. */
+/**
+ * Details of DatapathError: `datapathType` always, `tunnelType` with `NO_TUNNEL_TYPE`, `bridge` with all other codes.
+ */
 export interface DatapathErrorDetails {
     readonly bridge: string;
     readonly datapathType: string;
     readonly tunnelType: string;
-    /** Features that the datapath lacks. */
+    /** Features that the datapath lacks; only of `FEATURE_MISSING`. */
     readonly missing: readonly string[];
-    /** The message of OVS. */
+    /** The message of OVS about the bridge; "" if it gave none. */
     readonly answer: string;
 }
 
@@ -43,7 +45,7 @@ export type UnixctlErrorCode =
     | "TIMEOUT"
     | "ABORTED";
 
-/** Details of UnixctlError. */
+/** Details of UnixctlError; `pidFile` instead of `socketPath` if that file cannot be used (`NOT_RUNNING`). */
 export interface UnixctlErrorDetails {
     readonly socketPath: string;
     readonly pidFile: string;

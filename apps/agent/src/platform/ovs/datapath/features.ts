@@ -21,7 +21,7 @@ export function parseFeatures(text: string): ReadonlyMap<string, string> {
     return features;
 }
 
-/** The required features that are missing. */
+/** The required features that are missing: their value is not `Yes`. */
 export function missingFeatures(features: ReadonlyMap<string, string>): readonly string[] {
     return requiredFeatures.filter((name) => features.get(name) !== "Yes");
 }

@@ -26,13 +26,13 @@ export interface DatapathProbeOptions {
     readonly quietMs?: number;
 }
 
-/** The name of the readiness condition that the probe sets. */
+/** The name of the readiness condition that DatapathProbe sets. */
 export const datapathCondition = "datapath";
 
 /**
  * Asks ovs-vswitchd whether the bridge is on the expected datapath and whether that has the required features, and
- * applies settings for which OVSDB has no column. OVSDB does not report such problems: no column says why a bridge
- * cannot be created, and an existing one keeps its `datapath_id`.
+ * applies settings for which OVSDB has no column; sets the readiness condition `datapathCondition`. OVSDB does not
+ * report such problems: no column says why a bridge cannot be created, and an existing one keeps its `datapath_id`.
  */
 export class DatapathProbe {
     readonly #components: DatapathProbeComponents;
@@ -44,7 +44,7 @@ export class DatapathProbe {
     }
 
     /**
-     * Probes once. The readiness reports the problem until a later probe passes.
+     * Probes once. The readiness reports the problem until a later probe passes; an abort does not change it.
      *
      * @throws DatapathError, UnixctlError
      */
@@ -60,7 +60,10 @@ export class DatapathProbe {
         readiness.met(datapathCondition);
     }
 
-    /** Probes until it passes: a module may be loaded, or OVS started. Each new reason is logged once. */
+    /**
+     * Probes until it passes, at most a second apart: a module may be loaded, or OVS started. Each new reason is logged
+     * once. Rejects only if the signal aborts.
+     */
     async passed(signal: AbortSignal): Promise<void> {
         const backoff = new Backoff({ initialMs: 20, maxMs: 1_000 });
         const { clock = systemClock } = this.#components;

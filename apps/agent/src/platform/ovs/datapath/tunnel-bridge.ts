@@ -13,13 +13,14 @@ export interface BridgeRows {
 export interface InterfaceRow {
     readonly name: string;
     readonly type: string;
+    /** Why OVS could not open it; undefined if it could. */
     readonly error: string | undefined;
 }
 
 /** Types of interfaces that lead to a network outside of the Node; "" and `system` are kernel links. */
 const nicTypes: ReadonlySet<string> = new Set(["", "system", "afxdp", "afxdp-nonpmd", "dpdk"]);
 
-/** All bridges of the database. */
+/** All bridges of the database, as far as the session monitors them (`monitoredColumns`). */
 export function bridgeRows(database: Pick<OvsDatabase, "rows">): readonly BridgeRows[] {
     const rowsOf = (table: string, row: Row, column: string): readonly Row[] => {
         const rows = database.rows(table);

@@ -13,7 +13,7 @@ export function interfaceTypes(database: Pick<OvsDatabase, "rows">): readonly st
  * Waits until ovs-vswitchd has reported its types, then rejects a tunnel type that it does not support or that the
  * datapath cannot send. Not conclusive: a kernel without the type rejects the port only when it is added.
  *
- * @throws DatapathError `NO_TUNNEL_TYPE`
+ * @throws DatapathError `NO_TUNNEL_TYPE`; OvsdbError `TIMEOUT`, `ABORTED`
  */
 export async function checkTunnelType(
     database: Pick<OvsDatabase, "rows" | "until">,
@@ -29,7 +29,10 @@ export async function checkTunnelType(
     if (problem !== undefined) throw noTunnelType(datapath, tunnelType, problem);
 }
 
-/** Why a tunnel type is not usable on this datapath of an OVS with these interface types; undefined if it is. */
+/**
+ * Why a tunnel type is not usable on this datapath of an OVS with these interface types (`interfaceTypes`), and the
+ * types that are; undefined if it is.
+ */
 export function tunnelTypeProblem(
     datapath: Datapath,
     types: readonly string[],
@@ -41,7 +44,10 @@ export function tunnelTypeProblem(
     return `${where} has no tunnel type ${tunnelType}; it has ${inWords(usable, "and")}; ${nextStep(tunnelType)}`;
 }
 
-/** The error for a tunnel port that OVS rejected, with the original error as its cause. */
+/**
+ * The error `NO_TUNNEL_TYPE` for a tunnel port that OVS rejected, with the original error as its cause; names the
+ * kernel module or another type as remedy.
+ */
 export function refusedTunnelPort(datapath: Datapath, tunnelType: TunnelType, cause: unknown): DatapathError {
     const what = `${datapath.title} cannot make a tunnel of type ${tunnelType}`;
     return noTunnelType(datapath, tunnelType, `${what}; ${lackOf(datapath, tunnelType)}${nextStep(tunnelType)}`, cause);

@@ -33,7 +33,8 @@ export class Unixctl {
     }
 
     /**
-     * Runs a command and resolves with its output.
+     * Runs a command (ovs-vswitchd(8), "Runtime Management Commands") and resolves with its output. After an abort, a
+     * timeout or a disconnection the command may still take effect.
      *
      * @throws UnixctlError
      */

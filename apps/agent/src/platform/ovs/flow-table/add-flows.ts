@@ -10,7 +10,7 @@ export interface OwnerFlows {
     readonly flows: readonly Flow[];
 }
 
-/** An owner whose flows OVS refused. */
+/** An owner whose flows OVS refused, with the `REFUSED` error for these alone. */
 export interface RefusedOwner {
     readonly owned: Owned;
     readonly error: OpenFlowError;
@@ -24,7 +24,7 @@ const required: ReadonlySet<number> = new Set([Category.default, Category.networ
 /**
  * Adds flows of several owners in one bundle. If OVS refuses it, sends each owner's alone, and returns the owners whose
  * flows are refused again: one of them must not keep OVS from the flows of all others. Rejects with OpenFlowError; with
- * `REFUSED` only for the pipeline and for policies.
+ * `REFUSED` only for the pipeline and for policies. After a rejection OVS may have the flows of preceding owners.
  */
 export async function addFlows(
     link: Pick<FlowLink, "bundle">,

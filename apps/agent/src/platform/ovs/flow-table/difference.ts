@@ -2,7 +2,7 @@ import { objectMask } from "@antrea/flows";
 import { flowBodyKey, flowKey, type Flow, type FlowMod } from "@antrea/openflow";
 import { byIdentity, type FlowIdentity } from "./owned-flows.ts";
 
-/** The changes to send for one owner. */
+/** The changes to send for one owner: flows to add, which replace one of the same identity, and flows to remove. */
 export interface Difference {
     readonly added: readonly Flow[];
     readonly removed: readonly FlowIdentity[];
@@ -19,7 +19,10 @@ export function difference(before: readonly Flow[], after: readonly Flow[]): Dif
     return { added, removed: goneFrom(present, kept) };
 }
 
-/** The same if it is unknown which flows of `before` OVS has: all wanted flows are sent. */
+/**
+ * The changes to a list of flows if it is unknown which of `before` OVS has: all of `after` are added, and those of
+ * `before` without a successor in it are removed.
+ */
 export function whole(before: Iterable<FlowIdentity>, after: readonly Flow[]): Difference {
     return { added: after, removed: goneFrom(byIdentity(before), byIdentity(after)) };
 }
@@ -33,7 +36,8 @@ function goneFrom(
 
 /**
  * The messages for changes of several owners, in one bundle: additions first, so that no flow is missing in between. A
- * flow that another owner has taken over is not removed, as it has the cookie of that owner.
+ * flow that another owner has taken over is not removed, as it has the cookie of that owner; one without a cookie is
+ * removed in any case.
  */
 export function modsOf(changes: readonly Difference[]): FlowMod[] {
     return [

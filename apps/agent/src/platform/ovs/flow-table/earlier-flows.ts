@@ -40,12 +40,19 @@ export class EarlierFlows {
         this.#rounds = options.rounds;
     }
 
-    /** Deletes the flows that this agent can replace without the API server. To be called after the first replay. */
+    /**
+     * Deletes the flows that this agent can replace without the API server. To be called after the first replay.
+     * Rejects with OpenFlowError.
+     */
     async deleteOwn(): Promise<void> {
         await this.#components.flowTable.deleteRounds(this.#rounds, { except: isLearned });
     }
 
-    /** Deletes the others once they are replaced. To be called repeatedly from when the Nodes are synced. */
+    /**
+     * Deletes the others once they are replaced, and records it. To be called repeatedly from when the Nodes are
+     * synced; no effect afterwards. Rejects with OpenFlowError, or the error of `learned` or `forgotten`; the next call
+     * tries again.
+     */
     async deleteLearned(limit: AbortSignal): Promise<void> {
         if (this.#isDone || !(await this.#components.learned(limit))) return;
         await this.#components.flowTable.deleteRounds(this.#rounds);

@@ -8,15 +8,21 @@ export interface CookieFilter {
     readonly cookieMask: bigint;
 }
 
-/** The part of an OpenFlow connection that the flow table uses; a replay gets the same while reconnecting. */
+/**
+ * The part of an OpenFlow connection that the flow table uses; a replay gets the same while reconnecting. All reject
+ * with OpenFlowError.
+ */
 export interface FlowLink {
-    /** Waits for the connection even if there is nothing to send. */
+    /**
+     * Applies all changes or none, unless a `REFUSED` has `details.partial`. Waits for the connection even if there is
+     * nothing to send.
+     */
     bundle(mods: readonly FlowMod[], options?: { readonly signal?: AbortSignal }): Promise<void>;
     dumpFlows(filter: CookieFilter): Promise<readonly FlowStats[]>;
     countFlows(filter: CookieFilter): Promise<{ readonly flows: number }>;
 }
 
-/** The cookie of a round with all other parts zero. */
+/** The cookie of a round: the round in the upper 16 of 64 bits, all other parts zero. */
 export function roundCookie(round: number): bigint {
     return BigInt(round) << 48n;
 }
@@ -26,7 +32,10 @@ export function ofRound(round: number): CookieFilter {
     return { cookie: roundCookie(round), cookieMask: roundMask };
 }
 
-/** Deletes flows that were found in a dump of the round. */
+/**
+ * Deletes flows that were found in a dump of the round, in one bundle; a flow that is gone, or was replaced since, does
+ * no harm. Rejects with OpenFlowError.
+ */
 export async function deleteFlows(link: FlowLink, round: number, stale: readonly FlowStats[]): Promise<void> {
     if (stale.length === 0) return;
     // Strict and limited to the cookie: a flow that was replaced in place meanwhile has another round and is kept.

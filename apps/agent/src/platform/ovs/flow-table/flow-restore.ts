@@ -29,13 +29,19 @@ export class FlowRestore<Link = Parameters<FlowTable["replay"]>[0]> {
         await this.retry();
     }
 
-    /** All flows of this start are in OVS. */
+    /**
+     * To be called when all flows of this start are in OVS: releases it, from now on also after each replay. Never
+     * rejects; see `retry`.
+     */
     async allKnown(signal?: AbortSignal): Promise<void> {
         this.#areAllKnown = true;
         await this.retry(signal);
     }
 
-    /** Releases OVS if it still waits and all flows are known. A failure is logged and retried on the next call. */
+    /**
+     * Releases OVS if it still waits and all flows are known. Never rejects: a failure is logged and retried on the
+     * next call.
+     */
     async retry(signal?: AbortSignal): Promise<void> {
         if (!this.#areAllKnown) return;
         try {

@@ -24,7 +24,7 @@ export interface FlowTableComponents {
     readonly logger: Logger;
 }
 
-/** The change of one owner in a transaction. */
+/** The change of one owner in a transaction: all its flows, or, for an owner with a source, the difference. */
 export type OwnerChange =
     /** All its flows; undefined removes the owner. `whole`: all of them are sent, not only the changed ones. */
     | { readonly owner: string; readonly flows: FlowSet | undefined; readonly whole?: boolean }
@@ -95,12 +95,18 @@ export class FlowTable {
         return this.#owners.size;
     }
 
-    /** The desired flows of one owner; empty if it has none. */
+    /**
+     * The desired flows of one owner, with their cookies; empty if it has none. Throws FlowTableError `NO_ROUND` before
+     * `useRound`.
+     */
     flowsOf(owner: string): readonly Flow[] {
         return this.#flowsOf(this.#owners.get(owner));
     }
 
-    /** Sets the flows of the owner without sending them: before the first replay, which sends them. */
+    /**
+     * Sets the flows of the owner, or a source that generates them, without sending them: before the first replay,
+     * which sends them.
+     */
     stage(owner: string, wanted: FlowSet | FlowSource): void {
         this.#owners.put(owner, wanted);
     }
@@ -122,9 +128,10 @@ export class FlowTable {
     }
 
     /**
-     * Makes several changes atomically: OVS has all or none of them, and if OVS rejects them they are reverted in this
-     * table. For a source, whose model has changed before, the caller must revert the change then. Otherwise like
-     * `set`.
+     * Makes several changes atomically: OVS has all or none of them, and if OVS rejects them (OpenFlowError `REFUSED`)
+     * they are reverted in this table; a part that OVS applied nevertheless (`details.partial`) is reverted there too.
+     * For a source, whose model has changed before, the caller must revert the change then. After an abort the flows
+     * stay desired: the caller removes them or retries. Otherwise like `set`.
      */
     async apply(changes: readonly OwnerChange[], signal?: AbortSignal): Promise<void> {
         this.#currentRound();
@@ -143,7 +150,8 @@ export class FlowTable {
 
     /**
      * Removes all flows of the owner; while OVS is disconnected, the replay after the reconnect deletes them. Resolves
-     * when OVS has none of them, including those that an earlier call failed to remove.
+     * when OVS has none of them, including those that an earlier call failed to remove. After a rejection (abort,
+     * OpenFlowError) they stay removed in this table; a further call sends the deletion again.
      */
     async remove(owner: string, signal?: AbortSignal): Promise<void> {
         const step = this.#step({ owner, flows: undefined });
@@ -152,8 +160,8 @@ export class FlowTable {
 
     /**
      * Sends every desired flow to OVS and deletes those of this round that are not desired. To be called after each
-     * connect, before anything else is sent. Owners whose flows OVS refuses are left out, except for the pipeline and
-     * policies, for which it rejects.
+     * connect, before anything else is sent. Owners whose flows OVS refuses are left out and logged, except for the
+     * pipeline and policies, for which it rejects. Rejects with OpenFlowError.
      */
     async replay(link: FlowLink): Promise<void> {
         await this.#sender.replay(async () => {
@@ -172,8 +180,9 @@ export class FlowTable {
     }
 
     /**
-     * Deletes the flows of earlier processes, by the given rounds. If the database was lost, no rounds are given: OVS
-     * may have kept the flows, which are then identified by their cookies.
+     * Deletes the flows of earlier processes, by the given rounds, but those of `except`; returns their number. If the
+     * database was lost, no rounds are given: OVS may have kept the flows, which are then identified by their cookies.
+     * The current round is skipped. Rejects with OpenFlowError.
      */
     async deleteRounds(
         rounds: readonly number[],
@@ -188,7 +197,8 @@ export class FlowTable {
 
     /**
      * Compares OVS with the table and repairs differences; returns the number of missing or wrong flows and of
-     * superfluous ones. Concurrent changes are left to their callers.
+     * superfluous ones. Above 4,000 flows a comparison of all takes sixteen calls, see `Repair`. Concurrent changes are
+     * left to their callers. Rejects with OpenFlowError.
      */
     async repair(): Promise<Repaired> {
         const settled = this.#quietDoubts();

@@ -9,7 +9,9 @@ const maxObjectId = 0xffff_ffff;
 export class ObjectIds {
     readonly #owners = new Map<number, string>();
 
-    /** The ID of the owner, reserved from its first flow to its last. */
+    /**
+     * A free ID (1 to 2^32-1) for the owner, reserved from its first flow to its last: to be called once until `free`.
+     */
     take(owner: string): number {
         let id = fnv1a(owner);
         while (id === 0 || (this.#owners.get(id) ?? owner) !== owner) id = id === maxObjectId ? 1 : id + 1;

@@ -4,7 +4,7 @@ import { ObjectIds } from "./object-ids.ts";
 
 /**
  * An owner that keeps a model instead of flows: it generates them for a replay or a repair, and otherwise passes the
- * changes.
+ * changes to `FlowTable.apply`. Its category never changes.
  */
 export interface FlowSource {
     readonly category: Category;
@@ -26,7 +26,7 @@ export interface Owned {
 /** The attributes that identify a flow, and its cookie if the owner is known. */
 export type FlowIdentity = Pick<Flow, "table" | "priority" | "match" | "cookie">;
 
-/** The desired flows of all owners. */
+/** The desired flows of all owners in memory, with an object ID for each owner; sends nothing. */
 export class OwnedFlows {
     readonly #owners = new Map<string, Owned>();
     readonly #ids = new ObjectIds();
@@ -48,7 +48,10 @@ export class OwnedFlows {
         return [...this.#owners.values()];
     }
 
-    /** Sets the flows of the owner, or removes it; returns the new state. */
+    /**
+     * Sets the flows of the owner, or removes it (`wanted` undefined); returns the new state. The object ID stays the
+     * same until the owner is removed.
+     */
     put(owner: string, wanted: FlowSet | FlowSource | undefined): Owned | undefined {
         const before = this.#owners.get(owner);
         if (wanted === undefined) {
@@ -86,12 +89,12 @@ export function countsOf(owners: readonly Owned[]): Map<number, number> {
     return counts;
 }
 
-/** Flows of an owner with their cookies. */
+/** Copies of flows of an owner with their cookies: round, category and object ID. */
 export function stamped({ wanted, objectId }: Owned, flows: Iterable<Flow>, round: number): Flow[] {
     return withCookies({ category: wanted.category, flows: [...flows] }, round, objectId);
 }
 
-/** Indexes flows by identity; of two with the same identity the last wins. */
+/** Indexes flows by `flowKey` (table, priority and match); of two with the same key the last wins. */
 export function byIdentity<T extends FlowIdentity>(flows: Iterable<T>): Map<string, T> {
     const found = new Map<string, T>();
     for (const flow of flows) found.set(flowKey(flow), flow);

@@ -29,15 +29,15 @@ export interface Repaired {
     readonly superfluous: number;
 }
 
-/** The same with the owners that have missing or wrong flows which OVS refuses. */
+/** The result of a repair, with the owners whose missing or wrong flows OVS refuses. */
 export interface RepairedOwners extends Repaired {
     readonly refused: readonly RefusedOwner[];
 }
 
 /**
- * Compares OVS with the desired flows and repairs differences. Reads each table whose flow count differs, and a
- * sixteenth of all others, so that every flow is compared within sixteen calls; a small table is always read
- * completely.
+ * Compares OVS with the desired flows and repairs differences. Up to 4,000 desired flows are all compared in each call;
+ * of more, those of each table whose flow count differs and a sixteenth of all others, so that every flow is compared
+ * within sixteen calls.
  */
 export class Repair {
     readonly #components: RepairComponents;
@@ -47,7 +47,11 @@ export class Repair {
         this.#components = components;
     }
 
-    /** @param isCertain no change is in progress or failed, so that matching counts are conclusive */
+    /**
+     * Does one comparison and repair. Rejects with OpenFlowError.
+     *
+     * @param isCertain no change is in progress or failed, so that matching counts are conclusive
+     */
     async run(round: number, isCertain: boolean): Promise<RepairedOwners> {
         const { owners } = this.#components;
         const scopes = owners.size <= readWholeUpTo || !isCertain ? [{}] : await this.#scopes(round);
@@ -131,14 +135,17 @@ function* flowsOf(owners: readonly Owned[]): Generator<{ readonly owned: Owned; 
     for (const owned of owners) for (const flow of wantedFlows(owned.wanted)) yield { owned, flow };
 }
 
-/** Indexes flows of OVS by their identity. */
+/** Indexes flows of OVS by `flowKey` (table, priority and match). */
 export async function byKey(stats: readonly FlowStats[]): Promise<Map<string, FlowStats>> {
     const found = new Map<string, FlowStats>();
     await inSlices(stats, (flow) => void found.set(flowKey(flow), flow));
     return found;
 }
 
-/** The flows that no owner wants at present; to be deleted in the same turn of the event loop. */
+/**
+ * The flows of `present` that no owner wants when it resolves; to be deleted in the same turn of the event loop, as an
+ * owner may want them later.
+ */
 export async function undesired(
     present: ReadonlyMap<string, FlowStats>,
     owners: OwnedFlows,

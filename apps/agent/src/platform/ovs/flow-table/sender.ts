@@ -29,7 +29,11 @@ export class Sender {
         this.#logger = logger;
     }
 
-    /** Resolves when OVS has applied all messages; rejects if OVS rejects them, and has applied none of them then. */
+    /**
+     * Resolves when OVS has applied all messages, or a replay that contains them. Waits, without a limit, while OVS is
+     * slow or disconnected. Rejects with OpenFlowError `REFUSED` if OVS rejects them, and has applied none of them
+     * then, unless `details.partial`; with an error of fault `aborted` if the signal aborts.
+     */
     async send(owners: readonly string[], mods: readonly FlowMod[], signal: AbortSignal | undefined): Promise<void> {
         await this.#turns.runAll(owners, () => this.#send(owners, mods, signal), signal);
     }
