@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-    if (main?.exitCode === null) {
+    if (main?.exitCode === null && main.signalCode === null) {
         const ended = new Promise((resolve) => main?.once("exit", resolve));
         main.kill("SIGTERM");
         await ended;
