@@ -22,10 +22,7 @@ import { Priority, Table, type TableId } from "./tables.ts";
 // OVS reads an absent link-layer address option as zero.
 const noOption = 0n;
 
-/**
- * Returns the link-local addresses of a station: those among its addresses, and first the one derived from its MAC
- * address, also without IPv6.
- */
+/** The link-local addresses of a station: first the one derived from its MAC address, then those that it has. */
 export function linkLocalsOf(station: Pick<Station, "mac" | "ips">): IpAddress[] {
     const own = linkLocalFromMac(station.mac);
     return [own, ...station.ips.filter((ip) => prefixContains(linkLocal, ip) && !sameIp(ip, own))];
@@ -45,10 +42,7 @@ export const ndTables = [
     { table: "NdForward", stage: "neighbours", miss: "drop", family: 6 },
 ] as const;
 
-/**
- * Pipeline part with the neighbour discovery flows of the gateway, and those that drop messages which no port may send;
- * without IPv6 it has no flows.
- */
+/** Neighbour discovery flows of the gateway, and those that drop what no port may send; none without IPv6. */
 export function ndPart({ families, gateway }: Pick<PipelineInput, "families" | "gateway">): PipelinePart {
     const linkLocals = linkLocalsOf(gateway);
     return {

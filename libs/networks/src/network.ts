@@ -37,10 +37,7 @@ export interface ForeignNetwork {
     readonly type: string;
 }
 
-/**
- * The annotation of a NetworkAttachmentDefinition that names the resource of a device plugin, as intel.com/sriov_net_a;
- * required for the kind `sriov`.
- */
+/** Annotation with the resource of a device plugin, as intel.com/sriov_net_a; required for the kind `sriov`. */
 export const resourceNameAnnotation = "k8s.v1.cni.cncf.io/resourceName";
 
 const pluginType = "antrea";

@@ -11,9 +11,7 @@ import {
 } from "./facts.ts";
 import { type PoolTrial } from "./pool-trials.ts";
 
-/**
- * A reason why the Pod does not get its addresses, and the remedy, each as a sentence without a capital and full stop.
- */
+/** A reason why the Pod does not get its addresses, and the remedy: sentences without capital and full stop. */
 export interface Block {
     readonly what: string;
     readonly next: string;

@@ -69,9 +69,8 @@ const unchangedMs = 600_000;
 const stableMs = 10_000;
 
 /**
- * Called after each list of an informer, when the changes it showed have been reported. `began` is the monotonic time
- * (ms) at which the list began: an object that existed then and is not known has been deleted. It must not throw, else
- * the list counts as failed.
+ * Called when the changes that a list showed have been reported; must not throw, else the list counts as failed.
+ * `began` is the monotonic time (ms) at which it began: an object that existed then and is not known has been deleted.
  */
 export type ListListener = (began: number) => void;
 
@@ -164,10 +163,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         return this.#orAborted(this.#refreshing.promise, signal);
     }
 
-    /**
-     * Returns the object with this key: `namespace/name`, or `name` if it is cluster-scoped; undefined if unknown.
-     * Objects are shared: do not modify them.
-     */
+    /** The object of this key, `namespace/name` or `name`; undefined if unknown. It is shared: do not modify it. */
     get(key: string): T | undefined {
         return this.#store.objects.get(key);
     }
@@ -377,10 +373,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     }
 }
 
-/**
- * Returns the object without `metadata.managedFields`, which take about a third of an object and are not used; the
- * default of `transform`.
- */
+/** Default of `transform`: returns the object without `metadata.managedFields`, which take a third of it, unused. */
 export function withoutManagedFields<T extends KubeObject>(object: T): T {
     if (object.metadata?.managedFields === undefined) return object;
     const { managedFields: _, ...metadata } = object.metadata;

@@ -182,10 +182,7 @@ export class IpPools implements AsyncDisposable {
         this.pods.informer.start(signal);
     }
 
-    /**
-     * Resolves when addresses can be allocated: pools, exclusions and the allocations of this Node are synced. Rejects
-     * if the signal aborts first.
-     */
+    /** Resolves when pools, exclusions and own allocations are synced; rejects if the signal aborts first. */
     async synced(signal: AbortSignal): Promise<void> {
         await Promise.all([this.cache.synced(signal), this.own.synced(signal)]);
     }
@@ -233,10 +230,7 @@ export class IpPools implements AsyncDisposable {
         await this.#within.synced(signal);
     }
 
-    /**
-     * Registers a listener, for good, for changes of allocations within the guarded podCIDRs; none is called before
-     * `guard`.
-     */
+    /** Registers a listener, for good, for changes of allocations within the podCIDRs that `guard` guards. */
     onSubnetAllocation(listener: () => void): void {
         this.#subnetListeners.add(listener);
     }

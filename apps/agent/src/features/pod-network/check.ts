@@ -6,10 +6,7 @@ import { isPeerIn } from "./link.ts";
 import { missingFlows } from "./missing-flows.ts";
 import type { PodInterface, PodRecord } from "../../platform/pod-interfaces/index.ts";
 
-/**
- * A difference found by CHECK; the code names the part (`CLAIM`: the IPAllocation), the message Pod, container and the
- * actual and the expected state.
- */
+/** A difference found by CHECK; the code names the part (`CLAIM`: the IPAllocation), the message both states. */
 export class CheckError extends AntreaError<
     | "NETNS"
     | "INTERFACE"

@@ -85,19 +85,15 @@ export class PodNetwork implements InterfaceControl {
         return this.#table.isLeaving(known.record);
     }
 
-    /**
-     * Runs the work under the container's lock, serialized with ADD and DEL. Rejects if the signal aborts before it
-     * starts.
-     */
+    /** Runs the work under the container's lock, as ADD and DEL do. Rejects if the signal aborts before it starts. */
     exclusively<T>(containerId: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
         return this.#locks.run(containerId, work, signal);
     }
 
     /**
-     * Wires an interface, or returns the record of one that is wired already, after restoring what it lacks. Rejects
-     * with PodNetworkError, e.g. `CANCELLED` on abort, or with the error of the part that failed: the pools,
-     * NodeSubnetError, NetlinkError, of OVS. What it has created is rolled back then, or known to the reconcile, and
-     * its addresses stay in use until then.
+     * Wires an interface, or restores one that is wired already, and returns its record. Rejects with PodNetworkError,
+     * as `CANCELLED` on abort, or with the error of the part that failed. What it has created is rolled back then, or
+     * by the reconcile, until which its addresses stay in use.
      */
     async add(request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
         const { containerId, ifName, podUid } = request;
@@ -123,9 +119,8 @@ export class PodNetwork implements InterfaceControl {
     }
 
     /**
-     * Unwires an interface; succeeds if it is gone already. Never fails because a dependency is unavailable: waits 5 s
-     * for other work on the container and 5 s for OVS, and leaves the rest to the reconcile. An ADD of the container in
-     * progress, or requested before, is refused.
+     * Unwires an interface, if it is there: waits 5 s for other work on the container and 5 s for OVS, and leaves the
+     * rest to the reconcile. An ADD of the container in progress, or requested before, is refused.
      */
     async delete(containerId: string, ifName: string): Promise<void> {
         this.#tombstones.add(containerId);
@@ -157,9 +152,7 @@ export class PodNetwork implements InterfaceControl {
         });
     }
 
-    /**
-     * Adopts an interface wired already, at startup; the caller has marked its addresses as used. See `isUndecided`.
-     */
+    /** Adopts an interface at startup whose addresses the caller has marked as used. See `isUndecided`. */
     adopt(record: PodRecord, ofPort: number, o: { readonly isUndecided?: boolean | undefined } = {}): void {
         this.ofPorts.note(ofPort);
         this.#table.put({ record, ofPort, addedAt: 0 });
@@ -167,19 +160,15 @@ export class PodNetwork implements InterfaceControl {
         if (record.isolated !== true) this.#wiring.stage(record, ofPort);
     }
 
-    /**
-     * Replaces the record of a known interface by this one, completed with the names of its Pod; in memory only. To be
-     * called inside `exclusively`.
-     */
+    /** Replaces the record of a known interface in memory, with its Pod's names; to be called inside `exclusively`. */
     rename(record: PodRecord): void {
         const known = this.#table.get(record);
         if (known !== undefined) this.#table.put({ ...known, record });
     }
 
     /**
-     * Restores port and flows of a known interface, at startup and after OVS lost them; to be called inside
-     * `exclusively`. No effect on one that is being removed. Rejects if OVS does not answer within 20 s: the flows stay
-     * desired and are sent with the next replay, the rest with the next reconcile.
+     * Restores port and flows of a known interface that is not being removed; to be called inside `exclusively`. Rejects
+     * if OVS does not answer within 20 s: the next replay sends the flows, the next reconcile restores the rest.
      */
     async restore(known: PodInterface, signal?: AbortSignal): Promise<void> {
         if (!this.isLeaving(known)) await this.#wiring.restoreSoon(known, signal);
@@ -213,9 +202,8 @@ export class PodNetwork implements InterfaceControl {
 
     /**
      * Removes a wired interface; to be called inside `exclusively`. False if flows or port cannot be removed within 5
-     * s: the interface then stays known and its address in use until the next reconcile. Never rejects because of that.
-     *
-     * @param allocations "keep" leaves IPAllocations to the next sandbox of the Pod, "release" frees them
+     * s: the interface then stays known and its address in use until the next reconcile. `allocations`: "keep" leaves
+     * them to the next sandbox of the Pod.
      */
     remove(known: PodInterface, allocations: Claims): Promise<boolean> {
         return this.#unwiring.remove(known, allocations);
