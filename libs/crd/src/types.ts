@@ -27,7 +27,7 @@ export interface Metadata {
 
 /** A status condition (metav1.Condition). */
 export type Condition = Immutable<z.infer<typeof condition>>;
-/** One range of an IPPool with its subnet: an item of `spec.ipRanges`. */
+/** An item of `spec.ipRanges` of an IPPool: `cidr`, or `start` and `end` (both included), and its subnet. */
 export type IpRangeSpec = Immutable<z.infer<typeof ipRange>>;
 /** `spec` of an IPPool: IP version and address ranges with their subnets. */
 export type IpPoolSpec = Immutable<z.infer<typeof ipPoolSpec>>;

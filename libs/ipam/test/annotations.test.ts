@@ -25,27 +25,13 @@ describe("readPoolNames", () => {
         expect(readPoolNames(text)).toEqual({ names, problems });
     });
 
-    /** Microseconds of processor time to read that many names, each twice: the least of some runs, whatever else runs. */
-    function costOf(count: number): number {
-        const names = Array.from({ length: count }, (_, at) => at.toString(36));
-        const text = [...names, ...names].join();
-        const costs = Array.from({ length: 5 }, () => {
-            const before = process.cpuUsage();
-            readPoolNames(text);
-            const { user, system } = process.cpuUsage(before);
-            return user + system;
-        });
-        return Math.min(...costs);
-    }
-
-    it("as many as an annotation has room for, at a cost that grows with their number and not with its square", () => {
-        const names = Array.from({ length: 50_000 }, (_, at) => at.toString(36));
+    // Comparing each with each would take minutes, and so exceed the limit of the test.
+    it("more than an annotation has room for", () => {
+        const names = Array.from({ length: 150_000 }, (_, at) => at.toString(36));
         const read = readPoolNames([...names, ...names].join());
-        expect(read.names).toHaveLength(50_000);
-        expect(read.problems).toContain("it names 50000 IPPools; at most 16 are allowed");
+        expect(read.names).toHaveLength(150_000);
+        expect(read.problems).toContain("it names 150000 IPPools; at most 16 are allowed");
         expect(read.problems.length).toBeLessThan(20);
-        // 32 times as many: 40 to 100 times the cost; comparing each with each is 1,000 times.
-        expect(costOf(64_000)).toBeLessThan(300 * costOf(2_000));
     });
 });
 

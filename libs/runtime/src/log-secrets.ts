@@ -22,8 +22,9 @@ const secrets: readonly (readonly [pattern: RegExp, stays: string])[] = [
 const suspicious = new RegExp(`PRIVATE KEY|LS0tLS1CRUdJTi|eyJ|bearer|basic|authorization|${names}`, "i");
 
 /**
- * Returns the text with private keys, tokens, passwords and HTTP credentials replaced by "(hidden)", wherever they come
- * from: a library's error message or input that a peer echoed.
+ * Returns the text with secrets that it recognizes replaced by "(hidden)": PEM private keys (in base64 all PEM), JWTs,
+ * HTTP credentials, and values of `token`, `password` or alike (`name: value`, `"name":"value"`) up to a space. Text
+ * without such a form stays, as a password on its own.
  */
 export function hideSecrets(text: string): string {
     if (!suspicious.test(text)) return text;

@@ -41,7 +41,9 @@ export interface ClusterUse {
 const gatewayInterface = "antrea-gw0";
 
 /**
- * Other uses of the address in the cluster: Nodes, podCIDRs, Service CIDRs (without the Service), gateways of pools.
+ * Uses of the address by the cluster, [] if none: as address of a Node, in a podCIDR (for its first address also
+ * `NodeGateway`), in a Service CIDR (without `of`), as gateway of a pool. `text` is the CIDR, but the address for
+ * `NodeAddress` and `Gateway`. Sends no request.
  */
 export function clusterUses(pools: PoolSet, ip: IpAddress): readonly ClusterUse[] {
     const address = formatIp(ip);

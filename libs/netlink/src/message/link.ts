@@ -80,8 +80,8 @@ export function queryLinks(): Query {
 }
 
 /**
- * The query for one link, with SKIP_STATS, for `Exchange.ask`. Throws `NetlinkError` `BAD_ARGUMENT` for an index that
- * is not positive or a name of another length.
+ * The query for one link, without statistics (`SKIP_STATS`), for `Exchange.ask`. Throws `NetlinkError` `BAD_ARGUMENT`
+ * unless the index is an integer from 1 to 2^31 - 1, or the name has 1 to 127 bytes.
  */
 export function queryLink(key: LinkKey): Query {
     const body = linkKey(new Writer(), key).attributeU32(LinkAttribute.EXT_MASK, SKIP_STATS);

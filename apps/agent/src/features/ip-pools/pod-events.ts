@@ -13,8 +13,9 @@ export interface PodEventsComponents {
 const maxEntries = 1_024;
 
 /**
- * Records events on Pods. Without the Pod's name nothing is recorded, since an event needs a named object: methods with
- * a result return false then. Addresses are passed as text, holders as of `holderText`.
+ * Records events on Pods. An event needs a named object: for a Pod without a name nothing is recorded, and methods
+ * with a result return false. `address` is an address as text; `holder` is from `holderText` in allocations.ts, not
+ * from that of @antrea/ipam.
  */
 export class PodEvents {
     readonly #components: PodEventsComponents;

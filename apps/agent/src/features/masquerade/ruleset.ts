@@ -40,8 +40,8 @@ export interface BridgingInput {
 }
 
 /**
- * The only table of masquerading (nft(8)); it contains all chains and sets, so that it can be replaced or removed as a
- * whole.
+ * Name of the nftables table of masquerading, in the family `inet` (nft(8)). It contains all chains and sets of the
+ * feature, so that these are replaced or removed as a whole.
  */
 export const tableName = "antrea";
 

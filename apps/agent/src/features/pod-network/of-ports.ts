@@ -2,8 +2,8 @@ import { podOfPorts } from "@antrea/flows";
 import { PodNetworkError } from "./errors.ts";
 
 /**
- * The OpenFlow port numbers of the interfaces (`podOfPorts`). They are requested from OVS, which may open the port by
- * another one. Numbers are reused as late as possible, since flows of the last user may still exist.
+ * The OpenFlow port numbers of the interfaces (`podOfPorts`). They are requested from OVS, which may open the port under
+ * another number. Numbers are reused as late as possible, since flows of the last user may still exist.
  */
 export class OfPortNumbers {
     readonly #used = new Set<number>();

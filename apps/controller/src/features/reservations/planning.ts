@@ -29,8 +29,9 @@ export interface PlanningInput {
 }
 
 /**
- * Plans the reservations of one StatefulSet from the known allocations and pools; at most 64 new ones per plan. Reads
- * the caches, writes nothing.
+ * Plans the reservations of one StatefulSet from the caches, and writes nothing. Begins no ordinal after 64 new ones,
+ * so 65 at most; `more` is true if it stopped there. The allocations in the plan lack `spec.pod`: do not write them
+ * to the API server. Without `demand`, and while the StatefulSet is being deleted, all reserved ones are released.
  */
 export function planFor(components: PlanningComponents, input: PlanningInput): ReservationPlan {
     const { pools, allocations } = components;

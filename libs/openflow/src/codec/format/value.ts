@@ -3,7 +3,11 @@ import { CtState } from "../fields.ts";
 import { ones, type MatchEntry } from "../match/canonical.ts";
 import { Port } from "../port.ts";
 
-/** The value of a match entry in ovs-ofctl's syntax (`FieldSpec.format`), with `/mask` where the entry has one. */
+/**
+ * The value of a match entry as ovs-ofctl writes it, by `FieldSpec.format`: `value/mask` if masked (both hexadecimal
+ * for `decimal`), addresses with a prefix length if the mask is one. Masked `ct_state` and `tcp_flags` are `+est-rel`,
+ * `frag` is a word (`later`), with hexadecimal for bits without a name. A port has no mask.
+ */
 export function formatValue({ field, value, mask }: MatchEntry): string {
     switch (field.format) {
         case "port":
