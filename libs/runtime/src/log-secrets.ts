@@ -6,8 +6,8 @@ const secretName = new RegExp(`^(${names}|authorization|proxy-authorization|(ca|
 
 /** Patterns of secrets, each with its replacement. */
 const secrets: readonly (readonly [pattern: RegExp, stays: string])[] = [
-    // PEM (RFC 7468), complete or truncated
-    [/-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(-----END [A-Z ]*PRIVATE KEY-----|$)/g, hidden],
+    // PEM (RFC 7468); of one without its end, all that follows
+    [/-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g, hidden],
     // the same in base64, as in Secrets and kubeconfigs; certificates begin alike
     [/LS0tLS1CRUdJTi[\w+/=]*/g, hidden],
     // JWT (RFC 7519), such as the tokens of ServiceAccounts
@@ -15,8 +15,8 @@ const secrets: readonly (readonly [pattern: RegExp, stays: string])[] = [
     // HTTP credentials (RFC 9110 section 11.4)
     [/\b(authorization["'\\]*\s*[:=]\s*["'\\]*)[^\r\n"'\\]+/gi, `$1${hidden}`],
     [/\b(Bearer|Basic) +[\w.~+/=-]{16,}/gi, `$1 ${hidden}`],
-    // a field of a kubeconfig or of JSON
-    [new RegExp(`\\b(${names})(\\\\?["\']?\\s*[:=]\\s*\\\\?["\']?)[^\\s"\',}\\\\]+`, "gi"), `$1$2${hidden}`],
+    // a field of a kubeconfig or of JSON, whose name may be longer, as access_token
+    [new RegExp(`(${names})(\\\\?["\']?\\s*[:=]\\s*\\\\?["\']?)[^\\s"\',}\\\\]+`, "gi"), `$1$2${hidden}`],
 ];
 // Most texts contain nothing suspicious, which this one search shows.
 const suspicious = new RegExp(`PRIVATE KEY|LS0tLS1CRUdJTi|eyJ|bearer|basic|authorization|${names}`, "i");
