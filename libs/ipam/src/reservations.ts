@@ -83,16 +83,19 @@ export interface ReservationPlan {
      * Allocations of an earlier StatefulSet of this name, whose owner UID must be replaced by that of the existing one.
      */
     readonly adopt: readonly IpAllocation[];
-    /** Reserved allocations that are no longer needed. */
+    /**
+     * Reserved allocations that are no longer needed, and unused ones of an ordinal for which another IP family has no
+     * free address.
+     */
     readonly release: readonly IpAllocation[];
     /**
      * Those of `release` whose ordinal is still needed, but whose Pod could not use the address: its pool no
      * longer contains it, or is no longer in the list. The ordinal gets another address.
      */
     readonly givenUp: readonly IpAllocation[];
-    /** Ordinals for which no address was found; undefined if there are none. */
+    /** Ordinals for which no address was found; undefined if there are none, or if the plan was limited (`more`). */
     readonly missing: MissingReservations | undefined;
-    /** Number of ordinals without an address because they are beyond the set's `reach`. */
+    /** Ordinals without an address because they are beyond the set's `reach`; 0 if that is 0 or there are no pools. */
     readonly beyond: number;
     /** True if the plan was limited: apply it and plan again. */
     readonly more: boolean;

@@ -10,22 +10,22 @@ export const featureGates: z.ZodDefault<z.ZodRecord<z.ZodString, z.ZodBoolean>> 
 
 const qpsRule = "must be a number of at least 0";
 
-/** Keys of the group clientConnection: the connection to an API server. */
+/**
+ * Keys of the groups `clientConnection` and `antreaClientConnection`, as in upstream Antrea. All are validated, but only
+ * `clientConnection.kubeconfig` is read; the others have no effect, about which the program warns.
+ */
 export type ClientConnection = {
     /** Path of a kubeconfig; "" for the ServiceAccount of the Pod. */
     readonly kubeconfig: z.ZodDefault<z.ZodString>;
     readonly acceptContentTypes: z.ZodDefault<z.ZodString>;
     readonly contentType: z.ZodDefault<z.ZodString>;
-    /** Requests per second; 0 for the client's own limit. */
+    /** Requests per second, at least 0. */
     readonly qps: z.ZodDefault<z.ZodNumber>;
-    /** Burst of requests; 0 for the client's own limit. */
+    /** Burst of requests, 0 to 1,000,000. */
     readonly burst: z.ZodDefault<z.ZodInt>;
 };
 
-/**
- * Returns the group clientConnection with these defaults: requests per second, and burst of requests; 0 for the
- * client's own limit.
- */
+/** Returns such a group with these defaults of requests per second and of burst. */
 export function clientConnection(qps: number, burst: number): Group<ClientConnection> {
     return group({
         kubeconfig: anyText.default(""),

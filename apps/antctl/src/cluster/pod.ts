@@ -58,7 +58,7 @@ export function ipamAnnotations(all: Readonly<Record<string, string>> | undefine
     );
 }
 
-/** Whether it has terminated (phase Succeeded or Failed): its sandbox and its address are released. */
+/** Whether it has terminated (phase Succeeded or Failed): it needs no address, but may still have an allocation. */
 export function isFinished(pod: PodInfo): boolean {
     return pod.phase === "Succeeded" || pod.phase === "Failed";
 }

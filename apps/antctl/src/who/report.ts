@@ -3,7 +3,7 @@ import { type AllocationOwner, type AllocationPod } from "@antrea/crd";
 import { ownerText, type Allocation, type PodInfo } from "../cluster/index.ts";
 import { type PoolSet } from "../pools/index.ts";
 
-/** The report of `ipam who ADDRESS`, as `-o json` prints it; `claim` is the allocation. */
+/** The report of `ipam who ADDRESS`, as `-o json` prints it; `claim` is the allocation, absent if there is none. */
 export interface WhoReport {
     readonly address: string;
     /** One sentence: the holder of the address, or that there is none. */
@@ -11,9 +11,11 @@ export interface WhoReport {
     readonly claim?: {
         readonly name: string;
         readonly pool: string;
+        /** `Allocated` or `Reserved`. */
         readonly state: string;
         readonly owner: AllocationOwner;
         readonly pod?: AllocationPod;
+        /** Time of its creation (RFC 3339). */
         readonly since?: string;
     };
     /** Pods that report the address in their status. */
@@ -23,7 +25,7 @@ export interface WhoReport {
         readonly node?: string;
         readonly phase: string;
     }[];
-    /** Pools with the address in a range. */
+    /** Pools with the address in a range; `reason`: why the pool does not hand it out, as text that follows "it". */
     readonly pools: readonly { readonly name: string; readonly handsOut: boolean; readonly reason?: string }[];
     /** Other uses of the address in the cluster. */
     readonly cluster: readonly ClusterUse[];

@@ -25,8 +25,8 @@ export interface InformerOptions<T extends KubeObject> {
     readonly fieldSelector?: string | undefined;
     readonly labelSelector?: string | undefined;
     /**
-     * Reduces an object to what is kept in memory. Name, UID and resourceVersion must remain, and listeners get the
-     * result. Default: removes managedFields.
+     * Reduces an object to what is kept in memory. Namespace, name, UID and resourceVersion must remain; listeners get
+     * the result. Default: removes managedFields.
      */
     readonly transform?: ((object: T) => T) | undefined;
     /**

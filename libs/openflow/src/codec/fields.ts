@@ -145,7 +145,8 @@ const table = {
 } as const satisfies Readonly<Record<string, Row>>;
 
 /**
- * Name of a match field in this codec. Most are the names of OpenFlow 1.5; `FieldSpec.ofctl` has the one of ovs-ofctl.
+ * Name of a match field in this codec: that of OpenFlow 1.5 in lower case or, for a field that only Open vSwitch has,
+ * mostly that of ovs-fields(7). `FieldSpec.ofctl` has the name that ovs-ofctl uses.
  */
 export type FieldName = keyof typeof table;
 

@@ -25,7 +25,7 @@ export interface RpcConnectionLimits {
 export interface RpcConnectionHandlers {
     /** Called in the order of the received messages. An error that it throws ends the connection. */
     readonly onNotification: (method: string, params: readonly unknown[]) => void;
-    /** Called once when the connection ends, before anything pending rejects. */
+    /** Called once when the connection ends, before anything pending rejects; must not throw, else nothing settles. */
     readonly onEnd: (reason: OvsdbError) => void;
 }
 

@@ -56,9 +56,9 @@ export function readMatch(reader: Reader): DecodedMatch {
 }
 
 /**
- * Reads OXM fields up to the end of the reader: the body of a match, or the metadata of a packet-in. The match is in
- * the form of `canonicalMatch`. Throws `OpenFlowError` `SHORT` or `MALFORMED`, the latter also for a field that comes
- * twice.
+ * Reads OXM fields up to the end of the reader: the body of a match, or the metadata of a packet-in. They are split, and
+ * empty masks dropped, as by `canonicalMatch`, in the order of arrival. Throws `OpenFlowError` `SHORT` or `MALFORMED`,
+ * the latter also for a field that comes twice.
  */
 export function readOxms(reader: Reader): DecodedMatch {
     const match: Partial<Record<FieldName, FieldValue>> = {};

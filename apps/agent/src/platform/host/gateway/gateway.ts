@@ -45,7 +45,10 @@ export interface GatewayOptions {
     readonly disableTxChecksumOffload: boolean;
 }
 
-/** `NOT_READY`: the MAC address is used before `ensurePort`; `NO_DEVICE`: OVS did not create the device within 10 s. */
+/**
+ * `NOT_READY`: no `gatewayIps`, or the MAC address is used before `ensurePort`; `NO_DEVICE`: OVS did not create the
+ * device within 10 s.
+ */
 export class GatewayError extends AntreaError<"NOT_READY" | "NO_DEVICE"> {}
 
 const ofPortTimeoutMs = 10_000;
