@@ -15,7 +15,7 @@ import {
     waitForAgents,
     workers,
 } from "../fixture/cluster.ts";
-import { eventually } from "../fixture/run.ts";
+import { eventually, run } from "../fixture/run.ts";
 import { onOutside, outside } from "../fixture/vlan-router.ts";
 
 const [first = ""] = allNodes;
@@ -108,7 +108,8 @@ describe("the uplink", () => {
 
         it("is brought back by antrea-agent restore-uplink", async () => {
             await expect(reached()).rejects.toThrow("100% packet loss");
-            await shellOnNode(last, restoreUplink);
+            // ctr asks for all capabilities that it has itself: those of a program in the container, not of this machine
+            await run("docker", ["exec", last, "sh", "-c", restoreUplink]);
             await eventually("the Node is reached", reached, 10_000);
             expect(await linkStateOf(last)).toEqual(state);
             expect(await shellOnNode(last, "ls /sys/class/net")).not.toContain(nic);
