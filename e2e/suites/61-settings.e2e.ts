@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { inPrefix, families, ipOf } from "../fixture/addresses.ts";
+import { inPrefix, families, ipOf, ofFamily } from "../fixture/addresses.ts";
 import {
     apply,
     helmRollback,
@@ -106,10 +106,8 @@ describe("the feature gate AntreaIPAM and noSNAT", () => {
             const addresses = await nodeAddresses();
             for (const family of families) {
                 const [flag, length] = family === "IPv4" ? ["-4", 32] : ["-6", 128];
-                const isIpv6 = family === "IPv6";
-                const via = addresses.find((address) => address.includes(":") === isIpv6 && /[.:]/.test(address)) ?? "";
                 const route = `${ipOf(pod, family)}/${length}`;
-                await outside.exec(["ip", flag, "route", "replace", route, "via", via]);
+                await outside.exec(["ip", flag, "route", "replace", route, "via", ofFamily(addresses, family)]);
             }
             await eventually("masquerading ends", async () =>
                 (await sourceSeenBy(outside, namespace, pod.name, "IPv4")) === pod.ip4 ? true : undefined,

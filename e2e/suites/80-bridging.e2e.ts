@@ -17,7 +17,7 @@ import { everyPair, exploreBridging, pairOf, warmUpBridging } from "../fixture/b
 import { expectedSights, type End } from "../fixture/bridging-ways.ts";
 import { allNodes, nodeObject, onNode, systemNamespace, workers } from "../fixture/cluster.ts";
 import { setIpam, TestPools } from "../fixture/ipam.ts";
-import { families, ipOf, type FamilyName } from "../fixture/addresses.ts";
+import { families, ipOf, ofFamily, type FamilyName } from "../fixture/addresses.ts";
 import { cellOf, moveBulk, type Cells } from "../fixture/matrix.ts";
 import { answersPings } from "../fixture/pings.ts";
 import { TestNamespace, type TestPod } from "../fixture/pods.ts";
@@ -151,7 +151,7 @@ describe("bridging mode", () => {
                 const { node = "", mac = "", ips = [] } = nodes[index] ?? {};
                 return {
                     end: { is: "node", node, mac },
-                    ip: (family) => ips.find((ip) => /[.:]/.test(ip) && ip.includes(":") === (family === "IPv6")) ?? "",
+                    ip: (family) => ofFamily(ips, family),
                 };
             };
             const entries = await Promise.all(
