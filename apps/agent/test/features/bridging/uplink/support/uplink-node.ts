@@ -225,7 +225,7 @@ export function configureNic(nic: string): void {
     ];
     const routes6 = [
         `route add default via fe80::99 dev ${nic} metric 1024 pref high`,
-        `route add 2001:db8:1::/48 via fd99::1 dev ${nic} metric 50 mtu 1400 expires 5000 proto ra`,
+        `route add 2001:db8:1::/48 via fd99::1 dev ${nic} metric 50 mtu 1400 expires 5400 proto ra`,
         `route add 2001:db8:2::/48 dev ${nic} table 2000 src fd99::2`,
     ];
     const settings = [
@@ -267,11 +267,14 @@ function json(...args: readonly string[]): Record<string, unknown>[] {
 const timeKeys = new Set(["valid_life_time", "preferred_life_time", "expires", "age", "used"]);
 const forEver = 0xffffffff;
 
-/** Lifetimes within a minute of each other are the same here. */
+/**
+ * Lifetimes, in seconds, by the half-hours that they take. Those of the Node are whole half-hours at first, so that none
+ * changes here within the first.
+ */
 function withoutTime(value: Record<string, unknown>): Record<string, unknown> {
     return JSON.parse(JSON.stringify(value), (key, item: unknown) => {
         if (!timeKeys.has(key) || item === forEver) return item;
-        return `about ${Math.ceil(Number(item) / 600) * 10} min`;
+        return `about ${Math.ceil(Number(item) / 1800) / 2} h`;
     }) as Record<string, unknown>;
 }
 
