@@ -12,26 +12,26 @@ import { wireVersion } from "../codec/wire/header.ts";
 import { Writer } from "../codec/wire/writer.ts";
 import { aborted, refused, type CallSpec } from "./calls.ts";
 import { disconnected, Link, type LinkComponents } from "./link.ts";
-import { type ResolvedOptions } from "./types.ts";
+import { type CallOptions, type ResolvedOptions } from "./types.ts";
 
 const wholePacket = 0xffff;
 
 /**
  * Connects to the unix socket, agrees on OpenFlow 1.5, requests packet-ins and starts the echo requests. The caller
  * ends the link with `destroy`. Rejects with `OpenFlowError`, after closing the socket: `NOT_CONNECTED`, `NEGOTIATION`,
- * `REFUSED`, `DISCONNECTED`, a code of the codec for an answer that cannot be read, or `ABORTED` or `TIMEOUT` when the
- * signal aborts or `handshakeTimeoutMs` have passed.
+ * `REFUSED`, `DISCONNECTED`, a code of the codec for an answer that cannot be read, `ABORTED` when the signal aborts, or
+ * `TIMEOUT` when `handshakeTimeoutMs` have passed and the switch has not answered (`NOT_CONNECTED` while connecting).
  */
 export async function openLink(
     components: LinkComponents,
     options: ResolvedOptions,
     signal: AbortSignal,
 ): Promise<Link> {
+    const began = performance.now();
     const deadline = AbortSignal.timeout(options.handshakeTimeoutMs);
-    const either = AbortSignal.any([signal, deadline]);
     let socket: Socket;
     try {
-        socket = await connectSocket(options.socketPath, either);
+        socket = await connectSocket(options.socketPath, AbortSignal.any([signal, deadline]));
     } catch (cause) {
         if (signal.aborted) throw aborted("connecting", signal.reason);
         throw new OpenFlowError(
@@ -44,8 +44,12 @@ export async function openLink(
         );
     }
     const link = new Link(components, options, socket);
+    const left = (): CallOptions => {
+        const leftMs = options.handshakeTimeoutMs - (performance.now() - began);
+        return { signal, timeoutMs: Math.max(1, Math.ceil(leftMs)) };
+    };
     try {
-        link.datapathId = (await negotiate(link, options, either)).datapathId;
+        link.datapathId = (await negotiate(link, options, left)).datapathId;
         link.watch();
         return link;
     } catch (error) {
@@ -76,11 +80,10 @@ function connectSocket(path: string, signal: AbortSignal): Promise<Socket> {
     });
 }
 
-async function negotiate(link: Link, options: ResolvedOptions, signal: AbortSignal): Promise<Features> {
-    const timeoutMs = options.handshakeTimeoutMs;
+async function negotiate(link: Link, options: ResolvedOptions, left: () => CallOptions): Promise<Features> {
     const hello = new Writer(16);
     writeHello(hello, link.helloXid);
-    await link.call(helloSpec(link.helloXid), { signal, timeoutMs }, hello.finish());
+    await link.call(helloSpec(link.helloXid), left(), hello.finish());
 
     const xid = link.nextXid();
     const writer = new Writer();
@@ -89,7 +92,7 @@ async function negotiate(link: Link, options: ResolvedOptions, signal: AbortSign
     // ovs-vswitchd sends packet-ins on a service connection only when this is not 0.
     writeSetConfig(writer, link.nextXid(), wholePacket);
     writeBare(writer, "FEATURES_REQUEST", xid);
-    return link.call(featuresSpec(xid), { signal, timeoutMs }, writer.finish());
+    return link.call(featuresSpec(xid), left(), writer.finish());
 }
 
 /** Accepts a hello that offers wire version 6. */

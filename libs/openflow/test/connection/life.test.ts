@@ -170,10 +170,20 @@ describe("a connection that cannot be made", () => {
         // Nothing else ends it before the test does.
         const limits = { handshakeTimeoutMs: 30, requestTimeoutMs: 600_000 };
         await expect(link(peer, new AbortController().signal, limits)).rejects.toMatchObject({
-            code: expect.stringMatching(/^(TIMEOUT|ABORTED)$/),
-            message: expect.stringMatching(/^hello: /),
+            code: "TIMEOUT",
+            fault: "timeout",
+            message: expect.stringMatching(/^hello: no answer within \d+ ms/),
         });
         await until(() => peer.sockets.size === 0);
+        // What hello has used the features request does not have.
+        peer.script = (message, socket) => {
+            if (message.type === "hello") setTimeout(() => socket.write(bytes("0600000800000001")), 100);
+            return true;
+        };
+        await expect(link(peer, new AbortController().signal, { handshakeTimeoutMs: 1000 })).rejects.toMatchObject({
+            code: "TIMEOUT",
+            message: expect.stringMatching(/^features request: no answer within \d{1,3} ms/),
+        });
     });
 
     it("says what the switch offers, refuses, or sends in place of an answer", async () => {
