@@ -154,6 +154,12 @@ describe("messages that break the protocol are refused with what is wrong", () =
             `ffffffff000000000001000400000000`,
             /packet-out: its match has no in_port/,
         ],
+        [
+            "a match of a part of the priority of a tag",
+            13,
+            `ffffffff000000000001000c000009042000200000000000`,
+            /MALFORMED: .*vlan_tci: vlan_pcp takes no mask/,
+        ],
         ["a hello with an element of 3 bytes", 0, "0001000300000040", /hello: element of length 3, at least 4/],
         ["a flow of 24 bytes", 19, "00010000000000000018", /flow of length 24, at least 32/],
         ["a port of 32 bytes", 19, "000d000000000000000000010020", /port of length 32, at least 40/],

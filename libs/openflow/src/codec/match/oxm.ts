@@ -1,3 +1,4 @@
+import { messageOf } from "@antrea/errors";
 import { peerError } from "../errors.ts";
 import { fieldByHeader, fieldSpec, type FieldName, type FieldSpec } from "../fields.ts";
 import { type FieldValue, type Match } from "../match.ts";
@@ -70,10 +71,19 @@ export function readOxms(reader: Reader): DecodedMatch {
     while (reader.remaining > 0) {
         const entry = readOxm(reader);
         if (entry instanceof Uint8Array) opaque.push(entry);
-        // Also splits the packed registers of the wire.
-        else for (const part of canonicalMatch({ [entry.field.name]: fieldValue(entry) })) set(part);
+        else for (const part of partsOf(reader, entry)) set(part);
     }
     return opaque.length === 0 ? { match } : { match, opaque: concat(opaque) };
+}
+
+/** The entry as `canonicalMatch` has it: it also splits the packed registers of the wire. */
+function partsOf(reader: Reader, entry: MatchEntry): readonly MatchEntry[] {
+    try {
+        return canonicalMatch({ [entry.field.name]: fieldValue(entry) });
+    } catch (error) {
+        // A part of the priority in vlan_tci, which no caller has written.
+        return reader.fail(`${entry.field.name}: ${messageOf(error)}`);
+    }
 }
 
 /**
