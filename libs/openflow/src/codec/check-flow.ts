@@ -1,9 +1,11 @@
+import { checkConstant } from "./action/check.ts";
 import { type Action, type LearnAction, type Nat } from "./action.ts";
 import { callerError } from "./errors.ts";
 import { CtState, fieldList, fieldSpec, type FieldName } from "./fields.ts";
 import { type Flow, type FlowLike } from "./flow.ts";
 import { type SubField } from "./match.ts";
 import { canonicalMatch, ones, type MatchEntry } from "./match/canonical.ts";
+import { checkedSubField } from "./match/sub-field.ts";
 
 /**
  * Rejects a flow that Open vSwitch would reject when it reads the message: fields without their prerequisites in the
@@ -97,7 +99,9 @@ function checkLearn(action: LearnAction, known: Known): void {
         if (spec.kind === "load") need(learned, spec.to.field, "learn load to");
         if (spec.kind !== "match") continue;
         need(learned, spec.field.field, "learn match");
-        if ("value" in spec.source) learned.learn(spec.field, BigInt(spec.source.value));
+        if (!("value" in spec.source)) continue;
+        checkedSubField(spec.field, "learn match");
+        learned.learn(spec.field, checkConstant(spec.source.value, spec.field, "learn"));
     }
 }
 

@@ -173,6 +173,12 @@ describe("actions and what they need in the match", () => {
         expect(verdict({ actions: [learn(type, load)] })).toBe("fits");
         expect(verdict({ actions: [learn(load, type)] })).toContain(`learn load to ipv4_src needs ${v4}`);
         expect(verdict({ actions: [learn(half, load)] })).toContain(`learn load to ipv4_src needs ${v4}`);
+        expect(verdict({ actions: [learn({ ...type, source: { value: 0.5 } })] })).toBe(
+            "BAD_VALUE: learn: 0.5 does not fit into 16 bits of eth_type",
+        );
+        expect(verdict({ actions: [learn({ ...type, field: sub("eth_type", 0.5) })] })).toContain(
+            "BAD_VALUE: learn match: eth_type[0..-0.5] lies outside the field",
+        );
     });
 
     it.each([

@@ -152,6 +152,14 @@ describe("what cannot be written is refused with its name", () => {
             "learn: -1 does not fit into 4 bits",
             { actions: [{ type: "learn", table: 1, specs: [{ kind: "load", to: reg(0, 4), source: { value: -1 } }] }] },
         ],
+        [
+            "learn: 1.5 does not fit into 4 bits",
+            {
+                actions: [
+                    { type: "learn", table: 1, specs: [{ kind: "load", to: reg(0, 4), source: { value: 1.5 } }] },
+                ],
+            },
+        ],
         ["controller.id", { actions: [{ type: "controller", id: 65536 }] }],
         ["controller.maxLength", { actions: [{ type: "controller", maxLength: 65536 }] }],
         ["writeMetadata.value", { writeMetadata: { value: 1n << 64n, mask: 0n } }],

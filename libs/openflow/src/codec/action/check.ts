@@ -1,4 +1,6 @@
 import { callerError } from "../errors.ts";
+import { type SubField } from "../match.ts";
+import { ones } from "../match/canonical.ts";
 
 /**
  * Returns the value if it is an integer from 0 that fits into `bits` bits. Throws `OpenFlowError` `BAD_VALUE`
@@ -13,6 +15,18 @@ export function checkUint(value: number, bits: 8 | 16 | 32, name: string): numbe
 export function checkUint64(value: bigint, name: string): bigint {
     if (value >= 0n && value < 1n << 64n) return value;
     throw callerError("BAD_VALUE", `${name}: ${value} does not fit into 64 bits`);
+}
+
+/**
+ * Returns the constant if it is an integer from 0 that fits into the bits of its target, which must have passed
+ * `checkedSubField`. Throws `OpenFlowError` `BAD_VALUE` otherwise; `name` begins its message.
+ */
+export function checkConstant(value: number | bigint, { field, bits }: SubField, name: string): bigint {
+    if (typeof value === "bigint" || Number.isInteger(value)) {
+        const constant = BigInt(value);
+        if (constant >= 0n && constant <= ones(bits)) return constant;
+    }
+    throw callerError("BAD_VALUE", `${name}: ${value} does not fit into ${bits} bits of ${field}`);
 }
 
 /**

@@ -5,7 +5,7 @@ import { ones } from "../match/canonical.ts";
 import { checkedSubField, decodedSubField, readFieldHeader, writeNiciraHeader } from "../match/sub-field.ts";
 import { type Reader } from "../wire/reader.ts";
 import { type Writer } from "../wire/writer.ts";
-import { checkUint, checkUint64 } from "./check.ts";
+import { checkConstant, checkUint, checkUint64 } from "./check.ts";
 import { NiciraAction } from "./constants.ts";
 import { beginNicira, endAction } from "./frame.ts";
 
@@ -62,14 +62,7 @@ function writeSpec(writer: Writer, spec: LearnSpec): void {
 
 function writeSource(writer: Writer, source: LearnSource, target: SubField): void {
     if ("value" in source) {
-        const value = BigInt(source.value);
-        if (value < 0n || value > ones(target.bits)) {
-            throw callerError(
-                "BAD_VALUE",
-                `learn: ${source.value} does not fit into ${target.bits} bits of ${target.field}`,
-            );
-        }
-        writer.uint(value, Math.ceil(target.bits / 16) * 2);
+        writer.uint(checkConstant(source.value, target, "learn"), Math.ceil(target.bits / 16) * 2);
         return;
     }
     if (source.bits !== target.bits) {
