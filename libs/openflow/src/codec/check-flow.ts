@@ -27,14 +27,21 @@ export function checkFlow(flow: FlowLike): void {
         if (lacks !== undefined) throw callerError("BAD_FIELD", `match: ${name} needs ${lacks} in the same match`);
     }
     checkActions(flow.actions ?? [], known);
+    // Run on the frame that the actions leave.
     checkActions(flow.writeActions ?? [], known);
     checkConjunction(flow);
     checkGoto(flow);
 }
 
-function checkConjunction({ actions = [], gotoTable, writeActions, clearActions, writeMetadata }: FlowLike): void {
+function checkConjunction({
+    actions = [],
+    gotoTable,
+    writeActions,
+    clearActions = false,
+    writeMetadata,
+}: FlowLike): void {
     if (!actions.some(({ type }) => type === "conjunction")) return;
-    const others = [gotoTable, writeActions, clearActions, writeMetadata].some((part) => part !== undefined);
+    const others = clearActions || [gotoTable, writeActions, writeMetadata].some((part) => part !== undefined);
     if (others || actions.some(({ type }) => type !== "conjunction" && type !== "note")) {
         throw callerError("BAD_VALUE", "conjunction stands with other actions; only note may stand beside it");
     }

@@ -243,6 +243,11 @@ describe("tags of a frame, one action after the other", () => {
     ])("%s", (_name, match, actions, result) => {
         expect(verdict({ match, actions })).toContain(result);
     });
+
+    it("writeActions run on the frame that actions leave", () => {
+        expect(verdict({ actions: [push], writeActions: [pop] })).toBe("fits");
+        expect(verdict({ match: tagged, actions: [pop], writeActions: [pop] })).toContain("pop_vlan needs");
+    });
 });
 
 describe("instructions", () => {
@@ -256,6 +261,7 @@ describe("instructions", () => {
         ["conjunction and goto", { actions: [clause], gotoTable: 2 }, alone],
         ["conjunction and metadata", { actions: [clause], writeMetadata: { value: 1n, mask: 1n } }, alone],
         ["conjunction and clear", { actions: [clause], clearActions: true }, alone],
+        ["conjunction and no clear", { actions: [clause], clearActions: false }, "fits"],
         ["conjunction and write", { actions: [clause], writeActions: [] }, alone],
         ["goto a later table", { gotoTable: 2 }, "fits"],
         ["goto from whatever table", { table: undefined as never, gotoTable: 2 }, "fits"],
