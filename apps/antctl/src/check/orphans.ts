@@ -1,5 +1,5 @@
-import { formatIp, IpError, parseIp, prefixContains, type IpAddress } from "@antrea/ip";
-import { hasOwnAddress, holderText, isKnownOwner } from "../cluster/index.ts";
+import { formatIp, prefixContains, type IpAddress } from "@antrea/ip";
+import { hasOwnAddress, holderText, isKnownOwner, readAddress } from "../cluster/index.ts";
 import { finding, type Finding } from "./finding.ts";
 import { type Snapshot } from "./snapshot.ts";
 
@@ -74,13 +74,4 @@ function podsWithoutAllocation(snapshot: Snapshot): readonly Finding[] {
 function isOfNode(snapshot: Snapshot, node: string, ip: IpAddress): boolean {
     const info = snapshot.pools.nodes.find(({ name }) => name === node);
     return info?.podCidrs.some((cidr) => prefixContains(cidr, ip)) ?? false;
-}
-
-function readAddress(text: string): IpAddress | undefined {
-    try {
-        return parseIp(text);
-    } catch (error) {
-        if (error instanceof IpError) return undefined;
-        throw error;
-    }
 }

@@ -3,5 +3,13 @@ export { Cluster, type AllocationSelector, type NamespaceInfo } from "./cluster.
 export { eventsOf, type EventInfo } from "./event.ts";
 export { agentSelector, gateIn, readGate, type Gate } from "./gate.ts";
 export { type NodeInfo } from "./node.ts";
-export { hasOwnAddress, ipamAnnotations, isFinished, readPod, type OwnerReference, type PodInfo } from "./pod.ts";
+export {
+    hasOwnAddress,
+    ipamAnnotations,
+    isFinished,
+    readAddress,
+    readPod,
+    type OwnerReference,
+    type PodInfo,
+} from "./pod.ts";
 export { type TemplateInfo, type WorkloadInfo } from "./workload.ts";

@@ -1,4 +1,5 @@
 import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
+import { IpError, parseIp, type IpAddress } from "@antrea/ip";
 import { type Pod } from "@antrea/kube";
 
 /** The fields of a Pod that commands need; a cluster may have 100,000. */
@@ -66,4 +67,14 @@ export function isFinished(pod: PodInfo): boolean {
 /** Whether it has addresses of its own (no host network) and still uses them. */
 export function hasOwnAddress(pod: PodInfo): boolean {
     return !pod.hostNetwork && !isFinished(pod);
+}
+
+/** An address of `ips`; undefined if it is unreadable, such as one with leading zeros that an old cluster took. */
+export function readAddress(text: string): IpAddress | undefined {
+    try {
+        return parseIp(text);
+    } catch (error) {
+        if (error instanceof IpError) return undefined;
+        throw error;
+    }
 }

@@ -1,7 +1,14 @@
-import { parseIp, prefixContains, type IpAddress } from "@antrea/ip";
+import { prefixContains, type IpAddress } from "@antrea/ip";
 import { readPodIps, statefulSetOf, poolsOf, type NamedPools, type StatefulSetPlace } from "@antrea/ipam";
 import { podIpsAnnotation } from "@antrea/crd";
-import { type Allocation, type EventInfo, type Gate, type NodeInfo, type PodInfo } from "../cluster/index.ts";
+import {
+    readAddress,
+    type Allocation,
+    type EventInfo,
+    type Gate,
+    type NodeInfo,
+    type PodInfo,
+} from "../cluster/index.ts";
 import { type PoolSet } from "../pools/index.ts";
 import { type ControllerState } from "./controller.ts";
 
@@ -57,7 +64,8 @@ export function allocationsOfPod({ allocations, pod }: Pick<Facts, "allocations"
 
 /**
  * Whether a Pod that requests pools runs on addresses of its Node's subnet: it got them before a pool was named, or
- * while IPPools were disabled. It keeps them until it is deleted. That it requests pools is not checked.
+ * while IPPools were disabled. It keeps them until it is deleted. That it requests pools is not checked. False if an
+ * address is unreadable.
  */
 export function runsOnNodeSubnet(facts: Facts): boolean {
     const { pod, pools } = facts;
@@ -65,7 +73,8 @@ export function runsOnNodeSubnet(facts: Facts): boolean {
     if (allocationsOfPod(facts).length > 0) return false;
     const node = nodeOf(facts, pod.nodeName);
     return pod.ips.every((text) => {
-        const ip = parseIp(text);
+        const ip = readAddress(text);
+        if (ip === undefined) return false;
         return node?.podCidrs.some((cidr) => prefixContains(cidr, ip)) === true && pools.covering(ip).length === 0;
     });
 }

@@ -371,6 +371,8 @@ describe("a Pod that asks for pools and runs on its Node's subnet", () => {
         expect(explain(facts(pending({}), inherits)).blocks).toHaveLength(1);
         const inPool = pod("a9", { phase: "Running", ips: ["10.2.0.12"] });
         expect(explain(facts(inPool, { namespaceAnnotations: { [pools]: "web" } })).source).toBe("Pools");
+        const unreadable = pod("a9", { phase: "Running", ips: ["010.10.1.59"] });
+        expect(explain(facts(unreadable, inherits)).source).toBe("Pools");
     });
 });
 
