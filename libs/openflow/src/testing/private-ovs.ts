@@ -16,8 +16,8 @@ const run = promisify(execFile);
 const namespaceWaitMs = 150_000;
 const schemaPath = "/usr/share/openvswitch/vswitch.ovsschema";
 
-/** A program of the private Open vSwitch could not be run, or ended unexpectedly. */
-export class PrivateOvsError extends AntreaError<"OVS_PROGRAM_FAILED" | "OVS_NOT_RUNNING"> {}
+/** A program of the private Open vSwitch could not be run, failed, or did not answer. */
+export class PrivateOvsError extends AntreaError<"OVS_PROGRAM_FAILED"> {}
 
 /** Options of `PrivateOvs.start`. */
 export interface PrivateOvsOptions {
@@ -75,7 +75,7 @@ export class PrivateOvs implements AsyncDisposable {
         // The path stays short: a unix socket's name has at most 107 bytes.
         const ovs = new PrivateOvs(await mkdtemp(join(tmpdir(), "ovs-")), options);
         try {
-            await run("ovsdb-tool", ["create", ovs.#path("conf.db"), schemaPath]);
+            await ovs.#tool("ovsdb-tool", ["create", ovs.#path("conf.db"), schemaPath]);
             await ovs.startDatabase();
             if (options.vswitchd !== false) await ovs.startVswitchd();
             return ovs;
