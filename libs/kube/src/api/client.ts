@@ -1,5 +1,5 @@
 import { sleep, systemClock, type Clock } from "@antrea/async";
-import { KubeError, isKubeError } from "../errors.ts";
+import { KubeError, isKubeError, throwIfAborted } from "../errors.ts";
 import { type Credentials } from "./credentials.ts";
 import { patchContentTypes, type Patch } from "./patches.ts";
 import { apiVersionOf, pathOf, type ObjectRef, type Resource } from "./resources.ts";
@@ -91,9 +91,8 @@ export interface ApiClientComponents {
 
 /**
  * Client of the Kubernetes API server. Every method rejects with KubeError, whose code is the server's reason, or
- * `TIMEOUT`, `CONNECTION_FAILED`, `BAD_ANSWER`, `TOO_LARGE`, `BAD_CONFIG` or `ABORTED`; only an abort before a retry
- * rejects with AsyncError `ABORTED`: test with `isAborted`. Safe for concurrent use. Requests are retried as `request`
- * describes.
+ * `TIMEOUT`, `CONNECTION_FAILED`, `BAD_ANSWER`, `TOO_LARGE`, `BAD_CONFIG` or `ABORTED`. Safe for concurrent use.
+ * Requests are retried as `request` describes.
  */
 export class ApiClient {
     readonly #credentials: ApiClientComponents["credentials"];
@@ -265,7 +264,9 @@ export class ApiClient {
             } catch (error) {
                 const waitMs = repeatAfterMs(error, request.method, attempt);
                 if (waitMs === undefined || this.#clock.monotonic() + waitMs >= end) throw error;
-                await sleep(waitMs, o.signal, this.#clock);
+                // It rejects only when the signal aborts.
+                await sleep(waitMs, o.signal, this.#clock).catch(() => undefined);
+                throwIfAborted(o.signal, `${request.method} ${request.path}`);
             }
         }
     }

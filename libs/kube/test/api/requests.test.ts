@@ -398,7 +398,13 @@ describe("when the client repeats a request", () => {
         const { api, clock, requests } = make([refusal(429, "TooManyRequests", { "retry-after": "9" }), ok]);
         const stop = new AbortController();
         const result = api.get(nodes, { name: "a" }, { signal: stop.signal });
-        const failed = expect(result).rejects.toBeInstanceOf(Error);
+        const failed = Promise.all([
+            expect(result).rejects.toBeInstanceOf(KubeError),
+            expect(result).rejects.toMatchObject({
+                code: "ABORTED",
+                message: "GET /api/v1/nodes/a was aborted",
+            }),
+        ]);
         await clock.advance(1_000);
         stop.abort(new KubeError("ABORTED", "made up"));
         await failed;
