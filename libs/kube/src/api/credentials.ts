@@ -49,6 +49,8 @@ export class Credentials {
     readonly #config: KubeConfig;
     readonly #maxConnections: number;
     #current: Connection | undefined;
+    /** Connections of earlier credentials that may still be in use. */
+    readonly #replaced = new Set<Connection>();
     #reading: Promise<Connection> | undefined;
     #identity = "";
     #readAt = 0;
@@ -117,10 +119,16 @@ export class Credentials {
         this.#readAt = -rereadMs;
     }
 
-    /** Closes the connections of the current credentials; a later request opens new ones. */
+    /**
+     * Closes all connections, also those of earlier credentials with their watches; a later request opens new ones.
+     */
     close(): void {
-        this.#current?.agent.destroy();
-        this.#current?.streamAgent.destroy();
+        if (this.#current !== undefined) this.#replaced.add(this.#current);
+        for (const { agent, streamAgent } of this.#replaced) {
+            agent.destroy();
+            streamAgent.destroy();
+        }
+        this.#replaced.clear();
         this.#current = undefined;
     }
 
@@ -133,6 +141,9 @@ export class Credentials {
         const identity = digest(options, server);
         if (this.#current !== undefined && identity === this.#identity) return { ...this.#current, headers };
         // Requests under way end on the old connections; idle ones are closed by the server.
+        for (const each of this.#replaced)
+            if (!isUsed(each.agent) && !isUsed(each.streamAgent)) this.#replaced.delete(each);
+        if (this.#current !== undefined) this.#replaced.add(this.#current);
         this.#identity = identity;
         const proxied = this.#config.getCurrentCluster()?.proxyUrl !== undefined && options.agent instanceof HttpAgent;
         const make = (maxSockets: number): HttpAgent => {
@@ -153,6 +164,10 @@ export class Credentials {
         };
         return { server, headers, agent: make(this.#maxConnections), streamAgent: make(Infinity) };
     }
+}
+
+function isUsed({ sockets, freeSockets, requests }: HttpAgent): boolean {
+    return [sockets, freeSockets, requests].some((each) => Object.keys(each).length > 0);
 }
 
 function readServiceAccount(): KubeConfig {

@@ -1,5 +1,6 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { Agent as HttpsAgent } from "node:https";
+import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
@@ -198,6 +199,23 @@ describe("Credentials of a kubeconfig", () => {
         expect(renewed).not.toBe(agent);
         expect(optionsOf(renewed)).toMatchObject({ ca: Buffer.from("new") });
         credentials.close();
+    });
+
+    it("closes at the end those of earlier certificates, too", async () => {
+        const ca = join(folder, "ca.crt");
+        const credentials = load({ cluster: { "certificate-authority": ca } });
+        const watches: Socket[] = [];
+        for (const each of ["first", "second", "third"]) {
+            writeFileSync(ca, each);
+            credentials.refused();
+            const { streamAgent } = await credentials.connection();
+            const watch = new Socket();
+            Object.assign(streamAgent.sockets, { api: [watch] });
+            watches.push(watch);
+        }
+        expect(watches.map(({ destroyed }) => destroyed)).toEqual([false, false, false]);
+        credentials.close();
+        expect(watches.map(({ destroyed }) => destroyed)).toEqual([true, true, true]);
     });
 });
 
