@@ -141,8 +141,8 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     }
 
     /**
-     * Resolves when the first list is complete. Rejects with KubeError ABORTED if the signal aborts or the running
-     * informer stops before; waits if it is not started.
+     * Resolves when the first list is complete. Rejects with KubeError ABORTED if the signal aborts or the informer
+     * stops before; waits if it is not started.
      */
     async synced(signal?: AbortSignal): Promise<void> {
         return this.#orAborted(this.#synced.promise, signal);
@@ -184,9 +184,11 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         return { [Symbol.dispose]: () => this.#listListeners.delete(listener) };
     }
 
-    /** Stops the background work; the known objects stay readable. */
+    /** Stops the background work for good; the known objects stay readable. */
     async close(): Promise<void> {
         this.#stop.abort();
+        // Without a start there is no loop that ends.
+        if (this.#run === undefined) this.#end();
         await this.#run;
     }
 
@@ -235,6 +237,10 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
                 await this.#failed(error, turn);
             }
         }
+        this.#end();
+    }
+
+    #end(): void {
         this.#state = { kind: "stopped" };
         this.#synced.reject(this.#stopped());
         this.#refreshing?.reject(this.#stopped());

@@ -296,6 +296,22 @@ describe("Informer", () => {
         await expect(informer.refresh()).rejects.toThrow("the informer of nodes was stopped");
     });
 
+    it("rejects who waits when it is closed without a start, and does nothing when it is started then", async () => {
+        const script = new Script([[]], ["silent"]);
+        const informer = new Informer({ api: script.api, logger: log.logger }, { resource: nodes });
+        const waiting = [informer.synced(), informer.refresh()];
+        const ended = Promise.all(
+            waiting.map((each) => expect(each).rejects.toThrow("the informer of nodes was stopped")),
+        );
+        await informer.close();
+        await ended;
+        expect(informer.state).toEqual({ kind: "stopped" });
+        await expect(informer.synced()).rejects.toMatchObject({ code: "ABORTED" });
+        informer.start(stop.signal);
+        await informer.close();
+        expect([informer.state, script.lists]).toEqual([{ kind: "stopped" }, 0]);
+    });
+
     it("logs an expired version in passing, however often it comes", async () => {
         const own = new MemoryLog("debug", "informer");
         const expired = new KubeError("EXPIRED", "too old");
