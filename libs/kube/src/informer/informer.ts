@@ -69,8 +69,8 @@ const unchangedMs = 600_000;
 const stableMs = 10_000;
 
 /**
- * Called when the changes that a list showed have been reported; must not throw, else the list counts as failed.
- * `began` is the monotonic time (ms) at which it began: an object that existed then and is not known has been deleted.
+ * Called when the changes that a list showed have been reported. `began` is the monotonic time (ms) at which it began:
+ * an object that existed then and is not known has been deleted. An exception is logged and has no other effect.
  */
 export type ListListener = (began: number) => void;
 
@@ -285,7 +285,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
             this.#heardAt = began;
             this.#quiet = { from: -Infinity, to: -Infinity };
             this.#version = result.resourceVersion;
-            for (const listener of this.#listListeners) listener(began);
+            this.#reportList(began);
         } catch (error) {
             this.#askAgain(refreshing);
             throw error;
@@ -293,6 +293,16 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         this.#hasSynced = true;
         this.#synced.resolve();
         refreshing?.resolve();
+    }
+
+    #reportList(began: number): void {
+        for (const listener of this.#listListeners) {
+            try {
+                listener(began);
+            } catch (error) {
+                this.#components.logger.error("a list listener failed", { resource: this.#what, error });
+            }
+        }
     }
 
     #askAgain(refreshing: PromiseWithResolvers<void> | undefined): void {

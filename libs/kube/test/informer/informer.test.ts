@@ -301,6 +301,21 @@ describe("Informer", () => {
         expect(log.messages("error")).toContain("a change listener failed");
     });
 
+    it("has its list, whatever a listener to lists throws, and calls the others", async () => {
+        const script = new Script([[node("a", "1")]], ["silent"]);
+        const informer = new Informer({ api: script.api, logger: log.logger }, { resource: nodes });
+        const lists: number[] = [];
+        informer.onList(() => {
+            throw new Error("defect of a listener");
+        });
+        informer.onList((began) => void lists.push(began));
+        informer.start(stop.signal);
+        await informer.synced(AbortSignal.timeout(5_000));
+        await informer.refresh(AbortSignal.timeout(5_000));
+        expect([lists.length, script.lists]).toEqual([2, 2]);
+        expect(log.messages("error")).toContain("a list listener failed");
+    });
+
     it("lists anew when it is asked to, once for all who ask meanwhile, and tells the difference", async () => {
         const script = new Script([[node("a", "1")], [node("a", "7"), node("b", "8")]], ["silent"]);
         const informer = start(script);
