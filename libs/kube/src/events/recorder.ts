@@ -84,6 +84,7 @@ export class EventRecorder implements AsyncDisposable {
     readonly #stop = new AbortController();
     readonly #changed: Notify;
     #run: Promise<void> | undefined;
+    #isClosed = false;
     #dropped = 0;
 
     constructor(components: EventRecorderComponents, options: EventRecorderOptions) {
@@ -93,7 +94,9 @@ export class EventRecorder implements AsyncDisposable {
         this.#options = options;
     }
 
-    /** Number of events that were not sent because the queue was full or the server rejected them. */
+    /**
+     * Number of events that were not sent: the queue was full, the server rejected them, or the recorder was closed.
+     */
     get dropped(): number {
         return this.#dropped;
     }
@@ -104,10 +107,14 @@ export class EventRecorder implements AsyncDisposable {
     }
 
     /**
-     * Queues an event, or counts it in the series of an equal one (same object, type, reason, action and note). Call it
-     * before `close`.
+     * Queues an event, or counts it in the series of an equal one (same object, type, reason, action and note). After
+     * `close` it is dropped.
      */
     record(input: EventInput): void {
+        if (this.#isClosed) {
+            this.#dropped += 1;
+            return;
+        }
         const now = this.#clock.monotonic();
         const key = seriesKey(input);
         const windowMs = this.#options.seriesWindowMs ?? 360_000;
@@ -140,6 +147,7 @@ export class EventRecorder implements AsyncDisposable {
             if (series.count > series.writtenCount) this.#queue.add(series);
         }
         while (this.#queue.size > 0 && !signal.aborted) await this.#sendNext(signal);
+        this.#isClosed = true;
         this.#dropped += this.#queue.size;
         this.#queue.clear();
     }

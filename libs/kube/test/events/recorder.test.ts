@@ -117,6 +117,18 @@ describe("EventRecorder", () => {
         expect(created).toHaveLength(1);
     });
 
+    it("counts as dropped what comes after it was closed", async () => {
+        const { recorder, created } = make();
+        recorder.record(input);
+        await recorder.close();
+        recorder.record(input);
+        recorder.record({ ...input, note: "another" });
+        await settle();
+        expect([created.length, recorder.dropped]).toEqual([1, 2]);
+        await recorder.close();
+        expect([created.length, recorder.dropped]).toEqual([1, 2]);
+    });
+
     it("cuts what the API server would refuse", async () => {
         const { recorder, clock, created } = make({ reportingInstance: "x".repeat(200) });
         recorder.record({ ...input, note: "ü".repeat(1_000) });
