@@ -33,7 +33,7 @@ export interface LeaderElectionOptions {
 /**
  * Work of a leader: runs until its signal aborts; its promise settles when the work has ended. While the lease is not
  * lost, it is renewed until then, so that no other candidate leads meanwhile. If the work ends earlier, the lease is
- * released and the process campaigns again; a rejection other than an abort by the signal is logged.
+ * released and the process campaigns again; an error other than an abort by the signal is logged.
  */
 export type Lead = (signal: AbortSignal) => Promise<void>;
 
@@ -110,7 +110,9 @@ export class LeaderElection {
         this.#leading = true;
         logger.info("leading", { lease: this.#options.name, identity: this.#options.identity });
         const ended = new AbortController();
-        const work = lead(leaderSignal)
+        // Async, so that what `lead` throws at once is a rejection, too.
+        const begin = async (): Promise<void> => lead(leaderSignal);
+        const work = begin()
             .catch((error: unknown) => {
                 if (!leaderSignal.aborted || !isAborted(error)) {
                     logger.error("the leader's work failed", { lease: this.#options.name, error });

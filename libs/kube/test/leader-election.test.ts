@@ -252,7 +252,15 @@ describe("LeaderElection", () => {
         expect(failed.map(({ level, lease }) => [level, lease])).toEqual([["debug", "test"]]);
     });
 
-    it("ends its term and releases the lease when its work fails, logs that, and campaigns again", async () => {
+    it.each<[string, () => Promise<void>]>([
+        ["fails", () => Promise.reject(new Error("made up"))],
+        [
+            "throws at once",
+            () => {
+                throw new Error("made up");
+            },
+        ],
+    ])("ends its term and releases the lease when its work %s, logs that, and campaigns again", async (_name, lead) => {
         const clock = new ManualClock();
         const server = new LeaseServer();
         const log = new MemoryLog();
@@ -260,11 +268,12 @@ describe("LeaderElection", () => {
         const election = new LeaderElection(components, { namespace: "n", name: "test", identity: "a" });
         const stop = new AbortController();
         const began: number[] = [];
-        const run = election.run(stop.signal, async () => {
+        const run = election.run(stop.signal, () => {
             began.push(clock.monotonic());
-            await Promise.reject(new Error("made up"));
+            return lead();
         });
         await clock.advance(1);
+        expect(election.leading).toBe(false);
         expect(server.lease?.spec?.holderIdentity).toBe("");
         expect(log.messages("error")).toEqual(["the leader's work failed"]);
         await clock.advance(2_500);
