@@ -1,4 +1,4 @@
-import { IpError, parseIp, parsePrefix, type IpAddress, type Prefix } from "@antrea/ip";
+import { compareIp, IpError, parseIp, parsePrefix, type IpAddress, type Prefix } from "@antrea/ip";
 import { type Pool } from "./pool.ts";
 
 /** The part of a Node (core/v1) with addresses that no pool hands out. */
@@ -56,7 +56,7 @@ export function nodeAddressesOf(node: NodeWithAddresses): readonly IpAddress[] {
     const listed = node.status?.addresses ?? [];
     const internal = readable(textsOf(listed.filter(({ type }) => type === "InternalIP")), parseIp);
     const own = ([4, 6] as const).flatMap((family) => internal.find((ip) => ip.family === family) ?? []);
-    const all = [...own, ...[...internal].sort(compareIps), ...readable(textsOf(listed), parseIp).sort(compareIps)];
+    const all = [...own, ...[...internal].sort(compareIp), ...readable(textsOf(listed), parseIp).sort(compareIp)];
     return [...new Map(all.map((ip) => [`${ip.family} ${ip.value}`, ip])).values()];
 }
 
@@ -87,11 +87,6 @@ export function nodeAddressesIn(pool: Pick<Pool, "subnetOf">, addresses: readonl
 
 function textsOf(addresses: readonly { readonly address: string }[]): readonly string[] {
     return addresses.map(({ address }) => address);
-}
-
-function compareIps(a: IpAddress, b: IpAddress): number {
-    if (a.family !== b.family) return a.family - b.family;
-    return a.value < b.value ? -1 : a.value > b.value ? 1 : 0;
 }
 
 /** Returns the podCIDRs of a Node as text: `spec.podCIDRs`, or `spec.podCIDR` if that is empty. */
