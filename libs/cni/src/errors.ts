@@ -3,12 +3,10 @@ import { ErrorCode, type ErrorCodeName } from "./error-code.ts";
 import { type CniError } from "./messages.ts";
 import { textDetail } from "./text-detail.ts";
 
-/** Details of a `CniCallError`, each present where it applies. */
+/** Details of a `CniCallError`. */
 export interface CniCallErrorDetails {
     /** The error of this project that made the call fail; set by the agent's CNI server. */
     readonly cause: unknown;
-    /** Set by no code now; the number of the error's code is `CniCallError.cniCode`. */
-    readonly cniCode: number;
 }
 
 /**

@@ -41,11 +41,8 @@ export const CtMark = {
 export const Source = { tunnel: 1, gateway: 2, pod: 3, uplink: 4, host: 5 } as const;
 export type Source = (typeof Source)[keyof typeof Source];
 
-/**
- * Actions of the table Output: values of `Reg.outputKind`. `port` sends to `Reg.outputPort`; `none` and `controller`,
- * which is reserved, drop the packet.
- */
-export const OutputKind = { none: 0, port: 1, controller: 2 } as const;
+/** Actions of the table Output: values of `Reg.outputKind`. `port` sends to `Reg.outputPort`, `none` drops the packet. */
+export const OutputKind = { none: 0, port: 1 } as const;
 
 /**
  * Action that writes a register or mark field and keeps the other bits. `value` is that of the field (not shifted) and

@@ -12,14 +12,11 @@ export interface NetworkErrorDetails {
  *
  * - `INVALID_SELECTION`: the annotation of a Pod by which it requests networks breaks a rule.
  * - `INVALID_NETWORK`: a NetworkAttachmentDefinition, or the IPAM section in it, breaks a rule.
- * - `INVALID_REQUEST`: not thrown yet; an invalid address in a call is a `CniCallError`, see `wantedAddresses`.
  *
- * The message names the field, its value, the rule and the next step.
+ * An invalid address in a call is a `CniCallError`, see `wantedAddresses`. The message names the field, its value, the
+ * rule and the next step.
  */
-export class NetworkError extends AntreaError<
-    "INVALID_SELECTION" | "INVALID_NETWORK" | "INVALID_REQUEST",
-    NetworkErrorDetails
-> {}
+export class NetworkError extends AntreaError<"INVALID_SELECTION" | "INVALID_NETWORK", NetworkErrorDetails> {}
 
 /**
  * Returns `FIELD: VALUE RULE; next: NEXT`, the text of an error about a field of some document: `rule` continues the
