@@ -38,7 +38,7 @@ export interface Batch {
     addAddress(options: AddressOptions): this;
     /** Adds an address, or sets lifetime and metric of the existing one. */
     replaceAddress(options: AddressOptions): this;
-    /** Deletes an address. */
+    /** Deletes the address with this prefix length and peer. */
     deleteAddress(key: AddressKey): this;
     /** Adds a route, or replaces one with the same destination, table and metric. */
     replaceRoute(options: RouteOptions): this;

@@ -158,7 +158,7 @@ export class Netlink implements Disposable {
         return this.batch((batch) => batch.replaceAddress(options));
     }
 
-    /** Deletes an address. False if it does not exist. */
+    /** Deletes the address with this prefix length and peer. False if it does not exist. */
     deleteAddress(key: AddressKey): Promise<boolean> {
         return this.#one((batch) => batch.deleteAddress(key));
     }

@@ -233,6 +233,28 @@ describe("addresses and routes", () => {
         await expect(pod.deleteAddress(address)).resolves.toBe(false);
     });
 
+    it("an address is deleted by its prefix length and its peer, too", async () => {
+        const index = await podLink();
+        const ip = parseIp("10.1.2.3");
+        const lengths = async (): Promise<readonly number[]> =>
+            (await pod.addresses(index)).map(({ prefixLength }) => prefixLength);
+        await pod.addAddress({ index, ip, prefixLength: 24 });
+        await pod.addAddress({ index, ip, prefixLength: 16 });
+        await expect(pod.deleteAddress({ index, ip, prefixLength: 16 })).resolves.toBe(true);
+        await expect(lengths()).resolves.toEqual([24]);
+        await expect(pod.deleteAddress({ index, ip, prefixLength: 16 })).resolves.toBe(false);
+        const behind = { index, ip: parseIp("10.1.3.3"), prefixLength: 32 };
+        const peer = parseIp("10.1.3.4");
+        await pod.addAddress({ ...behind, peer });
+        await expect(pod.deleteAddress(behind)).resolves.toBe(false);
+        await expect(pod.deleteAddress({ ...behind, peer })).resolves.toBe(true);
+        const six = { index, ip: parseIp("fd00::3"), noDad: true };
+        await pod.addAddress({ ...six, prefixLength: 64 });
+        await expect(pod.deleteAddress({ ...six, prefixLength: 48 })).resolves.toBe(false);
+        await expect(lengths()).resolves.toEqual([24, 64]);
+        await expect(pod.deleteAddress({ ...six, prefixLength: 64 })).resolves.toBe(true);
+    });
+
     it("a batch says which change was refused and why in the kernel's words; the others are done", async () => {
         const index = await podLink();
         const failing = pod.batch((batch) =>

@@ -113,12 +113,14 @@ export function replaceAddress(options: AddressOptions): Request {
 }
 
 /**
- * The request that deletes an address; its absence, or that of the link, is no failure. Throws `NetlinkError`
- * `BAD_ARGUMENT` for an index or prefix length that is not valid.
+ * The request that deletes the address with this prefix length and peer; its absence, or that of the link, is no
+ * failure. Throws `NetlinkError` `BAD_ARGUMENT` for an index or prefix length that is not valid.
  */
 export function deleteAddress(key: AddressKey): Request {
-    const body = ifaddrmsg(key, 0, RouteScope.UNIVERSE).attribute(AddressAttribute.LOCAL, ipToBytes(key.ip));
-    if (key.peer !== undefined) body.attribute(AddressAttribute.ADDRESS, ipToBytes(key.peer));
+    // Without IFA_ADDRESS the kernel does not compare the prefix length of an IPv4 address.
+    const body = ifaddrmsg(key, 0, RouteScope.UNIVERSE)
+        .attribute(AddressAttribute.LOCAL, ipToBytes(key.ip))
+        .attribute(AddressAttribute.ADDRESS, ipToBytes(key.peer ?? key.ip));
     return {
         type: MessageType.DELADDR,
         flags: 0,

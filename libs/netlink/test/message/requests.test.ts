@@ -106,7 +106,7 @@ describe("a request", () => {
         [
             "to delete an address",
             deleteAddress({ index: 2, ip, prefixLength: 24 }),
-            "02180000" + "02000000" + "080002000a010203",
+            "02180000" + "02000000" + "080002000a010203" + "080001000a010203",
         ],
     ])("%s is the bytes that the kernel reads", (_, request, expected) => {
         expect(hexOf(request)).toBe(expected);

@@ -171,11 +171,7 @@ export class Gateway {
             // podCIDR are removed.
             const linkLocal = address.ip.family === 6 && address.ip.value >> 118n === 0x3fan;
             if (linkLocal || wanted.some((one) => sameAddress(one, address))) continue;
-            await this.#netlink.deleteAddress({
-                index: link.index,
-                ip: address.ip,
-                prefixLength: address.prefixLength,
-            });
+            await this.#netlink.deleteAddress(address);
             this.#logger.info("stale gateway address removed", { device: name });
         }
     }
