@@ -26,7 +26,7 @@ export type NetlinkErrorCode =
 
 /**
  * Details of a NetlinkError whose code is an errno that the kernel answered. `index` and `failures` are set if it was
- * the answer to a change (`Netlink.batch`), `kernel` if the kernel gave a text.
+ * the answer to a change (`Netlink.batch`), `kernel` and `missingAttribute` if the kernel gave them.
  */
 export interface NetlinkErrorDetails {
     readonly errno: number;
@@ -36,6 +36,8 @@ export interface NetlinkErrorDetails {
     readonly index: number;
     /** Number of requests of the batch that the kernel rejected. */
     readonly failures: number;
+    /** Number of the attribute that the request lacks (NLMSGERR_ATTR_MISS_TYPE). */
+    readonly missingAttribute: number;
 }
 
 /** The class of every error of this library, except IpError of @antrea/ip for addresses and MAC addresses. */

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
-import { NetlinkError } from "../../src/errors.ts";
+import { NetlinkError, type NetlinkErrorDetails } from "../../src/errors.ts";
 import { decodeFrames, encodeFrames, type Frame } from "../../src/message/frame.ts";
 import { type Query, type Request } from "../../src/message/request.ts";
 import { type Channel } from "../../src/socket/channel.ts";
@@ -84,6 +84,22 @@ describe("change", () => {
             }),
         );
         expect(kernel.sent.map((frames) => frames.length)).toEqual([4]);
+    });
+
+    it("tells which attribute a request lacks, if the kernel does", () => {
+        const lacking = new ScriptedChannel(([frame]) => {
+            const payload = new Uint8Array(28);
+            const view = new DataView(payload.buffer);
+            view.setInt32(0, -22, true);
+            view.setUint16(20, 8, true);
+            view.setUint16(22, 5, true);
+            view.setUint32(24, 3, true);
+            return [[{ type: 2, flags: 0x300, sequence: frame?.sequence ?? 0, payload }]];
+        });
+        const details: Partial<NetlinkErrorDetails> = { index: 0, failures: 1, errno: 22, missingAttribute: 3 };
+        expect(() => new Exchange(lacking).change([request(1)])).toThrow(
+            expect.objectContaining({ code: "EINVAL", details }),
+        );
     });
 
     it("takes for done what reports that a thing to delete is not there", () => {
