@@ -21,8 +21,8 @@ import {
  */
 export interface Batch {
     /**
-     * Changes a link. A link that is given by name cannot be renamed (`BAD_ARGUMENT`). Throws `NetlinkError` with the
-     * errno, such as `ENOENT`, if the namespace at `netnsPath` cannot be opened.
+     * Changes a link. A link that is given by name cannot be renamed (`BAD_ARGUMENT`). Throws `NetlinkError`
+     * `ENOENT`, `NOT_A_NETNS` if there is no namespace at `netnsPath`.
      */
     setLink(key: LinkKey, changes: LinkChanges): this;
     /**
@@ -55,9 +55,8 @@ export interface Batch {
 }
 
 /**
- * The requests of a batch in the order of the calls, for `Exchange.change`. `setLink` with `netnsPath` also throws
- * `NetlinkError` with the errno if the namespace cannot be opened (`ENOENT`). Namespaces stay open until disposal:
- * dispose after sending.
+ * The requests of a batch in the order of the calls, for `Exchange.change`. Namespaces stay open until disposal: dispose
+ * after sending.
  */
 export class RequestBatch implements Batch, Disposable {
     readonly requests: Request[] = [];

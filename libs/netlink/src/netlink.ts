@@ -91,8 +91,8 @@ export class Netlink implements Disposable {
     }
 
     /**
-     * Creates a veth pair: one end in this namespace, the other in the namespace at `peer.netnsPath` (`ENOENT` without
-     * it). The alias follows in a second message, since the kernel accepts none at creation; no other call of this
+     * Creates a veth pair: one end in this namespace, the other in the namespace at `peer.netnsPath` (rejects with
+     * `ENOENT`, `NOT_A_NETNS`). The alias follows in a second message, since the kernel accepts none at creation; no other call of this
      * process runs between the two. Rejects with `EEXIST` if either name is in use; then nothing is created or changed.
      */
     createVeth(options: VethOptions): Promise<void> {
@@ -110,8 +110,8 @@ export class Netlink implements Disposable {
     }
 
     /**
-     * Changes a link; members that are left out stay. Rejects with `ENODEV` if it does not exist, `ENOENT` if there is
-     * no file at `netnsPath`.
+     * Changes a link; members that are left out stay. Rejects with `ENODEV` if it does not exist, `ENOENT` or
+     * `NOT_A_NETNS` if there is no namespace at `netnsPath`.
      */
     setLink(index: number, changes: LinkChanges): Promise<void> {
         return this.batch((batch) => batch.setLink(index, changes));

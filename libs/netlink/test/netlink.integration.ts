@@ -94,6 +94,11 @@ describe("links", () => {
 
     it("the id of what is no namespace is refused by name", async () => {
         await expect(host.netnsId("/proc/self/status")).rejects.toMatchObject({ code: "NOT_A_NETNS" });
+        const elsewhere = { ...veth().peer, netnsPath: "/proc/self/status" };
+        await expect(host.createVeth(veth({ name: "veth-c", peer: elsewhere }))).rejects.toMatchObject({
+            code: "NOT_A_NETNS",
+        });
+        await expect(host.link("veth-c")).resolves.toBeUndefined();
         await expect(host.netnsId(`${podPath}-gone`)).rejects.toMatchObject({ code: "ENOENT" });
     });
 

@@ -1,4 +1,4 @@
-import { closeSync, constants, openSync, writeSync } from "node:fs";
+import { closeSync, constants, openSync, statfsSync, writeSync } from "node:fs";
 import { stat, statfs } from "node:fs/promises";
 import { isPromise } from "node:util/types";
 import { isSystemError } from "@antrea/errors";
@@ -72,9 +72,21 @@ export function namespaceComponents(): NamespaceComponents {
 
 /**
  * Opens the file at the path of a namespace; the caller closes the descriptor. Throws `NetlinkError` with the errno,
- * such as `ENOENT`. Whether it is a namespace is not checked: the call that uses the descriptor fails with `EINVAL`.
+ * such as `ENOENT`, or `NOT_A_NETNS` if it is no namespace. That it is one of another kind is not noticed: the call that
+ * uses the descriptor fails with `EINVAL`.
  */
 export function openNetns(path: string): number {
+    const fd = openFile(path);
+    try {
+        if (statfsSync(`/proc/self/fd/${fd}`).type === NSFS_MAGIC) return fd;
+        throw notANetns(path);
+    } catch (error) {
+        closeSync(fd);
+        throw error instanceof NetlinkError ? error : fileError(`look at network namespace ${path}`, error);
+    }
+}
+
+function openFile(path: string): number {
     try {
         return openSync(path, constants.O_RDONLY);
     } catch (cause) {

@@ -1,4 +1,6 @@
+import { readdirSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
+import { RequestBatch } from "../../src/batch.ts";
 import { inNetnsWith, type NamespaceComponents } from "../../src/system/namespace.ts";
 import { setSysctl } from "../../src/system/sysctl.ts";
 
@@ -22,7 +24,7 @@ function failing(at: number, errno: number): NamespaceComponents & { readonly ca
     };
 }
 
-// Any file that can be opened serves as a namespace here.
+// The namespace of the test itself serves as another one here.
 const PATH = "/proc/self/ns/net";
 
 describe("inNetns", () => {
@@ -76,6 +78,30 @@ describe("inNetns", () => {
                 message: "open network namespace /var/run/netns/none-such: ENOENT",
             }),
         );
+    });
+});
+
+describe("setLink into a namespace", () => {
+    const open = (): number => readdirSync("/proc/self/fd").length;
+
+    it.each([
+        ["another file", "/proc/self/status", "NOT_A_NETNS"],
+        ["a folder", "/proc/self", "NOT_A_NETNS"],
+        ["nothing", "/var/run/netns/none-such", "ENOENT"],
+    ])("refuses %s, and leaves no descriptor open", (_, netnsPath, code) => {
+        using batch = new RequestBatch();
+        const before = open();
+        expect(() => batch.setLink(2, { netnsPath })).toThrow(expect.objectContaining({ code, fault: "environment" }));
+        expect(open()).toBe(before);
+    });
+
+    it("keeps it open until it is disposed of", () => {
+        const before = open();
+        const batch = new RequestBatch();
+        batch.setLink(2, { netnsPath: PATH });
+        expect(open()).toBe(before + 1);
+        batch[Symbol.dispose]();
+        expect(open()).toBe(before);
     });
 });
 
