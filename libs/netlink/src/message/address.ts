@@ -144,7 +144,7 @@ function newAddress(options: AddressOptions): Pick<Request, "type" | "body"> {
     if (broadcast !== "none") body.attribute(AddressAttribute.BROADCAST, ipToBytes(broadcast));
     if (options.label !== undefined) body.attributeText(AddressAttribute.LABEL, options.label);
     if (options.metric !== undefined) body.attributeU32(AddressAttribute.RT_PRIORITY, options.metric);
-    if (options.protocol !== undefined) body.attribute(AddressAttribute.PROTO, Uint8Array.of(options.protocol));
+    if (options.protocol !== undefined) body.attributeU8(AddressAttribute.PROTO, options.protocol);
     const { lifetime } = options;
     if (lifetime !== undefined) {
         const { preferredSeconds, validSeconds } = lifetime;

@@ -1,4 +1,4 @@
-import { NetlinkError } from "../errors.ts";
+import { badArgument, NetlinkError } from "../errors.ts";
 
 /** True on a little-endian machine: netlink uses the byte order of the host. */
 export const LITTLE_ENDIAN: boolean = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
@@ -6,6 +6,16 @@ export const LITTLE_ENDIAN: boolean = new Uint8Array(Uint16Array.of(1).buffer)[0
 /** The next multiple of 4, at which messages and attributes begin (NLMSG_ALIGN, RTA_ALIGN). */
 export function align(length: number): number {
     return (length + 3) & ~3;
+}
+
+/**
+ * Returns the value. Throws `NetlinkError` `BAD_ARGUMENT` unless it is an integer from 0 that fits into `bits` bits;
+ * `what` names it.
+ */
+export function checkUint(value: number, bits: 2 | 8 | 16 | 32, what = `a number of ${bits} bits`): number {
+    const limit = 2 ** bits - 1;
+    if (Number.isInteger(value) && value >= 0 && value <= limit) return value;
+    throw badArgument(what, value, `0 to ${limit} allowed`);
 }
 
 /**
@@ -79,8 +89,8 @@ export class Reader {
 }
 
 /**
- * Writes one message body in host byte order. Numbers are truncated to their size without an error: check them before.
- * Throws `NetlinkError` `BAD_ARGUMENT` beyond `maxBytes` (default 16 KiB) or for an attribute beyond 64 KiB.
+ * Writes one message body in host byte order. Throws `NetlinkError` `BAD_ARGUMENT` for a number that is no integer or
+ * does not fit its size, beyond `maxBytes` (default 16 KiB), or for an attribute beyond 64 KiB.
  */
 export class Writer {
     #bytes = new Uint8Array(256);
@@ -94,19 +104,19 @@ export class Writer {
 
     u8(value: number): this {
         const start = this.#grow(1);
-        this.#view.setUint8(start, value);
+        this.#view.setUint8(start, checkUint(value, 8));
         return this;
     }
 
     u16(value: number): this {
         const start = this.#grow(2);
-        this.#view.setUint16(start, value, LITTLE_ENDIAN);
+        this.#view.setUint16(start, checkUint(value, 16), LITTLE_ENDIAN);
         return this;
     }
 
     u32(value: number): this {
         const start = this.#grow(4);
-        this.#view.setUint32(start, value, LITTLE_ENDIAN);
+        this.#view.setUint32(start, checkUint(value, 32), LITTLE_ENDIAN);
         return this;
     }
 
@@ -119,6 +129,10 @@ export class Writer {
     /** Writes one attribute: struct rtattr, its payload, padding. */
     attribute(type: number, payload: Uint8Array): this {
         return this.nest(type, () => this.bytes(payload));
+    }
+
+    attributeU8(type: number, value: number): this {
+        return this.nest(type, () => this.u8(value));
     }
 
     attributeU32(type: number, value: number): this {

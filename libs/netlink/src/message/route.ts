@@ -223,7 +223,7 @@ function newRoute(options: RouteOptions): Pick<Request, "type" | "body"> {
     }
     if (options.realms !== undefined) body.attributeU32(RouteAttribute.FLOW, options.realms);
     if (options.expiresSeconds !== undefined) body.attributeU32(RouteAttribute.EXPIRES, options.expiresSeconds);
-    if (options.preference !== undefined) body.attribute(RouteAttribute.PREF, Uint8Array.of(options.preference));
+    if (options.preference !== undefined) body.attributeU8(RouteAttribute.PREF, options.preference);
     return { type: MessageType.NEWROUTE, body: body.finish() };
 }
 

@@ -1,7 +1,7 @@
 import { closeSync } from "node:fs";
 import { ipToBytes, type IpAddress } from "@antrea/ip";
 import { badArgument } from "../errors.ts";
-import { LITTLE_ENDIAN } from "../message/bytes.ts";
+import { checkUint, LITTLE_ENDIAN } from "../message/bytes.ts";
 import { AddressFamily } from "../message/constants.ts";
 import { linkIndex } from "../message/link.ts";
 import { SocketType } from "../socket/constants.ts";
@@ -43,10 +43,12 @@ export function addAdvertisedRoute(route: AdvertisedRoute, netnsPath?: string): 
     const request = new Uint8Array(80); // struct in6_rtmsg: destination and source stay ::/0
     const view = new DataView(request.buffer);
     request.set(ipToBytes(via), 32);
-    view.setUint32(56, metric, LITTLE_ENDIAN);
-    view.setBigUint64(64, BigInt(expiresSeconds) * TICKS_A_SECOND, LITTLE_ENDIAN);
+    view.setUint32(56, checkUint(metric, 32, "metric of an advertised route"), LITTLE_ENDIAN);
+    const seconds = checkUint(expiresSeconds, 32, "expiresSeconds of an advertised route");
+    view.setBigUint64(64, BigInt(seconds) * TICKS_A_SECOND, LITTLE_ENDIAN);
     const flags = Flag.UP | Flag.GATEWAY | Flag.DEFAULT | Flag.ADDRCONF | Flag.EXPIRES;
-    view.setUint32(72, (flags | (preference << PREFERENCE_SHIFT)) >>> 0, LITTLE_ENDIAN);
+    const level = checkUint(preference, 2, "preference of an advertised route");
+    view.setUint32(72, (flags | (level << PREFERENCE_SHIFT)) >>> 0, LITTLE_ENDIAN);
     view.setInt32(76, linkIndex(index), LITTLE_ENDIAN);
     const work = (): void => {
         const calls = libc();

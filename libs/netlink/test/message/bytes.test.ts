@@ -31,6 +31,17 @@ describe("Writer", () => {
         );
     });
 
+    it.each<[string, (writer: Writer) => void]>([
+        ["256 as 8 bits", (writer) => writer.u8(256)],
+        ["-1 as 8 bits", (writer) => writer.u8(-1)],
+        ["65536 as 16 bits", (writer) => writer.u16(65_536)],
+        ["2^32 as 32 bits", (writer) => writer.u32(2 ** 32)],
+        ["a fraction", (writer) => writer.attributeU32(1, 1.5)],
+        ["256 as an attribute of 8 bits", (writer) => writer.attributeU8(1, 256)],
+    ])("refuses %s", (_, write) => {
+        expect(() => write(new Writer())).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT", fault: "caller" }));
+    });
+
     it("grows, up to its limit", () => {
         const writer = new Writer(1000).bytes(new Uint8Array(999));
         expect(writer.u8(7).finish()).toHaveLength(1000);

@@ -15,6 +15,7 @@ import {
 import { decodeNeighbour, probeNeighbour, replaceNeighbour } from "../../src/message/neighbour.ts";
 import { queryNetnsId } from "../../src/message/netns-id.ts";
 import { appendRoute, decodeRoute, deleteRoute, replaceRoute } from "../../src/message/route.ts";
+import { addAdvertisedRoute } from "../../src/system/advertised-route.ts";
 import { type VethOptions } from "../../src/types.ts";
 import { fromHex, netnsIdQuery } from "./captured.ts";
 
@@ -259,6 +260,22 @@ describe("arguments that cannot be sent", () => {
         ["prefix length", () => deleteAddress({ index: 1, ip: ip4, prefixLength: 33 }), "0 to 32"],
         ["route without link", () => replaceRoute({ dst: "default", via: ip4 }), "the index of a link is needed"],
         ["default route of no family", () => deleteRoute({ dst: "default", dev: 2 }), "4 or 6"],
+        ["address protocol", () => addAddress({ index: 1, ip: ip4, prefixLength: 24, protocol: 256 }), "0 to 255"],
+        ["scope", () => replaceRoute({ dst: "default", via: ip4, dev: 2, scope: -1 }), "0 to 255"],
+        ["preference", () => replaceRoute({ dst: "default", via: ip4, dev: 2, preference: 300 }), "0 to 255"],
+        ["metric", () => replaceRoute({ dst: "default", via: ip4, dev: 2, metric: 1.5 }), "0 to 4294967295"],
+        ["master", () => setLink(2, { master: -1 }), "0 to 4294967295"],
+        [
+            "time of an advertised route",
+            () => addAdvertisedRoute({ index: 1, via: parseIp("fe80::1"), metric: 1, expiresSeconds: 1.5 }),
+            "expiresSeconds of an advertised route",
+        ],
+        [
+            "preference of an advertised route",
+            () =>
+                addAdvertisedRoute({ index: 1, via: parseIp("fe80::1"), metric: 1, expiresSeconds: 1, preference: 4 }),
+            "0 to 3",
+        ],
         ["table", () => deleteRoute({ dst: "default", family: 4, table: 2 ** 32 }), "32-bit"],
     ])("%s", (_, build, rule) => {
         expect(build).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT", message: expect.stringMatching(rule) }));
