@@ -104,12 +104,9 @@ export async function runMain(options: MainOptions): Promise<void> {
             logger.info("the settings can be used");
             return main.exit(0);
         }
-        await lifecycle.start(ending.signal);
-        logger.info("running");
-        await aborted(ending.signal);
-        await lifecycle.stop();
+        await operate(lifecycle, logger, ending.signal);
     } catch (error) {
-        // A signal during the start: all parts are stopped, as requested.
+        // A signal while it composed: nothing was started.
         if (!(ending.signal.aborted && isAborted(error))) {
             failed = true;
             logger.error("failed", { error });
@@ -117,4 +114,18 @@ export async function runMain(options: MainOptions): Promise<void> {
     }
     logger.info("exiting", { code: failed ? 1 : 0 });
     main.exit(failed ? 1 : 0);
+}
+
+/** Starts the parts, waits for the signal and stops them. Rejects with the error of the start, else of the stop. */
+async function operate(lifecycle: Lifecycle, logger: Logger, signal: AbortSignal): Promise<void> {
+    try {
+        await lifecycle.start(signal);
+    } catch (error) {
+        if (!signal.aborted || !isAborted(error)) throw error;
+        // A signal during the start: the parts were stopped, as requested; `stop` tells whether all did.
+        return lifecycle.stop();
+    }
+    logger.info("running");
+    await aborted(signal);
+    await lifecycle.stop();
 }

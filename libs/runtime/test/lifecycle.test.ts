@@ -129,6 +129,7 @@ describe("Lifecycle", () => {
         lifecycle.append(part(events, "b", { start: fail("no socket") }));
         await expect(lifecycle.start()).rejects.toThrow("b did not start");
         expect(log.messages("error")).toEqual(["did not stop"]);
+        await expect(lifecycle.stop()).rejects.toMatchObject({ code: "STOP_FAILED" });
     });
 
     it("gives a start up at its limit", async () => {

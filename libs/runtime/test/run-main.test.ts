@@ -76,6 +76,22 @@ describe("runMain", () => {
         expect(process.exits).toEqual([0]);
     });
 
+    it("a signal during the start gives it up, exit code 1 when a part does not stop then", async () => {
+        const { process, ended, lines, messages } = run((context) =>
+            lifecycleOf(
+                context,
+                { name: "a", stop: () => Promise.reject(new TypeError("busy")) },
+                { name: "b", start: () => new Promise(() => undefined) },
+            ),
+        );
+        await settle();
+        process.emit("SIGTERM");
+        await ended;
+        expect(process.exits).toEqual([1]);
+        expect(messages()).toEqual(["starting", "started", "stopping", "did not stop", "failed", "exiting"]);
+        expect(lines.join("")).toMatch(/did not stop: a \(busy\)/);
+    });
+
     it.each<[string, MainOptions["compose"], readonly string[]]>([
         ["compose throws", () => JSON.parse("{") as Lifecycle, ["starting", "failed", "exiting"]],
         [
