@@ -297,6 +297,28 @@ describe("the server", () => {
         expect(await stuck).toMatchObject({ code: "ECONNRESET" });
     });
 
+    it("keeps connections open again when it is started anew after a drain", async () => {
+        const { server, get } = await start();
+        await server.drain({ leaveMs: 0, limitMs: 0 });
+        await server.stop();
+        await server.start();
+        expect((await get("/livez", { headers: { connection: "keep-alive" } })).headers.connection).toBe("keep-alive");
+    });
+
+    it("does not take a port that gets free after it was drained", async () => {
+        const { server, log } = await start();
+        const components = { logger: log.logger, metrics: new Metrics(), authorize: async () => true };
+        const options = { name: "x", host: "127.0.0.1", port: server.port, waitsForPort: true };
+        const next = new DaemonServer(components, options);
+        running.push(next);
+        await next.start();
+        await next.drain({ leaveMs: 0, limitMs: 0 });
+        await server.stop();
+        // Longer than it waits between two tries.
+        await new Promise((resolve) => setTimeout(resolve, 400));
+        expect(() => next.port).toThrow("does not listen");
+    });
+
     it("stops although clients keep connections open, and can say where it listens only while it does", async () => {
         const { server } = await start();
         const { port } = server;

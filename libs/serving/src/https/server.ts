@@ -110,6 +110,7 @@ export class HttpsServer {
             throw new ServingError("WRONG_STATE", "internal", "the server is started twice");
         }
         if (signal?.aborted) throw abortedError("the start of the server", signal);
+        this.#leaving = false;
         const server = createServer(this.#secure(), (request, response) => {
             this.#underWay += 1;
             response.once("close", () => {
@@ -156,11 +157,14 @@ export class HttpsServer {
     /**
      * Ends without losing a request. For `leaveMs` milliseconds it still answers, and closes each connection after its
      * next answer, so that clients move to another replica. Then it accepts no connections and resolves when all
-     * requests are answered, or after `limitMs` more milliseconds. `stop` is still to be called.
+     * requests are answered, or after `limitMs` more milliseconds. It ends a wait for the port. `stop` is still to be
+     * called.
      */
     async drain(o: { readonly leaveMs: number; readonly limitMs: number }): Promise<void> {
         this.#leaving = true;
+        this.#giveUp.abort();
         await sleep(o.leaveMs, undefined, this.#clock);
+        await this.#waiting;
         this.#server?.close();
         if (this.#underWay === 0) return;
         const drained = Promise.withResolvers<void>();
