@@ -204,7 +204,7 @@ export const absolutePath: Leaf<string> = readable("must be an absolute path", (
  * `scheme://host:port`, by default https and 443 (http: 80); undefined for "".
  */
 export const apiServer: Leaf<string | undefined> = readableOrEmpty(
-    "must be a host, host:port or https URL, or empty",
+    "must be a host, host:port or http(s) URL, or empty",
     (text) => {
         const [, scheme = "https", rest = ""] = /^(?:(https?):\/\/)?(.*)$/.exec(text) ?? [];
         const plain = rest.replace(/\/$/, "");

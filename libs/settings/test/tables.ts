@@ -51,7 +51,7 @@ export const rules = {
     duration: "must be a duration of at least 0s, such as 1m30s",
     check: "must be a duration from 1s to 10m, such as 1m30s",
     collector: "must be HOST[:PORT][:PROTO] with PROTO one of grpc, tls, tcp, udp",
-    server: "must be a host, host:port or https URL, or empty",
+    server: "must be a host, host:port or http(s) URL, or empty",
     ciphers:
         "must be names of TLS cipher suites separated by commas, " +
         "such as TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, or empty",

@@ -193,7 +193,7 @@ function serverUrl(text: string): URL {
     } catch {
         // The error below covers this case.
     }
-    throw new KubeError("BAD_CONFIG", `the API server's address "${text}" is no host:port and no https URL`);
+    throw new KubeError("BAD_CONFIG", `the API server's address "${text}" is no host:port and no http(s) URL`);
 }
 
 function digest(options: RequestOptions, server: URL): string {
