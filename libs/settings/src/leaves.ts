@@ -208,9 +208,10 @@ export const apiServer: Leaf<string | undefined> = readableOrEmpty(
     (text) => {
         const [, scheme = "https", rest = ""] = /^(?:(https?):\/\/)?(.*)$/.exec(text) ?? [];
         const plain = rest.replace(/\/$/, "");
-        if (isIP(plain) === 6) return `${scheme}://[${plain}]:443`;
+        const usual = scheme === "http" ? 80 : 443;
+        if (isIP(plain) === 6) return `${scheme}://[${plain}]:${usual}`;
         const [, host = "", given] = /^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+)(?::(\d{1,5}))?$/.exec(plain) ?? [];
-        const number = given === undefined ? (scheme === "http" ? 80 : 443) : Number(given);
+        const number = given === undefined ? usual : Number(given);
         if (number < 1 || number > 65_535 || !isHost(host)) return undefined;
         return `${scheme}://${host}:${number}`;
     },

@@ -226,6 +226,7 @@ describe("antrea-agent.conf", () => {
         ["kubeAPIServerOverride", "api.example.org:6443", "https://api.example.org:6443"],
         ["kubeAPIServerOverride", "https://[fd00::1]:6443/", "https://[fd00::1]:6443"],
         ["kubeAPIServerOverride", "fd00::1", "https://[fd00::1]:443"],
+        ["kubeAPIServerOverride", "http://fd00::1", "http://[fd00::1]:80"],
         ["kubeAPIServerOverride", "", undefined],
         ["dnsServerOverride", "10.96.0.10", "10.96.0.10:53"],
         ["dnsServerOverride", "[fd00::a]:5353", "[fd00::a]:5353"],
