@@ -87,6 +87,7 @@ export {
 } from "./leader-election.ts";
 export { type KubeLogger } from "./logger.ts";
 export { microTime } from "./micro-time.ts";
+export { configHashAnnotation, configMirrorAnnotation, hasPodUid, podUids, staticUidOf } from "./pod-uids.ts";
 export { slimNode, type SlimNodeOptions } from "./slim-node.ts";
 export { TokenReviewAuthorizer, type TokenReviewOptions } from "./token-review.ts";
 export {

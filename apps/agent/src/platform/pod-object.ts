@@ -1,25 +1,4 @@
-import { pods, type ApiClient, type Pod } from "@antrea/kube";
-
-/** On the mirror Pod of a static Pod: the hash of its manifest, which the kubelet, and thus CNI, uses as UID. */
-export const configHashAnnotation = "kubernetes.io/config.hash";
-
-/** On the mirror Pod of a static Pod, with the same hash; the kubelet runs no Pod of the API server that has it. */
-export const configMirrorAnnotation = "kubernetes.io/config.mirror";
-
-/** The UID that CNI passes for the static Pod of this mirror Pod; undefined for every other Pod. */
-export function staticUidOf({ metadata }: Pod): string | undefined {
-    const hash = metadata?.annotations?.[configHashAnnotation];
-    // The hash alone can be set by any user on a running Pod.
-    return hash === metadata?.annotations?.[configMirrorAnnotation] ? hash : undefined;
-}
-
-/**
- * Whether the object has this UID, or has it as its config hash, as a mirror Pod does. Users can set the hash too, so
- * the object must have been found by its name; `uid` must not be empty.
- */
-export function hasPodUid({ metadata }: Pod, uid: string): boolean {
-    return metadata?.uid === uid || metadata?.annotations?.[configHashAnnotation] === uid;
-}
+import { hasPodUid, pods, staticUidOf, type ApiClient, type Pod } from "@antrea/kube";
 
 /**
  * Finds the Pod that CNI identifies by this UID: an object's UID takes precedence over the hash of a mirror Pod.

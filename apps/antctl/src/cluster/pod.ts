@@ -1,6 +1,6 @@
 import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { IpError, parseIp, type IpAddress } from "@antrea/ip";
-import { type Pod } from "@antrea/kube";
+import { podUids, type Pod } from "@antrea/kube";
 
 /** The fields of a Pod that commands need; a cluster may have 100,000. */
 export interface PodInfo {
@@ -31,17 +31,13 @@ export interface OwnerReference {
     readonly controller?: boolean;
 }
 
-// The kubelet starts a static Pod with this hash as its UID; the mirror Pod has another UID.
-const staticPodHash = "kubernetes.io/config.hash";
-
 /** Reads the fields that commands need from a Pod; a missing name or UID is "". */
 export function readPod(pod: Pod): PodInfo {
     const { metadata, spec, status } = pod;
-    const hash = metadata?.annotations?.[staticPodHash];
     return {
         namespace: metadata?.namespace ?? "",
         name: metadata?.name ?? "",
-        uids: [metadata?.uid ?? "", ...(hash === undefined ? [] : [hash])],
+        uids: podUids(pod),
         nodeName: spec?.nodeName,
         phase: status?.phase ?? "Unknown",
         deleting: metadata?.deletionTimestamp !== undefined,

@@ -1,7 +1,7 @@
 import { allocationAddress, ipAllocations, poolsAnnotation, type IpAllocation } from "@antrea/crd";
 import { formatIp } from "@antrea/ip";
 import { usesNamespacePools, type WorkloadShape } from "@antrea/ipam";
-import { pods, statefulSets, type ApiClient, type KubeObject, type Pod } from "@antrea/kube";
+import { hasPodUid, pods, statefulSets, type ApiClient, type KubeObject, type Pod } from "@antrea/kube";
 
 type Workload = KubeObject & WorkloadShape;
 
@@ -12,8 +12,6 @@ export interface NamespaceUsersComponents {
     readonly pods: { get(key: string): Pod | undefined };
     readonly statefulSets: { get(key: string): Workload | undefined };
 }
-
-const configHashAnnotation = "kubernetes.io/config.hash";
 
 /**
  * The users of addresses from the pools that a Namespace names: Pods that inherit the list, and StatefulSets that
@@ -81,7 +79,7 @@ function usersOf(allocations: readonly IpAllocation[], known: Lookup): readonly 
  */
 function userOf({ spec: { owner, pod } }: IpAllocation, known: Lookup): string | undefined {
     const found = pod && known.pods.get(`${pod.namespace}/${pod.name}`);
-    if (pod !== undefined && found !== undefined && isThis(found, pod.uid)) {
+    if (pod !== undefined && found !== undefined && hasPodUid(found, pod.uid)) {
         if (usesNamespacePools(found)) return `Pod ${pod.namespace}/${pod.name}`;
     }
     if (owner.kind !== "StatefulSet") return undefined;
@@ -94,9 +92,4 @@ function userOf({ spec: { owner, pod } }: IpAllocation, known: Lookup): string |
 
 function inheritsPools(template: NonNullable<NonNullable<WorkloadShape["spec"]>["template"]>): boolean {
     return template.metadata?.annotations?.[poolsAnnotation] === undefined && template.spec?.hostNetwork !== true;
-}
-
-/** An allocation references a static Pod by the hash of its manifest. */
-function isThis({ metadata }: Pod, uid: string): boolean {
-    return metadata?.uid === uid || metadata?.annotations?.[configHashAnnotation] === uid;
 }

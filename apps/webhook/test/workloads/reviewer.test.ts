@@ -264,7 +264,7 @@ describe("a Namespace", () => {
 
     it("is used by a static Pod, which its claim knows by another UID", async () => {
         const mirror = pod("static-node-1", { uid: "of the mirror" });
-        const hash = { "kubernetes.io/config.hash": "0123" };
+        const hash = { "kubernetes.io/config.hash": "0123", "kubernetes.io/config.mirror": "0123" };
         const stored = { ...mirror, metadata: { ...mirror.metadata, annotations: hash } };
         there([allocation("10.1.0.5", { pod: pod("static-node-1", { uid: "0123" }) })], {
             pods: [stored],

@@ -1,14 +1,17 @@
 import { type Clock } from "@antrea/async";
 import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { isEnded } from "@antrea/ipam";
-import { Informer, pods, type ApiClient, type KubeLogger, type Pod } from "@antrea/kube";
 import {
     configHashAnnotation,
     configMirrorAnnotation,
     hasPodUid,
-    podOfUid,
-    type NamedPod,
-} from "../../platform/pod-object.ts";
+    Informer,
+    pods,
+    type ApiClient,
+    type KubeLogger,
+    type Pod,
+} from "@antrea/kube";
+import { podOfUid, type NamedPod } from "../../platform/pod-object.ts";
 import { type PodIdentity } from "./types.ts";
 
 /** Dependencies of NodePods. */

@@ -1,6 +1,5 @@
 import { formatIp, IpError, parseIp, type IpAddress } from "@antrea/ip";
-import { pods, referenceTo, type ApiClient, type EventInput } from "@antrea/kube";
-import { staticUidOf } from "../../platform/pod-object.ts";
+import { pods, referenceTo, staticUidOf, type ApiClient, type EventInput } from "@antrea/kube";
 import type { KnownPod } from "./found-records.ts";
 import type { UnwiredPod } from "./unwired.ts";
 

@@ -138,7 +138,8 @@ it("waits for the mirror of a static Pod, but not for ever", async () => {
     wire("static", { podNamespace: "default", podUid: "hash" });
     wire("gone", { podNamespace: "default" });
     await ignored.check(signal);
-    podsOfNode.push(podIn("default", "static", { ...pools, "kubernetes.io/config.hash": "hash" }));
+    const mirrors = { "kubernetes.io/config.hash": "hash", "kubernetes.io/config.mirror": "hash" };
+    podsOfNode.push(podIn("default", "static", { ...pools, ...mirrors }));
     for (let round = 0; round < 100; round += 1) await ignored.check(signal);
     expect(reportedPods()).toEqual(["static"]);
     expect(requests.length).toBeLessThan(40);

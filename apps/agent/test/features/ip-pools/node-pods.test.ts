@@ -41,11 +41,12 @@ describe("the Pods of a Node", () => {
     });
 
     it("are also known by the hash of a static Pod's file; their events are of the mirror object", async () => {
-        put({ metadata: { annotations: { "kubernetes.io/config.hash": "hash", other: "x" } } });
+        const mirrors = { "kubernetes.io/config.hash": "hash", "kubernetes.io/config.mirror": "hash" };
+        put({ metadata: { annotations: { ...mirrors, other: "x" } } });
         const known = { ...web, uid: "hash" };
         await eventually(() => nodePods.known(known) !== undefined);
         expect(nodePods.objectUid(known)).toBe("u");
-        expect(nodePods.known(known)?.metadata?.annotations).toEqual({ "kubernetes.io/config.hash": "hash" });
+        expect(nodePods.known(known)?.metadata?.annotations).toEqual(mirrors);
     });
 
     describe("whose names nobody knows", () => {

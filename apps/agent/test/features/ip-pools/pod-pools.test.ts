@@ -151,9 +151,14 @@ describe("what a Pod asks for", () => {
 });
 
 describe("which Pod it is", () => {
+    const mirrorOf = (hash: string): Readonly<Record<string, string>> => ({
+        "kubernetes.io/config.hash": hash,
+        "kubernetes.io/config.mirror": hash,
+    });
+
     it("is identified by the UID, of a static Pod by the hash of its file", async () => {
         addNamespace();
-        addPod({ [poolsAnnotation]: "pool1", "kubernetes.io/config.hash": "hash" });
+        addPod({ [poolsAnnotation]: "pool1", ...mirrorOf("hash") });
         await start();
         expect(await resolve({ ...identity, uid: "hash" })).toMatchObject({ pools: ["pool1"] });
         expect(asked("pods")).toBe(0);
@@ -184,9 +189,11 @@ describe("which Pod it is", () => {
         await start();
         const pod = { ...identity, uid: "b0c1d2e3f4a5968778695a4b3c2d1e0f" };
         expect(await resolve(pod)).toMatch(/^POD_UNKNOWN: static Pod ns\/p .*mirror Pod$/);
-        addPod({ "kubernetes.io/config.hash": "0".repeat(32) });
+        addPod(mirrorOf("0".repeat(32)));
         expect(await resolve(pod)).toMatch(/^POD_UNKNOWN/);
         addPod({ "kubernetes.io/config.hash": pod.uid });
+        expect(await resolve(pod)).toMatch(/^POD_UNKNOWN/);
+        addPod(mirrorOf(pod.uid));
         await eventually(async () => (await resolve(pod)) === undefined);
     });
 

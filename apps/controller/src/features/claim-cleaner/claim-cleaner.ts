@@ -2,7 +2,9 @@ import { sleep, systemClock, type Clock } from "@antrea/async";
 import { isOutOfService } from "@antrea/ipam";
 import {
     WorkQueue,
+    hasPodUid,
     nodes as nodeResource,
+    podUids,
     pods,
     type ApiClient,
     type Informer,
@@ -12,7 +14,6 @@ import {
 } from "@antrea/kube";
 import { type MetricsFactory } from "@antrea/runtime";
 import {
-    uidsOf,
     type Allocation,
     type AllocationCache,
     type AllocationWriter,
@@ -150,7 +151,7 @@ export class AllocationCleaner {
     async #freeOfOutOfService(name: string, signal: AbortSignal): Promise<ReconcileResult> {
         const { api, allocations } = this.#components;
         const { items } = await api.list(pods, { fieldSelector: `spec.nodeName=${name}`, signal });
-        const present = new Set(items.flatMap(uidsOf));
+        const present = new Set(items.flatMap(podUids));
         const left = [...allocations.usedOn(name)].filter(({ pod }) => pod !== undefined && !present.has(pod.uid));
         this.#suspect(name, "out-of-service", left.length);
         const podIsGone = async ({ pod }: Allocation): Promise<boolean> => {
@@ -160,9 +161,7 @@ export class AllocationCleaner {
                 api.find(nodeResource, { name }, { signal }),
             ]);
             return (
-                (livePod === undefined || !uidsOf(livePod).includes(pod.uid)) &&
-                node !== undefined &&
-                isOutOfService(node)
+                (livePod === undefined || !hasPodUid(livePod, pod.uid)) && node !== undefined && isOutOfService(node)
             );
         };
         await this.#free(left, "out-of-service", podIsGone, signal);

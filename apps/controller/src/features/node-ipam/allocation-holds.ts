@@ -1,6 +1,6 @@
 import { formatPrefix, rangeOf } from "@antrea/ip";
-import { isKubeError, pods, type ApiClient, type KubeError } from "@antrea/kube";
-import { uidsOf, type Allocation } from "../../platform/allocations/index.ts";
+import { isKubeError, pods, podUids, type ApiClient, type KubeError } from "@antrea/kube";
+import { type Allocation } from "../../platform/allocations/index.ts";
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
 import { type CidrAllocator } from "./cidr-allocator.ts";
 
@@ -109,7 +109,7 @@ export class AllocationHolds {
     ): Promise<ReleasedAllocations> {
         const fieldSelector = `spec.nodeName=${node}`;
         const { items } = await this.#components.api.list(pods, { fieldSelector, signal, timeoutMs });
-        const present = new Set(items.flatMap(uidsOf));
+        const present = new Set(items.flatMap(podUids));
         // A Pod exists before its allocation; an allocation that changed meanwhile is checked next time.
         const known = allocations.filter((allocation) => this.#held.get(allocation.metadata.name) === allocation);
         const ghosts = known.filter(({ pod }) => !present.has(pod?.uid ?? ""));

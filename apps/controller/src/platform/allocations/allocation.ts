@@ -1,6 +1,5 @@
 import { allocationAddress, type AllocationOwner, type IpAllocation } from "@antrea/crd";
 import { type IpAddress } from "@antrea/ip";
-import { type Pod } from "@antrea/kube";
 
 /** The Pod that uses an allocated address. */
 export interface AllocationPod {
@@ -27,15 +26,6 @@ export interface Allocation {
     readonly createdAt: string;
     /** Starts at 1 and grows with each change of the spec. */
     readonly generation: number;
-}
-
-/**
- * The UIDs by which allocations may reference a Pod: its own, and the manifest hash of a static Pod, which the kubelet
- * uses while its mirror Pod has another UID.
- */
-export function uidsOf({ metadata }: Pod): readonly string[] {
-    const hash = metadata?.annotations?.["kubernetes.io/config.hash"];
-    return [metadata?.uid ?? "", ...(hash === undefined ? [] : [hash])];
 }
 
 /** `namespace/name` of the StatefulSet that owns an allocation; undefined for other owners. */

@@ -1,5 +1,5 @@
 /** The controller's cache of allocations, and how its features write them. */
-export { describeHolder, setKeyOf, uidsOf, type Allocation, type AllocationPod } from "./allocation.ts";
+export { describeHolder, setKeyOf, type Allocation, type AllocationPod } from "./allocation.ts";
 export {
     AllocationCache,
     type BlockAllocations,

@@ -90,8 +90,9 @@ describe("claims that their Node cannot free", () => {
         const { metadata: again } = await world.pod("again", "down");
         await world.claim("10.3.3.22", "a", podOn("down", "again"));
         // A static Pod is known by the hash of its manifest.
+        const annotations = { "kubernetes.io/config.hash": "abcd", "kubernetes.io/config.mirror": "abcd" };
         await world.api.create(pods, {
-            metadata: { namespace: "default", name: "static", annotations: { "kubernetes.io/config.hash": "abcd" } },
+            metadata: { namespace: "default", name: "static", annotations },
             spec: { nodeName: "down", containers: [{ name: "main", image: "none" }] },
         });
         await world.claim("10.3.3.23", "a", podOn("down", "static", "abcd"));

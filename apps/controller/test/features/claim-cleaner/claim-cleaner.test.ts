@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { ManualClock, settle } from "@antrea/async/testing";
-import { type ChangeListener, type Node } from "@antrea/kube";
+import { pods, type ChangeListener, type Node, type Pod } from "@antrea/kube";
 import { MemoryLog } from "@antrea/runtime/testing";
 import { AllocationCleaner, type AllocationCleanerComponents } from "../../../src/features/claim-cleaner/index.ts";
 import { type Allocation } from "../../../src/platform/allocations/index.ts";
@@ -12,6 +12,8 @@ const atOnce = { by: "watch", after: Infinity } as const;
 class FakeWorld {
     readonly clock = new ManualClock();
     readonly allocations = new Map<string, Allocation>();
+    /** The Pod of that name, if there is one. */
+    pod: Pod | undefined;
     readonly #listeners = new Set<ChangeListener<Node>>();
     #node: Node | undefined = { metadata: { name: "n" } };
 
@@ -32,12 +34,20 @@ class FakeWorld {
         for (const listener of this.#listeners) listener("added", "n", this.#node, undefined, atOnce);
     }
 
+    takeOutOfService(): void {
+        const taints = [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }];
+        this.#node = { metadata: { name: "n" }, spec: { taints } };
+    }
+
     get components(): AllocationCleanerComponents {
         const { allocations } = this;
         const fake = {
             clock: this.clock,
             logger: new MemoryLog().logger,
-            api: { find: () => Promise.resolve(this.#node), list: () => Promise.resolve({ items: [] }) },
+            api: {
+                find: (resource: unknown) => Promise.resolve(resource === pods ? this.pod : this.#node),
+                list: () => Promise.resolve({ items: this.pod === undefined ? [] : [this.pod] }),
+            },
             nodes: {
                 get: () => this.#node,
                 synced: () => Promise.resolve(),
@@ -113,5 +123,34 @@ describe("the claims of a Node that is gone", () => {
         expect(world.allocations.size).toBe(1);
         await world.clock.advance(2 * minute);
         expect(world.allocations.size).toBe(0);
+    });
+});
+
+describe("the claims of a Node that is out of service", () => {
+    const hash = { "kubernetes.io/config.hash": "u" };
+
+    it.each<[string, Pod["metadata"], number]>([
+        ["are freed when the Pod is gone", undefined, 0],
+        ["are freed when another Pod has its name", { uid: "again" }, 0],
+        ["are freed when another Pod has its name, and its UID as a hash", { uid: "again", annotations: hash }, 0],
+        ["stay while the Pod is there", { uid: "u" }, 1],
+        [
+            "stay while the mirror of the static Pod is there",
+            { uid: "mirror", annotations: { ...hash, "kubernetes.io/config.mirror": "u" } },
+            1,
+        ],
+    ])("%s", async (_, metadata, left) => {
+        const world = new FakeWorld();
+        const stop = new AbortController();
+        world.claim("10.2.0.9");
+        world.takeOutOfService();
+        world.pod = metadata && { metadata: { namespace: "ns", name: "p", ...metadata } };
+        const run = new AllocationCleaner(world.components, { intervalMs: minute }).run(stop.signal);
+        await settle();
+        await world.clock.advance(minute - 1);
+        expect(world.allocations.size).toBe(left);
+        stop.abort();
+        await world.clock.advance(minute);
+        await run;
     });
 });

@@ -224,9 +224,16 @@ describe("claims of addresses that no IPPool has", () => {
     it("of static Pods count by the hash of the manifest", async () => {
         const place = new Place();
         const { pod } = place.allocationOf("10.244.0.9", { node: "n1" });
-        place.pods = [{ metadata: { uid: "mirror", annotations: { "kubernetes.io/config.hash": pod!.uid } } }];
+        const hash = { "kubernetes.io/config.hash": pod!.uid };
+        place.pods = [
+            { metadata: { uid: "mirror", annotations: { ...hash, "kubernetes.io/config.mirror": pod!.uid } } },
+        ];
         expect(await place.release()).toBe(false);
         expect(place.free).toBe(3);
+        // Any user can set the hash alone.
+        place.pods = [{ metadata: { uid: "user", annotations: hash } }];
+        expect(await place.release()).toBe(true);
+        expect(place.free).toBe(4);
     });
 
     it("hold 16 subnets a Node, the oldest ones", async () => {
