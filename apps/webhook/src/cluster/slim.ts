@@ -50,18 +50,22 @@ export function slimPod(pod: Pod): Pod {
 
 /**
  * Reduces a workload to its identity, replicas and, if it has any, the template's annotations of IPAM; the template of
- * a CronJob's Jobs becomes `spec.template`. A template on the host network is dropped.
+ * a CronJob's Jobs becomes `spec.template`. Of a template on the host network, whose annotations have no effect, only
+ * that fact is kept.
  */
 export function slimWorkload(workload: Workload): Workload {
     const { replicas, template = workload.spec?.jobTemplate?.spec?.template } = workload.spec ?? {};
-    const annotations = template?.spec?.hostNetwork === true ? {} : ours(template?.metadata?.annotations);
+    const kept = template && slimTemplate(template);
     return {
         ...slimMetadata(workload),
-        spec: {
-            ...(replicas !== undefined && { replicas }),
-            ...(Object.keys(annotations).length > 0 && { template: { metadata: { annotations } } }),
-        },
+        spec: { ...(replicas !== undefined && { replicas }), ...(kept !== undefined && { template: kept }) },
     };
+}
+
+function slimTemplate({ metadata, spec }: PodTemplate): PodTemplate | undefined {
+    if (spec?.hostNetwork === true) return { spec: { hostNetwork: true } };
+    const annotations = ours(metadata?.annotations);
+    return Object.keys(annotations).length > 0 ? { metadata: { annotations } } : undefined;
 }
 
 function slimMetadata(

@@ -85,7 +85,7 @@ function userOf({ spec: { owner, pod } }: IpAllocation, known: Lookup): string |
     if (owner.kind !== "StatefulSet") return undefined;
     const key = `${owner.namespace}/${owner.name}`;
     const template = known.statefulSets.get(key)?.spec?.template;
-    // One that is cached without its template has no IPAM annotations: it inherits.
+    // One that is cached without its template has no IPAM annotations and is not on the host network: it inherits.
     const inherits = known.statefulSets.get(key) !== undefined && (template === undefined || inheritsPools(template));
     return inherits ? `StatefulSet ${key}` : undefined;
 }

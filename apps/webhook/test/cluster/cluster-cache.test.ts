@@ -205,6 +205,16 @@ describe("who names a pool", () => {
             metadata: identity("ns/web"),
             spec: { replicas: 3, template: { metadata: { annotations: annotated("a") } } },
         });
+        // That it is on the host network: it is no user of the pools of its Namespace.
+        const host = { metadata: { annotations: annotated("a") }, spec: { containers: [], hostNetwork: true } };
+        const db = workloadOf("StatefulSet", "db", {}, { template: host }) as StatefulSet;
+        fake.put(statefulSets, { ...db, metadata: { name: "db", namespace: "ns" } });
+        await fake.deliver();
+        expect(cache.users.statefulSets.get("ns/db")).toEqual({
+            metadata: identity("ns/db"),
+            spec: { replicas: 1, template: { spec: { hostNetwork: true } } },
+        });
+        expect(cache.users.of("a")).toEqual(["Deployment ns/web"]);
     });
 
     function identity(uid: string): object {

@@ -12,6 +12,7 @@ import {
     type Pod,
     type StatefulSet,
 } from "@antrea/kube";
+import { slimWorkload, type Workload } from "../../src/cluster/slim.ts";
 import { WorkloadReviewer } from "../../src/workloads/index.ts";
 import { FakeApi } from "../support/fake-api.ts";
 import { annotated, allocationOf, podOf, poolOf, workloadOf } from "../support/objects.ts";
@@ -287,6 +288,11 @@ describe("a Namespace", () => {
         there(reserved, { set: web("a"), isKnown });
         expect(await change("a", "b")).toBe("");
         there(reserved, { isKnown });
+        expect(await change("a", "b")).toBe("");
+        const host = { spec: { hostNetwork: true, containers: [] } };
+        const onHost = { ...web(), spec: { ...web().spec, template: host } } as unknown as StatefulSet;
+        there(reserved, { set: onHost, isKnown });
+        if (isKnown) known.statefulSet = slimWorkload(onHost as unknown as Workload) as unknown as StatefulSet;
         expect(await change("a", "b")).toBe("");
         there([allocation("10.1.0.40", { pool: "b", of: "StatefulSet" })], { set: web(), isKnown });
         expect(await change("a", "b")).toBe("");
