@@ -1,5 +1,5 @@
 import { AntreaError } from "@antrea/errors";
-import { pods, referenceTo, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
+import { pods, podUids, referenceTo, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
 import type { Logger } from "@antrea/runtime";
 
 class LostBandwidthError extends AntreaError<"BAD_OUTPUT"> {}
@@ -8,7 +8,7 @@ class LostBandwidthError extends AntreaError<"BAD_OUTPUT"> {}
 export interface LostBandwidthComponents {
     readonly api: Pick<ApiClient, "list">;
     readonly events: Pick<EventRecorder, "record">;
-    /** The wired interfaces of this Node. */
+    /** The wired interfaces of this Node; `podUid` of a static Pod is the hash of its manifest. */
     readonly interfaces: () => readonly { readonly podUid: string; readonly hostIfName: string }[];
     /** The output of `tc -j qdisc show`. */
     readonly qdiscs: () => Promise<string>;
@@ -31,7 +31,7 @@ const checksAfterStart = 2;
 export class LostBandwidth {
     readonly #components: LostBandwidthComponents;
     readonly #nodeName: string;
-    /** UIDs of the Pods that have their event. */
+    /** UIDs of the Pods that have their event, as of their objects. */
     #reported: ReadonlySet<string> = new Set();
     #checksLeft = 0;
 
@@ -57,7 +57,9 @@ export class LostBandwidth {
         const there = limited.length === 0 ? new Set() : kindsByInterface(await qdiscs());
         const hostIfNames = new Map(interfaces().map(({ podUid, hostIfName }) => [podUid, hostIfName]));
         for (const pod of limited) {
-            const hostIfName = hostIfNames.get(uidOf(pod));
+            const hostIfName = podUids(pod)
+                .map((uid) => hostIfNames.get(uid))
+                .find((name) => name !== undefined);
             if (hostIfName === undefined || this.#reported.has(uidOf(pod))) continue;
             const lost = annotationsOf(pod).filter(([, kind]) => !there.has(`${hostIfName} ${kind}`));
             if (lost.length > 0)

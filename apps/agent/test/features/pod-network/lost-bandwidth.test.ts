@@ -73,6 +73,18 @@ it("a Pod whose limits are gone after OVS was started gets one event, one whose 
     ]);
 });
 
+it("a static Pod gets it on its mirror Pod; its interface has the hash of the manifest as UID", async () => {
+    const mirrors = { "kubernetes.io/config.hash": "uid-a", "kubernetes.io/config.mirror": "uid-a" };
+    podsOfNode = [podOf("static", { ...ingress, ...mirrors })];
+    for (let round = 0; round < 2; round += 1) {
+        lost.ovsConnected();
+        await lost.check(signal);
+    }
+    expect(recorded.map(({ regarding }) => regarding)).toEqual([
+        expect.objectContaining({ name: "static", uid: "uid-static" }),
+    ]);
+});
+
 it.each([
     ["ingress", ingress, "ingress", "kubernetes.io/ingress-bandwidth"],
     ["egress", egress, "tbf", "kubernetes.io/egress-bandwidth"],
