@@ -1,3 +1,4 @@
+import { orAborted } from "@antrea/async";
 import type { Platform } from "../platform.ts";
 import { formatRounds, roundsKey } from "./bridge/index.ts";
 import { EarlierFlows, FlowRestore } from "./flow-table/index.ts";
@@ -31,7 +32,7 @@ export class FlowStart {
     /**
      * Begins a round and starts the connection to OVS; called once, with all flows staged. Resolves when OVS has them
      * and those of the pipeline, with the condition `openflow` met; each later connection gets a replay. Rejects with
-     * an error of the pipeline or of OVSDB; does not settle if the signal aborts while it waits for OVS.
+     * an error of the pipeline or of OVSDB, or if the signal aborts.
      */
     async install(signal: AbortSignal): Promise<void> {
         const { bridge, flowTable, openflow, pipeline, readiness } = this.#components;
@@ -54,7 +55,7 @@ export class FlowStart {
             firstReplay.resolve();
         });
         openflow.start(signal);
-        await firstReplay.promise;
+        await orAborted(firstReplay.promise, signal);
     }
 
     /**

@@ -8,11 +8,13 @@ const { signal } = new AbortController();
 const flows = [{ owner: "pipeline", flows: { category: Category.default, flows: [] } }];
 let steps: string[];
 let isComplete: boolean | undefined;
+let connects: boolean;
 let flowStart: FlowStart;
 
 beforeEach(() => {
     steps = [];
     isComplete = undefined;
+    connects = true;
     const note = (step: string) => async (): Promise<void> => void steps.push(step);
     let onReady = (): unknown => undefined;
     const platform = {
@@ -33,7 +35,7 @@ beforeEach(() => {
         },
         openflow: {
             onReady: (listener: () => unknown) => (onReady = listener),
-            start: () => void onReady(),
+            start: () => void (connects && onReady()),
         },
     };
     flowStart = new FlowStart({
@@ -71,4 +73,14 @@ it("they stay while a feature waits for the API server, and are replaced first w
     isComplete = true;
     await flowStart.deleteLearned(signal);
     expect(steps).toEqual(["apply", "delete 5,6", "antrea-rounds 7"]);
+});
+
+it("the install rejects when it is abandoned before OVS connects", async () => {
+    connects = false;
+    const abandon = new AbortController();
+    const installed = flowStart.install(abandon.signal);
+    await new Promise(setImmediate);
+    abandon.abort(new TypeError("the start is abandoned"));
+    await expect(installed).rejects.toThrow("the start is abandoned");
+    expect(steps).toEqual(["stage pipeline", "round 7"]);
 });
