@@ -83,9 +83,8 @@ export function composeAgent(platform: Platform, parts: NodeParts = ownParts): L
             startTimeoutMs: patientMs,
             start,
             stop: async () => {
-                await stopFeatures(started?.inOrder ?? []);
-                started?.transport[Symbol.dispose]();
-                await openflow.close();
+                if (started === undefined) return;
+                await stopFeatures({ transport: started.transport, openflow }, started.inOrder);
             },
         },
         move(() => started),

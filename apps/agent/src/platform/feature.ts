@@ -41,9 +41,25 @@ export async function startFeatures(
 }
 
 /**
- * Stops the features one by one, in reverse order. Rejects with the first error of a `stop`; those left are not
- * stopped.
+ * Stops the features one by one, in reverse order, then the watch of the transport interface and the connection to OVS.
+ * A failure does not prevent the rest: at the end it rejects with the first one.
  */
-export async function stopFeatures(features: readonly Feature[]): Promise<void> {
-    for (const feature of features.toReversed()) await feature.stop?.();
+export async function stopFeatures(
+    { transport, openflow }: Pick<NodePlatform, "transport" | "openflow">,
+    features: readonly Feature[],
+): Promise<void> {
+    const steps: readonly (() => Promise<void> | void)[] = [
+        ...features.toReversed().map((feature) => () => feature.stop?.()),
+        () => transport[Symbol.dispose](),
+        () => openflow.close(),
+    ];
+    const failures: unknown[] = [];
+    for (const step of steps) {
+        try {
+            await step();
+        } catch (error) {
+            failures.push(error);
+        }
+    }
+    if (failures.length > 0) throw failures[0];
 }

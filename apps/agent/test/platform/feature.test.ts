@@ -4,12 +4,18 @@ import { startFeatures, stopFeatures, type Feature } from "../../src/platform/fe
 const { signal } = new AbortController();
 let steps: string[];
 
-function platform(): Parameters<typeof startFeatures>[0] {
+type Platform = Parameters<typeof startFeatures>[0] & Parameters<typeof stopFeatures>[0];
+
+function platform(): Platform {
     steps = [];
     const note = (step: string) => async (): Promise<void> => void steps.push(step);
     const pipeline = { use: (used: readonly unknown[]) => void steps.push(`use ${used.length}`) };
+    const node = {
+        transport: { [Symbol.dispose]: () => void steps.push("transport") },
+        openflow: { close: note("openflow") },
+    };
     const flowStart = { install: note("install"), deleteEarlier: note("delete earlier") };
-    return { pipeline, flowStart } as unknown as Parameters<typeof startFeatures>[0];
+    return { pipeline, flowStart, ...node } as unknown as Platform;
 }
 
 /** Takes a turn of the event loop for each step, so that steps that are not awaited would be out of order. */
@@ -33,8 +39,14 @@ it("no earlier flow is deleted when a feature does not start", async () => {
     expect(steps).toEqual(["use 0", "stage b", "install"]);
 });
 
-it("features stop in reverse order", async () => {
-    platform();
-    await stopFeatures([feature("a"), { name: "without stop" }, feature("b")]);
-    expect(steps).toEqual(["stop b", "stop a"]);
+it("features stop in reverse order, then what they share", async () => {
+    await stopFeatures(platform(), [feature("a"), { name: "without stop" }, feature("b")]);
+    expect(steps).toEqual(["stop b", "stop a", "transport", "openflow"]);
+});
+
+it("everything is stopped although two features fail; the first failure is reported", async () => {
+    const broken = (name: string): Feature => ({ name, stop: () => Promise.reject(new TypeError(name)) });
+    const features = [feature("a"), broken("second"), feature("b"), broken("first")];
+    await expect(stopFeatures(platform(), features)).rejects.toThrow("first");
+    expect(steps).toEqual(["stop b", "stop a", "transport", "openflow"]);
 });
