@@ -18,38 +18,60 @@ export interface Feature extends Pick<LifecyclePart, "name" | "start" | "stop"> 
      * first `stop`.
      */
     start?(signal: AbortSignal): Promise<void> | void;
-    /** Called in reverse start order, after the jobs have ended. */
-    stop?(): Promise<void> | void;
+    /**
+     * Called in reverse start order, after the jobs have ended. Also called if `stage` or `start` was called and the
+     * start of a feature failed then: with `startFailed`.
+     */
+    stop?(o?: { readonly startFailed: boolean }): Promise<void> | void;
 }
 
 /**
  * Starts the features in this order, each step for all of them before the next one: registers their tables, stages
  * their flows, sends them to OVS, calls `start`, deletes flows of earlier starts of the agent. Rejects with the first
- * error of a step and stops nothing.
+ * error of a step, after it has stopped what was begun, as `stopFeatures` does; failures of that are logged.
  */
 export async function startFeatures(
-    { pipeline, flowStart }: Pick<NodePlatform, "pipeline" | "flowStart">,
+    platform: Pick<NodePlatform, "pipeline" | "flowStart" | "transport" | "openflow" | "logger">,
     features: readonly Feature[],
     signal: AbortSignal,
 ): Promise<void> {
-    // All tables must be known before any flow is generated: the next table of a flow depends on the tables in use.
-    pipeline.use(features.flatMap((feature) => feature.pipeline ?? []));
-    for (const feature of features) await feature.stage?.(signal);
-    await flowStart.install(signal);
-    for (const feature of features) await feature.start?.(signal);
-    await flowStart.deleteEarlier(signal);
+    const { pipeline, flowStart, logger } = platform;
+    const begun = new Set<Feature>();
+    try {
+        // All tables must be known before any flow is generated: the next table of a flow depends on the tables in use.
+        pipeline.use(features.flatMap((feature) => feature.pipeline ?? []));
+        for (const feature of features) {
+            if (feature.stage === undefined) continue;
+            begun.add(feature);
+            await feature.stage(signal);
+        }
+        await flowStart.install(signal);
+        for (const feature of features) {
+            begun.add(feature);
+            await feature.start?.(signal);
+        }
+        await flowStart.deleteEarlier(signal);
+    } catch (error) {
+        const left = features.filter((feature) => begun.has(feature));
+        const stopped = stopFeatures(platform, left, { startFailed: true });
+        await stopped.catch((failure: unknown) => logger.warn("a feature did not stop", { error: failure }));
+        throw error;
+    }
 }
 
 /**
  * Stops the features one by one, in reverse order, then the watch of the transport interface and the connection to OVS.
  * A failure does not prevent the rest: at the end it rejects with the first one.
+ *
+ * @param o.startFailed default false
  */
 export async function stopFeatures(
     { transport, openflow }: Pick<NodePlatform, "transport" | "openflow">,
     features: readonly Feature[],
+    { startFailed }: { readonly startFailed: boolean } = { startFailed: false },
 ): Promise<void> {
     const steps: readonly (() => Promise<void> | void)[] = [
-        ...features.toReversed().map((feature) => () => feature.stop?.()),
+        ...features.toReversed().map((feature) => () => feature.stop?.({ startFailed })),
         () => transport[Symbol.dispose](),
         () => openflow.close(),
     ];

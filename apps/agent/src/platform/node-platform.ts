@@ -39,7 +39,8 @@ export interface NodePlatform extends Platform {
 /**
  * Adds what depends on the Node to the platform: waits for OVS and creates the bridge, the gateway and the watch of the
  * transport interface, which the caller disposes of (`transport`). Rejects with MtuError `MTU_TOO_SMALL`, in bridging
- * mode with BridgingError `NO_MAC`, and with errors of OVSDB, netlink and the gateway, or if the signal aborts.
+ * mode with BridgingError `NO_MAC`, and with errors of OVSDB, netlink and the gateway, or if the signal aborts; the
+ * watch has ended then.
  *
  * @param services undefined if nothing watches the Service CIDRs
  */
@@ -50,7 +51,8 @@ export async function withNode(
 ): Promise<NodePlatform> {
     const { bridge, config, datapath, netlink, logger, probe } = platform;
     const disableTxChecksumOffload = config.disableTXChecksumOffload || datapath.mustComputeChecksums;
-    const transport = await Transport.of({ netlink, logger: logger.child("transport") }, node.transport);
+    using cleanUp = new DisposableStack();
+    const transport = cleanUp.use(await Transport.of({ netlink, logger: logger.child("transport") }, node.transport));
     const tooSmall = nodeMtuProblem(config, node, transport);
     if (tooSmall !== undefined) throw new MtuError("MTU_TOO_SMALL", "caller", tooSmall);
     const mtu = (): number =>
@@ -84,6 +86,7 @@ export async function withNode(
             return nodeParts(pipelineInput());
         },
     });
+    cleanUp.move();
     return {
         ...platform,
         node,

@@ -1,13 +1,16 @@
-import { expect, it } from "@jest/globals";
+import { describe, expect, it } from "@jest/globals";
+import { MemoryLog } from "@antrea/runtime/testing";
 import { startFeatures, stopFeatures, type Feature } from "../../src/platform/feature.ts";
 
 const { signal } = new AbortController();
 let steps: string[];
+let log: MemoryLog;
 
 type Platform = Parameters<typeof startFeatures>[0] & Parameters<typeof stopFeatures>[0];
 
 function platform(): Platform {
     steps = [];
+    log = new MemoryLog();
     const note = (step: string) => async (): Promise<void> => void steps.push(step);
     const pipeline = { use: (used: readonly unknown[]) => void steps.push(`use ${used.length}`) };
     const node = {
@@ -15,7 +18,7 @@ function platform(): Platform {
         openflow: { close: note("openflow") },
     };
     const flowStart = { install: note("install"), deleteEarlier: note("delete earlier") };
-    return { pipeline, flowStart, ...node } as unknown as Platform;
+    return { pipeline, flowStart, logger: log.logger, ...node } as unknown as Platform;
 }
 
 /** Takes a turn of the event loop for each step, so that steps that are not awaited would be out of order. */
@@ -33,10 +36,35 @@ it("each step is done for all features before the next one: tables, staged flows
     expect(steps).toEqual(["use 1", "stage a", "stage b", "install", "start a", "start b", "delete earlier"]);
 });
 
-it("no earlier flow is deleted when a feature does not start", async () => {
-    const broken: Feature = { name: "broken", start: () => Promise.reject(new TypeError("no port")) };
-    await expect(startFeatures(platform(), [broken, feature("b")], signal)).rejects.toThrow("no port");
-    expect(steps).toEqual(["use 0", "stage b", "install"]);
+describe("when a feature does not start", () => {
+    const failing = (step: "stage" | "start" | "stop"): Feature => ({
+        ...feature("broken"),
+        [step]: () => Promise.reject(new TypeError(`no ${step}`)),
+    });
+
+    it("no earlier flow is deleted, and what was begun is stopped", async () => {
+        const idle: Feature = { name: "idle", stop: feature("idle").stop! };
+        const stops: unknown[] = [];
+        const asked: Feature = { name: "asked", start: () => undefined, stop: (o) => void stops.push(o) };
+        const features = [asked, feature("a"), failing("start"), idle, feature("b")];
+        await expect(startFeatures(platform(), features, signal)).rejects.toThrow("no start");
+        const before = ["use 0", "stage a", "stage broken", "stage b", "install", "start a"];
+        expect(steps).toEqual([...before, "stop b", "stop broken", "stop a", "transport", "openflow"]);
+        expect(stops).toEqual([{ startFailed: true }]);
+    });
+
+    it("one that was not staged yet is not stopped", async () => {
+        const features = [feature("a"), failing("stage"), feature("b")];
+        await expect(startFeatures(platform(), features, signal)).rejects.toThrow("no stage");
+        expect(steps).toEqual(["use 0", "stage a", "stop broken", "stop a", "transport", "openflow"]);
+    });
+
+    it("its error is reported, one that does not stop then is only logged", async () => {
+        const of = platform();
+        await expect(startFeatures(of, [failing("stop"), failing("start")], signal)).rejects.toThrow("no start");
+        expect(steps.slice(-2)).toEqual(["transport", "openflow"]);
+        expect(log.records).toMatchObject([{ level: "warn", msg: "a feature did not stop" }]);
+    });
 });
 
 it("features stop in reverse order, then what they share", async () => {

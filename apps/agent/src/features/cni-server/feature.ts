@@ -81,7 +81,9 @@ export function cniServer(platform: Platform, parts: CniNodeParts, errorCodes: r
                 backend.networkBuilt();
                 jobs.every("cni-server/conflist", resyncMs, () => conflist.write());
             },
-            stop: async () => {
+            stop: async ({ startFailed } = { startFailed: false }) => {
+                // A start may fail because the API server rejects the agent, which then is no sign of an uninstall.
+                if (startFailed) return;
                 if (!(await leavesForGood(kube.api, environment.podNamespace, { logger: platform.logger, clock })))
                     return;
                 await conflist.remove();

@@ -36,3 +36,25 @@ it("ends with the calls in progress before the Pod network that executes them, w
     await lifecycle.stop();
     expect(events).toEqual(["serves at /nowhere/cni.sock", "network starts", "calls have ended", "network stops"]);
 });
+
+it("keeps the CNI configuration after a start that failed, whatever the API server answers", async () => {
+    const steps: string[] = [];
+    const platform = {
+        clock: systemClock,
+        logger: silentLogger,
+        metrics: new Metrics({ processMetrics: false }),
+        config: { cniSocket: "/nowhere/cni.sock" },
+        environment: { cniConfFolder: "/nowhere", podNamespace: "kube-system" },
+        kube: { api: { find: () => Promise.resolve(void steps.push("find DaemonSet")) } },
+    } as unknown as Platform;
+    const parts = {
+        conflist: () => ({ write: async () => undefined, remove: async () => void steps.push("removed") }),
+        cniServer: () => ({ start: async () => undefined, stop: async () => undefined }),
+    };
+    const { serve } = cniServer(platform, parts, []);
+    const feature = serve({} as Parameters<typeof serve>[0]);
+    await feature.stop?.({ startFailed: true });
+    expect(steps).toEqual([]);
+    await feature.stop?.();
+    expect(steps).toEqual(["find DaemonSet", "removed"]);
+});
