@@ -323,8 +323,9 @@ export class IpPools implements AsyncDisposable {
         await this.#reservations.closeIdle();
     }
 
-    /** Ends all watches and waits for them. */
+    /** Ends all watches and waits for them; removes its listeners from the Nodes. */
     async close(): Promise<void> {
+        this.#node[Symbol.dispose]();
         this.#goneNodes[Symbol.dispose]();
         await Promise.all([
             this.cache.close(),

@@ -36,12 +36,14 @@ const noNodeText = "the Node object of this agent does not exist; its allocation
  * still theirs.
  *
  * Based on answers of the API server: while it is unavailable or rejects the agent's token, a Node that existed counts
- * as existing. An observed deletion remains in effect, also for the next start of the agent.
+ * as existing. An observed deletion remains in effect, also for the next start of the agent. Subscribes to `nodes` until it
+ * is disposed of.
  */
-export class OwnNode {
+export class OwnNode implements Disposable {
     readonly #components: OwnNodeComponents;
     readonly #nodeName: string;
     readonly #check: OwnNodeCheck;
+    readonly #listener: Disposable;
     #isKnown = false;
     /** Earliest deletion time by the monotonic clock. -Infinity: the Node was missing when the agent started. */
     #goneSince: number | undefined;
@@ -54,7 +56,7 @@ export class OwnNode {
         this.#components = components;
         this.#nodeName = options.nodeName;
         this.#check = new OwnNodeCheck(components, { nodeName: options.nodeName, timeoutMs: askLimitMs });
-        components.nodes.onChange((type, name, _node, _old, { after }) => {
+        this.#listener = components.nodes.onChange((type, name, _node, _old, { after }) => {
             if (name !== options.nodeName) return;
             this.#backAt = undefined;
             // The controller counts from the deletion, which a broken watch may have delivered late.
@@ -65,6 +67,12 @@ export class OwnNode {
             this.#isKnown = true;
             this.#back();
         });
+    }
+
+    /** Removes the listeners from the Node source. */
+    [Symbol.dispose](): void {
+        this.#listener[Symbol.dispose]();
+        this.#check[Symbol.dispose]();
     }
 
     /** Resolves when it is known whether the Node exists; rejects if the signal aborts first. */

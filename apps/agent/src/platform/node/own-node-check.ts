@@ -16,8 +16,8 @@ export interface OwnNodeCheckComponents {
         /** Monotonic time up to which Node changes are known. */
         readonly upToDateAt: number;
         readonly hasSynced: boolean;
-        /** Also calls the listener at once with what is known. */
-        onChange(listener: ChangeListener<Node>): unknown;
+        /** Also calls the listener at once with what is known; disposing of the result removes it. */
+        onChange(listener: ChangeListener<Node>): Disposable;
     };
     readonly clock: Clock;
 }
@@ -56,9 +56,9 @@ const freshMs = 30_000;
 /**
  * Confirms the state of this agent's Node by requests to the API server, for decisions that must not rely on a silent
  * watch: if not `isFresh`, the caller calls `confirm` or `ask`; nothing is requested otherwise. Follows the informer of
- * `components.nodes` from construction on.
+ * `components.nodes` from construction on until it is disposed of.
  */
-export class OwnNodeCheck {
+export class OwnNodeCheck implements Disposable {
     readonly #components: OwnNodeCheckComponents;
     readonly #options: OwnNodeCheckOptions;
     /** The last state of the Node delivered by the informer; a new object on each change. */
@@ -66,13 +66,19 @@ export class OwnNodeCheck {
     /** Monotonic time of the last request whose answer was accepted by `judge`. */
     #confirmedAt = -Infinity;
     #asking: Promise<void> | undefined;
+    readonly #listener: Disposable;
 
     constructor(components: OwnNodeCheckComponents, options: OwnNodeCheckOptions) {
         this.#components = components;
         this.#options = options;
-        components.nodes.onChange((type, name, node) => {
+        this.#listener = components.nodes.onChange((type, name, node) => {
             if (name === options.nodeName) this.#note(type === "deleted" ? undefined : node);
         });
+    }
+
+    /** Removes the listener from the informer. */
+    [Symbol.dispose](): void {
+        this.#listener[Symbol.dispose]();
     }
 
     /** An earlier answer may be older than this change, so it no longer confirms anything. */

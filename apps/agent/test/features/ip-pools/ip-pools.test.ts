@@ -109,6 +109,13 @@ describe("an ADD", () => {
         for (const kind of [ipAllocations, ipPools, pods]) expect(cluster.api.watches(kind)).toBe(0);
     });
 
+    it("leaves no listener on the Nodes behind when the agent ends", async () => {
+        const { pools, nodes } = cluster.agent("a");
+        expect(nodes.listeners).toBeGreaterThan(0);
+        await pools.close();
+        expect(nodes.listeners).toBe(0);
+    });
+
     it("asks for nothing of a Pod that names no pool", async () => {
         addPod();
         expect(await cluster.agent("a").pools.requestOf(request, signal)).toBeUndefined();

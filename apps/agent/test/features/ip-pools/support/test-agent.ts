@@ -179,6 +179,10 @@ export class TestNodes implements DatedNodeSource {
         return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
     }
 
+    get listeners(): number {
+        return this.#listeners.size;
+    }
+
     synced(): Promise<void> {
         return this.hasSynced ? Promise.resolve() : this.#synced.promise;
     }
