@@ -14,7 +14,7 @@ export interface Reclaims {
     done(reason: ReclaimReason): void;
     /**
      * Registers the number of candidates for release for this reason, read at each scrape, until disposed of. A reason
-     * has one at a time: dispose of the former before.
+     * has one at a time: it replaces the former, whose disposal then has no effect.
      */
     watch(reason: ReclaimReason, candidates: () => number): Disposable;
 }
@@ -41,7 +41,10 @@ export function reclaimMetrics(metrics: MetricsFactory): Reclaims {
         done: (reason) => counter.inc({ reason }),
         watch: (reason, candidates) => {
             sources.set(reason, candidates);
-            return { [Symbol.dispose]: () => sources.delete(reason) };
+            const dispose = (): void => {
+                if (sources.get(reason) === candidates) sources.delete(reason);
+            };
+            return { [Symbol.dispose]: dispose };
         },
     };
 }
