@@ -14,7 +14,10 @@ export function readAddress(ip: string, length: string): { readonly ip: IpAddres
     throw new RecordError("BAD_PREFIX_LENGTH", "remote", `${length} is no prefix length of ${ip}`);
 }
 
-/** Parses a VLAN ID; 0 (untagged) for any text but one to four digits. */
+const maxVlan = 4094;
+
+/** Parses a VLAN ID; 0 (untagged) for any text but a decimal number up to 4094 of at most four digits. */
 export function readVlan(text: string): number {
-    return /^[0-9]{1,4}$/.test(text) ? Number(text) : 0;
+    const vlan = /^[0-9]{1,4}$/.test(text) ? Number(text) : 0;
+    return vlan <= maxVlan ? vlan : 0;
 }

@@ -191,6 +191,18 @@ describe("a record in a link alias", () => {
         expect(fromExternalIds("port", idsOf(pooled))).not.toHaveProperty("isolated");
     });
 
+    it.each([
+        ["4094", 4094],
+        ["4095", 0],
+        ["9999", 0],
+        ["07x", 0],
+        ["10000", 0],
+    ])("with VLAN ID %s is of VLAN %i, where 0 is untagged", (text, vlan) => {
+        expect(fromAlias(`antrea2 abc eth0 uid 10.2.0.12/24 0f4a7c1e 10.2.0.254 ${text}`)).toMatchObject({ vlan });
+        const ids = new Map([...idsOf(pooled), ["vlan", text]]);
+        expect(fromExternalIds("port", ids)).toMatchObject({ vlan });
+    });
+
     it("of the Node's subnet has the mark where agents search it that know it of pools only", () => {
         const words = toAlias({ ...podRecord(), isolated: true }).split(" ");
         expect(words.slice(0, 6)).toEqual(toAlias(podRecord()).split(" "));
