@@ -12,20 +12,30 @@ export class ProgramError extends AntreaError<"PROGRAM_FAILED" | "PROGRAM_MISSIN
 export type RunProgram = (program: string, args: readonly string[], input?: string) => Promise<string>;
 
 const timeoutMs = 10_000;
+const killMs = 13_000;
 
-/** Runs a program of the image; after 10 s it gets SIGTERM, which is `PROGRAM_FAILED`. */
+/** Runs a program of the image; after 10 s it gets SIGTERM, after 13 s SIGKILL, which is `PROGRAM_FAILED`. */
 export const runProgram: RunProgram = (program, args, input = "") =>
     new Promise((resolve, reject) => {
-        const child = spawn(program, args, { timeout: timeoutMs, stdio: ["pipe", "pipe", "pipe"] });
+        const child = spawn(program, args, { stdio: ["pipe", "pipe", "pipe"] });
+        const timers = [
+            setTimeout(() => child.kill("SIGTERM"), timeoutMs),
+            setTimeout(() => child.kill("SIGKILL"), killMs),
+        ];
+        const stopTimers = (): void => {
+            for (const timer of timers) clearTimeout(timer);
+        };
         let output = "";
         let errors = "";
         child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
         child.stderr.setEncoding("utf8").on("data", (text: string) => (errors += text));
         child.on("error", (cause) => {
+            stopTimers();
             const message = `the program ${program} cannot be run; is it on the image?`;
             reject(new ProgramError("PROGRAM_MISSING", "environment", message, { cause }));
         });
         child.on("close", (code, signal) => {
+            stopTimers();
             if (code === 0) return resolve(output);
             const message = `${program} ${args.join(" ")} ended with ${code ?? signal}: ${errors.trim()}`;
             reject(new ProgramError("PROGRAM_FAILED", "environment", message));
