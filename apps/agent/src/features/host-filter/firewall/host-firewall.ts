@@ -42,7 +42,9 @@ const chainNames = ["FORWARD", "INPUT"] as const;
  * what an administrator drops stays so, and only a default drop is overruled: the policy, or a final catch-all rule.
  *
  * A Node may use iptables with nftables or the older "legacy" interface, and packets pass the chains of both. So the
- * rules are added to each backend whose chains are in use, and to nftables if none is in use.
+ * rules are added to each backend whose chains are in use, and to nftables if none is in use. Those in a backend that is
+ * no longer in use stay: they change nothing there, and if the owner of the chains only restarts, Pods have traffic at
+ * once and not only after the next check. `removeFirewallRules` removes them.
  */
 export class HostFirewall {
     readonly #components: Required<HostFirewallComponents>;
@@ -55,7 +57,8 @@ export class HostFirewall {
 
     /**
      * Adds missing rules and moves misplaced ones to their position: behind all rules of other owners except a
-     * catch-all drop. Removes rules of ours that are no longer wanted, all of a family that is not in `families`.
+     * catch-all drop. Removes rules of ours that are no longer wanted, all of a family that is not in `families`, from
+     * the chains of a backend in use, or of nftables if none is.
      * Idempotent; never rejects: a failure in one of `families` is logged, once until it changes, and the other family
      * is set nevertheless.
      */
