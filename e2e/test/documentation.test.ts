@@ -25,7 +25,7 @@ describe("docs/ipam.md", () => {
 
 describe("docs/migration.md", () => {
     const text = readFileSync(new URL("docs/migration.md", root), "utf8");
-    const tried = readFileSync(new URL("e2e/suites/92-migration.e2e.ts", root), "utf8");
+    const tried = readFileSync(new URL("e2e/matrix/92-migration.e2e.ts", root), "utf8");
     const sections = text.split("\n## ").slice(1);
 
     it.each(sections.filter((section) => section.includes("```bash")).map((section) => section.split("\n")[0] ?? ""))(
