@@ -20,7 +20,7 @@ fi
 run_suites() {
     [ $# -gt 0 ] || set -- /e2e/suites/
     # e2e/runner.mjs says which of them run beside each other
-    "$TOOLS/run-jest.sh" e2e e2e --reporters=default --reporters="$REPO/e2e/matrix-reporter.mjs" --testTimeout 240000 \
+    "$TOOLS/run-jest.sh" e2e e2e --reporters=default --reporters="$REPO/e2e/matrix-reporter.mjs" --testTimeout 600000 \
         "$@"
 }
 run_kubernetes() {

@@ -11,7 +11,7 @@ describe("mode encap", () => {
     beforeAll(async () => {
         // these Pods run before the first tunnel and stay, whatever the mode
         [stage] = await Promise.all([setStage("e2e-tunnels", nodesFromWorker), plugUnderlay()]);
-    }, 240_000);
+    });
     afterAll(() => stage.namespace[Symbol.asyncDispose]());
 
     describe("with geneve over IPv6", () => {
@@ -19,7 +19,7 @@ describe("mode encap", () => {
 
         afterAll(async () => {
             await Promise.all(allNodes.map((node) => placeNode(node, homeOf(node))));
-        }, 60_000);
+        });
     });
 
     describe("with vxlan", () => {

@@ -35,7 +35,7 @@ describe("mode hybrid", () => {
         await settled(mode, home);
         [pods] = await Promise.all([startNewPods(stage.namespace, "new"), warmUp(stage)]);
         cells = await explore("hybrid", stage, nodesFromWorker, newPodPaths(stage, pods));
-    }, 400_000);
+    });
     afterAll(() => stage.namespace[Symbol.asyncDispose]());
 
     it.each(everyCell)("%s", (cell) => {
@@ -164,6 +164,6 @@ describe("mode hybrid", () => {
                 return started;
             });
             await answers(pod, 10_000);
-        }, 300_000);
+        });
     });
 });

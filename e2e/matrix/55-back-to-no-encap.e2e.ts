@@ -19,7 +19,7 @@ describe("back in mode noEncap", () => {
         await unplugUnderlay();
         await warmUp(stage);
         cells = await explore("noEncap again", stage, nodesFromWorker);
-    }, 400_000);
+    });
     afterAll(() => stage.namespace[Symbol.asyncDispose]());
 
     it.each(paths.flatMap((path) => families.map((family) => cellOf(path, family))))("%s", (cell) => {

@@ -50,7 +50,7 @@ describe("the address of a StatefulSet's Pod on a Node that cannot be reached", 
         expect(pod.node).toBe(lost);
         await kubectl(["cordon", lost]);
         await run("docker", ["pause", lost]);
-    }, 240_000);
+    });
     afterAll(async () => {
         await run("docker", ["unpause", lost]).catch(() => undefined);
         await kubectl(["taint", "node", lost, `${outOfService}-`]).catch(() => undefined);
@@ -63,7 +63,7 @@ describe("the address of a StatefulSet's Pod on a Node that cannot be reached", 
         for (const name of ["antrea-controller", "antrea-webhook", "coredns"]) {
             await rolledOut(systemNamespace, `deployment/${name}`);
         }
-    }, 400_000);
+    });
 
     it("is not assigned to its successor, which has an event with the Node and the next step", async () => {
         await kubectl(["-n", namespace.name, "delete", "pod", "web-0", "--force", "--grace-period=0"]);

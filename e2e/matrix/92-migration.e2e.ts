@@ -63,13 +63,13 @@ describe("from Antrea in Go, by the commands of docs/migration.md", () => {
         await kubectl(["delete", "crd", "--ignore-not-found", ...ownDefinitions]);
         await leaveNodesAsAntreaInGo();
         await makeObjectsOfAntreaInGo({ namespace: namespace.name, name: "db", addresses: kept });
-    }, 400_000);
+    });
 
     afterAll(async () => {
         await namespace[Symbol.asyncDispose]();
         await kubectl(["delete", "ippools.crd.antrea.io", oldPool, "--ignore-not-found"]);
         await page[Symbol.asyncDispose]();
-    }, 200_000);
+    });
 
     it("refuses to be installed over objects of a manifest, also where helm is to take them over", async () => {
         const render = ["template", "antrea", antreaInGoChart, ...inSystem, "--kube-version", "1.34"];

@@ -12,7 +12,7 @@ describe("addresses", () => {
         pods = await namespace.start(
             workers.flatMap((node) => [1, 2, 3, 4].map((n) => ({ name: `${node}-${n}`, node }))),
         );
-    }, 180_000);
+    });
     afterAll(() => namespace[Symbol.asyncDispose]());
 
     it("gives every Node one podCIDR of each family, none of them twice", async () => {

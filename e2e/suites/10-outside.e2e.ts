@@ -13,7 +13,7 @@ describe("traffic to the outside", () => {
         namespace = await TestNamespace.create("e2e-outside");
         outside = await Outside.start();
         [pod] = (await namespace.start([{ name: "inside", node: workers[0] ?? "" }])) as [TestPod];
-    }, 180_000);
+    });
     afterAll(async () => {
         await outside[Symbol.asyncDispose]();
         await namespace[Symbol.asyncDispose]();

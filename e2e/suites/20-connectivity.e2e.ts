@@ -12,7 +12,7 @@ describe("connectivity", () => {
     beforeAll(async () => {
         stage = await setStage("e2e-connectivity", nodesFromWorker);
         cells = await explore("noEncap", stage, nodesFromWorker);
-    }, 240_000);
+    });
     afterAll(() => stage.namespace[Symbol.asyncDispose]());
 
     it.each(paths.flatMap((path) => families.map((family) => cellOf(path, family))))("%s", (cell) => {

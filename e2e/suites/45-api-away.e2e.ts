@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { allNodes, killDaemon, kubectl, onNode, shellOnNode, waitForAgents, workers } from "../fixture/cluster.ts";
+import {
+    allNodes,
+    killDaemon,
+    kubectl,
+    onNode,
+    shellOnNode,
+    systemNamespace,
+    waitForAgents,
+    workers,
+} from "../fixture/cluster.ts";
 import { inProcess, pidOfPod } from "../fixture/containers.ts";
 import { TestNamespace, type TestPod } from "../fixture/pods.ts";
 import { eventually } from "../fixture/run.ts";
@@ -25,6 +34,10 @@ describe("while the API server is away", () => {
             `[ ! -f /root/kube-apiserver.yaml ] || mv /root/kube-apiserver.yaml ${manifests}/`,
         );
         await eventually("the API server answers", () => kubectl(["get", "--raw", "/readyz"]), 120_000);
+        // what ended meanwhile, such as the scheduler, is started again after up to five minutes
+        const itsPods = ["pods", "-n", systemNamespace, "-l", "tier=control-plane"];
+        const wait = ["wait", "--for=condition=Ready", ...itsPods, "--timeout=330s"];
+        await kubectl(wait, { timeoutMs: 340_000 });
     };
 
     beforeAll(async () => {
@@ -34,11 +47,11 @@ describe("while the API server is away", () => {
             { name: "near", node: first },
             { name: "far", node: second },
         ])) as [TestPod, TestPod, TestPod];
-    }, 180_000);
+    });
     afterAll(async () => {
         await back();
         await namespace[Symbol.asyncDispose]();
-    }, 240_000);
+    });
 
     it("restarts of agent and OVS on a Node give running Pods their traffic back", async () => {
         const pid = await pidOfPod({ namespace: namespace.name, pod: "client" });

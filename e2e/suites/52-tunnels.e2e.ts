@@ -18,7 +18,7 @@ describe("mode encap", () => {
     beforeAll(async () => {
         // these Pods start before the first tunnel and are kept in all modes
         [stage] = await Promise.all([setStage("e2e-tunnels", nodesFromWorker), plugUnderlay()]);
-    }, 240_000);
+    });
     afterAll(() => stage.namespace[Symbol.asyncDispose]());
 
     describe("with geneve", () => {
@@ -47,10 +47,10 @@ describe("mode encap", () => {
     });
 
     describe("with geneve over IPv6", () => {
-        beforeAll(() => enter(geneve, withoutIp4, stage), 120_000);
+        beforeAll(() => enter(geneve, withoutIp4, stage));
         afterAll(async () => {
             await Promise.all(allNodes.map((node) => placeNode(node, homeOf(node))));
-        }, 60_000);
+        });
 
         itWrapsPackets(geneve, withoutIp4, () => [stage, podsOf()]);
     });
@@ -66,7 +66,7 @@ describe("mode encap", () => {
         beforeAll(async () => {
             before = await uids();
             await enter(mode, home, stage);
-        }, 300_000);
+        });
 
         it("has restarted the agents, which the values are of, but not the controller", async () => {
             const after = await uids();

@@ -13,7 +13,7 @@ describe("back in mode noEncap", () => {
         await setMode(noEncap);
         await settled(noEncap, home);
         await unplugUnderlay();
-    }, 400_000);
+    });
     afterAll(() => stage.namespace[Symbol.asyncDispose]());
 
     // the whole row of the matrix: matrix/55-back-to-no-encap, and in this mode suites 20 and 83

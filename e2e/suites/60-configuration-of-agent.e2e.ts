@@ -9,7 +9,7 @@ const inSystem = ["-n", systemNamespace];
 describe("configuration of the agent that is wrong, in ConfigMap antrea-config edited by hand", () => {
     let mend: () => Promise<void>;
 
-    afterEach(() => mend(), 240_000);
+    afterEach(() => mend());
 
     it("leaves the agent's Pod not ready with key, value and rule in its log, and the others as they are", async () => {
         const [node = ""] = workers;

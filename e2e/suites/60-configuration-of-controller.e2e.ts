@@ -10,7 +10,7 @@ const ofController = ["-l", "component=antrea-controller", "-o", "jsonpath={.ite
 describe("configuration of the controller that is wrong, in ConfigMap antrea-config edited by hand", () => {
     let mend: () => Promise<void>;
 
-    afterEach(() => mend(), 240_000);
+    afterEach(() => mend());
 
     it("leaves the earlier controller running, and the new one logs what is wrong", async () => {
         const before = await fileOf("antrea-controller.conf");
@@ -42,7 +42,7 @@ describe("configuration of the controller that is wrong, in ConfigMap antrea-con
             namespace: systemNamespace,
         });
         expect(metadata.deletionTimestamp).toBeUndefined();
-    }, 120_000);
+    });
 });
 
 describe("an upgrade", () => {

@@ -25,7 +25,7 @@ describe("a Node whose firewall drops what nobody accepted", () => {
         ])) as [TestPod, TestPod];
         await serve(namespace.name, { app: "server" });
         await setPolicy("DROP");
-    }, 240_000);
+    });
     afterAll(async () => {
         await setPolicy("ACCEPT");
         await outside[Symbol.asyncDispose]();

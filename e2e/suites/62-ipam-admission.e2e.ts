@@ -30,11 +30,11 @@ describe("admission of IPAM objects", () => {
             "e2e-adm-other": [{ start: "10.25.1.10", end: "10.25.1.30", gateway: "10.25.1.1", prefixLength: 24 }],
         });
         await namespace.start([{ name: "user" }]);
-    }, 240_000);
+    });
     afterAll(async () => {
         await namespace[Symbol.asyncDispose]();
         await pools[Symbol.asyncDispose]();
-    }, 240_000);
+    });
 
     describe("of a pool", () => {
         it.each<readonly [string, readonly RangeJson[], readonly string[]]>([

@@ -25,23 +25,19 @@ describe("addresses that are not to be had", () => {
             "e2e-three": [{ start: "10.24.0.11", end: "10.24.0.13", gateway: "10.24.0.1", prefixLength: 24 }],
             "e2e-fixed": [{ cidr: "10.24.1.0/24", gateway: "10.24.1.1", prefixLength: 24 }],
         });
-    }, 240_000);
+    });
     afterAll(async () => {
         await namespace[Symbol.asyncDispose]();
         await pools[Symbol.asyncDispose]();
-    }, 240_000);
+    });
 
     describe("with a pool of three", () => {
         const usageIs = (expected: object, exhausted: string): Promise<boolean> =>
-            eventually(
-                "the pool's status reports it",
-                async () => {
-                    const pool = await poolObject("e2e-three");
-                    expect([pool.status?.usage, conditionOf(pool, "Exhausted")]).toEqual([expected, exhausted]);
-                    return true;
-                },
-                15_000,
-            );
+            eventually("the pool's status reports it", async () => {
+                const pool = await poolObject("e2e-three");
+                expect([pool.status?.usage, conditionOf(pool, "Exhausted")]).toEqual([expected, exhausted]);
+                return true;
+            });
         const annotations = { [poolsKey]: "e2e-three" };
 
         it("go to the last one, and the pool reports that it is exhausted", async () => {

@@ -50,11 +50,11 @@ describe("addresses of StatefulSets", () => {
         });
         await apply(set(3));
         await ready();
-    }, 240_000);
+    });
     afterAll(async () => {
         await namespace[Symbol.asyncDispose]();
         await pools[Symbol.asyncDispose]();
-    }, 240_000);
+    });
 
     it("are of both families for each ordinal, and of none that is not asked for", async () => {
         const ips = await addresses();

@@ -28,11 +28,11 @@ describe("addresses of pools outlive", () => {
             { name: "two", node, annotations },
         ])) as [TestPod, TestPod];
         claims = await claimsOf("e2e-recovery");
-    }, 240_000);
+    });
     afterAll(async () => {
         await namespace[Symbol.asyncDispose]();
         await pools[Symbol.asyncDispose]();
-    }, 240_000);
+    });
 
     it("a restart of the agent, without a lost ping", async () => {
         const answered = answeredOf(inPod(namespace, "one"), two.ip4, 100);

@@ -50,7 +50,7 @@ describe("bridging mode", () => {
         await TestPools.create(await poolRanges());
         stage = await setBridgingStage(namespace, [first, second]);
         await warmUpBridging(stage);
-    }, 500_000);
+    });
 
     it.each(allNodes)("leaves %s its addresses, routes and rules", async (node) => {
         expect(await linkStateOf(node)).toEqual(before[allNodes.indexOf(node)]);
@@ -71,7 +71,7 @@ describe("bridging mode", () => {
 
         beforeAll(async () => {
             cells = await exploreBridging(stage);
-        }, 240_000);
+        });
 
         it.each(everyPair.flatMap(([from, to]) => families.map((family) => cellOf(pairOf(from, to), family))))(
             "from %s",
@@ -178,7 +178,7 @@ describe("bridging mode", () => {
                     expect(await namespace.exec(looking[kind].name, script, 60_000)).not.toContain("lost");
                 }
             });
-        }, 240_000);
+        });
 
         it.each(journeys.flatMap(([from, to]) => families.map((family) => [from, to, family] as const)))(
             "from %s to %s over %s is the one that is promised: hops, tags and MAC addresses",

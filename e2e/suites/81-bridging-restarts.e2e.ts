@@ -24,11 +24,11 @@ describe("bridged Pods", () => {
         pools = await TestPools.take(await poolRanges());
         stage = await setBridgingStage(await TestNamespace.take("e2e-bridging"), [first, second]);
         await warmUpBridging(stage);
-    }, 240_000);
+    });
     afterAll(async () => {
         await stage.namespace[Symbol.asyncDispose]();
         await pools[Symbol.asyncDispose]();
-    }, 240_000);
+    });
 
     const from = (name: string): Shell => inPod(stage.namespace, name);
 
@@ -42,7 +42,7 @@ describe("bridged Pods", () => {
         // of its VLAN on either Node, of another VLAN, and beyond the router: all have exchanged packets with it before
         const peers = [from(clients[2].name), from(far[2].name), from(far[3].name), inOutside];
         const watching = Promise.all(
-            peers.flatMap((peer) => families.map((family) => answers(peer, ipOf(before, family), 40))),
+            peers.flatMap((peer) => families.map((family) => answers(peer, ipOf(before, family), 60))),
         );
         await pause(3_000);
         await kubectl(["cordon", before.node]);
@@ -54,16 +54,11 @@ describe("bridged Pods", () => {
         } finally {
             await kubectl(["uncordon", before.node]);
         }
-        const asked = Date.now();
-        const [ticks = 0, uptime = 0] = (
-            await namespace.exec("web-0", "cut -d ' ' -f 22 /proc/1/stat; cut -d ' ' -f 1 /proc/uptime")
-        )
-            .trim()
-            .split("\n")
-            .map(Number);
-        const started = asked - (uptime - ticks / 100) * 1000;
-        for (const times of await watching) {
-            const { to, ms } = longestGap(times);
+        const ask = "cut -d ' ' -f 22 /proc/1/stat; cut -d ' ' -f 1 /proc/uptime; date +%s%3N";
+        const [ticks = 0, uptime = 0, now = 0] = (await namespace.exec("web-0", ask)).trim().split("\n").map(Number);
+        const started = now - (uptime - ticks / 100) * 1000;
+        for (const arrivals of await watching) {
+            const { to, ms } = longestGap(arrivals);
             // otherwise it was never interrupted
             expect(ms).toBeGreaterThan(300);
             expect(to - started).toBeLessThan(3_000);
@@ -115,8 +110,8 @@ describe("bridged Pods", () => {
             50,
         );
         const back = await up;
-        for (const times of await watching) {
-            const { to, ms } = longestGap(times);
+        for (const arrivals of await watching) {
+            const { to, ms } = longestGap(arrivals);
             // eslint-disable-next-line no-restricted-syntax -- the promised limit of the interruption
             expect(ms).toBeLessThan(15_000);
             expect(to - back).toBeLessThan(5_000);
@@ -161,5 +156,5 @@ describe("bridged Pods", () => {
         stage = { ...stage, clients: renewed(clients), near: renewed(near), far: renewed(far) };
         await warmUpBridging(stage);
         await expectConsistent();
-    }, 400_000);
+    });
 });

@@ -68,7 +68,7 @@ describe("uninstalling and installing", () => {
         const off = ["featureGates=null", `nodeIPAM.enable=false,enableBridgingMode=false,noSNAT=false,${atOnce}`];
         const options = ["--values", file, ...off.flatMap((value) => ["--set", value])];
         await run(join(root, "tools/manifest.sh"), options, { timeoutMs: 60_000 });
-    }, 120_000);
+    });
 
     afterAll(async () => {
         await kubectl(["delete", "ippool", "e2e-manifest", "--ignore-not-found"]);
@@ -79,7 +79,7 @@ describe("uninstalling and installing", () => {
         await run("helm", install, { input: values, timeoutMs: 200_000 });
         await waitForAgents();
         await rm(folder, { recursive: true });
-    }, 400_000);
+    });
 
     describe("helm uninstall", () => {
         it("takes the CNI configuration off every Node, and the clean-up all the rest", async () => {
@@ -125,7 +125,7 @@ describe("uninstalling and installing", () => {
             const before = await generations();
             await kubectl(["apply", "-f", manifest], { timeoutMs: 60_000 });
             expect(await generations()).toBe(before);
-        }, 400_000);
+        });
 
         describe("and its ConfigMap, edited by hand", () => {
             beforeAll(
@@ -166,7 +166,7 @@ describe("uninstalling and installing", () => {
                 await eventually("the address is free again", async () =>
                     (await claimsOf("e2e-manifest")).length === 0 ? true : undefined,
                 );
-            }, 400_000);
+            });
         });
     });
 });
