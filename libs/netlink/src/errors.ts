@@ -50,8 +50,10 @@ export function isNetlinkError(error: unknown, ...codes: readonly NetlinkErrorCo
 
 /**
  * Returns, without throwing it, NetlinkError `BAD_ARGUMENT` (fault `caller`): `what` names the object and field, `rule`
- * is what is allowed; the message has both and the value as JSON.
+ * is what is allowed; the message has both and the value, a number as JavaScript writes it, else as JSON.
  */
 export function badArgument(what: string, value: unknown, rule: string): NetlinkError {
-    return new NetlinkError("BAD_ARGUMENT", "caller", `${what} is ${JSON.stringify(value) ?? String(value)}: ${rule}`);
+    // JSON has null for NaN and Infinity, and nothing for undefined.
+    const text = typeof value === "number" ? String(value) : (JSON.stringify(value) ?? String(value));
+    return new NetlinkError("BAD_ARGUMENT", "caller", `${what} is ${text}: ${rule}`);
 }

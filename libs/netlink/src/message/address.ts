@@ -139,12 +139,12 @@ function newAddress(options: AddressOptions): Pick<Request, "type" | "body"> {
     const body = ifaddrmsg(options, flags, options.scope ?? scopeOf(ip))
         .attribute(AddressAttribute.LOCAL, ipToBytes(ip))
         .attribute(AddressAttribute.ADDRESS, ipToBytes(options.peer ?? ip))
-        .attributeU32(AddressAttribute.FLAGS, flags);
+        .attributeU32(AddressAttribute.FLAGS, flags, "flags");
     const broadcast = options.broadcast ?? usualBroadcast(ip, prefixLength);
     if (broadcast !== "none") body.attribute(AddressAttribute.BROADCAST, ipToBytes(broadcast));
     if (options.label !== undefined) body.attributeText(AddressAttribute.LABEL, options.label);
-    if (options.metric !== undefined) body.attributeU32(AddressAttribute.RT_PRIORITY, options.metric);
-    if (options.protocol !== undefined) body.attributeU8(AddressAttribute.PROTO, options.protocol);
+    if (options.metric !== undefined) body.attributeU32(AddressAttribute.RT_PRIORITY, options.metric, "metric");
+    if (options.protocol !== undefined) body.attributeU8(AddressAttribute.PROTO, options.protocol, "protocol");
     const { lifetime } = options;
     if (lifetime !== undefined) {
         const { preferredSeconds, validSeconds } = lifetime;
@@ -160,11 +160,11 @@ function ifaddrmsg(key: AddressKey, flags: number, scope: number): Writer {
     if (!Number.isInteger(key.prefixLength) || key.prefixLength < 0 || key.prefixLength > bits) {
         throw badArgument(`prefix length of ${formatIp(key.ip)}`, key.prefixLength, `0 to ${bits} allowed`);
     }
-    return new Writer()
+    return new Writer({ object: () => `address ${textOf(key)}` })
         .u8(familyNumber(key.ip.family))
         .u8(key.prefixLength)
         .u8(flags & 0xff)
-        .u8(scope)
+        .u8(scope, "scope")
         .u32(linkIndex(key.index));
 }
 

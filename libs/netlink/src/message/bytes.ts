@@ -9,13 +9,23 @@ export function align(length: number): number {
 }
 
 /**
- * Returns the value. Throws `NetlinkError` `BAD_ARGUMENT` unless it is an integer from 0 that fits into `bits` bits;
- * `what` names it.
+ * Returns the value. Throws `NetlinkError` `BAD_ARGUMENT` unless it is an integer from 0 that fits into `bits` bits.
+ * The message names the value by `what` (default its size) and the text that `object` returns, which is called for an
+ * error only.
  */
-export function checkUint(value: number, bits: 2 | 8 | 16 | 32, what = `a number of ${bits} bits`): number {
+export function checkUint(value: number, bits: 2 | 8 | 16 | 32, what?: string, object?: () => string): number {
     const limit = 2 ** bits - 1;
     if (Number.isInteger(value) && value >= 0 && value <= limit) return value;
-    throw badArgument(what, value, `0 to ${limit} allowed`);
+    const field = what ?? `a number of ${bits} bits`;
+    throw badArgument(object === undefined ? field : `${field} of ${object()}`, value, `0 to ${limit} allowed`);
+}
+
+/** Options of `Writer`. */
+export interface WriterOptions {
+    /** Default 16 KiB. */
+    readonly maxBytes?: number;
+    /** Returns the text that names the message's object in an error; called for an error only. */
+    readonly object?: () => string;
 }
 
 /**
@@ -90,33 +100,36 @@ export class Reader {
 
 /**
  * Writes one message body in host byte order. Throws `NetlinkError` `BAD_ARGUMENT` for a number that is no integer or
- * does not fit its size, beyond `maxBytes` (default 16 KiB), or for an attribute beyond 64 KiB.
+ * does not fit its size, beyond `maxBytes`, or for an attribute beyond 64 KiB. `what` names the field of a number in
+ * the error.
  */
 export class Writer {
     #bytes = new Uint8Array(256);
     #view = new DataView(this.#bytes.buffer);
     #length = 0;
     readonly #maxBytes: number;
+    readonly #object: (() => string) | undefined;
 
-    constructor(maxBytes = 16_384) {
+    constructor({ maxBytes = 16_384, object }: WriterOptions = {}) {
         this.#maxBytes = maxBytes;
+        this.#object = object;
     }
 
-    u8(value: number): this {
+    u8(value: number, what?: string): this {
         const start = this.#grow(1);
-        this.#view.setUint8(start, checkUint(value, 8));
+        this.#view.setUint8(start, checkUint(value, 8, what, this.#object));
         return this;
     }
 
-    u16(value: number): this {
+    u16(value: number, what?: string): this {
         const start = this.#grow(2);
-        this.#view.setUint16(start, checkUint(value, 16), LITTLE_ENDIAN);
+        this.#view.setUint16(start, checkUint(value, 16, what, this.#object), LITTLE_ENDIAN);
         return this;
     }
 
-    u32(value: number): this {
+    u32(value: number, what?: string): this {
         const start = this.#grow(4);
-        this.#view.setUint32(start, checkUint(value, 32), LITTLE_ENDIAN);
+        this.#view.setUint32(start, checkUint(value, 32, what, this.#object), LITTLE_ENDIAN);
         return this;
     }
 
@@ -131,12 +144,12 @@ export class Writer {
         return this.nest(type, () => this.bytes(payload));
     }
 
-    attributeU8(type: number, value: number): this {
-        return this.nest(type, () => this.u8(value));
+    attributeU8(type: number, value: number, what?: string): this {
+        return this.nest(type, () => this.u8(value, what));
     }
 
-    attributeU32(type: number, value: number): this {
-        return this.nest(type, () => this.u32(value));
+    attributeU32(type: number, value: number, what?: string): this {
+        return this.nest(type, () => this.u32(value, what));
     }
 
     /** Writes a text attribute with its final NUL. */

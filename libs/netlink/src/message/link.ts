@@ -136,13 +136,13 @@ export function setLink(key: LinkKey, changes: LinkChanges, netnsFd?: number): R
     if (changes.name !== undefined && typeof key === "string") {
         throw badArgument(`new name of link ${key}`, changes.name, "a link is renamed by its index, not by its name");
     }
-    const body = linkKey(new Writer(), key, changes);
+    const body = linkKey(new Writer({ object: () => `link ${key}` }), key, changes);
     if (changes.mtu !== undefined) body.attributeU32(LinkAttribute.MTU, checkedMtu(changes.mtu));
     if (changes.mac !== undefined) body.attribute(LinkAttribute.ADDRESS, parseMac(changes.mac));
     if (changes.name !== undefined) body.attributeText(LinkAttribute.IFNAME, checkedName(changes.name));
     if (changes.alias !== undefined) body.attribute(LinkAttribute.IFALIAS, aliasBytes(changes.alias));
     if (changes.group !== undefined) body.attributeU32(LinkAttribute.GROUP, checkedGroup(changes.group));
-    if (changes.master !== undefined) body.attributeU32(LinkAttribute.MASTER, changes.master);
+    if (changes.master !== undefined) body.attributeU32(LinkAttribute.MASTER, changes.master, "master");
     if (netnsFd !== undefined) body.attributeU32(LinkAttribute.NET_NS_FD, netnsFd);
     const what = Object.entries(changes).flatMap(([field, value]) => (value === undefined ? [] : `${field} ${value}`));
     return { type: MessageType.SETLINK, flags: 0, body: body.finish(), label: `set link ${key}: ${what.join(", ")}` };

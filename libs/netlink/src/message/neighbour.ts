@@ -40,7 +40,7 @@ export function decodeNeighbour(payload: Uint8Array): Neighbour | undefined {
  * `NetlinkError` `BAD_ARGUMENT` for an index that is not positive.
  */
 export function queryNeighbours(index?: number): Query {
-    const body = ndmsg(AddressFamily.UNSPEC, 0, 0);
+    const body = new Writer().u8(AddressFamily.UNSPEC).bytes(new Uint8Array(11)); // struct ndmsg
     if (index !== undefined) body.attributeU32(NeighbourAttribute.IFINDEX, linkIndex(index));
     const label = `list neighbours of ${index === undefined ? "all links" : `link ${index}`}`;
     return { type: MessageType.GETNEIGH, flags: MessageFlag.DUMP, body: body.finish(), label };
@@ -52,7 +52,7 @@ export function queryNeighbours(index?: number): Query {
  */
 export function replaceNeighbour(options: NeighbourOptions): Request {
     const { index, ip, mac, state = NeighbourState.PERMANENT } = options;
-    const body = ndmsg(familyNumber(ip.family), linkIndex(index), state, options.flags)
+    const body = ndmsg(options, state, options.flags)
         .attribute(NeighbourAttribute.DST, ipToBytes(ip))
         .attribute(NeighbourAttribute.LLADDR, parseMac(mac));
     return {
@@ -70,9 +70,7 @@ export function replaceNeighbour(options: NeighbourOptions): Request {
  */
 export function probeNeighbour({ index, ip, mac }: NeighbourKey & { readonly mac?: string | undefined }): Request {
     const body =
-        mac === undefined
-            ? ndmsg(familyNumber(ip.family), linkIndex(index), 0, NeighbourFlag.USE)
-            : ndmsg(familyNumber(ip.family), linkIndex(index), NeighbourState.PROBE);
+        mac === undefined ? ndmsg({ index, ip }, 0, NeighbourFlag.USE) : ndmsg({ index, ip }, NeighbourState.PROBE);
     body.attribute(NeighbourAttribute.DST, ipToBytes(ip));
     if (mac !== undefined) body.attribute(NeighbourAttribute.LLADDR, parseMac(mac));
     return {
@@ -88,7 +86,7 @@ export function probeNeighbour({ index, ip, mac }: NeighbourKey & { readonly mac
  * `BAD_ARGUMENT`.
  */
 export function deleteNeighbour({ index, ip }: NeighbourKey): Request {
-    const body = ndmsg(familyNumber(ip.family), linkIndex(index), 0).attribute(NeighbourAttribute.DST, ipToBytes(ip));
+    const body = ndmsg({ index, ip }, 0).attribute(NeighbourAttribute.DST, ipToBytes(ip));
     return {
         type: MessageType.DELNEIGH,
         flags: 0,
@@ -98,6 +96,13 @@ export function deleteNeighbour({ index, ip }: NeighbourKey): Request {
     };
 }
 
-function ndmsg(family: number, index: number, state: number, flags = 0): Writer {
-    return new Writer().u8(family).u8(0).u16(0).u32(index).u16(state).u8(flags).u8(0);
+function ndmsg({ index, ip }: NeighbourKey, state: number, flags = 0): Writer {
+    return new Writer({ object: () => `neighbour ${formatIp(ip)} on link ${index}` })
+        .u8(familyNumber(ip.family))
+        .u8(0)
+        .u16(0)
+        .u32(linkIndex(index))
+        .u16(state, "state")
+        .u8(flags, "flags")
+        .u8(0);
 }

@@ -162,13 +162,13 @@ function nextHops(list: Uint8Array | undefined, family: Family): readonly NextHo
  */
 export function queryRoutes(family: Family, filter: RouteFilter): Query {
     const table = filter.table ?? 0;
-    const body = new Writer()
+    const body = new Writer({ object: () => `the filter of IPv${family} routes` })
         .u8(familyNumber(family))
         .u8(0)
         .u8(0)
         .u8(0)
         .u8(shortTable(table))
-        .u8(filter.protocol ?? 0)
+        .u8(filter.protocol ?? 0, "protocol")
         .u8(0)
         .u8(0)
         .u32(0);
@@ -216,14 +216,18 @@ function newRoute(options: RouteOptions): Pick<Request, "type" | "body"> {
     if (metrics.length > 0) {
         body.nest(RouteAttribute.METRICS, () => {
             for (const [number, value] of metrics) {
-                if (typeof value === "number") body.attributeU32(Number(number), value);
-                else body.attributeText(Number(number), value);
+                const type = Number(number);
+                const what = type === RouteAttribute.METRIC_MTU ? "mtu" : "metrics";
+                if (typeof value === "number") body.attributeU32(type, value, what);
+                else body.attributeText(type, value);
             }
         });
     }
-    if (options.realms !== undefined) body.attributeU32(RouteAttribute.FLOW, options.realms);
-    if (options.expiresSeconds !== undefined) body.attributeU32(RouteAttribute.EXPIRES, options.expiresSeconds);
-    if (options.preference !== undefined) body.attributeU8(RouteAttribute.PREF, options.preference);
+    if (options.realms !== undefined) body.attributeU32(RouteAttribute.FLOW, options.realms, "realms");
+    if (options.expiresSeconds !== undefined) {
+        body.attributeU32(RouteAttribute.EXPIRES, options.expiresSeconds, "expiresSeconds");
+    }
+    if (options.preference !== undefined) body.attributeU8(RouteAttribute.PREF, options.preference, "preference");
     return { type: MessageType.NEWROUTE, body: body.finish() };
 }
 
@@ -254,15 +258,15 @@ function rtmsg(
     const family = familyOfRoute(options);
     const table = options.table ?? RouteTable.MAIN;
     const length = dst === "default" ? 0 : dst.length;
-    const body = new Writer()
+    const body = new Writer({ object: () => textOf(options) })
         .u8(familyNumber(family))
-        .u8(length)
-        .u8(options.from?.length ?? 0)
-        .u8(options.tos ?? 0)
+        .u8(length, "prefix length")
+        .u8(options.from?.length ?? 0, "source prefix length")
+        .u8(options.tos ?? 0, "tos")
         .u8(shortTable(table))
-        .u8(fields.protocol)
-        .u8(fields.scope)
-        .u8(fields.type)
+        .u8(fields.protocol, "protocol")
+        .u8(fields.scope, "scope")
+        .u8(fields.type, "type")
         .u32(options.onlink === true ? RouteFlag.ONLINK : 0);
     if (dst !== "default" && length > 0) {
         body.attribute(RouteAttribute.DST, ipToBytes({ family, value: dst.base }));
@@ -273,7 +277,7 @@ function rtmsg(
     if (via !== undefined) gatewayAttribute(body, family, via);
     if (dev !== undefined) body.attributeU32(RouteAttribute.OIF, linkIndex(dev));
     if (src !== undefined) body.attribute(RouteAttribute.PREFSRC, ipToBytes(src));
-    if (metric !== undefined) body.attributeU32(RouteAttribute.PRIORITY, metric);
+    if (metric !== undefined) body.attributeU32(RouteAttribute.PRIORITY, metric, "metric");
     if (table > 0xff) body.attributeU32(RouteAttribute.TABLE, table);
     return body;
 }

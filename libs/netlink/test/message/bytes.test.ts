@@ -42,8 +42,19 @@ describe("Writer", () => {
         expect(() => write(new Writer())).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT", fault: "caller" }));
     });
 
+    it("names the field and the object of a number only if it refuses it", () => {
+        let texts = 0;
+        const writer = new Writer({ object: () => `link ${(texts += 1)}` });
+        writer.u8(1, "a").u16(2, "b").u32(3, "c").attributeU8(1, 4, "d").attributeU32(1, 5, "e");
+        expect(texts).toBe(0);
+        const refusal = (message: string): unknown => expect.objectContaining({ message });
+        expect(() => writer.u16(-1, "group")).toThrow(refusal("group of link 1 is -1: 0 to 65535 allowed"));
+        expect(() => writer.u8(256)).toThrow(refusal("a number of 8 bits of link 2 is 256: 0 to 255 allowed"));
+        expect(() => new Writer().u32(1.5)).toThrow(refusal("a number of 32 bits is 1.5: 0 to 4294967295 allowed"));
+    });
+
     it("grows, up to its limit", () => {
-        const writer = new Writer(1000).bytes(new Uint8Array(999));
+        const writer = new Writer({ maxBytes: 1000 }).bytes(new Uint8Array(999));
         expect(writer.u8(7).finish()).toHaveLength(1000);
         expect(() => writer.u8(7)).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT" }));
     });

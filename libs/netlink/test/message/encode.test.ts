@@ -14,7 +14,7 @@ import {
 } from "../../src/message/link.ts";
 import { decodeNeighbour, probeNeighbour, replaceNeighbour } from "../../src/message/neighbour.ts";
 import { queryNetnsId } from "../../src/message/netns-id.ts";
-import { appendRoute, decodeRoute, deleteRoute, replaceRoute } from "../../src/message/route.ts";
+import { appendRoute, decodeRoute, deleteRoute, queryRoutes, replaceRoute } from "../../src/message/route.ts";
 import { addAdvertisedRoute } from "../../src/system/advertised-route.ts";
 import { type VethOptions } from "../../src/types.ts";
 import { fromHex, netnsIdQuery } from "./captured.ts";
@@ -231,14 +231,17 @@ describe("requests", () => {
 
 describe("arguments that cannot be sent", () => {
     const ip4 = parseIp("10.0.0.1");
-    it.each([
+    const dst = parsePrefix("10.0.0.0/8");
+    const neighbour = { index: 2, ip: ip4, mac: "02:00:00:00:00:09" };
+    const neighbourText = "neighbour 10.0.0.1 on link 2";
+    it.each<readonly [string, () => unknown, string]>([
         ["name too long", () => createVeth({ ...veth, name: "a".repeat(16) }, 7), "at most 15|1 to 15"],
         ["name with a slash", () => createVeth({ ...veth, name: "a/b" }, 7), "without"],
         ["empty name", () => createVeth({ ...veth, name: "" }, 7), "1 to 15"],
         ["name of the peer", () => createVeth({ ...veth, peer: { ...veth.peer, name: ".." } }, 7), "1 to 15"],
         ["MTU", () => createVeth({ ...veth, mtu: 67 }, 7), "68 to 65535"],
         ["queues", () => createVeth({ ...veth, queues: 0 }, 7), "1 to 4096"],
-        ["MTU that is no number", () => setLink(2, { mtu: Number.NaN }), "68 to 65535"],
+        ["MTU that is no number", () => setLink(2, { mtu: Number.NaN }), "MTU of a link is NaN: 68 to 65535"],
         ["alias of 256 bytes", () => setLink(2, { alias: "ä".repeat(128) }), "at most 255 bytes"],
         ["alias with NUL", () => setLink(2, { alias: "a\0b" }), "NUL"],
         ["renaming by name", () => setLink("a", { name: "b" }), "by its index"],
@@ -260,15 +263,60 @@ describe("arguments that cannot be sent", () => {
         ["prefix length", () => deleteAddress({ index: 1, ip: ip4, prefixLength: 33 }), "0 to 32"],
         ["route without link", () => replaceRoute({ dst: "default", via: ip4 }), "the index of a link is needed"],
         ["default route of no family", () => deleteRoute({ dst: "default", dev: 2 }), "4 or 6"],
-        ["address protocol", () => addAddress({ index: 1, ip: ip4, prefixLength: 24, protocol: 256 }), "0 to 255"],
-        ["scope", () => replaceRoute({ dst: "default", via: ip4, dev: 2, scope: -1 }), "0 to 255"],
-        ["preference", () => replaceRoute({ dst: "default", via: ip4, dev: 2, preference: 300 }), "0 to 255"],
-        ["metric", () => replaceRoute({ dst: "default", via: ip4, dev: 2, metric: 1.5 }), "0 to 4294967295"],
-        ["master", () => setLink(2, { master: -1 }), "0 to 4294967295"],
+        ...Object.entries({
+            protocol: 256,
+            scope: -1,
+            metric: 1.5,
+            flags: -1,
+        }).map(
+            ([field, value]) =>
+                [
+                    `${field} of an address`,
+                    () => addAddress({ index: 1, ip: ip4, prefixLength: 24, [field]: value }),
+                    `^${field} of address 10.0.0.1/24 on link 1 is ${value}: 0 to \\d+ allowed$`,
+                ] as const,
+        ),
+        ...Object.entries({
+            tos: 256,
+            protocol: 256,
+            scope: -1,
+            type: 256,
+            preference: 300,
+            metric: 1.5,
+            realms: -1,
+            expiresSeconds: Infinity,
+            mtu: Number.NaN,
+        }).map(
+            ([field, value]) =>
+                [
+                    `${field} of a route`,
+                    () => replaceRoute({ dst: "default", via: ip4, dev: 2, [field]: value }),
+                    `^${field} of route default via 10.0.0.1 on link 2 is ${value}: 0 to \\d+ allowed$`,
+                ] as const,
+        ),
+        ["metrics of a route", () => replaceRoute({ dst, dev: 2, metrics: { 8: -1 } }), "^metrics of route 10.0.0.0/8"],
+        ["length of a route", () => deleteRoute({ dst: { ...dst, length: 300 } }), "^prefix length of route 10.0.0.0"],
+        [
+            "length of the source of a route",
+            () => deleteRoute({ dst, from: { ...dst, length: 300 } }),
+            "^source prefix length of route 10.0.0.0/8 is 300",
+        ],
+        [
+            "protocol of a filter",
+            () => queryRoutes(4, { protocol: 256 }),
+            "^protocol of the filter of IPv4 routes is 256",
+        ],
+        ["master", () => setLink(2, { master: -1 }), "^master of link 2 is -1: 0 to 4294967295 allowed$"],
+        [
+            "state of a neighbour",
+            () => replaceNeighbour({ ...neighbour, state: 65_536 }),
+            `^state of ${neighbourText} is`,
+        ],
+        ["flags of a neighbour", () => replaceNeighbour({ ...neighbour, flags: 256 }), `^flags of ${neighbourText} is`],
         [
             "time of an advertised route",
-            () => addAdvertisedRoute({ index: 1, via: parseIp("fe80::1"), metric: 1, expiresSeconds: 1.5 }),
-            "expiresSeconds of an advertised route",
+            () => addAdvertisedRoute({ index: 1, via: parseIp("fe80::1"), metric: 1, expiresSeconds: Infinity }),
+            "expiresSeconds of an advertised route is Infinity",
         ],
         [
             "preference of an advertised route",

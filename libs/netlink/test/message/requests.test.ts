@@ -235,10 +235,12 @@ describe("the limits of an argument", () => {
     });
 
     it("length of a message and of an attribute", () => {
-        expect(() => new Writer(8).u32(1).u32(2).u8(3)).toThrow(refusal("9 bytes: at most 8 allowed"));
+        expect(() => new Writer({ maxBytes: 8 }).u32(1).u32(2).u8(3)).toThrow(refusal("9 bytes: at most 8 allowed"));
         const large = new Uint8Array(0xfffc);
-        expect(() => new Writer(0x20000).attribute(1, large)).toThrow(refusal("65536 bytes: at most 65535"));
-        expect(new Writer(0x20000).attribute(1, large.subarray(1)).finish()).toHaveLength(0x10000);
+        expect(() => new Writer({ maxBytes: 0x20000 }).attribute(1, large)).toThrow(
+            refusal("65536 bytes: at most 65535"),
+        );
+        expect(new Writer({ maxBytes: 0x20000 }).attribute(1, large.subarray(1)).finish()).toHaveLength(0x10000);
         expect(() => new Writer().bytes(new Uint8Array(16_385))).toThrow(refusal("16385 bytes: at most 16384"));
     });
 });
