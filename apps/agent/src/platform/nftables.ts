@@ -2,8 +2,8 @@ import { AntreaError, isErrorOf } from "@antrea/errors";
 import { ProgramError, runProgram } from "./program.ts";
 
 /**
- * `NFT_FAILED`: nft(8) ended with an error or did not end within 10 s; `NFT_MISSING`: it cannot be started. The message
- * has its error output.
+ * `NFT_FAILED`: nft(8) ended with an error or did not end within 10 s, which is reported up to 3 s later;
+ * `NFT_MISSING`: it cannot be started. The message has its error output.
  */
 export class NftError extends AntreaError<"NFT_FAILED" | "NFT_MISSING"> {}
 
@@ -13,7 +13,7 @@ export class NftError extends AntreaError<"NFT_FAILED" | "NFT_MISSING"> {}
  */
 export type RunNft = (args: readonly string[], input: string) => Promise<string>;
 
-/** Runs the nft(8) program of the image, for at most 10 s. */
+/** Runs the nft(8) program of the image, for at most 10 s, or 13 s if it ignores SIGTERM. */
 export const runNft: RunNft = async (args, input) => {
     try {
         return await runProgram("nft", args, input);

@@ -1,7 +1,7 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { afterAll, afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import { runProgram } from "../../src/platform/program.ts";
 
 describe("a program", () => {
@@ -14,13 +14,29 @@ describe("a program", () => {
         const failed = { code: "PROGRAM_FAILED", message: expect.stringContaining("ended with 3: no rule") };
         await expect(runProgram("sh", ["-c", "echo no rule >&2; exit 3"])).rejects.toMatchObject(failed);
     });
+
+    it("that something else killed is an error with the signal", async () => {
+        const message = "sh -c kill -KILL $$ ended with SIGKILL";
+        await expect(runProgram("sh", ["-c", "kill -KILL $$"])).rejects.toMatchObject({ message });
+    });
 });
 
 describe("a program that does not end", () => {
-    const ended = (signal: string): object => ({
+    const folder = mkdtempSync(join(tmpdir(), "program-"));
+    const late = (program: string, errors = ""): object => ({
         code: "PROGRAM_FAILED",
-        message: expect.stringContaining(`ended with ${signal}`),
+        message: `${program} did not end within 10 s and was stopped${errors}`,
     });
+    /** Starts a shell with the script, which has to write a line to the file `mark`; resolves with the line. */
+    const start = async (name: string, script: (mark: string) => string) => {
+        const mark = join(folder, name);
+        const command = script(mark);
+        const run = runProgram("sh", ["-c", command]);
+        const outcome = expect(run).rejects;
+        const line = (): string => (existsSync(mark) ? readFileSync(mark, "utf8") : "");
+        while (!line().endsWith("\n")) await new Promise(setImmediate);
+        return { outcome, name: `sh -c ${command}`, line: line().trim() };
+    };
     beforeEach(() => {
         jest.useFakeTimers({
             doNotFake: ["setImmediate", "nextTick", "queueMicrotask", "performance", "Date", "hrtime"],
@@ -29,23 +45,30 @@ describe("a program that does not end", () => {
     afterEach(() => {
         jest.useRealTimers();
     });
+    afterAll(() => rmSync(folder, { recursive: true }));
 
     it("gets SIGTERM after 10 s", async () => {
-        const run = runProgram("sleep", ["60"]);
-        const outcome = expect(run).rejects.toMatchObject(ended("SIGTERM"));
+        const shell = await start("ends", (mark) => `echo lock held >&2; echo > ${mark}; exec sleep 60`);
+        const rejected = shell.outcome.toMatchObject(late(shell.name, ": lock held"));
         jest.advanceTimersByTime(10_000);
-        await outcome;
+        await rejected;
     });
 
     it("gets SIGKILL after 13 s if it ignores SIGTERM", async () => {
-        const folder = mkdtempSync(join(tmpdir(), "program-"));
-        const mark = join(folder, "ignores");
         // An ignored signal stays ignored in the program that replaces the shell.
-        const run = runProgram("sh", ["-c", `trap '' TERM; : > ${mark}; exec sleep 60`]);
-        const outcome = expect(run).rejects.toMatchObject(ended("SIGKILL"));
-        while (!existsSync(mark)) await new Promise(setImmediate);
+        const shell = await start("ignores", (mark) => `trap '' TERM; echo $$ > ${mark}; exec sleep 60`);
+        const rejected = shell.outcome.toMatchObject(late(shell.name));
         jest.advanceTimersByTime(13_000);
-        await outcome;
-        rmSync(folder, { recursive: true });
+        await rejected;
+        // The process ends soon after the signal, and is waited for by Node.js.
+        while (existsSync(`/proc/${shell.line}`)) await new Promise(setImmediate);
+    });
+
+    it("is given up after 13 s if a process that it started hangs with its pipes", async () => {
+        const shell = await start("holds", (mark) => `trap '' TERM; sleep 60 & echo $! > ${mark}; wait`);
+        const rejected = shell.outcome.toMatchObject(late(shell.name));
+        jest.advanceTimersByTime(13_000);
+        await rejected;
+        process.kill(Number(shell.line), "SIGKILL");
     });
 });
