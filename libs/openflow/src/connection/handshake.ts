@@ -1,4 +1,5 @@
 import { connect, type Socket } from "node:net";
+import { isErrorOf } from "@antrea/errors";
 import { OpenFlowError } from "../codec/errors.ts";
 import { writeHello } from "../codec/message/hello.ts";
 import {
@@ -12,7 +13,7 @@ import { wireVersion } from "../codec/wire/header.ts";
 import { Writer } from "../codec/wire/writer.ts";
 import { aborted, refused, type CallSpec } from "./calls.ts";
 import { disconnected, Link, type LinkComponents } from "./link.ts";
-import { type CallOptions, type ResolvedOptions } from "./types.ts";
+import { type ResolvedOptions } from "./types.ts";
 
 const wholePacket = 0xffff;
 
@@ -44,12 +45,20 @@ export async function openLink(
         );
     }
     const link = new Link(components, options, socket);
-    const left = (): CallOptions => {
-        const leftMs = options.handshakeTimeoutMs - (performance.now() - began);
-        return { signal, timeoutMs: Math.max(1, Math.ceil(leftMs)) };
+    const { handshakeTimeoutMs } = options;
+    const ask: Ask = async (spec, bytes) => {
+        const leftMs = handshakeTimeoutMs - (performance.now() - began);
+        try {
+            return await link.call(spec, { signal, timeoutMs: Math.max(1, Math.ceil(leftMs)) }, bytes);
+        } catch (cause) {
+            if (!isErrorOf(OpenFlowError, cause, "TIMEOUT")) throw cause;
+            // Its message has the rest of the time, which is no setting.
+            const message = `handshake: no answer to the ${spec.what} within ${handshakeTimeoutMs} ms`;
+            throw new OpenFlowError("TIMEOUT", "timeout", message, { cause });
+        }
     };
     try {
-        link.datapathId = (await negotiate(link, options, left)).datapathId;
+        link.datapathId = (await negotiate(link, options, ask)).datapathId;
         link.watch();
         return link;
     } catch (error) {
@@ -80,10 +89,13 @@ function connectSocket(path: string, signal: AbortSignal): Promise<Socket> {
     });
 }
 
-async function negotiate(link: Link, options: ResolvedOptions, left: () => CallOptions): Promise<Features> {
+/** Sends a request and resolves with its answer, within what is left of the time of the handshake. */
+type Ask = <T>(spec: CallSpec<T>, bytes: Uint8Array) => Promise<T>;
+
+async function negotiate(link: Link, options: ResolvedOptions, ask: Ask): Promise<Features> {
     const hello = new Writer(16);
     writeHello(hello, link.helloXid);
-    await link.call(helloSpec(link.helloXid), left(), hello.finish());
+    await ask(helloSpec(link.helloXid), hello.finish());
 
     const xid = link.nextXid();
     const writer = new Writer();
@@ -92,7 +104,7 @@ async function negotiate(link: Link, options: ResolvedOptions, left: () => CallO
     // ovs-vswitchd sends packet-ins on a service connection only when this is not 0.
     writeSetConfig(writer, link.nextXid(), wholePacket);
     writeBare(writer, "FEATURES_REQUEST", xid);
-    return link.call(featuresSpec(xid), left(), writer.finish());
+    return ask(featuresSpec(xid), writer.finish());
 }
 
 /** Accepts a hello that offers wire version 6. */

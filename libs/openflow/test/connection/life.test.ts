@@ -172,7 +172,8 @@ describe("a connection that cannot be made", () => {
         await expect(link(peer, new AbortController().signal, limits)).rejects.toMatchObject({
             code: "TIMEOUT",
             fault: "timeout",
-            message: expect.stringMatching(/^hello: no answer within \d+ ms/),
+            message: "handshake: no answer to the hello within 30 ms",
+            cause: expect.objectContaining({ code: "TIMEOUT" }),
         });
         await until(() => peer.sockets.size === 0);
         // What hello has used the features request does not have.
@@ -182,7 +183,10 @@ describe("a connection that cannot be made", () => {
         };
         await expect(link(peer, new AbortController().signal, { handshakeTimeoutMs: 1000 })).rejects.toMatchObject({
             code: "TIMEOUT",
-            message: expect.stringMatching(/^features request: no answer within \d{1,3} ms/),
+            message: "handshake: no answer to the features request within 1000 ms",
+            cause: expect.objectContaining({
+                message: expect.stringMatching(/^features request: no answer within \d{1,3} ms/),
+            }),
         });
     });
 
