@@ -92,8 +92,9 @@ export class Netlink implements Disposable {
 
     /**
      * Creates a veth pair: one end in this namespace, the other in the namespace at `peer.netnsPath` (rejects with
-     * `ENOENT`, `NOT_A_NETNS`). The alias follows in a second message, since the kernel accepts none at creation; no other call of this
-     * process runs between the two. Rejects with `EEXIST` if either name is in use; then nothing is created or changed.
+     * `ENOENT`, `NOT_A_NETNS`). The alias follows in a second message, since the kernel accepts none at creation; no
+     * other call of this process runs between the two. Rejects with `EEXIST` if either name is in use; then nothing is
+     * created or changed.
      */
     createVeth(options: VethOptions): Promise<void> {
         return this.#run(() => {

@@ -36,8 +36,8 @@ const noNodeText = "the Node object of this agent does not exist; its allocation
  * still theirs.
  *
  * Based on answers of the API server: while it is unavailable or rejects the agent's token, a Node that existed counts
- * as existing. An observed deletion remains in effect, also for the next start of the agent. Subscribes to `nodes` until it
- * is disposed of.
+ * as existing. An observed deletion remains in effect, also for the next start of the agent. Subscribes to `nodes`
+ * until it is disposed of.
  */
 export class OwnNode implements Disposable {
     readonly #components: OwnNodeComponents;
