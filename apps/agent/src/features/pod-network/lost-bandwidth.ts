@@ -1,5 +1,5 @@
 import { AntreaError } from "@antrea/errors";
-import { pods, podUids, referenceTo, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
+import { pods, podUids, referenceTo, staticUidOf, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
 import type { Logger } from "@antrea/runtime";
 
 class LostBandwidthError extends AntreaError<"BAD_OUTPUT"> {}
@@ -26,13 +26,14 @@ const checksAfterStart = 2;
 
 /**
  * OVS removes the queueing disciplines of its ports when it starts, and with them the limits set by the bandwidth
- * plugin. Records one event (BandwidthLimitLost) on each Pod that has a limit annotation and no limit in effect.
+ * plugin. Records one event (BandwidthLimitLost) on each Pod that has a limit annotation and no limit in effect, and
+ * another one if its sandbox is replaced and loses the limit again.
  */
 export class LostBandwidth {
     readonly #components: LostBandwidthComponents;
     readonly #nodeName: string;
-    /** UIDs of the Pods that have their event, as of their objects. */
-    #reported: ReadonlySet<string> = new Set();
+    /** The Pods that have their event, by `keyOf`, with the interface: until that is removed. */
+    readonly #reported = new Map<string, string>();
     #checksLeft = 0;
 
     constructor(components: LostBandwidthComponents, options: { readonly nodeName: string }) {
@@ -56,29 +57,36 @@ export class LostBandwidth {
         const limited = items.filter((pod) => isWired(pod) && annotationsOf(pod).length > 0);
         const there = limited.length === 0 ? new Set() : kindsByInterface(await qdiscs());
         const hostIfNames = new Map(interfaces().map(({ podUid, hostIfName }) => [podUid, hostIfName]));
-        for (const pod of limited) {
+        const wired = limited.flatMap((pod) => {
             const hostIfName = podUids(pod)
                 .map((uid) => hostIfNames.get(uid))
                 .find((name) => name !== undefined);
-            if (hostIfName === undefined || this.#reported.has(uidOf(pod))) continue;
+            return hostIfName === undefined ? [] : [{ pod, hostIfName, key: keyOf(pod, hostIfName) }];
+        });
+        const present = new Set(hostIfNames.values());
+        for (const [key, hostIfName] of this.#reported) if (!present.has(hostIfName)) this.#reported.delete(key);
+        for (const { pod, hostIfName, key } of wired) {
+            if (this.#reported.has(key)) continue;
             const lost = annotationsOf(pod).filter(([, kind]) => !there.has(`${hostIfName} ${kind}`));
-            if (lost.length > 0)
-                this.#report(
-                    pod,
-                    lost.map(([annotation]) => annotation),
-                );
+            if (lost.length === 0) continue;
+            this.#reported.set(key, hostIfName);
+            this.#report(
+                pod,
+                lost.map(([annotation]) => annotation),
+            );
         }
-        const known = new Set(limited.map(uidOf));
-        this.#reported = new Set([...this.#reported].filter((uid) => known.has(uid)));
         this.#checksLeft -= 1;
     }
 
     #report(pod: Pod, annotations: readonly string[]): void {
+        // Deleting the mirror Pod of a static Pod does not restart its sandbox.
+        const next =
+            staticUidOf(pod) === undefined
+                ? "create the Pod again"
+                : "this is a static Pod: move its manifest out of its directory and back";
         const note =
             `no limit is in force for ${annotations.join(" and ")}: Open vSwitch was restarted on this Node after the ` +
-            `Pod was started, or the CNI plugin bandwidth is not chained (cni.plugins.bandwidth); create the Pod again ` +
-            `to limit it`;
-        this.#reported = new Set([...this.#reported, uidOf(pod)]);
+            `Pod was started, or the CNI plugin bandwidth is not chained (cni.plugins.bandwidth); ${next} to limit it`;
         const name = `${pod.metadata?.namespace}/${pod.metadata?.name}`;
         this.#components.logger.warn("bandwidth limit lost", { pod: name, annotations });
         const event = { type: "Warning", reason: "BandwidthLimitLost", action: "LimitBandwidth", note } as const;
@@ -99,8 +107,13 @@ function isWired({ spec, status }: Pod): boolean {
     return spec?.hostNetwork !== true && !ended && (status?.podIPs ?? []).length > 0;
 }
 
-function uidOf({ metadata }: Pod): string {
-    return metadata?.uid ?? "";
+/**
+ * "namespace/name interface". The interface stands for the sandbox: it stays when the mirror Pod of a static Pod is
+ * created again, with a new UID, and is another one when its manifest is moved back, with the same hash. The name is
+ * part of the key because a Pod of another name can have the same hash.
+ */
+function keyOf({ metadata }: Pod, hostIfName: string): string {
+    return `${metadata?.namespace}/${metadata?.name} ${hostIfName}`;
 }
 
 /** "interface kind" of each queueing discipline. */

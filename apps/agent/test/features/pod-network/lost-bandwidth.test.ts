@@ -11,6 +11,8 @@ let podsOfNode: Pod[];
 let qdiscs: object[];
 let recorded: EventInput[];
 let asked: string[];
+/** Ends the names of the interfaces. */
+let sandbox: number;
 let lost: LostBandwidth;
 
 beforeEach(() => {
@@ -18,6 +20,7 @@ beforeEach(() => {
     qdiscs = [];
     recorded = [];
     asked = [];
+    sandbox = 1;
     const api = {
         list: (resource: unknown, options: unknown) => {
             expect(resource).toBe(pods);
@@ -30,7 +33,8 @@ beforeEach(() => {
         {
             api,
             events: { record: (event) => void recorded.push(event) },
-            interfaces: () => ["a", "b", "c"].map((name) => ({ podUid: `uid-${name}`, hostIfName: `${name}-1` })),
+            interfaces: () =>
+                ["a", "b", "c"].map((name) => ({ podUid: `uid-${name}`, hostIfName: `${name}-${sandbox}` })),
             qdiscs: () => {
                 asked.push("tc");
                 return Promise.resolve(JSON.stringify(qdiscs));
@@ -80,9 +84,40 @@ it("a static Pod gets it on its mirror Pod; its interface has the hash of the ma
         lost.ovsConnected();
         await lost.check(signal);
     }
-    expect(recorded.map(({ regarding }) => regarding)).toEqual([
-        expect.objectContaining({ name: "static", uid: "uid-static" }),
+    expect(recorded).toEqual([
+        expect.objectContaining({
+            regarding: expect.objectContaining({ name: "static", uid: "uid-static" }),
+            // Deleting the mirror Pod restarts nothing.
+            note: expect.stringMatching(
+                /; this is a static Pod: move its manifest out of its directory and back to limit it$/,
+            ),
+        }),
     ]);
+});
+
+it("a static Pod gets no second event when its mirror Pod is created again, but when its sandbox is and loses the limit", async () => {
+    const mirrors = { "kubernetes.io/config.hash": "uid-a", "kubernetes.io/config.mirror": "uid-a" };
+    const mirror = podOf("static", { ...ingress, ...mirrors });
+    const mirrorOf = (uid: string): Pod => ({ ...mirror, metadata: { ...mirror.metadata, uid } });
+    for (const mirrorsNow of [[mirrorOf("uid-first")], [], [mirrorOf("uid-second")]]) {
+        podsOfNode = mirrorsNow;
+        lost.ovsConnected();
+        await lost.check(signal);
+    }
+    expect(recorded.map(({ regarding }) => regarding.uid)).toEqual(["uid-first"]);
+    // The manifest was moved out of its directory and back.
+    sandbox = 2;
+    lost.ovsConnected();
+    await lost.check(signal);
+    expect(recorded.map(({ regarding }) => regarding.uid)).toEqual(["uid-first", "uid-second"]);
+});
+
+it("a mirror Pod that someone created under another name does not take the event of the Pod whose UID it has", async () => {
+    const mirrors = { "kubernetes.io/config.hash": "uid-a", "kubernetes.io/config.mirror": "uid-a" };
+    podsOfNode = [podOf("other", { ...ingress, ...mirrors }), podOf("a", ingress)];
+    lost.ovsConnected();
+    await lost.check(signal);
+    expect(recorded.map(({ regarding }) => regarding.name)).toContain("a");
 });
 
 it.each([
