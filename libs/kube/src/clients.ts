@@ -8,7 +8,10 @@ export interface KubeClientOptions {
     readonly kubeconfig?: string | readonly string[] | undefined;
     /** Name of the context to use. Absent or empty: the kubeconfig's current one. */
     readonly context?: string | undefined;
-    /** `host:port` or URL that replaces the API server's address (key kubeAPIServerOverride). Absent or empty: none. */
+    /**
+     * `host`, `host:port` or URL that replaces the API server's address (key kubeAPIServerOverride); an IPv6 address may
+     * lack its brackets. Absent or empty: none.
+     */
     readonly apiServerOverride?: string | undefined;
     /** Name and version of the program, for the server's logs and managed fields: `antrea-agent/0.1.0`. */
     readonly userAgent: string;

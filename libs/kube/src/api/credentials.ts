@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Agent as HttpAgent, type OutgoingHttpHeaders } from "node:http";
 import { Agent as HttpsAgent, type RequestOptions } from "node:https";
+import { isIP } from "node:net";
 import { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 import { messageOf } from "@antrea/errors";
 import { KubeError } from "../errors.ts";
@@ -31,7 +32,10 @@ export interface CredentialOptions {
     readonly kubeconfig?: string | readonly string[] | undefined;
     /** Name of the kubeconfig context. Absent or empty: its current one. */
     readonly context?: string | undefined;
-    /** `host:port` or URL that replaces the server's address. Absent or empty: none. */
+    /**
+     * `host`, `host:port` or URL that replaces the server's address; default https, 443 (http: 80). An IPv6 address
+     * without port may lack its brackets. Absent or empty: none.
+     */
     readonly apiServerOverride?: string | undefined;
     /** Limit of connections for requests that end; further requests wait. Default 32. */
     readonly maxConnections?: number | undefined;
@@ -187,8 +191,11 @@ function readServiceAccount(): KubeConfig {
 }
 
 function serverUrl(text: string): URL {
+    // The key kubeAPIServerOverride, which the webhook gets as it is written, allows an IPv6 address without brackets.
+    const [, scheme = "https://", host = "", path = ""] = /^(https?:\/\/)?([^/]*)(.*)$/.exec(text) ?? [];
+    const full = isIP(host) === 6 ? `${scheme}[${host}]${path}` : text;
     try {
-        const url = new URL(text.includes("://") ? text : `https://${text}`);
+        const url = new URL(full.includes("://") ? full : `https://${full}`);
         if (url.protocol === "https:" || url.protocol === "http:") return url;
     } catch {
         // The error below covers this case.

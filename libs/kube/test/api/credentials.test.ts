@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { Credentials, type CredentialOptions } from "../../src/api/credentials.ts";
+import { socketAddress } from "../../src/api/transport.ts";
 
 const inPod = existsSync("/var/run/secrets/kubernetes.io/serviceaccount/namespace");
 const folder = mkdtempSync(join(tmpdir(), "credentials-"));
@@ -92,6 +93,28 @@ describe("Credentials of a kubeconfig", () => {
         credentials.close();
     });
 
+    // The same texts as the key kubeAPIServerOverride, which the webhook gets as it is written.
+    it.each([
+        ["10.0.0.1", "10.0.0.1", 443],
+        ["api.example.org:6443", "api.example.org", 6443],
+        ["fd00::1", "fd00::1", 443],
+        ["fd00::1/", "fd00::1", 443],
+        ["fd00::1:6443", "fd00::1:6443", 443],
+        ["::ffff:10.0.0.1", "::ffff:a00:1", 443],
+        ["https://fd00::1", "fd00::1", 443],
+        ["http://fd00::1", "fd00::1", 80],
+        ["http://fd00::1/", "fd00::1", 80],
+        ["[fd00::1]", "fd00::1", 443],
+        ["[fd00::1]:6443", "fd00::1", 6443],
+        ["https://[fd00::1]:6443/", "fd00::1", 6443],
+    ])("reads the address %p", async (apiServerOverride, host, port) => {
+        const credentials = load({ cluster: { "insecure-skip-tls-verify": true } }, { apiServerOverride });
+        const { server } = await credentials.connection();
+        expect(socketAddress(server)).toEqual({ host, port });
+        expect(server.protocol).toBe(apiServerOverride.startsWith("http:") ? "http:" : "https:");
+        credentials.close();
+    });
+
     it("speaks plain HTTP only where nobody asks for TLS to be checked", async () => {
         const server = "http://10.0.0.1:8080";
         await expect(load({ cluster: { server } }).connection()).rejects.toMatchObject({ code: "BAD_CONFIG" });
@@ -109,11 +132,17 @@ describe("Credentials of a kubeconfig", () => {
         expect((await load({}, { context: "" }).connection()).server.href).toBe("https://api:6443/");
     });
 
-    it.each(["ftp://10.0.0.1", "a b", "https://"])("refuses the address %p", (apiServerOverride) => {
-        expect(() => load({}, { apiServerOverride })).toThrow(
-            expect.objectContaining({ code: "BAD_CONFIG", message: expect.stringContaining(`"${apiServerOverride}"`) }),
-        );
-    });
+    it.each(["ftp://10.0.0.1", "a b", "https://", "fd00::1::2", "ftp://fd00::1"])(
+        "refuses the address %p",
+        (apiServerOverride) => {
+            expect(() => load({}, { apiServerOverride })).toThrow(
+                expect.objectContaining({
+                    code: "BAD_CONFIG",
+                    message: expect.stringContaining(`"${apiServerOverride}"`),
+                }),
+            );
+        },
+    );
 
     it("refuses a context whose cluster is not there", () => {
         expect(() => load({}, { context: "lost" })).toThrow(
