@@ -87,7 +87,15 @@ export {
 } from "./leader-election.ts";
 export { type KubeLogger } from "./logger.ts";
 export { microTime } from "./micro-time.ts";
-export { configHashAnnotation, configMirrorAnnotation, hasPodUid, podUids, staticUidOf } from "./pod-uids.ts";
+export {
+    configHashAnnotation,
+    configMirrorAnnotation,
+    hasPodUid,
+    podLookup,
+    podUids,
+    staticUidOf,
+    type NamedPodUid,
+} from "./pod-uids.ts";
 export { slimNode, type SlimNodeOptions } from "./slim-node.ts";
 export { TokenReviewAuthorizer, type TokenReviewOptions } from "./token-review.ts";
 export {

@@ -27,3 +27,27 @@ export function podUids(pod: Pod): readonly string[] {
 export function hasPodUid(pod: Pod, uid: string): boolean {
     return podUids(pod).includes(uid);
 }
+
+/** A Pod as an allocation names it. */
+export interface NamedPodUid {
+    readonly namespace: string;
+    /** Empty, like the Namespace, if the allocation was recreated for an interface of which only the UID was known. */
+    readonly name: string;
+    /** Of its object, or the hash of a static Pod; an empty one is of no Pod. */
+    readonly uid: string;
+}
+
+/**
+ * Indexes the Pods of a list, such as that of a Node. The result tells whether one of them is the given Pod: the object
+ * of that Namespace and name, if it has the UID (`hasPodUid`). For a Pod without a name, any with the UID counts.
+ */
+export function podLookup(all: readonly Pod[]): (pod: NamedPodUid) => boolean {
+    const byName = new Map(all.map((pod) => [`${pod.metadata?.namespace}/${pod.metadata?.name}`, pod]));
+    const uids = new Set(all.flatMap(podUids));
+    return ({ namespace, name, uid }) => {
+        if (uid === "") return false;
+        if (name === "") return uids.has(uid);
+        const found = byName.get(`${namespace}/${name}`);
+        return found !== undefined && hasPodUid(found, uid);
+    };
+}

@@ -1,5 +1,12 @@
 import { describe, expect, it } from "@jest/globals";
-import { configHashAnnotation, configMirrorAnnotation, hasPodUid, podUids, staticUidOf } from "../src/index.ts";
+import {
+    configHashAnnotation,
+    configMirrorAnnotation,
+    hasPodUid,
+    podLookup,
+    podUids,
+    staticUidOf,
+} from "../src/index.ts";
 
 const podWith = (annotations: Readonly<Record<string, string>>): Parameters<typeof podUids>[0] => ({
     metadata: { uid: "u1", annotations },
@@ -32,5 +39,32 @@ describe("the UIDs of a Pod", () => {
     it("are none without metadata", () => {
         expect(podUids({})).toEqual([""]);
         expect(hasPodUid({}, "u1")).toBe(false);
+    });
+});
+
+describe("a Pod of a list", () => {
+    const annotations = { [configHashAnnotation]: "hash", [configMirrorAnnotation]: "hash" };
+    const isThere = podLookup([
+        { metadata: { namespace: "ns", name: "a", uid: "u1" } },
+        { metadata: { namespace: "ns", name: "static", uid: "u2", annotations } },
+        { metadata: { namespace: "ns", name: "again", uid: "u3" } },
+    ]);
+
+    it.each([
+        ["by name and UID", { namespace: "ns", name: "a", uid: "u1" }, true],
+        ["by name and the hash of its manifest", { namespace: "ns", name: "static", uid: "hash" }, true],
+        ["without a name, by UID", { namespace: "", name: "", uid: "u1" }, true],
+        ["without a name, by the hash of its manifest", { namespace: "", name: "", uid: "hash" }, true],
+        ["not by the UID alone", { namespace: "ns", name: "gone", uid: "u1" }, false],
+        ["not by the hash of a mirror Pod of another name", { namespace: "ns", name: "gone", uid: "hash" }, false],
+        [
+            "not by the hash of a mirror Pod of another Namespace",
+            { namespace: "other", name: "static", uid: "hash" },
+            false,
+        ],
+        ["not with another UID", { namespace: "ns", name: "again", uid: "u1" }, false],
+        ["not without a UID", { namespace: "ns", name: "a", uid: "" }, false],
+    ])("is found %s", (_, pod, expected) => {
+        expect(isThere(pod)).toBe(expected);
     });
 });

@@ -4,7 +4,7 @@ import {
     WorkQueue,
     hasPodUid,
     nodes as nodeResource,
-    podUids,
+    podLookup,
     pods,
     type ApiClient,
     type Informer,
@@ -151,8 +151,8 @@ export class AllocationCleaner {
     async #freeOfOutOfService(name: string, signal: AbortSignal): Promise<ReconcileResult> {
         const { api, allocations } = this.#components;
         const { items } = await api.list(pods, { fieldSelector: `spec.nodeName=${name}`, signal });
-        const present = new Set(items.flatMap(podUids));
-        const left = [...allocations.usedOn(name)].filter(({ pod }) => pod !== undefined && !present.has(pod.uid));
+        const isPresent = podLookup(items);
+        const left = [...allocations.usedOn(name)].filter(({ pod }) => pod !== undefined && !isPresent(pod));
         this.#suspect(name, "out-of-service", left.length);
         const podIsGone = async ({ pod }: Allocation): Promise<boolean> => {
             if (pod === undefined) return false;

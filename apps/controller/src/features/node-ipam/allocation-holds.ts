@@ -1,5 +1,5 @@
 import { formatPrefix, rangeOf } from "@antrea/ip";
-import { isKubeError, pods, podUids, type ApiClient, type KubeError } from "@antrea/kube";
+import { isKubeError, podLookup, pods, type ApiClient, type KubeError } from "@antrea/kube";
 import { type Allocation } from "../../platform/allocations/index.ts";
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
 import { type CidrAllocator } from "./cidr-allocator.ts";
@@ -109,11 +109,12 @@ export class AllocationHolds {
     ): Promise<ReleasedAllocations> {
         const fieldSelector = `spec.nodeName=${node}`;
         const { items } = await this.#components.api.list(pods, { fieldSelector, signal, timeoutMs });
-        const present = new Set(items.flatMap(podUids));
+        const isListed = podLookup(items);
+        const isPresent = ({ pod }: Allocation): boolean => pod !== undefined && isListed(pod);
         // A Pod exists before its allocation; an allocation that changed meanwhile is checked next time.
         const known = allocations.filter((allocation) => this.#held.get(allocation.metadata.name) === allocation);
-        const ghosts = known.filter(({ pod }) => !present.has(pod?.uid ?? ""));
-        const excess = this.#excess(known.filter(({ pod }) => present.has(pod?.uid ?? "")));
+        const ghosts = known.filter((allocation) => !isPresent(allocation));
+        const excess = this.#excess(known.filter(isPresent));
         for (const { metadata } of [...ghosts, ...excess]) {
             this.#components.allocator.reserve(keyOf(metadata.name), []);
             this.#held.delete(metadata.name);

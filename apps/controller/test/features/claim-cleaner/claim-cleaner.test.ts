@@ -14,6 +14,8 @@ class FakeWorld {
     readonly allocations = new Map<string, Allocation>();
     /** The Pod of that name, if there is one. */
     pod: Pod | undefined;
+    /** Other Pods of the Node. */
+    others: readonly Pod[] = [];
     readonly #listeners = new Set<ChangeListener<Node>>();
     #node: Node | undefined = { metadata: { name: "n" } };
 
@@ -46,7 +48,7 @@ class FakeWorld {
             logger: new MemoryLog().logger,
             api: {
                 find: (resource: unknown) => Promise.resolve(resource === pods ? this.pod : this.#node),
-                list: () => Promise.resolve({ items: this.pod === undefined ? [] : [this.pod] }),
+                list: () => Promise.resolve({ items: [...(this.pod === undefined ? [] : [this.pod]), ...this.others] }),
             },
             nodes: {
                 get: () => this.#node,
@@ -129,9 +131,20 @@ describe("the claims of a Node that is gone", () => {
 describe("the claims of a Node that is out of service", () => {
     const hash = { "kubernetes.io/config.hash": "u" };
 
-    it.each<[string, Pod["metadata"], number]>([
+    // Anyone who may create Pods can create it.
+    const mirrorElsewhere: Pod = {
+        metadata: {
+            namespace: "other",
+            name: "p",
+            uid: "fake",
+            annotations: { ...hash, "kubernetes.io/config.mirror": "u" },
+        },
+    };
+
+    it.each<[string, Pod["metadata"], number, (readonly Pod[])?]>([
         ["are freed when the Pod is gone", undefined, 0],
         ["are freed when another Pod has its name", { uid: "again" }, 0],
+        ["are freed when its UID is the hash of a mirror Pod in another Namespace", undefined, 0, [mirrorElsewhere]],
         ["are freed when another Pod has its name, and its UID as a hash", { uid: "again", annotations: hash }, 0],
         ["stay while the Pod is there", { uid: "u" }, 1],
         [
@@ -139,8 +152,9 @@ describe("the claims of a Node that is out of service", () => {
             { uid: "mirror", annotations: { ...hash, "kubernetes.io/config.mirror": "u" } },
             1,
         ],
-    ])("%s", async (_, metadata, left) => {
+    ])("%s", async (_, metadata, left, others = []) => {
         const world = new FakeWorld();
+        world.others = others;
         const stop = new AbortController();
         world.claim("10.2.0.9");
         world.takeOutOfService();

@@ -224,14 +224,27 @@ describe("claims of addresses that no IPPool has", () => {
     it("of static Pods count by the hash of the manifest", async () => {
         const place = new Place();
         const { pod } = place.allocationOf("10.244.0.9", { node: "n1" });
+        const { namespace, name } = pod!;
         const hash = { "kubernetes.io/config.hash": pod!.uid };
-        place.pods = [
-            { metadata: { uid: "mirror", annotations: { ...hash, "kubernetes.io/config.mirror": pod!.uid } } },
-        ];
+        const annotations = { ...hash, "kubernetes.io/config.mirror": pod!.uid };
+        place.pods = [{ metadata: { namespace, name, uid: "mirror", annotations } }];
         expect(await place.release()).toBe(false);
         expect(place.free).toBe(3);
         // Any user can set the hash alone.
-        place.pods = [{ metadata: { uid: "user", annotations: hash } }];
+        place.pods = [{ metadata: { namespace, name, uid: "user", annotations: hash } }];
+        expect(await place.release()).toBe(true);
+        expect(place.free).toBe(4);
+    });
+
+    it.each([
+        ["another Namespace", { namespace: "other" }],
+        ["another name", { name: "other" }],
+    ])("do not count by a mirror Pod of %s, which any user can create", async (_, change) => {
+        const place = new Place();
+        const { pod } = place.allocationOf("10.244.0.9", { node: "n1" });
+        const { namespace, name, uid } = pod!;
+        const annotations = { "kubernetes.io/config.hash": uid, "kubernetes.io/config.mirror": uid };
+        place.pods = [{ metadata: { namespace, name, ...change, uid: "mirror", annotations } }];
         expect(await place.release()).toBe(true);
         expect(place.free).toBe(4);
     });
