@@ -1,4 +1,5 @@
 import { formatIp } from "@antrea/ip";
+import { type NamedPodUid } from "@antrea/kube";
 import { hasOwnAddress } from "../cluster/index.ts";
 import { finding, type Finding } from "./finding.ts";
 import { type Snapshot } from "./snapshot.ts";
@@ -29,7 +30,7 @@ function usersOf(snapshot: Snapshot): readonly { readonly address: string; reado
     const ofAllocations = snapshot.allocations.flatMap(({ address, pod }) => {
         if (pod === undefined) return [];
         const text = `claimed for Pod ${pod.namespace}/${pod.name} on Node ${pod.nodeName}`;
-        return [{ address, user: { id: podId(snapshot, pod.uid, pod.interface), text } }];
+        return [{ address, user: { id: podId(snapshot, pod, pod.interface), text } }];
     });
     const ofRecords = snapshot.records.flatMap((record) =>
         record.addresses.map(({ ip }) => {
@@ -37,8 +38,10 @@ function usersOf(snapshot: Snapshot): readonly { readonly address: string; reado
             const text = `port ${record.port} of Pod ${record.podNamespace}/${record.podName} on Node ${record.node}`;
             const holder = snapshot.allocationOf(address)?.pod;
             const ofHolder = holder !== undefined && snapshot.isOf(record, holder);
-            const uid = ofHolder ? holder.uid : record.podUid || `container ${record.containerId}`;
-            return { address, user: { id: podId(snapshot, uid, record.ifName), text } };
+            const { podNamespace: namespace, podName: name } = record;
+            const uid = record.podUid || `container ${record.containerId}`;
+            const pod = ofHolder ? holder : { namespace, name, uid };
+            return { address, user: { id: podId(snapshot, pod, record.ifName), text } };
         }),
     );
     const ofPods = snapshot.pods
@@ -47,13 +50,13 @@ function usersOf(snapshot: Snapshot): readonly { readonly address: string; reado
         .flatMap((pod) =>
             pod.ips.map((address) => {
                 const text = `Pod ${pod.namespace}/${pod.name} on Node ${pod.nodeName ?? "?"} reports it`;
-                return { address, user: { id: podId(snapshot, pod.uids[0] ?? "", "eth0"), text } };
+                return { address, user: { id: `${pod.uids[0] ?? ""} eth0`, text } };
             }),
         );
     return [...ofAllocations, ...ofRecords, ...ofPods];
 }
 
 /** One identifier for a Pod that is known by several UIDs. */
-function podId(snapshot: Snapshot, uid: string, ifName: string): string {
-    return `${snapshot.podOf(uid)?.uids[0] ?? uid} ${ifName}`;
+function podId(snapshot: Snapshot, pod: NamedPodUid, ifName: string): string {
+    return `${snapshot.podOf(pod)?.uids[0] ?? pod.uid} ${ifName}`;
 }

@@ -40,7 +40,7 @@ function leakOf(o: {
 }): Leak | undefined {
     const { snapshot, allocation, pod, record } = o;
     const name = `Pod ${pod.namespace}/${pod.name}`;
-    const living = snapshot.podOf(pod.uid);
+    const living = snapshot.podOf(pod);
     if (living === undefined || isFinished(living)) {
         const end = living === undefined ? "is gone" : "has ended";
         return { rule: "no-pod", text: `held for ${name}, which ${end}; ${remedy(snapshot, pod, record)}` };

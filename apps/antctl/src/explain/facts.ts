@@ -57,9 +57,15 @@ export function addressRequestOf(
     return { named, fixed, set: statefulSetOf(pod) };
 }
 
-/** The current allocations of the Pod, by its UID; those of an earlier Pod of the same name are left out. */
+/**
+ * The current allocations of the Pod, by its name and UID; those of an earlier Pod of the same name are left out. The
+ * UID alone decides for an allocation without a name, which was recreated for an interface.
+ */
 export function allocationsOfPod({ allocations, pod }: Pick<Facts, "allocations" | "pod">): readonly Allocation[] {
-    return allocations.filter((allocation) => allocation.pod !== undefined && pod.uids.includes(allocation.pod.uid));
+    return allocations.filter(({ pod: holder }) => {
+        if (holder === undefined || !pod.uids.includes(holder.uid)) return false;
+        return holder.name === "" || (holder.namespace === pod.namespace && holder.name === pod.name);
+    });
 }
 
 /**

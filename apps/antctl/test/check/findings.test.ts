@@ -78,6 +78,14 @@ describe("findingsOf", () => {
             },
         ],
         [
+            "a static Pod whose record and claim were rebuilt and have no name",
+            {
+                allocations: [allocation("10.2.0.12", { pod: "", uid: "hash" })],
+                pods: [pod("static", { uids: ["uid-mirror", "hash"], ips: ["10.2.0.12"] })],
+                node1: [record("", { "10.2.0.12": "web" }, { podNamespace: "", podUid: "hash" })],
+            },
+        ],
+        [
             "a record that was rebuilt and has no UID",
             {
                 allocations: [allocation("10.2.0.12", { pod: "web-0" })],
@@ -205,6 +213,25 @@ describe("findingsOf", () => {
             },
             "leak 10.2.0.12",
             /is gone/,
+        ],
+        [
+            "a Pod that is gone, whose UID a mirror Pod of another Namespace has, which anyone can create",
+            {
+                allocations: [allocation("10.2.0.12", { pod: "web-0" })],
+                pods: [pod("web-0", { namespace: "other", uids: ["uid-mirror", "uid-web-0"], phase: "Pending" })],
+            },
+            "leak 10.2.0.12",
+            /is gone/,
+        ],
+        [
+            "an address that a mirror Pod reports too, which has the UID of the other Pod",
+            {
+                allocations: [allocation("10.2.0.12", { pod: "web-0" })],
+                pods: [web0, pod("fake", { uids: ["uid-mirror", "uid-web-0"], ips: ["10.2.0.12"] })],
+                node1: [record("web-0", { "10.2.0.12": "web" })],
+            },
+            "duplicate 10.2.0.12",
+            /has 2 users/,
         ],
         [
             "a Pod that has ended",

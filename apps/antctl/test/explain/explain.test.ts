@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { KubeError } from "@antrea/kube";
 import { type Allocation, type EventInfo, type PodInfo } from "../../src/cluster/index.ts";
-import { type Facts } from "../../src/explain/facts.ts";
+import { allocationsOfPod, type Facts } from "../../src/explain/facts.ts";
 import { gateIn } from "../../src/cluster/index.ts";
 import { readController } from "../../src/explain/controller.ts";
 import { renderExplain } from "../../src/explain/render.ts";
@@ -47,6 +47,19 @@ const full: readonly Allocation[] = [
     allocation("10.3.0.8", { pool: "tiny", pod: "a" }),
     allocation("10.3.0.9", { pool: "tiny", pod: "b" }),
 ];
+
+describe("the allocations of a Pod", () => {
+    it.each<[string, PodInfo, readonly string[]]>([
+        ["are those of its name and UID", pod("a"), ["10.3.0.8"]],
+        ["of a static Pod have the hash of its manifest", pod("a", { uids: ["mirror", "uid-a"] }), ["10.3.0.8"]],
+        ["are none of an earlier Pod of its name", pod("a", { uids: ["again"] }), []],
+        ["are none of another Pod whose UID a mirror Pod has", pod("fake", { uids: ["mirror", "uid-a"] }), []],
+        ["may have no name", pod("c", { uids: ["mirror", "uid-"] }), ["10.2.0.12"]],
+    ])("%s", (_, about, addresses) => {
+        const found = allocationsOfPod({ pod: about, allocations: [...full, allocation("10.2.0.12", { pod: "" })] });
+        expect(found.map(({ address }) => address)).toEqual(addresses);
+    });
+});
 
 describe("where addresses come from", () => {
     it.each<[string, Facts, string, RegExp]>([
