@@ -1,9 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
+import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { connect as connectTls } from "node:tls";
 import { afterAll, afterEach, describe, expect, it } from "@jest/globals";
 import { ManualClock, settle } from "@antrea/async/testing";
 import { Jobs, Metrics } from "@antrea/runtime";
@@ -295,6 +297,23 @@ describe("the server", () => {
         await server.drain({ leaveMs: 0, limitMs: 20 });
         await server.stop();
         expect(await stuck).toMatchObject({ code: "ECONNRESET" });
+    });
+
+    it("answers what came while the process was busy until the end of the drain", async () => {
+        const { server } = await start();
+        const client = connectTls({ host: "127.0.0.1", port: server.port, rejectUnauthorized: false });
+        let answers = "";
+        client.setEncoding("utf8").on("data", (text: string) => (answers += text));
+        const ask = (): boolean => client.write("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n");
+        ask();
+        await once(client, "data");
+        const drained = server.drain({ leaveMs: 20, limitMs: 1000 });
+        ask();
+        const end = performance.now() + 100;
+        while (performance.now() < end);
+        await once(client, "close");
+        expect(answers.match(/^HTTP\/1.1 200/gm)).toHaveLength(2);
+        await drained;
     });
 
     it("keeps connections open again when it is started anew after a drain", async () => {

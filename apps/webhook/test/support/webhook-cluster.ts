@@ -36,7 +36,7 @@ export class Replica {
         const clients = server.clients();
         const { parts, health } = webhook(
             { api: clients.api, logger: log.logger },
-            { namespace: "kube-system", port: 0, times: quickTimes, leaveMs: 500 },
+            { namespace: "kube-system", port: 0, times: quickTimes },
         );
         const lifecycle = new Lifecycle({ logger: log.logger });
         for (const part of parts) lifecycle.append(part);

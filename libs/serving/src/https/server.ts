@@ -1,6 +1,7 @@
 import { type RequestListener } from "node:http";
 import { createServer, type Server, type ServerOptions } from "node:https";
 import { type AddressInfo, type Socket } from "node:net";
+import { setImmediate } from "node:timers/promises";
 import { type SecureVersion } from "node:tls";
 import { abortedError, type Clock, sleep, systemClock } from "@antrea/async";
 import { isSystemError } from "@antrea/errors";
@@ -165,6 +166,8 @@ export class HttpsServer {
         this.#giveUp.abort();
         await sleep(o.leaveMs, undefined, this.#clock);
         await this.#waiting;
+        // A busy process reads only now what came meanwhile, and `close` ends connections on which nothing was read.
+        await setImmediate();
         this.#server?.close();
         if (this.#underWay === 0) return;
         const drained = Promise.withResolvers<void>();
