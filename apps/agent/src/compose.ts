@@ -84,7 +84,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = ownParts): L
             start,
             stop: async () => {
                 if (started === undefined) return;
-                await stopFeatures({ transport: started.transport, openflow }, started.inOrder);
+                await stopFeatures({ transport: started.transport, openflow, logger }, started.inOrder);
             },
         },
         move(() => started),

@@ -28,14 +28,14 @@ export interface Feature extends Pick<LifecyclePart, "name" | "start" | "stop"> 
 /**
  * Starts the features in this order, each step for all of them before the next one: registers their tables, stages
  * their flows, sends them to OVS, calls `start`, deletes flows of earlier starts of the agent. Rejects with the first
- * error of a step, after it has stopped what was begun, as `stopFeatures` does; failures of that are logged.
+ * error of a step, after it has stopped what was begun, as `stopFeatures` does.
  */
 export async function startFeatures(
     platform: Pick<NodePlatform, "pipeline" | "flowStart" | "transport" | "openflow" | "logger">,
     features: readonly Feature[],
     signal: AbortSignal,
 ): Promise<void> {
-    const { pipeline, flowStart, logger } = platform;
+    const { pipeline, flowStart } = platform;
     const begun = new Set<Feature>();
     try {
         // All tables must be known before any flow is generated: the next table of a flow depends on the tables in use.
@@ -53,34 +53,36 @@ export async function startFeatures(
         await flowStart.deleteEarlier(signal);
     } catch (error) {
         const left = features.filter((feature) => begun.has(feature));
-        const stopped = stopFeatures(platform, left, { startFailed: true });
-        await stopped.catch((failure: unknown) => logger.warn("a feature did not stop", { error: failure }));
+        // Failures of the stop are logged there; the error of the start explains them.
+        await stopFeatures(platform, left, { startFailed: true }).catch(() => undefined);
         throw error;
     }
 }
 
 /**
  * Stops the features one by one, in reverse order, then the watch of the transport interface and the connection to OVS.
- * A failure does not prevent the rest: at the end it rejects with the first one.
+ * A failure does not prevent the rest: each is logged with the name of what did not stop, and at the end it rejects with
+ * the first one.
  *
  * @param o.startFailed default false
  */
 export async function stopFeatures(
-    { transport, openflow }: Pick<NodePlatform, "transport" | "openflow">,
+    { transport, openflow, logger }: Pick<NodePlatform, "transport" | "openflow" | "logger">,
     features: readonly Feature[],
     { startFailed }: { readonly startFailed: boolean } = { startFailed: false },
 ): Promise<void> {
-    const steps: readonly (() => Promise<void> | void)[] = [
-        ...features.toReversed().map((feature) => () => feature.stop?.({ startFailed })),
-        () => transport[Symbol.dispose](),
-        () => openflow.close(),
+    const steps: readonly Pick<Feature, "name" | "stop">[] = [
+        ...features.toReversed(),
+        { name: "transport", stop: () => transport[Symbol.dispose]() },
+        { name: "openflow", stop: () => openflow.close() },
     ];
     const failures: unknown[] = [];
     for (const step of steps) {
         try {
-            await step();
+            await step.stop?.({ startFailed });
         } catch (error) {
             failures.push(error);
+            logger.error("did not stop", { feature: step.name, error });
         }
     }
     if (failures.length > 0) throw failures[0];

@@ -63,7 +63,7 @@ describe("when a feature does not start", () => {
         const of = platform();
         await expect(startFeatures(of, [failing("stop"), failing("start")], signal)).rejects.toThrow("no start");
         expect(steps.slice(-2)).toEqual(["transport", "openflow"]);
-        expect(log.records).toMatchObject([{ level: "warn", msg: "a feature did not stop" }]);
+        expect(log.records).toMatchObject([{ level: "error", msg: "did not stop", feature: "broken" }]);
     });
 });
 
@@ -72,9 +72,13 @@ it("features stop in reverse order, then what they share", async () => {
     expect(steps).toEqual(["stop b", "stop a", "transport", "openflow"]);
 });
 
-it("everything is stopped although two features fail; the first failure is reported", async () => {
-    const broken = (name: string): Feature => ({ name, stop: () => Promise.reject(new TypeError(name)) });
+it("everything is stopped although some fail; each failure is logged, the first one reported", async () => {
+    const broken = (name: string): Feature => ({ name, stop: () => Promise.reject(new TypeError(`no ${name}`)) });
     const features = [feature("a"), broken("second"), feature("b"), broken("first")];
-    await expect(stopFeatures(platform(), features)).rejects.toThrow("first");
-    expect(steps).toEqual(["stop b", "stop a", "transport", "openflow"]);
+    const of = platform();
+    Object.assign(of.openflow, { close: () => Promise.reject(new TypeError("no openflow")) });
+    await expect(stopFeatures(of, features)).rejects.toThrow("no first");
+    expect(steps).toEqual(["stop b", "stop a", "transport"]);
+    const failure = { level: "error", msg: "did not stop" };
+    expect(log.records).toMatchObject(["first", "second", "openflow"].map((name) => ({ ...failure, feature: name })));
 });
