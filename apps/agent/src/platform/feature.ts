@@ -14,8 +14,8 @@ export interface Feature extends Pick<LifecyclePart, "name" | "start" | "stop"> 
     stage?(signal: AbortSignal): Promise<void> | void;
     /**
      * Called when OVS has the staged flows: adds jobs, listeners, health checks and metrics. Jobs run once all features
-     * are started. Flows of earlier starts of the agent are deleted afterwards. The signal aborts right before the
-     * first `stop`.
+     * are started. Flows of earlier starts of the agent are deleted afterwards. The signal, as that of `stage`, lives as
+     * long as the features: it aborts right before the first `stop`, also when a start failed.
      */
     start?(signal: AbortSignal): Promise<void> | void;
     /**
@@ -29,6 +29,8 @@ export interface Feature extends Pick<LifecyclePart, "name" | "start" | "stop"> 
  * Starts the features in this order, each step for all of them before the next one: registers their tables, stages
  * their flows, sends them to OVS, calls `start`, deletes flows of earlier starts of the agent. Rejects with the first
  * error of a step, after it has stopped what was begun, as `stopFeatures` does.
+ *
+ * @param signal aborts the start and, after it, the work that features do until they are stopped
  */
 export async function startFeatures(
     platform: Pick<NodePlatform, "pipeline" | "flowStart" | "transport" | "openflow" | "logger">,
@@ -37,21 +39,25 @@ export async function startFeatures(
 ): Promise<void> {
     const { pipeline, flowStart } = platform;
     const begun = new Set<Feature>();
+    // After a failed start nobody else aborts what the features have begun, and their `stop` may wait for its end.
+    const failed = new AbortController();
+    const lifetime = AbortSignal.any([signal, failed.signal]);
     try {
         // All tables must be known before any flow is generated: the next table of a flow depends on the tables in use.
         pipeline.use(features.flatMap((feature) => feature.pipeline ?? []));
         for (const feature of features) {
             if (feature.stage === undefined) continue;
             begun.add(feature);
-            await feature.stage(signal);
+            await feature.stage(lifetime);
         }
-        await flowStart.install(signal);
+        await flowStart.install(lifetime);
         for (const feature of features) {
             begun.add(feature);
-            await feature.start?.(signal);
+            await feature.start?.(lifetime);
         }
-        await flowStart.deleteEarlier(signal);
+        await flowStart.deleteEarlier(lifetime);
     } catch (error) {
+        failed.abort(error);
         const left = features.filter((feature) => begun.has(feature));
         // Failures of the stop are logged there; the error of the start explains them.
         await stopFeatures(platform, left, { startFailed: true }).catch(() => undefined);

@@ -65,6 +65,31 @@ describe("when a feature does not start", () => {
         expect(steps.slice(-2)).toEqual(["transport", "openflow"]);
         expect(log.records).toMatchObject([{ level: "error", msg: "did not stop", feature: "broken" }]);
     });
+
+    it.each(["stage", "start"] as const)(
+        "work that others do until the signal aborts ends, from %s on",
+        async (step) => {
+            const ended = Promise.withResolvers<void>();
+            const working: Feature = {
+                name: "working",
+                [step]: (until: AbortSignal) => until.addEventListener("abort", () => ended.resolve(), { once: true }),
+                stop: () => ended.promise,
+            };
+            const features = [working, failing("start")];
+            await expect(startFeatures(platform(), features, signal)).rejects.toThrow("no start");
+            expect(steps.slice(-3)).toEqual(["stop broken", "transport", "openflow"]);
+        },
+    );
+});
+
+it("the signal that features get aborts with that of the agent, long after the start", async () => {
+    const agent = new AbortController();
+    const signals: AbortSignal[] = [];
+    const keeping: Feature = { name: "keeping", start: (until) => void signals.push(until) };
+    await startFeatures(platform(), [keeping], agent.signal);
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+    agent.abort();
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
 });
 
 it("features stop in reverse order, then what they share", async () => {
