@@ -82,9 +82,9 @@ export function composeAgent(platform: Platform, parts: NodeParts = ownParts): L
             name: "pod-network",
             startTimeoutMs: patientMs,
             start,
-            stop: async () => {
+            stop: async (o) => {
                 if (started === undefined) return;
-                await stopFeatures({ transport: started.transport, openflow, logger }, started.inOrder);
+                await stopFeatures({ transport: started.transport, openflow, logger }, started.inOrder, o);
             },
         },
         move(() => started),

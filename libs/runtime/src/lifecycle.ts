@@ -1,5 +1,5 @@
 import { AsyncError, type Clock, systemClock, abortedError, withTimeout } from "@antrea/async";
-import { messageOf } from "@antrea/errors";
+import { isAborted, messageOf } from "@antrea/errors";
 import { RuntimeError } from "./errors.ts";
 import { type Logger } from "./logger.ts";
 
@@ -19,8 +19,11 @@ export interface LifecyclePart {
      * only after a successful start.
      */
     preStop?(): Promise<void> | void;
-    /** Resolves when the part has no more work running. Called at most once, only after a successful start. */
-    stop?(): Promise<void> | void;
+    /**
+     * Resolves when the part has no more work running. Called at most once, only after a successful start; with
+     * `startFailed` if a later part did not start, which is no stop that was asked for.
+     */
+    stop?(o?: { readonly startFailed: boolean }): Promise<void> | void;
     /** Limit of `start` in milliseconds. Default: that of the Lifecycle. */
     readonly startTimeoutMs?: number;
     /** Limit of `preStop` and of `stop` in milliseconds. Default: that of the Lifecycle. */
@@ -121,7 +124,7 @@ export class Lifecycle {
             await this.#starting;
         } catch (error) {
             // Failures of the stop are logged there; the error of the start explains them.
-            await (this.#stopping ??= this.#stopAll()).catch(() => undefined);
+            await (this.#stopping ??= this.#stopAll({ startFailed: !isAborted(error) })).catch(() => undefined);
             throw error;
         }
         if (this.#state === "starting") this.#state = "started";
@@ -133,7 +136,9 @@ export class Lifecycle {
      */
     stop(): Promise<void> {
         this.#abandon.abort();
-        this.#stopping ??= (this.#starting ?? Promise.resolve()).catch(() => undefined).then(() => this.#stopAll());
+        this.#stopping ??= (this.#starting ?? Promise.resolve())
+            .catch(() => undefined)
+            .then(() => this.#stopAll({ startFailed: false }));
         return this.#stopping;
     }
 
@@ -165,16 +170,16 @@ export class Lifecycle {
         }
     }
 
-    async #stopAll(): Promise<void> {
+    async #stopAll(o: { readonly startFailed: boolean }): Promise<void> {
         this.#state = "stopping";
         const failures: StopFailure[] = [];
         const running = this.#running.splice(0).reverse();
         for (const { part } of running) {
-            if (part.preStop !== undefined) await this.#end(part, "preStop", failures);
+            if (part.preStop !== undefined) await this.#end(part, "preStop", () => part.preStop?.(), failures);
         }
         for (const { part, lifetime } of running) {
             lifetime.abort(new AsyncError("ABORTED", "aborted", `${part.name} is being stopped`));
-            await this.#end(part, "stop", failures);
+            await this.#end(part, "stop", () => part.stop?.(o), failures);
         }
         this.#state = "stopped";
         if (failures.length === 0) return;
@@ -185,7 +190,12 @@ export class Lifecycle {
         });
     }
 
-    async #end(part: LifecyclePart, hook: "preStop" | "stop", failures: StopFailure[]): Promise<void> {
+    async #end(
+        part: LifecyclePart,
+        hook: "preStop" | "stop",
+        run: () => Promise<void> | void,
+        failures: StopFailure[],
+    ): Promise<void> {
         const began = this.#clock.monotonic();
         const limitMs = part.stopTimeoutMs ?? this.#options.stopTimeoutMs;
         const fields = (): { part: string; seconds: number } => ({
@@ -193,7 +203,7 @@ export class Lifecycle {
             seconds: this.#secondsSince(began),
         });
         try {
-            await withTimeout(async () => part[hook]?.(), limitMs, undefined, {
+            await withTimeout(async () => run(), limitMs, undefined, {
                 what: `the ${hook} of ${part.name}`,
                 clock: this.#clock,
             });

@@ -163,6 +163,31 @@ describe("Lifecycle", () => {
         expect(clock.pending).toBe(0);
     });
 
+    it("reports to each stop whether it follows a start that failed, which one that was given up did not", async () => {
+        const reasons: unknown[] = [];
+        const lifecycleOf = (last: LifecyclePart): Lifecycle => {
+            const { lifecycle } = setUp();
+            lifecycle.append({ name: "a", stop: (o) => void reasons.push(o?.startFailed) });
+            lifecycle.append(last);
+            return lifecycle;
+        };
+        await expect(lifecycleOf({ name: "b", start: fail("no socket") }).start()).rejects.toThrow("did not start");
+        const ending = new AbortController();
+        const byTheSignal = expect(lifecycleOf({ name: "b", start: never }).start(ending.signal)).rejects.toThrow();
+        await settle();
+        ending.abort();
+        await byTheSignal;
+        const stopped = lifecycleOf({ name: "b", start: never });
+        const byStop = expect(stopped.start()).rejects.toThrow("cancelled");
+        await settle();
+        await stopped.stop();
+        await byStop;
+        const running = lifecycleOf({ name: "b" });
+        await running.start();
+        await running.stop();
+        expect(reasons).toEqual([true, false, false, false]);
+    });
+
     it("stop during the stop after an aborted start waits for it", async () => {
         const { lifecycle, events } = setUp();
         const slow = Promise.withResolvers<void>();

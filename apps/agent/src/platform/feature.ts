@@ -20,7 +20,7 @@ export interface Feature extends Pick<LifecyclePart, "name" | "start" | "stop"> 
     start?(signal: AbortSignal): Promise<void> | void;
     /**
      * Called in reverse start order, after the jobs have ended. Also called if `stage` or `start` was called and the
-     * start of a feature failed then: with `startFailed`.
+     * start of a feature, or of a later part of the agent, failed then: with `startFailed`.
      */
     stop?(o?: { readonly startFailed: boolean }): Promise<void> | void;
 }

@@ -1,7 +1,9 @@
 import { expect, it } from "@jest/globals";
 import { systemClock } from "@antrea/async";
-import { Lifecycle, Metrics } from "@antrea/runtime";
+import { settle } from "@antrea/async/testing";
+import { Lifecycle, Metrics, type LifecyclePart } from "@antrea/runtime";
 import { cniServer } from "../../../src/features/cni-server/feature.ts";
+import { stopFeatures, type Feature } from "../../../src/platform/feature.ts";
 import type { Platform } from "../../../src/platform/platform.ts";
 import { silentLogger } from "../../support/logger.ts";
 
@@ -37,7 +39,10 @@ it("ends with the calls in progress before the Pod network that executes them, w
     expect(events).toEqual(["serves at /nowhere/cni.sock", "network starts", "calls have ended", "network stops"]);
 });
 
-it("keeps the CNI configuration after a start that failed, whatever the API server answers", async () => {
+const removal = ["find DaemonSet", "removed"];
+
+/** The feature, with an API server that has no DaemonSet; what it does is in `steps`. */
+function uninstalled(): { readonly feature: Feature; readonly steps: readonly string[] } {
     const steps: string[] = [];
     const platform = {
         clock: systemClock,
@@ -52,9 +57,31 @@ it("keeps the CNI configuration after a start that failed, whatever the API serv
         cniServer: () => ({ start: async () => undefined, stop: async () => undefined }),
     };
     const { serve } = cniServer(platform, parts, []);
-    const feature = serve({} as Parameters<typeof serve>[0]);
+    return { feature: serve({} as Parameters<typeof serve>[0]), steps };
+}
+
+it("keeps the CNI configuration after a start that failed, whatever the API server answers", async () => {
+    const { feature, steps } = uninstalled();
     await feature.stop?.({ startFailed: true });
     expect(steps).toEqual([]);
     await feature.stop?.();
-    expect(steps).toEqual(["find DaemonSet", "removed"]);
+    expect(steps).toEqual(removal);
+});
+
+it.each<[string, NonNullable<LifecyclePart["start"]>, readonly string[]]>([
+    ["keeps it when a later part of the agent does not start", () => Promise.reject(new TypeError("no uplink")), []],
+    ["removes it when the agent is uninstalled while a later part starts", () => new Promise(() => undefined), removal],
+])("%s", async (_, start, expected) => {
+    const { feature, steps } = uninstalled();
+    const shared = { transport: { [Symbol.dispose]: () => undefined }, openflow: { close: async () => undefined } };
+    const platform = { ...shared, logger: silentLogger } as unknown as Parameters<typeof stopFeatures>[0];
+    const lifecycle = new Lifecycle({ logger: silentLogger });
+    lifecycle.append({ name: "pod-network", stop: (o) => stopFeatures(platform, [feature], o) });
+    lifecycle.append({ name: "uplink", start });
+    const ending = new AbortController();
+    const started = expect(lifecycle.start(ending.signal)).rejects.toThrow();
+    await settle();
+    ending.abort();
+    await started;
+    expect(steps).toEqual(expected);
 });
