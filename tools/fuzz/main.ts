@@ -14,7 +14,7 @@ main.ts --replay TARGET FILE         runs one input
   --executions N   at most so many for each target
   --seed N         default 1
   --workers N      targets at once; default 2
-  --limit-ms N     after which one input counts as a hang; default 2000
+  --limit-ms N     CPU time after which one input counts as a hang; default 2000
   --save           keep what was found: all of it on this machine, the least that takes all branches in the repository
   --unguided       count coverage and do not use it
   --json FILE      the results, for programs`;
@@ -79,6 +79,7 @@ async function fuzz(): Promise<number> {
         milliseconds: (Number(values.seconds) * 1000 * workers) / names.length,
         executions: Number(values.executions),
         limitMs: Number(values["limit-ms"]),
+        workers,
         cover,
     };
     const results: CampaignResult[] = [];

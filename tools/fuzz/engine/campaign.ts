@@ -8,8 +8,10 @@ export interface CampaignOptions {
     readonly guided: boolean;
     readonly milliseconds: number;
     readonly executions: number;
-    /** Time limit of one input, after which it counts as a hang. */
+    /** Limit of one input in milliseconds of CPU time, after which it counts as a hang. */
     readonly limitMs: number;
+    /** How many campaigns this process runs at once. */
+    readonly workers: number;
     /** Limits of the inputs that are kept permanently. */
     readonly cover: { readonly entries: number; readonly bytes: number };
 }

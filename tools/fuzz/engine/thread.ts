@@ -8,10 +8,14 @@ export type Ending =
 
 const lookMs = 50;
 const maxHeapMb = 512;
+/** An input that waits takes no CPU time: it hangs after so many times the limit. */
+const waits = 30;
 
 export interface ThreadOptions {
-    /** Time limit of one input, after which it counts as a hang. */
+    /** Limit of one input in milliseconds of CPU time, after which it counts as a hang. */
     readonly limitMs: number;
+    /** How many worker threads this process has at once, which share its CPU time. Default 1. */
+    readonly workers?: number;
     /**
      * Whether stack traces refer to source lines. The source map is loaded with the first stack trace. Default false.
      */
@@ -22,12 +26,13 @@ export interface ThreadOptions {
 export class Thread {
     readonly #file: string;
     readonly #limitMs: number;
-
+    readonly #workers: number;
     readonly #sourceMaps: boolean;
 
     constructor(file: string, options: ThreadOptions) {
         this.#file = file;
         this.#limitMs = options.limitMs;
+        this.#workers = options.workers ?? 1;
         this.#sourceMaps = options.sourceMaps ?? false;
     }
 
@@ -52,11 +57,18 @@ export class Thread {
         worker.on("exit", (code) => resolve({ kind: "death", input: mailbox.input, text: `exit code ${code}` }));
         let turn: number | undefined;
         let since = performance.now();
+        let before = process.cpuUsage();
         const watch = setInterval(() => {
             if (turn !== mailbox.turn || turn === undefined) {
                 turn = mailbox.turn;
                 since = performance.now();
-            } else if (performance.now() - since > this.#limitMs) {
+                before = process.cpuUsage();
+                return;
+            }
+            // The time of a clock would be that of others on a busy machine.
+            const { user, system } = process.cpuUsage(before);
+            const takenMs = (user + system) / 1_000 / this.#workers;
+            if (takenMs > this.#limitMs || performance.now() - since > this.#limitMs * waits) {
                 resolve({ kind: "hang", input: mailbox.input, text: `no end after ${this.#limitMs} ms` });
             }
         }, lookMs);

@@ -43,9 +43,11 @@ describe("the gateway", () => {
     });
 
     it("is left alone when all is well", async () => {
-        const before = ip("-d", "addr", "show", node.gateway);
+        // the kernel detects duplicates of its own link-local address meanwhile
+        const shown = (): string => ip("-d", "addr", "show", node.gateway).replace(" tentative", "");
+        const before = shown();
         await agent.gateway.ensureDevice();
-        expect(ip("-d", "addr", "show", node.gateway)).toBe(before);
+        expect(shown()).toBe(before);
     });
 
     it.each<[string, readonly string[]]>([
