@@ -43,4 +43,4 @@ it("--print-start-order prints the parts of the agent, and starts none", async (
         "jobs",
         "known-addresses",
     ]);
-}, 60_000);
+});

@@ -41,7 +41,7 @@ beforeAll(async () => {
     await cluster.addAllocation({ address: "3ffe:ffff:1:1ff::100", pool: "web6", pod: cart });
     await ovs1.addPort("cart-port", recordOf(cart, "10.2.0.12,3ffe:ffff:1:1ff::100", "web,web6"));
     await cluster.server.apply(await documentedRoles());
-}, 60_000);
+});
 
 afterAll(async () => {
     await cluster?.[Symbol.asyncDispose]();

@@ -27,7 +27,7 @@ function start(socketPath: string, change: Readonly<Record<string, string>> = {}
         ...change,
     };
     return new Promise((resolve) => {
-        const child = execFile(binary, { env, maxBuffer: 1 << 26, timeout: 10_000 }, (error, stdout, stderr) => {
+        const child = execFile(binary, { env, maxBuffer: 1 << 26, timeout: 120_000 }, (error, stdout, stderr) => {
             resolve({ code: typeof error?.code === "number" ? error.code : error === null ? 0 : -1, stdout, stderr });
         });
         child.stdin?.on("error", () => undefined);

@@ -37,4 +37,4 @@ it("--print-start-order prints the parts of the controller, and starts none", as
     expect(withPools.slice(0, 4)).toEqual([...before, "nodes"]);
     expect(withPools.slice(-2)).toEqual(after);
     expect(withPools.length).toBeGreaterThan(6);
-}, 60_000);
+});

@@ -24,4 +24,4 @@ it("--print-start-order prints the parts of the webhook, and starts none", async
     const args = ["--kubeconfig", join(folder, "kubeconfig"), "--print-start-order"];
     const { stdout } = await promisify(execFile)(process.execPath, ["--no-warnings", main, ...args]);
     expect(stdout).toBe(["kube-clients", "server", "cluster", "certificates", "leaving", ""].join("\n"));
-}, 60_000);
+});

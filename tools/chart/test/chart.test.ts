@@ -75,7 +75,8 @@ describe("chart antrea", () => {
                 },
             );
         }
-    }, 120_000);
+        // a process of helm for each of them
+    }, 300_000);
 
     it.each([
         [

@@ -30,7 +30,7 @@ export function antctl(
         const child = execFile(
             o.program ?? binary,
             words,
-            { env, maxBuffer: 1 << 26, timeout: 30_000 },
+            { env, maxBuffer: 1 << 26, timeout: 120_000 },
             (error, stdout, stderr) => {
                 const code = typeof error?.code === "number" ? error.code : error === null ? 0 : -1;
                 resolve({ code, stdout, stderr });

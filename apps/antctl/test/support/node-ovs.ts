@@ -34,7 +34,7 @@ export class NodeOvs implements AsyncDisposable {
             ],
             { stdio: "ignore", env: { ...process.env, OVS_RUNDIR: folder } },
         );
-        const end = Date.now() + 10_000;
+        const end = Date.now() + 60_000;
         while (!existsSync(socket)) {
             if (Date.now() > end) throw new Error("ovsdb-server is not ready");
             await new Promise((resolve) => setTimeout(resolve, 10));

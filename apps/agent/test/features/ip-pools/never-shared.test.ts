@@ -185,7 +185,7 @@ class Simulation implements AsyncDisposable {
         const known = this.#sandboxes.get(at) ?? [];
         const containerId = (again ? known.at(-1) : undefined) ?? `c-p${at}-${known.length}`;
         this.#sandboxes.set(at, [...new Set([...known, containerId])]);
-        const signal = cancel ? AbortSignal.timeout(2) : AbortSignal.timeout(30_000);
+        const signal = cancel ? AbortSignal.timeout(2) : AbortSignal.timeout(60_000);
         const add = async (): Promise<void> => {
             if (wiring.interfaces().some((wired) => wired.containerId === containerId)) return;
             for (const older of known) wiring.unwire(older);
@@ -246,5 +246,5 @@ describe("whatever is lost, late, repeated or killed", () => {
             }),
             { numRuns: 60, endOnFailure: true },
         );
-    }, 60_000);
+    });
 });
