@@ -1,4 +1,4 @@
-import { systemClock } from "@antrea/async";
+import { systemClock, type Clock } from "@antrea/async";
 import {
     allocationName,
     blockText,
@@ -23,7 +23,9 @@ import {
     statefulSets,
     type ApiClient,
     type EventInput,
+    type Informer,
     type KubeObject,
+    type Node,
     type Pod,
     type StatefulSet,
 } from "@antrea/kube";
@@ -48,6 +50,8 @@ export interface TermOptions {
     readonly pace?: PacerOptions;
     /** Of the cleaner. Default 5 min. */
     readonly goneMs?: number;
+    /** Default: `systemClock`. */
+    readonly clock?: Clock;
     /** What the parts call instead of the API server. */
     readonly wrap?: (api: ApiClient) => ApiClient;
 }
@@ -56,6 +60,7 @@ export interface TermOptions {
 export class Term implements AsyncDisposable {
     readonly allocations: AllocationCache;
     readonly pools: PoolCache;
+    readonly nodes: Pick<Informer<Node>, "get">;
     readonly metrics: Metrics = new Metrics({ processMetrics: false });
     readonly log: MemoryLog = new MemoryLog("debug");
     readonly jobs = new LeaderJobs();
@@ -69,10 +74,12 @@ export class Term implements AsyncDisposable {
         const api = options.wrap?.(clients.api) ?? clients.api;
         const { logger } = this.log;
         const { signal } = this.#stop;
-        const informer = nodesOf({ api, clock: systemClock, logger });
+        const clock = options.clock ?? systemClock;
+        const informer = nodesOf({ api, clock, logger });
+        this.nodes = informer;
         const platform = withPools({
             kube: { api },
-            clock: systemClock,
+            clock,
             config: { ipam: { cleanInterval: options.intervalMs ?? 60_000 } },
             metrics: this.metrics,
             jobs: this.jobs,

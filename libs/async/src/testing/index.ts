@@ -1,1 +1,2 @@
+export { ForwardClock } from "./forward-clock.ts";
 export { ManualClock, settle } from "./manual-clock.ts";
