@@ -70,7 +70,7 @@ describe("dist/antrea.yml of make manifest", () => {
         await server.addNode("node1", { internalIps: ["10.4.0.12"] });
         await using controller = new DaemonProcess("controller", ["--config", file]);
         await eventually(async () => (await api.get(nodes, { name: "node1" })).spec?.podCIDR !== undefined, {
-            timeoutMs: 30_000,
+            timeoutMs: 60_000,
             what: "the podCIDR of a Node",
         });
         expect(await controller.stop()).toBe(0);

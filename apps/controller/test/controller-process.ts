@@ -105,7 +105,7 @@ export async function allServed(
     api: ApiClient,
     count: number,
     families: number,
-    timeoutMs = 20_000,
+    timeoutMs = 60_000,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
     const probe = async (): Promise<ReadonlyMap<string, readonly string[]> | false> => {
         const all = await podCidrs(api);

@@ -13,7 +13,7 @@ it("serves /metrics unless enablePrometheusMetrics is false: then nobody gets th
             config: { enablePrometheusMetrics },
         });
         const answer = await eventually(() => fetchLocal(controller.apiPort, "/metrics").catch(() => false as const), {
-            timeoutMs: 30_000,
+            timeoutMs: 60_000,
             what: "the controller serves",
         });
         expect([answer[0], controller.output.includes('"level":"error"')]).toEqual([status, false]);

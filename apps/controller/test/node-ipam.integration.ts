@@ -168,8 +168,8 @@ describe("NodeIPAM on a real API server", () => {
         await eventually(async () => [...(await podCidrs(api)).values()].flat().length > 20);
         await first.kill();
         await adding;
-        await eventually(() => second.leading, { timeoutMs: 40_000 });
-        await allServed(api, 300, 2, 30_000);
+        await eventually(() => second.leading, { timeoutMs: 60_000 });
+        await allServed(api, 300, 2, 90_000);
         // The leader stands still beyond its lease and wakes up with work under way.
         await using third = await ControllerProcess.start(server, { name: "third", nodeIPAM: large });
         await eventually(() => third.output.includes('"running"'));
@@ -177,10 +177,10 @@ describe("NodeIPAM on a real API server", () => {
         await eventually(async () => [...(await podCidrs(api)).values()].flat().length > 620);
         second.signal("SIGSTOP");
         await more;
-        await eventually(() => third.leading, { timeoutMs: 40_000 });
+        await eventually(() => third.leading, { timeoutMs: 60_000 });
         second.signal("SIGCONT");
         await add(380, 400);
-        const all = await allServed(api, 400, 2, 30_000);
+        const all = await allServed(api, 400, 2, 90_000);
         expect(new Set([...all.values()].flat()).size).toBe(800);
         await eventually(() => /leadership lost|another controller has taken over the ledger/.test(second.output));
         const ledger = await api.get(configMaps, { namespace: "default", name: "antrea-node-ipam" });

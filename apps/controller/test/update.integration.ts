@@ -9,7 +9,7 @@ import { allServed, ControllerProcess, fetchLocal } from "./controller-process.t
 
 const run = promisify(execFile);
 const probe = new URL("../image/antrea-controller-probe", import.meta.url).pathname;
-const waits = { timeoutMs: 30_000 };
+const waits = { timeoutMs: 60_000 };
 
 describe("two controllers on one Node", () => {
     it("the new one is ready while the old one has the port, which it takes when the old one ends", async () => {

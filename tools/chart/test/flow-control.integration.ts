@@ -157,7 +157,7 @@ describe("the API server, with the flow control of the chart", () => {
                 const { underWay, refused } = await counted();
                 return underWay + refused - before >= held && { refused: refused - before };
             };
-            expect(await eventually(arrived, { timeoutMs: 30_000 })).toEqual({ refused: 0 });
+            expect(await eventually(arrived, { timeoutMs: 60_000 })).toEqual({ refused: 0 });
             claimed = send("agent of node2", "POST", claims, claimOnNode2("10.7.0.2"));
             await eventually(async () => (await counted()).underWay > held);
             expect(await send("controller", "GET", pools)).toMatchObject({ status: 200 });

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 export async function eventually<T>(
     ask: () => T | Promise<T>,
     satisfies: (answer: T) => boolean,
-    limitMs = 20_000,
+    limitMs = 60_000,
 ): Promise<T> {
     const end = performance.now() + limitMs;
     for (;;) {

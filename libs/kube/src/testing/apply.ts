@@ -98,6 +98,6 @@ async function policiesInForce(api: ApiClient): Promise<void> {
             return isKubeError(error, "INVALID") || isKubeError(error, "FORBIDDEN");
         }
     };
-    await eventually(refused, { timeoutMs: 30_000, what: "admission policies in force" });
+    await eventually(refused, { timeoutMs: 60_000, what: "admission policies in force" });
     for (const object of [...probe].reverse()) await api.delete(await resourceOf(api, object), { name });
 }

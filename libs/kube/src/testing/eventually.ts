@@ -1,12 +1,13 @@
 /**
  * Polls `probe` until it returns a value other than undefined or false, and resolves with it. An exception counts as
- * "not yet". Rejects after `timeoutMs` milliseconds (default 15,000) with the last exception as the cause.
+ * "not yet". Rejects after `timeoutMs` milliseconds with the last exception as the cause. The default, 45,000, is for real
+ * programs on a machine that is several times slower than usual.
  */
 export async function eventually<T>(
     probe: () => T | undefined | false | Promise<T | undefined | false>,
     o: { readonly timeoutMs?: number; readonly what?: string } = {},
 ): Promise<T> {
-    const end = Date.now() + (o.timeoutMs ?? 15_000);
+    const end = Date.now() + (o.timeoutMs ?? 45_000);
     for (;;) {
         let failure: unknown;
         try {

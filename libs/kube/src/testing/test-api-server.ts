@@ -272,14 +272,14 @@ export class TestApiServer implements AsyncDisposable {
     }
 
     async #ready(): Promise<void> {
-        const end = Date.now() + 60_000;
+        const end = Date.now() + 120_000;
         for (;;) {
             this.#etcd?.check();
             this.#server?.check();
             try {
                 // The certificate is written by the server at its first start.
                 using clients = createKubeClients({ kubeconfig: this.kubeconfig(), userAgent: "test-ready/0" });
-                await clients.api.get(namespaces, { name: "default" }, { timeoutMs: 2_000 });
+                await clients.api.get(namespaces, { name: "default" }, { timeoutMs: 10_000 });
                 return;
             } catch (cause) {
                 if (Date.now() > end) {

@@ -310,8 +310,8 @@ describe("Informer", () => {
         });
         informer.onList((began) => void lists.push(began));
         informer.start(stop.signal);
-        await informer.synced(AbortSignal.timeout(5_000));
-        await informer.refresh(AbortSignal.timeout(5_000));
+        await informer.synced(AbortSignal.timeout(60_000));
+        await informer.refresh(AbortSignal.timeout(60_000));
         expect([lists.length, script.lists]).toEqual([2, 2]);
         expect(log.messages("error")).toContain("a list listener failed");
     });

@@ -13,7 +13,7 @@ const run = promisify(execFile);
  * How long `addBridge` waits until no other ovs-vswitchd runs in the network namespace: as long as the longest file of
  * tests of another project that runs beside this one.
  */
-const namespaceWaitMs = 150_000;
+const namespaceWaitMs = 240_000;
 const schemaPath = "/usr/share/openvswitch/vswitch.ovsschema";
 
 /** A program of the private Open vSwitch could not be run, failed, or did not answer. */
@@ -154,7 +154,7 @@ export class PrivateOvs implements AsyncDisposable {
     /** Runs ovs-vsctl on this database and returns its output. */
     async vsctl(...args: readonly string[]): Promise<string> {
         const wait = this.#vswitchd === undefined ? ["--no-wait"] : [];
-        return this.#tool("ovs-vsctl", ["--timeout=20", `--db=unix:${this.dbSocket}`, ...wait, ...args]);
+        return this.#tool("ovs-vsctl", ["--timeout=60", `--db=unix:${this.dbSocket}`, ...wait, ...args]);
     }
 
     /** Runs `ovs-ofctl -O OpenFlow15` with these arguments and returns its output; bridges are given by name. */
@@ -164,7 +164,7 @@ export class PrivateOvs implements AsyncDisposable {
 
     /** Runs ovs-appctl on this ovs-vswitchd and returns its output. */
     async appctl(...args: readonly string[]): Promise<string> {
-        return this.#tool("ovs-appctl", ["--timeout=20", "-t", "ovs-vswitchd", ...args]);
+        return this.#tool("ovs-appctl", ["--timeout=60", "-t", "ovs-vswitchd", ...args]);
     }
 
     /** Returns what ovs-appctl would, without a process for each command: some suites have hundreds. */
@@ -182,7 +182,7 @@ export class PrivateOvs implements AsyncDisposable {
             `--unixctl=${this.#path("ovsdb.ctl")}`,
             `--log-file=${this.#path("ovsdb-server.log")}`,
         ]);
-        await this.#tool("ovs-vsctl", ["--retry", "--timeout=20", `--db=unix:${this.dbSocket}`, "--no-wait", "init"]);
+        await this.#tool("ovs-vsctl", ["--retry", "--timeout=60", `--db=unix:${this.dbSocket}`, "--no-wait", "init"]);
     }
 
     /** Starts ovs-vswitchd if it does not run; resolves when it has applied the configuration. */
@@ -279,7 +279,7 @@ async function askControlSocket(path: string, command: string, args: readonly st
     const socket = createConnection({ path });
     let text = "";
     socket.setEncoding("utf8");
-    socket.setTimeout(20_000, failed);
+    socket.setTimeout(60_000, failed);
     socket.on("error", failed);
     socket.on("close", () => failed());
     socket.on("connect", () => socket.write(JSON.stringify({ id: 0, method: command, params: args })));

@@ -39,7 +39,7 @@ export class OvsdbServer implements AsyncDisposable {
     }
 
     /**
-     * Resolves when the server accepts connections; rejects with `OvsdbServerError` `SERVER_NOT_STARTED` after 10 s.
+     * Resolves when the server accepts connections; rejects with `OvsdbServerError` `SERVER_NOT_STARTED` after 60 s.
      */
     static async start(options: OvsdbServerOptions = {}): Promise<OvsdbServer> {
         // The path stays short: a unix socket's name has at most 107 bytes.
@@ -101,7 +101,7 @@ export class OvsdbServer implements AsyncDisposable {
 
     /**
      * Starts the server, after a SIGKILL if it runs; resolves when it accepts connections, rejects with
-     * `OvsdbServerError` after 10 s.
+     * `OvsdbServerError` after 60 s.
      */
     async restart(): Promise<void> {
         await this.kill();
@@ -114,7 +114,7 @@ export class OvsdbServer implements AsyncDisposable {
             env: { ...process.env, OVS_RUNDIR: this.folder, OVS_DBDIR: this.folder, OVS_LOGDIR: this.folder },
             stdio: "ignore",
         });
-        const until = performance.now() + 10_000;
+        const until = performance.now() + 60_000;
         while (!(await accepts(this.socketPath))) {
             if (performance.now() > until) {
                 const message = `ovsdb-server in ${this.folder} accepts no connection`;

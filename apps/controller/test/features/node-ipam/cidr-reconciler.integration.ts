@@ -157,7 +157,7 @@ describe("CidrReconciler", () => {
         await eventually(() => each.allocator.state.waiting.has("c"));
         const deletedAt = performance.now();
         await server.deleteNode("a");
-        await eventually(async () => (await podCidrs(api)).get("c")?.length === 1, { timeoutMs: 50_000 });
+        await eventually(async () => (await podCidrs(api)).get("c")?.length === 1, { timeoutMs: 120_000 });
         expect(performance.now() - deletedAt).toBeGreaterThan(1_400);
         expect(each.allocator.state.waiting.size).toBe(0);
     });

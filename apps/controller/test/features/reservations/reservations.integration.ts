@@ -209,7 +209,7 @@ describe("reservations of StatefulSets", () => {
             return { ...args[1], metadata: { ...metadata, ...about, resourceVersion: "1" } };
         });
         term = world.term({ wrap });
-        await eventually(() => term.notes("ReservationsLimited").length === 9, { timeoutMs: 40_000 });
+        await eventually(() => term.notes("ReservationsLimited").length === 9, { timeoutMs: 90_000 });
         // Eight are served at the same time; each had no more than two turns before the tenth had its first.
         expect(mostBeforeSmall[0]).toBeLessThanOrEqual(2 * 64);
         expect(made).toEqual(new Map([...huge.map((name) => [name, 256] as const), ["small", 1]]));
@@ -218,7 +218,7 @@ describe("reservations of StatefulSets", () => {
         );
         const status = { type: "merge", body: { status: { replicas: 1_000 } } } as const;
         await world.api.patch(statefulSets, { namespace: "default", name: "huge3" }, status, { subresource: "status" });
-        await eventually(() => made.get("huge3") === 1_920, { timeoutMs: 20_000 });
+        await eventually(() => made.get("huge3") === 1_920, { timeoutMs: 60_000 });
         expect(term.notes("ReservationFailed")).toEqual([]);
         expect(term.notes("ReservationsLimited")).toHaveLength(9);
     });
@@ -387,7 +387,7 @@ describe("reservations of StatefulSets", () => {
             ...takers,
             ...Array.from({ length: 6 }, (_, index) => world.set(`set-${index}`, { replicas: 20, pools: "busy" })),
         ]);
-        await eventually(async () => (await world.all()).length >= 80 + 120, { timeoutMs: 30_000 });
+        await eventually(async () => (await world.all()).length >= 80 + 120, { timeoutMs: 90_000 });
         await new Promise((resolve) => setTimeout(resolve, 500));
         const allocations = await world.all();
         expect(allocations).toHaveLength(200);
@@ -472,7 +472,7 @@ describe("reservations of StatefulSets", () => {
         await world.pool("a", "10.2.16.10-10.2.16.29");
         const { metadata } = await world.set("late", { replicas: 0, pools: "a" });
         term = world.term({ wrap: lateWatch });
-        await term.allocations.synced(AbortSignal.timeout(5_000));
+        await term.allocations.synced(AbortSignal.timeout(60_000));
         const owner = { kind: "StatefulSet", namespace: "default", name: "late", index: 0 } as const;
         await world.claim("10.2.16.25", "a", podOn("n1", "late-0"), { ...owner, uid: metadata?.uid ?? "" });
         await world.scale("late", 2);
@@ -529,7 +529,7 @@ describe("reservations of StatefulSets", () => {
                 const ordinals = (await world.ofSet("large")).map((text) => text.split(" ")[0]);
                 return ordinals.length === 150 && new Set(ordinals).size === 150;
             },
-            { timeoutMs: 50_000 },
+            { timeoutMs: 120_000 },
         );
     });
 
