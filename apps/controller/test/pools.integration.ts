@@ -57,7 +57,12 @@ describe("antrea-controller with the gate AntreaIPAM", () => {
         await world.set("web", { replicas: 2, pools: "a" });
         await world.claim("10.4.0.20", "a", podOn("down", "gone"));
         const taints = [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }];
-        await using controller = await ControllerProcess.start(server, { user, config: { featureGates } });
+        // Nobody takes over here, and each request of the Lease that takes longer than half of the deadline is a warning.
+        const leaderElection = { leaseDuration: "60s", renewDeadline: "40s", retryPeriod: "200ms" };
+        await using controller = await ControllerProcess.start(server, {
+            user,
+            config: { featureGates, leaderElection },
+        });
         await world.eventuallyOfSet("web", ["0 10.4.0.10 Reserved", "1 10.4.0.11 Reserved"]);
         await eventually(async () => (await world.find("10.4.0.12"))?.spec.owner.kind === "Node");
         await world.api.patch(nodes, { name: "down" }, { type: "merge", body: { spec: { taints } } });
@@ -120,9 +125,9 @@ describe("antrea-controller with the gate AntreaIPAM", () => {
         await eventually(() => third.output.includes('"running"'));
         second.signal("SIGSTOP");
         for (let index = 0; index < 5; index += 2) await world.scale(`s${index}`, 100);
-        await eventually(() => third.output.includes('"leading"'), { timeoutMs: 20_000 });
+        await eventually(() => third.output.includes('"leading"'), { timeoutMs: 60_000 });
         second.signal("SIGCONT");
-        await eventually(async () => (await world.all()).length === 3 * 100 + 2 * 150, { timeoutMs: 30_000 });
+        await eventually(async () => (await world.all()).length === 3 * 100 + 2 * 150, { timeoutMs: 90_000 });
         await eventually(async () => (await usage(world.api, "a"))?.reserved === 600);
         const ordinals = (await world.all()).map(({ spec: { owner } }) => `${owner.name} ${owner.index}`);
         expect(new Set(ordinals).size).toBe(600);
@@ -143,6 +148,6 @@ describe("antrea-controller with the gate AntreaIPAM", () => {
         await using _controller = await ControllerProcess.start(world.server, {
             config: { featureGates },
         });
-        await eventually(async () => (await usage(world.api, "large"))?.used === 10_000, { timeoutMs: 60_000 });
-    }, 240_000);
+        await eventually(async () => (await usage(world.api, "large"))?.used === 10_000, { timeoutMs: 120_000 });
+    });
 });
