@@ -10,10 +10,12 @@ export async function admissionObjects(url: string): Promise<readonly KubeObject
     const objects = await render("webhook/configuration", "ipam/policies");
     return objects.map((object) => {
         if (object.kind !== "ValidatingWebhookConfiguration") return object;
-        // There is no Service network: each webhook is reached by its URL.
+        // There is no Service network: each webhook is reached by its URL. The chart has the API server wait for 2 s, and
+        // some are ignored then: a busy machine would have it accept what a test shows to be refused.
         const { webhooks = [] } = object as ValidatingWebhookConfiguration;
         const reachable = webhooks.map(({ clientConfig, ...webhook }) => ({
             ...webhook,
+            timeoutSeconds: 30,
             clientConfig: { url: `${url}${clientConfig.service?.path ?? ""}` },
         }));
         return { ...object, webhooks: reachable } as KubeObject;
