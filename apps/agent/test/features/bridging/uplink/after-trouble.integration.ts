@@ -82,26 +82,26 @@ describe("what changed on the host port", () => {
         node.ip("addr", "change", "10.99.0.50/24", "dev", "eth0", "valid_lft", "9000", "preferred_lft", "8000");
         node.ip("addr", "add", "10.99.0.4/24", "dev", "eth0");
         node.ip("route", "add", "198.18.5.0/24", "via", "10.99.0.1");
+        // More than any of the Node has at first; a busy machine reads it some seconds later, when it is less.
+        const isChanged = (seconds = 0): boolean => seconds > 7_200 && seconds <= 9_000;
         const saved = await eventually(
             () => journal()?.saved,
-            (one) => one?.addresses.some(({ lifetime }) => (lifetime?.validSeconds ?? 0) === 9_000) === true,
-            30_000,
+            (one) => one?.addresses.some(({ lifetime }) => isChanged(lifetime?.validSeconds)) === true,
         );
         expect(saved?.routes.length).toBeGreaterThan(0);
-        await eventually(
+        const text = await eventually(
             () => readFileSync(journalPath(), "utf8"),
-            (text) => text.includes("198.18.5.0/24") && text.includes("10.99.0.4"),
-            30_000,
+            (one) => one.includes("198.18.5.0/24") && one.includes("10.99.0.4"),
         );
+        expect(text).toContain("198.18.5.0/24");
         child.kill("SIGKILL");
         await ended;
         await loseHostPort("eth0");
         expect((await node.run({ actions: ["recover"] })).reported).toEqual([{ kind: "idle" }]);
         expect(node.ip("route", "show", "198.18.5.0/24")).toContain("via 10.99.0.1 dev eth0");
         expect(node.ip("addr", "show", "dev", "eth0")).toContain("inet 10.99.0.4/24");
-        expect(
-            Number(/10\.99\.0\.50\/24[^]*?valid_lft (\d+)sec/.exec(node.ip("addr", "show", "eth0"))?.[1]),
-        ).toBeGreaterThan(8_900);
+        const left = /10\.99\.0\.50\/24[^]*?valid_lft (\d+)sec/.exec(node.ip("addr", "show", "eth0"))?.[1];
+        expect([left, isChanged(Number(left))]).toEqual([left, true]);
         node.ip("addr", "del", "10.99.0.4/24", "dev", "eth0");
         node.ip("route", "del", "198.18.5.0/24");
         node.ip("addr", "change", "10.99.0.50/24", "dev", "eth0", "valid_lft", "3600", "preferred_lft", "1800");

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import type { Point } from "./support/input.ts";
 import { UplinkNode } from "./support/uplink-node.ts";
 
-const limitMs = 2_000;
+/** Three times what docs/operations.md promises, as docs/testing.md says of busy machines. */
+const limitMs = 6_000;
 
 let node: UplinkNode;
 let before: ReturnType<UplinkNode["truth"]>;

@@ -33,10 +33,15 @@ async function startVswitchd(): Promise<void> {
     await flows(true);
 }
 
+/** Whatever it prints from now on: to be asked before what has it print the text. */
 async function hasPrinted(child: ChildProcess, text: string): Promise<void> {
     await new Promise<void>((resolve) => {
         for (const stream of [child.stdout, child.stderr]) {
-            stream?.on("data", (chunk: string) => chunk.includes(text) && resolve());
+            let printed = "";
+            stream?.on("data", (chunk: string) => {
+                printed += chunk;
+                if (printed.includes(text)) resolve();
+            });
         }
     });
 }
@@ -201,7 +206,7 @@ describe("without OVS", () => {
         await node.ovs.killVswitchd();
         expect(node.reaches()).toBe(false);
         // Of all limits only that for a complete move ends within the time of the test: nothing else waits for OVS.
-        const timing = { ovsMs: 600_000, lossMs: 600_000 };
+        const timing = { ovsMs: 600_000, lossMs: 600_000, carrierMs: 1_000 };
         expect((await node.run({ actions: ["recover"], timing })).reported).toEqual([{ kind: "idle" }]);
         expect(node.reaches()).toBe(true);
         await startVswitchd();
@@ -243,7 +248,7 @@ describe("without OVS", () => {
 
     it("a move that cannot be made is undone, and may be tried again", async () => {
         await node.ovs.killVswitchd();
-        const { reported } = await node.run({ actions: ["recover", "connect"] });
+        const { reported } = await node.run({ actions: ["recover", "connect"], timing: { ovsMs: 3_000 } });
         expect(reported[1]).toMatchObject({ kind: "error", message: expect.stringContaining("ovs-vswitchd") });
         expect(node.truth()).toEqual(before);
         await startVswitchd();
@@ -253,7 +258,8 @@ describe("without OVS", () => {
     });
 
     it("an agent that runs gives the Node its NIC back after some seconds", async () => {
-        const { child, ended } = node.begin({ actions: ["recover", "connect", "check-long"] });
+        const timing = { lossMs: 1_000 };
+        const { child, ended } = node.begin({ actions: ["recover", "connect", "check-long"], timing });
         await hasPrinted(child, "bridged");
         await node.ovs.killVswitchd();
         expect((await ended).reported.at(-1)).toMatchObject({ kind: "lost" });
@@ -264,8 +270,9 @@ describe("without OVS", () => {
     it("ports that somebody took out of the database are made again, and the host port gets back what it had", async () => {
         const { child, ended } = node.begin({ actions: ["recover", "connect", "check-long"] });
         await hasPrinted(child, "bridged");
+        const isBack = hasPrinted(child, "NIC is already the uplink of the bridge");
         await node.ovs.vsctl("del-port", "eth0", "--", "del-port", "eth0~");
-        await hasPrinted(child, "NIC is already the uplink of the bridge");
+        await Promise.race([isBack, ended]);
         expect((await portsLeft()).split("\n").sort()).toEqual(["eth0", "eth0~"]);
         expect(node.reaches()).toBe(true);
         child.kill("SIGKILL");
@@ -298,8 +305,9 @@ describe("without OVS", () => {
         async (what) => {
             const actions = ["recover", "connect", "check-long", "restore"] as const;
             const { child, ended } = node.begin({ actions, vanishesBefore: what });
+            const isBack = hasPrinted(child, "NIC is already the uplink of the bridge");
             await hasPrinted(child, "vanished");
-            await Promise.race([hasPrinted(child, "NIC is already the uplink of the bridge"), ended]);
+            await Promise.race([isBack, ended]);
             const { routes4, routes6 } = node.truth();
             child.kill("SIGTERM");
             const { reported, log } = await ended;
@@ -312,7 +320,8 @@ describe("without OVS", () => {
     );
 
     it("a host port that OVS does not make again is not said to be for OVS that is away", async () => {
-        const { child, ended } = node.begin({ actions: ["recover", "connect", "check-long"] });
+        const timing = { lossMs: 1_000 };
+        const { child, ended } = node.begin({ actions: ["recover", "connect", "check-long"], timing });
         await hasPrinted(child, "bridged");
         process.kill(node.ovs.vswitchdPid ?? 0, "SIGSTOP");
         node.ip("link", "del", "eth0");

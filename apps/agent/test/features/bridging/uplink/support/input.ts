@@ -9,7 +9,7 @@ export interface Point {
     readonly moment: "before" | "written" | "made";
 }
 
-/** `look-long` ends when the NIC is the uplink no more, at SIGTERM, and after 50 s. */
+/** `check-long` ends when the NIC is the uplink no more, at SIGTERM, and after 120 s. */
 export type Action = "recover" | "connect" | "restore" | "check" | "check-long" | "wait" | "cycle" | "command";
 
 /** Input of the program of the tests. */
@@ -35,8 +35,12 @@ export interface ProgramInput {
     readonly ovsProblem?: string;
     readonly oldKernel?: boolean;
     readonly bootId?: string;
+    /** Default: longer than any answer takes on a busy machine. A test that waits for its end has a short one. */
     readonly checkTimeoutMs?: number;
-    /** Default: short ones, in place of those of the product. */
+    /**
+     * Default: for OVS, limits that are longer than what it does takes on a busy machine; a test that waits for the end
+     * of one has a short one.
+     */
     readonly timing?: Partial<UplinkTiming>;
     /** Kill before this change in the kernel, counted from 1 from the beginning of the step. */
     readonly killAtChange?: { readonly step: Step; readonly change: number };

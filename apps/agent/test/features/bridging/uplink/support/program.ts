@@ -53,7 +53,7 @@ async function stream(): Promise<void> {
     print({ kind: "streaming" });
     await new Promise((resolve) => process.stdin.once("end", resolve).resume());
     clearInterval(timer);
-    const deadline = performance.now() + 5_000;
+    const deadline = performance.now() + 30_000;
     while (heard < sent && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 10));
     longestGapMs = Math.max(longestGapMs, heard < sent ? performance.now() - last : 0);
     print({ kind: "streamed", longestGapMs, sent, heard });
@@ -187,7 +187,7 @@ async function act(): Promise<void> {
         { socketPath: input.dbSocket, monitor: monitoredColumns, ...(input.lock === true && { lock: "antrea_agent" }) },
     );
     session.start(new AbortController().signal);
-    if (input.ovsDown !== true) await session.ready(AbortSignal.timeout(5_000));
+    if (input.ovsDown !== true) await session.ready(AbortSignal.timeout(30_000));
     const bridge = new OvsBridge({ database: session }, { bridge: input.bridge, datapathType: "netdev" });
     const ports: UplinkPorts = {
         port: (name) => bridge.port(name),
@@ -229,13 +229,13 @@ async function act(): Promise<void> {
         {
             folder: input.folder,
             bootId: input.bootId ?? "boot-1",
-            checkTimeoutMs: input.checkTimeoutMs ?? 2_000,
+            checkTimeoutMs: input.checkTimeoutMs ?? 30_000,
             uplinkOfPort,
             hostOfPort,
             linkGroup,
             copiesFrames: true,
             mustComputeChecksums: true,
-            timing: { ovsMs: 3_000, carrierMs: 1_000, lossMs: 1_000, saveMs: 500, ...input.timing },
+            timing: { ovsMs: 30_000, carrierMs: 1_000, lossMs: 30_000, saveMs: 500, ...input.timing },
         },
     );
     try {
@@ -257,7 +257,7 @@ async function act(): Promise<void> {
             if (action === "check-long") {
                 let isOver = false;
                 process.once("SIGTERM", () => (isOver = true));
-                const end = performance.now() + 50_000;
+                const end = performance.now() + 120_000;
                 while (!isOver && performance.now() < end && ["bridged", "found"].includes(uplink.state.kind)) {
                     await uplink.check(stop.signal);
                     await new Promise((resolve) => setTimeout(resolve, 200));
