@@ -170,7 +170,7 @@ describe.each([
 ] as const)("%s", (_family, address) => {
     /** How many routers the answer to a ping has passed. */
     async function hops(from: Name, to: Name): Promise<number> {
-        const output = await space(from).exec("ping", "-c", "1", "-w", "5", address[to]);
+        const output = await space(from).exec("ping", "-c", "1", "-w", "30", address[to]);
         return 64 - Number(/ttl=(\d+)/.exec(output)?.[1]);
     }
 

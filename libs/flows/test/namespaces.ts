@@ -57,7 +57,7 @@ export class Namespace implements AsyncDisposable {
 
     /** Whether three packets to this address are all answered. */
     async pings(address: string, ...options: readonly string[]): Promise<boolean> {
-        const args = ["-c", "3", "-i", "0.05", "-W", "1", ...options, address];
+        const args = ["-c", "3", "-i", "0.05", "-W", "5", ...options, address];
         return this.exec("ping", ...args).then(
             (output) => output.includes(" 0% packet loss"),
             () => false,

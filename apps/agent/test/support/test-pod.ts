@@ -20,7 +20,6 @@ export interface AddAnswer {
 export interface PingOptions {
     readonly count?: number;
     readonly intervalS?: number;
-    readonly limitS?: number;
     /** The source address. */
     readonly from?: string;
     /** Bytes of data in each. */
@@ -72,28 +71,38 @@ export class TestPod implements Disposable {
         };
     }
 
-    /** Sends pings and gives how many were answered; it ends when all are or the limit is over. */
-    async ping(ip: string, options: PingOptions = {}): Promise<number> {
-        const { count = 1, intervalS = 0.2, limitS = 5, from, size = 56 } = options;
-        const source = from === undefined ? [] : ["-I", from];
-        const args = [
-            "-n",
-            "-q",
-            "-c",
-            String(count),
-            "-i",
-            String(intervalS),
-            "-w",
-            String(limitS),
-            "-s",
-            String(size),
-            ...source,
-            ip,
-        ];
-        const { stdout } = await run("ip", ["netns", "exec", this.netns.name, "ping", ...args]).catch(
-            (error: unknown) => ({ stdout: String((error as { readonly stdout?: string }).stdout) }),
-        );
+    /**
+     * Sends pings until `count` are answered or the limit is over, and gives how many were: for one that is lost, it sends
+     * another. The limit is 30 s; where nothing may answer, give a short one.
+     */
+    async ping(ip: string, options: PingOptions & { readonly limitS?: number } = {}): Promise<number> {
+        const { limitS = 30, ...rest } = options;
+        const stdout = await this.#ping(ip, rest, ["-q", "-w", String(limitS)]);
         return Number(/(\d+) received/.exec(stdout)?.[1] ?? 0);
+    }
+
+    /**
+     * Sends pings and gives how many of the first `count` were answered, however long the answers took: a lost one is
+     * missing. It goes on for 3 s after those, because ping(8) does not wait for its last answers.
+     */
+    async answered(ip: string, options: PingOptions): Promise<number> {
+        const { count = 1, intervalS = 0.2 } = options;
+        const stdout = await this.#ping(ip, { ...options, count: count + Math.ceil(3 / intervalS) }, []);
+        const numbers = [...stdout.matchAll(/^\d+ bytes from \S+ icmp_seq=(\d+) /gm)].map(([, number]) =>
+            Number(number),
+        );
+        return new Set(numbers.filter((number) => number <= count)).size;
+    }
+
+    async #ping(ip: string, options: PingOptions, more: readonly string[]): Promise<string> {
+        const { count = 1, intervalS = 0.2, from, size = 56 } = options;
+        const words = ["-n", "-c", String(count), "-i", String(intervalS), "-s", String(size), ...more];
+        const source = from === undefined ? [] : ["-I", from];
+        const args = ["netns", "exec", this.netns.name, "ping", ...words, ...source, ip];
+        return run("ip", args).then(
+            ({ stdout }) => stdout,
+            (error: unknown) => String((error as { readonly stdout?: string }).stdout),
+        );
     }
 
     [Symbol.dispose](): void {

@@ -45,7 +45,7 @@ beforeAll(async () => {
     socketPath = join(node.ovs.runDir, "cni.sock");
     server = new CniServer({ calls: agent.calls }, { socketPath });
     await server.start();
-}, 180_000);
+});
 
 afterAll(async () => {
     await server?.stop();
@@ -141,17 +141,26 @@ describe("libcni 1.1.2", () => {
         });
 
         it.each([
-            ["holds back what is too much to the Pod", { ingressRate: 80_000, ingressBurst: 80_000 }, 5, 60],
-            ["holds back what is too much from the Pod", { egressRate: 80_000, egressBurst: 80_000 }, 5, 60],
-            ["holds back nothing below it", { ingressRate: 80_000_000, ingressBurst: 800_000 }, 80, 101],
-        ])("%s", async (_, bandwidth, above, below) => {
+            ["holds back what is too much to the Pod", { ingressRate: 80_000, ingressBurst: 80_000 }],
+            ["holds back what is too much from the Pod", { egressRate: 80_000, egressBurst: 80_000 }],
+        ])("%s", async (_, bandwidth) => {
             using pod = new TestPod();
             const answer = await resultOf("ADD", pod, undefined, { bandwidth });
             // 100 packets of 8 kbit in a second, each way
             const options = { count: 100, intervalS: 0.01, limitS: 3, size: 1000 };
             const answered = await pod.ping(answer.ips[0]?.gateway ?? "", options);
-            expect(answered).toBeGreaterThan(above);
-            expect(answered).toBeLessThan(below);
+            expect(answered).toBeGreaterThan(5);
+            expect(answered).toBeLessThan(60);
+            await call("DEL", pod, undefined, { bandwidth });
+        });
+
+        it("holds back nothing below it", async () => {
+            using pod = new TestPod();
+            const bandwidth = { ingressRate: 80_000_000, ingressBurst: 800_000 };
+            const answer = await resultOf("ADD", pod, undefined, { bandwidth });
+            // Without a limit of time: a busy machine sends them over a longer time.
+            const options = { count: 100, intervalS: 0.01, size: 1000 };
+            expect(await pod.answered(answer.ips[0]?.gateway ?? "", options)).toBeGreaterThan(80);
             await call("DEL", pod, undefined, { bandwidth });
         });
 

@@ -99,6 +99,6 @@ it("traffic leaves with the Node's address, except to Pods", async () => {
         "add rule ip seen input ip saddr 10.10.1.5 ip daddr 10.10.2.7 counter",
     ])
         outside.run("nft", command);
-    for (const ip of ["192.0.2.9", "10.10.2.7"]) pod.run("ping", "-n", "-q", "-c", "1", "-W", "5", ip);
+    for (const ip of ["192.0.2.9", "10.10.2.7"]) pod.run("ping", "-n", "-q", "-c", "1", "-W", "30", ip);
     expect(outside.run("nft", "list", "table", "ip", "seen").match(/packets \d+/g)).toEqual(["packets 1", "packets 1"]);
 });

@@ -86,7 +86,7 @@ describe.each(["nft", "legacy"] as const)("on a Node with iptables-%s whose chai
 
         const firewall = new HostFirewall({ run: runProgram, logger: silentLogger });
         await firewall.ensure(input);
-        expect(reaches(far)).toBe(true);
+        expect(await eventually(() => reaches(far), Boolean)).toBe(true);
         const wanted = rulesOf(program);
         expect(wanted).toContain(
             '-A INPUT -p udp -m udp --dport 6081 -m comment --comment "antrea: tunnel udp 6081" -j ACCEPT',
@@ -98,7 +98,7 @@ describe.each(["nft", "legacy"] as const)("on a Node with iptables-%s whose chai
         execFileSync(program, ["-D", "FORWARD", ...forward]);
         expect(reaches(far)).toBe(false);
         await firewall.ensure(input);
-        expect(reaches(far)).toBe(true);
+        expect(await eventually(() => reaches(far), Boolean)).toBe(true);
         expect(rulesOf(program).split("\n").toSorted()).toEqual(wanted.split("\n").toSorted());
 
         const removed = await removeFirewallRules({ run: runProgram });
@@ -115,7 +115,7 @@ it.each(ways)("what nft(8) drops by a set in the tables of iptables stays droppe
     // makes the chain
     execFileSync(`${tables}-nft`, ["-P", "FORWARD", "DROP"]);
     await newFirewall().ensure(input);
-    expect(reaches(far)).toBe(true);
+    expect(await eventually(() => reaches(far), Boolean)).toBe(true);
     execFileSync("nft", ["add", "set", family, "filter", "bad", `{ type ${type}; elements = { ${far} }; }`]);
     const bad = ["rule", family, "filter", "FORWARD", family, "daddr", "@bad", "counter", "drop"];
     execFileSync("nft", ["insert", ...bad]);
@@ -240,7 +240,7 @@ describe.each(["nft", "legacy"] as const)("beside the rules of others in iptable
         await firewall.ensure(onlyIpv4);
         expect(chain("FORWARD").slice(place, place + 2)).toEqual(ours);
         expect(chain("FORWARD").filter((rule) => rule.startsWith("antrea: "))).toEqual(ours);
-        expect(reaches(far)).toBe(true);
+        expect(await eventually(() => reaches(far), Boolean)).toBe(true);
         const before = rulesOf(program);
         await firewall.ensure(onlyIpv4);
         expect(rulesOf(program)).toBe(before);
@@ -249,7 +249,7 @@ describe.each(["nft", "legacy"] as const)("beside the rules of others in iptable
         expect(reaches(far)).toBe(false);
         await firewall.ensure(onlyIpv4);
         expect(chain("FORWARD").slice(0, 2)).toEqual(ours);
-        expect(reaches(far)).toBe(true);
+        expect(await eventually(() => reaches(far), Boolean)).toBe(true);
     });
 
     it("rules of an earlier version, which were first, move behind those of others", async () => {

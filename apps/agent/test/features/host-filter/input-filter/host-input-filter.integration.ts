@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { execFileSync } from "node:child_process";
 import { HostInputFilter } from "../../../../src/features/host-filter/input-filter/index.ts";
 import { runNft } from "../../../../src/platform/nftables.ts";
+import { eventually } from "../../../support/eventually.ts";
 import { silentLogger } from "../../../support/logger.ts";
 import { OwnNamespace, TestNetns } from "../../../support/namespace.ts";
 
@@ -45,15 +46,18 @@ function answers(address: string): boolean {
 
 it("the Node's stack gets nothing of what a Pod sends, not even questions for its address", async () => {
     // The Pod's interface comes up, and with it its IPv6 address.
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    expect([answers("10.1.0.1"), answers("fd00:1::1")]).toEqual([true, true]);
+    for (const address of ["10.1.0.1", "fd00:1::1"]) {
+        expect([address, await eventually(() => answers(address), Boolean)]).toEqual([address, true]);
+    }
     const inputFilter = new HostInputFilter({ logger: silentLogger, nft: runNft }, { linkGroup: group });
     await inputFilter.ensure();
     expect([answers("10.1.0.1"), answers("fd00:1::1")]).toEqual([false, false]);
     const neighbours = execFileSync("ip", ["-n", pod.name, "neighbour"], { encoding: "utf8" });
     expect(neighbours).not.toMatch(/lladdr/);
     ip("link", "set", "host", "group", "0");
-    expect([answers("10.1.0.1"), answers("fd00:1::1")]).toEqual([true, true]);
+    for (const address of ["10.1.0.1", "fd00:1::1"]) {
+        expect([address, await eventually(() => answers(address), Boolean)]).toEqual([address, true]);
+    }
 });
 
 it("the tables are put back when somebody removes them, and others stay", async () => {

@@ -97,7 +97,7 @@ describe("a gateway whose device somebody has deleted, while its port is in the 
             expect(ip("-o", "link", "show", node.gateway)).toContain(`link/ether ${formatMac(agent.gateway.mac)}`);
             expect(ip("-o", "link", "show", node.gateway)).toMatch(/[<,]UP[,>].* mtu 1400 /);
             expect(await ofPort()).toBe(number);
-            expect(pod.netns.run("ping", "-c", "1", "-W", "2", "10.10.1.1")).toContain("1 received");
+            expect(pod.netns.run("ping", "-c", "1", "-W", "30", "10.10.1.1")).toContain("1 received");
         }
         await agent.del(pod);
     });
