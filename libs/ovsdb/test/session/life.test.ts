@@ -220,7 +220,7 @@ describe("a session", () => {
         session.start(new AbortController().signal);
         expect(session.problem).toBe("the session with the database is connecting");
         await session.until(() => (session.problem?.includes("connecting") === true ? undefined : true), {
-            timeoutMs: 5_000,
+            timeoutMs: 60_000,
         });
         expect(session.problem).toMatch(/^cannot connect to the database at .*-none/);
         await session.close();
@@ -230,7 +230,7 @@ describe("a session", () => {
         await well.ready();
         expect(well.problem).toBeUndefined();
         connection.drop();
-        await well.until(() => (well.problem === undefined ? undefined : true), { timeoutMs: 5_000 });
+        await well.until(() => (well.problem === undefined ? undefined : true), { timeoutMs: 60_000 });
         expect(well.problem).toMatch(/^no connection to the database: the (server closed the|connection)/);
         await serve();
         await well.ready();
@@ -257,7 +257,7 @@ describe("a session", () => {
         listening[Symbol.dispose]();
         second.drop();
         await serve();
-        await session.until(() => (notified.length === 4 ? true : undefined), { timeoutMs: 5_000 });
+        await session.until(() => (notified.length === 4 ? true : undefined), { timeoutMs: 60_000 });
     });
 
     it("logs each trouble once, and that it is over", async () => {
@@ -360,7 +360,7 @@ describe("a session", () => {
             );
             connection.send({ id: null, method: update, params: ["rows", { T: change }] });
             await session.until(() => (session.rows("T").get(id(1))?.["n"] === 2 ? true : undefined), {
-                timeoutMs: 5_000,
+                timeoutMs: 60_000,
             });
             const ignored = logger.lines.filter(({ message }) => message.startsWith("ignored"));
             expect(ignored.map(({ fields }) => fields)).toEqual([
@@ -370,7 +370,7 @@ describe("a session", () => {
             ]);
             // The connection still works.
             connection.send({ id: null, method: update, params: ["rows", { T: { [id(1)]: remove } }] });
-            await session.until(() => (session.rows("T").size === 0 ? true : undefined), { timeoutMs: 5_000 });
+            await session.until(() => (session.rows("T").size === 0 ? true : undefined), { timeoutMs: 60_000 });
             expect(session.problem).toBeUndefined();
             connection.drop();
             const next = await server.accept();
@@ -402,7 +402,7 @@ describe("a session", () => {
         await connection.closed;
         await expect(session.ready()).rejects.toMatchObject({ code: "SCHEMA_MISMATCH" });
         await serve();
-        await session.until(() => (session.problem === undefined ? true : undefined), { timeoutMs: 5_000 });
+        await session.until(() => (session.problem === undefined ? true : undefined), { timeoutMs: 60_000 });
         await session.ready();
     });
 
@@ -442,7 +442,7 @@ describe("a session", () => {
     it("says why a transaction was not sent while there is no connection", async () => {
         const session = open({ socketPath: `${server.socketPath}-none` });
         await session.until(() => (session.problem?.startsWith("cannot") === true ? true : undefined), {
-            timeoutMs: 5_000,
+            timeoutMs: 60_000,
         });
         await expect(session.transact([comment("x")])).rejects.toMatchObject({
             code: "DISCONNECTED",
@@ -472,7 +472,7 @@ describe("a session", () => {
         await session.lockAcquired();
         const stolen = { id: null, method: "stolen", params: ["the_lock"] };
         connection.send(stolen, stolen);
-        await session.until(() => (session.lockState === "lost" ? true : undefined), { timeoutMs: 5_000 });
+        await session.until(() => (session.lockState === "lost" ? true : undefined), { timeoutMs: 60_000 });
         await expect(session.lockAcquired(AbortSignal.timeout(5))).rejects.toMatchObject({
             code: "ABORTED",
             message: "waiting for lock the_lock was cancelled",

@@ -54,7 +54,7 @@ describe("a session with ovsdb-server", () => {
 
     async function opened(options: Partial<OvsdbSessionOptions> = {}): Promise<OvsdbSession> {
         const session = open(options);
-        await session.ready(AbortSignal.timeout(10_000));
+        await session.ready(AbortSignal.timeout(60_000));
         return session;
     }
 
@@ -152,7 +152,7 @@ describe("a session with ovsdb-server", () => {
                 mine.rows("Bridge").size === 1
                     ? JSON.stringify(ids(theirs)) === JSON.stringify(ids(mine)) || undefined
                     : undefined,
-            { timeoutMs: 5_000 },
+            { timeoutMs: 60_000 },
         );
     });
 
@@ -313,7 +313,7 @@ describe("a session with ovsdb-server", () => {
         ]);
         await session.until(
             () => [...session.rows("Port").values()].some((row) => row["name"] === "comes") || undefined,
-            { timeoutMs: 10_000 },
+            { timeoutMs: 60_000 },
         );
         await session.ready();
         expect([...session.rows("Port").values()].map((row) => row["name"]).sort()).toEqual([
@@ -336,7 +336,7 @@ describe("a session with ovsdb-server", () => {
             { socketPath: cluster.socketPath, monitor, minBackoffMs: 300 },
         );
         session.start(new AbortController().signal);
-        await session.ready(AbortSignal.timeout(10_000));
+        await session.ready(AbortSignal.timeout(60_000));
         await withBridge(session);
         // The server keeps only transactions that it stores, so it must store one.
         for (let port = 1; port <= 20; port++) await session.transact(addPort(`pod-${port}`, port));
@@ -353,7 +353,7 @@ describe("a session with ovsdb-server", () => {
             () =>
                 [...session.rows("Bridge").values()].some((row) => row["fail_mode"]?.toString() === "secure") ||
                 undefined,
-            { timeoutMs: 10_000 },
+            { timeoutMs: 60_000 },
         );
         expect(
             logger.lines.filter(({ message }) => message === "connected to the database").map(({ fields }) => fields),
@@ -375,7 +375,7 @@ describe("a session with ovsdb-server", () => {
         await server.kill();
         await server.createDatabase();
         await server.restart();
-        await session.until(() => session.rows("Port").size === 0 || undefined, { timeoutMs: 10_000 });
+        await session.until(() => session.rows("Port").size === 0 || undefined, { timeoutMs: 60_000 });
         expect(deleted.sort()).toEqual(["Bridge", "Interface", "Open_vSwitch", "Port"]);
     });
 
@@ -387,7 +387,7 @@ describe("a session with ovsdb-server", () => {
         );
         expect(session.problem).toContain("cannot connect to the database");
         await server.restart();
-        await session.ready(AbortSignal.timeout(10_000));
+        await session.ready(AbortSignal.timeout(60_000));
         expect(session.problem).toBeUndefined();
     });
 
@@ -397,11 +397,11 @@ describe("a session with ovsdb-server", () => {
         server.signal("SIGSTOP");
         await gone;
         server.signal("SIGCONT");
-        await session.ready(AbortSignal.timeout(10_000));
+        await session.ready(AbortSignal.timeout(60_000));
     });
 
     it("keeps a quiet connection alive by echo", async () => {
-        const session = await opened({ echoIntervalMs: 20, answerTimeoutMs: 2_000 });
+        const session = await opened({ echoIntervalMs: 20, answerTimeoutMs: 60_000 });
         let ended = 0;
         session.onDisconnect(() => ended++);
         await new Promise((resolve) => setTimeout(resolve, 300));
@@ -438,7 +438,7 @@ describe("a session with ovsdb-server", () => {
             const states: string[] = [];
             second.onLockChange((state) => states.push(state));
             await first.close();
-            await second.lockAcquired(AbortSignal.timeout(5_000));
+            await second.lockAcquired(AbortSignal.timeout(60_000));
             expect(states).toEqual(["locked"]);
             expect(await second.transact([update("Bridge", [], { fail_mode: "secure" })])).toEqual([
                 { op: "update", count: 1 },
@@ -450,11 +450,11 @@ describe("a session with ovsdb-server", () => {
             await withBridge(session);
             const thief = new ScriptedConnection(createConnection({ path: server.socketPath }));
             thief.send({ id: 1, method: "steal", params: [lock] });
-            await session.until(() => session.lockState === "lost" || undefined, { timeoutMs: 5_000 });
+            await session.until(() => session.lockState === "lost" || undefined, { timeoutMs: 60_000 });
             const change = [update("Bridge", [], { fail_mode: "secure" })];
             await expect(session.transact(change)).rejects.toEqual(expect.objectContaining({ code: "NOT_LOCK_OWNER" }));
             thief.drop();
-            await session.lockAcquired(AbortSignal.timeout(5_000));
+            await session.lockAcquired(AbortSignal.timeout(60_000));
             expect(await session.transact(change)).toEqual([{ op: "update", count: 1 }]);
         });
 
@@ -467,7 +467,7 @@ describe("a session with ovsdb-server", () => {
             await away;
             expect(two.map((session) => session.lockState)).toEqual(["lost", "waiting"]);
             await server.restart();
-            await Promise.all(two.map((session) => session.ready(AbortSignal.timeout(10_000))));
+            await Promise.all(two.map((session) => session.ready(AbortSignal.timeout(60_000))));
             expect(two.map((session) => session.lockState).sort()).toEqual(["locked", "waiting"]);
         });
     });

@@ -83,7 +83,7 @@ describe("a session", () => {
             { id: request, result: [false, zero, { T: { [id(1)]: insertRow(1) } }], error: null },
             update3(zero, { [id(1)]: { modify: { n: 2, s: "x" } } }),
         );
-        await session.until(() => session.rows("T").get(id(1))?.["n"] === 2 || undefined, { timeoutMs: 5_000 });
+        await session.until(() => session.rows("T").get(id(1))?.["n"] === 2 || undefined, { timeoutMs: 60_000 });
         expect(rowsOf(session)).toEqual({ [id(1)]: row(2, "x") });
         expect(batches).toEqual([
             [{ table: "T", uuid: id(1), after: row(1) }],
@@ -100,15 +100,15 @@ describe("a session", () => {
         const batches: (readonly RowChange[])[] = [];
         session.onChange((changes) => batches.push(changes));
         first.send(update3(id(8), { [id(1)]: { modify: { n: 3 } } }));
-        await session.until(() => batches.length === 1 || undefined, { timeoutMs: 5_000 });
+        await session.until(() => batches.length === 1 || undefined, { timeoutMs: 60_000 });
         first.drop();
         const [second, again] = await serve({ [id(1)]: { delete: null } }, true, id(9));
         expect(again[3]).toBe(id(8));
-        await session.until(() => batches.length === 2 || undefined, { timeoutMs: 5_000 });
+        await session.until(() => batches.length === 2 || undefined, { timeoutMs: 60_000 });
         second.drop();
         const [, third] = await serve({ [id(2)]: insertRow(2), [id(3)]: insertRow(3) }, false, id(5));
         expect(third[3]).toBe(id(9));
-        await session.until(() => batches.length === 3 || undefined, { timeoutMs: 5_000 });
+        await session.until(() => batches.length === 3 || undefined, { timeoutMs: 60_000 });
         expect(batches).toEqual([
             [{ table: "T", uuid: id(1), before: row(1), after: row(3) }],
             [{ table: "T", uuid: id(1), before: row(3) }],
@@ -128,7 +128,7 @@ describe("a session", () => {
         await connection.answer(method, { T: { [id(1)]: before } });
         await session.ready();
         connection.send({ id: null, method: notification, params: ["rows", { T: { [id(1)]: after } }] });
-        await session.until(() => session.rows("T").get(id(1))?.["n"] === 2 || undefined, { timeoutMs: 5_000 });
+        await session.until(() => session.rows("T").get(id(1))?.["n"] === 2 || undefined, { timeoutMs: 60_000 });
         expect(rowsOf(session)).toEqual({ [id(1)]: row(2) });
     });
 
@@ -153,7 +153,7 @@ describe("a session", () => {
         await connection.closed;
         const [, params] = await serve({ [id(1)]: insertRow(4) }, false, id(8));
         expect(params[3]).toBe(zero);
-        await session.until(() => session.rows("T").get(id(1))?.["n"] === 4 || undefined, { timeoutMs: 5_000 });
+        await session.until(() => session.rows("T").get(id(1))?.["n"] === 4 || undefined, { timeoutMs: 60_000 });
         expect(
             logger.lines.filter(({ level }) => level === "warn").map(({ fields }) => (fields as { code: string }).code),
         ).toEqual([code]);
@@ -297,15 +297,15 @@ describe("a session", () => {
             const first = await serveLocked(true);
             await session.lockAcquired();
             first.send(notify("stolen"));
-            await session.until(() => session.lockState === "lost" || undefined, { timeoutMs: 5_000 });
+            await session.until(() => session.lockState === "lost" || undefined, { timeoutMs: 60_000 });
             first.send(notify("locked"), { id: null, method: "locked", params: ["another"] });
-            await session.lockAcquired(AbortSignal.timeout(5_000));
+            await session.lockAcquired(AbortSignal.timeout(60_000));
             first.drop();
             await serveLocked(false).then(async (second) => {
                 await session.ready();
                 second.send(notify("locked"));
             });
-            await session.lockAcquired(AbortSignal.timeout(5_000));
+            await session.lockAcquired(AbortSignal.timeout(60_000));
             expect(states).toEqual(["locked", "lost", "locked", "lost", "waiting", "locked"]);
         });
 
@@ -339,22 +339,22 @@ describe("a session", () => {
                 if (n === -1) throw new RangeError("the row reports -1");
                 return n === 2 ? 2 : undefined;
             };
-            const value = session.until(probe, { timeoutMs: 5_000 });
+            const value = session.until(probe, { timeoutMs: 60_000 });
             connection.send(update3(zero, { [id(1)]: insertRow(1) }), update3(zero, { [id(1)]: { modify: { n: 2 } } }));
             expect(await value).toBe(2);
             connection.send(update3(zero, { [id(1)]: { modify: { n: 0 } } }));
-            await session.until(() => session.rows("T").get(id(1))?.["n"] === 0 || undefined, { timeoutMs: 5_000 });
-            const thrown = session.until(probe, { timeoutMs: 5_000 });
+            await session.until(() => session.rows("T").get(id(1))?.["n"] === 0 || undefined, { timeoutMs: 60_000 });
+            const thrown = session.until(probe, { timeoutMs: 60_000 });
             connection.send(update3(zero, { [id(1)]: { modify: { n: -1 } } }));
             await expect(thrown).rejects.toThrow("the row reports -1");
             const never = (): undefined => undefined;
             await expect(session.until(never, { timeoutMs: 1, what: "the port" })).rejects.toEqual(
                 expect.objectContaining({ code: "TIMEOUT", message: "the port did not come within 1 ms" }),
             );
-            await expect(session.until(never, { timeoutMs: 5_000, signal: AbortSignal.timeout(1) })).rejects.toEqual(
+            await expect(session.until(never, { timeoutMs: 60_000, signal: AbortSignal.timeout(1) })).rejects.toEqual(
                 expect.objectContaining({ code: "ABORTED", fault: "aborted" }),
             );
-            const closed = session.until(never, { timeoutMs: 5_000 }).catch((error: OvsdbError) => error.code);
+            const closed = session.until(never, { timeoutMs: 60_000 }).catch((error: OvsdbError) => error.code);
             const pending = session.transact([comment("x")]).catch((error: OvsdbError) => error.code);
             await session.close();
             expect(await Promise.all([closed, pending])).toEqual(["CLOSED", "OUTCOME_UNKNOWN"]);
@@ -393,7 +393,7 @@ describe("a session", () => {
         await session.ready();
         listening[Symbol.dispose]();
         connection.send(update3(zero, { [id(1)]: { delete: null } }));
-        await session.until(() => session.rows("T").size === 0 || undefined, { timeoutMs: 5_000 });
+        await session.until(() => session.rows("T").size === 0 || undefined, { timeoutMs: 60_000 });
         expect(seen).toEqual(["called"]);
         expect(logger.lines.filter(({ level }) => level === "warn").map(({ fields }) => fields)).toEqual([
             { error: "oh" },

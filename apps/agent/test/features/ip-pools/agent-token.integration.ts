@@ -38,8 +38,8 @@ async function addPod(
 /** An ADD as the Pod network makes it. */
 async function add(agent: TestPoolAgent, podName: string, podUid: string, containerId: string) {
     const request = { podNamespace: "default", podName, podUid, containerId, ifName: "eth0" };
-    const wanted = await agent.pools.requestOf(request, AbortSignal.timeout(30_000));
-    return wanted?.claim(AbortSignal.timeout(30_000));
+    const wanted = await agent.pools.requestOf(request, AbortSignal.timeout(60_000));
+    return wanted?.claim(AbortSignal.timeout(60_000));
 }
 
 async function allocations(): Promise<readonly string[]> {
@@ -100,12 +100,12 @@ describe("an agent with its own token, under the policies", () => {
             "c-real",
             uid,
         );
-        await agents.a.pools.reconcile(wiring, AbortSignal.timeout(10_000));
+        await agents.a.pools.reconcile(wiring, AbortSignal.timeout(60_000));
         expect((await allocations()).map((line) => line.split(" ")[2])).toEqual(["c-real"]);
         wiring.unwire("c-real");
         await cluster.api.delete(pods, { namespace: "default", name: "p2" }, { gracePeriodSeconds: 0 });
         await eventually(async () => {
-            await agents.a.pools.reconcile(wiring, AbortSignal.timeout(10_000));
+            await agents.a.pools.reconcile(wiring, AbortSignal.timeout(60_000));
             return (await allocations()).length === 0;
         });
     });
@@ -117,7 +117,7 @@ describe("an agent with its own token, under the policies", () => {
         const [allocation] = await cluster.allocations();
         const ip = (await add(agents.b, "p3", uid, "c3"))?.addresses[0]?.ip;
         if (ip === undefined) throw new Error("no address");
-        const released = agents.a.pools.allocator.release(attachment, ip, AbortSignal.timeout(5_000));
+        const released = agents.a.pools.allocator.release(attachment, ip, AbortSignal.timeout(60_000));
         await expect(released).rejects.toMatchObject({ code: "REFUSED" });
         expect((await cluster.allocations())[0]?.metadata?.uid).toBe(allocation?.metadata?.uid);
     });

@@ -23,13 +23,13 @@ async function start(listing: () => Promise<void>): Promise<void> {
     node.cluster.api.before = (method, kind) => (method === "list" && kind === "pods" ? listing() : Promise.resolve());
     log = new MemoryLog();
     node.agent = node.cluster.agent("a", { confirmMs: 0, logger: log.logger });
-    await node.agent.pools.synced(AbortSignal.timeout(5_000));
+    await node.agent.pools.synced(AbortSignal.timeout(60_000));
 }
 
 /** The agent is started, and its watch of Pods has not delivered the Pod yet. */
 async function startBeforeThePod(): Promise<void> {
     await start(() => Promise.resolve());
-    await node.agent.pools.pods.synced(AbortSignal.timeout(5_000));
+    await node.agent.pools.pods.synced(AbortSignal.timeout(60_000));
     node.cluster.api.remove(pods, "default/web-0");
     await eventually(() => node.agent.pools.pods.known(identityOf("web-0")) === undefined);
     node.cluster.api.holdEvents();
@@ -101,7 +101,7 @@ it("a claim of a Pod that was made by its ADD keeps its owner, also when a State
     const addresses = await node.claimed("web-0");
     node.wiring.wire("web-0", addresses);
     addSetPod();
-    await node.agent.pools.pods.synced(AbortSignal.timeout(5_000));
+    await node.agent.pools.pods.synced(AbortSignal.timeout(60_000));
     await node.reconcile(3);
     expect(node.cluster.allocations()[0]?.spec.owner).toEqual({ kind: "Pod", ...identityOf("web-0") });
 });

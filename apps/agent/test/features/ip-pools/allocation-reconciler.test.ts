@@ -385,7 +385,7 @@ describe("a record without a claim", () => {
         node.cluster.api.before = (method, kind) =>
             method === "list" && kind === "ippools" ? Promise.reject(away()) : Promise.resolve();
         node.agent = node.cluster.agent("a", { confirmMs: 0 });
-        await node.agent.pools.own.synced(AbortSignal.timeout(5_000));
+        await node.agent.pools.own.synced(AbortSignal.timeout(60_000));
         node.wiring.wire("p1", [
             { ip: parseIp(ip), pool: "", prefixLength: 24, gateway: parseIp("10.2.0.1"), vlan: 0 },
         ]);
@@ -474,7 +474,7 @@ describe("a record without a claim", () => {
         ["as its pool defines, gets it by that definition", "10.2.0.1", true],
         ["otherwise than its pool defines by now, gets it by none: it is to be compared", "10.2.0.2", false],
     ])("that was set up %s", async (_what, gateway, isSame) => {
-        await node.agent.pools.synced(AbortSignal.timeout(5_000));
+        await node.agent.pools.synced(AbortSignal.timeout(60_000));
         const ip = parseIp("10.2.0.77");
         node.wiring.wire("p1", [{ ip, pool: "pool1", prefixLength: 16, gateway: parseIp(gateway), vlan: 0 }]);
         await node.reconcile(2);
@@ -488,8 +488,8 @@ describe("a record without a claim", () => {
         node.agent = node.cluster.agent("b", { confirmMs: 0, logger: log.logger });
         const gateway = parseIp("10.2.0.1");
         node.wiring.wire("p1", [{ ip: parseIp("10.2.0.77"), pool: "pool1", prefixLength: 16, gateway, vlan: 0 }]);
-        await node.agent.pools.own.synced(AbortSignal.timeout(5_000));
-        await node.agent.pools.checkOwnNode(node.wiring, AbortSignal.timeout(5_000));
+        await node.agent.pools.own.synced(AbortSignal.timeout(60_000));
+        await node.agent.pools.checkOwnNode(node.wiring, AbortSignal.timeout(60_000));
         node.agent.nodes.remove("b");
         await node.reconcile(3);
         expect([...node.wiring.cut]).toEqual(["c-p1"]);

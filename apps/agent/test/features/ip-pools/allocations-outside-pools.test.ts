@@ -12,7 +12,7 @@ import type { TestPoolAgent } from "./support/test-agent.ts";
  */
 let node: OneNode;
 const podCidr = parsePrefix("10.2.0.0/24");
-const limit = (): AbortSignal => AbortSignal.timeout(5_000);
+const limit = (): AbortSignal => AbortSignal.timeout(60_000);
 
 beforeEach(async () => {
     node = await OneNode.start();

@@ -37,7 +37,7 @@ function within(...prefixes: readonly string[]): AllocationsWithin {
     return made;
 }
 
-const limit = (): AbortSignal => AbortSignal.timeout(5_000);
+const limit = (): AbortSignal => AbortSignal.timeout(60_000);
 const reads = (): readonly string[] => api.requests.filter((line) => line.startsWith("list ipallocations"));
 
 beforeEach(() => {

@@ -116,7 +116,7 @@ describe("a claim of any free address", () => {
             cluster.api.put(ipAllocations, newAllocation(ip, "pool2", holder) as never);
         }
         const agent = cluster.agent("a");
-        await agent.pools.synced(AbortSignal.timeout(5_000));
+        await agent.pools.synced(AbortSignal.timeout(60_000));
         await expect(agent.claim("p1", { pools: ["pool1"] })).rejects.toMatchObject({ code: "EXHAUSTED" });
         const creates = cluster.api.requests.filter((request) => request.startsWith("create "));
         expect(creates.length).toBeLessThanOrEqual(16);
@@ -201,7 +201,7 @@ describe("a claim of any free address", () => {
 
     it("asks for the pools one after the other, and no further than the first that is missing", async () => {
         const agent = cluster.agent("a");
-        await agent.pools.synced(AbortSignal.timeout(5_000));
+        await agent.pools.synced(AbortSignal.timeout(60_000));
         cluster.api.requests.length = 0;
         const read: string[] = [];
         const pools = new Proxy(
@@ -436,7 +436,7 @@ describe("release", () => {
         cluster.api.remove(ipAllocations, cluster.allocations()[0]?.metadata?.name ?? "");
         await agent.release("p1");
         other("10.2.0.12");
-        const limit = AbortSignal.timeout(5_000);
+        const limit = AbortSignal.timeout(60_000);
         const attachment = { containerId: "c-p1", ifName: "eth0" };
         await agent.pools.allocator.release(attachment, parseIp("10.2.0.12"), limit);
         await agent.pools.allocator.release(attachment, parseIp("10.2.0.13"), limit);
@@ -466,7 +466,7 @@ describe("release", () => {
         await expect(agent.pools.allocator.releaseAll(attachment, AbortSignal.timeout(20))).rejects.toThrow();
         cluster.api.accident = () => undefined;
         expect(await agent.claim("p1", { pools: ["pool1"] })).toEqual(first);
-        await agent.pools.allocator.settle(AbortSignal.timeout(5_000));
+        await agent.pools.allocator.settle(AbortSignal.timeout(60_000));
         expect(cluster.allocations()).toHaveLength(1);
     });
 
@@ -491,7 +491,7 @@ describe("release", () => {
         await agent.pools.release({ containerId: "c-p1", ifName: "eth0" });
         expect(cluster.allocations()).toHaveLength(1);
         cluster.api.accident = () => undefined;
-        await agent.pools.allocator.settle(AbortSignal.timeout(5_000));
+        await agent.pools.allocator.settle(AbortSignal.timeout(60_000));
         expect(cluster.allocations()).toEqual([]);
     });
 });
@@ -527,7 +527,7 @@ describe("while the API server is away", () => {
         ["refuses", new KubeError("FORBIDDEN", "made up"), "FORBIDDEN"],
     ])("or %s, an ADD fails with what is to be done about it", async (_what, refuse, code) => {
         const agent = cluster.agent("a");
-        await agent.pools.synced(AbortSignal.timeout(5_000));
+        await agent.pools.synced(AbortSignal.timeout(60_000));
         cluster.api.accident = (method, plural) => (method === "find" && plural === "ippools" ? { refuse } : undefined);
         await expect(agent.claim("p1", { pools: ["pool1", "pool2"] })).rejects.toMatchObject({
             code,
@@ -583,7 +583,7 @@ describe("what others see of a claim", () => {
     it("is that a pool changed meanwhile, in the log", async () => {
         const log = new MemoryLog();
         const agent = cluster.agent("a", { logger: log.logger });
-        await agent.pools.synced(AbortSignal.timeout(5_000));
+        await agent.pools.synced(AbortSignal.timeout(60_000));
         cluster.api.holdEvents();
         cluster.addPool("pool1", { ...ranged, gateway: "10.2.0.2" });
         const [ip] = await agent.claim("p1", { pools: ["pool1"] });
@@ -629,10 +629,10 @@ describe("what others see of a claim", () => {
         ]);
         expect(cluster.holders()).toEqual([expect.stringMatching(/ p1$/), "fd02::c holder"].sort());
         cluster.api.accident = () => undefined;
-        await agent.pools.allocator.settle(AbortSignal.timeout(5_000));
+        await agent.pools.allocator.settle(AbortSignal.timeout(60_000));
         expect(cluster.holders()).toEqual(["fd02::c holder"]);
         cluster.api.requests.length = 0;
-        await agent.pools.allocator.settle(AbortSignal.timeout(5_000));
+        await agent.pools.allocator.settle(AbortSignal.timeout(60_000));
         expect(cluster.api.requests).toEqual([]);
     });
 });
@@ -641,7 +641,7 @@ describe("a release of a claim that only the API server knows", () => {
     it("frees it, when it names the container, and keeps what it named before it was another's", async () => {
         cluster.addPool("pool1", ranged);
         const agent = cluster.agent("a");
-        await agent.pools.own.synced(AbortSignal.timeout(5_000));
+        await agent.pools.own.synced(AbortSignal.timeout(60_000));
         cluster.api.holdEvents();
         const pod = { namespace: "default", name: "p1", uid: "uid-p1" };
         const attachment = { containerId: "c-p1", ifName: "eth0" };
@@ -649,7 +649,7 @@ describe("a release of a claim that only the API server knows", () => {
             ipAllocations,
             newAllocation(parseIp("10.2.0.12"), "pool1", { pod, nodeName: "a", ...attachment }),
         );
-        const limit = AbortSignal.timeout(5_000);
+        const limit = AbortSignal.timeout(60_000);
         await agent.pools.allocator.release({ ...attachment, ifName: "eth1" }, parseIp("10.2.0.12"), limit);
         expect(cluster.allocations()).toHaveLength(1);
         await agent.pools.allocator.release(attachment, parseIp("10.2.0.12"), limit);

@@ -12,7 +12,7 @@ import { FakeApi } from "./support/fake-api.ts";
 
 const block = parsePrefix("10.0.0.0/24");
 const slots: Slots = Uint8Array.of(3, 4, 5);
-const limit = (): AbortSignal => AbortSignal.timeout(10_000);
+const limit = (): AbortSignal => AbortSignal.timeout(60_000);
 
 let api: FakeApi;
 let clock: ManualClock;

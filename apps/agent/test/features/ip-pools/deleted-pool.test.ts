@@ -17,7 +17,7 @@ beforeEach(async () => {
     cluster.addPool("pool1", range);
     cluster.addPool("pool2", { cidr: "10.2.0.0/24", gateway: "10.2.0.1" });
     agent = cluster.agent("a", { reservationWaitMs: 50 });
-    await agent.pools.synced(AbortSignal.timeout(5_000));
+    await agent.pools.synced(AbortSignal.timeout(60_000));
 });
 afterEach(() => cluster[Symbol.asyncDispose]());
 

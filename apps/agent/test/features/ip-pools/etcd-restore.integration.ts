@@ -31,7 +31,7 @@ describe("agents after a restore of etcd, with versions that are lower than befo
         const wiring = new FakeWiring();
         const agent = cluster.agent("a", { confirmMs: 0 });
         const statefulSet = { name: "web", ordinal: 0 };
-        const reconcile = (): Promise<void> => agent.pools.reconcile(wiring, AbortSignal.timeout(10_000));
+        const reconcile = (): Promise<void> => agent.pools.reconcile(wiring, AbortSignal.timeout(60_000));
         expect(await agent.claim("web-0", { pools: ["pool1"], statefulSet, ...first })).toEqual(["10.2.0.77"]);
         await cluster.server.backUp();
         // So many changes of other objects that the restored server does not come to the versions of what follows by itself:

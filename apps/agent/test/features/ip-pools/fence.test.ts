@@ -19,7 +19,7 @@ beforeEach(async () => {
     cluster.addPool("pool1", wide);
     // Takes the last free address, which a pool that is made smaller loses first.
     agent = cluster.agent("a", { random: () => 0.999, confirmMs: 0, reservationWaitMs: 50 });
-    await agent.pools.synced(AbortSignal.timeout(5_000));
+    await agent.pools.synced(AbortSignal.timeout(60_000));
 });
 afterEach(() => cluster[Symbol.asyncDispose]());
 
@@ -177,7 +177,7 @@ describe("a running container", () => {
 
     async function reconcile(): Promise<void> {
         await new Promise((resolve) => setTimeout(resolve, 20));
-        await agent.pools.reconcile(wiring, AbortSignal.timeout(10_000));
+        await agent.pools.reconcile(wiring, AbortSignal.timeout(60_000));
     }
 
     const changed = (): Promise<number> => agent.metric("antrea_agent_ipam_pool_changed_addresses");

@@ -13,7 +13,7 @@ let node: OneNode;
 
 beforeEach(async () => {
     node = await OneNode.start();
-    await node.agent.pools.synced(AbortSignal.timeout(5_000));
+    await node.agent.pools.synced(AbortSignal.timeout(60_000));
 });
 afterEach(() => node[Symbol.asyncDispose]());
 
@@ -51,7 +51,7 @@ describe("an address in use that names an IPPool which does not have it any more
         for (const [at, ip] of ips.entries()) node.wiring.wire(`p${at}`, [{ ...address, ip: parseIp(ip) }]);
         await node.reconcile();
         const other = node.cluster.agent("b", { confirmMs: 0 });
-        await other.pools.synced(AbortSignal.timeout(5_000));
+        await other.pools.synced(AbortSignal.timeout(60_000));
         await deletePool();
         await node.reconcile(2);
         await addPool({ start: "10.2.0.10", end: "10.2.0.40", gateway: "10.2.0.1" });
@@ -114,7 +114,7 @@ describe("an address in use that names an IPPool which does not have it any more
         node.cluster.api.before = (method, kind) =>
             method === "list" && kind === "ippools" ? Promise.reject(away()) : Promise.resolve();
         node.agent = node.cluster.agent("a", { confirmMs: 0 });
-        await node.agent.pools.own.synced(AbortSignal.timeout(5_000));
+        await node.agent.pools.own.synced(AbortSignal.timeout(60_000));
         await node.reconcile();
         expect(state()).toEqual([[], [`${text} p1`]]);
     });
@@ -127,7 +127,7 @@ describe("an address in use that names an IPPool which does not have it any more
         node.cluster.api.before = (method, kind) =>
             method === "list" && kind === "ippools" ? listing.promise : Promise.resolve();
         node.agent = node.cluster.agent("a", { confirmMs: 0 });
-        await node.agent.pools.own.synced(AbortSignal.timeout(5_000));
+        await node.agent.pools.own.synced(AbortSignal.timeout(60_000));
         const pass = node.reconcile();
         await new Promise((resolve) => setTimeout(resolve, 100));
         listing.resolve();

@@ -97,7 +97,7 @@ describe("an ADD", () => {
         {
             const agent = cluster.agent("a", { reservationWaitMs: 0 });
             await using pools = agent.pools;
-            await pools.guard([parsePrefix("10.2.0.0/28")], AbortSignal.timeout(5_000));
+            await pools.guard([parsePrefix("10.2.0.0/28")], AbortSignal.timeout(60_000));
             await agent.claim("p1", { pools: ["four"] });
             const statefulSet = { name: "web", ordinal: 0 };
             await expect(agent.claim("web-0", { pools: ["four"], statefulSet })).rejects.toMatchObject({
@@ -178,7 +178,7 @@ describe("the podCIDRs of a Node", () => {
         expect(agent.pools.isClaimed(parseIp("10.2.0.20"))).toBe(false);
         let changes = 0;
         agent.pools.onSubnetAllocation(() => (changes += 1));
-        await agent.pools.guard([parsePrefix("10.2.0.0/27")], AbortSignal.timeout(5_000));
+        await agent.pools.guard([parsePrefix("10.2.0.0/27")], AbortSignal.timeout(60_000));
         expect(["10.2.0.20", "10.2.0.21"].map((ip) => agent.pools.isClaimed(parseIp(ip)))).toEqual([true, false]);
         const before = changes;
         claimFor("10.2.0.21");

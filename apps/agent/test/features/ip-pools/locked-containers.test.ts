@@ -11,7 +11,7 @@ let node: OneNode;
 
 beforeEach(async () => {
     node = await OneNode.start();
-    await node.agent.pools.synced(AbortSignal.timeout(5_000));
+    await node.agent.pools.synced(AbortSignal.timeout(60_000));
 });
 afterEach(() => node[Symbol.asyncDispose]());
 

@@ -61,7 +61,7 @@ describe("an API server that goes away", () => {
         await agent.pools.release({ containerId: "c-p1", ifName: "eth0" });
         await cluster.server.startApiServer();
         const [ip] = await allocation;
-        await agent.pools.allocator.settle(AbortSignal.timeout(20_000));
+        await agent.pools.allocator.settle(AbortSignal.timeout(60_000));
         expect(await holders()).toEqual([`${ip} p2`]);
     });
 });

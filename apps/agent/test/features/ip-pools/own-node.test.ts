@@ -440,7 +440,7 @@ describe("the claims of a Node that is gone", () => {
 
     async function reconcile(): Promise<void> {
         await new Promise((resolve) => setTimeout(resolve, 15));
-        await agent.pools.reconcile(wiring, AbortSignal.timeout(10_000));
+        await agent.pools.reconcile(wiring, AbortSignal.timeout(60_000));
     }
 
     beforeEach(async () => {

@@ -13,7 +13,7 @@ let timeouts: Disposable | undefined;
 beforeEach(async () => {
     clock = new ManualClock();
     node = await OneNode.start();
-    await node.agent.pools.synced(AbortSignal.timeout(5_000));
+    await node.agent.pools.synced(AbortSignal.timeout(60_000));
 });
 afterEach(async () => {
     timeouts?.[Symbol.dispose]();
@@ -63,7 +63,7 @@ describe("a pass of the reconcile of claims", () => {
             method === "list" && plural === "pods" ? answer.promise : Promise.resolve();
         await node.agent.kill();
         node.agent = node.cluster.agent("a", { confirmMs: 0 });
-        await node.agent.pools.own.synced(AbortSignal.timeout(5_000));
+        await node.agent.pools.own.synced(AbortSignal.timeout(60_000));
         node.wiring.wire("", [], "c-p1", "uid-p1");
         wire("p2", "10.2.0.200");
         const begun = pass();

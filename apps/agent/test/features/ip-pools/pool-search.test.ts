@@ -18,7 +18,7 @@ let blocks: Blocks;
 let cooldown: Cooldown;
 let relists: number;
 
-const limit = (): AbortSignal => AbortSignal.timeout(10_000);
+const limit = (): AbortSignal => AbortSignal.timeout(60_000);
 
 beforeEach(() => {
     api = new FakeApi();

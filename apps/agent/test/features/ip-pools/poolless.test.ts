@@ -17,7 +17,7 @@ let log: MemoryLog;
 async function start(podCidr?: string): Promise<void> {
     const nodes: Node[] = podCidr === undefined ? [] : [{ metadata: { name: "b" }, spec: { podCIDRs: [podCidr] } }];
     node.agent = node.cluster.agent("a", { confirmMs: 0, nodes, logger: log.logger });
-    await node.agent.pools.synced(AbortSignal.timeout(5_000));
+    await node.agent.pools.synced(AbortSignal.timeout(60_000));
 }
 
 const reportedEvents = (): readonly string[] => node.agent.events.map(({ reason, action }) => `${reason} ${action}`);

@@ -69,13 +69,13 @@ describe("a record that was rebuilt before its Pod was known", () => {
         const metadata = { ...identityOf("web-0"), ownerReferences: [set] };
         node.cluster.api.put(pods, { metadata, spec: { nodeName: "a" }, status: { phase: "Running" } } as never);
         await eventually(() => node.agent.pools.pods.known(identityOf("web-0")) !== undefined);
-        await node.agent.pools.synced(AbortSignal.timeout(5_000));
+        await node.agent.pools.synced(AbortSignal.timeout(60_000));
     }
 
     beforeEach(async () => {
         counting = new MemoryLog();
         node.agent = node.cluster.agent("a", { confirmMs: 0, logger: counting.logger });
-        await node.agent.pools.synced(AbortSignal.timeout(5_000));
+        await node.agent.pools.synced(AbortSignal.timeout(60_000));
     });
 
     it.each<[string, typeof address, string]>([
@@ -128,7 +128,7 @@ describe("a record that was rebuilt before its Pod was known", () => {
         node.cluster.api.before = (method, kind) =>
             method === "list" && kind === "pods" ? listing.promise : Promise.resolve();
         node.agent = node.cluster.agent("a", { confirmMs: 0 });
-        await node.agent.pools.synced(AbortSignal.timeout(5_000));
+        await node.agent.pools.synced(AbortSignal.timeout(60_000));
         const pass = node.reconcile();
         await new Promise((resolve) => setTimeout(resolve, 100));
         expect(node.cluster.allocations()).toEqual([]);
@@ -157,7 +157,7 @@ describe("a record that was rebuilt before its Pod was known", () => {
 
     it.each(["p1", ""])("keeps a claim that is made again for the next sandbox; the record names %p", async (name) => {
         node.addPod("p1");
-        await node.agent.pools.synced(AbortSignal.timeout(5_000));
+        await node.agent.pools.synced(AbortSignal.timeout(60_000));
         node.wiring.wire(name, [address], "c-p1", "uid-p1");
         await node.reconcile(2);
         node.wiring.unwire("c-p1");

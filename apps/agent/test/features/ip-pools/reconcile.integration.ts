@@ -18,12 +18,12 @@ beforeEach(async () => {
     await cluster.addPool("pool1", { cidr: "10.2.0.0/24", gateway: "10.2.0.1" });
     wiring = new FakeWiring();
     agent = cluster.agent("a", { confirmMs: 0 });
-    await agent.pools.own.synced(AbortSignal.timeout(10_000));
+    await agent.pools.own.synced(AbortSignal.timeout(60_000));
 });
 afterEach(() => cluster.clear());
 
 async function reconcile(times: number): Promise<void> {
-    for (let at = 0; at < times; at += 1) await agent.pools.reconcile(wiring, AbortSignal.timeout(10_000));
+    for (let at = 0; at < times; at += 1) await agent.pools.reconcile(wiring, AbortSignal.timeout(60_000));
 }
 
 async function addPod(name: string): Promise<string> {

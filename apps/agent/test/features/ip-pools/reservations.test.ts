@@ -108,7 +108,7 @@ describe("the Pod of an ordinal", () => {
     it("waits on when another has taken the reservation that its watch still tells of", async () => {
         reserve("10.2.0.12");
         const agent = cluster.agent("a");
-        await agent.pools.synced(AbortSignal.timeout(5_000));
+        await agent.pools.synced(AbortSignal.timeout(60_000));
         let taken = false;
         cluster.api.before = (method) => {
             if (method !== "update" || taken) return Promise.resolve();
@@ -236,7 +236,7 @@ describe("the Pod of an ordinal", () => {
         const nodes = TestNodes.of("a", "far");
         const clock = new ManualClock(Date.UTC(2026, 0, 1, 12, 0, 0));
         const agent = cluster.agent("a", { reservationWaitMs: 0, clock, nodes });
-        await agent.pools.own.synced(AbortSignal.timeout(5_000));
+        await agent.pools.own.synced(AbortSignal.timeout(60_000));
         const failure = async (one = agent): Promise<string> => {
             const allocation = one.claim("web-2", { ...web2, pools: ["pool1"] }).catch(({ message }: Error) => message);
             return String(await asTimePasses(clock, allocation));
@@ -253,7 +253,7 @@ describe("the Pod of an ordinal", () => {
         );
         expect(gone).not.toContain("delete the Node object");
         const next = cluster.agent("a", { reservationWaitMs: 0, clock, nodes: TestNodes.of("a") });
-        await next.pools.own.synced(AbortSignal.timeout(5_000));
+        await next.pools.own.synced(AbortSignal.timeout(60_000));
         expect(await failure(next)).toMatch(
             /Node far, which no longer exists; .* releases it 5 minutes after the Node was deleted/,
         );
@@ -262,7 +262,7 @@ describe("the Pod of an ordinal", () => {
     it("is informed after a second of waiting what it waits for, which is no failure", async () => {
         const clock = new ManualClock();
         const agent = cluster.agent("a", { clock });
-        await agent.pools.synced(AbortSignal.timeout(5_000));
+        await agent.pools.synced(AbortSignal.timeout(60_000));
         const allocation = agent.claim("web-2", both);
         await eventually(() => cluster.api.watches(ipAllocations) === 3);
         await clock.advance(999);
@@ -302,7 +302,7 @@ describe("the Pod of an ordinal", () => {
     it("of many that begin to wait at once asks once for all", async () => {
         const clock = new ManualClock();
         const agent = cluster.agent("a", { clock });
-        await agent.pools.synced(AbortSignal.timeout(5_000));
+        await agent.pools.synced(AbortSignal.timeout(60_000));
         const stop = new AbortController();
         const allocations = [1, 2, 3, 4, 5].map((ordinal) =>
             agent.claim(`web-${ordinal}`, { statefulSet: { name: "web", ordinal }, pools: ["pool1"] }, stop.signal),
@@ -339,7 +339,7 @@ describe("the Pod of an ordinal", () => {
             cluster.api.put(ipAllocations, newAllocation(parseIp(`10.2.0.${at}`), "pool1", holder) as never);
         }
         const agent = cluster.agent("a", { clock, reservationWaitMs: 0 });
-        await agent.pools.own.synced(AbortSignal.timeout(5_000));
+        await agent.pools.own.synced(AbortSignal.timeout(60_000));
         let items = 0;
         const pages = cluster.api.pages.bind(cluster.api);
         cluster.api.pages = async function* (resource, o) {

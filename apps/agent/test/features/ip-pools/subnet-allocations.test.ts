@@ -77,14 +77,14 @@ let notified: number;
 async function start(): Promise<TestPoolAgent> {
     const started = cluster.agent("a", { confirmMs: 0, nodes });
     started.pools.onSubnetAllocation(() => void (notified += 1));
-    await started.pools.guard(podCidrs, AbortSignal.timeout(5_000));
+    await started.pools.guard(podCidrs, AbortSignal.timeout(60_000));
     return started;
 }
 
 async function check(times = 1): Promise<void> {
     // Events of what was done before come first.
     await new Promise((resolve) => setTimeout(resolve, 15));
-    for (let at = 0; at < times; at += 1) await agent.pools.checkSubnets(wiring, AbortSignal.timeout(10_000));
+    for (let at = 0; at < times; at += 1) await agent.pools.checkSubnets(wiring, AbortSignal.timeout(60_000));
 }
 
 /** A look that does not come to its end, and so is repeated soon. */
@@ -520,7 +520,7 @@ describe("what was reported of an interface", () => {
         await agent.kill();
         const log = new MemoryLog();
         agent = cluster.agent("a", { logger: log.logger });
-        await agent.pools.guard(podCidrs, AbortSignal.timeout(5_000));
+        await agent.pools.guard(podCidrs, AbortSignal.timeout(60_000));
         claim(inUse);
         reserve("10.10.1.21");
         await check();

@@ -161,7 +161,7 @@ describe("an isolated interface, while the API server is away", () => {
     it("keeps OVS that lost its ports from none of them", async () => {
         await start(web, isolated);
         await using pools = await OneNode.start();
-        await pools.agent.pools.synced(AbortSignal.timeout(5_000));
+        await pools.agent.pools.synced(AbortSignal.timeout(60_000));
         pools.put("10.2.0.7");
         const jobs = new Jobs({ logger: silentLogger });
         const wiring = poolWiring({ podInterfaces: node.podInterfaces, control: node.network, netlink: node.netlink });

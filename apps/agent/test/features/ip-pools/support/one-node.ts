@@ -39,7 +39,7 @@ export class OneNode implements AsyncDisposable {
     /** The agent knows its claims when this resolves. */
     static async start(): Promise<OneNode> {
         const node = new OneNode();
-        await node.agent.pools.own.synced(AbortSignal.timeout(5_000));
+        await node.agent.pools.own.synced(AbortSignal.timeout(60_000));
         return node;
     }
 
@@ -52,7 +52,7 @@ export class OneNode implements AsyncDisposable {
         // Events of what was done before come first.
         await new Promise((resolve) => setTimeout(resolve, 15));
         for (let at = 0; at < times; at += 1) {
-            await this.agent.pools.reconcile(this.wiring, AbortSignal.timeout(10_000));
+            await this.agent.pools.reconcile(this.wiring, AbortSignal.timeout(60_000));
         }
     }
 

@@ -93,7 +93,7 @@ export class TestPoolAgent implements AsyncDisposable {
 
     /** DEL of the container that `claim` used by default. */
     release(pod: string, containerId = `c-${pod}`): Promise<void> {
-        return this.pools.allocator.releaseAll({ containerId, ifName: "eth0" }, AbortSignal.timeout(20_000));
+        return this.pools.allocator.releaseAll({ containerId, ifName: "eth0" }, AbortSignal.timeout(60_000));
     }
 
     async metric(name: string): Promise<number> {

@@ -110,7 +110,7 @@ describe("on the userspace datapath", () => {
 
     it("the bridge is written as netdev, the probe passes, and all features are there", async () => {
         const { probe, readiness } = node.probe("netdev");
-        await probe.passed(AbortSignal.timeout(20_000));
+        await probe.passed(AbortSignal.timeout(60_000));
         expect(readiness.missing()).toBeUndefined();
         expect(await node.ovs.vsctl("get", "bridge", bridgeName, "datapath_type")).toBe("netdev\n");
         const text = await node.control.request("dpif/show-dp-features", [bridgeName]);
@@ -121,11 +121,11 @@ describe("on the userspace datapath", () => {
     it("connection tracking lets segments pass whose numbers do not fit, again after a restart of OVS", async () => {
         const { probe } = node.probe("netdev");
         const check = (): Promise<string> => node.ovs.appctl("dpctl/ct-get-tcp-seq-chk");
-        await probe.passed(AbortSignal.timeout(20_000));
+        await probe.passed(AbortSignal.timeout(60_000));
         expect(await check()).toContain("disabled");
         await node.ovs.killVswitchd();
         await node.ovs.startVswitchd();
-        await probe.passed(AbortSignal.timeout(20_000));
+        await probe.passed(AbortSignal.timeout(60_000));
         expect(await check()).toContain("disabled");
     });
 
@@ -231,7 +231,7 @@ describe("on the userspace datapath", () => {
         });
         await node.ovs.startVswitchd();
         const { probe } = node.probe("netdev");
-        await probe.passed(AbortSignal.timeout(20_000));
+        await probe.passed(AbortSignal.timeout(60_000));
     });
 });
 
@@ -260,7 +260,7 @@ describe("on the kernel datapath", () => {
 
     if (hasModule) {
         it("with the module the probe passes", async () => {
-            await node.probe("system").probe.passed(AbortSignal.timeout(20_000));
+            await node.probe("system").probe.passed(AbortSignal.timeout(60_000));
         });
     } else {
         it("without the module the reason is reported instead of waiting for ever", async () => {
@@ -276,7 +276,7 @@ describe("on the kernel datapath", () => {
         it("nor does a datapath id of before hide that the bridge is gone", async () => {
             await node.bridge("netdev").ensure();
             const { probe } = node.probe("netdev");
-            await probe.passed(AbortSignal.timeout(20_000));
+            await probe.passed(AbortSignal.timeout(60_000));
             const id = await node.bridge("netdev").datapathId(10_000);
             await node.bridge("system").ensure();
             await eventually(
@@ -286,7 +286,7 @@ describe("on the kernel datapath", () => {
             expect(await node.bridge("system").datapathId(1_000)).toBe(id);
             await expect(node.probe("system").probe.check()).rejects.toMatchObject({ code: "MODULE_MISSING" });
             const { probe: late, readiness } = node.probe("netdev");
-            const passed = late.passed(AbortSignal.timeout(20_000));
+            const passed = late.passed(AbortSignal.timeout(60_000));
             await eventually(
                 () => readiness.missing(),
                 (text) => text?.includes("has not made bridge") === true,
