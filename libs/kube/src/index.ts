@@ -71,13 +71,8 @@ export {
     type EventRecorderOptions,
     type ObjectReference,
 } from "./events/recorder.ts";
-export {
-    Informer,
-    withoutManagedFields,
-    type InformerComponents,
-    type InformerOptions,
-    type InformerState,
-} from "./informer/informer.ts";
+export { Informer, withoutManagedFields } from "./informer/informer.ts";
+export { type InformerComponents, type InformerOptions, type InformerState } from "./informer/types.ts";
 export { type ChangeListener, type ChangeSource, type ChangeType } from "./informer/store.ts";
 export {
     LeaderElection,

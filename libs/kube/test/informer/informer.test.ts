@@ -6,7 +6,8 @@ import { MemoryLog } from "@antrea/runtime/testing";
 import { nodes } from "../../src/api/resources.ts";
 import { type Node } from "../../src/api/types.ts";
 import { KubeError } from "../../src/errors.ts";
-import { Informer, type InformerComponents } from "../../src/informer/informer.ts";
+import { Informer } from "../../src/informer/informer.ts";
+import { type InformerComponents } from "../../src/informer/types.ts";
 import { event, node, Script } from "./script.ts";
 import { eventually } from "../../src/testing/eventually.ts";
 

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { type Node } from "../../src/api/types.ts";
 import { KubeError } from "../../src/errors.ts";
-import { type InformerComponents } from "../../src/informer/informer.ts";
+import { type InformerComponents } from "../../src/informer/types.ts";
 
 export function node(name: string, version: string, uid = `uid-${name}`): Node {
     return { metadata: { name, uid, resourceVersion: version } };

@@ -31,7 +31,7 @@ export async function guardHost({
     readonly host: Pick<Platform["host"], "nft">;
 }): Promise<void> {
     if (!datapath.copiesFrames) return;
-    readiness.unmet(inputFilterCondition, "the host filter for Pod frames is not installed yet");
+    readiness.unmet(inputFilterCondition, "the host input filter for Pod frames is not installed yet");
     const inputFilter = new HostInputFilter(
         { logger: logger.child("host-filter"), nft: host.nft },
         { linkGroup: podLinkGroup },
@@ -40,7 +40,7 @@ export async function guardHost({
         if (problem === undefined) readiness.met(inputFilterCondition);
         else readiness.unmet(inputFilterCondition, problem);
     };
-    const what = "the host filter for Pod frames cannot be installed";
+    const what = "the host input filter for Pod frames cannot be installed";
     const ensure = (): Promise<void> => reporting({ what, report }, () => inputFilter.ensure());
     // Running Pods have traffic meanwhile; the job retries.
     await ensure().catch((error: unknown) => logger.warn(what, { reason: messageOf(error) }));

@@ -10,7 +10,7 @@ import { declareReadiness, Readiness } from "../../../src/platform/readiness.ts"
 import { eventually } from "../../support/eventually.ts";
 import { silentLogger } from "../../support/logger.ts";
 
-it("no Pod is wired, and the agent is not ready, while the host filter for Pod frames cannot be installed", async () => {
+it("no Pod is wired, and the agent is not ready, while the host input filter for Pod frames cannot be installed", async () => {
     let isBroken = true;
     const nft: RunNft = async () => {
         if (isBroken) throw new NftError("NFT_FAILED", "environment", "nft: Operation not supported");
@@ -38,7 +38,7 @@ it("no Pod is wired, and the agent is not ready, while the host filter for Pod f
         expect(readiness.missing()).toContain("not installed yet");
         await guarded;
         expect(readiness.missing()).toContain(
-            "host filter for Pod frames cannot be installed: nft: Operation not supported",
+            "host input filter for Pod frames cannot be installed: nft: Operation not supported",
         );
         expect(await readyz()).toBe(503);
         expect(await metrics.text()).toContain(`antrea_agent_unmet_conditions{condition="${inputFilterCondition}"} 1`);

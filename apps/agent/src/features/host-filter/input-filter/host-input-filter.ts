@@ -41,7 +41,7 @@ export class HostInputFilter {
     async ensure(): Promise<void> {
         const made: boolean[] = [];
         for (const { table, script } of this.#tables) made.push(await table.ensure(script));
-        if (made.includes(true)) this.#logger.info("host filter for Pod frames installed", { table: tableName });
+        if (made.includes(true)) this.#logger.info("host input filter for Pod frames installed", { table: tableName });
     }
 }
 
