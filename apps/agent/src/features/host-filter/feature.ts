@@ -13,7 +13,7 @@ const resyncMs = 60_000;
  * The name of the readiness condition of the host input filter, which keeps Pod frames from the Node's own network
  * stack.
  */
-export const inputFilterCondition = "host-guard";
+export const inputFilterCondition = "host-filter";
 
 /**
  * Installs the host input filter before the first Pod is wired, on a datapath where the Node's network stack also
