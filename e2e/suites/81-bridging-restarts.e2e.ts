@@ -3,6 +3,7 @@ import { bridged, kinds, nic, setBridgingStage, vlanPod, type BridgingStage } fr
 import { warmUpBridging } from "../fixture/bridging-matrix.ts";
 import { answers, inNode, inOutside, inPod, longestGap, stream, type Shell } from "../fixture/bridging-streams.ts";
 import { apply, inAgent, internalIps, killDaemon, kubectl, waitForAgents, workers } from "../fixture/cluster.ts";
+import { startedAt } from "../fixture/containers.ts";
 import { expectConsistent, TestPools } from "../fixture/ipam.ts";
 import { families, ipOf, ofFamily } from "../fixture/addresses.ts";
 import { answeredOf } from "../fixture/pings.ts";
@@ -54,9 +55,7 @@ describe("bridged Pods", () => {
         } finally {
             await kubectl(["uncordon", before.node]);
         }
-        const ask = "cut -d ' ' -f 22 /proc/1/stat; cut -d ' ' -f 1 /proc/uptime; date +%s%3N";
-        const [ticks = 0, uptime = 0, now = 0] = (await namespace.exec("web-0", ask)).trim().split("\n").map(Number);
-        const started = now - (uptime - ticks / 100) * 1000;
+        const started = await startedAt({ namespace: namespace.name, pod: "web-0" });
         for (const arrivals of await watching) {
             const { to, ms } = longestGap(arrivals);
             // otherwise it was never interrupted
