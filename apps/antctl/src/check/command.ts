@@ -1,7 +1,7 @@
 import { Command, Option } from "commander";
 import { count } from "../output/index.ts";
 import { RecordReader } from "../ovs-records/index.ts";
-import { exitFailed, exitIncomplete, exitOk, readTimeout, type CommandContext } from "../program/index.ts";
+import { exitFailed, exitIncomplete, exitOk, readDuration, type CommandContext } from "../program/index.ts";
 import { renderCheck } from "./render.ts";
 import { checkReport, findingsOf, inBoth } from "./report.ts";
 import { takeSnapshot } from "./snapshot.ts";
@@ -21,7 +21,7 @@ export function checkCommand(context: CommandContext): Command {
         )
         .addOption(
             new Option("--settle <DURATION>", "time between the two checks")
-                .argParser(readTimeout)
+                .argParser(readDuration)
                 .default(5_000, "5s"),
         )
         .action(async ({ settle }: { readonly settle: number }) => {

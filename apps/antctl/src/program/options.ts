@@ -17,20 +17,28 @@ export interface GlobalOptions {
 }
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-/** Used for `0`, which means "no limit" in kubectl. */
 const longestMs = 24 * 3_600_000;
 
 /**
- * Parses `30s`, `1m30s`, `500ms`, or whole seconds, as kubectl's --request-timeout. Returns milliseconds, at most those
- * of 24 hours, which are also the result for 0 ("no limit"). Throws InvalidArgumentError of commander.
+ * Parses a time limit like `readDuration`, with 0 for "no limit", as kubectl's --request-timeout: the result is that of
+ * 24 hours. Throws InvalidArgumentError of commander.
  */
 export function readTimeout(text: string): number {
+    const ms = readDuration(text);
+    return ms === 0 ? longestMs : ms;
+}
+
+/**
+ * Parses `30s`, `1m30s`, `500ms`, or whole seconds. Returns milliseconds, at most those of 24 hours. Throws
+ * InvalidArgumentError of commander.
+ */
+export function readDuration(text: string): number {
     const parts = /^\d+$/.test(text) ? [[text, text, "s"]] : [...text.matchAll(/(\d+)(ms|s|m|h)/g)];
     if (parts.length === 0 || parts.map(([all]) => all).join("") !== text) {
         throw new InvalidArgumentError("It must be a duration such as 30s or 1m, or 0 for none.");
     }
     const ms = parts.reduce((sum, [, number, unit]) => sum + Number(number) * (unitMs[unit ?? ""] ?? 0), 0);
-    return ms === 0 ? longestMs : Math.min(ms, longestMs);
+    return Math.min(ms, longestMs);
 }
 
 /**

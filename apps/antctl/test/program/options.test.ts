@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { KubeError } from "@antrea/kube";
 import { AntreaError } from "@antrea/errors";
 import { CliError } from "../../src/errors.ts";
-import { failureOf, findKubeconfig, readTimeout } from "../../src/program/index.ts";
+import { failureOf, findKubeconfig, readDuration, readTimeout } from "../../src/program/index.ts";
 
 describe("readTimeout", () => {
     it.each([
@@ -20,6 +20,17 @@ describe("readTimeout", () => {
 
     it.each(["", "s", "5x", "1.5s", "-1s", "1s ", "1s2", "s1"])("refuses %j", (text) => {
         expect(() => readTimeout(text)).toThrow("It must be a duration such as 30s or 1m, or 0 for none.");
+    });
+});
+
+describe("readDuration", () => {
+    it.each([
+        ["0", 0],
+        ["0s", 0],
+        ["1m30s", 90_000],
+        ["999h", 86_400_000],
+    ])("%s", (text, ms) => {
+        expect(readDuration(text)).toBe(ms);
     });
 });
 
