@@ -57,12 +57,13 @@ export class AddressAllocations {
     /**
      * Allocates the requested addresses, in the order of `wanted`, reusing those that the Pod has; frees those of the
      * Pod's interface that none of the pools contains now. Rejects with IpPoolError or, if the API server gives no
-     * final answer before the signal aborts, KubeError or the signal's reason: some may be allocated then, and the
-     * caller frees them.
+     * final answer before `limit` aborts, KubeError or the signal's reason: some may be allocated then, and the caller
+     * frees them.
      *
      * @param wanted at most one entry per family
      * @param place the place of the Pod in its StatefulSet, whose reservations are then waited for; undefined for other
      * Pods
+     * @param limit ends retries and waits; a write in flight is still awaited
      */
     async claim(
         wanted: readonly FamilyRequest[],

@@ -62,8 +62,8 @@ export class AllocationWriter {
     }
 
     /**
-     * Allocates an address by creating its IPAllocation. Undefined if it is allocated to another holder or reserved, or
-     * may be but was not read.
+     * Allocates an address by creating its IPAllocation; `pool` is the name of its IPPool. Undefined if it is allocated
+     * to another holder or reserved, or may be but was not read.
      *
      * @param readExisting whether an existing allocation is always read, and returned if it is of this Pod interface;
      * else only if it may be from an unanswered create of this agent

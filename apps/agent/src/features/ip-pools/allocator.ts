@@ -45,8 +45,9 @@ const deadlineMs = 40_000;
 const claimTries = 3;
 
 /**
- * Allocates and frees IPPool addresses for the Pod interfaces of this Node, as IPAllocation objects. Calls for one
- * interface are serialized, those for different Pods run in parallel.
+ * Allocates and frees IPPool addresses for the Pod interfaces of this Node, as IPAllocation objects. `claim`,
+ * `releaseAll` and `settle` run one at a time for an interface, in parallel for others; `release` waits for none of
+ * them.
  */
 export class PoolAllocator {
     readonly #components: PoolAllocatorComponents;
@@ -65,10 +66,11 @@ export class PoolAllocator {
     }
 
     /**
-     * Allocates one address per family of the pools, all or nothing, within 40 s. Idempotent per (Pod UID, interface):
-     * a retry, also for another container, returns the same addresses. Rejects with IpPoolError, with the KubeError of
-     * a refused request, or with the signal's reason on abort; except on abort the error is counted and recorded as an
-     * event on the Pod. What was allocated is freed before it rejects, or by `settle`.
+     * Allocates one address per family of the pools, all or nothing, within 40 s once earlier calls for the interface
+     * have ended. Idempotent per (Pod UID, interface): a retry, also for another container, returns the same addresses.
+     * Rejects with IpPoolError, the KubeError of a refused request, or on abort the signal's reason (AsyncError
+     * `ABORTED` while it waits for an earlier call); unless `isAborted`, the error is counted and recorded as an event
+     * on the Pod. What was allocated is freed before it rejects, or by `settle`.
      */
     async claim(request: AllocationRequest, signal: AbortSignal): Promise<readonly ClaimedAddress[]> {
         const { clock, events, metrics } = this.#components;
@@ -94,25 +96,26 @@ export class PoolAllocator {
     }
 
     /**
-     * Frees the address, or keeps it reserved for its StatefulSet, if the IPAllocation names this container. Succeeds
-     * if the allocation is already gone or belongs to another container. Rejects as AllocationWriter does; `settle`
-     * does not retry it.
+     * Frees the address, or keeps it reserved for its StatefulSet, if the IPAllocation names this container; at once,
+     * also during a `claim`. Succeeds if the allocation is already gone or belongs to another container. Rejects as
+     * AllocationWriter does; `settle` does not retry it.
      */
     release(attachment: Attachment, ip: IpAddress, signal: AbortSignal): Promise<void> {
         return this.#releases.release(attachment, ip, signal);
     }
 
     /**
-     * Frees all known allocations of a container's interface, as `release` does. If it rejects, `settle` frees the
-     * remaining ones, unless an ADD takes them first.
+     * Frees all known allocations of a container's interface, as `release` does, after a `claim` in progress. If it
+     * rejects, also because the signal aborted meanwhile, `settle` frees the remaining ones, unless an ADD takes them
+     * first.
      */
     releaseAll(attachment: Attachment, signal: AbortSignal): Promise<void> {
         return this.#releases.releaseAll(attachment, signal);
     }
 
     /**
-     * Retries the releases that `releaseAll`, or a failed `claim`, could not complete. Rejects with the first failure;
-     * it and those after it stay due.
+     * Retries the releases that `releaseAll`, or a failed `claim`, could not complete, in order. Rejects with the first
+     * failure; it and those after it stay due.
      */
     settle(signal: AbortSignal): Promise<void> {
         return this.#releases.settle(signal);

@@ -28,6 +28,7 @@ const blockAllocations: Resource<KubeObject> = ipAllocations;
  * server decides.
  */
 export class BlockView {
+    /** The block: a /24 or /120. */
     readonly block: Prefix;
     /** The watch of the block's allocations; its owner starts and closes it. */
     readonly informer: Informer<KubeObject>;
@@ -60,8 +61,8 @@ export class BlockView {
     }
 
     /**
-     * Resolves when the allocations of the block are known or after `limitMs` milliseconds. Rejects if the signal
-     * aborts first.
+     * Resolves when the allocations of the block are known, the watch is closed, or after `limitMs` milliseconds.
+     * Rejects with the signal's reason if it aborts first.
      */
     async synced(limitMs: number, signal: AbortSignal): Promise<void> {
         const done = Promise.withResolvers<void>();

@@ -5,7 +5,7 @@ import { type ClaimedAddress } from "./types.ts";
 
 /**
  * The address of an allocation with the subnet settings of its pool; undefined if its pool is not among `pools` or no
- * longer contains the address.
+ * longer contains the address. Throws AllocationNameError if the allocation's name encodes no address.
  */
 export function addressOf(allocation: IpAllocation, pools: readonly KnownPool[]): ClaimedAddress | undefined {
     const ip = allocationIp(allocation);

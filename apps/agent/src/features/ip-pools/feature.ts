@@ -22,8 +22,8 @@ const allocationsSoonMs = 3_000;
 const allocationsJob = { timeoutMs: 600_000, backoff: { initialMs: 1_000, maxMs: 10_000 } };
 
 /**
- * Builds the pool allocation of this Node; undefined if the feature gate AntreaIPAM is disabled. Starts no watch: the
- * caller calls `start` and `close`.
+ * Builds the pool allocation of this Node, and declares its metrics, so once per process; undefined if the feature gate
+ * AntreaIPAM is disabled. Starts no watch: the caller calls `start` and `close`.
  */
 export function buildIpPools({
     clock,

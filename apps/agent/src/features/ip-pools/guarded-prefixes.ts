@@ -3,8 +3,8 @@ import { isPoolRecord, type PodInterfaceView } from "../../platform/pod-interfac
 
 /**
  * The podCIDRs of this Node, plus, as a prefix of its own (/32, /128), each address that a Pod has from them, that is
- * held for a Pod, or that remains from an earlier podCIDR: a pool may contain that address too, and of a podCIDR only
- * the queried blocks are watched.
+ * held for a Pod (`subnet` lists both), or that remains from an earlier podCIDR: a pool may contain that address too,
+ * and of a podCIDR only the queried blocks are watched. A snapshot of the time of the call.
  */
 export function guardedPrefixes(
     podPrefixes: readonly Prefix[],

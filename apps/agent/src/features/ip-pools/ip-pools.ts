@@ -74,8 +74,8 @@ const releaseEndMs = 10_000;
 const idleMs = 60_000;
 
 /**
- * All parts of the agent's pool allocation, built and started together. Order: constructor, which starts no watch,
- * `start`, the other methods, `close`.
+ * All parts of the agent's pool allocation, built, started and closed together. Order: constructor, which declares the
+ * metrics (so once per process) and starts no watch, `start` or `startAllocation`, the other methods, `close`.
  */
 export class IpPools implements AsyncDisposable {
     readonly cache: PoolCache;
@@ -176,21 +176,25 @@ export class IpPools implements AsyncDisposable {
         this.own.informer.start(signal);
     }
 
-    /** Starts all watches; they end when the signal aborts. */
+    /** Starts all watches; they end when the signal aborts, or by `close`. */
     start(signal: AbortSignal): void {
         this.startAllocation(signal);
         this.pods.informer.start(signal);
     }
 
-    /** Resolves when pools, exclusions and own allocations are synced; rejects if the signal aborts first. */
+    /**
+     * Resolves when pools, exclusions and own allocations are synced; rejects if the signal aborts first (KubeError
+     * `ABORTED`).
+     */
     async synced(signal: AbortSignal): Promise<void> {
         await Promise.all([this.cache.synced(signal), this.own.synced(signal)]);
     }
 
     /**
      * The pools that a Pod requests; undefined if it gets addresses of its Node's podCIDRs. `claim` of the result
-     * allocates the addresses, all or nothing; its `vlan` is 0 for untagged. Both reject with IpPoolError or a
-     * KubeError, which are counted and recorded as an event on the Pod, or with the signal's reason on abort.
+     * allocates the addresses, all or nothing, as PoolAllocator's `claim`; its `vlan` is 0 for untagged. Both reject
+     * with IpPoolError or a KubeError, which are counted and recorded as an event on the Pod, or on abort with the
+     * signal's reason or AsyncError `ABORTED`.
      */
     async requestOf(attachment: PodAttachment, signal: AbortSignal): Promise<AddressRequest | undefined> {
         const { containerId, ifName } = attachment;
@@ -247,7 +251,8 @@ export class IpPools implements AsyncDisposable {
 
     /**
      * Whether an address of the guarded podCIDRs is allocated from a pool, for a Pod of any Node, or reserved; false
-     * before `guard` and for other addresses. Undefined while its block, queried for the first time, is being read.
+     * before `guard`, for other addresses, and while a block that is watched since `guard` (the first of each prefix)
+     * has not been read. Undefined while another block, queried for the first time, is being read: ask again later.
      */
     isClaimed(ip: IpAddress): boolean | undefined {
         return this.#within === undefined ? false : this.#within.has(ip);
@@ -291,9 +296,9 @@ export class IpPools implements AsyncDisposable {
     }
 
     /**
-     * Registers a listener that is called when `reconcile` is due: an allocation of this Node is gone, or a range of an
-     * IPPool was added, removed or changed, and with it the potential holder of an address in use here without an
-     * allocation.
+     * Registers a listener, for good, that is called when `reconcile` is due: an allocation of this Node is gone, or a
+     * range of an IPPool was added, removed or changed, and with it the potential holder of an address in use here
+     * without an allocation.
      */
     onReconcileDue(listener: () => void): void {
         this.own.onGone(listener);

@@ -29,8 +29,8 @@ interface Judged {
  * With AntreaIPAM disabled allocations are not read. An interface that was isolated before stays isolated: its address
  * is or may be assigned to another Pod, and reconnecting it could give one address two users. Reports each interface
  * once in the log and once on its Pod, with the other Node if the address is in that Node's podCIDR. A Pod without a
- * known name is searched by UID; without either, only the log and the metric report it. Registers the gauge of isolated
- * interfaces.
+ * known name is searched by UID; without either, only the log and the metric report it. The constructor registers the
+ * gauge of isolated interfaces, so there is one instance per process.
  */
 export class IsolatedPods {
     readonly #components: IsolatedPodsComponents;
@@ -45,8 +45,8 @@ export class IsolatedPods {
     }
 
     /**
-     * Reads the Pods that have no event yet, from the API server; makes no request while no interface is isolated.
-     * Rejects with KubeError if that fails; the next call repeats it.
+     * Logs new isolated interfaces, then reads the Pods that have no event yet from the API server; makes no request
+     * while no interface is isolated. Rejects with KubeError if that fails; the next call repeats it.
      */
     async check(signal: AbortSignal): Promise<void> {
         const present = this.#components.interfaces().map((one) => this.#judged(one));

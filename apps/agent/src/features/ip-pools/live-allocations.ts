@@ -31,8 +31,8 @@ export class LiveAllocations {
     }
 
     /**
-     * Reads the allocations of all addresses, in order; rejects with the KubeError of the last request after 3 s plus
-     * at most one request in flight, also 3 s.
+     * Reads the allocations of all addresses, in order. An unanswered request is repeated for 3 s, or until the signal
+     * aborts; then it rejects with the KubeError of the last one, which takes up to 3 s more.
      */
     ask<Address extends { readonly ip: IpAddress }>(
         addresses: readonly Address[],

@@ -33,10 +33,10 @@ export class NamespacePools {
     }
 
     /**
-     * The Namespace's annotations for a Pod known to exist at that monotonic time (ms); an answer is reused for 1 s,
-     * unless it is older than the Pod. Rejects with IpPoolError POD_GONE if the Namespace does not exist, with the
-     * signal's reason on abort, else with the KubeError of the request (limit 3 s): a failure never means that there is
-     * no annotation.
+     * The Namespace's annotations, empty if it has none, for a Pod known to exist at that monotonic time (ms); an
+     * answer is reused for 1 s, unless it is older than the Pod. Rejects with IpPoolError POD_GONE if the Namespace
+     * does not exist, with the signal's reason on abort, else with the KubeError of the request (limit 3 s): a failure
+     * never means that there is no annotation.
      */
     async annotations(namespace: string, podKnownAt: number, signal: AbortSignal): Promise<Annotations> {
         return orAborted(this.#ask(namespace, podKnownAt), signal);

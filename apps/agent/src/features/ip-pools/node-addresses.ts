@@ -6,7 +6,10 @@ import { type ChangeListener, type Node } from "@antrea/kube";
 export interface NodeSource {
     /** The Nodes of the last list with the changes since; empty before the first list. */
     list(): readonly Node[];
-    /** Registers a listener for changes of Nodes; disposing of the result removes it. */
+    /**
+     * Registers a listener for changes of Nodes, which may be called at once with the known ones as added; disposing of
+     * the result removes it.
+     */
     onChange(listener: ChangeListener<Node>): Disposable;
     /** Resolves when the Nodes have been listed; rejects if the signal aborts first. */
     synced(signal?: AbortSignal): Promise<void>;

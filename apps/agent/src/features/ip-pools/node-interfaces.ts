@@ -75,7 +75,10 @@ function isolation({ podInterfaces, control, netlink }: NodeInterfacesComponents
     };
 }
 
-/** The current interfaces with addresses of the Node's podCIDRs whose ADD has completed. */
+/**
+ * The current interfaces with addresses of the Node's podCIDRs whose ADD has completed, also before this start of the
+ * agent.
+ */
 export function subnetInterfaces(podInterfaces: Pick<PodInterfaceView, "list">): readonly SubnetInterface[] {
     return podInterfaces
         .list()

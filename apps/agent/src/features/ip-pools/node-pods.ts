@@ -56,7 +56,10 @@ export class NodePods {
         return this.informer.hasSynced ? Promise.resolve() : this.informer.synced(signal);
     }
 
-    /** The Pod with this UID, as last delivered by the watch. Undefined is inconclusive: the watch may lag behind. */
+    /**
+     * The Pod with this UID, as last delivered by the watch; without a name it is searched by UID alone. Undefined is
+     * inconclusive: the watch may lag behind, or the UID is "".
+     */
     known(pod: PodIdentity): Pod | undefined {
         if (pod.name === "") return podOfUid(this.informer.list(), pod.uid);
         const found = this.informer.get(`${pod.namespace}/${pod.name}`);

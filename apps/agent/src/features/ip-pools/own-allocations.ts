@@ -69,7 +69,10 @@ export class OwnAllocations {
         this.informer.onList((began) => this.#listed(began));
     }
 
-    /** Resolves when all allocations of this Node are known; rejects if the signal aborts first. */
+    /**
+     * Resolves when all allocations of this Node are known; rejects with KubeError `ABORTED` if the signal aborts or
+     * the watch is closed first.
+     */
     synced(signal: AbortSignal): Promise<void> {
         return this.informer.hasSynced ? Promise.resolve() : this.informer.synced(signal);
     }
@@ -85,7 +88,7 @@ export class OwnAllocations {
         return this.#allocations.size;
     }
 
-    /** All known allocations of this Node. */
+    /** All known allocations of this Node; the objects are shared, so do not modify them. */
     list(): readonly IpAllocation[] {
         return [...this.#allocations.values()].map(({ allocation }) => allocation);
     }
@@ -115,9 +118,9 @@ export class OwnAllocations {
     }
 
     /**
-     * Registers a listener. It is called with the last known state of each allocation that the watch or a list no
-     * longer has for this Node, or that another object of its name has replaced; not after `noteGone` or `settle`
-     * dropped it.
+     * Registers a listener, until the result is disposed of. It is called with the last known state of each allocation
+     * that the watch or a list no longer has for this Node, or that another object of its name has replaced; not after
+     * `noteGone` or `settle` dropped it.
      */
     onGone(listener: (allocation: IpAllocation) => void): Disposable {
         this.#goneListeners.add(listener);

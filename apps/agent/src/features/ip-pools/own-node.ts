@@ -75,7 +75,10 @@ export class OwnNode implements Disposable {
         this.#check[Symbol.dispose]();
     }
 
-    /** Resolves when it is known whether the Node exists; rejects if the signal aborts first. */
+    /**
+     * Resolves when it is known whether the Node exists; rejects if the signal aborts first. Logs, once, that it was
+     * missing when the agent started.
+     */
     async known(signal: AbortSignal): Promise<void> {
         if (this.#isKnown) return;
         const { nodes, logger } = this.#components;
@@ -137,8 +140,9 @@ export class OwnNode implements Disposable {
     /**
      * Resolves when addresses may be allocated for this Node. Asks the API server if the Node was last seen as deleted,
      * or if the Node watch has been silent for 30 s, so that a recreated Node gets addresses at once. Rejects with
-     * NODE_GONE if the Node does not exist, or if its return cannot be confirmed. If the API server does not answer
-     * about a Node not known as deleted, resolves: the allocation request itself determines the outcome.
+     * NODE_GONE if the Node does not exist, or if its return cannot be confirmed, and if the signal aborts. If the API
+     * server does not answer about a Node not known as deleted, resolves: the allocation request itself determines the
+     * outcome.
      */
     async confirm(signal: AbortSignal): Promise<void> {
         await this.known(signal);

@@ -96,7 +96,7 @@ export class PoolCache {
 
     /**
      * Resolves when IPPools, Service CIDRs and Nodes are synced, which determine the usable addresses; rejects if the
-     * signal aborts first.
+     * signal aborts first, or the cache is closed (KubeError `ABORTED`).
      */
     async synced(signal: AbortSignal): Promise<void> {
         if (this.#isReady) return;
@@ -115,12 +115,18 @@ export class PoolCache {
         return this.#services.hasSynced ? this.#serviceCidrs() : undefined;
     }
 
-    /** Registers a listener for possible changes of the Service CIDRs. */
+    /**
+     * Registers a listener for possible changes of the Service CIDRs, until the result is disposed of; it is called at
+     * once if some are known.
+     */
     onServiceCidrs(listener: () => void): Disposable {
         return this.#services.onChange(listener);
     }
 
-    /** Registers a listener that is called when a range of a pool is added, removed or changed. */
+    /**
+     * Registers a listener that is called when a range of a pool is added, removed or changed, until the result is
+     * disposed of.
+     */
     onRanges(listener: () => void): Disposable {
         this.#rangeListeners.add(listener);
         return { [Symbol.dispose]: () => this.#rangeListeners.delete(listener) };
@@ -141,9 +147,9 @@ export class PoolCache {
 
     /**
      * Reads an IPPool from the API server, bypassing the watch, and caches it; undefined if there is none. Rejects with
-     * KubeError. A GET without resourceVersion is a quorum read from etcd. With the resourceVersion of an allocation it
-     * would wait until the server's cache of IPPools has caught up, which without IPPool events happens only every 100
-     * ms.
+     * KubeError: one request of up to `timeoutMs`, not repeated. A GET without resourceVersion is a quorum read from
+     * etcd. With the resourceVersion of an allocation it would wait until the server's cache of IPPools has caught up,
+     * which without IPPool events happens only every 100 ms.
      */
     async live(
         name: string,

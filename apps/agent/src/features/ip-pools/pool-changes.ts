@@ -91,8 +91,8 @@ type ChangedAddresses = Map<string, { readonly version: string; readonly isRepor
 
 /**
  * Finds interfaces that were set up by an earlier definition of their pool, and reports those that differ from the
- * current one, once per definition in the log and as an event. Running containers are not changed: their traffic
- * continues as long as the network permits.
+ * current one, once per definition in the log and, as soon as the Pod's name is known, as an event. Running containers
+ * are not changed: their traffic continues as long as the network permits.
  */
 export class PoolChanges {
     readonly #components: PoolChangesComponents;

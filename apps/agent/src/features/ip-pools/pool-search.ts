@@ -33,7 +33,8 @@ interface OpenBlock {
 
 /**
  * Finds candidate addresses of one pool with few requests: first from the watched blocks, then from further blocks,
- * last from a list of the whole pool. Keeps blocks watched after a search: the owner calls `close` when it is idle.
+ * last from a list of the whole pool. Only hints: the create of the IPAllocation decides. Keeps blocks watched after a
+ * search: the owner calls `close` when it is idle.
  */
 export class PoolSearch {
     readonly #components: PoolSearchComponents;
@@ -65,7 +66,8 @@ export class PoolSearch {
 
     /**
      * Yields candidate addresses; requesting the next one means that the previous one could not be allocated. Ends when
-     * no address appears free. Throws the signal's reason on abort, and the KubeError of the list of the pool.
+     * no address appears free. Throws the signal's reason on abort, and the KubeError of the list of the pool. Searches
+     * for several Pods may run at once, and get different addresses.
      */
     async *candidates(target: KnownPool, signal: AbortSignal): AsyncGenerator<IpAddress, void, void> {
         this.#lastUsed = this.#components.clock.monotonic();

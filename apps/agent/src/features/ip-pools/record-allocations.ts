@@ -23,9 +23,9 @@ export function recordAllocations(pools: Pick<IpPools, "own" | "hasAllocations">
 const allocationsKnownMs = 2_000;
 
 /**
- * For CHECK: describes a problem with the allocations of a record, as a predicate about its interface (`address … is
- * not allocated to it: …`). Undefined if there is none, the record has no addresses of pools, or the allocations are
- * not synced within 2 s.
+ * For CHECK: describes a problem with the allocations of a record, as a predicate about its interface
+ * (`address … is not allocated to it: …`). Undefined if there is none, `pools` is undefined, the record has no
+ * addresses of pools, or the allocations are not synced within 2 s. Never rejects.
  */
 export async function allocationProblem(pools: IpPools | undefined, record: PodRecord): Promise<string | undefined> {
     if (pools === undefined || !isPoolRecord(record)) return undefined;

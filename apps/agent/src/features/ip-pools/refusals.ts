@@ -90,7 +90,9 @@ export function refuseVlansApart(pools: readonly KnownPool[]): void {
     if (![...one.vlans].some((vlan) => other.vlans.has(vlan))) throw vlanConflict(one, other);
 }
 
-/** Throws VLAN_CONFLICT if the two addresses of an interface, one of each family, have different VLANs. */
+/**
+ * Throws VLAN_CONFLICT if the two addresses of an interface, one of each family, have different VLANs; never for fewer.
+ */
 export function refuseTwoVlans([one, other]: readonly ClaimedAddress[]): void {
     if (one === undefined || other === undefined || one.vlan === other.vlan) return;
     const asPools = ({ pool, vlan }: ClaimedAddress): PoolsInVlans => ({ names: [pool], vlans: new Set([vlan]) });
@@ -113,7 +115,10 @@ function vlanConflict(one: PoolsInVlans, other: PoolsInVlans): IpPoolError {
     );
 }
 
-/** The error NOT_IN_POOL of a fixed address that none of `pools`, all of its family, hands out. */
+/**
+ * The error NOT_IN_POOL of a fixed address that none of `pools`, all of its family, hands out; the message has the
+ * reason of each pool from `cache`.
+ */
 export function notInPool(ip: IpAddress, pools: readonly KnownPool[], cache: Pick<PoolCache, "reason">): IpPoolError {
     const reasons = pools.map(({ pool }) => `${cache.reason(pool, ip) ?? "is handed out"} (IPPool ${pool.name})`);
     return new IpPoolError(
@@ -122,7 +127,10 @@ export function notInPool(ip: IpAddress, pools: readonly KnownPool[], cache: Pic
     );
 }
 
-/** The error ADDRESS_HELD of a fixed address, with the holder of the allocation; undefined if it is not known. */
+/**
+ * The error ADDRESS_HELD of a fixed address of the IPPool named `pool`. `allocation` is the one that holds it;
+ * undefined if it cannot be found.
+ */
 export function heldByOther(ip: IpAddress, pool: string, allocation: IpAllocation | undefined): IpPoolError {
     const holder = allocation === undefined ? "another Pod" : holderText(allocation);
     const isPod = allocation?.spec.pod !== undefined;

@@ -20,8 +20,8 @@ const giveBackMs = 5_000;
 
 /**
  * Frees the allocations of interfaces, serialized per interface with their allocation. What could not be freed stays
- * due until `settle` frees it or an ADD cancels it. Methods reject as AllocationWriter does, or with the signal's
- * reason if it aborts while they wait for the interface.
+ * due until `settle` frees it or an ADD cancels it. Methods reject as AllocationWriter does, or with AsyncError
+ * `ABORTED` if the signal aborts while they wait for the interface.
  */
 export class Releases {
     readonly #components: ReleasesComponents;
@@ -33,7 +33,9 @@ export class Releases {
         this.#components = components;
     }
 
-    /** Runs the work while nothing of the interface is released by `releaseAll` or `settle`. */
+    /**
+     * Runs the work while nothing of the interface is released by `releaseAll` or `settle`; settles as the work does.
+     */
     exclusively<T>(attachment: Attachment, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
         return this.#locks.run(attachmentKey(attachment), work, signal);
     }

@@ -70,7 +70,10 @@ export const askLimitMs = 3_000;
  */
 export const lockLimitMs = 3_000;
 
-/** A signal that aborts with the given one or after `ms` milliseconds of real time, whatever clock is injected. */
+/**
+ * A signal that aborts with the given one or after `ms` milliseconds of real time, whatever clock is injected; then its
+ * reason is a `TimeoutError` (DOMException), for which `isAborted` is false.
+ */
 export function within(signal: AbortSignal, ms: number): AbortSignal {
     return AbortSignal.any([signal, AbortSignal.timeout(ms)]);
 }

@@ -27,7 +27,7 @@ export interface MissingAddress {
     readonly pools: readonly string[];
     /** All of them are being deleted: no address will be reserved. */
     readonly isDeleting: boolean;
-    /** The fixed address that the ordinal must have. */
+    /** The fixed address that the ordinal must have; undefined if any address of the pools will do. */
     readonly fixed: IpAddress | undefined;
 }
 
@@ -40,7 +40,10 @@ const listLimitMs = 10_000;
 /** How long antrea-controller waits after the deletion of a Node before it frees its addresses. */
 const goneMs = 300_000;
 
-/** Determines why the Pod of an ordinal does not get its address, and which Pod still holds it. */
+/**
+ * Determines why the Pod of an ordinal does not get its address, and which Pod still holds it. Remembers the address of
+ * an ordinal, and for 1 min that its allocation is not in use, so that waiting Pods make few requests.
+ */
 export class ReservationHolders {
     readonly #components: ReservationHoldersComponents;
     /** Last known addresses of ordinals, so that a waiting Pod does not list the allocations each time. */
@@ -58,8 +61,9 @@ export class ReservationHolders {
     }
 
     /**
-     * The reason for the missing address and the next step: NOT_RESERVED, HELD_ON_OTHER_NODE or POOL_DELETED. Rejects
-     * with KubeError or the signal's reason if the API server does not answer.
+     * Resolves with the error for the missing address, whose message has the reason and the next step: NOT_RESERVED,
+     * HELD_ON_OTHER_NODE or POOL_DELETED. Rejects with KubeError or the signal's reason if the API server does not
+     * answer.
      */
     async explain(missing: MissingAddress, holder: Holder, signal: AbortSignal): Promise<IpPoolError> {
         const { place, pools, fixed } = missing;

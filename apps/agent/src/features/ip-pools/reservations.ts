@@ -34,7 +34,7 @@ export interface ReservationWanted {
     readonly place: SetPlace;
     /** At least one; all of one family. */
     readonly pools: readonly KnownPool[];
-    /** The fixed address that the ordinal must have. */
+    /** The fixed address that the ordinal must have; undefined: the one reserved for it. */
     readonly fixed: IpAddress | undefined;
     /** The address that an allocation provides; undefined if its pool no longer contains it. */
     addressOf(allocation: IpAllocation): ClaimedAddress | undefined;
@@ -76,7 +76,7 @@ export class Reservations {
      * a taken one counts as used, and the controller frees an incomplete reservation only if it was never used. After 1
      * s an event on the Pod reports what it waits for. Rejects with IpPoolError NOT_RESERVED, HELD_ON_OTHER_NODE or
      * POOL_DELETED if one is missing after `waitMs`, with the signal's reason on abort, else as AllocationWriter does;
-     * some may be taken then.
+     * some may be taken then, which the caller gives back.
      */
     async take(
         wanted: readonly ReservationWanted[],
@@ -139,7 +139,10 @@ export class Reservations {
         }
     }
 
-    /** Ends the watches that have not been used for a while. */
+    /**
+     * Ends the watches that have not been used for `idleMs`, and waits for them; the next `take` of such a pool starts
+     * a new one.
+     */
     async closeIdle(): Promise<void> {
         const now = this.#components.clock.monotonic();
         const idle = [...this.#views].filter(([, { usedAt }]) => now - usedAt > this.#idleMs);
@@ -147,7 +150,7 @@ export class Reservations {
         await Promise.all(idle.map(([, { informer }]) => informer.close()));
     }
 
-    /** Ends all watches and waits for them. */
+    /** Ends all watches and waits for them; `take` must not be called any more. */
     async close(): Promise<void> {
         this.#stop.abort();
         await Promise.all([...this.#views.values()].map(({ informer }) => informer.close()));

@@ -12,12 +12,15 @@ export interface PodIdentity {
     readonly uid: string;
 }
 
-/** The Pod that an interface belongs to. */
+/** The Pod that an interface belongs to, as its record names it; fields that are unknown stay "". */
 export function podOf({ podNamespace, podName, podUid }: NamedPod): PodIdentity {
     return { namespace: podNamespace, name: podName, uid: podUid };
 }
 
-/** The position of a Pod in its StatefulSet: name of the set, which is in the Pod's Namespace, and ordinal. */
+/**
+ * The position of a Pod in its StatefulSet: name of the set, which is in the Pod's Namespace, and ordinal, the number
+ * at the end of the Pod's name.
+ */
 export interface SetPlace {
     readonly name: string;
     readonly ordinal: number;
@@ -66,6 +69,6 @@ export interface PoolChange {
 
 /** The pool settings by which an interface was set up. */
 export interface SetUp extends InterfaceAddress {
-    /** Undefined: not compared. */
+    /** VLAN ID; 0 is untagged. Undefined: not compared. */
     readonly vlan?: number | undefined;
 }

@@ -21,8 +21,9 @@ export interface UnclaimedAddressesComponents {
 
 /**
  * Handles addresses in use that are not allocated to their interface: isolates the interface if the address is or may
- * be assigned to another Pod. Reports that, or that no pool contains the address, once. Methods that isolate are called
- * under the container's lock and reject if `wiring.isolate` does.
+ * be assigned to another Pod. Reports that, or that no pool contains the address, once in the log and, as soon as the
+ * Pod's name is known, as an event. Methods that isolate are called under the container's lock and reject if
+ * `wiring.isolate` does.
  */
 export class UnclaimedAddresses {
     readonly #components: UnclaimedAddressesComponents;
@@ -119,7 +120,7 @@ export class UnclaimedAddresses {
 
     /**
      * Isolates the interface because its allocation is freed, regardless of when the deletion of the Node was observed:
-     * the address may be reassigned at any time.
+     * the address may be reassigned at any time. Only logged, if the interface was not isolated before.
      */
     async isolateFreed(wired: PoolInterface, ip: IpAddress): Promise<void> {
         const { wiring } = this.#components;

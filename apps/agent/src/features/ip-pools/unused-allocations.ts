@@ -30,7 +30,8 @@ export interface UnusedAllocationsOptions {
 
 /**
  * Frees the IPAllocations of this Node that have no interface record and will get none, since their Pod has ended or is
- * wired with other addresses. Two checks must find it so, and the Pod is read live before.
+ * wired with other addresses. Two checks must find it so, and of an ended Pod the API server is asked again before.
+ * Checks must not overlap.
  */
 export class UnusedAllocations {
     readonly #components: UnusedAllocationsComponents;
@@ -50,7 +51,7 @@ export class UnusedAllocations {
 
     /**
      * Runs one check, and frees the allocations that also a check at least `confirmMs` before found unused. Failures
-     * are logged. False if the signal aborted before all were checked.
+     * are logged and left to the next check; it never rejects. False if the signal aborted before all were checked.
      */
     async free(signal: AbortSignal): Promise<boolean> {
         const { clock, own } = this.#components;

@@ -35,11 +35,11 @@ export interface InterfaceActions {
     reconnect(wired: Attachment): Promise<void>;
 }
 
-/** The interfaces wired on this Node, and the actions on them. */
+/** The interfaces wired on this Node, a live view, and the actions on them. */
 export interface Wiring extends InterfaceActions {
-    /** All interfaces with addresses of IPPools. */
+    /** The current interfaces with addresses of IPPools, including those being removed. */
     interfaces(): readonly PoolInterface[];
-    /** Whether the interface of the Pod is wired, with addresses of any source. */
+    /** Whether the interface of the Pod is wired, with addresses of any source; false for UID "". */
     isWired(podUid: string, ifName: string): boolean;
     /** Whether an ADD of the container or for the Pod is in progress. */
     isAdding(containerIdOrPodUid: string): boolean;

@@ -13,8 +13,9 @@ const resyncMs = 60_000;
 const ignoredCheckMs = 1_000;
 
 /**
- * Adds the jobs for a disabled AntreaIPAM gate: they report ignored annotations and isolated Pods, and isolate Pods
- * whose address is in the podCIDR of another Node.
+ * Adds the jobs for a disabled AntreaIPAM gate: they report ignored annotations (every second) and isolated Pods (every
+ * minute, and on changes of podCIDRs), and isolate Pods whose address is in the podCIDR of another Node. To be called
+ * once: it also registers the gauge of isolated interfaces and listens to `nodes` for good.
  */
 export function addJobsWithoutPools(
     {
@@ -61,7 +62,8 @@ export function addJobsWithoutPools(
 }
 
 /**
- * The podCIDR check without IPPools: no address is allocated from pools, and IsolatedPods reports the isolated Pods.
+ * Builds the podCIDR check without IPPools. It reads no allocations, and only logs what it isolates: IsolatedPods
+ * records the events and the metric.
  */
 export function subnetAllocationsWithoutPools(components: {
     readonly wiring: SubnetWiring;
