@@ -47,7 +47,8 @@ export class UplinkKeeper {
     }
 
     /**
-     * Adds the jobs that connect the interface and report its state; to be called once.
+     * Adds the jobs that connect the interface (checked every second) and report its state; to be called once. A
+     * failure to connect is retried with a backoff of up to 30 s.
      *
      * @param onConnected called each time the interface was connected or reconnected
      */
@@ -71,8 +72,9 @@ export class UplinkKeeper {
     }
 
     /**
-     * Restores the Node's interface, unless another agent holds the database lock; then sets the Node condition, within
-     * 2 s, and closes the connections to the API server. Idempotent. Rejects as Uplink's `restore`.
+     * Restores the Node's interface, unless another agent holds the database lock. If it was moved, then closes the
+     * connections to the API server and sets the Node condition, within 2 s. Idempotent. Rejects as Uplink's `restore`;
+     * a condition that cannot be set is not an error.
      */
     async stop(): Promise<void> {
         const { database, kube, uplink } = this.#base;

@@ -44,16 +44,20 @@ export function buildUplink(
     );
 }
 
-/** The parts of the agent that move the Node's interface to the bridge in bridging mode, and restore it. */
+/**
+ * The parts of the agent that move the Node's interface to the bridge in bridging mode, and restore it. Outside
+ * bridging mode they only restore an interface that an earlier start left moved.
+ */
 export interface UplinkParts {
     /** Restores the interface at the end, also if the agent is stopped before its startup is complete. */
     readonly end: LifecyclePart;
     /** Before anything that needs the network: a killed agent may have left the Node disconnected. */
     readonly recovery: LifecyclePart;
     /**
-     * Moves the interface once the flows for its traffic are installed, and restores it before they are removed.
+     * Moves the interface once the flows for its traffic are installed, by jobs, and restores it before they are
+     * removed.
      *
-     * @param connected what the move needs, once the Pod network is built
+     * @param connected what the move needs; undefined without a Pod network: nothing is moved then
      */
     move(connected: () => MovePlatform | undefined): LifecyclePart;
 }

@@ -20,7 +20,8 @@ const delaysMs = [0, 50, 100] as const;
 /**
  * Announces the addresses of a Pod by gratuitous ARP (RFC 5227 section 2.3) and unsolicited neighbour advertisements
  * (RFC 4861 section 7.2.6): switches of the physical network learn the port, and neighbours update a cached MAC
- * address. The frames enter the flow tables as those that the Pod sends. Disposing of it cancels pending announcements.
+ * address. The frames enter the flow tables as those that the Pod sends. Its owner disposes of it, which cancels
+ * pending announcements.
  */
 export class Announcer implements Disposable {
     readonly #components: AnnouncerComponents;
@@ -32,7 +33,7 @@ export class Announcer implements Disposable {
 
     /**
      * Announces each address three times: within 100 ms, the first time soon after this returns. A frame that cannot be
-     * sent is logged and not repeated. `mac` as text.
+     * sent is logged and not repeated. `ofPort` is the Pod's OpenFlow port number, `mac` its MAC address as text.
      */
     announce(pod: { readonly ofPort: number; readonly mac: string; readonly ips: readonly IpAddress[] }): void {
         const { clock = systemClock } = this.#components;

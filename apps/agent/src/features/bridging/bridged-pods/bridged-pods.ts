@@ -5,7 +5,11 @@ import { Reconciler, type Logger, type MetricsFactory, type PassResult } from "@
 import type { BridgedPod } from "../../../platform/pod-interfaces/index.ts";
 import type { Announcer } from "./announcer.ts";
 
-/** The desired flows by owner; the contract of each method is that of FlowTable. */
+/**
+ * The desired flows by owner, as in FlowTable: `stage` sends nothing before the first replay; `set` and `remove`
+ * resolve when OVS has the change, after a reconnect if necessary, and reject with OpenFlowError, on abort with
+ * `ABORTED`.
+ */
 export interface VlanFlowTable {
     stage(owner: string, flows: FlowSet): void;
     set(owner: string, flows: FlowSet, signal?: AbortSignal): Promise<void>;
@@ -17,7 +21,7 @@ export interface BridgedPodsComponents {
     readonly flowTable: VlanFlowTable;
     readonly next: NextTable;
     readonly announcer: Pick<Announcer, "announce">;
-    /** MAC address of the Node's interface, which the host port shares; 6 bytes. */
+    /** MAC address of the Node's interface, which the host port shares; 6 bytes, read at each use. */
     readonly hostMac: () => Uint8Array;
     readonly logger: Logger;
     /** Default the system clock. */
@@ -29,7 +33,8 @@ export interface BridgedPodsComponents {
 /**
  * The VLANs that have bridged Pods on this Node, 0 for untagged ones. Each has flows that name the ports of all its
  * Pods: they forward broadcasts of address resolution, and remove the tag from frames for these Pods. Changes of one
- * VLAN are made one after the other.
+ * VLAN are made one after the other. `add` and `remove` of one Pod must not overlap: the caller holds the lock of its
+ * container.
  */
 export class BridgedPods {
     readonly #components: BridgedPodsComponents;

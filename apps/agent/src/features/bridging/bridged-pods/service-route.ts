@@ -33,8 +33,9 @@ export class ServiceRoute {
     }
 
     /**
-     * Adds the routes and permanent neighbour entries on the gateway; idempotent. Without the gateway's link does
-     * nothing. Rejects with NetlinkError.
+     * Adds the routes and permanent neighbour entries on the gateway, or replaces differing ones; idempotent. Without
+     * the gateway's link does nothing. Rejects with NetlinkError; some may be set then, and the next call completes
+     * them.
      */
     async ensure(families: readonly Family[]): Promise<void> {
         const gateway = await this.#netlink.link(this.#gatewayName);

@@ -13,7 +13,10 @@ export interface BootContext {
     readonly netns: string;
 }
 
-/** The context of this process, with this boot ID and its own network namespace. */
+/**
+ * The context of this process, with this boot ID and its own network namespace. Rejects with NetlinkError if /proc
+ * cannot be read.
+ */
 export async function bootContextOf(bootId: string): Promise<BootContext> {
     const { dev, inode } = await netnsIdentity(ownNetns);
     return { bootId, netns: `${dev}:${inode}` };

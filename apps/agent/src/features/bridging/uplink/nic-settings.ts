@@ -14,10 +14,13 @@ import { readSysctl } from "./sysctls.ts";
  * (rtnetlink(7)), offloads (ethtool), sysctls as text.
  */
 export interface NicSettings {
+    /** ifindex. */
     readonly index: number;
+    /** As text. */
     readonly mac: string;
     /** In bytes. */
     readonly mtu: number;
+    /** IFLA_GROUP; 0 is the kernel's default. */
     readonly group: number;
     readonly up: boolean;
     readonly promiscuous: boolean;
@@ -74,7 +77,10 @@ export async function restoreNicSettings(netlink: Netlink, link: Link, saved: Ni
     await netlink.setLink(index, { up: saved.up, group: saved.group });
 }
 
-/** Restores the promiscuous flag: ovs-vswitchd sets it on its ports, and cannot reset it after it was killed. */
+/**
+ * Restores the promiscuous flag: ovs-vswitchd sets it on its ports, and cannot reset it after it was killed. To be
+ * called when OVS has released the NIC. Rejects with NetlinkError.
+ */
 export async function restorePromiscuous(netlink: Netlink, index: number, saved: NicSettings): Promise<void> {
     await netlink.setLink(index, { promiscuous: saved.promiscuous });
 }

@@ -24,8 +24,8 @@ export interface OwnPortsComponents {
 export type OwnPortsOptions = Pick<UplinkOptions, "hostOfPort" | "uplinkOfPort" | "mustComputeChecksums">;
 
 /**
- * The two ports of the uplink in OVS: the NIC, and the host port with the NIC's name. Methods that take a signal reject
- * if OVS does not do it within `timeoutMs` or the signal aborts.
+ * The two ports of the uplink in OVS: the NIC, and the host port with the NIC's name. Methods that take a signal are
+ * idempotent; they reject as those of UplinkPorts, also if OVS does not do it within `timeoutMs` or the signal aborts.
  */
 export class OwnPorts {
     readonly #parts: OwnPortsComponents;
@@ -74,8 +74,9 @@ export class OwnPorts {
     }
 
     /**
-     * Creates the port of the NIC, which has this name now, and disables its offloads if the datapath requires that.
-     * From here on OVS receives the NIC's frames. The Node's network stack receives them too, until the switch.
+     * Creates the port of the NIC, which has this name now, and disables its offloads (which may throw NetlinkError) if
+     * the datapath requires that. From here on OVS receives the NIC's frames. The Node's network stack receives them
+     * too, until the switch.
      */
     async makeUplink(name: string, signal: AbortSignal): Promise<void> {
         const { ports } = this.#parts;

@@ -22,8 +22,9 @@ export interface RefusedRoute {
 }
 
 /**
- * Adds routes to a link in their order, and removes the kernel-generated ones that are not among them. Returns the
- * routes that the kernel rejected, with its error; rejects with NetlinkError only if routes cannot be read or removed.
+ * Adds routes to a link (`index` is its ifindex) in their order, and removes the kernel-generated ones that are not
+ * among them. Returns the routes that the kernel rejected, with its error; rejects with NetlinkError only if routes
+ * cannot be read or removed. Idempotent.
  *
  * A default route from a router advertisement is moved with its remaining lifetime and placed after the one that the
  * kernel adds at the next advertisement, which it solicits when the link-local address is added; the moved route is
@@ -91,7 +92,10 @@ export async function removeRoutes(netlink: Netlink, index: number, routes: read
     });
 }
 
-/** The routes of a link that must be moved with its name, in kernel order. */
+/**
+ * The routes of a link that must be moved with its name, in kernel order; without those that the kernel maintains in
+ * the table local. Rejects with NetlinkError.
+ */
 export async function routesOf(netlink: Netlink, index: number): Promise<readonly MovedRoute[]> {
     return (await netlink.routes({ dev: index })).filter(isMoved).map(movedRoute);
 }

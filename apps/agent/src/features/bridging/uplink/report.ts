@@ -22,7 +22,7 @@ export interface UplinkEvent {
 const next =
     "see that the bridge lets the traffic of the Node through (gateway, VLAN, port security), then restart the agent to try again";
 
-/** Maps the uplink state to what users see; pure functions. */
+/** Maps the uplink state to what users see: condition, event and readiness problem. Pure functions. */
 export class UplinkReport {
     /** The condition of the Node; undefined while a move or its resumption is in progress. */
     static condition(state: UplinkState): UplinkCondition | undefined {

@@ -43,7 +43,7 @@ const maxRemovals = 10;
 /**
  * Rolls back the uplink: restores name, addresses, routes and neighbours of the NIC, from any step at which the move or
  * an earlier rollback stopped. Works without OVS: the kernel state is restored first, and the Node is on the network
- * from then on. Cannot be aborted.
+ * from then on. Cannot be aborted; calls must not overlap with each other or a move.
  */
 export class Rollback {
     readonly #parts: RollbackComponents;

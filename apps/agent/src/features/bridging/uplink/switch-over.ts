@@ -24,7 +24,10 @@ export class SwitchOver {
         this.#options = options;
     }
 
-    /** Applies sysctls and settings of the NIC to the host port, but no addresses yet. */
+    /**
+     * Applies sysctls and settings of the NIC to the host port, but no addresses yet, and sets it up unless the
+     * datapath copies frames.
+     */
     async prepare({ nic, physicalName }: JournalEntry, host: Link): Promise<void> {
         copySysctls(physicalName, host.name);
         if (this.#options.mustComputeChecksums) setTxChecksumOffload(host.name, false);

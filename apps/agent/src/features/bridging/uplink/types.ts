@@ -3,7 +3,10 @@ import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import type { VswitchdAckLimits } from "../../../platform/ovs/bridge/index.ts";
 
-/** The ports of this and other bridges, as the uplink uses them. */
+/**
+ * The ports of this and other bridges, as the uplink uses them; OvsBridge fits. Asynchronous methods reject with
+ * OvsdbError (`TIMEOUT`, `ABORTED`, or of the transaction) or OvsBridgeError.
+ */
 export interface UplinkPorts {
     /** The port of this name on this agent's bridge; undefined if there is none. */
     port(name: string): { readonly externalIds: ReadonlyMap<string, string> } | undefined;
@@ -13,17 +16,29 @@ export interface UplinkPorts {
     ensurePort(spec: UplinkPortSpec, signal?: AbortSignal): Promise<void>;
     /** Succeeds if the port is gone already. */
     deletePort(name: string, signal?: AbortSignal): Promise<void>;
-    /** Waits until ovs-vswitchd has applied the database contents; rejects on timeout. */
+    /**
+     * Waits until ovs-vswitchd has applied the database contents; rejects with OvsdbError `TIMEOUT`, by default after
+     * 10 s.
+     */
     acknowledged(limits?: VswitchdAckLimits): Promise<void>;
-    /** Waits for the port number that OVS assigns; rejects if OVS cannot open the link. */
+    /**
+     * Waits for the OpenFlow port number that OVS assigns. Rejects with OvsBridgeError `PORT_REFUSED` if OVS cannot
+     * open the link, with OvsdbError `TIMEOUT` after `timeoutMs` milliseconds.
+     */
     ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number>;
 }
 
 /** A port to create, as the columns of its OVSDB rows. */
 export interface UplinkPortSpec {
     readonly name: string;
+    /**
+     * Column `type` of the Interface (ovs-vswitchd.conf.db(5)): "" for an existing link, "internal" for a device that
+     * OVS creates.
+     */
     readonly type: "" | "internal";
+    /** OpenFlow port number to request; OVS may assign another one. */
     readonly ofPortRequest: number;
+    /** Column `external_ids` of the Port; replaces all of an existing port. */
     readonly externalIds: Readonly<Record<string, string>>;
     /** As text; OVS decides by default. */
     readonly mac?: string;
@@ -31,7 +46,10 @@ export interface UplinkPortSpec {
     readonly mtuRequest?: number;
 }
 
-/** The steps of a move and of its rollback, in order. Each is written to the journal before it is made. */
+/**
+ * The steps of a move (`save` to `bridged`) and of its rollback, in order. Each is written to the journal before it is
+ * made, so a journal may have a step that was not made.
+ */
 export const steps = [
     "save",
     "rename",
@@ -59,7 +77,7 @@ export interface UplinkComponents {
     readonly netlink: Netlink;
     readonly ports: UplinkPorts;
     readonly logger: Logger;
-    /** Whether the API server answers on a new connection. */
+    /** Whether the API server answers on a new connection; false when the signal aborts. A rejection counts as no. */
     readonly apiReachable: (signal: AbortSignal) => Promise<boolean>;
     /** Whether the API server runs on this Node: its answer then does not prove connectivity. Default false. */
     readonly apiIsLocal?: () => Promise<boolean>;
@@ -81,10 +99,14 @@ export interface UplinkOptions {
      * How long both gateway and API server may be unreachable after the move before it is rolled back, in milliseconds.
      */
     readonly checkTimeoutMs: number;
-    /** OpenFlow port numbers to request for the NIC and the host port. */
+    /** OpenFlow port number to request for the NIC. */
     readonly uplinkOfPort: number;
+    /** OpenFlow port number to request for the host port. */
     readonly hostOfPort: number;
-    /** The link group whose frames are kept from the Node's own network stack. */
+    /**
+     * The link group (IFLA_GROUP) that the NIC gets as a port on a datapath that copies frames: the host input filter
+     * drops its frames.
+     */
     readonly linkGroup: number;
     /** The datapath receives copies of frames: the Node's own network stack receives them too. */
     readonly copiesFrames: boolean;
@@ -106,7 +128,7 @@ export interface UplinkTiming {
     readonly saveMs: number;
 }
 
-/** The default time limits. */
+/** The defaults of UplinkTiming, in milliseconds. */
 export const defaultUplinkTiming: UplinkTiming = {
     ovsMs: 10_000,
     carrierMs: 3_000,

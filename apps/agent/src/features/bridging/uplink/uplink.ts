@@ -97,7 +97,7 @@ export class Uplink {
     /**
      * To be called first at startup, before anything that needs the network: keeps a complete move (state `found`),
      * rolls back any other state (`idle`). Needs no OVS, but gives it some seconds to adopt a complete move. Rejects if
-     * the rollback fails.
+     * links cannot be read or the rollback fails, as Rollback's `run`, or if the signal aborts before the rollback.
      */
     recover(signal?: AbortSignal): Promise<UplinkState> {
         return this.#inTurn(() => this.#recover(signal), signal);
@@ -129,10 +129,11 @@ export class Uplink {
     }
 
     /**
-     * To be called about every second, and after OVS reconnected: restores the configuration of a host port that OVS
-     * recreated, and recreates ports that were removed from the database and a host port whose device was deleted.
-     * Records changes on the host port in the journal, and restores the NIC if OVS is unavailable, or creates no
-     * device, for some seconds.
+     * To be called about every second, and after OVS reconnected; no effect unless the state is `bridged` or `found`.
+     * Restores the configuration of a host port that OVS recreated, and recreates ports that were removed from the
+     * database and a host port whose device was deleted. Records changes on the host port in the journal, and restores
+     * the NIC (state `lost`) if OVS is unavailable, or creates no device, for some seconds. Rejects on abort, if a part
+     * cannot be restored although the host port works, and if the rollback fails; the next call tries again.
      */
     check(signal: AbortSignal): Promise<UplinkState> {
         return this.#inTurn(() => this.#check(signal), signal);
