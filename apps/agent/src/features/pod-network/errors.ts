@@ -8,11 +8,11 @@ import { AntreaError } from "@antrea/errors";
  * - `OTHER_NETNS`: the container has the interface in another network namespace.
  * - `OTHERS_NETNS`: the network namespace is that of another container.
  * - `SECOND_INTERFACE`: the container has an interface of the Pod network already.
- * - `CANCELLED`: the signal of the ADD aborted, for the reason in `cause`.
+ * - `CANCELLED`: the signal of the ADD aborted, for the reason in `cause`, whose fault it has (`aborted` by default).
  * - `STILL_REMOVED`: an earlier interface is not removed yet; retry.
  * - `NO_ADDRESS`: an allocation without an address.
- * - `TOO_SLOW`: the work exceeded its time limit.
- * - `BUSY`: locks of containers were not available.
+ * - `TOO_SLOW`: the work exceeded its time limit; mostly the `cause` of an `ABORTED` error.
+ * - `BUSY`: locks of containers were not available; retry.
  * - `ADDRESS_IN_USE`: another interface of this Node still uses the address; retry.
  */
 export class PodNetworkError extends AntreaError<

@@ -65,8 +65,8 @@ export interface PodNetworkFeature extends Feature {
 
 /**
  * Wires the Pods of this Node, and keeps their interfaces and the state of OVS as desired. Adds the readiness check
- * `subnet`. `stage` rebuilds the interfaces of an earlier start before the first replay, `start` restores them and adds
- * the jobs.
+ * `subnet`, and at `start` `bridge-device` and `pod-interfaces`. `stage` rebuilds the interfaces of an earlier start
+ * before the first replay, `start` restores them and adds the jobs; it rejects if the links cannot be read.
  */
 export function podNetwork(platform: NodePlatform, needs: PodNetworkNeeds, parts: PodNodeParts): PodNetworkFeature {
     const {

@@ -44,7 +44,10 @@ export class HeldAddresses {
         this.hold(heldAddresses(pods).filter(({ ip }) => subnet.contains(ip) && subnet.ownerOf(ip) === undefined));
     }
 
-    /** Frees the held addresses that these Pods, which are now all of this Node, no longer have. */
+    /**
+     * Frees the held addresses that these Pods, which are now all of this Node, no longer have. An address that an ADD
+     * has taken over stays with its interface.
+     */
     freeAllBut(pods: readonly KnownPod[]): void {
         const stillHeld = new Set(heldAddresses(pods).map(({ ip, podUid }) => `${podUid} ${formatIp(ip)}`));
         this.#held = this.#held.filter(({ ip, podUid }) => {

@@ -76,7 +76,8 @@ export class HostRoutes {
 
     /**
      * Sets the routes to those of the records and compares them with the kernel: adds missing ones and removes others
-     * of this protocol number. Rejects after processing all of them with the first error if one failed.
+     * of this protocol number. Rejects with NetlinkError if routes cannot be read or removed, or, after processing all
+     * of them, with the first error if one failed.
      */
     async reconcile(records: readonly PodRecord[]): Promise<void> {
         const ips = records.filter(this.#isRouted).flatMap(({ addresses }) => addresses.map(({ ip }) => ip));

@@ -45,8 +45,9 @@ export interface InterfaceWiringComponents extends PodNetworkComponents {
 }
 
 /**
- * Creates the parts of one interface: link, port with the record, Pod end, flows, routes. Methods undo nothing if they
- * reject: the caller rolls back or retries.
+ * Creates the parts of one interface: link, port with the record, Pod end, flows, routes; all but `stage` under the
+ * container's lock. Methods reject with the error of the part that failed and undo nothing then: the caller rolls back
+ * or retries. Only `reconnect` removes the traffic again.
  */
 export class InterfaceWiring {
     readonly #components: InterfaceWiringComponents;
@@ -110,7 +111,10 @@ export class InterfaceWiring {
         return configurePodEnd(record, this.#linkOptions);
     }
 
-    /** Calls `restore` with a limit of 20 s; then rejects with PodNetworkError `TOO_SLOW`. */
+    /**
+     * Calls `restore` with a limit of 20 s; then rejects with the error `ABORTED` of the part that waited, whose cause
+     * is PodNetworkError `TOO_SLOW`.
+     */
     async restoreSoon(known: PodInterface, signal: AbortSignal | undefined): Promise<void> {
         using limit = new Limit(this.#clock, rewireLimitMs, "restoring the interface", signal);
         await this.restore(known, limit.signal);

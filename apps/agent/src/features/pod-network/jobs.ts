@@ -12,8 +12,8 @@ const lockCheckMs = 10_000;
 
 /**
  * Adds the job that keeps the OVS state as desired and the records in sync with the running containers, every minute
- * and after each reconnect, and the readiness checks `bridge-device` and `pod-interfaces`. Returns the job, to trigger
- * it.
+ * and after each reconnect, and the readiness checks `bridge-device` and `pod-interfaces`. It sets the readiness
+ * conditions `ovsdb` and `gateway`. Returns the job, to trigger it.
  */
 export function addOvsJob(platform: NodePlatform, reconciler: PodReconciler): Job {
     const { bridge, bridgedMac, config, database, flowTable, gateway, health, jobs, logger, netlink } = platform;
@@ -52,7 +52,7 @@ export function addLockJob({ database, fail, jobs }: Pick<Platform, "database" |
     jobs.every("pod-network/ovsdb-lock", lockCheckMs, () => guard.check());
 }
 
-/** Adds the job that reports bandwidth limits of Pods that a start of OVS has removed. */
+/** Adds the job that reports bandwidth limits of Pods that a start of OVS has removed: see LostBandwidth. */
 export function addBandwidthJob({
     jobs,
     events,

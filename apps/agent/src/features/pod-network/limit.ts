@@ -2,8 +2,9 @@ import { type Clock } from "@antrea/async";
 import { PodNetworkError } from "./errors.ts";
 
 /**
- * An abort signal with a timeout, whose reason is PodNetworkError `TOO_SLOW`, combined with an optional outer signal.
- * Disposing of it frees its timer.
+ * An abort signal with a timeout, whose reason then is PodNetworkError `TOO_SLOW`, combined with an optional outer
+ * signal. What waits with it rejects with its own `ABORTED` error, of which that is the cause. Disposing of it frees
+ * its timer; the signal stays as it is.
  */
 export class Limit implements Disposable {
     readonly signal: AbortSignal;

@@ -33,6 +33,7 @@ export const kernelNamespaces: PodNamespaces = {
 export interface PodLinkOptions {
     /** In bytes, of both ends. */
     readonly mtu: number;
+    /** Of the Pod end: for a datapath that forwards frames without completing their checksums. */
     readonly disableTxChecksumOffload: boolean;
     /** Default: the kernel's namespaces. */
     readonly namespaces?: PodNamespaces | undefined;
@@ -132,7 +133,7 @@ export function preparePodEnd(link: PodLinkDraft, options: PodLinkOptions): void
 /**
  * Writes the record onto the alias of a link once its addresses are known; no effect if the link is gone. Each change
  * of a host end makes ovs-vswitchd iterate over all its ports, so only this is changed, and only when OVS has no work
- * left to do.
+ * left to do. Rejects with NetlinkError.
  */
 export async function completePodLink(netlink: Netlink, record: PodRecord): Promise<void> {
     const link = await netlink.link(record.hostIfName);
@@ -177,7 +178,8 @@ export async function configurePodEnd(record: PodRecord, options: PodEndOptions)
 
 /**
  * Sets the host end up if it is down; no effect if it is gone. If a link is replaced at once by one of the same name,
- * ovs-vswitchd may apply the cached flags of the old link to the new one, which sets it down when OVS opens it.
+ * ovs-vswitchd may apply the cached flags of the old link to the new one, which sets it down when OVS opens it. Rejects
+ * with NetlinkError.
  */
 export async function raisePodLink(netlink: Netlink, record: PodRecord): Promise<void> {
     const link = await netlink.link(record.hostIfName);
@@ -241,6 +243,7 @@ export async function releasePodLink(
 
 /**
  * Deletes the veth pair of a record or draft, released or not. Succeeds if it is gone; links of others are not changed.
+ * Rejects with NetlinkError.
  */
 export async function deletePodLink(netlink: Netlink, record: PodLinkDraft): Promise<void> {
     const link = await netlink.link(record.hostIfName);

@@ -41,14 +41,15 @@ export class LostBandwidth {
         this.#nodeName = options.nodeName;
     }
 
-    /** Called when OVS has connected, since it may have been restarted. */
+    /** To be called when OVS has connected, since it may have been restarted: the next two checks read the Pods. */
     ovsConnected(): void {
         this.#checksLeft = checksAfterStart;
     }
 
     /**
      * Reads the Pods of this Node and the queueing disciplines, in the first two checks after OVS has connected; others
-     * do nothing. Rejects with KubeError, or with the error of `tc`: the next call repeats the check.
+     * do nothing. Rejects with KubeError, or with the error of `tc` (LostBandwidthError `BAD_OUTPUT` if it prints no
+     * list): the next call repeats the check.
      */
     async check(signal: AbortSignal): Promise<void> {
         if (this.#checksLeft === 0) return;

@@ -35,7 +35,8 @@ const deleteLimitMs = 5_000;
  * ADD: address, veth pair, then the OVS port with the record (one transaction) in parallel with the configuration of
  * the Pod end, then flows, then the result. While addresses are allocated from IPPools, veth pair and port are created
  * without them. DEL: flows, port with record, then the address, which stays in use as long as any part of the wiring
- * may exist. Operations are serialized per container and per interface of a Pod, and parallel across them.
+ * may exist. Operations are serialized per container and per interface of a Pod, and parallel across them. The only
+ * writer of `podInterfaces`.
  */
 export class PodNetwork implements InterfaceControl {
     readonly #components: PodNetworkComponents;
@@ -65,12 +66,12 @@ export class PodNetwork implements InterfaceControl {
         this.#unwiring = new Unwiring(parts);
     }
 
-    /** All wired interfaces. */
+    /** All interfaces, also those being wired or removed: see `PodInterfaces.list`. */
     interfaces(): readonly PodInterface[] {
         return this.#table.list();
     }
 
-    /** The wired interface of a container; undefined if there is none. */
+    /** The interface of a container, also while it is being wired or removed; undefined if there is none. */
     find(containerId: string, ifName: string): PodInterface | undefined {
         return this.#table.get({ containerId, ifName });
     }
@@ -80,20 +81,27 @@ export class PodNetwork implements InterfaceControl {
         return this.#table.reachable();
     }
 
-    /** Whether the removal failed because OVS was unavailable: the reconcile retries it. */
+    /**
+     * Whether the removal of the interface has begun and is not complete: it is in progress, or the reconcile retries
+     * it.
+     */
     isLeaving(known: PodInterface): boolean {
         return this.#table.isLeaving(known.record);
     }
 
-    /** Runs the work under the container's lock, as ADD and DEL do. Rejects if the signal aborts before it starts. */
+    /**
+     * Runs the work under the container's lock, as ADD and DEL do; settles as it does. Not reentrant. Rejects with
+     * AsyncError `ABORTED` if the signal aborts before it starts.
+     */
     exclusively<T>(containerId: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
         return this.#locks.run(containerId, work, signal);
     }
 
     /**
      * Wires an interface, or restores one that is wired already, and returns its record. Rejects with PodNetworkError,
-     * as `CANCELLED` on abort, or with the error of the part that failed. What it has created is rolled back then, or
-     * by the reconcile, until which its addresses stay in use.
+     * or with the error of the part that failed; on abort with PodNetworkError `CANCELLED` or the `ABORTED` error of
+     * the part that waited. What it has created is rolled back then, or by the reconcile, until which its addresses
+     * stay in use.
      */
     async add(request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
         const { containerId, ifName, podUid } = request;
@@ -120,7 +128,8 @@ export class PodNetwork implements InterfaceControl {
 
     /**
      * Unwires an interface, if it is there: waits 5 s for other work on the container and 5 s for OVS, and leaves the
-     * rest to the reconcile. An ADD of the container in progress, or requested before, is refused.
+     * rest to the reconcile, which is logged. Never rejects because of OVS, the API server or the lock. An ADD of the
+     * container in progress, or requested before, is refused.
      */
     async delete(containerId: string, ifName: string): Promise<void> {
         this.#tombstones.add(containerId);

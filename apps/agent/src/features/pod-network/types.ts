@@ -13,8 +13,12 @@ import {
     type PodInterfaces,
 } from "../../platform/pod-interfaces/index.ts";
 
-/** The OVS ports of the bridge, as Pod wiring uses them; the contract of each method is that of OvsBridge. */
+/**
+ * The OVS ports of the bridge, as Pod wiring uses them; OvsBridge fits. Methods reject with OvsdbError, on abort with
+ * `ABORTED`, or OvsBridgeError.
+ */
 export interface PodPorts {
+    /** Creates the port with its record, or updates the one of its name, in one transaction; does not wait for OVS. */
     ensurePort(
         spec: {
             readonly name: string;
@@ -24,11 +28,20 @@ export interface PodPorts {
         },
         signal?: AbortSignal,
     ): Promise<void>;
+    /** Succeeds if there is no such port; does not wait until OVS has released the device. */
     deletePort(name: string, signal?: AbortSignal): Promise<void>;
+    /**
+     * Waits for the OpenFlow port number that OVS assigns, up to `timeoutMs` milliseconds; rejects with OvsBridgeError
+     * `PORT_REFUSED` if OVS cannot open the link.
+     */
     ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number>;
 }
 
-/** The desired flows by owner; the contract of each method is that of FlowTable. */
+/**
+ * The desired flows by owner, as in FlowTable: `stage` sends nothing before the first replay; `set` and `remove`
+ * resolve when OVS has the change, after a reconnect if necessary, and reject with OpenFlowError, on abort with
+ * `ABORTED`.
+ */
 export interface PodFlowTable {
     stage(owner: string, flows: FlowSet): void;
     /** @param options `whole`: sends all flows, not only the changed ones */
@@ -104,6 +117,6 @@ export interface PodNetworkOptions extends PodLinkOptions {
     readonly gatewayMac: () => Uint8Array;
     /** /proc/sys/kernel/random/boot_id. */
     readonly bootId: string;
-    /** Clock for tombstones and ages, in milliseconds. */
+    /** Clock for tombstones and ages: monotonic, in milliseconds; that of `AddRequest.receivedAt`. */
     readonly now: () => number;
 }
