@@ -17,7 +17,9 @@ export interface PodWiring {
     add(request: AddRequest, signal: AbortSignal): Promise<PodRecord>;
     /** Never rejects because of an unavailable dependency. */
     delete(containerId: string, ifName: string): Promise<void>;
+    /** Undefined if there is none. */
     find(containerId: string, ifName: string): PodInterface | undefined;
+    /** All, also those being wired or removed. */
     interfaces(): readonly PodInterface[];
 }
 
@@ -29,6 +31,7 @@ export type CheckWiring = (
 
 /** Dependencies of createCniBackend. */
 export interface CniBackendComponents {
+    /** What ADD waits for, and STATUS reports. */
     readonly readiness: Readiness;
     /** The Pod network; undefined until it is built. ADD waits for readiness, which includes that. */
     readonly network: () => PodWiring | undefined;

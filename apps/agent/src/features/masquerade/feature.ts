@@ -13,7 +13,7 @@ export interface BridgedSources {
     readonly serviceSources: NonNullable<MasqueradeInput["bridging"]>["serviceSources"];
     /** The current addresses of Pods with a VLAN. */
     readonly taggedPods: () => readonly IpAddress[];
-    /** Registers a listener that is called when `taggedPods` may have changed. */
+    /** Registers a listener, for good, that is called when `taggedPods` may have changed. */
     readonly onTaggedChange: (listener: () => void) => void;
 }
 

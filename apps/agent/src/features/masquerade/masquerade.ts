@@ -8,7 +8,9 @@ export interface MasqueradeComponents {
     readonly nft: RunNft;
 }
 
-/** Maintains the nftables table `inet antrea` of masquerading. */
+/**
+ * Maintains the nftables table `inet antrea` of masquerading, which stays when the agent stops. Calls must not overlap.
+ */
 export class Masquerade {
     readonly #logger: Logger;
     readonly #table: NftTable;

@@ -3,7 +3,11 @@ import { formatMac } from "@antrea/ip";
 import type { Change, Operations, Removal } from "@antrea/runtime";
 import type { PeerRoute } from "./peer-routes.ts";
 
-/** The desired flows by owner; the contract of each method is that of FlowTable. */
+/**
+ * The desired flows by owner, as in FlowTable: `stage` sends nothing before the first replay; `set` and `remove`
+ * resolve when OVS has the change, after a reconnect if necessary, and reject with OpenFlowError, on abort with
+ * `ABORTED`.
+ */
 export interface PeerFlowTable {
     stage(owner: string, flows: FlowSet): void;
     set(owner: string, flows: FlowSet, signal?: AbortSignal): Promise<void>;

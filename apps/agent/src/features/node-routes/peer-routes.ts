@@ -50,6 +50,7 @@ export interface PeerContext {
 /** This Node and the podCIDRs of its Pods; its Node object may have none. */
 export interface OwnPods {
     readonly nodeName: string;
+    /** At most one of each family; another Node's podCIDR that overlaps one gets no route. */
     readonly podPrefixes: readonly Prefix[];
 }
 

@@ -36,6 +36,7 @@ export interface PeersComponents {
 
 /** Settings of Peers. */
 export interface PeersOptions extends OwnPods {
+    /** Name of the gateway's link, the output of tunnel routes. */
     readonly gatewayName: string;
 }
 
@@ -97,6 +98,7 @@ export class Peers {
 
     /**
      * Requests a full comparison with the kernel's routes in the next pass, since other programs may have changed them.
+     * Starts no pass.
      */
     askForFull(): void {
         this.#routes.askForFull();

@@ -14,6 +14,7 @@ export interface ConflistOptions {
     readonly folder: string;
     /** File name: "10-antrea.conflist". */
     readonly name: string;
+    /** The text of the file, JSON: `conflistText`, or what the chart provides. */
     readonly content: string;
     /** File mode, permission bits; 0o644 by default in the chart (`cni.configFileMode`). */
     readonly mode: number;
@@ -81,8 +82,8 @@ export class Conflist {
 }
 
 /**
- * The paths of temporary files of the configuration with this file name, also those being written. Rejects if the
- * folder cannot be read.
+ * The paths of temporary files of the configuration with this file name, also those being written. Rejects with the
+ * error of readdir(3), such as `ENOENT`, if the folder cannot be read.
  */
 export async function partsOf(folder: string, name: string): Promise<readonly string[]> {
     const names = await readdir(folder);

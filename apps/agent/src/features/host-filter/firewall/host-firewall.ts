@@ -11,6 +11,7 @@ import { wordsOf } from "./words.ts";
 
 /** Dependencies of HostFirewall. */
 export interface HostFirewallComponents {
+    /** Runs iptables(8), ip6tables(8) and nft(8). */
     readonly run: RunProgram;
     readonly logger: Logger;
     /** The tables of this family that iptables-legacy has in the kernel. Default: those of this network namespace. */
@@ -58,9 +59,8 @@ export class HostFirewall {
     /**
      * Adds missing rules and moves misplaced ones to their position: behind all rules of other owners except a
      * catch-all drop. Removes rules of ours that are no longer wanted, all of a family that is not in `families`, from
-     * the chains of a backend in use, or of nftables if none is.
-     * Idempotent; never rejects: a failure in one of `families` is logged, once until it changes, and the other family
-     * is set nevertheless.
+     * the chains of a backend in use, or of nftables if none is. Idempotent; calls must not overlap. Never rejects: a
+     * failure in one of `families` is logged, once until it changes, and the other family is set nevertheless.
      */
     async ensure(input: FirewallInput): Promise<void> {
         const wanted = acceptRules(input);

@@ -9,7 +9,8 @@ import { removeTunnelPorts, TunnelPort } from "./tunnel-port.ts";
 
 /**
  * The flows of the tunnel in the pipeline. `parts` creates the tunnel port, or in mode noEncap removes one that a start
- * in another mode left; it rejects if OVS does not support the tunnel type or refuses the port.
+ * in another mode left. It rejects with DatapathError `NO_TUNNEL_TYPE` if OVS does not support the tunnel type or
+ * refuses the port, and with OvsdbError, also if OVS does not answer in time or the signal aborts.
  */
 export function tunnelPipeline({
     config,

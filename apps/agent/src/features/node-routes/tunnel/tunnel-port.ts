@@ -1,9 +1,13 @@
 import type { AgentConfig } from "@antrea/settings";
 
-/** The ports of the bridge, as the tunnel uses them; the contract of each method is that of OvsBridge. */
+/**
+ * The ports of the bridge, as the tunnel uses them; OvsBridge fits. Asynchronous methods reject with OvsdbError, on
+ * abort with `ABORTED`, or OvsBridgeError.
+ */
 export interface TunnelPorts {
     ports(): readonly { readonly name: string; readonly externalIds: ReadonlyMap<string, string> }[];
     port(name: string): { readonly type: string } | undefined;
+    /** Creates the port, or updates the one of its name; does not wait for OVS. */
     ensurePort(
         spec: {
             readonly name: string;
@@ -14,7 +18,9 @@ export interface TunnelPorts {
         },
         signal?: AbortSignal,
     ): Promise<void>;
+    /** Succeeds if there is no such port. */
     deletePort(name: string, signal?: AbortSignal): Promise<void>;
+    /** Waits for the number that OVS assigns, up to `timeoutMs` milliseconds. */
     ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number>;
 }
 
