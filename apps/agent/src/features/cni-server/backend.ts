@@ -23,7 +23,10 @@ export interface PodWiring {
     interfaces(): readonly PodInterface[];
 }
 
-/** Compares a wired interface with the kernel and OVS; rejects with the first difference. */
+/**
+ * Compares a wired interface with the kernel and OVS; rejects with the first difference. `netns` is the path in this
+ * container; `previous` has the addresses of `prevResult`, undefined without one.
+ */
 export type CheckWiring = (
     known: PodInterface,
     input: Pick<Parameters<CniBackend["check"]>[0], "netns" | "previous">,

@@ -58,7 +58,7 @@ export interface CniBackend {
     errorCode(error: unknown): ErrorCodeName;
 }
 
-/** Observes a call: command, outcome (the name of the error code, or "OK") and duration in seconds. */
+/** Observes a call: command, outcome (the name of the error code, or "OK") and duration in seconds. Must not throw. */
 export type ObserveCall = (command: CniCommand, outcome: string, seconds: number) => void;
 
 /** Dependencies of CniCalls. */
@@ -71,7 +71,7 @@ export interface CniCallsComponents {
     readonly now: () => number;
 }
 
-/** The CNI commands that are served. */
+/** The CNI commands that are served, in lower case. */
 export type CniCommand = "add" | "del" | "check" | "gc" | "status";
 
 const cniCommands = { add: "ADD", del: "DEL", check: "CHECK", gc: "GC", status: "STATUS" } as const;
@@ -80,7 +80,7 @@ const readyLimitMs = 30_000;
 
 /**
  * Implements the CNI commands (CNI spec 1.1, section 2), from the arguments of one call to the bytes of its result.
- * Failures are logged.
+ * Calls may overlap. Failures are logged, those of STATUS as StatusLog does.
  */
 export class CniCalls {
     readonly #components: CniCallsComponents;

@@ -1,7 +1,10 @@
 import type { MetricsFactory } from "@antrea/runtime";
 import type { ObserveCall } from "./calls.ts";
 
-/** Declares the metrics of CNI calls, once per process; returns the function that records a call. */
+/**
+ * Declares the metrics of CNI calls (`antrea_agent_cni_calls_total`, `antrea_agent_cni_call_duration_seconds`), once
+ * per process; returns the function that records a call.
+ */
 export function observeCalls(metrics: MetricsFactory): ObserveCall {
     const calls = metrics.counter({
         name: "antrea_agent_cni_calls_total",

@@ -67,7 +67,7 @@ class AllocationReconcilerError extends AntreaError<"CHANGED"> {}
 /**
  * Reconciles the IPAllocations of this Node with the interface records. The record of a running container is
  * authoritative over the allocation; an allocation without a record is kept for the next ADD of its Pod, and freed once
- * no ADD can follow.
+ * no ADD can follow. Passes must not overlap.
  */
 export class AllocationReconciler {
     readonly #components: AllocationReconcilerComponents;
@@ -110,7 +110,7 @@ export class AllocationReconciler {
      * Runs one pass: retries releases, restores allocations from records, isolates or reconnects interfaces, reports
      * changed pools, frees unused allocations. Failures of single items are logged and left to the next pass. Rejects
      * if the signal aborts before the allocations and Nodes are synced, or at the end if the API server did not answer
-     * or a container was busy: retry soon. Ends early, without an error, if the signal aborts later.
+     * or a container was busy: retry soon. Ends early if the signal aborts later.
      */
     async reconcile(signal: AbortSignal): Promise<void> {
         const { allocator, node, own } = this.#components;

@@ -3,7 +3,7 @@ import { BlockView, type BlockViewComponents } from "./block-view.ts";
 
 /**
  * Open block views, shared by all pools because the name of an allocation is unique across pools. Counts their users: a
- * view without users is closed.
+ * view without users is closed. Its owner calls `close` at the end, after which none must be acquired.
  */
 export class Blocks {
     readonly #components: BlockViewComponents;

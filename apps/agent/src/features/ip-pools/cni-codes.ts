@@ -22,7 +22,10 @@ const codes: Readonly<Record<IpPoolErrorCode, ErrorCodeName>> = {
     REFUSED: "IPAM_FAILURE",
 };
 
-/** The code of the CNI error result for an IpPoolError; undefined for other errors. */
+/**
+ * The code of the CNI error result for an IpPoolError: IPAM_FAILURE if an administrator must change the pools,
+ * TRY_AGAIN_LATER if the next call may succeed without that; undefined for other errors.
+ */
 export function poolErrorCode(error: unknown): ErrorCodeName | undefined {
     return error instanceof IpPoolError ? codes[error.code] : undefined;
 }

@@ -182,19 +182,15 @@ export class IpPools implements AsyncDisposable {
         this.pods.informer.start(signal);
     }
 
-    /**
-     * Resolves when pools, exclusions and own allocations are synced; rejects if the signal aborts first (KubeError
-     * `ABORTED`).
-     */
+    /** Resolves when pools, exclusions and own allocations are synced; KubeError `ABORTED` if the signal aborts. */
     async synced(signal: AbortSignal): Promise<void> {
         await Promise.all([this.cache.synced(signal), this.own.synced(signal)]);
     }
 
     /**
-     * The pools that a Pod requests; undefined if it gets addresses of its Node's podCIDRs. `claim` of the result
-     * allocates the addresses, all or nothing, as PoolAllocator's `claim`; its `vlan` is 0 for untagged. Both reject
-     * with IpPoolError or a KubeError, which are counted and recorded as an event on the Pod, or on abort with the
-     * signal's reason or AsyncError `ABORTED`.
+     * The pools that a Pod requests; undefined if it gets addresses of its Node's podCIDRs. `claim` of the result is
+     * that of PoolAllocator; its `vlan` is 0 for untagged. Both reject with IpPoolError or KubeError, counted and
+     * recorded as an event on the Pod, or on abort with the signal's reason or AsyncError `ABORTED`.
      */
     async requestOf(attachment: PodAttachment, signal: AbortSignal): Promise<AddressRequest | undefined> {
         const { containerId, ifName } = attachment;

@@ -26,7 +26,8 @@ const requestLimitMs = 10_000;
 
 /**
  * The Pods of this Node, reduced to the fields that pool allocation reads: identity, owners, the annotations of IPPools
- * and of static Pods, `spec.hostNetwork` and `status.phase`. UIDs are those that CNI passes, see PodIdentity.
+ * and of static Pods, `spec.hostNetwork` and `status.phase`. UIDs are those that CNI passes, see PodIdentity. The owner
+ * starts and closes `informer`; without it only `live` and `isOver` find Pods.
  */
 export class NodePods {
     /** The watch of the Pods; its owner starts and closes it. */

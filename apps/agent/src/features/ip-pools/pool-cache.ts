@@ -168,13 +168,16 @@ export class PoolCache {
         return this.#known(this.#entryOf(object, true));
     }
 
-    /** An IPPool as last delivered by the watch; undefined until pools, Services and Nodes are synced. */
+    /**
+     * An IPPool as last delivered by the watch or read by `live`; undefined if none is known, and until pools, Services
+     * and Nodes are synced.
+     */
     known(name: string): KnownPool | undefined {
         const entry = this.#isReady ? this.#entries.get(name) : undefined;
         return entry && this.#known(entry);
     }
 
-    /** Whether the watch knows no IPPool of the name; false before the first list. */
+    /** Whether no IPPool of the name is known; false before the first list. */
     isMissing(name: string): boolean {
         return this.hasPools && !this.#entries.has(name);
     }

@@ -70,7 +70,7 @@ export class PoolScan {
 
 /**
  * Lists all allocations of one pool and of overlapping pools if the choice by blocks finds nothing: one list at a time,
- * rate limited. One scanner serves one pool.
+ * shared by all callers, whose result is reused for 10 s to 60 s. One scanner serves one pool.
  */
 export class PoolScanner {
     readonly #components: PoolScanComponents;

@@ -3,7 +3,7 @@ import { type Attachment, attachmentKey } from "../../platform/pod-interfaces/in
 
 /**
  * Deduplicates reports about addresses of interfaces: each is logged once, and recorded once as an event as soon as the
- * Pod has a name.
+ * Pod has a name. Its user calls `forget` when a condition ends, and `keep` for those whose interface is gone.
  */
 export class Reported {
     /** By interface and address: whether the event is recorded. */

@@ -75,8 +75,8 @@ export class SubnetAllocations {
     }
 
     /**
-     * Runs one check of all interfaces. Failures are logged, and the last one rejects it at the end: retry then. Ends
-     * early, without an error, if the signal aborts.
+     * Runs one check of all interfaces; checks must not overlap. Failures are logged, and the last one rejects it at
+     * the end: retry then. Ends early if the signal aborts.
      */
     async check(signal: AbortSignal): Promise<void> {
         const { wiring } = this.#components;

@@ -28,7 +28,7 @@ export type FlowRoutes = readonly [PeerRoute, ...PeerRoute[]];
 
 /**
  * The flows to other Nodes, by Node name: into the tunnel, and in bridging mode those of bridged Pods to neighbours.
- * Methods reject as FlowTable's.
+ * Methods reject with OpenFlowError, on abort with `ABORTED`, see PeerFlowTable.
  */
 export class PeerFlows implements Operations<string, FlowRoutes> {
     readonly #flowTable: PeerFlowTable;

@@ -55,8 +55,8 @@ export interface PeersResult extends PassResult {
 
 /**
  * Maintains the routes to the Pods of the other Nodes: a flow into the tunnel and a route to the gateway, or a route to
- * the Node. Only changes are written; a failure for one Node is retried separately. Nodes whose Pods cannot be reached
- * are logged, once per change.
+ * the Node. Its owner repeats `pass`, which alone changes OVS and the kernel: only what differs is written, and a
+ * failure for one Node is retried separately. Nodes whose Pods cannot be reached are logged, once per change.
  */
 export class Peers {
     readonly #components: PeersComponents;

@@ -12,7 +12,7 @@ export interface RouteWatchOptions {
 
 /**
  * Detects that routes of the agent may be gone: another program deleted one, their link went down, or events were lost.
- * Watches from construction until it is disposed.
+ * Watches from construction until it is disposed; its owner polls `take` and repairs them.
  */
 export class RouteWatch implements Disposable {
     readonly #options: RouteWatchOptions;

@@ -18,9 +18,9 @@ const lockLimitMs = 5_000;
 const stuckMs = 60_000;
 
 /**
- * Runs rounds of work under the locks of containers. A container whose lock is not available within 5 s is skipped, so
- * that it does not delay the other containers of the Node; the round then rejects at its end, so that it is retried
- * soon.
+ * Runs rounds of work under the locks of containers, one round at a time. A container whose lock is not available
+ * within 5 s is skipped, so that it does not delay the other containers of the Node; the round then rejects at its end,
+ * so that it is retried soon.
  */
 export class BusyContainers {
     readonly #components: BusyContainersComponents;

@@ -6,7 +6,10 @@ import { isPeerIn } from "./link.ts";
 import { missingFlows } from "./missing-flows.ts";
 import type { PodInterface, PodRecord } from "../../platform/pod-interfaces/index.ts";
 
-/** A difference found by CHECK; the code names the part (`CLAIM`: the IPAllocation), the message both states. */
+/**
+ * A difference found by CHECK, fault `environment`; the code names the part (`CLAIM`: the IPAllocation, `NETNS`: the
+ * namespace differs or cannot be read), the message both states.
+ */
 export class CheckError extends AntreaError<
     | "NETNS"
     | "INTERFACE"

@@ -12,7 +12,8 @@ export interface HeldAddressesComponents {
 
 /**
  * Addresses of this Node that Pods have according to the API server without visible wiring. No other Pod gets them
- * while the API server reports them; an ADD of the same Pod takes them over.
+ * while the API server reports them; an ADD of the same Pod takes them over. Marks them in `subnet` only; reads nothing
+ * itself.
  */
 export class HeldAddresses {
     readonly #components: HeldAddressesComponents;

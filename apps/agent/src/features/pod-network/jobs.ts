@@ -46,7 +46,10 @@ export function addOvsJob(platform: NodePlatform, reconciler: PodReconciler): Jo
     return ovs;
 }
 
-/** Adds the job that ends the process, by `fail`, when another agent holds the lock of the OVS database. */
+/**
+ * Adds the job that ends the process, by `fail`, when two checks in a row, 10 s apart, find that another agent holds
+ * the lock of the OVS database.
+ */
 export function addLockJob({ database, fail, jobs }: Pick<Platform, "database" | "fail" | "jobs">): void {
     const guard = new LockGuard({ lockState: () => database.lockState, fail });
     jobs.every("pod-network/ovsdb-lock", lockCheckMs, () => guard.check());

@@ -4,7 +4,10 @@ import type { FlowTable } from "../../platform/ovs/flow-table/index.ts";
 import type { NodeSubnet } from "./node-subnet.ts";
 import type { PodInterfaceView } from "../../platform/pod-interfaces/index.ts";
 
-/** Declares the gauges of the Pod network, once per process; they are read at each scrape. */
+/**
+ * Declares the gauges of the Pod network, once per process: `antrea_agent_local_pod_count`,
+ * `antrea_agent_ovs_total_flow_count` and `antrea_agent_pod_cidr_addresses_used`. They are read at each scrape.
+ */
 export function declarePodMetrics(
     metrics: MetricsFactory,
     podInterfaces: Pick<PodInterfaceView, "list">,

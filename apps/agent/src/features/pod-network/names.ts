@@ -30,12 +30,18 @@ export function macOf(ip: IpAddress): string {
     return formatMac(Uint8Array.of(0x0a, 0x58, tail[0] ?? 0, tail[1] ?? 0, tail[2] ?? 0, tail[3] ?? 0));
 }
 
-/** The MAC address of the host end, which never sends a frame of its own: that of the Pod with the first byte 0e. */
+/**
+ * The MAC address of the host end, which never sends a frame of its own: that of the Pod with the first byte 0e. Both
+ * as text.
+ */
 export function hostMacOf(podMac: string): string {
     return `0e${podMac.slice(2)}`;
 }
 
-/** The MAC address of an interface whose addresses are not known yet; differs from every address-derived one. */
+/**
+ * The MAC address of an interface whose addresses are not known yet, as text: 0a:5a and four bytes of a hash of the
+ * container ID, so that it differs from every one of `macOf`.
+ */
 export function draftMacOf(containerId: string): string {
     const tail = createHash("sha1").update(containerId).digest();
     return formatMac(Uint8Array.of(0x0a, 0x5a, tail[0] ?? 0, tail[1] ?? 0, tail[2] ?? 0, tail[3] ?? 0));

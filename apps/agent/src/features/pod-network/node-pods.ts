@@ -23,7 +23,10 @@ export async function podsOf(api: ApiClient, nodeName: string, signal: AbortSign
     }));
 }
 
-/** The event on a Pod that runs without an interface. */
+/**
+ * The event (Warning, PodWithoutInterface) on a Pod that runs without an interface, with the addresses of its status
+ * and the next step.
+ */
 export function unwiredEvent({ pod, ips }: UnwiredPod): EventInput {
     const { namespace, name, uid } = pod;
     return {

@@ -13,14 +13,19 @@ import {
 import type { PodAddress } from "../../platform/pod-interfaces/index.ts";
 
 /**
- * - `CLAIMS_UNKNOWN`: it is not known whether an address is allocated from an IPPool.
+ * Why an address of the Node's podCIDRs is not allocated:
+ *
+ * - `CLAIMS_UNKNOWN`: it is not known yet whether an address is allocated from an IPPool; retry.
  * - `EXHAUSTED`: no free address.
- * - `NO_SUBNET`: no podCIDR.
- * - `TAKEN`: an address is in use outside this Node.
+ * - `NO_SUBNET`: the Node has no podCIDR.
+ * - `TAKEN`: an address came into use outside this Node meanwhile; a retry gets another one.
  */
 export type NodeSubnetErrorCode = "CLAIMS_UNKNOWN" | "EXHAUSTED" | "NO_SUBNET" | "TAKEN";
 
-/** Failure to allocate an address of the Node's podCIDRs. */
+/**
+ * Failure to allocate an address of the Node's podCIDRs. The message is for users; the fault is `environment`, and
+ * there are no details.
+ */
 export class NodeSubnetError extends AntreaError<NodeSubnetErrorCode> {}
 
 interface Subnet {
@@ -205,7 +210,10 @@ export class NodeSubnet {
     }
 }
 
-/** The owner name of addresses held for a Pod because the API server reports them in its status. */
+/**
+ * The owner name in NodeSubnet of addresses held for a Pod because the API server reports them in its status:
+ * `pod/UID`.
+ */
 export function heldOwner(podUid: string): string {
     return `pod/${podUid}`;
 }

@@ -25,7 +25,7 @@ export function refuseSecond({ containerId, ifName }: AddRequest, interfaces: re
 
 /**
  * Throws PodNetworkError `SECOND_INTERFACE` if another network has the interface: CNI treats the two as different
- * attachments.
+ * attachments. No effect if the record does not identify its network.
  */
 export function refuseOtherNetwork({ record }: PodInterface, { network }: AddRequest): void {
     if (record.network === undefined || isOfNetwork(record.network, network) !== false) return;
@@ -41,7 +41,7 @@ export function refuseOtherNetwork({ record }: PodInterface, { network }: AddReq
  * Rejects with PodNetworkError `OTHERS_NETNS` if another container has its interface in the network namespace: the path
  * /proc/PID/ns/net leads there if the PID of an ended process was reused by that container. Checked in the kernel
  * rather than by path, because the record of an older container may have the same, outdated path. Rejects as
- * `checkNamespace` if there is no such namespace.
+ * `checkNamespace` if there is no such namespace, and with NetlinkError if links cannot be read.
  */
 export async function refuseOthersNamespace(
     request: AddRequest,

@@ -35,8 +35,7 @@ const deleteLimitMs = 5_000;
  * ADD: address, veth pair, then the OVS port with the record (one transaction) in parallel with the configuration of
  * the Pod end, then flows, then the result. While addresses are allocated from IPPools, veth pair and port are created
  * without them. DEL: flows, port with record, then the address, which stays in use as long as any part of the wiring
- * may exist. Operations are serialized per container and per interface of a Pod, and parallel across them. The only
- * writer of `podInterfaces`.
+ * may exist. Operations are serialized per container and per interface of a Pod, and parallel across them.
  */
 export class PodNetwork implements InterfaceControl {
     readonly #components: PodNetworkComponents;
@@ -81,27 +80,20 @@ export class PodNetwork implements InterfaceControl {
         return this.#table.reachable();
     }
 
-    /**
-     * Whether the removal of the interface has begun and is not complete: it is in progress, or the reconcile retries
-     * it.
-     */
+    /** Whether the removal of the interface has begun and is not complete: the reconcile retries one that failed. */
     isLeaving(known: PodInterface): boolean {
         return this.#table.isLeaving(known.record);
     }
 
-    /**
-     * Runs the work under the container's lock, as ADD and DEL do; settles as it does. Not reentrant. Rejects with
-     * AsyncError `ABORTED` if the signal aborts before it starts.
-     */
+    /** Runs the work under the container's lock; rejects with AsyncError `ABORTED` on abort before it starts. */
     exclusively<T>(containerId: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
         return this.#locks.run(containerId, work, signal);
     }
 
     /**
-     * Wires an interface, or restores one that is wired already, and returns its record. Rejects with PodNetworkError,
-     * or with the error of the part that failed; on abort with PodNetworkError `CANCELLED` or the `ABORTED` error of
-     * the part that waited. What it has created is rolled back then, or by the reconcile, until which its addresses
-     * stay in use.
+     * Wires an interface, or restores one that is wired already, and returns its record. Rejects with PodNetworkError
+     * or the error of a part, on abort with `CANCELLED` or that of the part that waited. What it has created is rolled
+     * back then, or by the reconcile, until which its addresses stay in use.
      */
     async add(request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
         const { containerId, ifName, podUid } = request;
@@ -127,9 +119,8 @@ export class PodNetwork implements InterfaceControl {
     }
 
     /**
-     * Unwires an interface, if it is there: waits 5 s for other work on the container and 5 s for OVS, and leaves the
-     * rest to the reconcile, which is logged. Never rejects because of OVS, the API server or the lock. An ADD of the
-     * container in progress, or requested before, is refused.
+     * Unwires an interface, if it is there: waits 5 s for other work on the container and 5 s for OVS; the rest is
+     * logged and left to the reconcile. Refuses an ADD of the container in progress, or requested before.
      */
     async delete(containerId: string, ifName: string): Promise<void> {
         this.#tombstones.add(containerId);

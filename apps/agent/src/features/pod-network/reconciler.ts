@@ -27,7 +27,8 @@ export interface ReconcilerComponents
 
 /**
  * Reconciles the wired interfaces with the running containers. The host end of a veth pair exists exactly as long as
- * the Pod's network namespace, so it shows whether the Pod runs, regardless of the API server.
+ * the Pod's network namespace, so it shows whether the Pod runs, regardless of the API server. Order: `rebuild`,
+ * `restoreAll`, then `reconcile` repeatedly, one at a time; `holdKnownAddresses` before any ADD is served.
  */
 export class PodReconciler {
     readonly #components: ReconcilerComponents;

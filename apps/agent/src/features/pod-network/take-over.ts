@@ -47,6 +47,7 @@ const allocationsSoonMs = 3_000;
 /**
  * Takes over the Pod interfaces that an earlier start of the agent has wired: adopts valid ones and keeps their
  * addresses in use, deletes other Pod ports of this agent, and isolates interfaces lost by OVS without an allocation.
+ * `run` is called once.
  */
 export class TakeOver {
     readonly #components: TakeOverComponents;

@@ -20,7 +20,7 @@ export class UnwiredPods {
 
     /**
      * Evaluates one round from the Pods it has read and the records of the existing interfaces; returns the Pods to
-     * report now.
+     * report now, each once as long as `held` has an address of it.
      */
     check(
         held: readonly HeldAddress[],

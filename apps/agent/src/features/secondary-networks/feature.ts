@@ -5,7 +5,10 @@ import { IgnoredNetworks } from "./ignored-networks.ts";
 
 const resyncMs = 60_000;
 
-/** Reports network annotations, which have no effect yet, by a job: each minute, if Pods were added. */
+/**
+ * Reports the annotation k8s.v1.cni.cncf.io/networks, which has no effect yet, as events on Pods, by a job: each
+ * minute, if Pods were added.
+ */
 export function secondaryNetworks({
     environment,
     events,

@@ -47,8 +47,9 @@ async function entriesOfLinks(
 }
 
 /**
- * Rolls back the moves found only by the links, calling `begin` before each; returns the original names of the NICs,
- * none if nothing was moved. Rejects with NetlinkError, or as Rollback's `run`.
+ * Rolls back moves whose journal is lost, recognized by the names and settings of the links (an "eth0~" and the device
+ * of a host port eth0, or alone with the settings of a port), calling `begin` before each; returns the original names
+ * of the NICs, none if nothing was moved. Rejects with NetlinkError, or as Rollback's `run`.
  */
 export async function bringBackByLinks(
     parts: { readonly netlink: Netlink; readonly rollback: Rollback; readonly uptimeSeconds: () => number },

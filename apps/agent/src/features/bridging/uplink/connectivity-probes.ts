@@ -19,7 +19,7 @@ export interface ConnectivityProbesComponents {
 
 /**
  * Probes whether the Node is on the network: its gateways, by ARP and ND (1.5 s each), and the API server (5 s).
- * `index` is that of the gateways' link. Methods that probe gateways reject with NetlinkError.
+ * `index` is the ifindex of the gateways' link. Methods that probe gateways reject with NetlinkError.
  */
 export class ConnectivityProbes {
     readonly #parts: ConnectivityProbesComponents;

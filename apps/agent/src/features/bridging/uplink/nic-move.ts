@@ -35,7 +35,10 @@ export interface Moved {
     readonly problem: string | undefined;
 }
 
-/** Makes the NIC a port of the bridge, each step written to the journal before it is made. */
+/**
+ * Makes the NIC a port of the bridge, each step written to the journal before it is made. It neither rolls back nor
+ * makes the last step `bridged`: the caller does one of them.
+ */
 export class NicMove {
     readonly #parts: NicMoveComponents;
     readonly #checkTimeoutMs: number;

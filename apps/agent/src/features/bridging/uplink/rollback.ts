@@ -209,8 +209,8 @@ function isOfThePast(entry: JournalEntry, { bootId, netns }: BootContext): boole
 }
 
 /**
- * Removes a device from the kernel datapath `ovs-system` with ovs-dpctl(8), which works without a daemon. Rejects if
- * the program fails or takes longer than 5 s.
+ * Removes a device from the kernel datapath `ovs-system` with ovs-dpctl(8), which works without a daemon. Rejects with
+ * the error of `execFile` (node:child_process) if the program fails or takes longer than 5 s.
  */
 export async function freeFromDatapath(name: string): Promise<void> {
     await promisify(execFile)("ovs-dpctl", ["del-if", "ovs-system", name], { timeout: 5_000 });

@@ -115,7 +115,10 @@ export function aged(snapshot: Snapshot, uptimeSeconds: number): Snapshot {
     };
 }
 
-/** A copy with the lifetimes of the same addresses on other links, where they may have been renewed meanwhile. */
+/**
+ * A copy with the lifetimes of the same addresses (IP, prefix length and peer) on other links, where they may have been
+ * renewed meanwhile; an address without a lifetime on either is unchanged.
+ */
 export function renewed(snapshot: Snapshot, others: readonly MovedAddress[]): Snapshot {
     const byKey = new Map(others.map((address) => [addressKey(address), address]));
     return {
@@ -257,7 +260,10 @@ export function movedAddress({ ip, prefixLength, peer, scope, label, flags, ...r
     };
 }
 
-/** Whether the route must be moved; the kernel maintains its own routes in the local table. */
+/**
+ * Whether the route must be moved with the name of its link: not cached (cloned) ones, nor those that the kernel
+ * maintains itself in the local table.
+ */
 export function isMoved(route: Route): boolean {
     return !route.cloned && !(route.table === RouteTable.LOCAL && route.protocol === RouteProtocol.KERNEL);
 }

@@ -9,7 +9,7 @@ import type { UplinkPorts } from "./types.ts";
 const ethernet = 1;
 
 /**
- * Finds the NIC of this name and verifies that it can be moved; changes nothing.
+ * Finds the NIC of this name and verifies that it can be moved; changes nothing. Rejects also with NetlinkError.
  *
  * @throws UplinkError `NIC_MISSING`, `NIC_UNSUITABLE`, `NIC_IN_USE`, or as `refuseRoutes`; the message names the remedy
  */

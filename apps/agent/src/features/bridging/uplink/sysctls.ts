@@ -74,8 +74,8 @@ const taken: Readonly<Record<Group, readonly string[]>> = {
 };
 
 /**
- * Copies the per-interface sysctls that define how the network stack treats traffic from one interface to another, each
- * that both have and that differs. Throws NetlinkError.
+ * Copies the per-interface sysctls that define how the network stack treats traffic from one interface to another, both
+ * given by name: each that both have and that differs. A value that the kernel rejects is skipped. Throws NetlinkError.
  */
 export function copySysctls(from: string, to: string): void {
     for (const group of ["ipv4", "ipv6"] as const) {

@@ -100,7 +100,7 @@ async function isAsItShouldBe(path: string, content: string, mode: number): Prom
 
 const defaultName = "antrea";
 
-/** The network name in the content of 10-antrea.conflist; "antrea" if it cannot be parsed. */
+/** The network name in the content of 10-antrea.conflist; "antrea" if it cannot be parsed or has none. */
 export function networkNameOf(content: string): string {
     try {
         const { name } = JSON.parse(content) as { readonly name?: unknown };

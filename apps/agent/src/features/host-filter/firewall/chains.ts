@@ -25,7 +25,10 @@ export function backendOf(family: Family, name: "nft" | "legacy"): Backend {
     };
 }
 
-/** Reads and writes chains of the table `filter` of one backend, by iptables(8) and nft(8); caches nothing. */
+/**
+ * Reads and writes chains of the table `filter` of one backend, by iptables(8) and nft(8); caches nothing. Methods
+ * reject with ProgramError if one of these fails.
+ */
 export class FilterTable {
     readonly #run: RunProgram;
     readonly #backend: Backend;

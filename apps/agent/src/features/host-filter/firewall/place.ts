@@ -1,6 +1,8 @@
 import type { Effect } from "./effects.ts";
 
-/** Reads the effects of the rules of a chain, in order; empty if there is no such chain. */
+/**
+ * Reads the effects of the rules of a chain, in order; empty if there is no such chain. Rejects if it cannot be read.
+ */
 export type ReadEffects = (chain: string) => Promise<readonly Effect[]>;
 
 /** Chains nested deeper than this are assumed not to drop everything. */

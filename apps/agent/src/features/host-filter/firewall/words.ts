@@ -1,4 +1,7 @@
-/** Splits the output of `iptables -S` into lines; a comment may contain line breaks. */
+/**
+ * Splits the output of `iptables -S` into lines, without empty ones; a comment in double quotes may contain line
+ * breaks.
+ */
 export function linesOf(text: string): readonly string[] {
     return [...text.matchAll(/(?:"(?:[^"\\]|\\.)*"|[^"\n])+/g)].map(([line]) => line);
 }

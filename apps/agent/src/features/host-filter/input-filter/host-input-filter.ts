@@ -19,7 +19,7 @@ export const tableName = "antrea-guard";
 /**
  * The host input filter: keeps frames of Pods from the Node's own network stack. The userspace datapath of OVS reads
  * copies of the frames: the stack receives them too and would answer ARP, forward and deliver what arrives on a Pod's
- * link, bypassing all flows.
+ * link, bypassing all flows. `ensure` is repeated by a job; the tables stay when the agent stops.
  */
 export class HostInputFilter {
     readonly #logger: Logger;

@@ -80,7 +80,10 @@ export class TunnelPort {
     }
 }
 
-/** Removes the tunnel ports that a start in another mode left. Rejects as `deletePort`. */
+/**
+ * Removes all tunnel ports of the bridge (external ID `antrea-type` is tunnel), for a start in another mode. Rejects as
+ * `deletePort`; the remaining ones stay then.
+ */
 export async function removeTunnelPorts(
     ports: Pick<TunnelPorts, "ports" | "deletePort">,
     signal?: AbortSignal,
