@@ -22,8 +22,8 @@ const endMs = 2_000;
 /**
  * Connects the Node's interface to the bridge and keeps it connected. Reports the state as condition and events of the
  * Node; the agent is not ready until the interface is connected. A move that was rolled back is not repeated by this
- * process, since it would disconnect the Node again. Once `addJobs`, or outside bridging mode `leave`; at the end
- * `stop`.
+ * process, since it would disconnect the Node again. The owner calls `addJobs` once, or outside bridging mode `leave`,
+ * and `stop` at the end.
  */
 export class UplinkKeeper {
     readonly #base: KeeperPlatform;

@@ -22,7 +22,10 @@ export interface Answer<Address> {
     readonly askedAt: number;
 }
 
-/** Reads allocations from the API server before a container lock is taken, so that no lock holder waits for it. */
+/**
+ * Reads allocations from the API server before a container lock is taken, so that no lock holder waits for it. Under
+ * the lock `isLate` shows whether an answer must be read again.
+ */
 export class LiveAllocations {
     readonly #components: LiveAllocationsComponents;
 

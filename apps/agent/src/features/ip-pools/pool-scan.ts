@@ -33,8 +33,8 @@ const intervalMs = 10_000;
 const maxIntervalMs = 60_000;
 
 /**
- * Result of listing all allocations of a pool: the addresses that were free, at most 4096 of them, each handed out
- * once.
+ * Result of listing all allocations of a pool: the addresses that were free, at most 4096 of them (a random choice of
+ * more), each handed out once. It may be outdated: another agent may have allocated one since.
  */
 export class PoolScan {
     /** Monotonic time in milliseconds. */

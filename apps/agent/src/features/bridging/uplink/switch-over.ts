@@ -12,8 +12,8 @@ import type { UplinkOptions } from "./types.ts";
 export type SwitchOverOptions = Pick<UplinkOptions, "copiesFrames" | "linkGroup" | "mustComputeChecksums">;
 
 /**
- * Transfers the kernel configuration of the NIC to the host port, in two steps. Methods reject with NetlinkError; the
- * caller then rolls back.
+ * Transfers the kernel configuration of the NIC to the host port, in two steps: `prepare`, then `run`, which interrupts
+ * the Node's traffic. Both may be repeated. They reject with NetlinkError; the caller then rolls back.
  */
 export class SwitchOver {
     readonly #netlink: Netlink;
