@@ -23,11 +23,13 @@ import { buildPlatform, patientMs, type Platform } from "./platform/platform.ts"
 const bridgedSyncLimitMs = 1_000;
 
 /**
- * The parts of features that a simulated Node replaces or has to access: most of them use its files, sockets and
- * namespaces.
+ * The parts of features that a simulated Node replaces or has to access, since most of them use files, sockets and
+ * namespaces of the Node. Functions that build a part start nothing.
  */
 export interface NodeParts extends CniNodeParts, PodNodeParts {
+    /** Builds the IPPools of the Node; undefined if they are disabled. */
     readonly ipPools: typeof buildIpPools;
+    /** Builds what moves the Node's NIC into OVS and back, in bridging mode. */
     readonly uplink: (platform: Platform) => Pick<Uplink, "state" | "recover" | "connect" | "check" | "restore">;
 }
 
@@ -40,13 +42,16 @@ const ownParts: NodeParts = {
     checkInterface,
 };
 
-/** Builds the agent from its configuration; starts nothing. Throws as `buildPlatform` does. */
+/**
+ * Builds the agent from its configuration; the caller starts and stops the Lifecycle. Throws as `buildPlatform` does.
+ */
 export function compose(context: MainContext): Lifecycle {
     return composeAgent(buildPlatform(context));
 }
 
 /**
- * Adds the features of the agent to the platform, in the order in which they start; starts nothing.
+ * Adds the features of the agent to the platform, in the order in which they start, and returns the Lifecycle of all
+ * parts; starts nothing. Called once for a platform, whose jobs, metrics and health checks it extends.
  *
  * @param parts default: those of the Node on which the agent runs
  */

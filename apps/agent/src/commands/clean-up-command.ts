@@ -35,8 +35,9 @@ const options = {
 } as const;
 
 /**
- * Implements "antrea-agent clean-up"; `args` are the words after that. Never rejects: output goes to `print`, errors to
- * standard error. Resolves with the exit code: 0 if nothing is left on the Node, and for --help.
+ * Implements "antrea-agent clean-up"; `args` are the words after that. Never rejects: `print` gets each line of output
+ * (default: standard output), errors go to standard error. Resolves with the exit code: 0 if nothing is left on the
+ * Node, and for --help; else 1.
  */
 export async function cleanUpCommand(
     args: readonly string[],

@@ -11,7 +11,7 @@ Gives the Node the interface back that bridging mode has connected to OVS; works
 /**
  * Implements "antrea-agent restore-uplink"; `args` are the words after that. Never rejects: errors go to standard
  * error. Resolves with the exit code: 0 if the Node has its interface, also if there was nothing to restore, and for
- * --help.
+ * --help; else 1.
  */
 export async function restoreUplinkCommand(args: readonly string[]): Promise<number> {
     const print = (line: string): void => void process.stdout.write(`${line}\n`);

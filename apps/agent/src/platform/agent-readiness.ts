@@ -7,14 +7,16 @@ import { RefusedToken, type RefusedTokenComponents } from "./refused-token.ts";
 
 const tokenCheckMs = 5_000;
 
-/** Dependencies of buildReadiness. */
+/** Dependencies of buildReadiness, which adds checks, a job and metrics to them and starts nothing. */
 export interface ReadinessComponents {
     readonly health: Pick<DaemonServer, "addCheck">;
     readonly jobs: Jobs;
     readonly metrics: MetricsFactory;
     readonly logger: Logger;
     readonly clock: Clock;
+    /** The connection to ovs-vswitchd; its state is read at each check. */
     readonly openflow: { readonly state: ConnectionState };
+    /** Of the client of the API server. */
     readonly api: RefusedTokenComponents["api"];
 }
 

@@ -5,14 +5,14 @@ import { AntreaError } from "@antrea/errors";
 
 class EnvironmentError extends AntreaError<"BAD_FILE_MODE"> {}
 
-/** Settings of the process that come from its environment rather than from antrea-agent.conf. */
+/** Settings of the process that come from its environment rather than from antrea-agent.conf; see `readEnvironment`. */
 export interface AgentEnvironment {
     /** Name of the Node object of this agent. */
     readonly nodeName: string;
     /** Name of the agent's Pod. */
     readonly podName: string;
     readonly podNamespace: string;
-    /** Changes with each boot of the Node. */
+    /** /proc/sys/kernel/random/boot_id: changes with each boot of the Node. */
     readonly bootId: string;
     /** A directory of the Node that outlives the agent's Pod. */
     readonly stateFolder: string;
@@ -20,15 +20,15 @@ export interface AgentEnvironment {
     readonly cniConfFolder: string;
     /** Mode of the files that the agent writes there. */
     readonly cniConfMode: number;
-    /** Content for 10-antrea.conflist; undefined: the default. */
+    /** Text of antrea-cni.conflist, for 10-antrea.conflist; undefined without that file: the default is used. */
     readonly conflist: string | undefined;
 }
 
 /**
- * Reads the environment of upstream Antrea, with defaults: NODE_NAME and POD_NAME (the host name), POD_NAMESPACE
- * (kube-system), ANTREA_STATE_DIR (/var/lib/antrea), CNI_CONF_DIR (/host/etc/cni/net.d), CONFIG_FILE_MODE (644); and
- * antrea-cni.conflist beside the file `configPath`. Throws EnvironmentError `BAD_FILE_MODE`, or the error of node:fs
- * for a file that cannot be read.
+ * Reads the environment variables of upstream Antrea: NODE_NAME and POD_NAME (default: the host name), POD_NAMESPACE
+ * (kube-system), ANTREA_STATE_DIR (/var/lib/antrea), CNI_CONF_DIR (/host/etc/cni/net.d), CONFIG_FILE_MODE (644);
+ * further the boot ID, and antrea-cni.conflist beside the file `configPath`. Throws EnvironmentError `BAD_FILE_MODE`,
+ * or the error of node:fs for a file that cannot be read.
  */
 export function readEnvironment(configPath: string, env: NodeJS.ProcessEnv): AgentEnvironment {
     return {

@@ -13,7 +13,9 @@ export class NftError extends AntreaError<"NFT_FAILED" | "NFT_MISSING"> {}
  */
 export type RunNft = (args: readonly string[], input: string) => Promise<string>;
 
-/** Runs the nft(8) program of the image, for at most 10 s, or 13 s if it ignores SIGTERM. */
+/**
+ * `RunNft` with the nft(8) program of the image; ends it after 10 s, or 13 s if it ignores SIGTERM, with `NFT_FAILED`.
+ */
 export const runNft: RunNft = async (args, input) => {
     try {
         return await runProgram("nft", args, input);
@@ -25,8 +27,9 @@ export const runNft: RunNft = async (args, input) => {
 };
 
 /**
- * Keeps one nftables table of this agent (nft(8)) as a script defines it; other tables are not changed. It has no state
- * in the kernel until `ensure`, and is never deleted. Calls must not overlap.
+ * Keeps one nftables table of this agent (nft(8)) as a script defines it; other tables are not changed. It writes
+ * nothing to the kernel before `ensure`, which the caller repeats, and the table is never deleted. Calls must not
+ * overlap.
  */
 export class NftTable {
     readonly #nft: RunNft;
@@ -47,7 +50,7 @@ export class NftTable {
     /**
      * Applies the script, which must replace the whole table (`add table`, `delete table`, `table … { … }`), unless it
      * was the last one applied and the listing of the table has not changed since. Returns true if it was applied.
-     * Rejects with NftError; the next call tries again.
+     * Rejects with NftError: the table is then as before or as the script defines it, and the next call tries again.
      */
     async ensure(script: string): Promise<boolean> {
         if (script === this.#applied && (await this.#list()) === this.#listing) return false;

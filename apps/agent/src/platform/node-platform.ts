@@ -8,39 +8,53 @@ import { FlowStart } from "./ovs/flow-start.ts";
 import { AgentPipeline } from "./ovs/pipeline.ts";
 import { patientMs, type Platform } from "./platform.ts";
 
-/** The Service CIDRs of the cluster, from its ServiceCIDR objects. */
+/** The Service CIDRs of the cluster, from the watch of its ServiceCIDR objects (networking.k8s.io/v1). */
 export interface ServiceCidrs {
-    /** Undefined until the first list is complete. */
+    /** Undefined until the first list is complete; empty if the cluster has none. */
     readonly serviceCidrs: readonly Prefix[] | undefined;
-    /** Registers a listener for possible changes of them, including their first sync. */
+    /**
+     * Registers a listener, for the lifetime of the watch, for possible changes of them, including their first sync.
+     */
     onServiceCidrs(listener: () => void): unknown;
 }
 
-/** What features share once the podCIDRs of the Node are known: bridge, gateway and transport interface exist. */
+/**
+ * What features share once the podCIDRs of the Node are known, as `withNode` builds it: bridge, gateway and transport
+ * interface exist. `stopFeatures` disposes of `transport`.
+ */
 export interface NodePlatform extends Platform {
     readonly node: NodeConfig;
     readonly transport: Transport;
     readonly gateway: Gateway;
-    /** The tables and flows of all features. */
+    /** The tables and flows of all features; usable when `startFeatures` has registered them. */
     readonly pipeline: AgentPipeline;
-    /** For the flows of a feature's pipeline; evaluated each time they are built. */
+    /**
+     * The input of a feature's flows, with the current ports and addresses of the Node; called each time flows are
+     * built.
+     */
     readonly pipelineInput: () => PipelineInput;
+    /** Replaces the flows of earlier starts; `startFeatures` calls it, and node-routes deletes the last of them. */
     readonly flowStart: FlowStart;
     /** The current MTU of Pods, in bytes. */
     readonly podMtu: () => number;
-    /** Of the gateway and of Pods. */
+    /** Whether the kernel must compute the checksums of frames of the gateway and of Pods before they enter OVS. */
     readonly disableTxChecksumOffload: boolean;
-    /** In bridging mode: the MAC address of the Node's interface, from which the bridge derives its datapath ID. */
+    /**
+     * In bridging mode: the MAC address of the Node's interface (`aa:bb:…`), from which the bridge derives its datapath
+     * ID; else undefined.
+     */
     readonly bridgedMac: string | undefined;
-    /** In bridging mode, if they are watched. */
+    /**
+     * Undefined outside of bridging mode, and if nothing watches them: flows then use the CIDRs of the configuration.
+     */
     readonly services: ServiceCidrs | undefined;
 }
 
 /**
- * Adds what depends on the Node to the platform: waits for OVS and creates the bridge, the gateway and the watch of the
- * transport interface, which the caller disposes of (`transport`). Rejects with MtuError `MTU_TOO_SMALL`, in bridging
- * mode with BridgingError `NO_MAC`, and with errors of OVSDB, netlink and the gateway, or if the signal aborts; the
- * watch has ended then.
+ * Adds what depends on the Node to the platform: waits for OVS, without a limit, and creates the bridge, the gateway
+ * and the watch of the transport interface, which the caller disposes of (`transport`). Rejects with MtuError
+ * `MTU_TOO_SMALL`, in bridging mode with BridgingError `NO_MAC`, and with errors of OVSDB, netlink and the gateway, or
+ * if the signal aborts; the watch has ended then.
  *
  * @param services undefined if nothing watches the Service CIDRs
  */

@@ -37,13 +37,16 @@ import { version } from "./version.ts";
  */
 export type TrafficMode = "encap" | "noEncap" | "hybrid";
 
-/** The common base of the agent's features: what no feature owns, and what does not depend on podCIDRs. */
+/**
+ * The common base of the agent's features: what no feature owns, and what does not depend on podCIDRs. `buildPlatform`
+ * makes it; the parts of compose.ts start and close its connections.
+ */
 export interface Platform {
     readonly logger: Logger;
     readonly clock: Clock;
     /** Random numbers in [0, 1). */
     readonly random: () => number;
-    /** Ends the process with this error. */
+    /** Ends the process with this error: logs it, stops all parts, exits with code 1. Does not throw. */
     readonly fail: (error: unknown) => void;
     readonly config: AgentConfig;
     readonly gates: Pick<ReturnType<typeof loadAgentConfig>["gates"], "enabled">;
@@ -56,10 +59,13 @@ export interface Platform {
     readonly readiness: Readiness;
     readonly jobs: Jobs;
     readonly kube: Pick<KubeClients, "api" | "connection" | "close">;
+    /** Records events of Kubernetes objects, with `antrea-agent` and the name of its Pod as reporter. */
     readonly events: Pick<EventRecorder, "record" | "start" | "close">;
     /** All Nodes of the cluster, reduced by slimNode. */
     readonly nodes: Informer<Node>;
+    /** An open socket in the Node's network namespace. */
     readonly netlink: Netlink;
+    /** The programs of the image and the kernel settings of the Node. */
     readonly host: Host;
     readonly database: Pick<
         OvsdbSession,
@@ -76,9 +82,12 @@ export interface Platform {
         | "onLockChange"
     >;
     readonly openflow: Pick<OpenFlowConnection, "start" | "close" | "state" | "onReady" | "packetOut" | "dumpFlows">;
+    /** The bridge of the agent in OVSDB; usable when `database` is ready. */
     readonly bridge: Pick<OvsBridge, keyof OvsBridge>;
+    /** The desired flows of all features; sends them by `openflow`. */
     readonly flowTable: Pick<FlowTable, keyof FlowTable>;
     readonly datapath: Datapath;
+    /** Checks the datapath of the bridge; sets the readiness condition `datapath`. */
     readonly probe: Pick<DatapathProbe, "passed">;
     /** The Pod interfaces of this Node; written by Pod wiring. */
     readonly podInterfaces: PodInterfaces;
@@ -107,7 +116,8 @@ export const conditions: Readonly<Record<string, string>> = {
 /**
  * Builds the platform from the configuration file (flag `config`, default /etc/antrea/antrea-agent.conf) and logs its
  * warnings. Connects to nothing; only the netlink socket is open. Throws SettingsError, EnvironmentError, ModeError,
- * KubeError `BAD_CONFIG`, NetlinkError, or the error of node:fs for a file that cannot be read.
+ * KubeError `BAD_CONFIG`, ServingError `BAD_PORT` (PROBE_PORT), NetlinkError, or the error of node:fs for a file that
+ * cannot be read.
  */
 export function buildPlatform({ logger, flags, fail }: MainContext): Platform {
     const configPath = flags.config ?? "/etc/antrea/antrea-agent.conf";

@@ -2,7 +2,7 @@ import { hasPodUid, pods, staticUidOf, type ApiClient, type Pod } from "@antrea/
 
 /**
  * Finds the Pod that CNI identifies by this UID: an object's UID takes precedence over the hash of a mirror Pod.
- * Undefined for an empty UID.
+ * Undefined if no Pod has it, and for an empty UID.
  */
 export function podOfUid(all: readonly Pod[], uid: string): Pod | undefined {
     if (uid === "") return undefined;
@@ -28,8 +28,8 @@ export function isPodOf(pod: Pod, { podNamespace, podName, podUid }: NamedPod): 
 }
 
 /**
- * Reads the current UID of a Pod from the API server; "" if there is none of that name. For a static Pod it is that of
- * the mirror Pod, not the hash. Rejects with KubeError.
+ * Reads the current UID of a Pod from the API server; "" if there is no Pod of that name. For a static Pod it is that
+ * of the mirror Pod, not the hash of the manifest that CNI passes. Rejects with KubeError.
  */
 export async function podUidOf(api: ApiClient, namespace: string, name: string): Promise<string> {
     const pod = await api.find(pods, { namespace, name });

@@ -8,9 +8,9 @@ import { AntreaError } from "@antrea/errors";
 export class ProgramError extends AntreaError<"PROGRAM_FAILED" | "PROGRAM_MISSING"> {}
 
 /**
- * Runs a program of the image with these arguments and `input` (default empty) on standard input; resolves with its
- * standard output as UTF-8. Rejects with ProgramError: PROGRAM_MISSING if it cannot be started, PROGRAM_FAILED with its
- * error output if it fails or does not end in time.
+ * Runs a program of the image, found by PATH, with these arguments and `input` (default empty) on standard input;
+ * resolves with its whole standard output as UTF-8. Rejects with ProgramError: PROGRAM_MISSING if it cannot be started,
+ * PROGRAM_FAILED with its error output if it fails or does not end in time.
  */
 export type RunProgram = (program: string, args: readonly string[], input?: string) => Promise<string>;
 
@@ -18,8 +18,8 @@ const timeoutMs = 10_000;
 const killMs = 13_000;
 
 /**
- * Runs a program of the image; after 10 s it gets SIGTERM, after 13 s SIGKILL. Settles after 13 s at the latest, also
- * if a process that the program started still has its output open.
+ * `RunProgram` with a limit of 10 s: the program then gets SIGTERM, after 13 s SIGKILL. Settles after 13 s at the
+ * latest, also if a process that the program started still has its output open.
  */
 export const runProgram: RunProgram = (program, args, input = "") =>
     new Promise((resolve, reject) => {

@@ -4,7 +4,10 @@ import type { MetricsFactory } from "@antrea/runtime";
 
 class ReadinessError extends AntreaError<"NOT_READY"> {}
 
-/** The conditions that must be met before Pods can be wired, by name, each with its problem in words for users. */
+/**
+ * The conditions that must be met before Pods can be wired, by name, each with its problem as text for users. Any part
+ * of the agent sets its own condition, again and again; `ready` waits until none is unmet.
+ */
 export class Readiness {
     readonly #problems = new Map<string, string>();
     readonly #passing: () => string | undefined;
@@ -19,13 +22,17 @@ export class Readiness {
         for (const [name, problem] of Object.entries(conditions)) this.#problems.set(name, problem);
     }
 
-    /** Marks a condition as met; the last one resolves `ready`. No effect on one that is met or unknown. */
+    /**
+     * Marks a condition as met; when the last one is met, `ready` resolves. No effect on one that is met or unknown.
+     */
     met(name: string): void {
         this.#problems.delete(name);
         if (this.#problems.size === 0) for (const wake of this.#waiters.splice(0)) wake();
     }
 
-    /** Marks a condition as not met, for this reason. Adds it if the name is new. */
+    /**
+     * Marks a condition as not met, for this reason, which replaces the former. Adds the condition if the name is new.
+     */
     unmet(name: string, problem: string): void {
         this.#problems.set(name, problem);
     }
@@ -69,7 +76,9 @@ export class Readiness {
     }
 }
 
-/** The problem of the connection to ovs-vswitchd, or undefined if it has the flows and accepts changes. */
+/**
+ * The problem of the connection to ovs-vswitchd, as text for users; undefined if OVS has the flows and accepts changes.
+ */
 export function openflowProblem({ kind }: ConnectionState): string | undefined {
     switch (kind) {
         case "ready":
@@ -84,7 +93,7 @@ export function openflowProblem({ kind }: ConnectionState): string | undefined {
 
 /**
  * Declares the gauge `antrea_agent_unmet_conditions`, 1 for each unmet condition (label `condition`), read at each
- * scrape.
+ * scrape. Once for a registry: a second call throws RuntimeError `DUPLICATE_NAME`.
  */
 export function declareReadiness(metrics: MetricsFactory, readiness: Pick<Readiness, "unmetConditions">): void {
     metrics.gauge({

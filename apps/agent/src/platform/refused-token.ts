@@ -3,7 +3,10 @@ import type { Logger, MetricsFactory } from "@antrea/runtime";
 
 /** Dependencies of RefusedToken. */
 export interface RefusedTokenComponents {
-    /** `refusedSince`: monotonic time since when the API server has answered only 401. */
+    /**
+     * `refusedSince`: since when the API server has answered only 401, in milliseconds of the monotonic clock;
+     * undefined while it does not.
+     */
     readonly api: { readonly refusedSince: number | undefined };
     readonly clock: Clock;
     readonly logger: Logger;
@@ -11,10 +14,10 @@ export interface RefusedTokenComponents {
 }
 
 /**
- * Reports in /readyz, the log and a metric that the API server rejects the token of this agent (401), until an answer
- * shows that it accepts it; a failed connection is inconclusive. The cause is not known: the Pod object may be gone,
- * with its Node, or the authentication of the whole cluster fails. So nothing is isolated; running Pods keep their
- * traffic.
+ * Reports in `problem`, for /readyz, in the log and as gauge `antrea_agent_token_refused_seconds` that the API server
+ * rejects the token of this agent (401), until an answer shows that it accepts it; a failed connection is inconclusive.
+ * The cause is not known (its Pod object may be gone, or the authentication of the cluster fails), so nothing is
+ * isolated and running Pods keep their traffic. Holds no timer: the caller calls `check`.
  */
 export class RefusedToken {
     readonly #components: RefusedTokenComponents;
@@ -30,14 +33,14 @@ export class RefusedToken {
         });
     }
 
-    /** Why /readyz fails: the API server rejects the token of this agent; undefined while it does not. */
+    /** That the API server rejects the token of this agent, as text for /readyz; undefined while it does not. */
     get problem(): string | undefined {
         return this.#components.api.refusedSince === undefined
             ? undefined
             : "the API server refuses the token of this agent (401); was its Pod object deleted, or its Node? Running Pods keep their traffic";
     }
 
-    /** Logs changes; to be called every few seconds. */
+    /** Logs a rejection and its end, once each; to be called every few seconds. */
     check(): void {
         const { api, logger } = this.#components;
         const isRefused = api.refusedSince !== undefined;

@@ -1,8 +1,8 @@
 import { isAborted, messageOf } from "@antrea/errors";
 
 /**
- * Runs the work and reports its failure as `WHAT: MESSAGE`, or undefined on success. An abort is not reported. Rejects
- * as the work does.
+ * Runs the work, then calls `report` with its failure as `WHAT: MESSAGE`, or with undefined after success. An abort
+ * (`isAborted`) is not reported: the last report stays. Rejects as the work does.
  */
 export async function reporting(
     { what, report }: { readonly what: string; readonly report: (problem: string | undefined) => void },

@@ -4,8 +4,9 @@ import { setImmediate as turn } from "node:timers/promises";
 const sliceMs = 3;
 
 /**
- * Processes each item, in slices of about 3 ms between which the event loop runs other tasks. Items that an array, Map
- * or Set gets meanwhile are processed too. Rejects with what `work` throws; the rest is not processed.
+ * Processes each item in order, in slices of about 3 ms between which the event loop runs other tasks: what `work`
+ * reads may change in between. Items that an array, Map or Set gets meanwhile are processed too. Rejects with what
+ * `work` throws; the rest is not processed.
  */
 export async function inSlices<T>(items: Iterable<T>, work: (item: T) => void): Promise<void> {
     let began = performance.now();

@@ -10,14 +10,14 @@ const tables = ["raw", "mangle", "nat", "filter"] as const;
 /** Dependencies of removeChains. */
 export interface ChainComponents {
     readonly run: RunProgram;
-    /** The tables that iptables-legacy has in the kernel, by address family. */
+    /** The names of the tables that iptables-legacy has in the kernel, such as "nat", by address family. */
     readonly legacyTables: (family: 4 | 6) => readonly string[];
 }
 
 /**
- * Removes the iptables chains that upstream Antrea (Go) leaves on a Node, and the jumps to them; resolves with the
- * removed ones, as text for users. They masquerade Pods of Nodes that they do not know, and direct NodePorts to closed
- * ports. Only existing tables are read, because reading creates them.
+ * Removes the iptables chains that upstream Antrea (Go) leaves on a Node (nft and legacy, both families), and the jumps
+ * to them; they would masquerade Pods of Nodes that they do not know, and direct NodePorts to closed ports. Resolves
+ * with the removed chains, as text for users. Only existing tables are read, because reading creates them.
  *
  * @throws PartlyRemovedError if some remain (a failure of one does not prevent the removal of the others); ProgramError
  *   if the tables cannot be listed

@@ -9,18 +9,27 @@ import { removeDatapathPorts, removeDevices, type DeviceNames } from "./devices.
 import { configurations, hasOther, isListening, removeBinaries, removeConfiguration, removeFolder } from "./files.ts";
 import { PartlyRemovedError } from "../../platform/partly-removed.ts";
 
-/** Dependencies of cleanUp. */
+/**
+ * Dependencies of cleanUp; the caller closes them. Functions that remove something reject if a part remains: the error
+ * is printed, and of PartlyRemovedError also what was removed.
+ */
 export interface CleanUpComponents {
     readonly netlink: Netlink;
     readonly run: RunProgram;
     readonly logger: Logger;
     /** Prints a line of output for the user. */
     readonly print: (line: string) => void;
-    /** Restores the NIC that bridging mode has moved, if any. The database is at db.sock in `ovsRunDir`. */
+    /**
+     * Restores the NIC that bridging mode has moved, if any. The database is at db.sock in `ovsRunDir`, if it exists.
+     * After a rejection only the CNI configuration is removed.
+     */
     readonly restoreUplink: (ovsRunDir: string) => Promise<void>;
-    /** Removes the agent's rules from the Node's firewall; resolves with what was removed. */
+    /** Removes the agent's rules from the Node's firewall; resolves with what was removed, as text for users. */
     readonly removeFirewallRules: () => Promise<readonly string[]>;
-    /** Removes the chains of upstream Antrea (Go) from the Node's firewall; resolves with what was removed. */
+    /**
+     * Removes the chains of upstream Antrea (Go) from the Node's firewall; resolves with what was removed, as text for
+     * users.
+     */
     readonly removeChains: () => Promise<readonly string[]>;
     /** Restores sysctls of the Node as far as their previous values are known; returns their names. */
     readonly restoreSysctls: () => readonly string[];
@@ -28,7 +37,7 @@ export interface CleanUpComponents {
     readonly isPodLink: (link: Link) => boolean;
 }
 
-/** Options of cleanUp. */
+/** Options of cleanUp. Folders are paths in this container; one that does not exist counts as empty. */
 export interface CleanUpOptions {
     /** Runs even while an agent is running. */
     readonly force: boolean;
@@ -36,8 +45,9 @@ export interface CleanUpOptions {
     readonly stateFolder: string;
     /** /var/run/antrea of the Node as mounted here; its `openvswitch` has the OVS sockets. */
     readonly runFolder: string;
-    /** The Node's CNI configuration directory, and the names of the agent's files in it. */
+    /** The Node's CNI configuration directory. */
     readonly cniConfFolder: string;
+    /** File name of the agent's configuration in `cniConfFolder`. */
     readonly conflist: string;
     /** The Node's CNI binary directory. */
     readonly cniBinFolder: string;
@@ -47,16 +57,16 @@ export interface CleanUpOptions {
     readonly names: DeviceNames;
     /** The user confirmed that these names are the agent's. */
     readonly isNamed: boolean;
-    /** `rtm_protocol` of the agent's routes. */
+    /** `rtm_protocol` (linux/rtnetlink.h) of the agent's routes. */
     readonly routeProtocols: readonly number[];
-    /** nftables tables, such as "inet antrea". */
+    /** nftables tables as family and name, such as "inet antrea". */
     readonly nftTables: readonly string[];
 }
 
 /**
  * Removes what exists, and prints what it removed; what is gone already counts as removed. A failed step is printed and
  * does not prevent the others; but if the uplink cannot be restored, only the CNI configuration is removed. Resolves
- * with true if all succeeded.
+ * with true if all succeeded. Rejects if it cannot begin, also with NetlinkError or the error of node:fs.
  *
  * @throws CleanUpError `AGENT_RUNNING` unless forced: a running agent would recreate everything; `NO_DATABASE`
  */

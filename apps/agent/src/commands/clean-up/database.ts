@@ -24,8 +24,8 @@ const columns = {
 } as const;
 
 /**
- * The OVS database: served by the Node's ovsdb-server or, if none runs, by a temporary one. Without a database file it
- * is empty. Disposal closes it.
+ * The OVS database for the clean-up, made with `open`: served by the Node's ovsdb-server or, if none runs, by a
+ * temporary one; without a database file it is empty. Disposal closes the session and ends the temporary server.
  */
 export class CleanUpDatabase implements AsyncDisposable {
     readonly #components: { readonly logger: Logger; readonly print: (line: string) => void };
@@ -46,8 +46,8 @@ export class CleanUpDatabase implements AsyncDisposable {
     }
 
     /**
-     * Connects to the Node's ovsdb-server, or starts a temporary one with the file of OVS. Holds the agent's lock until
-     * disposal, unless forced, so that no agent starts meanwhile.
+     * Connects to the Node's ovsdb-server, or starts a temporary one with the file of OVS; without a file the database
+     * is empty. Holds the agent's lock until disposal, unless forced, so that no agent starts meanwhile.
      *
      * @throws CleanUpError `AGENT_RUNNING` unless forced: an agent holds the lock of the database; `NO_DATABASE`: the
      *   temporary server cannot serve the file
@@ -71,7 +71,9 @@ export class CleanUpDatabase implements AsyncDisposable {
         throw new CleanUpError("NO_DATABASE", "environment", `ovsdb-server cannot serve ${file}: ${server.errors}`);
     }
 
-    /** The directory of db.sock, if the database is served. */
+    /**
+     * The directory with db.sock of the server in use; without a database that of the Node's OVS, which has no server.
+     */
     get runDir(): string {
         return this.#server === undefined ? this.#ovsRunDir : dirname(this.#server.socket);
     }
@@ -89,7 +91,7 @@ export class CleanUpDatabase implements AsyncDisposable {
         return names.length === 0 ? undefined : `it has other bridges (${names.join(", ")})`;
     }
 
-    /** Whether an ovs-vswitchd may be running that applies the database contents. */
+    /** Whether the Node's own ovsdb-server serves the database, so that an ovs-vswitchd may apply its contents. */
     get isServed(): boolean {
         return this.#session !== undefined && this.#server === undefined;
     }
@@ -115,7 +117,7 @@ export class CleanUpDatabase implements AsyncDisposable {
         return { bridge: own.name, gateway: gateway?.name ?? fallback.gateway };
     }
 
-    /** The names of the Pods' links, as far as the database has them. */
+    /** The names of the host ends of Pods' links, as far as the database has them. */
     podLinks(): readonly string[] {
         return this.#ownBridges().flatMap(({ ports }) => ports.flatMap(({ name, isPod }) => (isPod ? [name] : [])));
     }

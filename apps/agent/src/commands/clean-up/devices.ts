@@ -1,15 +1,18 @@
 import type { Link, Netlink } from "@antrea/netlink";
 import type { RunProgram } from "../../platform/program.ts";
 
-/** The names of bridge and gateway on this Node. */
+/** The names of the agent's bridge and gateway port in OVS, which are also those of their devices on this Node. */
 export interface DeviceNames {
     readonly bridge: string;
     readonly gateway: string;
 }
 
-/** The state of OVS that belongs to other owners. */
+/**
+ * What the removal has to know about other users of the Node's OVS: while they have a bridge, what all bridges share is
+ * kept.
+ */
 export interface OthersOfOvs {
-    /** Bridges that are not the agent's. */
+    /** The names of bridges that are not the agent's. */
     otherBridges(): readonly string[];
 }
 
@@ -21,9 +24,9 @@ const linksAtOnce = 16;
 
 /**
  * Removes the agent's ports from the kernel datapath, whose internal ports cannot be deleted as links and remain if
- * ovs-vswitchd does not run. The datapath is deleted too if no other owner has a port there. Without names only the
- * ports of Pods are the agent's. Resolves with the removed ones, as text for users. Rejects with ProgramError or
- * NetlinkError.
+ * ovs-vswitchd does not run, and the datapath too if no other owner has a port or bridge. `names` undefined: only ports
+ * of Pods are the agent's. Resolves with what was removed besides ports of Pods, as text for users. Rejects with
+ * ProgramError or NetlinkError; what is removed by then stays so.
  */
 export async function removeDatapathPorts(
     {
@@ -60,8 +63,9 @@ function portsOf(text: string): readonly string[] {
 }
 
 /**
- * Deletes the host ends of Pods' links, and devices of these names that the userspace datapath left. Resolves with what
- * was removed, as text for users. Rejects with NetlinkError.
+ * Deletes the host ends of Pods' links and the tun devices that the userspace datapath left: those of `names`, and
+ * ovs-netdev if no other owner has a bridge. `names` undefined: links of Pods only. Resolves with what was removed, as
+ * text for users; rejects with NetlinkError.
  */
 export async function removeDevices(
     { netlink, isPodLink }: { readonly netlink: Netlink; readonly isPodLink: (link: Link) => boolean },

@@ -6,7 +6,7 @@ import { AntreaError } from "@antrea/errors";
  */
 export class CleanUpError extends AntreaError<"AGENT_RUNNING" | "NO_DATABASE"> {}
 
-/** The error AGENT_RUNNING; its message has the next step: uninstall Antrea first, or --force. */
+/** Returns CleanUpError `AGENT_RUNNING`; its message has the next step: uninstall Antrea first, or --force. */
 export function agentRunning(cause?: unknown): CleanUpError {
     return new CleanUpError(
         "AGENT_RUNNING",

@@ -14,8 +14,8 @@ async function removeFile(path: string): Promise<readonly string[]> {
 }
 
 /**
- * Removes a network configuration and temporary files of interrupted writes. Resolves with the paths removed. Rejects
- * with the error of node:fs.
+ * Removes the network configuration with this file name, and temporary files of interrupted writes of it. Resolves with
+ * the paths removed; [] if the directory does not exist. Rejects with the error of node:fs.
  */
 export async function removeConfiguration(folder: string, name: string): Promise<readonly string[]> {
     if (!existsSync(folder)) return [];
@@ -26,8 +26,9 @@ export async function removeConfiguration(folder: string, name: string): Promise
 }
 
 /**
- * Removes a directory except for these names in it. A directory that is a mount point is only emptied. Resolves with
- * its path, or with those of the removed entries if it is kept. Rejects with the error of node:fs.
+ * Removes a directory except for these names in it; one that is a mount point is only emptied. Resolves with its path,
+ * with those of the removed entries if the directory remains, or with [] if it does not exist. Rejects with the error
+ * of node:fs.
  */
 export async function removeFolder(folder: string, kept: readonly string[]): Promise<readonly string[]> {
     if (!existsSync(folder)) return [];
@@ -41,9 +42,9 @@ export async function removeFolder(folder: string, kept: readonly string[]): Pro
 }
 
 /**
- * Removes the binaries installed by the init container. A binary that differs from the one of this image belongs to
- * another owner, and one that another network configuration names is still in use: both are kept, which is printed.
- * Resolves with the paths removed. Rejects with the error of node:fs.
+ * Removes the binaries installed by the init container: those of `cniBinFolder` with a name in `ownBinFolder`. One that
+ * differs from that of this image belongs to another owner, and one that another network configuration names is in use:
+ * both are kept, which is printed. Resolves with the paths removed. Rejects with the error of node:fs.
  */
 export async function removeBinaries({
     cniBinFolder,
@@ -80,12 +81,15 @@ export async function removeBinaries({
     return removed;
 }
 
-/** Whether a directory exists and contains anything but these names. */
+/** Whether a directory exists and contains anything but these names. Rejects with the error of node:fs. */
 export async function hasOther(folder: string, names: readonly string[]): Promise<boolean> {
     return (await namesIn(folder)).some((name) => !names.includes(name));
 }
 
-/** Whether a process listens on a unix socket; false also if there is none at this path, or no permission. */
+/**
+ * Whether a process listens on a unix socket; false also if there is none at this path, or no permission. Never
+ * rejects.
+ */
 export function isListening(path: string): Promise<boolean> {
     return new Promise((resolve) => {
         const socket = createConnection(path);
@@ -98,8 +102,8 @@ export function isListening(path: string): Promise<boolean> {
 }
 
 /**
- * Path and text of each file in a Node's CNI configuration directory (.conf, .conflist, .json); empty if it does not
- * exist. Rejects with the error of node:fs.
+ * Path and text of each file in a Node's CNI configuration directory (.conf, .conflist, .json), in no defined order; []
+ * if the directory does not exist. Rejects with the error of node:fs.
  */
 export async function configurations(
     folder: string,
