@@ -4,12 +4,12 @@ import { statSync, type BigIntStats } from "node:fs";
 const ownNetns = "/proc/thread-self/ns/net";
 
 /**
- * Whether a path refers to the network namespace of the Node itself: that of the agent, or of the Node's first process.
- * Synchronous, so that the path cannot change between check and use. False for a path that does not exist; the error is
- * reported on opening it.
+ * Whether a path, such as that of a Pod's namespace from CNI, refers to the network namespace of the Node itself: that
+ * of the agent, or of the Node's first process. Synchronous, so that the path cannot change between check and use.
+ * Never throws: false for a path that cannot be read; the error is reported on opening it.
  *
  * @param hostPrefix the prefix of the Node's /proc: `hostProcPathPrefix`; without it only the agent's namespace is
- * compared
+ *   compared
  */
 export function isNodeNetns(path: string, hostPrefix?: string): boolean {
     const asked = identityOf(path);

@@ -11,7 +11,7 @@ export function changesRoutes(type: ChangeType, node: Node, old: Node | undefine
 
 /**
  * Whether the change of a Node, reduced by `slimNode`, may affect the podCIDRs of the cluster: it is new, deleted, or
- * has another spec (podCIDRs and kept taints).
+ * has another spec (podCIDRs and kept taints). False for changes of annotations, addresses and heartbeats.
  */
 export function changesPodCidrs(type: ChangeType, node: Node, old: Node | undefined): boolean {
     return type !== "updated" || old === undefined || JSON.stringify(node.spec) !== JSON.stringify(old.spec);

@@ -1,6 +1,9 @@
 import { nodes, type ApiClient } from "@antrea/kube";
 
-/** A condition in the status of a Node (core/v1 NodeCondition), without its timestamps. */
+/**
+ * A condition in the status of a Node (core/v1 NodeCondition), without its timestamps. The same `status` keeps its
+ * lastTransitionTime.
+ */
 export interface ConditionText {
     readonly type: string;
     readonly status: "True" | "False";
@@ -9,8 +12,9 @@ export interface ConditionText {
 }
 
 /**
- * Maintains conditions in the status of this Node, by type. Writes are strategic merge patches: conditions of other
- * types are not changed. Calls for one type must not overlap.
+ * Maintains conditions in the status of this Node, by type. Each call reads the Node first and writes only a
+ * difference, by a strategic merge patch: conditions of other types are not changed. Calls for one type must not
+ * overlap.
  */
 export class NodeCondition {
     readonly #api: Pick<ApiClient, "find" | "patch">;
@@ -48,8 +52,8 @@ export class NodeCondition {
     }
 
     /**
-     * Like `set` at the end of the process, within `timeoutMs` milliseconds. Never rejects: on failure the next agent
-     * of this Node updates the condition.
+     * Like `set`, at the end of the process and within `timeoutMs` milliseconds. Never rejects: on failure or timeout
+     * the next agent of this Node updates the condition.
      */
     async setAtEnd(wanted: ConditionText, timeoutMs: number): Promise<void> {
         await this.set(wanted, AbortSignal.timeout(timeoutMs)).catch(() => undefined);

@@ -13,7 +13,10 @@ import {
 } from "@antrea/ip";
 import { podCidrTexts } from "@antrea/ipam";
 
-/** The parts of a Node object that the agent reads (core/v1 Node). */
+/**
+ * The parts of a Node object that the agent reads (core/v1 Node); a reduced object of the informer and a stored one
+ * both fit.
+ */
 export interface NodeObject {
     readonly metadata?: {
         readonly name?: string;
@@ -72,7 +75,7 @@ export function podPrefixesOf(node: NodeObject): readonly Prefix[] {
     return prefixes;
 }
 
-/** The InternalIPs of a Node, in their order; invalid ones are skipped. */
+/** The InternalIPs of a Node, in their order; invalid ones are skipped. Empty if it has none. */
 export function internalIpsOf(node: NodeObject): readonly IpAddress[] {
     const addresses = (node.status?.addresses ?? []).filter((address) => address.type === "InternalIP");
     return readableIps(addresses.map(({ address }) => address));
@@ -90,8 +93,8 @@ export function transportIpsOf(node: NodeObject): readonly IpAddress[] {
 }
 
 /**
- * The MAC address that a Node in bridging mode announces (`macAnnotation`), or why it cannot be used; neither if it
- * announces none.
+ * The MAC address that a Node in bridging mode announces (`macAnnotation`), as 6 bytes, or why it cannot be used;
+ * neither if it announces none. Only the address of one station is accepted.
  */
 export function bridgedMacOf(node: NodeObject): {
     readonly mac?: Uint8Array;

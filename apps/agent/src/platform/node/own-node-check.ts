@@ -8,12 +8,15 @@ import {
     type Node,
 } from "@antrea/kube";
 
-/** Dependencies of OwnNodeCheck. */
+/** Dependencies of OwnNodeCheck; the caller starts and closes the informer. */
 export interface OwnNodeCheckComponents {
     readonly api: Pick<ApiClient, "find">;
     /** The informer of Nodes. */
     readonly nodes: {
-        /** Monotonic time up to which Node changes are known. */
+        /**
+         * Time up to which Node changes are known, in milliseconds of the monotonic clock; -Infinity before the first
+         * list.
+         */
         readonly upToDateAt: number;
         readonly hasSynced: boolean;
         /** Also calls the listener at once with what is known; disposing of the result removes it. */
@@ -55,8 +58,8 @@ const freshMs = 30_000;
 
 /**
  * Confirms the state of this agent's Node by requests to the API server, for decisions that must not rely on a silent
- * watch: if not `isFresh`, the caller calls `confirm` or `ask`; nothing is requested otherwise. Follows the informer of
- * `components.nodes` from construction on until it is disposed of.
+ * watch: if not `isFresh`, the caller calls `confirm` or `ask`, the only methods that request anything. Follows the
+ * informer of `components.nodes` from construction on until it is disposed of.
  */
 export class OwnNodeCheck implements Disposable {
     readonly #components: OwnNodeCheckComponents;
@@ -76,7 +79,7 @@ export class OwnNodeCheck implements Disposable {
         });
     }
 
-    /** Removes the listener from the informer. */
+    /** Removes the listener from the informer; a request in progress continues. */
     [Symbol.dispose](): void {
         this.#listener[Symbol.dispose]();
     }

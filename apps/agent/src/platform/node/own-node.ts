@@ -13,15 +13,17 @@ import { changesRoutes } from "./node-changes.ts";
 
 const resyncMs = 60_000;
 
-/** Observes when the Node object was deleted; times are wall time in milliseconds. */
+/** Observes when the object of this Node was deleted; times are wall time in milliseconds. */
 export interface NodeDeletion {
-    /** Restores the time that an earlier run of the agent observed. */
+    /**
+     * Restores the time that an earlier run of the agent observed; no effect once it is known whether the Node exists.
+     */
     recallGone(goneAt: number): void;
-    /** The earliest possible time; undefined while the Node exists. */
+    /** The earliest possible time; undefined while the Node exists or nothing is known. */
     readonly nodeGoneAt: number | undefined;
 }
 
-/** The Node on which the agent runs, and the feature that stores it. */
+/** The Node on which the agent runs, and the feature that stores it; `startFeatures` starts the feature. */
 export interface OwnNode {
     readonly node: NodeConfig;
     /**
@@ -34,13 +36,14 @@ export interface OwnNode {
 /**
  * Waits until the podCIDRs of the Node are known, and follows the Node object from then on: the condition `node` is
  * unmet while it has no podCIDRs, and changed ones end the process (`fail`). Restores the deletion time of an earlier
- * run in `deletion`. Rejects only if the signal aborts.
+ * run in `deletion`. What it waits for is logged. Rejects only if the signal aborts.
  */
 export async function ownNode(
     platform: Platform,
     o: {
+        /** Undefined if nothing observes the deletion: then the time of the first check after it is stored. */
         readonly deletion: NodeDeletion | undefined;
-        /** See OwnNodeOptions. */
+        /** See OwnNodeOptions; undefined: its default. */
         readonly syncLimitMs: number | undefined;
     },
     signal: AbortSignal,

@@ -1,6 +1,9 @@
 import { formatIp, type IpAddress } from "@antrea/ip";
 
-/** Finds entries by address. Several may have one, e.g. while it moves from one Pod to another. */
+/**
+ * Finds entries by address. Several may have one, e.g. while it moves from one Pod to another. Entries are compared by
+ * identity.
+ */
 export class AddressIndex<T> {
     readonly #byAddress = new Map<string, Set<T>>();
 
@@ -9,7 +12,10 @@ export class AddressIndex<T> {
         return [...(this.#byAddress.get(formatIp(ip)) ?? [])];
     }
 
-    /** Replaces the addresses of an entry. */
+    /**
+     * Replaces the addresses of an entry: `before` are those of the last call for it ([] for a new one), `after` the
+     * new ones ([] removes it).
+     */
     move(entry: T, before: readonly IpAddress[], after: readonly IpAddress[]): void {
         const wanted = new Set(after.map(formatIp));
         for (const ip of before) {

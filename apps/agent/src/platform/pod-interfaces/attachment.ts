@@ -6,7 +6,7 @@ export interface Attachment {
     readonly ifName: string;
 }
 
-/** The key of an interface: "container id/interface". */
+/** The key of an interface in maps and of its flows: "container id/interface", unique on the Node. */
 export function attachmentKey({ containerId, ifName }: Attachment): string {
     return `${containerId}/${ifName}`;
 }
@@ -16,10 +16,10 @@ export function isSameAttachment(one: Attachment, other: Attachment): boolean {
     return one.containerId === other.containerId && one.ifName === other.ifName;
 }
 
-/** An attachment and its Pod. */
+/** An attachment and its Pod; the names and UID may be empty, see NamedPod. */
 export interface PodAttachment extends Attachment, NamedPod {}
 
-/** The Pod as "namespace/name", for logs and messages. */
+/** The Pod as "namespace/name", for logs and messages; "/" while its name is not known. */
 export function podText({ podNamespace, podName }: Omit<NamedPod, "podUid">): string {
     return `${podNamespace}/${podName}`;
 }

@@ -24,8 +24,8 @@ export function unfinishedExternalIds(
 }
 
 /**
- * The record as external_ids of a Port, for `fromExternalIds`. Keys that upstream Antrea uses are the same; the others
- * are additional. Lists are separated by commas.
+ * The record as all external_ids of a Port, for `fromExternalIds`. Keys that upstream Antrea uses are the same; the
+ * others are additional. Lists are separated by commas.
  */
 export function toExternalIds(record: PodRecord): Readonly<Record<string, string>> {
     return {

@@ -19,10 +19,11 @@ const none = "-";
 const maxAliasBytes = 255;
 
 /**
- * Encodes the record as link alias, at most 255 bytes (IFALIASZ, linux/if.h): container ID 64, UID 36, two addresses
- * with prefix lengths 62 and their gateways 56, interface 15. Names of Pods and pools do not fit; they are resolved by
- * the UID and the allocations, and the network name is hashed. If addresses, container ID or UID are longer than usual,
- * the hash is omitted first, then the UID, and if necessary half of the boot ID.
+ * Encodes the record as link alias for `fromAlias`, words separated by spaces, at most 255 bytes (IFALIASZ,
+ * linux/if.h): container ID 64, UID 36, two addresses with prefix lengths 62 and their gateways 56, interface 15. Names
+ * of Pods and pools do not fit; they are resolved by the UID and the allocations, and the network name is hashed. If
+ * addresses, container ID or UID are longer than usual, the hash is omitted first, then the UID, and if necessary half
+ * of the boot ID.
  */
 export function toAlias(record: PodRecord): string {
     const hash = networkHash(record.network);
@@ -53,22 +54,29 @@ function aliasWith(record: PodRecord, podUid: string, bootLength: number, hash?:
     return words.slice(0, length).join(" ");
 }
 
-/** The alias of a link whose addresses are not known yet: it has a container (`containerOfAlias`), but no record. */
+/**
+ * The alias of a link whose addresses are not known yet: `containerOfAlias` finds its container, `fromAlias` no record.
+ */
 export function pendingAlias(containerId: string): string {
     return `${aliasMark.pool} ${containerId}`;
 }
 
-/** The alias of a host end whose record is gone; the sweep deletes such links. */
+/**
+ * The alias of a host end whose record is gone: `containerOfAlias` returns "" for it, and the sweep deletes such links.
+ */
 export const releasedAlias = `${aliasMark.subnet} released`;
 
-/** The container of a link created by this agent: "" if the link is released; undefined for other links. */
+/**
+ * The container ID of a link created by this agent, by its alias: "" if the link is released; undefined for other links
+ * and without an alias.
+ */
 export function containerOfAlias(alias: string | undefined): string | undefined {
     if (alias === releasedAlias) return "";
     const [mark, containerId] = (alias ?? "").split(" ");
     return (mark === aliasMark.subnet || mark === aliasMark.pool) && containerId ? containerId : undefined;
 }
 
-/** The fields of an interface that a link alias contains. */
+/** The fields of an interface that a link alias contains, as `fromAlias` decodes them. */
 export interface AliasRecord extends Attachment {
     /** "" if there was no room. */
     readonly podUid: string;
@@ -76,8 +84,9 @@ export interface AliasRecord extends Attachment {
     readonly addresses: readonly (Omit<InterfaceAddress, "gateway"> & { readonly gateway: IpAddress | undefined })[];
     /** 0 is untagged. */
     readonly vlan: number;
-    /** The first eight or four characters. */
+    /** The first eight or four characters of the boot ID. */
     readonly bootId: string;
+    /** See PodRecord. */
     readonly isolated: boolean;
     /** Hash of the name of its CNI network; undefined if an earlier agent wrote the alias, or there was no room. */
     readonly networkHash: string | undefined;

@@ -12,7 +12,7 @@ const hashLength = 8;
 
 /**
  * The hash for a link alias of a record's network: the first 8 hexadecimal digits of the SHA-1 of its name, or what a
- * rebuilt record has of it. Undefined if the network is not known.
+ * rebuilt record has of it (`networkOfHash`). Undefined if the network is not known.
  */
 export function networkHash(network: string | undefined): string | undefined {
     if (network === undefined || network === mark) return undefined;
@@ -20,14 +20,14 @@ export function networkHash(network: string | undefined): string | undefined {
     return createHash("sha1").update(network).digest("hex").slice(0, hashLength);
 }
 
-/** Whether the word of an alias is such a hash. */
+/** Whether the word of an alias is a hash as `networkHash` returns it; false for undefined. */
 export function isNetworkHash(word: string | undefined): boolean {
     return word?.length === hashLength && /^[0-9a-f]+$/.test(word);
 }
 
 /**
- * The network of a record that was rebuilt from an alias with this hash, or with none: no name, but a mark for
- * `isOfNetwork`.
+ * The network of a record that was rebuilt from an alias with this hash, or with none: no name, but "#" and the hash,
+ * for `isOfNetwork` and `networkText`.
  */
 export function networkOfHash(hash: string | undefined): string {
     return `${mark}${hash ?? ""}`;

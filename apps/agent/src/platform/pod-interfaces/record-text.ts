@@ -1,12 +1,15 @@
 import { AntreaError } from "@antrea/errors";
 import { parseIp, type IpAddress } from "@antrea/ip";
 
-/** Separator of lists in the text of a record. */
+/** Separator of the lists of addresses in link aliases and external_ids. */
 export const separator = ",";
 
 class RecordError extends AntreaError<"BAD_PREFIX_LENGTH"> {}
 
-/** Parses an address and its prefix length. Throws IpError or RecordError if either is invalid. */
+/**
+ * Parses an address and its prefix length in bits. Throws IpError or RecordError `BAD_PREFIX_LENGTH` if either is
+ * invalid.
+ */
 export function readAddress(ip: string, length: string): { readonly ip: IpAddress; readonly prefixLength: number } {
     const address = parseIp(ip);
     const prefixLength = /^[0-9]{1,3}$/.test(length) ? Number(length) : Infinity;

@@ -1,7 +1,7 @@
 import type { IpAddress } from "@antrea/ip";
 import type { PodAttachment } from "./attachment.ts";
 
-/** One address of an interface, with its network settings. */
+/** One address of an interface with the length of its subnet's prefix, in bits, and its default gateway. */
 export interface InterfaceAddress {
     readonly ip: IpAddress;
     readonly prefixLength: number;
@@ -29,7 +29,7 @@ export interface PodRecord extends PodAttachment {
     readonly netns: string;
     /** The host end of the veth pair, which is also the name of the OVS port. */
     readonly hostIfName: string;
-    /** Of the Pod's end, as text. */
+    /** Of the Pod's end, as text like 0a:59:0a:0a:00:01. */
     readonly mac: string;
     readonly addresses: readonly PodAddress[];
     /** VLAN of the addresses; 0 is untagged. */
@@ -38,7 +38,7 @@ export interface PodRecord extends PodAttachment {
     readonly bootId: string;
     /**
      * The interface has no flows and no route, because its address belongs to another Pod, or may soon. Stored so that
-     * a restarted agent knows it without the API server.
+     * a restarted agent knows it without the API server. Default false.
      */
     readonly isolated?: boolean | undefined;
     /**

@@ -1,17 +1,17 @@
 import type { PodAttachment } from "./attachment.ts";
 import type { PodAddress } from "./record.ts";
 
-/** One ADD, as decoded by the CNI server. */
+/** One ADD, as decoded by the CNI server; `podUid` is read from the API server if the runtime passes none. */
 export interface AddRequest extends PodAttachment {
     /** Path of the network namespace, as CNI passed it. */
     readonly netns: string;
     /** The name of the requesting CNI network: with container and interface it identifies an attachment. */
     readonly network: string;
-    /** When the call was received, in milliseconds of a monotonic clock; a later DEL takes precedence. */
+    /** When the call was received, in milliseconds of the monotonic clock; a DEL received later takes precedence. */
     readonly receivedAt: number;
 }
 
-/** A Pod's request for addresses of IPPools; nothing is allocated before `claim`. */
+/** A Pod's request for addresses of IPPools, for one ADD; nothing is allocated before `claim`, which is called once. */
 export interface AddressRequest {
     /**
      * Allocates them, all or nothing: what was allocated before a rejection, also by an abort, is given back. Rejects
@@ -20,7 +20,7 @@ export interface AddressRequest {
     claim(signal: AbortSignal): Promise<AddressAllocation>;
 }
 
-/** The addresses that an ADD got from IPPools, all in one VLAN. */
+/** The addresses that an ADD got from IPPools, at most one per family, all in one VLAN. */
 export interface AddressAllocation {
     readonly addresses: readonly PodAddress[];
     /** 0 is untagged. */

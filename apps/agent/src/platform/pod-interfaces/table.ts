@@ -3,7 +3,10 @@ import { AddressIndex } from "./address-index.ts";
 import { attachmentKey, type Attachment } from "./attachment.ts";
 import type { PodInterface } from "./pod-interface.ts";
 
-/** Whether the allocations of an interface are released with it, or kept for the next sandbox of its Pod. */
+/**
+ * What the removal of an interface does with its allocations: releases them, or keeps them for the next sandbox of its
+ * Pod.
+ */
 export type Claims = "release" | "keep";
 
 /** A change of an interface. The start of a state such as leaving is a change too, in which `known` is as `before`. */
@@ -20,7 +23,9 @@ export function isAddCompleted({ type, known, before }: PodInterfaceChange): boo
     return type === "changed" && before?.addedAt === Infinity && Number.isFinite(known.addedAt);
 }
 
-/** The table as used by everything except Pod wiring: read-only, with `subscribe`. */
+/**
+ * The table as used by everything except Pod wiring: read-only, with `subscribe`. It always shows the current state.
+ */
 export type PodInterfaceView = Pick<
     PodInterfaces,
     "list" | "get" | "isConnected" | "isIsolated" | "isLeaving" | "isUndecided" | "subscribe"
@@ -35,9 +40,9 @@ interface Entry {
 }
 
 /**
- * The Pod interfaces of this Node with their records, and the states that are not part of a record: leaving, connecting,
- * undecided. They end with the interface. Pod wiring writes the table, each interface under the lock of its container
- * (see `InterfaceControl`); features read it and subscribe to it.
+ * The Pod interfaces of this Node with their records, and the states that are not part of a record: leaving,
+ * connecting, undecided. They end with the interface. Pod wiring writes the table, each interface under the lock of its
+ * container (see `InterfaceControl`); features read it and subscribe to it. In memory only: wiring fills it at startup.
  */
 export class PodInterfaces {
     readonly #entries = new Map<string, Entry>();
@@ -77,8 +82,8 @@ export class PodInterfaces {
     }
 
     /**
-     * Whether this start of the agent isolated the interface, which was connected before, until its allocations are
-     * compared. Stays true until the interface is removed.
+     * Whether this start of the agent isolated the interface, which was connected before, because its allocations were
+     * not compared yet. Stays true until the interface is removed, also after the comparison.
      */
     isUndecided(attachment: Attachment): boolean {
         return this.#entry(attachment)?.isUndecided === true;
@@ -137,7 +142,7 @@ export class PodInterfaces {
         this.#report({ type: "changed", known, before });
     }
 
-    /** Sets `isUndecided`; no effect if the interface is unknown. */
+    /** Sets `isUndecided`, and reports a change; no effect if the interface is unknown. */
     setUndecided(attachment: Attachment): void {
         const entry = this.#entry(attachment);
         if (entry === undefined) return;
@@ -147,7 +152,8 @@ export class PodInterfaces {
 
     /**
      * Marks whether an interface that is isolated by its record is being reconnected, and so may have traffic. It ends
-     * when the record is no longer isolated, or when the traffic is removed again.
+     * when the record is no longer isolated, or when the traffic is removed again. No effect if the interface is
+     * unknown.
      */
     setConnecting(attachment: Attachment, isConnecting: boolean): void {
         const entry = this.#entry(attachment);
@@ -158,7 +164,7 @@ export class PodInterfaces {
 
     /**
      * Marks an interface as being removed. A release that could not be completed remains a release; returns the
-     * effective value.
+     * effective value, of an unknown interface the given one.
      */
     leave(attachment: Attachment, allocations: Claims): Claims {
         const entry = this.#entry(attachment);

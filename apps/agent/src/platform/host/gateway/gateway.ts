@@ -7,7 +7,7 @@ import { removeIfDeviceIsLost, type VswitchdAckLimits } from "../../ovs/bridge/i
 import { kernelSettings, type KernelSettings } from "../host.ts";
 import type { NodeSysctls } from "./node-sysctls.ts";
 
-/** The part of OvsBridge that the gateway uses; errors are those of OvsBridge. */
+/** The part of OvsBridge that the gateway uses, with the same arguments and errors. */
 export interface GatewayPorts {
     port(name: string): { readonly mac: string | undefined } | undefined;
     ensurePort(
@@ -27,10 +27,11 @@ export interface GatewayPorts {
     acknowledged(limits?: VswitchdAckLimits): Promise<void>;
 }
 
-/** Settings of Gateway. */
+/** Settings of Gateway, constant but for `mtu`. */
 export interface GatewayOptions {
+    /** Of the port and of its device. */
     readonly name: string;
-    /** The OpenFlow port number to request. */
+    /** The OpenFlow port number to request; OVS may assign another one. */
     readonly ofPort: number;
     /** Returns the current MTU in bytes. */
     readonly mtu: () => number;
@@ -46,8 +47,8 @@ export interface GatewayOptions {
 }
 
 /**
- * `NOT_READY`: no `gatewayIps`, or the MAC address is used before `ensurePort`; `NO_DEVICE`: OVS did not create the
- * device within 10 s.
+ * - `NOT_READY`: no `gatewayIps`, or the MAC address is used before `ensurePort`.
+ * - `NO_DEVICE`: OVS did not create the device within 10 s.
  */
 export class GatewayError extends AntreaError<"NOT_READY" | "NO_DEVICE"> {}
 
@@ -58,6 +59,7 @@ const linkPollMs = 20;
 /**
  * The gateway: the internal port through which Pod traffic enters and leaves the Node's network stack. It has the first
  * address of each podCIDR; its MAC address is derived from that and stored in OVSDB, so that it never changes for Pods.
+ * The caller calls `ensurePort`, then `ensureDevice`, and repeats both, since others may change the device.
  */
 export class Gateway {
     readonly #ports: GatewayPorts;
@@ -78,6 +80,7 @@ export class Gateway {
             readonly sysctls: Pick<NodeSysctls, "set">;
             /** Default: the settings of the kernel. */
             readonly settings?: KernelSettings;
+            /** Default: `systemClock`. */
             readonly clock?: Clock;
         },
         options: GatewayOptions,
@@ -100,8 +103,9 @@ export class Gateway {
 
     /**
      * Adds the port to OVSDB; again with the same MAC address if the database lost it, or if its device was deleted or
-     * moved. Returns the OpenFlow port number, which may have changed. Rejects with OvsBridgeError, OvsdbError
-     * (`TIMEOUT`: no number within 10 s) or NetlinkError.
+     * moved. Returns the OpenFlow port number, which may have changed. Idempotent. Rejects with GatewayError
+     * `NOT_READY` without `gatewayIps`, OvsBridgeError, OvsdbError (`TIMEOUT`: no number within 10 s; `ABORTED`) or
+     * NetlinkError.
      */
     async ensurePort(signal?: AbortSignal): Promise<number> {
         const { name } = this.#options;
@@ -132,8 +136,9 @@ export class Gateway {
 
     /**
      * Configures the device: up, MTU, MAC, addresses (others than these and link-local ones are removed), and
-     * forwarding of the whole Node. Idempotent; changes only what differs. Rejects with GatewayError `NO_DEVICE` if OVS
-     * does not create the device within 10 s, or with NetlinkError.
+     * forwarding of the whole Node. Idempotent; changes only what differs, and what it has changed before a rejection
+     * stays. Rejects with GatewayError `NO_DEVICE` if OVS does not create the device within 10 s, AsyncError `ABORTED`,
+     * or NetlinkError.
      */
     async ensureDevice(signal?: AbortSignal): Promise<void> {
         const { name, podPrefixes, gatewayIps } = this.#options;

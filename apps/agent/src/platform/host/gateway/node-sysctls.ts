@@ -5,11 +5,11 @@ import { isNetlinkError } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import { kernelSettings, type KernelSettings } from "../host.ts";
 
-/** Settings of NodeSysctls. */
+/** Settings of NodeSysctls: where it records changes, and for which boot. */
 export interface NodeSysctlsOptions {
-    /** A directory of the Node that outlives the process. */
+    /** A directory of the Node that outlives the process; created if it does not exist. */
     readonly folder: string;
-    /** Values recorded in another boot are not used. */
+    /** Of this boot (/proc/sys/kernel/random/boot_id): values recorded in another boot are not used. */
     readonly bootId: string;
 }
 
@@ -21,8 +21,8 @@ interface Change {
 const fileName = "sysctls.json";
 
 /**
- * The Node-wide sysctls that the agent changes, with their previous values in a file of the folder (sysctls.json), so
- * that the clean-up can restore them.
+ * Sets Node-wide sysctls and records their previous values in a file (sysctls.json in `folder`), from which a clean-up,
+ * in another process, restores them. The constructor reads nothing; a file that cannot be read counts as empty.
  */
 export class NodeSysctls {
     readonly #logger: Logger;
@@ -41,8 +41,9 @@ export class NodeSysctls {
     }
 
     /**
-     * Sets a sysctl unless it has the value already. `key` is its path below /proc/sys. Throws NetlinkError like
-     * setSysctl. If the previous value cannot be recorded, logs a warning and sets it all the same.
+     * Sets a sysctl unless it has the value already. `key` is its path below /proc/sys, such as `net/ipv4/ip_forward`.
+     * Throws NetlinkError like setSysctl. If the previous value cannot be recorded, logs a warning and sets it all the
+     * same.
      */
     set(key: string, value: string): void {
         const before = this.#settings.get(key);
@@ -53,8 +54,8 @@ export class NodeSysctls {
     }
 
     /**
-     * Restores those that still have the agent's value. Returns their keys; none if recorded in another boot. Keeps the
-     * file. Throws NetlinkError.
+     * Restores the recorded sysctls that still have the agent's value. Returns their keys; [] if recorded in another
+     * boot. One that no longer exists is skipped. Keeps the file. Throws NetlinkError; those before stay restored.
      */
     restore(): readonly string[] {
         return [...this.#read()].flatMap(([key, { before, after }]) => {

@@ -6,15 +6,18 @@ import type { NodeObject } from "../../node/node-object.ts";
 /** Dependencies of TransportAnnouncement. */
 export interface AnnouncementComponents {
     readonly api: Pick<ApiClient, "patch">;
-    /** This Node's object as last seen. */
+    /** This Node's object as last seen; undefined while it is not known. */
     readonly node: () => NodeObject | undefined;
     readonly logger: Logger;
 }
 
-/** Annotations by name; an undefined one is to be removed. */
+/** Wanted annotations by name; an undefined one is to be removed. */
 export type Announced = Readonly<Record<string, string | undefined>>;
 
-/** Announces the transport addresses of this Node to the others, as annotations of its Node object. */
+/**
+ * Announces the transport addresses of this Node to the others, as annotations of its Node object. Writes only in
+ * `reconcile`, which the caller repeats until it resolves.
+ */
 export class TransportAnnouncement {
     readonly #components: AnnouncementComponents;
     readonly #nodeName: string;
@@ -26,8 +29,8 @@ export class TransportAnnouncement {
     }
 
     /**
-     * Writes the annotations that differ, by one merge patch; does nothing while the Node object is not known. Rejects
-     * with KubeError; each new failure is logged.
+     * Writes the annotations that differ, by one merge patch; does nothing while the Node object is not known.
+     * Idempotent. Rejects with KubeError (`ABORTED` on abort); each new failure is logged.
      */
     async reconcile(wanted: Announced, signal: AbortSignal): Promise<void> {
         const { api, node, logger } = this.#components;

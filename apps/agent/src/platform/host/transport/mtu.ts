@@ -4,10 +4,10 @@ import { maxTunnelMtu } from "../../ovs/datapath/index.ts";
 import type { NodeConfig } from "../../node/config/index.ts";
 import type { Transport } from "./transport.ts";
 
-/** The inputs of `podMtu`. */
+/** The inputs of `podMtu` and `mtuProblem`. */
 export interface MtuInput {
     readonly config: Pick<AgentConfig, "defaultMTU" | "trafficEncapMode" | "tunnelType">;
-    /** MTU of the transport interface, bytes. */
+    /** MTU of the transport interface, in bytes. */
     readonly transportMtu: number;
     /** The address family of the tunnels to other Nodes. */
     readonly tunnelFamily: Family;
@@ -23,7 +23,7 @@ const ipv6Extra = 20;
 
 /**
  * The MTU of Pods and of the gateway, in bytes: `defaultMTU` unless it is 0, else that of the transport interface, less
- * the overhead of tunnels unless the mode is noEncap. Pure function.
+ * the overhead of tunnels and at most `maxTunnelMtu` unless the mode is noEncap. Pure function.
  */
 export function podMtu({ config, transportMtu, tunnelFamily }: MtuInput): number {
     if (config.defaultMTU !== 0) return config.defaultMTU;
@@ -37,8 +37,8 @@ export function podMtu({ config, transportMtu, tunnelFamily }: MtuInput): number
 const leastIpv6Mtu = 1280;
 
 /**
- * Why Pods of these families cannot have their MTU, and which key to change; undefined if they can. The kernel rejects
- * IPv6 addresses on a link with an MTU of less than 1280 bytes. Pure function.
+ * Why Pods of these families cannot have their MTU, and which key to change, as text for users; undefined if they can.
+ * The kernel rejects IPv6 addresses on a link with an MTU of less than 1280 bytes. Pure function.
  */
 export function mtuProblem(
     input: MtuInput & { readonly families: readonly Family[]; readonly transportName: string },
@@ -53,7 +53,10 @@ export function mtuProblem(
     return `${needed}, as transport interface ${input.transportName} has ${input.transportMtu}: give the interface an MTU of at least ${least}, or choose another one by transportInterface`;
 }
 
-/** Why the Pods of this Node cannot have their MTU, for the current transport interface; undefined if they can. */
+/**
+ * Why the Pods of this Node cannot have their MTU, for the current transport interface, as text for users with the key
+ * to change; undefined if they can. See `mtuProblem`.
+ */
 export function nodeMtuProblem(
     config: MtuInput["config"],
     { podPrefixes }: Pick<NodeConfig, "podPrefixes">,

@@ -2,9 +2,10 @@ import { formatIp, parsePrefix, prefixContains, prefixOf, type Family, type IpAd
 import type { Link, Netlink, NetlinkEvent } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 
-/** The current state of the transport interface. */
+/** The state of the transport interface as of one check; a new object for each change. */
 export interface TransportState {
     readonly name: string;
+    /** Link index (ifindex). */
     readonly index: number;
     /** In bytes. */
     readonly mtu: number;
@@ -14,7 +15,7 @@ export interface TransportState {
     readonly subnets: readonly Prefix[];
 }
 
-/** Dependencies of Transport. */
+/** Dependencies of Transport; the netlink socket stays the caller's. */
 export interface TransportComponents {
     readonly netlink: Pick<Netlink, "link" | "addresses" | "subscribe">;
     readonly logger: Logger;
@@ -23,8 +24,8 @@ export interface TransportComponents {
 const linkLocals = [parsePrefix("169.254.0.0/16"), parsePrefix("fe80::/10")];
 
 /**
- * Watches the transport interface: its addresses and its MTU may change while the agent runs. Changes take effect in
- * `check`. To be disposed of.
+ * Watches the transport interface, made with `Transport.of`: its addresses and its MTU may change while the agent runs.
+ * Changes take effect in `check`, which the caller repeats. To be disposed of, which ends the watch.
  */
 export class Transport implements Disposable {
     readonly #components: TransportComponents;
@@ -42,7 +43,10 @@ export class Transport implements Disposable {
         });
     }
 
-    /** Reads the state of the link and starts the watch; `check` then applies changes. Rejects with NetlinkError. */
+    /**
+     * Reads the state of the link and starts the watch; `check` then applies changes. The caller disposes of the
+     * result. Rejects with NetlinkError; nothing is watched then.
+     */
     static async of(components: TransportComponents, link: Link): Promise<Transport> {
         return new Transport(components, await stateOf(components, link));
     }
@@ -52,7 +56,7 @@ export class Transport implements Disposable {
         return this.#state;
     }
 
-    /** The address family of tunnels: IPv4 if the interface has it. All Nodes must agree. */
+    /** The address family of tunnels: IPv4 if the interface has it or has no address. All Nodes must agree. */
     get tunnelFamily(): Family {
         return tunnelFamilyOf(this.#state.addresses);
     }

@@ -5,8 +5,8 @@ import type { NodeObject } from "../node-object.ts";
 export const cachedNodeKey = "antrea-node";
 
 /**
- * Encodes the parts of the own Node object that a start needs while the API server is unavailable, as JSON: name,
- * podCIDRs, internalIPs and, for a deleted Node, goneAt.
+ * Encodes the parts of the own Node object that a start needs while the API server is unavailable, as JSON for
+ * `parseCachedNode`: name, podCIDRs, internalIPs and, for a deleted Node, goneAt.
  *
  * @param goneAt when the Node object was deleted (wall time, milliseconds); undefined while it exists
  */
@@ -22,10 +22,11 @@ export function formatCachedNode(node: NodeObject, goneAt?: number): string {
 }
 
 /**
- * The text to store after the previous one, once the Nodes are synced; undefined to store nothing, for a Node that
- * never had podCIDRs. The podCIDRs of a Node that has lost them are kept, and so is the deletion time observed first.
+ * The text to store under `cachedNodeKey` after the previous one (`before`), once the Nodes are synced; undefined to
+ * store nothing, for a Node that never had podCIDRs. `own` undefined: the Node object does not exist. The podCIDRs of a
+ * Node that has lost them are kept, and so is the deletion time observed first. Pure function.
  *
- * @param goneAt the earliest deletion time of the Node object, if it does not exist
+ * @param goneAt the earliest deletion time of the Node object (wall time, milliseconds), used if it does not exist
  */
 export function cachedNodeAfter(
     before: string | undefined,
@@ -49,8 +50,8 @@ export function parseGoneAt(text: string | undefined, nodeName: string): number 
 }
 
 /**
- * Decodes the stored Node; its only addresses are InternalIPs. Undefined for another Node, for one without podCIDRs,
- * and for invalid or no text.
+ * Decodes the stored Node (`formatCachedNode`); its only addresses are InternalIPs. Undefined for another Node, for one
+ * without podCIDRs, and for invalid or no text.
  */
 export function parseCachedNode(text: string | undefined, nodeName: string): NodeObject | undefined {
     if (text === undefined) return undefined;

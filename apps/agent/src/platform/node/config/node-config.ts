@@ -23,12 +23,12 @@ export class NodeConfigError extends AntreaError<
     "NO_NODE" | "SUBNET_LOST" | "POD_CIDR_CHANGED" | "NO_TRANSPORT_INTERFACE"
 > {}
 
-/** The gateway address of a podCIDR: the one after its network address. */
+/** The gateway address of a podCIDR, of either family: the one after its network address. */
 export function gatewayIpOf(prefix: Prefix): IpAddress {
     return prefixAt(prefix, 1n);
 }
 
-/** The inputs of `findTransport`. */
+/** The inputs of `findTransport`: what the Node has and what is configured. */
 export interface TransportInput {
     readonly nodeName: string;
     /** The InternalIPs of the Node object. */
@@ -45,9 +45,9 @@ export interface TransportInput {
 }
 
 /**
- * Finds the transport interface: the one named `transportInterface`, else the one with an address in
- * `transportInterfaceCidrs`, or without any of these, with one of the Node's InternalIPs. Throws NodeConfigError
- * `NO_TRANSPORT_INTERFACE`, also if only an interface of the agent itself fits.
+ * Finds the transport interface: the one named `transportInterface`, else that of the first of `addresses` in
+ * `transportInterfaceCidrs`, or without any of these, among the Node's InternalIPs. Throws NodeConfigError
+ * `NO_TRANSPORT_INTERFACE`, also if only an interface of the agent itself fits. Pure function.
  */
 export function findTransport(input: TransportInput): Link {
     const { nodeName, own } = input;

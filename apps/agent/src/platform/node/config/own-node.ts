@@ -9,8 +9,9 @@ import { internalIpsOf, podPrefixesOf, type NodeObject } from "../node-object.ts
 import type { Readiness } from "../../readiness.ts";
 import { findTransport, gatewayIpOf, NodeConfigError, type NodeConfig } from "./node-config.ts";
 
-/** Dependencies of awaitOwnNode. */
+/** Dependencies of awaitOwnNode; the caller starts and closes them. */
 export interface OwnNodeComponents {
+    /** The informer of Nodes. */
     readonly nodes: {
         synced(signal: AbortSignal): Promise<void>;
         readonly hasSynced: boolean;
@@ -124,12 +125,15 @@ function hasPodCidrs(node: NodeObject): boolean {
     return podCidrTexts(node).length > 0;
 }
 
-/** Dependencies of followOwnNode. */
+/** Dependencies of followOwnNode; `nodes` is the informer of Nodes, which the caller closes. */
 export interface OwnNodeFollowerComponents {
     readonly nodes: Pick<OwnNodeComponents["nodes"], "hasSynced" | "get"> & {
         onChange(listener: (type: unknown, key: string) => void): unknown;
     };
-    /** Deletion time of the Node object (wall time, milliseconds) as observed by an earlier start. */
+    /**
+     * Deletion time of the Node object (wall time, milliseconds) as observed by an earlier start; undefined if it
+     * existed then.
+     */
     readonly goneAt?: number | undefined;
     readonly readiness: Pick<Readiness, "met" | "unmet">;
     /** Ends the process, which is then restarted. */
@@ -138,9 +142,9 @@ export interface OwnNodeFollowerComponents {
 }
 
 /**
- * Follows the Node object: changed podCIDRs end the process (`fail` with NodeConfigError `POD_CIDR_CHANGED`), and while
- * the Node has none the condition `node` is unmet, so that no Pod is wired: they may be assigned to another Node.
- * Checks at once; returns the check, to be called when the Nodes are synced.
+ * Follows the Node object until the process ends: changed podCIDRs end it (`fail` with NodeConfigError
+ * `POD_CIDR_CHANGED`), and while the Node has none the condition `node` is unmet, so that no Pod is wired: they may be
+ * assigned to another Node. Checks at once; returns the check, to be called when the Nodes are synced. Neither throws.
  */
 export function followOwnNode(components: OwnNodeFollowerComponents, node: NodeConfig): () => void {
     const { nodes, goneAt, readiness, fail, logger } = components;

@@ -5,7 +5,7 @@ import { OwnNodeCheck, type OwnNodeAnswer, type OwnNodeCheckComponents } from ".
 import { NodeConfigError, type NodeConfig } from "./node-config.ts";
 import { podCidrsProblem } from "./own-node.ts";
 
-/** Dependencies of OwnSubnet. */
+/** Dependencies of OwnSubnet; the caller starts and closes them. */
 export interface OwnSubnetComponents extends OwnNodeCheckComponents {
     /** Ends the process, which is then restarted. */
     readonly fail: (error: unknown) => void;
@@ -17,7 +17,8 @@ const askLimitMs = 2_000;
 
 /**
  * Verifies that the podCIDRs of this agent still belong to its Node, by a request to the API server if the Node watch
- * has been silent for 30 s: the Node may have been deleted meanwhile and its podCIDRs reassigned.
+ * has been silent for 30 s: the Node may have been deleted meanwhile and its podCIDRs reassigned. Follows the informer
+ * of Nodes from construction until the process ends.
  */
 export class OwnSubnet {
     readonly #components: OwnSubnetComponents;
@@ -43,8 +44,8 @@ export class OwnSubnet {
 
     /**
      * Resolves when a Pod may get an address of the podCIDRs: the Node has them according to the watch or an answer, or
-     * the API server does not answer, since Pods must start while it is unavailable. Rejects with NodeConfigError
-     * SUBNET_LOST, or POD_CIDR_CHANGED, after which the process ends. Takes at most 2 s.
+     * the API server does not answer (logged), since Pods must start while it is unavailable. Rejects with
+     * NodeConfigError SUBNET_LOST, or POD_CIDR_CHANGED, after which the process ends. Takes at most 2 s.
      */
     async confirm(): Promise<void> {
         // A podCIDR of a deleted Node is not reassigned by NodeIPAM for ten minutes; the Node IPAM of Kubernetes does
