@@ -4,7 +4,7 @@ import { formatRounds, roundsKey } from "./bridge/index.ts";
 import { EarlierFlows, FlowRestore } from "./flow-table/index.ts";
 import type { AgentPipeline } from "./pipeline.ts";
 
-/** Dependencies of FlowStart. */
+/** Dependencies of FlowStart, which starts `openflow`; the caller closes it. */
 export interface FlowStartComponents extends Pick<
     Platform,
     "bridge" | "flowTable" | "logger" | "openflow" | "readiness"
@@ -15,7 +15,7 @@ export interface FlowStartComponents extends Pick<
 /**
  * Replaces the flows of earlier starts of the agent by those of this start: installs these alongside, then deletes the
  * earlier ones, but those to other Nodes and to Services only once their replacements are known. The methods are called
- * in the order install, deleteEarlier, deleteLearned.
+ * in the order install, deleteEarlier, deleteLearned, the last repeatedly.
  */
 export class FlowStart {
     readonly #components: FlowStartComponents;
@@ -30,9 +30,9 @@ export class FlowStart {
     }
 
     /**
-     * Begins a round and starts the connection to OVS; called once, with all flows staged. Resolves when OVS has them
-     * and those of the pipeline, with the condition `openflow` met; each later connection gets a replay. Rejects with
-     * an error of the pipeline or of OVSDB, or if the signal aborts.
+     * Begins a round and starts the connection to OVS, which the caller closes; called once, with all flows staged.
+     * Resolves when OVS has them and those of the pipeline, with the condition `openflow` met; each later connection
+     * gets a replay. Rejects with an error of the pipeline or of OVSDB, or if the signal aborts.
      */
     async install(signal: AbortSignal): Promise<void> {
         const { bridge, flowTable, openflow, pipeline, readiness } = this.#components;
@@ -59,8 +59,9 @@ export class FlowStart {
     }
 
     /**
-     * To be called when all flows of this start are in OVS: lets OVS forward (`flow-restore-wait`), and deletes the
-     * earlier flows that are replaced without the API server. Rejects with OpenFlowError.
+     * To be called once, when all flows of this start are in OVS: lets OVS forward (`flow-restore-wait`), and deletes
+     * the earlier flows that are replaced without the API server. A database that cannot be written is only logged;
+     * rejects with OpenFlowError.
      */
     async deleteEarlier(signal: AbortSignal): Promise<void> {
         await this.#restore.allKnown(signal);

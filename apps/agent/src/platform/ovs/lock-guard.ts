@@ -6,15 +6,15 @@ class LockGuardError extends AntreaError<"LOCK_TAKEN"> {}
 export interface LockGuardComponents {
     /** The state of the lock, see `OvsdbSession.lockState`. */
     readonly lockState: () => "none" | "waiting" | "locked" | "lost";
-    /** Ends the process. */
+    /** Ends the process; called again by each further check until it has ended. */
     readonly fail: (error: LockGuardError) => void;
 }
 
 /**
- * Ends an agent that has lost the lock of the OVS database to another one: its state of the Node becomes outdated, and
- * two agents that write flows and routes would revert each other's changes. A lost connection (`lost`) does not imply
- * another holder, and a lock in state `waiting` may still be held by our own previous connection; therefore two
- * consecutive checks are required.
+ * Ends an agent that has lost the lock of the OVS database to another one (`fail` with `LOCK_TAKEN`): its state of the
+ * Node becomes outdated, and two agents that write flows and routes would revert each other's changes. A lost
+ * connection (`lost`) does not imply another holder, and a lock in state `waiting` may still be held by our own
+ * previous connection; therefore two consecutive calls of `check` are required. Holds no timer.
  */
 export class LockGuard {
     readonly #components: LockGuardComponents;

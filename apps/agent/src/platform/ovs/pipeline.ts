@@ -1,20 +1,28 @@
 import { Category, Pipeline, type FlowSet, type NextTable, type PipelinePart, type TableUse } from "@antrea/flows";
 import { AntreaError } from "@antrea/errors";
 
-/** The contribution of one feature to the pipeline. */
+/**
+ * The contribution of one feature to the pipeline: its tables and the flows that belong to no Pod and no other Node.
+ */
 export interface FeaturePipeline {
     /** The tables that it uses, constant for the lifetime of the process. */
     readonly tables: readonly TableUse[];
-    /** Its flows for the current ports and addresses; first creates the ports to which they refer. */
+    /**
+     * Its flows for the current ports and addresses; first creates the ports to which they refer. Called for each build
+     * of the pipeline. Rejects with the error that kept it from building them.
+     */
     parts(limit: AbortSignal): Promise<readonly PipelinePart[]>;
     /**
      * For flows that depend on the API server: whether it has answered. Until then those of an earlier start of the
-     * agent are kept.
+     * agent are kept. Absent: no flow depends on it.
      */
     isComplete?(): boolean;
 }
 
-/** The flows of one owner in the flow table, `pipeline` or `pipeline/CATEGORY`. */
+/**
+ * The flows of one category of the pipeline, as `FlowTable.apply` takes them; `owner` is `pipeline` or
+ * `pipeline/CATEGORY`.
+ */
 export interface PipelineFlows {
     readonly owner: string;
     readonly flows: FlowSet;
@@ -29,7 +37,7 @@ class AgentPipelineError extends AntreaError<"NOT_READY"> {}
 
 /**
  * The pipeline of this Node, combined from its base and the contributions of the features. No flow can be built before
- * `use`.
+ * `use`: `after`, `into` and `flows` fail with AgentPipelineError `NOT_READY`. Sends nothing to OVS.
  */
 export class AgentPipeline implements NextTable {
     readonly #base: FeaturePipeline;
@@ -41,7 +49,10 @@ export class AgentPipeline implements NextTable {
         this.#base = base;
     }
 
-    /** Registers all features with a contribution; to be called once, before any flow is generated. */
+    /**
+     * Registers all features with a contribution; to be called once, before any flow is generated. Throws FlowsError
+     * `PIPELINE` if two declare one table, or the order of tables is impossible.
+     */
     use(features: readonly FeaturePipeline[]): void {
         this.#features = [this.#base, ...features];
         this.#pipeline = new Pipeline(this.#features.flatMap(({ tables }) => tables));

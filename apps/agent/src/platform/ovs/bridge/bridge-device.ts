@@ -5,14 +5,15 @@ import { OvsBridgeError, type OvsBridge, type OvsBridgeOptions } from "./ovs-bri
 /** The device that ovs-vswitchd creates for the userspace datapath besides its bridges. */
 const userspaceDevice = "ovs-netdev";
 
-/** Dependencies of BridgeDevice. */
+/** Dependencies of BridgeDevice, all of them the caller's. */
 export interface BridgeDeviceComponents extends Omit<LostDeviceComponents, "ports"> {
     readonly bridge: Pick<OvsBridge, "ensure" | "deletePort" | "acknowledged">;
 }
 
 /**
- * Repairs the device that OVS creates with the bridge's name, and watches that of the userspace datapath. Pod traffic
- * uses neither, but ovs-vswitchd consumes a whole CPU while it tries to read a lost one.
+ * Repairs the device that OVS creates with the bridge's name, and watches that of the userspace datapath (ovs-netdev).
+ * Pod traffic uses neither, but ovs-vswitchd consumes a whole CPU while it tries to read a lost one. Holds no timer:
+ * the caller repeats `ensure`.
  */
 export class BridgeDevice {
     readonly #bridge: BridgeDeviceComponents["bridge"];
@@ -26,15 +27,18 @@ export class BridgeDevice {
         this.#options = options;
     }
 
-    /** What the last `ensure` could not repair; undefined if it succeeded. */
+    /**
+     * What the last `ensure` could not repair, as text for users; undefined if it succeeded. An aborted one does not
+     * change it.
+     */
     get problem(): string | undefined {
         return this.#problem;
     }
 
     /**
-     * Makes OVS recreate the device if it was deleted or moved; flows and other ports are kept. Rejects with
-     * OvsBridgeError `NO_DEVICE` if OVS does not, or if the device of the datapath is gone, which only a restart of OVS
-     * restores; also with OvsdbError or NetlinkError.
+     * Makes OVS recreate the device if it was deleted or moved; flows and other ports are kept. Idempotent. Rejects
+     * with OvsBridgeError `NO_DEVICE` if OVS does not, or if the device of the datapath is gone, which only a restart
+     * of OVS restores; also with OvsdbError or NetlinkError.
      */
     async ensure(signal?: AbortSignal): Promise<void> {
         try {

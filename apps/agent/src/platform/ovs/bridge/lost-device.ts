@@ -2,7 +2,7 @@ import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import type { VswitchdAckLimits } from "./vswitchd-ack.ts";
 
-/** Dependencies of removeIfDeviceIsLost. */
+/** Dependencies of removeIfDeviceIsLost; `ports` is the part of OvsBridge that it uses. */
 export interface LostDeviceComponents {
     readonly ports: {
         deletePort(name: string, signal?: AbortSignal): Promise<void>;
@@ -14,10 +14,10 @@ export interface LostDeviceComponents {
 }
 
 /**
- * Removes an internal port from the database if its device was deleted or moved to another namespace: OVS creates no
- * new device for an existing port, and on the userspace datapath it tries to read the lost one continuously, which
- * consumes a whole CPU. Resolves with true once OVS has applied it: the port is to be created again. False if the
- * device exists. Rejects with OvsdbError or NetlinkError.
+ * Removes an internal port from the database if its device was deleted or moved to another namespace (logged): OVS
+ * creates no new device for an existing port, and on the userspace datapath it tries to read the lost one continuously,
+ * which consumes a whole CPU. Resolves with true once OVS has applied it: the port is to be created again. False if the
+ * device exists. Rejects with OvsdbError or NetlinkError; the port may be removed then.
  */
 export async function removeIfDeviceIsLost(
     { ports, netlink, logger }: LostDeviceComponents,

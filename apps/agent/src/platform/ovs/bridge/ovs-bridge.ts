@@ -22,11 +22,12 @@ import type { OvsdbSession } from "@antrea/ovsdb/session";
 import { vswitchdAck, type VswitchdAckLimits } from "./vswitchd-ack.ts";
 import { formatRounds, nextRounds, roundsKey, type Rounds } from "./rounds.ts";
 
-/** The part of a session with ovsdb-server that the bridge uses. */
+/** The part of a session with ovsdb-server that the bridge uses; it must monitor `monitoredColumns`. */
 export type OvsDatabase = Pick<OvsdbSession, "rows" | "transact" | "until">;
 
 /** Settings of OvsBridge. */
 export interface OvsBridgeOptions {
+    /** Name of the bridge. */
     readonly bridge: string;
     /** `system` (kernel) or `netdev` (userspace). */
     readonly datapathType: "system" | "netdev";
@@ -60,7 +61,7 @@ export interface PortSpec {
     readonly options?: Readonly<Record<string, string>>;
 }
 
-/** A port of the bridge, as stored in the database. */
+/** A port of the bridge, as stored in the session's copy of the database at the time of the call. */
 export interface OvsPort {
     /** Of the Port row. */
     readonly uuid: string;
@@ -73,7 +74,7 @@ export interface OvsPort {
     readonly ofPort: number | undefined;
     /** The requested MAC address (column `mac`); undefined if OVS chooses it. */
     readonly mac: string | undefined;
-    /** Why OVS could not open the link. */
+    /** Why OVS could not open the link; undefined if it could, or has not tried yet. */
     readonly error: string | undefined;
 }
 
@@ -105,7 +106,7 @@ export class OvsBridge {
 
     /**
      * Creates the bridge, or updates what differs. Idempotent; also after ovsdb-server restarted with an empty
-     * database.
+     * database. Does not wait for ovs-vswitchd: see `datapathId`. Rejects with OvsdbError.
      */
     async ensure(signal?: AbortSignal): Promise<void> {
         const { bridge, datapathType } = this.#options;
@@ -142,8 +143,8 @@ export class OvsBridge {
     }
 
     /**
-     * Waits until OVS has created the bridge; resolves with its datapath ID, 16 hexadecimal digits. Rejects with
-     * OvsdbError `TIMEOUT` or `ABORTED`.
+     * Waits, for at most `timeoutMs` milliseconds, until OVS has created the bridge; resolves with its datapath ID, 16
+     * hexadecimal digits. Rejects with OvsdbError `TIMEOUT` or `ABORTED`.
      */
     async datapathId(timeoutMs: number, signal?: AbortSignal): Promise<string> {
         const { bridge, datapathType } = this.#options;
@@ -158,7 +159,8 @@ export class OvsBridge {
 
     /**
      * Sets the datapath ID to this MAC address (`aa:bb:…`) after four zeros. By default OVS derives it from the MAC
-     * address of a port, and a change of ports would then end the controller connections. Idempotent.
+     * address of a port, and a change of ports would then end the controller connections. Idempotent. Rejects with
+     * OvsBridgeError `BRIDGE_MISSING` or OvsdbError.
      */
     async fixDatapathId(mac: string, signal?: AbortSignal): Promise<void> {
         const row = this.#bridge();
@@ -182,7 +184,7 @@ export class OvsBridge {
 
     /**
      * Starts a round for this start of the agent, and stores it: to be called once, before the first flow of the round
-     * is sent.
+     * is sent. Rejects with OvsBridgeError `BRIDGE_MISSING` or OvsdbError.
      */
     async beginRound(signal?: AbortSignal): Promise<Rounds> {
         const rounds = nextRounds(this.#externalIds().get(roundsKey));
@@ -191,7 +193,10 @@ export class OvsBridge {
         return rounds;
     }
 
-    /** Ends `flow-restore-wait`, with which start-ovs starts OVS, so that OVS forwards. Idempotent. */
+    /**
+     * Ends `flow-restore-wait`, with which start-ovs starts OVS, so that OVS forwards; no effect if it is not set.
+     * Rejects with OvsdbError.
+     */
     async endFlowRestore(signal?: AbortSignal): Promise<void> {
         const [row] = this.#database.rows("Open_vSwitch").values();
         if (row === undefined || !textMapOf(row, "other_config").has(flowRestoreKey)) return;
@@ -203,7 +208,10 @@ export class OvsBridge {
         return this.#externalIds().get(key);
     }
 
-    /** Sets one key of the bridge's external_ids; the others are kept. */
+    /**
+     * Sets one key of the bridge's external_ids; the others are kept. Rejects with OvsBridgeError `BRIDGE_MISSING` or
+     * OvsdbError.
+     */
     async setExternalId(key: string, value: string, signal?: AbortSignal): Promise<void> {
         const row = this.#bridge();
         if (row === undefined) throw this.#missing();
@@ -233,7 +241,7 @@ export class OvsBridge {
         });
     }
 
-    /** One port of the bridge by name; ports of other bridges are not found. */
+    /** One port of the bridge by name; undefined if it has none, also if another bridge has it. */
     port(name: string): OvsPort | undefined {
         for (const [uuid, port] of this.#database.rows("Port")) {
             if (port["name"] !== name) continue;
@@ -256,7 +264,8 @@ export class OvsBridge {
     }
 
     /**
-     * Adds a port with its record, or updates the one of its name, in one transaction. Does not wait for ovs-vswitchd.
+     * Adds a port with its record, or updates the one of its name, in one transaction. Does not wait for ovs-vswitchd:
+     * see `ofPort`. Idempotent. Rejects with OvsBridgeError `BRIDGE_MISSING` or OvsdbError.
      */
     async ensurePort(spec: PortSpec, signal?: AbortSignal): Promise<void> {
         const bridge = this.#bridge();
@@ -294,8 +303,8 @@ export class OvsBridge {
     }
 
     /**
-     * Deletes a port and its record; succeeds if the port is gone already. Does not wait until OVS has released the
-     * device.
+     * Deletes a port and its record; succeeds if the port or the bridge is gone already. Does not wait until OVS has
+     * released the device: see `acknowledged`. Rejects with OvsdbError.
      */
     async deletePort(name: string, signal?: AbortSignal): Promise<void> {
         // An earlier insertion without a reply may still be in progress: it is visible after this transaction, which
@@ -315,8 +324,9 @@ export class OvsBridge {
     }
 
     /**
-     * Waits until OVS has assigned the port number. Rejects with OvsBridgeError `PORT_REFUSED` if OVS could not open
-     * the link, with OvsdbError `TIMEOUT`, also for an unknown port, or `ABORTED`.
+     * Waits, for at most `timeoutMs` milliseconds, until OVS has assigned the OpenFlow port number. Rejects with
+     * OvsBridgeError `PORT_REFUSED` if OVS could not open the link, with OvsdbError `TIMEOUT`, also for an unknown
+     * port, or `ABORTED`.
      */
     async ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number> {
         const found = await this.#database.until(

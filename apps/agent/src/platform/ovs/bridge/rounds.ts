@@ -15,10 +15,10 @@ const maxRound = 0xffff;
 /** Number of consecutive starts that may be killed before they deleted earlier flows: days of a crash loop. */
 const maxEarlier = 1000;
 
-/** The round of this start and the earlier ones; each is in 1..65535. */
+/** The round of this start and the earlier ones; each is in 1..65535, as the upper 16 bits of a cookie. */
 export interface Rounds {
     readonly current: number;
-    /** Rounds of earlier starts that may still have flows. */
+    /** Rounds of earlier starts that may still have flows, oldest first. */
     readonly earlier: readonly number[];
 }
 
@@ -38,7 +38,10 @@ export function nextRounds(stored: string | undefined): Rounds {
     return { current, earlier: earlier.slice(-maxEarlier) };
 }
 
-/** The text to store while flows of earlier rounds may exist or, without `earlier`, once they are deleted. */
+/**
+ * The text to store under `roundsKey` while flows of earlier rounds may exist or, without `earlier`, once they are
+ * deleted.
+ */
 export function formatRounds(rounds: Rounds): string {
     return [...rounds.earlier, rounds.current].join(",");
 }

@@ -1,10 +1,10 @@
 import { mutate, numberOf } from "@antrea/ovsdb";
 import type { OvsdbSession } from "@antrea/ovsdb/session";
 
-/** The columns that a session must monitor for `vswitchdAck`. */
+/** The columns that a session must monitor for `vswitchdAck`, by table, as its `monitor` option takes them. */
 export const configurationColumns = { Open_vSwitch: ["next_cfg", "cur_cfg"] } as const;
 
-/** Limits of a wait for ovs-vswitchd. */
+/** Limits of `vswitchdAck`. */
 export interface VswitchdAckLimits {
     /** Of each of the two steps, transaction and wait, in milliseconds. Default: 10 s. */
     readonly timeoutMs?: number;
@@ -15,7 +15,7 @@ export interface VswitchdAckLimits {
  * Increments next_cfg and waits until ovs-vswitchd has applied the database contents up to it
  * (ovs-vswitchd.conf.db(5)): the row of a deleted port is gone at once, but OVS releases its device some time later.
  * Rejects with OvsdbError: `TIMEOUT` if ovs-vswitchd does not answer, `ABORTED`, or an error of
- * `OvsdbSession.transact`.
+ * `OvsdbSession.transact`; what the caller changed in the database stays.
  */
 export async function vswitchdAck(
     database: Pick<OvsdbSession, "rows" | "transact" | "until">,

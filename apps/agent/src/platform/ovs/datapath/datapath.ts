@@ -5,11 +5,14 @@ export type DatapathType = AgentConfig["ovsDatapathType"];
 /** The tunnel type, as configured: `geneve`, `vxlan`, `gre` or `stt`. */
 export type TunnelType = AgentConfig["tunnelType"];
 
-/** The differences between the datapaths of Open vSwitch. docs/datapaths.md lists what was verified where. */
+/**
+ * The properties in which the datapaths of Open vSwitch differ, constant for each type. docs/datapaths.md lists what
+ * was verified where.
+ */
 export interface Datapath {
     /** `datapath_type` of the bridge. */
     readonly type: DatapathType;
-    /** Name in messages. */
+    /** Its name in messages, such as "the kernel datapath (system)". */
     readonly title: string;
     /** Checksums must be complete when a frame enters OVS: the datapath does not fill in those left to the NIC. */
     readonly mustComputeChecksums: boolean;
@@ -23,9 +26,11 @@ export interface Datapath {
      * Supported tunnel types. OVS accepts a tunnel port of any type it has a name for, and may drop all packets to it.
      */
     readonly tunnelTypes: readonly TunnelType[];
-    /** Commands for ovs-vswitchd, whose effect ends with the process; ovs-vswitchd(8). */
+    /**
+     * Commands for `Unixctl.request`, whose effect ends with ovs-vswitchd (ovs-vswitchd(8)); `DatapathProbe` runs them.
+     */
     readonly settings: readonly (readonly [command: string, ...args: readonly string[]])[];
-    /** The remedy if it lacks a feature. */
+    /** What the user can do if it lacks a feature, for messages. */
     readonly remedy: string;
 }
 
@@ -63,7 +68,7 @@ const datapaths: Readonly<Record<DatapathType, Datapath>> = {
     },
 };
 
-/** The datapath properties of a type. */
+/** The properties of the datapath of this type. */
 export function datapathOf(type: DatapathType): Datapath {
     return datapaths[type];
 }

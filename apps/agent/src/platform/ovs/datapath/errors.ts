@@ -16,13 +16,14 @@ export type DatapathErrorCode =
     | "NO_TUNNEL_TYPE";
 
 /**
- * Details of DatapathError: `datapathType` always, `tunnelType` with `NO_TUNNEL_TYPE`, `bridge` with all other codes.
+ * Details of DatapathError: `datapathType` always, `tunnelType` with `NO_TUNNEL_TYPE`, `bridge` with all other codes,
+ * `answer` if the bridge was not created.
  */
 export interface DatapathErrorDetails {
     readonly bridge: string;
     readonly datapathType: string;
     readonly tunnelType: string;
-    /** Features that the datapath lacks; only of `FEATURE_MISSING`. */
+    /** Names of the features that the datapath lacks; only of `FEATURE_MISSING`. */
     readonly missing: readonly string[];
     /** The message of OVS about the bridge; "" if it gave none. */
     readonly answer: string;
@@ -55,5 +56,8 @@ export interface UnixctlErrorDetails {
     readonly answer: string;
 }
 
-/** A command for ovs-vswitchd was not answered with success. */
+/**
+ * A command for ovs-vswitchd was not answered with success; see UnixctlErrorCode. The message names socket, command and
+ * next step.
+ */
 export class UnixctlError extends AntreaError<UnixctlErrorCode, UnixctlErrorDetails> {}

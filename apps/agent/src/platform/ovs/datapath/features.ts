@@ -1,4 +1,4 @@
-/** Datapath features that the agent's flows require, by the names that OVS prints. */
+/** Datapath features that the agent's flows require, by the names that `dpif/show-dp-features` prints. */
 export const requiredFeatures = [
     "CT state",
     "CT zone",
@@ -9,8 +9,8 @@ export const requiredFeatures = [
 ] as const;
 
 /**
- * Parses the output of `dpif/show-dp-features` (ovs-vswitchd(8)): one feature per line, `NAME: Yes`, `NAME: No` or
- * `NAME: NUMBER`.
+ * Parses the output of `dpif/show-dp-features` (ovs-vswitchd(8)) to value by name: one feature per line, `NAME: Yes`,
+ * `NAME: No` or `NAME: NUMBER`. Lines without a colon are skipped.
  */
 export function parseFeatures(text: string): ReadonlyMap<string, string> {
     const features = new Map<string, string>();
@@ -21,7 +21,7 @@ export function parseFeatures(text: string): ReadonlyMap<string, string> {
     return features;
 }
 
-/** The required features that are missing: their value is not `Yes`. */
+/** The names of the required features that are absent or whose value is not `Yes`; empty if the datapath suffices. */
 export function missingFeatures(features: ReadonlyMap<string, string>): readonly string[] {
     return requiredFeatures.filter((name) => features.get(name) !== "Yes");
 }

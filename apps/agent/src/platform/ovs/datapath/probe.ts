@@ -8,11 +8,12 @@ import { DatapathError, UnixctlError } from "./errors.ts";
 import { missingFeatures, parseFeatures } from "./features.ts";
 import type { Unixctl } from "./unixctl.ts";
 
-/** Dependencies of DatapathProbe. */
+/** Dependencies of DatapathProbe; `control` is the client of ovs-vswitchd's control socket. */
 export interface DatapathProbeComponents {
     readonly control: Pick<Unixctl, "request">;
     readonly readiness: Pick<Readiness, "met" | "unmet">;
     readonly logger: Logger;
+    /** Default: `systemClock`. */
     readonly clock?: Clock;
 }
 
@@ -26,13 +27,16 @@ export interface DatapathProbeOptions {
     readonly quietMs?: number;
 }
 
-/** The name of the readiness condition that DatapathProbe sets. */
+/**
+ * The name of the readiness condition that DatapathProbe sets: the bridge is on a datapath with all required features.
+ */
 export const datapathCondition = "datapath";
 
 /**
  * Asks ovs-vswitchd whether the bridge is on the expected datapath and whether that has the required features, and
  * applies settings for which OVSDB has no column; sets the readiness condition `datapathCondition`. OVSDB does not
  * report such problems: no column says why a bridge cannot be created, and an existing one keeps its `datapath_id`.
+ * Holds no timer: the caller probes again, as a restarted OVS has lost the settings.
  */
 export class DatapathProbe {
     readonly #components: DatapathProbeComponents;
@@ -44,7 +48,8 @@ export class DatapathProbe {
     }
 
     /**
-     * Probes once. The readiness reports the problem until a later probe passes; an abort does not change it.
+     * Probes once. The readiness reports the problem until a later probe passes. After an abort it rejects with the
+     * reason of the signal, and the readiness is not changed.
      *
      * @throws DatapathError, UnixctlError
      */
@@ -62,7 +67,7 @@ export class DatapathProbe {
 
     /**
      * Probes until it passes, at most a second apart: a module may be loaded, or OVS started. Each new reason is logged
-     * once. Rejects only if the signal aborts.
+     * once. Rejects only if the signal aborts, with its reason or AsyncError `ABORTED`.
      */
     async passed(signal: AbortSignal): Promise<void> {
         const backoff = new Backoff({ initialMs: 20, maxMs: 1_000 });

@@ -1,17 +1,22 @@
 import { optionalTextOf, referencesOf, textOf, type Row } from "@antrea/ovsdb";
 import type { OvsDatabase } from "../bridge/index.ts";
 
-/** The properties of an OVS bridge that determine whether tunnels of the userspace datapath can leave. */
+/**
+ * The columns of a Bridge row and its interfaces (ovs-vswitchd.conf.db(5)) that determine whether tunnels of the
+ * userspace datapath can leave.
+ */
 export interface BridgeRows {
     readonly name: string;
+    /** Column `datapath_type`; "" is `system`. */
     readonly datapathType: string;
     /** The interfaces of its ports, including the LOCAL port. */
     readonly interfaces: readonly InterfaceRow[];
 }
 
-/** The properties of an interface used for the check. */
+/** The columns of an Interface row (ovs-vswitchd.conf.db(5)) that `tunnelBridgeProblem` uses. */
 export interface InterfaceRow {
     readonly name: string;
+    /** Column `type`; "" is an existing link, as is `system`. */
     readonly type: string;
     /** Why OVS could not open it; undefined if it could. */
     readonly error: string | undefined;
@@ -20,7 +25,7 @@ export interface InterfaceRow {
 /** Types of interfaces that lead to a network outside of the Node; "" and `system` are kernel links. */
 const nicTypes: ReadonlySet<string> = new Set(["", "system", "afxdp", "afxdp-nonpmd", "dpdk"]);
 
-/** All bridges of the database, as far as the session monitors them (`monitoredColumns`). */
+/** All bridges of the database, of any owner, as far as the session monitors them (`monitoredColumns`). */
 export function bridgeRows(database: Pick<OvsDatabase, "rows">): readonly BridgeRows[] {
     const rowsOf = (table: string, row: Row, column: string): readonly Row[] => {
         const rows = database.rows(table);
@@ -42,9 +47,9 @@ export function bridgeRows(database: Pick<OvsDatabase, "rows">): readonly Bridge
 }
 
 /**
- * Why tunnels of the userspace datapath cannot leave through this transport interface, and the remedy; undefined if
- * they can. OVS routes tunnel packets itself and only to the LOCAL port of a bridge of type netdev; the bridge needs a
- * NIC, otherwise nothing leaves the Node.
+ * Why tunnels of the userspace datapath cannot leave through this transport interface, and the remedy, as text for
+ * users; undefined if they can. OVS routes tunnel packets itself and only to the LOCAL port of a bridge of type netdev;
+ * the bridge needs a NIC, otherwise nothing leaves the Node. Pure function.
  */
 export function tunnelBridgeProblem(bridges: readonly BridgeRows[], transportInterface: string): string | undefined {
     const bridge = bridges.find(({ name }) => name === transportInterface);

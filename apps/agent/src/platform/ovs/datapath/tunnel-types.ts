@@ -2,7 +2,10 @@ import type { OvsDatabase } from "../bridge/index.ts";
 import type { Datapath, TunnelType } from "./datapath.ts";
 import { DatapathError } from "./errors.ts";
 
-/** The interface types that ovs-vswitchd supports: column `iface_types` of table Open_vSwitch; [] until it is set. */
+/**
+ * The interface types that ovs-vswitchd supports, such as `geneve`: column `iface_types` of table Open_vSwitch, which
+ * the session must monitor; [] until ovs-vswitchd has set it.
+ */
 export function interfaceTypes(database: Pick<OvsDatabase, "rows">): readonly string[] {
     const [row] = database.rows("Open_vSwitch").values();
     const types = row?.["iface_types"];
@@ -10,10 +13,11 @@ export function interfaceTypes(database: Pick<OvsDatabase, "rows">): readonly st
 }
 
 /**
- * Waits until ovs-vswitchd has reported its types, then rejects a tunnel type that it does not support or that the
- * datapath cannot send. Not conclusive: a kernel without the type rejects the port only when it is added.
+ * Waits, for at most `timeoutMs` milliseconds, until ovs-vswitchd has reported its types, then rejects a tunnel type
+ * that it does not support or that the datapath cannot send. Not conclusive: a kernel without the type rejects the port
+ * only when it is added.
  *
- * @throws DatapathError `NO_TUNNEL_TYPE`; OvsdbError `TIMEOUT`, `ABORTED`
+ * @throws DatapathError `NO_TUNNEL_TYPE`; OvsdbError `TIMEOUT`, `ABORTED`, `CLOSED`
  */
 export async function checkTunnelType(
     database: Pick<OvsDatabase, "rows" | "until">,
@@ -30,8 +34,8 @@ export async function checkTunnelType(
 }
 
 /**
- * Why a tunnel type is not usable on this datapath of an OVS with these interface types (`interfaceTypes`), and the
- * types that are; undefined if it is.
+ * Why a tunnel type is not usable on this datapath of an OVS with these interface types (`interfaceTypes`), the types
+ * that are, and the next step, as text for users; undefined if it is.
  */
 export function tunnelTypeProblem(
     datapath: Datapath,
@@ -45,8 +49,8 @@ export function tunnelTypeProblem(
 }
 
 /**
- * The error `NO_TUNNEL_TYPE` for a tunnel port that OVS rejected, with the original error as its cause; names the
- * kernel module or another type as remedy.
+ * Returns DatapathError `NO_TUNNEL_TYPE` for a tunnel port that OVS rejected, with the original error as its cause; the
+ * message names the kernel module or another type as remedy.
  */
 export function refusedTunnelPort(datapath: Datapath, tunnelType: TunnelType, cause: unknown): DatapathError {
     const what = `${datapath.title} cannot make a tunnel of type ${tunnelType}`;

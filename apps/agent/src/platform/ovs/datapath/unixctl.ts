@@ -11,7 +11,7 @@ export interface UnixctlOptions {
     readonly runDir: string;
     /** Time limit of a request in milliseconds. Default 5000. */
     readonly timeoutMs?: number;
-    /** Limit of an answer; a longer one is an error. Default 1 MiB. */
+    /** Limit of an answer in bytes; a longer one is the error `ANSWER_TOO_LONG`. Default 1 MiB. */
     readonly maxAnswerBytes?: number;
 }
 
@@ -22,8 +22,8 @@ const logHint = "see the log of container antrea-ovs";
 
 /**
  * Client for the control socket of ovs-vswitchd, as used by ovs-appctl(8): JSON-RPC 1.0 with one connection per
- * command. The socket name contains the daemon's pid, which is read each time, so that a restart needs no handling.
- * Requests may be concurrent; the daemon processes one at a time, between its other work.
+ * command, so that nothing is to be closed. The socket name contains the daemon's pid, which is read each time, so that
+ * a restart needs no handling. Requests may be concurrent; the daemon processes one at a time, between its other work.
  */
 export class Unixctl {
     readonly #options: UnixctlOptions & typeof defaultUnixctlOptions;
@@ -33,10 +33,10 @@ export class Unixctl {
     }
 
     /**
-     * Runs a command (ovs-vswitchd(8), "Runtime Management Commands") and resolves with its output. After an abort, a
-     * timeout or a disconnection the command may still take effect.
+     * Runs a command (ovs-vswitchd(8), "Runtime Management Commands") with these arguments and resolves with its
+     * output. After an abort, a timeout or a disconnection the command may still take effect.
      *
-     * @throws UnixctlError
+     * @throws UnixctlError; `ABORTED` if the signal aborts
      */
     async request(command: string, args: readonly string[] = [], signal?: AbortSignal): Promise<string> {
         const socketPath = await this.#socketPath(command, args);

@@ -4,7 +4,7 @@ import { OpenFlowError, type Flow } from "@antrea/openflow";
 import type { FlowLink } from "./flow-link.ts";
 import type { Owned } from "./owned-flows.ts";
 
-/** Flows of one owner, with their cookies. */
+/** Flows of one owner, all or some, with their cookies (`stamped`). */
 export interface OwnerFlows {
     readonly owned: Owned;
     readonly flows: readonly Flow[];
@@ -23,8 +23,9 @@ const required: ReadonlySet<number> = new Set([Category.default, Category.networ
 
 /**
  * Adds flows of several owners in one bundle. If OVS refuses it, sends each owner's alone, and returns the owners whose
- * flows are refused again: one of them must not keep OVS from the flows of all others. Rejects with OpenFlowError; with
- * `REFUSED` only for the pipeline and for policies. After a rejection OVS may have the flows of preceding owners.
+ * flows are refused again ([] if none): one of them must not keep OVS from the flows of all others. Rejects with
+ * OpenFlowError; with `REFUSED` only for the pipeline and for policies. After a rejection OVS may have the flows of
+ * preceding owners.
  */
 export async function addFlows(
     link: Pick<FlowLink, "bundle">,

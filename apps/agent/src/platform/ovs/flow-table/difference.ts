@@ -2,13 +2,19 @@ import { objectMask } from "@antrea/flows";
 import { flowBodyKey, flowKey, type Flow, type FlowMod } from "@antrea/openflow";
 import { byIdentity, type FlowIdentity } from "./owned-flows.ts";
 
-/** The changes to send for one owner: flows to add, which replace one of the same identity, and flows to remove. */
+/**
+ * The changes to send for one owner, with cookies: flows to add, which replace one of the same identity, and flows to
+ * remove.
+ */
 export interface Difference {
     readonly added: readonly Flow[];
     readonly removed: readonly FlowIdentity[];
 }
 
-/** The changes from one list of flows to another: flows that are new or have other actions, and flows that are gone. */
+/**
+ * The changes from one list of flows to another, both with cookies: flows that are new or have other actions, and flows
+ * that are gone. Pure function.
+ */
 export function difference(before: readonly Flow[], after: readonly Flow[]): Difference {
     if (before.length === 0) return { added: after, removed: [] };
     const [present, kept] = [byIdentity(before), byIdentity(after)];
@@ -35,7 +41,7 @@ function goneFrom(
 }
 
 /**
- * The messages for changes of several owners, in one bundle: additions first, so that no flow is missing in between. A
+ * The messages for changes of several owners, for one bundle: additions first, so that no flow is missing in between. A
  * flow that another owner has taken over is not removed, as it has the cookie of that owner; one without a cookie is
  * removed in any case.
  */

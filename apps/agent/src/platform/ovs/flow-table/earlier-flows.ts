@@ -7,7 +7,7 @@ export interface EarlierFlowsComponents {
     readonly flowTable: Pick<FlowTable, "deleteRounds">;
     /** Installs the flows learned from the API server in OVS; false while some of them are not known yet. */
     readonly learned: (limit: AbortSignal) => Promise<boolean>;
-    /** Records that no flow of an earlier round is left. */
+    /** Records, in OVSDB, that no flow of an earlier round is left. */
     readonly forgotten: (limit: AbortSignal) => Promise<void>;
 }
 
@@ -27,8 +27,9 @@ function isLearned({ cookie, table }: FlowStats): boolean {
 }
 
 /**
- * The flows of earlier agents. They are deleted once those of this agent are installed; flows that depend on the API
- * server are kept until it has answered, however long it is unavailable.
+ * The flows of earlier starts of the agent, by their `rounds`. They are deleted once those of this agent are installed;
+ * flows that depend on the API server are kept until it has answered, however long it is unavailable. Without rounds
+ * they are identified by their cookies, see `FlowTable.deleteRounds`.
  */
 export class EarlierFlows {
     readonly #components: EarlierFlowsComponents;
@@ -42,7 +43,7 @@ export class EarlierFlows {
 
     /**
      * Deletes the flows that this agent can replace without the API server. To be called after the first replay.
-     * Rejects with OpenFlowError.
+     * Idempotent. Rejects with OpenFlowError; some may be deleted then.
      */
     async deleteOwn(): Promise<void> {
         await this.#components.flowTable.deleteRounds(this.#rounds, { except: isLearned });

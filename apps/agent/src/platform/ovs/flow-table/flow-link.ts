@@ -1,7 +1,10 @@
 import { roundMask } from "@antrea/flows";
 import type { FlowMod, FlowStats } from "@antrea/openflow";
 
-/** Selects flows of one table, or of all, whose cookie equals `cookie` under `cookieMask`. */
+/**
+ * Selects flows whose cookie equals `cookie` in the bits of `cookieMask` (0: all), in one table or, if it is absent, in
+ * all.
+ */
 export interface CookieFilter {
     readonly table?: number;
     readonly cookie: bigint;
@@ -18,23 +21,25 @@ export interface FlowLink {
      * nothing to send.
      */
     bundle(mods: readonly FlowMod[], options?: { readonly signal?: AbortSignal }): Promise<void>;
+    /** Resolves with the flows that OVS has now, in no defined order. */
     dumpFlows(filter: CookieFilter): Promise<readonly FlowStats[]>;
+    /** Resolves with the number of these flows, which is much cheaper than a dump. */
     countFlows(filter: CookieFilter): Promise<{ readonly flows: number }>;
 }
 
-/** The cookie of a round: the round in the upper 16 of 64 bits, all other parts zero. */
+/** The cookie of a round (1..65535): the round in the upper 16 of 64 bits, all other parts zero. */
 export function roundCookie(round: number): bigint {
     return BigInt(round) << 48n;
 }
 
-/** Selects all flows of a round. */
+/** The filter for all flows of a round, in all tables. */
 export function ofRound(round: number): CookieFilter {
     return { cookie: roundCookie(round), cookieMask: roundMask };
 }
 
 /**
- * Deletes flows that were found in a dump of the round, in one bundle; a flow that is gone, or was replaced since, does
- * no harm. Rejects with OpenFlowError.
+ * Deletes flows that were found in a dump of the round, in one bundle; a flow that is gone, or was replaced by one of
+ * another round since, does no harm and stays. No flows: sends nothing. Rejects with OpenFlowError.
  */
 export async function deleteFlows(link: FlowLink, round: number, stale: readonly FlowStats[]): Promise<void> {
     if (stale.length === 0) return;

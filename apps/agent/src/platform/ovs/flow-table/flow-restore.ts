@@ -2,10 +2,10 @@ import { messageOf } from "@antrea/errors";
 import type { Logger } from "@antrea/runtime";
 import type { FlowTable } from "./flow-table.ts";
 
-/** Dependencies of FlowRestore. */
+/** Dependencies of FlowRestore; `flowTable` is the part of FlowTable that it uses. */
 export interface FlowRestoreComponents<Link> {
     readonly flowTable: { replay(link: Link): Promise<void> };
-    /** Ends `flow-restore-wait` if it is set. */
+    /** Ends `flow-restore-wait` if it is set; idempotent. A rejection is logged. */
     readonly release: (signal?: AbortSignal) => Promise<void>;
     readonly logger: Logger;
 }

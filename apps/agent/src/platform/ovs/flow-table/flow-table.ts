@@ -18,13 +18,16 @@ import { byKey, Repair, undesired, type Repaired } from "./repair.ts";
 import { replayBundles } from "./replay-order.ts";
 import { Sender } from "./sender.ts";
 
-/** Dependencies of FlowTable. */
+/** Dependencies of FlowTable; the caller starts and closes the connection behind `link`. */
 export interface FlowTableComponents {
     readonly link: FlowLink;
     readonly logger: Logger;
 }
 
-/** The change of one owner in a transaction: all its flows, or, for an owner with a source, the difference. */
+/**
+ * The change of one owner in a transaction of `FlowTable.apply`: all its flows, or, for an owner with a source, the
+ * difference.
+ */
 export type OwnerChange =
     /** All its flows; undefined removes the owner. `whole`: all of them are sent, not only the changed ones. */
     | { readonly owner: string; readonly flows: FlowSet | undefined; readonly whole?: boolean }
@@ -90,7 +93,7 @@ export class FlowTable {
         this.#round = round;
     }
 
-    /** Number of desired flows. */
+    /** Number of desired flows of all owners. */
     get size(): number {
         return this.#owners.size;
     }
@@ -105,16 +108,16 @@ export class FlowTable {
 
     /**
      * Sets the flows of the owner, or a source that generates them, without sending them: before the first replay,
-     * which sends them.
+     * which sends them. Replaces what was staged for it.
      */
     stage(owner: string, wanted: FlowSet | FlowSource): void {
         this.#owners.put(owner, wanted);
     }
 
     /**
-     * Sets the flows of the owner and waits until OVS has them. Idempotent; calls for one owner reach OVS in order.
+     * Sets all flows of the owner and waits until OVS has them. Idempotent; calls for one owner reach OVS in order.
      * While OVS is disconnected, waits for the replay after the reconnect, which includes them, until the signal
-     * aborts.
+     * aborts. Rejects as `apply`.
      *
      * @param options `whole`: sends all flows, to restore those that another program has removed from OVS
      */

@@ -19,7 +19,7 @@ export class ObjectIds {
         return id;
     }
 
-    /** Frees an ID. */
+    /** Frees an ID; no effect if it is free already. */
     free(id: number): void {
         this.#owners.delete(id);
     }

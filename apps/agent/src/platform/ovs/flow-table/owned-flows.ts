@@ -4,34 +4,38 @@ import { ObjectIds } from "./object-ids.ts";
 
 /**
  * An owner that keeps a model instead of flows: it generates them for a replay or a repair, and otherwise passes the
- * changes to `FlowTable.apply`. Its category never changes.
+ * changes to `FlowTable.apply`. Its category never changes. `size`, `counts` and `flows` describe the same flows.
  */
 export interface FlowSource {
     readonly category: Category;
     /** Number of flows that it would generate. */
     readonly size: number;
-    /** Number of flows by table. */
+    /** Number of flows by table number. */
     counts(): ReadonlyMap<number, number>;
-    /** Generates the flows of the current model. */
+    /** Generates the flows of the current model, without cookies. */
     flows(): Iterable<Flow>;
 }
 
-/** The desired flows of one owner. Immutable: a change of the owner replaces the object. */
+/**
+ * The desired flows of one owner, or the source of them. Immutable: a change of the owner replaces the object, so that
+ * identity shows whether it has changed.
+ */
 export interface Owned {
     readonly owner: string;
+    /** In the cookies of its flows; see ObjectIds. */
     readonly objectId: number;
     readonly wanted: FlowSet | FlowSource;
 }
 
-/** The attributes that identify a flow, and its cookie if the owner is known. */
+/** The attributes that identify a flow in OVS, and its cookie if the owner is known (else absent or 0). */
 export type FlowIdentity = Pick<Flow, "table" | "priority" | "match" | "cookie">;
 
-/** The desired flows of all owners in memory, with an object ID for each owner; sends nothing. */
+/** The desired flows of all owners in memory, with an object ID for each owner; sends nothing and validates nothing. */
 export class OwnedFlows {
     readonly #owners = new Map<string, Owned>();
     readonly #ids = new ObjectIds();
 
-    /** Number of flows. */
+    /** Number of flows of all owners. */
     get size(): number {
         let count = 0;
         for (const { wanted } of this.#owners.values()) count += sizeOf(wanted);
@@ -65,7 +69,7 @@ export class OwnedFlows {
     }
 }
 
-/** The flows of an owner, without their cookies. */
+/** The flows of an owner, without their cookies; of a source generated at each iteration. */
 export function wantedFlows(wanted: FlowSet | FlowSource): Iterable<Flow> {
     return isSource(wanted) ? wanted.flows() : wanted.flows;
 }
@@ -78,7 +82,7 @@ function isSource(wanted: FlowSet | FlowSource): wanted is FlowSource {
     return typeof wanted.flows === "function";
 }
 
-/** Number of flows of these owners by table. */
+/** Number of flows of these owners by table number; a table without flows is absent. */
 export function countsOf(owners: readonly Owned[]): Map<number, number> {
     const counts = new Map<number, number>();
     const add = (table: number, count: number): void => void counts.set(table, (counts.get(table) ?? 0) + count);
@@ -89,7 +93,7 @@ export function countsOf(owners: readonly Owned[]): Map<number, number> {
     return counts;
 }
 
-/** Copies of flows of an owner with their cookies: round, category and object ID. */
+/** Copies of these flows of the owner with their cookies: round (1..65535), category and object ID. */
 export function stamped({ wanted, objectId }: Owned, flows: Iterable<Flow>, round: number): Flow[] {
     return withCookies({ category: wanted.category, flows: [...flows] }, round, objectId);
 }

@@ -10,7 +10,7 @@ const readWholeUpTo = 4_000;
 /** Above that, if the counts match, the owners of one of this many parts, by the lowest bits of their object ID. */
 const parts = 16;
 
-/** Dependencies of Repair. */
+/** Dependencies of Repair; `owners` are the desired flows, which may change during a repair. */
 export interface RepairComponents {
     readonly link: FlowLink;
     readonly owners: OwnedFlows;
@@ -22,10 +22,11 @@ interface Scope {
     readonly part?: number;
 }
 
-/** The result of a repair. */
+/** The numbers of flows that one repair has corrected; both 0 if OVS had the desired flows. */
 export interface Repaired {
-    /** Flows that were missing or wrong. */
+    /** Flows that were missing or wrong, including those that OVS refuses. */
     readonly missing: number;
+    /** Flows of the round that no owner wants, now deleted. */
     readonly superfluous: number;
 }
 
@@ -35,9 +36,9 @@ export interface RepairedOwners extends Repaired {
 }
 
 /**
- * Compares OVS with the desired flows and repairs differences. Up to 4,000 desired flows are all compared in each call;
- * of more, those of each table whose flow count differs and a sixteenth of all others, so that every flow is compared
- * within sixteen calls.
+ * Compares OVS with the desired flows of a round and repairs differences. Up to 4,000 desired flows are all compared in
+ * each call; of more, those of each table whose flow count differs and a sixteenth of all others, so that every flow is
+ * compared within sixteen calls. Holds no timer: the caller repeats `run`.
  */
 export class Repair {
     readonly #components: RepairComponents;
@@ -48,7 +49,7 @@ export class Repair {
     }
 
     /**
-     * Does one comparison and repair. Rejects with OpenFlowError.
+     * Does one comparison and repair. Rejects with OpenFlowError; a part may be repaired then.
      *
      * @param isCertain no change is in progress or failed, so that matching counts are conclusive
      */
@@ -135,7 +136,7 @@ function* flowsOf(owners: readonly Owned[]): Generator<{ readonly owned: Owned; 
     for (const owned of owners) for (const flow of wantedFlows(owned.wanted)) yield { owned, flow };
 }
 
-/** Indexes flows of OVS by `flowKey` (table, priority and match). */
+/** Indexes flows of OVS by `flowKey` (table, priority and match), in slices that do not block the event loop. */
 export async function byKey(stats: readonly FlowStats[]): Promise<Map<string, FlowStats>> {
     const found = new Map<string, FlowStats>();
     await inSlices(stats, (flow) => void found.set(flowKey(flow), flow));
@@ -143,8 +144,8 @@ export async function byKey(stats: readonly FlowStats[]): Promise<Map<string, Fl
 }
 
 /**
- * The flows of `present` that no owner wants when it resolves; to be deleted in the same turn of the event loop, as an
- * owner may want them later.
+ * The flows of `present`, which is indexed by `flowKey`, that no owner wants when it resolves; to be deleted in the
+ * same turn of the event loop, as an owner may want them later.
  */
 export async function undesired(
     present: ReadonlyMap<string, FlowStats>,

@@ -18,9 +18,9 @@ const phases: readonly { readonly category: number | undefined; readonly bundleS
 ];
 
 /**
- * All flows of the owners in bundles of at most 2,000 (policies: 64,000), each of which OVS applies atomically; the
- * allow flows of an owner are sent together with the flows that restrict them, unless they exceed one bundle. Lazy: a
- * source generates its flows only when they are needed.
+ * All flows of the owners, with cookies of this round, in bundles of at most 2,000 (policies: 64,000), to be sent in
+ * this order; OVS applies each atomically. The allow flows of an owner are sent together with the flows that restrict
+ * them, unless they exceed one bundle. Lazy: a source generates its flows only when they are needed.
  */
 export function* replayBundles(owners: readonly Owned[], round: number): Generator<readonly OwnerFlows[]> {
     const named = new Set(phases.map(({ category }) => category));

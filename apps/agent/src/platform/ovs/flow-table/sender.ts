@@ -12,7 +12,8 @@ class SenderError extends AntreaError<"ABORTED"> {}
 
 /**
  * Sends changes to OVS, in order per owner. Unanswered changes are sent again; changes in progress when the connection
- * is lost are covered by the next replay, for which the sender waits.
+ * is lost are covered by the next replay, for which the sender waits: the caller runs it in `replay` and makes each
+ * change in its table before `send`.
  */
 export class Sender {
     readonly #link: FlowLink;
@@ -40,7 +41,8 @@ export class Sender {
 
     /**
      * Runs a replay, which returns the owners whose flows OVS refused; when it completes, so do the changes that waited
-     * for it, but those of these owners.
+     * for it, but those of these owners, which are sent again. Rejects as `work` does: the changes wait for a later
+     * replay.
      */
     async replay(work: () => Promise<ReadonlySet<string>>): Promise<void> {
         this.#replaysBegun += 1;
