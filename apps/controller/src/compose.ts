@@ -9,14 +9,18 @@ import { leadership } from "./platform/leadership.ts";
 import { buildPlatform, type Platform } from "./platform/platform.ts";
 import { poolParts, withPools } from "./platform/pool-platform.ts";
 
-/** Builds antrea-controller from its configuration; starts nothing. Throws as `buildPlatform` does. */
+/**
+ * Builds antrea-controller from its configuration; the caller starts and stops the Lifecycle. Throws as `buildPlatform`
+ * does.
+ */
 export function compose(context: MainContext): Lifecycle {
     return composeController(buildPlatform(context));
 }
 
 /**
- * Adds the controller's features to the platform, in start order, as their gates and keys enable them; starts nothing.
- * The parts of every replica come first, then the election, under which the features lead.
+ * Adds the controller's features to the platform, in start order, as their gates and keys enable them, and returns the
+ * Lifecycle of all parts; starts nothing. The parts of every replica come first, then the election, under which the
+ * features lead. Called once for a platform, whose metrics and health checks it extends.
  */
 export function composeController(platform: Platform): Lifecycle {
     const { config, gates, health, logger, clock } = platform;

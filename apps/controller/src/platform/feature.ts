@@ -1,14 +1,15 @@
 import { type LifecyclePart } from "@antrea/runtime";
 
-/** Something that runs on every replica, whether or not it leads. */
+/** A part of the program that every replica starts and stops, whether or not it leads. */
 export interface Part extends LifecyclePart {
-    /** Why this replica is not ready, for /readyz; undefined when it is. */
+    /** Why this replica is not ready, as text for /readyz; undefined when it is. Absent: always ready. */
     readonly problem?: () => string | undefined;
 }
 
 /**
  * A feature of the controller: the work of the leader, and what every replica keeps for it. Its folder exports one
- * function that builds it from the platform, which compose.ts calls. Features do not import each other.
+ * function that builds it from the platform and starts nothing, which compose.ts calls. Features do not import each
+ * other.
  */
 export interface Feature {
     readonly name: string;
@@ -17,7 +18,10 @@ export interface Feature {
      * order.
      */
     readonly parts?: readonly Part[];
-    /** Why this replica is not ready, apart from its parts, for /readyz; undefined when it is. */
+    /**
+     * Why this replica is not ready, apart from its parts, as text for /readyz; undefined when it is. Absent: always
+     * ready.
+     */
     readonly problem?: () => string | undefined;
     /**
      * The leader's work for one term: runs until the signal aborts, and writes nothing after it resolved. One that

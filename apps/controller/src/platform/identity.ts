@@ -6,12 +6,13 @@ export interface Identity {
     readonly instance: string;
     /** Unique for leader election. A Pod's UID is unchanged when its container restarts, so that it keeps the lead. */
     readonly leader: string;
+    /** Of the lease, and of the ledger of NodeIPAM. */
     readonly namespace: string;
 }
 
 /**
- * The identity from POD_NAME, POD_NAMESPACE and POD_UID, with the host name, the client's namespace (else kube-system)
- * and a random UUID as defaults.
+ * The identity from the environment variables POD_NAME, POD_NAMESPACE and POD_UID, with the host name, the client's
+ * namespace (else kube-system) and a random UUID as defaults.
  */
 export function identityFrom(
     environment: Readonly<Record<string, string | undefined>>,

@@ -2,12 +2,12 @@ import { type JobHealth } from "@antrea/runtime";
 
 /**
  * The jobs and work queues of the features, for `/readyz?verbose`. Features make new ones for each term of leadership,
- * so each name has the status of the latest; a replica that never led has none.
+ * so each name has the status of the latest, also after the term; a replica that never led has none.
  */
 export class LeaderJobs {
     readonly #health = new Map<string, () => JobHealth>();
 
-    /** Lists a job or queue from now on; a later one of its name replaces it. */
+    /** Lists a job or queue, whose status is read by `health`, from now on; a later one of its name replaces it. */
     show(name: string, health: () => JobHealth): void {
         this.#health.set(name, health);
     }

@@ -5,9 +5,10 @@ import { type Feature } from "./feature.ts";
 import { together } from "./together.ts";
 
 /**
- * The part that takes part in the election and, while leading, runs all features. If one ends, the others are aborted
- * and the lease is released; a new term may follow. Its stop waits until all features have ended. Declares the gauge
- * `antrea_controller_leader`.
+ * Returns the part that takes part in the election and, while leading, runs all features, each once per term. If one
+ * ends or rejects, the others are aborted and the lease is released; a new term may follow. Its start does not wait to
+ * lead; its stop waits until all features have ended. Declares the gauge `antrea_controller_leader`, so it is called
+ * once for a registry.
  */
 export function leadership(
     components: { readonly election: Pick<LeaderElection, "leading" | "run">; readonly metrics: MetricsFactory },

@@ -4,8 +4,8 @@ import { Informer, nodes, slimNode, type ApiClient, type Node } from "@antrea/ku
 import { type Logger } from "@antrea/runtime";
 
 /**
- * An informer of all Nodes, reduced by `slimNode`, with the out-of-service taint and without annotations. The caller
- * starts and closes it.
+ * Returns an informer of all Nodes of the cluster, reduced by `slimNode`, with the out-of-service taint and without
+ * annotations. The caller starts and closes it.
  */
 export function nodesOf({
     api,

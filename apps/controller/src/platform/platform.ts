@@ -19,19 +19,21 @@ import { LeaderJobs } from "./leader-jobs.ts";
 import { nodesOf } from "./nodes.ts";
 import { version } from "./version.ts";
 
-/** What all features of the controller share. */
+/** What all features of the controller share; made by `buildPlatform`. The parts of compose.ts start and close it. */
 export interface Platform {
     readonly logger: Logger;
     readonly clock: Clock;
     readonly config: ControllerConfig;
+    /** The feature gates of the configuration. */
     readonly gates: Pick<ReturnType<typeof loadControllerConfig>["gates"], "enabled">;
     readonly identity: Identity;
     readonly metrics: MetricsFactory;
-    /** Lists the jobs and work queues of the features with their last result. */
+    /** Lists the jobs and work queues of the features with their last result, in `/readyz?verbose`. */
     readonly jobs: Pick<LeaderJobs, "show">;
     /** The HTTP server of /livez, /readyz and /metrics. */
     readonly health: Pick<DaemonServer, "addCheck" | "start" | "stop">;
     readonly kube: Pick<KubeClients, "api" | "close">;
+    /** Records events of Kubernetes objects, with `antrea-controller` and its Pod as reporter. */
     readonly events: Pick<EventRecorder, "record" | "start" | "close">;
     /** Decides which replica writes. */
     readonly election: Pick<LeaderElection, "leading" | "run">;
@@ -88,8 +90,8 @@ export function buildPlatform({ flags, logger }: MainContext): Platform {
 }
 
 /**
- * The leader election with the lease, its times and its name by the configuration (`leaderElection`), in the namespace
- * of this process; `leadership` runs it.
+ * The leader election by the lease that the configuration names (`leaderElection`), with its times, in the namespace of
+ * this process. Reads and writes nothing until it runs, for which the part `leadership` is.
  */
 export function electionOf(
     {

@@ -7,15 +7,20 @@ import { type Part } from "./feature.ts";
 import { type LeaderJobs } from "./leader-jobs.ts";
 import { PoolCache } from "./pool-cache/index.ts";
 
-/** What the features of IPPools share, with the feature gate AntreaIPAM enabled. */
+/**
+ * What the features of IPPools share, with the feature gate AntreaIPAM enabled; made by `withPools`. The features start
+ * and close none of it: `poolParts` has the caches, compose.ts the rest.
+ */
 export interface PoolPlatform {
     readonly kube: { readonly api: ApiClient };
     readonly clock: Clock;
+    /** `cleanInterval` in milliseconds. */
     readonly config: { readonly ipam: Pick<ControllerConfig["ipam"], "cleanInterval"> };
     readonly metrics: MetricsFactory;
     readonly jobs: Pick<LeaderJobs, "show">;
     readonly events: Pick<EventRecorder, "record">;
     readonly nodes: Informer<Node>;
+    /** The root of the features' loggers; see `poolComponents`. */
     readonly logger: Logger;
     readonly allocations: AllocationCache;
     readonly pools: PoolCache;
@@ -23,12 +28,12 @@ export interface PoolPlatform {
     readonly reclaims: Reclaims;
 }
 
-/** What PoolPlatform is built from. */
+/** What PoolPlatform is built from: the members that a platform without IPPools has too. */
 export type PoolGround = Omit<PoolPlatform, "allocations" | "pools" | "writer" | "reclaims">;
 
 /**
  * Adds the caches of IPPools and IPAllocations to the platform, and the metrics of released allocations; starts
- * nothing. The parts of `poolParts` start and stop the caches.
+ * nothing. The parts of `poolParts` start and stop the caches. Called once for the registry of metrics.
  */
 export function withPools({ kube, clock, config, metrics, jobs, events, nodes, logger }: PoolGround): PoolPlatform {
     const { api } = kube;
@@ -53,19 +58,22 @@ export function poolParts({ allocations, pools }: PoolPlatform): readonly Part[]
     return [watching(allocations), watching(pools)];
 }
 
-/** A cache as a part. Its start does not wait for the lists; `problem` reports that they are not complete. */
+/**
+ * A cache as a part, which starts and stops it. Its start does not wait for the lists; `problem` reports that they are
+ * not complete.
+ */
 export function watching(cache: { readonly part: LifecyclePart; readonly hasSynced: boolean }): Part {
     return { ...cache.part, problem: () => (cache.hasSynced ? undefined : "they are not listed yet") };
 }
 
-/** What the leader's work of an IPPool feature depends on. */
+/** What the leader's work of an IPPool feature depends on; it closes none of it. */
 export type PoolComponents = Omit<PoolPlatform, "kube" | "events" | "config"> & {
     readonly api: ApiClient;
     readonly recorder: PoolPlatform["events"];
 };
 
 /**
- * The part of the platform that the leader's work of an IPPool feature gets, with a logger of its own.
+ * Returns the part of the platform that the leader's work of an IPPool feature gets, with a logger of its own.
  *
  * @param logger the name under which the feature logs
  */

@@ -1,6 +1,7 @@
 /**
- * Runs several works until the signal aborts. When one of them ends, the others are aborted too. Settles when all have
- * ended; if several rejected, with the error of the first of them in the order of `works`.
+ * Runs several works at once until the signal aborts. When one of them ends or throws, the others are aborted too.
+ * Settles when all have ended: resolves if none rejected, else rejects with the error of the first of them in the order
+ * of `works`.
  */
 export async function together(
     signal: AbortSignal,

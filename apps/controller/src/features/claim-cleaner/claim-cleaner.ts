@@ -22,7 +22,7 @@ import {
 } from "../../platform/allocations/index.ts";
 import { type LeaderJobs } from "../../platform/leader-jobs.ts";
 
-/** What AllocationCleaner depends on. */
+/** Dependencies of AllocationCleaner; the caller starts and closes the informer and the cache. */
 export interface AllocationCleanerComponents {
     readonly api: Pick<ApiClient, "find" | "list">;
     /** All Nodes; the caller starts and stops the informer. */
@@ -35,6 +35,7 @@ export interface AllocationCleanerComponents {
     /** Lists the work queue with its last result. */
     readonly jobs?: Pick<LeaderJobs, "show">;
     readonly logger: KubeLogger;
+    /** Default: `systemClock`. */
     readonly clock?: Clock;
 }
 
@@ -53,9 +54,9 @@ const firstCheckMs = 1_000;
 const maxCheckMs = 10_000;
 
 /**
- * Releases allocations that a Node cannot release, during one term of leadership: those of deleted Nodes, and those
- * of deleted Pods on Nodes that are out of service. An allocation owned by a StatefulSet becomes Reserved, others are
- * deleted. Each decision uses the live allocation, Node and Pod.
+ * Releases allocations that a Node cannot release, during one term of leadership, with a new object for each: those of
+ * deleted Nodes, and those of deleted Pods on Nodes that are out of service. An allocation owned by a StatefulSet
+ * becomes Reserved, others are deleted. Each decision uses the live allocation, Node and Pod; errors are retried.
  */
 export class AllocationCleaner {
     readonly #components: AllocationCleanerComponents;
@@ -81,8 +82,8 @@ export class AllocationCleaner {
     }
 
     /**
-     * Works until the signal aborts; writes nothing after it resolved. Rejects only if the signal aborts before the
-     * caches are synced.
+     * Works until the signal aborts; writes nothing after it resolved. Called once. Rejects only if the signal aborts
+     * before the caches are synced.
      */
     async run(signal: AbortSignal): Promise<void> {
         const { nodes, allocations, reclaims } = this.#components;

@@ -3,7 +3,8 @@ import { poolComponents, type PoolPlatform } from "../../platform/pool-platform.
 import { AllocationCleaner, type AllocationCleanerOptions } from "./claim-cleaner.ts";
 
 /**
- * Releases allocations that their Node cannot release, see AllocationCleaner, at the interval of `ipam.cleanInterval`.
+ * Returns the feature that releases allocations that their Node cannot release, see AllocationCleaner, at the interval
+ * of `ipam.cleanInterval`. `options`: as those of AllocationCleaner.
  */
 export function allocationCleaner(
     platform: PoolPlatform,

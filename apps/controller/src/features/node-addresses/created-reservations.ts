@@ -4,7 +4,7 @@ import { NodeAddressesError } from "./errors.ts";
 
 /**
  * Makes reservations, and keeps those that the watch has not delivered yet, by name of the allocation, so that none is
- * made twice.
+ * made twice. Follows no watch: the caller calls `delivered` for each change.
  */
 export class CreatedReservations {
     readonly #writer: Pick<AllocationWriter, "reserve">;
@@ -21,14 +21,14 @@ export class CreatedReservations {
         return this.#allocations.values();
     }
 
-    /** The reservation of this name, if the watch has not delivered it. */
+    /** The reservation of this name; undefined if none was made, or the watch has delivered it. */
     get(name: string): Allocation | undefined {
         return this.#allocations.get(name);
     }
 
     /**
-     * Reserves an address. Rejects with NodeAddressesError `ALLOCATION_NOT_KNOWN` if it is allocated already, of which
-     * the caller does not know, or with the error of the API server.
+     * Reserves an address; the reservation is then in `all` until it is delivered. Rejects with NodeAddressesError
+     * `ALLOCATION_NOT_KNOWN` if it is allocated already, of which the caller does not know, or with KubeError.
      */
     async create(reservation: Reservation, signal: AbortSignal): Promise<void> {
         const name = allocationName(reservation.ip);

@@ -3,13 +3,15 @@ import { maxNodeAddresses, nodeAddressesIn, nodeAddressesOf } from "@antrea/ipam
 import { type Node } from "@antrea/kube";
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
 
-/** An address of a pool. */
+/** An address in the ranges of the pool of this name. */
 export interface PoolAddress {
     readonly ip: IpAddress;
     readonly pool: string;
 }
 
-/** Whether the Node reports the address, and the pool has it in a range. False without a Node. */
+/**
+ * Whether the Node reports the address, and the pool has it in a range. False without a Node or pool. Pure function.
+ */
 export function isReservable(
     { ip, pool }: PoolAddress,
     node: Node | undefined,

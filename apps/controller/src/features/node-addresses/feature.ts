@@ -5,7 +5,8 @@ import { GatewayReservations } from "./gateway-reservations.ts";
 import { NodeAddressReservations } from "./node-address-reservations.ts";
 
 /**
- * Reserves, while leading, the Nodes' own addresses in IPPools and the gateways of IPPools, so that no Pod gets one.
+ * Returns the feature that reserves, while leading, the Nodes' own addresses in IPPools and the gateways of IPPools, so
+ * that no Pod gets one; see NodeAddressReservations and GatewayReservations.
  */
 export function nodeAddresses(platform: PoolPlatform): Feature {
     const components = poolComponents(platform, "ip-pools");

@@ -9,7 +9,7 @@ const shownPools = 5;
 
 /**
  * Reports the addresses of Nodes that are beyond the limit of reservations, as Warning `NodeAddressesNotHeld` of the
- * Node and of the pools, once per set of addresses.
+ * Node and of the pools, once per set of addresses. In memory: a new object, and so a new leader, reports again.
  */
 export class FurtherAddressEvents {
     readonly #components: Pick<ReservationComponents, "pools" | "recorder">;
@@ -20,7 +20,10 @@ export class FurtherAddressEvents {
         this.#components = components;
     }
 
-    /** Records events on the Node and on the pools. Undefined: there is no such Node; then its report is forgotten. */
+    /**
+     * Records events on the Node and on the pools, if they changed since the last call. `node` undefined: there is no
+     * such Node; then its report is forgotten.
+     */
     report(name: string, node: Node | undefined): void {
         const { pools, recorder } = this.#components;
         const named = new Set(node === undefined ? [] : nodeAddressesOf(node).flatMap((ip) => pools.covering(ip)));

@@ -36,7 +36,7 @@ export class GatewayReservations implements ReservationOperations<PoolNames> {
      */
     readonly #blocked = new Map<string, { readonly holder: string; readonly reported: Set<string> }>();
 
-    /** `intervalMs`: how often all gateways are compared, in addition to changes. */
+    /** `intervalMs`: how often all gateways are compared, in addition to changes, in milliseconds. */
     constructor(components: ReservationComponents, options: { readonly intervalMs: number }) {
         this.#components = components;
         this.#created = new CreatedReservations(components);
@@ -58,13 +58,17 @@ export class GatewayReservations implements ReservationOperations<PoolNames> {
         await this.#job.run(signal);
     }
 
-    /** Sets the desired reservations of the gateways that changed. */
+    /** Sets the desired reservations of the gateways that changed; called before each pass. */
     desire(): void {
         for (const name of this.#changed) this.#desire(name);
         this.#changed.clear();
     }
 
-    /** Reserves the gateway. A Node may be the gateway; any other holder is reported. */
+    /**
+     * Reserves the gateway. A Node may be the gateway; any other holder is reported on the pools as Warning
+     * `AddressHeldElsewhere`. Rejects with NodeAddressesError `ALLOCATION_NOT_KNOWN` or KubeError; the reconciler
+     * retries.
+     */
     async update({ key: name, value: [pool = ""] }: Change<string, PoolNames>, signal: AbortSignal): Promise<void> {
         const allocation = this.#claim(name);
         if (allocation !== undefined) return this.#reportConflict(allocation);
@@ -73,7 +77,10 @@ export class GatewayReservations implements ReservationOperations<PoolNames> {
         this.#components.logger.info("gateway of a pool reserved", { address: name, pool });
     }
 
-    /** Releases the reservation, unless it is needed again. */
+    /**
+     * Releases the reservation, unless it is needed again. Rejects with AllocationWriterError or KubeError; the
+     * reconciler retries.
+     */
     async delete({ key: name }: Removal<string, PoolNames>, signal: AbortSignal): Promise<void> {
         const { writer, reclaims, logger } = this.#components;
         const allocation = this.#claim(name);

@@ -17,7 +17,7 @@ import { desiredAddresses, isReservable, type PoolAddress } from "./desired-addr
 import { FurtherAddressEvents } from "./further-addresses.ts";
 import { ReservationJob, type ReservationComponents, type ReservationOperations } from "./reservation-job.ts";
 
-/** What reserving Node addresses depends on. */
+/** Dependencies of NodeAddressReservations; the caller starts and closes the informer. */
 export interface NodeAddressComponents extends ReservationComponents {
     readonly api: Pick<ApiClient, "find">;
     readonly nodes: Pick<Informer<Node>, "get" | "onChange">;
@@ -55,7 +55,7 @@ export class NodeAddressReservations implements ReservationOperations<NodeAddres
     /** Names of conflicting allocations that were reported. */
     readonly #blocked = new Set<string>();
 
-    /** `intervalMs`: how often all reservations are compared, in addition to changes. */
+    /** `intervalMs`: how often all reservations are compared, in addition to changes, in milliseconds. */
     constructor(components: NodeAddressComponents, options: { readonly intervalMs: number }) {
         this.#components = components;
         this.#created = new CreatedReservations(components);
@@ -80,19 +80,23 @@ export class NodeAddressReservations implements ReservationOperations<NodeAddres
         await this.#job.run(signal);
     }
 
-    /** Sets the desired reservations of the Nodes that changed. */
+    /** Sets the desired reservations of the Nodes that changed; called before each pass. */
     desire(): void {
         for (const name of this.#changed) this.#desire(name);
         this.#changed.clear();
     }
 
-    /** Reports addresses beyond the limit. */
+    /** Reports the Nodes with addresses beyond the limit, by events; called after each pass. */
     report(): void {
         for (const name of this.#computed) this.#furtherEvents.report(name, this.#components.nodes.get(name));
         this.#computed.clear();
     }
 
-    /** Reserves the address, or gives the reservation to the present Node of its name. */
+    /**
+     * Reserves the address, or gives the reservation to the present Node of its name. Another holder is reported on the
+     * Node as Warning `AddressHeldElsewhere`. Rejects with NodeAddressesError `ALLOCATION_NOT_KNOWN`,
+     * AllocationWriterError or KubeError; the reconciler retries.
+     */
     async update({ value }: Change<string, NodeAddress>, signal: AbortSignal): Promise<void> {
         const name = allocationName(value.ip);
         // Another Node may report the address too.
@@ -111,7 +115,10 @@ export class NodeAddressReservations implements ReservationOperations<NodeAddres
         else if (allocation.owner.uid !== uid) await this.#adopt(allocation, uid, signal);
     }
 
-    /** Releases the reservation, unless the Node has the address according to the API server. */
+    /**
+     * Releases the reservation, unless the Node has the address according to the API server. Rejects with
+     * AllocationWriterError or KubeError; the reconciler retries.
+     */
     async delete({ last: { ip, node } }: Removal<string, NodeAddress>, signal: AbortSignal): Promise<void> {
         const allocation = this.#known(allocationName(ip));
         if (allocation?.owner.kind === "Node" && allocation.owner.name === node)

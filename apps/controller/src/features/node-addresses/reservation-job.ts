@@ -13,7 +13,7 @@ import { type AllocationCache, type AllocationWriter, type Reclaims } from "../.
 import { type LeaderJobs } from "../../platform/leader-jobs.ts";
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
 
-/** What reservations depend on. */
+/** What reservations depend on; the caller starts and closes the caches. */
 export interface ReservationComponents {
     readonly pools: PoolCache;
     readonly allocations: AllocationCache;
@@ -25,6 +25,7 @@ export interface ReservationComponents {
     /** Lists the job with its last result. */
     readonly jobs?: Pick<LeaderJobs, "show">;
     readonly logger: Logger;
+    /** Default: `systemClock`. */
     readonly clock?: Clock;
 }
 
@@ -38,7 +39,10 @@ export interface ReservationJobOptions<V> {
     readonly isEqual: (one: V, other: V) => boolean;
 }
 
-/** The operations on reservations. Keys are texts that name the address. */
+/**
+ * The operations on reservations that ReservationJob runs. Keys are texts that name the address; a rejection of an
+ * operation is logged and retried with backoff (0.5 to 60 s).
+ */
 export interface ReservationOperations<V> extends Operations<string, V> {
     /**
      * Sets the desired reservations that changed since the last pass, by `ReservationJob.reconciler`; called before
@@ -55,7 +59,7 @@ const backoff = { initialMs: 500, maxMs: 60_000 };
 
 /**
  * The reconciler of reservations of one kind during one term of leadership, and the job that runs it: after `trigger`,
- * when a retry is due, and at every interval.
+ * when a retry is due, and at every interval. Nothing runs before `run`.
  */
 export class ReservationJob<V> {
     /** The desired reservations: `desire` sets and deletes them. */
@@ -81,12 +85,15 @@ export class ReservationJob<V> {
         jobs?.show(name, () => this.#job.health());
     }
 
-    /** Requests a pass, because something changed. */
+    /** Requests a pass, because something changed; requests before a pass begins share it. */
     trigger(): void {
         this.#job.trigger();
     }
 
-    /** Runs until the signal aborts and all work has ended; then disposes of the reconciler. Called once. */
+    /**
+     * Runs passes until the signal aborts and all work has ended; then disposes of the reconciler. Called once. Never
+     * rejects.
+     */
     async run(signal: AbortSignal): Promise<void> {
         using _reconciler = this.reconciler;
         this.#jobs.start(signal);

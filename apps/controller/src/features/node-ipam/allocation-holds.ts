@@ -4,14 +4,14 @@ import { type Allocation } from "../../platform/allocations/index.ts";
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
 import { type CidrAllocator } from "./cidr-allocator.ts";
 
-/** What AllocationHolds depends on. */
+/** Dependencies of AllocationHolds, which changes the exclusions of `allocator` whose owner begins with "claim ". */
 export interface AllocationHoldsComponents {
     readonly api: Pick<ApiClient, "list">;
     readonly pools: Pick<PoolCache, "covering">;
     readonly allocator: Pick<CidrAllocator, "reserve" | "subnetOf">;
 }
 
-/** Allocations of one Node, outside every pool, that no longer hold a subnet. */
+/** Allocations of the Node of this name, outside every pool, that no longer hold a subnet. */
 export interface ReleasedAllocations {
     readonly node: string;
     /** Of Pods that do not exist on the Node. */
@@ -20,14 +20,17 @@ export interface ReleasedAllocations {
     readonly excess: readonly Allocation[];
 }
 
-/** The result of checking the allocations of all Nodes. */
+/** The result of `AllocationHolds.release`, for all Nodes. */
 export interface ReleaseResult {
+    /** Nodes with at least one released allocation. */
     readonly released: readonly ReleasedAllocations[];
     /** Nodes whose Pods could not be listed: their allocations keep their holds. */
     readonly failed: readonly { readonly node: string; readonly error: KubeError }[];
 }
 
-/** Maximum number of subnets that the allocations of one Node hold outside of pools. */
+/**
+ * Maximum number of subnets that the allocations of one Node hold outside of pools; those of its oldest allocations.
+ */
 export const maxSubnetsOfNode = 16;
 const timeoutMs = 10_000;
 /** Nodes that need subnets wait meanwhile. */
@@ -77,7 +80,8 @@ export class AllocationHolds {
 
     /**
      * Drops the holds of strays that are not justified by the Pods that the API server has now; those without a Pod
-     * stay. Rejects if the signal aborts; other errors of the API server are in the result.
+     * stay. Lists the Pods of eight Nodes at once, each within 10 s. Rejects if the signal aborts; other errors of the
+     * API server are in the result.
      */
     async release(signal: AbortSignal): Promise<ReleaseResult> {
         const byNode = [

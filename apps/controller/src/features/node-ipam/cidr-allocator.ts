@@ -42,10 +42,11 @@ const maxRested = 1_024;
 const defaultCoolingMs = 600_000;
 
 /**
- * Which Nodes have which subnets: existing Nodes, Nodes with a pending assignment, and deleted Nodes. No I/O. The
- * podCIDRs of a Node are authoritative for that Node. A deleted Node keeps its subnets for the cooling time, and longer
- * while others are free; then the longest-deleted Node is forgotten first. A Node that returns under its name gets its
- * subnets back. `nowMs` is wall time in milliseconds.
+ * Which Nodes have which subnets: existing Nodes, Nodes with a pending assignment, and deleted Nodes. No I/O: the
+ * caller reports Nodes with `seen` and `gone`, and persists `snapshot`. The podCIDRs of a Node are authoritative for
+ * that Node. A deleted Node keeps its subnets for the cooling time, and longer while others are free; then the
+ * longest-deleted Node is forgotten first. A Node that returns under its name gets its subnets back. `nowMs` is wall
+ * time in milliseconds.
  */
 export class CidrAllocator {
     readonly #pools: readonly SubnetPool[];
@@ -73,8 +74,8 @@ export class CidrAllocator {
     }
 
     /**
-     * Excludes subnets that overlap these ranges from assignment; Nodes keep theirs. No ranges: removes the
-     * exclusion. False: no subnet overlaps them.
+     * Excludes subnets that overlap these ranges from assignment; Nodes keep theirs. Replaces the former ranges of the
+     * owner, any text; no ranges: removes the exclusion. False: no subnet overlaps them.
      */
     reserve(owner: string, ranges: readonly IpRange[]): boolean {
         for (const range of this.#reserved.get(owner) ?? []) for (const pool of this.#pools) pool.releaseRange(range);
@@ -101,12 +102,12 @@ export class CidrAllocator {
         return this.#dirty;
     }
 
-    /** The number of subnets and of free ones per configured prefix. */
+    /** The number of subnets (`size`) and of free ones per configured prefix, in the order of the configuration. */
     get usage(): readonly { readonly cluster: Prefix; readonly size: number; readonly free: number }[] {
         return this.#pools.map(({ prefix, size, free }) => ({ cluster: prefix, size, free }));
     }
 
-    /** Deleted Nodes whose subnets are cooling or remembered. */
+    /** Number of deletions whose subnets are cooling or remembered. */
     get goneNodes(): number {
         return this.#gone.size;
     }
@@ -175,13 +176,13 @@ export class CidrAllocator {
         this.#hold(node, cidrs, { confirmed: true, recorded: false });
     }
 
-    /** Records that a Node was deleted. */
+    /** Records that a Node was deleted: its subnets cool down from now on. No effect on an unknown Node. */
     gone(node: string, nowMs: number): void {
         const held = this.#held.get(node);
         if (held !== undefined) this.#leave(node, held, nowMs);
     }
 
-    /** Nodes with assigned or pending subnets. */
+    /** Names of the Nodes with assigned or pending subnets; not of deleted ones. */
     nodes(): IterableIterator<string> {
         return this.#held.keys();
     }
@@ -231,7 +232,10 @@ export class CidrAllocator {
         return { kind: "assigned", cidrs, recorded: false };
     }
 
-    /** How many Nodes could get subnets now: free subnets and those past their cooling time, of the scarcest family. */
+    /**
+     * How many Nodes could get subnets now: free subnets and those past their cooling time, of the scarcest family.
+     * Infinity without configured prefixes.
+     */
     room(nowMs: number): number {
         let least = Infinity;
         for (const pool of this.#pools) {

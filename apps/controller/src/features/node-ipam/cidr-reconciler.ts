@@ -24,7 +24,7 @@ import { type PoolAddresses, type PoolHolds } from "./pool-addresses.ts";
 import { Reports } from "./reports.ts";
 import { type Ledger, type NodeIpamSettings } from "./types.ts";
 
-/** What CidrReconciler depends on. */
+/** Dependencies of CidrReconciler; the caller starts and closes the watches. */
 export interface CidrReconcilerComponents {
     readonly api: Pick<ApiClient, "find" | "create" | "update" | "patch">;
     /** All Nodes; the caller starts and stops the informer. */
@@ -38,16 +38,18 @@ export interface CidrReconcilerComponents {
     /** Addresses of IPPools; absent while IPPools are disabled. */
     readonly poolAddresses?: PoolAddresses | undefined;
     readonly logger: KubeLogger;
+    /** Default: `systemClock`. */
     readonly clock?: Clock;
 }
 
 /** Options of CidrReconciler. */
 export interface CidrReconcilerOptions {
     readonly settings: NodeIpamSettings;
-    /** Of the ledger's ConfigMap. */
+    /** Namespace of the ledger's ConfigMap. */
     readonly namespace: string;
+    /** Name of the ledger's ConfigMap. */
     readonly ledgerName: string;
-    /** Unique for this term of leadership. */
+    /** Unique for this term of leadership: the holder that is written into the ledger. */
     readonly holder: string;
     /** Nodes processed concurrently. Default 64. */
     readonly concurrency?: number;
@@ -93,7 +95,7 @@ export class CidrReconciler {
         return this.#ledger !== undefined;
     }
 
-    /** The state for metrics; live. */
+    /** The state for metrics, whose members are live. */
     get state(): NodeIpamState {
         return { allocator: this.#allocator, waiting: this.#waiting, duplicates: this.#duplicates };
     }

@@ -9,5 +9,5 @@ import { AntreaError } from "@antrea/errors";
  */
 export type NodeIpamErrorCode = "TOO_MANY_SUBNETS" | "MASK_SIZE" | "LEDGER_LOST" | "LEDGER_FULL" | "NODE_CHANGED";
 
-/** An error of NodeIPAM: see NodeIpamErrorCode. */
+/** An error of NodeIPAM: see NodeIpamErrorCode. The message names the prefix, Node or ConfigMap. */
 export class NodeIpamError extends AntreaError<NodeIpamErrorCode> {}

@@ -7,7 +7,8 @@ import { PoolAddresses } from "./pool-addresses.ts";
 import { type NodeIpamSettings } from "./types.ts";
 
 /**
- * Assigns each Node its podCIDRs from `nodeIPAM.clusterCIDRs`.
+ * Returns the feature that assigns each Node its podCIDRs from `nodeIPAM.clusterCIDRs`, while leading; see NodeIpam. A
+ * configuration that cannot work does not throw: it is the feature's `problem`.
  *
  * @param pools IPPools, whose addresses no Node's subnet may contain; undefined while they are disabled
  */

@@ -4,7 +4,7 @@ import { NodeIpamError } from "./errors.ts";
 import { decodeLedger, encodeLedger } from "./ledger.ts";
 import { type Ledger } from "./types.ts";
 
-/** What LedgerStore depends on. */
+/** Dependencies of LedgerStore. */
 export interface LedgerStoreComponents {
     readonly api: Pick<ApiClient, "find" | "create" | "update">;
     readonly logger: KubeLogger;
@@ -13,12 +13,13 @@ export interface LedgerStoreComponents {
 /** Options of LedgerStore. */
 export interface LedgerStoreOptions {
     readonly namespace: string;
+    /** Of the ConfigMap, in `namespace`; created if it does not exist. */
     readonly name: string;
-    /** Unique for each term of leadership. */
+    /** Unique for each term of leadership: written into the ledger, which thereby fences earlier holders. */
     readonly holder: string;
-    /** Returns the state to record; called for each write. */
+    /** Returns the state to record; called once for each write, not for its retries. */
     readonly snapshot: () => Ledger;
-    /** Called when the snapshot is durable, with the duration of the write. */
+    /** Called when the snapshot is durable, with that very object and the duration of the write; must not throw. */
     readonly written: (ledger: Ledger, seconds: number) => void;
     /** Aborts all requests, at the end of the term. */
     readonly signal: AbortSignal;
@@ -84,7 +85,8 @@ export class LedgerStore {
 
     /**
      * Resolves when the state at the time of the call, or a later one, is recorded. Calls during a write share the next
-     * one. Rejects with NodeIpamError LEDGER_LOST permanently, with LEDGER_FULL or KubeError for this write.
+     * one. Rejects with NodeIpamError LEDGER_LOST permanently, with LEDGER_FULL or KubeError (`ABORTED` at the end of
+     * the term) for this write, which may have taken effect.
      */
     async commit(): Promise<void> {
         if (this.#lost !== undefined) throw this.#lost;

@@ -4,7 +4,10 @@ import { type ConfigMap } from "@antrea/kube";
 import { NodeIpamError } from "./errors.ts";
 import { type Ledger, type LedgerEntry } from "./types.ts";
 
-/** The writer of a ledger and the sequence number of the write; a leader that reads another holder has lost it. */
+/**
+ * The writer of a ledger and the sequence number of the write, which its writer increments; a leader that reads another
+ * holder has lost it.
+ */
 export interface LedgerStamp {
     readonly holder: string;
     readonly sequence: number;

@@ -2,28 +2,28 @@ import { formatPrefix, type Prefix } from "@antrea/ip";
 import { type Counter, type Histogram, type MetricsFactory } from "@antrea/runtime";
 import { type CidrAllocator } from "./cidr-allocator.ts";
 
-/** The state that the metrics report, for the current term of leadership. */
+/** The state that the metrics report, for the current term of leadership; its members are live. */
 export interface NodeIpamState {
     readonly allocator: CidrAllocator;
-    /** Nodes that wait for a subnet. */
+    /** Names of the Nodes that wait for a subnet. */
     readonly waiting: ReadonlySet<string>;
-    /** Nodes whose podCIDRs overlap those of another Node. */
+    /** Names of the Nodes whose podCIDRs overlap those of another Node. */
     readonly duplicates: ReadonlySet<string>;
 }
 
-/** The counters and the histogram that NodeIPAM updates. */
+/** Updates the counters and the histogram of NodeIPAM; made by `nodeIpamMetrics`. */
 export interface NodeIpamMetrics {
     /** Counts subnets that a Node has got. */
     allocated(cidrs: readonly Prefix[]): void;
     /** Counts, for each of these prefixes, a Node that got no subnet. */
     exhausted(clusters: readonly Prefix[]): void;
-    /** Observes the duration of a write of the ledger. */
+    /** Observes the duration of a write of the ledger, in seconds. */
     ledgerWritten(seconds: number): void;
 }
 
 /**
- * Declares the metrics of NodeIPAM (`antrea_node_ipam_controller_…`); gauges have no sample or 0 while this process
- * does not lead.
+ * Declares the metrics of NodeIPAM (`antrea_node_ipam_controller_…`), once for a registry, and returns what updates
+ * them. `state` is read at each scrape, undefined while this process does not lead: gauges have no sample or 0 then.
  */
 export function nodeIpamMetrics(factory: MetricsFactory, state: () => NodeIpamState | undefined): NodeIpamMetrics {
     const allocations: Counter<"clusterCIDR"> = factory.counter({

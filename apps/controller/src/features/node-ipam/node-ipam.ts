@@ -10,7 +10,7 @@ import { nodeIpamMetrics, type NodeIpamMetrics } from "./metrics.ts";
 import { type PoolAddresses } from "./pool-addresses.ts";
 import { type NodeIpamSettings } from "./types.ts";
 
-/** What NodeIpam depends on. */
+/** Dependencies of NodeIpam; the caller starts and closes the watches. */
 export interface NodeIpamComponents {
     readonly api: ApiClient;
     /** All Nodes, with their podCIDRs; the caller starts and stops the informer. */
@@ -22,6 +22,7 @@ export interface NodeIpamComponents {
     /** Addresses of IPPools; absent while IPPools are disabled. */
     readonly poolAddresses?: PoolAddresses | undefined;
     readonly logger: Logger;
+    /** Default: `systemClock`. */
     readonly clock?: Clock;
 }
 
@@ -30,7 +31,7 @@ export interface NodeIpamOptions {
     readonly settings: NodeIpamSettings;
     /** Namespace of the ledger. */
     readonly namespace: string;
-    /** Of this process; each term of leadership adds a suffix. */
+    /** Of this process; each term of leadership adds a suffix, for the holder of the ledger. */
     readonly identity: string;
 }
 
@@ -41,7 +42,8 @@ const retryMs = { initialMs: 1_000, maxMs: 30_000 };
 
 /**
  * Assigns each Node its podCIDRs: the work of the leader, with retries, metrics and readiness. One object for all
- * terms.
+ * terms, and one for a registry of metrics. A configuration that cannot work (`MASK_SIZE`, `TOO_MANY_SUBNETS`) does not
+ * throw: it is the `problem`.
  */
 export class NodeIpam {
     readonly #components: NodeIpamComponents;

@@ -7,7 +7,7 @@ import { prefixesOverlap, prefixOf, type Prefix } from "@antrea/ip";
 export class Owners {
     readonly #byLength = new Map<string, Map<bigint, Set<string>>>();
 
-    /** Records that the owner has the prefix. */
+    /** Records that the owner has the prefix; once, however often it is called. */
     add(owner: string, prefix: Prefix): void {
         const key = lengthKey(prefix);
         const bases = this.#byLength.get(key) ?? new Map<bigint, Set<string>>();
@@ -16,7 +16,7 @@ export class Owners {
         bases.set(prefix.base, owners.add(owner));
     }
 
-    /** Reverts `add`. */
+    /** Reverts `add`, however often it was called; no effect on an unknown prefix. */
     remove(owner: string, prefix: Prefix): void {
         const key = lengthKey(prefix);
         const bases = this.#byLength.get(key);

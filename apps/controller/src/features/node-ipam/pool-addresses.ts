@@ -7,23 +7,27 @@ import { AllocationHolds } from "./allocation-holds.ts";
 import { type CidrAllocator } from "./cidr-allocator.ts";
 import { type InTheWay, type Reports } from "./reports.ts";
 
-/** IPPools and their allocations, if enabled: a Node's subnet must contain none of their addresses. */
+/** Dependencies of PoolAddresses: the caches of IPPools and their allocations, which the caller starts and closes. */
 export interface PoolAddressesComponents {
     readonly api: Pick<ApiClient, "list">;
     readonly pools: Pick<PoolCache, "get" | "object" | "covering" | "onChange" | "synced">;
     readonly allocations: Pick<AllocationCache, "onChange" | "synced">;
     readonly logger: KubeLogger;
+    /** Default: `systemClock`. */
     readonly clock?: Clock;
 }
 
-/** The exclusions of IPPools from Nodes' subnets, followed for one term of leadership. */
+/**
+ * The exclusions of IPPools from Nodes' subnets, followed for one term of leadership until disposed of; made by
+ * `PoolAddresses.follow`.
+ */
 export interface PoolHolds extends Disposable {
-    /** The pools and allocations that hold subnets. */
+    /** The pools and allocations that hold subnets, as of at most 1 s ago. */
     readonly inTheWay: InTheWay;
     /**
      * Called when subnets are needed: drops unjustified holds (`AllocationHolds.release`), logs and reports them. True
-     * if there were any. Concurrent calls share one check; for 10 s after one it resolves with false. Rejects if the
-     * signal of the check aborts.
+     * if there were any, so that an assignment is worth another try. Concurrent calls share one check; for 10 s after
+     * one it resolves with false. Rejects if the signal of the check aborts.
      */
     release(signal: AbortSignal): Promise<boolean>;
 }
@@ -35,7 +39,7 @@ const wayMs = 1_000;
 
 /**
  * Excludes the addresses of IPPools, and of allocations, from the subnets that Nodes get, and reports pools and Nodes
- * whose addresses are concerned.
+ * whose addresses are concerned. One object for all terms; `follow` begins the work of one.
  */
 export class PoolAddresses {
     readonly #components: PoolAddressesComponents;

@@ -29,7 +29,7 @@ const action = "AllocatePodCIDR";
 
 /**
  * Reports problems of NodeIPAM that need an operator, as Warning events of Nodes and IPPools. Problems of podCIDRs and
- * pools are reported once per change, the others at each call.
+ * pools are reported once per change, as long as the object lives, the others at each call. No method throws.
  */
 export class Reports {
     readonly #recorder: Pick<EventRecorder, "record">;
@@ -49,7 +49,10 @@ export class Reports {
         this.#clusters = RangeSet.of(options.clusters.map(prefixRange));
     }
 
-    /** Reports on the pool that its ranges or gateways are in the subnets for Nodes. */
+    /**
+     * Reports on the pool, as `InClusterCIDR`, that its ranges or gateways are in the subnets for Nodes; nothing if
+     * none is.
+     */
     poolInside(pool: IpPool, ranges: readonly IpRange[], gateways: readonly IpAddress[]): void {
         const { name, uid } = pool.metadata ?? {};
         const written = RangeSet.of(ranges).intersect(this.#clusters);
@@ -79,7 +82,7 @@ export class Reports {
         });
     }
 
-    /** Reports on the Node that no subnet of these prefixes is free. */
+    /** Reports on the Node, as `CIDRNotAvailable`, that no subnet of these prefixes is free, and what is in the way. */
     exhausted(node: Node, clusters: readonly Prefix[], inTheWay?: InTheWay): void {
         const list = clusters.map(formatPrefix).join(" and ");
         this.#warn(
@@ -89,7 +92,10 @@ export class Reports {
         );
     }
 
-    /** Reports on the Node that its allocations no longer hold subnets. */
+    /**
+     * Reports on the Node, as `ClaimsOutsidePools`, that its allocations no longer hold subnets; nothing if it does not
+     * exist.
+     */
     released({ node: name, ghosts, excess }: ReleasedAllocations): void {
         const node = this.#nodes.list().find(({ metadata }) => metadata?.name === name);
         if (node === undefined) return;
@@ -106,7 +112,10 @@ export class Reports {
         );
     }
 
-    /** Reports on the Node what is wrong with its podCIDRs, once per change. */
+    /**
+     * Reports on the Node what is wrong with its podCIDRs, once per change: `PodCIDRDuplicate`,
+     * `PodCIDROutsideClusterCIDR`, `PodCIDRFamilyMissing`.
+     */
     problems(node: Node, { duplicates, foreign, missing }: PodCidrProblems): void {
         const name = node.metadata?.name ?? "";
         const signature = JSON.stringify([node.metadata?.uid, duplicates, foreign, missing]);

@@ -13,11 +13,11 @@ const maxSubnets = 1 << 22;
 
 /**
  * The subnets of one length in a prefix, by index. Each has a reference count: a subnet may be held by several (a
- * Service CIDR and a Node, two Nodes with the same podCIDR), and is free at 0.
+ * Service CIDR and a Node, two Nodes with the same podCIDR), and is free at 0. In memory, 4 bytes for each subnet.
  */
 export class SubnetPool {
     readonly prefix: Prefix;
-    /** Length of the subnets. */
+    /** Prefix length of the subnets, in bits. */
     readonly length: number;
     /** Number of subnets. */
     readonly size: number;

@@ -1,8 +1,11 @@
 import { type Prefix } from "@antrea/ip";
 
-/** The prefixes for Nodes and the exclusions. */
+/** The prefixes for Nodes, the exclusions and the cooling time, as configured. */
 export interface NodeIpamSettings {
-    /** Where subnets come from, at most one prefix per family; their order is the order of a Node's podCIDRs. */
+    /**
+     * Where subnets come from, at most one prefix per family, with the prefix length of a Node's subnet in bits; their
+     * order is the order of a Node's podCIDRs.
+     */
     readonly clusters: readonly { readonly prefix: Prefix; readonly nodeMaskSize: number }[];
     /** Never assigned to a Node. */
     readonly serviceCidrs: readonly Prefix[];
@@ -10,26 +13,26 @@ export interface NodeIpamSettings {
     readonly coolingMs?: number;
 }
 
-/** A line of the ledger: the subnets that a Node has, or had until it was deleted. */
+/** A line of the ledger: the subnets that the Node of this name has, or had until it was deleted. */
 export interface LedgerEntry {
     readonly node: string;
     readonly cidrs: readonly Prefix[];
     /** `cidrs` as text, joined by commas. */
     readonly text: string;
-    /** Wall time in milliseconds; undefined while the Node exists. */
+    /** When the Node was deleted, wall time in milliseconds; undefined while it exists. */
     readonly goneAtMs?: number;
 }
 
 /** The persistent state: every assignment, recorded before it is written to the Node. */
 export interface Ledger {
     readonly entries: readonly LedgerEntry[];
-    /** Where the search of each family continues. */
+    /** The subnets at which the search of each family continues. */
     readonly next: readonly Prefix[];
 }
 
-/** The problems of a Node's podCIDRs. */
+/** The problems of a Node's podCIDRs; all empty if there is none. */
 export interface PodCidrProblems {
-    /** Other Nodes with an overlapping podCIDR. */
+    /** Names of other Nodes with an overlapping podCIDR, sorted. */
     readonly duplicates: readonly string[];
     /** podCIDRs that are not among the configured subnets, as text. */
     readonly foreign: readonly string[];

@@ -3,7 +3,7 @@ import { formatRangeSet } from "@antrea/ip";
 import { type Overlap, type Pool } from "@antrea/ipam";
 import { furtherText, type FurtherAddresses } from "../../platform/pool-cache/index.ts";
 
-/** What the status of a pool is computed from. */
+/** What the status of a pool is computed from, as of one time. */
 export interface Findings {
     /** `metadata.generation` of the object that `pool` was read from. */
     readonly generation: number;
@@ -14,7 +14,7 @@ export interface Findings {
     readonly overlaps: readonly Overlap[];
     /** Node addresses that are not reserved. */
     readonly further: readonly FurtherAddresses[];
-    /** The finalizers that a pool being deleted waits for. */
+    /** `metadata.finalizers`, for which a pool being deleted waits. */
     readonly finalizers: readonly string[];
 }
 
@@ -24,8 +24,9 @@ const conditionTypes = { ready: "Ready", exhausted: "Exhausted", overlapping: "O
 const shownOverlaps = 5;
 
 /**
- * The status for these findings: conditions Ready, Exhausted and Overlapping, in this order. A condition with the
- * status of `before` keeps its lastTransitionTime. Pure function.
+ * The status for these findings: usage, blocks with free addresses, and conditions Ready, Exhausted and Overlapping, in
+ * this order. A condition with the status of `before` (undefined: none was written yet) keeps its lastTransitionTime;
+ * else it is `now`, in whole seconds. Pure function.
  */
 export function evaluate(findings: Findings, before: IpPoolStatus | undefined, now: Date): IpPoolStatus {
     const { generation: observedGeneration, usage, freeBlocks } = findings;
@@ -39,8 +40,8 @@ export function evaluate(findings: Findings, before: IpPoolStatus | undefined, n
 }
 
 /**
- * Conditions that deserve an event: Exhausted or Overlapping became True, or Overlapping, True before, has another
- * message. Never Ready.
+ * Conditions of `after` that deserve an event: Exhausted or Overlapping became True, or Overlapping, True before, has
+ * another message. Never Ready. Pure function.
  */
 export function turnedBad(after: IpPoolStatus, before: IpPoolStatus | undefined): readonly Condition[] {
     return (after.conditions ?? []).filter(({ type, status, message }) => {

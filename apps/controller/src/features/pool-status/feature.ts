@@ -8,8 +8,8 @@ import { PoolStatusWriter } from "./pool-status.ts";
 const none: ReadonlyMap<string, IpPoolUsage> = new Map();
 
 /**
- * Keeps usage, conditions and hints in the status of IPPools up to date, and exports the usage as metrics, both only
- * while leading. `options`: delays of the updates.
+ * Returns the feature that keeps usage, conditions and hints in the status of IPPools up to date, and exports the usage
+ * as metrics, both only while leading. Once for a registry of metrics. `options`: delays of the updates.
  */
 export function poolStatus(platform: PoolPlatform, options: PacerOptions = {}): Feature {
     const components = poolComponents(platform, "ip-pools");

@@ -4,8 +4,8 @@ import { freeBlocks, saturate } from "@antrea/ipam";
 import { type ClaimedInBlock } from "../../platform/allocations/index.ts";
 
 /**
- * Usage of a pool and, as hints, blocks with free addresses (`freeBlocks`), from the addresses that it assigns and the
- * allocations among them. Counts above 2^53-1 become that.
+ * Usage of a pool and, as hints, blocks with free addresses (`freeBlocks`) as text, from the addresses that it assigns
+ * and the allocations among them. Counts above 2^53-1 become that. Pure function.
  *
  * @param claimed result of `claimedBlocks` for `usable`
  */

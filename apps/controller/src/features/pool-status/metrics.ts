@@ -2,8 +2,8 @@ import { type IpPoolUsage } from "@antrea/crd";
 import { type MetricsFactory } from "@antrea/runtime";
 
 /**
- * Declares four gauges `antrea_controller_ippool_…addresses` with the usage of each pool in `usages`, read at each
- * scrape.
+ * Declares four gauges `antrea_controller_ippool_…addresses` (label `pool`) with the usage of each pool in `usages`,
+ * read at each scrape. Once for a registry.
  */
 export function poolMetrics(metrics: MetricsFactory, usages: () => ReadonlyMap<string, IpPoolUsage>): void {
     // Complete names, so that grep finds them.

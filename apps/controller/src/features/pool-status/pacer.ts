@@ -1,16 +1,16 @@
 import { Notify, type Clock } from "@antrea/async";
 
-/** Delays of a Pacer, in milliseconds. */
+/** Delays of a Pacer, in milliseconds, from the changes of one key. */
 export interface PacerOptions {
     /** A key is due after this long without a change. Default 1200. */
     readonly quietMs?: number;
-    /** A key that keeps changing is due this often. Default 5000. */
+    /** A key that keeps changing is due this long after the first change that was not returned yet. Default 5000. */
     readonly busyMs?: number;
 }
 
 /**
  * Debounces changing keys: a key is due once it is quiet, and periodically while it keeps changing; an urgent key is
- * due immediately. One caller at a time waits in `next`.
+ * due immediately. `next` returns the due ones, to one caller at a time. Holds no timer while nobody waits.
  */
 export class Pacer {
     readonly #clock: Pick<Clock, "monotonic" | "after">;
@@ -42,7 +42,7 @@ export class Pacer {
         this.#changed.notify();
     }
 
-    /** Waits for due keys and returns each once. Empty if the signal aborts. */
+    /** Waits for due keys and returns each once, until it changes again. Never rejects: empty if the signal aborts. */
     async next(signal: AbortSignal): Promise<readonly string[]> {
         while (!signal.aborted) {
             const now = this.#clock.monotonic();

@@ -17,7 +17,7 @@ import { evaluate, turnedBad } from "./evaluate.ts";
 import { Pacer, type PacerOptions } from "./pacer.ts";
 import { measure } from "./measure.ts";
 
-/** What PoolStatusWriter depends on. */
+/** Dependencies of PoolStatusWriter; the caller starts and closes the caches. */
 export interface PoolStatusComponents {
     readonly api: Pick<ApiClient, "patch">;
     readonly pools: PoolCache;
@@ -28,6 +28,7 @@ export interface PoolStatusComponents {
     /** Lists the work queue with its last result. */
     readonly jobs?: Pick<LeaderJobs, "show">;
     readonly logger: KubeLogger;
+    /** Default: `systemClock`. */
     readonly clock?: Clock;
 }
 
@@ -36,8 +37,9 @@ const concurrency = 8;
 const maxBackoffMs = 5_000;
 
 /**
- * Keeps the status of all IPPools up to date during one term of leadership: a new object for each term. Conditions that
- * turn bad are also reported as events of the pool.
+ * Keeps the status of all IPPools up to date during one term of leadership: a new object for each term. Exhausted and
+ * Overlapping that become True are also reported as Warning events of the pool with these reasons. Failed writes are
+ * retried.
  */
 export class PoolStatusWriter {
     readonly #components: PoolStatusComponents;
@@ -57,14 +59,14 @@ export class PoolStatusWriter {
         );
     }
 
-    /** As of the last update, by pool name; live. */
+    /** The usage of each pool as of its last update, by pool name; live, without pools that are not processed yet. */
     get usages(): ReadonlyMap<string, IpPoolUsage> {
         return this.#usages;
     }
 
     /**
-     * Works until the signal aborts; writes nothing after it resolved. Rejects only if the signal aborts before the
-     * caches are synced.
+     * Works until the signal aborts; writes nothing after it resolved. Called once. Rejects only if the signal aborts
+     * before the caches are synced.
      */
     async run(signal: AbortSignal): Promise<void> {
         const { pools, allocations } = this.#components;

@@ -3,7 +3,10 @@ import { type IpAddress } from "@antrea/ip";
 import { poolsOf, readPodIps, type NamedPools } from "@antrea/ipam";
 import { type Namespace, type StatefulSet } from "@antrea/kube";
 
-/** The addresses that a StatefulSet requests, by its template and, if that names no pools, its Namespace. */
+/**
+ * The addresses that a StatefulSet requests, by its template and, if that names no pools, its Namespace; made by
+ * `demandOf`.
+ */
 export interface Demand {
     readonly namespace: string;
     readonly name: string;
@@ -16,7 +19,7 @@ export interface Demand {
     readonly reach: number;
     /** Its Pods are on the host network. */
     readonly hostNetwork: boolean;
-    /** Rules that the annotations violate: agents reject the Pods. */
+    /** Rules that the annotations violate, as text for users: agents reject the Pods. Empty if they are valid. */
     readonly problems: readonly string[];
     /** It has a deletionTimestamp: its reservations are released. */
     readonly deleting: boolean;
@@ -49,7 +52,7 @@ export function asksNamespace(set: StatefulSet): boolean {
 
 /**
  * The demand of a StatefulSet. `namespace` may be undefined only if the StatefulSet does not inherit the pools
- * (`asksNamespace`). Pure function; violated rules are in `problems`.
+ * (`asksNamespace`). Pure function; never throws: violated rules are in `problems`.
  */
 export function demandOf(set: StatefulSet, namespace: Namespace | undefined): Demand {
     const annotations = set.spec?.template.metadata?.annotations;
@@ -80,7 +83,7 @@ export function demandOf(set: StatefulSet, namespace: Namespace | undefined): De
     };
 }
 
-/** Reduces a StatefulSet to the fields that `demandOf` reads, with which an informer keeps it. */
+/** Reduces a StatefulSet to the fields that `demandOf` reads, with which an informer keeps it. Returns a new object. */
 export function slimSet(set: StatefulSet): StatefulSet {
     const { namespace, name, uid, resourceVersion, deletionTimestamp } = set.metadata ?? {};
     const { replicas, ordinals, template } = set.spec ?? {};
@@ -107,7 +110,10 @@ export function slimSet(set: StatefulSet): StatefulSet {
     };
 }
 
-/** Reduces a Namespace to the fields that `demandOf` reads: its metadata with the pools annotation. */
+/**
+ * Reduces a Namespace to the fields that `demandOf` reads: its metadata with the pools annotation only. Returns a new
+ * object.
+ */
 export function slimNamespace(namespace: Namespace): Namespace {
     const { name, uid, resourceVersion, annotations } = namespace.metadata ?? {};
     return {

@@ -4,8 +4,8 @@ import { Reservations } from "./reservations.ts";
 import { SetCache } from "./set-cache.ts";
 
 /**
- * Reserves, while leading, addresses for the ordinals of StatefulSets that use IPPools. Every replica watches
- * StatefulSets and Namespaces.
+ * Returns the feature that reserves, while leading, addresses for the ordinals of StatefulSets that use IPPools; see
+ * Reservations. Every replica watches StatefulSets and Namespaces.
  */
 export function reservations(platform: PoolPlatform): Feature {
     const { kube, clock, config, logger } = platform;

@@ -6,7 +6,8 @@ const keptMs = 180_000;
 
 /**
  * Reservations that the watch has not delivered yet, so that an ordinal is not planned twice, and addresses with a
- * write in progress or of unknown outcome. Holds no timer: the caller calls `settle`, `forget` and `prune`.
+ * write in progress or of unknown outcome. Holds no timer and follows no watch: the caller calls `settle`, `forget` and
+ * `prune`. Names are those of IPAllocations, keys `namespace/name` of StatefulSets.
  */
 export class OwnWrites {
     readonly #clock: Pick<Clock, "monotonic">;
@@ -56,7 +57,10 @@ export class OwnWrites {
         }
     }
 
-    /** Resolves the outcome of the failed writes for a StatefulSet; rejects with the errors of `read`. */
+    /**
+     * Resolves the outcome of the failed writes for a StatefulSet by `read`, which reads from the API server; rejects
+     * with its errors: what is not settled stays excluded.
+     */
     async settle(key: string, read: (name: string) => Promise<Allocation | undefined>): Promise<void> {
         for (const [name, forKey] of [...this.#unsure]) {
             if (forKey !== key) continue;

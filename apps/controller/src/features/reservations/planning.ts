@@ -10,13 +10,13 @@ import {
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
 import { reachOf, type Demand } from "./demand.ts";
 
-/** What planning depends on. */
+/** What planning depends on: the caches, which must be synced. */
 export interface PlanningComponents {
     readonly pools: Pick<PoolCache, "get" | "usable">;
     readonly allocations: Pick<AllocationCache, "blocksIn" | "ofSet" | "get">;
 }
 
-/** What one plan is made from. */
+/** What one plan is made from, for one StatefulSet. */
 export interface PlanningInput {
     /** `namespace/name`. */
     readonly key: string;
@@ -65,7 +65,10 @@ function startedPods(allocations: readonly Allocation[]): number {
 /** Reservations of a StatefulSet per run, so that other StatefulSets get theirs in between. */
 const batch = 64;
 
-/** How many addresses of a pool can be reserved; 0 if it does not exist or is being deleted. */
+/**
+ * How many addresses of the pool of this name can be reserved, by the caches; 0 if it does not exist or is being
+ * deleted.
+ */
 export function freeCount(name: string, components: PlanningComponents): bigint {
     if (components.pools.get(name)?.isDeleting === true) return 0n;
     const counts = claimedIn(name, components).map(({ allocated, reserved }) => BigInt(allocated + reserved));

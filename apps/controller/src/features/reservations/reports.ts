@@ -6,7 +6,7 @@ import { describeHolder, setKeyOf, type AllocationCache } from "../../platform/a
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
 import { type Demand } from "./demand.ts";
 
-/** What the reports depend on. */
+/** What the reports depend on: `recorder` records the events, the caches explain them. */
 export interface ReportsComponents {
     readonly recorder: Pick<EventRecorder, "record">;
     readonly allocations: Pick<AllocationCache, "get">;
@@ -15,7 +15,7 @@ export interface ReportsComponents {
 
 /**
  * Reports on the StatefulSet, as Warning `ReservationFailed`, why ordinals have no address reserved; nothing if the
- * reason no longer holds.
+ * reason no longer holds. At each call.
  */
 export function reportMissing(components: ReportsComponents, demand: Demand, missing: MissingReservations): void {
     const note = missingText(components, demand, missing);
@@ -23,7 +23,8 @@ export function reportMissing(components: ReportsComponents, demand: Demand, mis
 }
 
 /**
- * Reports on the StatefulSet, as Warning `ReservationGivenUp`, that the ordinal of this allocation loses its address.
+ * Reports on the StatefulSet, as Warning `ReservationGivenUp`, that the ordinal of this allocation loses its address,
+ * and why (`givenUpText`).
  */
 export function reportGivenUp(
     components: Pick<ReportsComponents, "recorder">,
@@ -34,8 +35,8 @@ export function reportGivenUp(
 }
 
 /**
- * Reports on the StatefulSet, as event `ReservationsLimited`, that `beyond` of its ordinals have no address reserved
- * until there are more Pods.
+ * Reports on the StatefulSet, as Normal event `ReservationsLimited`, that `beyond` of its ordinals (a number) have no
+ * address reserved until there are more Pods. At each call.
  */
 export function reportBeyond(components: Pick<ReportsComponents, "recorder">, demand: Demand, beyond: number): void {
     const { replicas } = demand;
@@ -47,8 +48,8 @@ export function reportBeyond(components: Pick<ReportsComponents, "recorder">, de
 }
 
 /**
- * Reports on the StatefulSet, as event `ReservationsKept`, that `count` addresses stay reserved although its Pods are
- * on the host network.
+ * Reports on the StatefulSet, as Normal event `ReservationsKept`, that `count` addresses stay reserved although its
+ * Pods are on the host network. At each call.
  */
 export function reportKept(components: Pick<ReportsComponents, "recorder">, demand: Demand, count: number): void {
     const what = count === 1 ? "1 address stays" : `${count} addresses stay`;
@@ -82,7 +83,7 @@ function report(
     });
 }
 
-/** Why the address of an ordinal is no longer reserved, as sentences for an event. */
+/** Why the address of an ordinal is no longer reserved, as sentences for an event. Pure function. */
 export function givenUpText({ pools }: Demand, { spec: { address, owner, pool } }: IpAllocation): string {
     const why =
         pools?.names.includes(pool) === true
@@ -93,8 +94,8 @@ export function givenUpText({ pools }: Demand, { spec: { address, owner, pool } 
 }
 
 /**
- * Why ordinals have no address reserved. Undefined if the reason no longer holds: a requested address became free
- * meanwhile.
+ * Why ordinals have no address reserved, as sentences for an event with the next step. Undefined if the reason no
+ * longer holds: a requested address became free meanwhile.
  */
 export function missingText(
     components: Omit<ReportsComponents, "recorder">,

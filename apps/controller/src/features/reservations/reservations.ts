@@ -29,7 +29,7 @@ import { reportBeyond, reportGivenUp, reportKept, reportMissing, reportProblems 
 import { type SetCache } from "./set-cache.ts";
 import { Waiting } from "./waiting.ts";
 
-/** What Reservations depends on. */
+/** Dependencies of Reservations; the caller starts and closes the caches. */
 export interface ReservationsComponents {
     readonly api: Pick<ApiClient, "find">;
     readonly sets: SetCache;
@@ -43,10 +43,11 @@ export interface ReservationsComponents {
     /** Lists the work queue with its last result. */
     readonly jobs?: Pick<LeaderJobs, "show">;
     readonly logger: KubeLogger;
+    /** Default: `systemClock`. */
     readonly clock?: Clock;
 }
 
-/** Options of Reservations. */
+/** Options of Reservations, in milliseconds. */
 export interface ReservationsOptions {
     /** How often all StatefulSets with reservations are checked, in addition to changes. */
     readonly intervalMs: number;
@@ -68,7 +69,8 @@ const wokenAtOnce = 64;
 
 /**
  * Reserves addresses for the ordinals of StatefulSets and releases unneeded reservations, during one term of
- * leadership: a new object for each term. Problems are reported as events of the StatefulSet and retried.
+ * leadership: a new object for each term. Problems are reported as events of the StatefulSet and retried. Only `run`
+ * writes.
  */
 export class Reservations {
     readonly #components: ReservationsComponents;
@@ -104,8 +106,8 @@ export class Reservations {
     }
 
     /**
-     * Works until the signal aborts; writes nothing after it resolved. Rejects only if the signal aborts before the
-     * caches are synced.
+     * Works until the signal aborts; writes nothing after it resolved. Called once. Rejects only if the signal aborts
+     * before the caches are synced.
      */
     async run(signal: AbortSignal): Promise<void> {
         const { sets, pools, allocations, reclaims } = this.#components;

@@ -11,16 +11,17 @@ import {
 import { type LifecyclePart } from "@antrea/runtime";
 import { asksNamespace, demandOf, reachOf, slimNamespace, slimSet, type Demand } from "./demand.ts";
 
-/** What SetCache depends on. */
+/** Dependencies of SetCache. */
 export interface SetCacheComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;
+    /** Default: `systemClock`. */
     readonly clock?: Clock;
 }
 
 /**
  * All StatefulSets, by `namespace/name`, and the pools that they use, directly or through their Namespace; `part`
- * starts and stops the watches.
+ * starts and stops the watches. The cache may be stale: an irreversible decision reads the API server.
  */
 export class SetCache {
     readonly part: LifecyclePart;
@@ -62,12 +63,15 @@ export class SetCache {
         return this.#sets.hasSynced && this.#namespaces.hasSynced;
     }
 
-    /** Resolves when StatefulSets and Namespaces are known; rejects with KubeError ABORTED. */
+    /**
+     * Resolves when StatefulSets and Namespaces are known; waits if `part` is not started. Rejects with KubeError
+     * ABORTED.
+     */
     async synced(signal: AbortSignal): Promise<void> {
         await Promise.all([this.#sets.synced(signal), this.#namespaces.synced(signal)]);
     }
 
-    /** Whether the StatefulSet exists. */
+    /** Whether the StatefulSet `namespace/name` exists, according to the watch. */
     has(key: string): boolean {
         return this.#sets.get(key) !== undefined;
     }
@@ -80,7 +84,7 @@ export class SetCache {
         return namespace === undefined && asksNamespace(set) ? undefined : demandOf(set, namespace);
     }
 
-    /** Keys of the StatefulSets that use a pool. */
+    /** Keys of the StatefulSets that use the pool of this name, also if it does not exist; empty if none does. */
     asking(pool: string): Iterable<string> {
         return this.#asking.get(pool) ?? [];
     }

@@ -1,9 +1,15 @@
-/** StatefulSets that wait for addresses, per pool, least recently served first. */
+/**
+ * StatefulSets that wait for addresses, per pool, least recently served first; keys are `namespace/name`. In memory
+ * only.
+ */
 export class Waiting {
     readonly #byPool = new Map<string, Set<string>>();
     readonly #bySet = new Map<string, readonly string[]>();
 
-    /** Adds the StatefulSet at the end of these pools' queues; with none, removes it. */
+    /**
+     * Adds the StatefulSet at the end of these pools' queues, and removes it from all others; without pools it waits no
+     * more.
+     */
     set(key: string, pools: readonly string[]): void {
         for (const pool of this.#bySet.get(key) ?? []) {
             this.#byPool.get(pool)?.delete(key);

@@ -12,14 +12,15 @@ import {
 import { type LifecyclePart } from "@antrea/runtime";
 import { AllocationReader, setKeyOf, type Allocation } from "./allocation.ts";
 
-/** What AllocationCache depends on. */
+/** Dependencies of AllocationCache. */
 export interface AllocationCacheComponents {
     readonly api: Pick<ApiClient, "pages" | "watch">;
     readonly logger: KubeLogger;
+    /** Default: `systemClock`. */
     readonly clock?: Clock;
 }
 
-/** The allocations in one aligned block of addresses (`blockOf`); live: it shows later changes. */
+/** The allocations in one aligned block of addresses (`blockOf`: /24 or /120); live: it shows later changes. */
 export interface BlockAllocations {
     readonly prefix: Prefix;
     /** Number of allocations that a Pod uses. */
@@ -30,8 +31,8 @@ export interface BlockAllocations {
 }
 
 /**
- * Called after each change with the previous allocation (undefined: it is new) and the new one (undefined: it was
- * deleted); the cache is already updated.
+ * Called synchronously after each change with the previous allocation (undefined: it is new) and the new one
+ * (undefined: it was deleted); the cache is already updated. Must not throw.
  */
 export type AllocationListener = (before: Allocation | undefined, after: Allocation | undefined) => void;
 
@@ -82,7 +83,10 @@ export class AllocationCache {
         return this.#informer.hasSynced;
     }
 
-    /** Resolves when all allocations are known; rejects with KubeError ABORTED. */
+    /**
+     * Resolves when all allocations are known; waits if `part` is not started. Rejects with KubeError ABORTED, also
+     * when it stops.
+     */
     async synced(signal: AbortSignal): Promise<void> {
         return this.#informer.synced(signal);
     }
@@ -95,20 +99,20 @@ export class AllocationCache {
         return this.#informer.refresh(signal);
     }
 
-    /** The allocation by the name of the object (`allocationName`). */
+    /** The allocation by the name of the object (`allocationName`); undefined if there is none. */
     get(name: string): Allocation | undefined {
         return this.#informer.get(name);
     }
 
     /**
-     * The blocks with allocations that overlap this range, by `spec.block`; of a block at its edge all allocations
-     * count.
+     * The blocks with allocations that overlap this range, each once, by `spec.block`; of a block at its edge all
+     * allocations count.
      */
     *blocksIn(range: IpRange): Iterable<readonly [block: string, allocations: BlockAllocations]> {
         for (const { key, value } of this.#places.overlapping(range)) yield [key, value];
     }
 
-    /** Allocations owned by a StatefulSet, by `namespace/name`. */
+    /** Allocations owned by a StatefulSet, by `namespace/name`; empty if it owns none. */
     ofSet(key: string): ReadonlySet<Allocation> {
         return this.#sets.get(key) ?? none;
     }
@@ -118,7 +122,10 @@ export class AllocationCache {
         return this.#sets.keys();
     }
 
-    /** Allocations that Pods on a Node use, without those of unknown owner kinds, which are never released. */
+    /**
+     * Allocations that Pods on the Node of this name use, without those of unknown owner kinds, which are never
+     * released.
+     */
     usedOn(node: string): ReadonlySet<Allocation> {
         return this.#nodes.get(node) ?? none;
     }
@@ -128,7 +135,7 @@ export class AllocationCache {
         return this.#nodes.keys();
     }
 
-    /** Allocations that reserve a Node's own addresses. */
+    /** Allocations that reserve the own addresses of the Node of this name. */
     heldBy(node: string): ReadonlySet<Allocation> {
         return this.#held.get(node) ?? none;
     }

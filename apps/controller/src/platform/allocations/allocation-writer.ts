@@ -4,7 +4,7 @@ import { formatIp, type IpAddress } from "@antrea/ip";
 import { AllocationReader, type Allocation } from "./allocation.ts";
 import { AllocationWriterError } from "./errors.ts";
 
-/** An address to reserve and its owner. */
+/** An address to reserve, the pool to name in the allocation, and the owner. */
 export interface Reservation {
     readonly ip: IpAddress;
     readonly pool: string;
@@ -28,7 +28,8 @@ const maxTries = 8;
 
 /**
  * Writes IPAllocations. A change is decided on the live object and applies to that resourceVersion only, so that a
- * stale watch never releases an allocation in use.
+ * stale watch never releases an allocation in use. Each request to the API server is limited to 10 s. Calls may be
+ * concurrent.
  */
 export class AllocationWriter {
     readonly #api: Pick<ApiClient, "find" | "create" | "update" | "delete">;
@@ -65,7 +66,9 @@ export class AllocationWriter {
         }
     }
 
-    /** The allocation as stored in the API server now; undefined if there is none. Rejects with KubeError. */
+    /**
+     * The allocation of this name as stored in the API server now; undefined if there is none. Rejects with KubeError.
+     */
     async read(name: string, signal: AbortSignal): Promise<Allocation | undefined> {
         const live = await this.#find(name, signal);
         return live && this.#reader.read(live);

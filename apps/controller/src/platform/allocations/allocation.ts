@@ -1,10 +1,11 @@
 import { allocationAddress, type AllocationOwner, type IpAllocation } from "@antrea/crd";
 import { type IpAddress } from "@antrea/ip";
 
-/** The Pod that uses an allocated address. */
+/** The Pod that uses an allocated address (`spec.pod` of IPAllocation). */
 export interface AllocationPod {
     readonly namespace: string;
     readonly name: string;
+    /** Of its object, or of a static Pod the hash of its manifest. */
     readonly uid: string;
     readonly nodeName: string;
 }
@@ -16,8 +17,9 @@ export interface AllocationPod {
 export interface Allocation {
     readonly metadata: { readonly name: string; readonly uid: string; readonly resourceVersion: string };
     readonly ip: IpAddress;
-    /** As `spec.block`. */
+    /** As `spec.block`: the /24 or /120 that contains the address, as text. */
     readonly block: string;
+    /** Name of the IPPool from which it was allocated, which may be deleted or changed since. */
     readonly pool: string;
     readonly owner: AllocationOwner;
     /** Set exactly if the state is Allocated. */
@@ -34,7 +36,10 @@ export function setKeyOf(allocation: Pick<Allocation, "owner">): string | undefi
     return kind === "StatefulSet" ? `${namespace}/${name}` : undefined;
 }
 
-/** The holder of the address, for messages: `Pod a/web-0 on Node n1`, `StatefulSet a/web (ordinal 2)`, `Node n1`. */
+/**
+ * The holder of the address, for messages: `Pod a/web-0 on Node n1`, `StatefulSet a/web (ordinal 2)`, `Node n1`, or for
+ * a gateway `IPPool p, whose gateway it is`.
+ */
 export function describeHolder({ owner, pod, pool }: Pick<Allocation, "owner" | "pod" | "pool">): string {
     if (pod !== undefined) return `Pod ${pod.namespace}/${pod.name} on Node ${pod.nodeName}`;
     if (owner.kind === "Gateway") return `IPPool ${pool}, whose gateway it is`;
@@ -48,8 +53,9 @@ const maxKnown = 65_536;
 const nowhere: IpAddress = { family: 4, value: 0n };
 
 /**
- * Converts API objects to allocations. Strings that many objects share (pool, block, Node, StatefulSet) are interned, and
- * an address is computed from its block's first one instead of being parsed.
+ * Converts API objects to allocations, which share memory: strings that many objects have (pool, block, Node,
+ * StatefulSet) are interned, and an address is computed from its block's first one instead of being parsed. Reads
+ * nothing from the API server.
  */
 export class AllocationReader {
     readonly #texts = new Map<string, string>();

@@ -12,8 +12,8 @@ export interface ClaimedInBlock {
 
 /**
  * Where addresses of `usable` are allocated, by block as text, whichever pool the allocations name: it may be deleted
- * or changed, and its allocations still take their addresses from all pools. The time depends on the number of ranges
- * of `usable` and of blocks in use, not of addresses.
+ * or changed, and its allocations still take their addresses from all pools. Blocks without an allocation are absent.
+ * The time depends on the number of ranges of `usable` and of blocks in use, not of addresses.
  */
 export function claimedBlocks(
     usable: RangeSet,

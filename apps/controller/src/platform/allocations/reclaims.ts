@@ -21,7 +21,7 @@ export interface Reclaims {
 
 /**
  * Declares the metrics of released allocations (`antrea_controller_ippool_reclaims_total`) and of candidates
- * (`antrea_controller_ippool_leaks`), both by reason.
+ * (`antrea_controller_ippool_leaks`), both by reason, and returns what updates them. Once for a registry.
  */
 export function reclaimMetrics(metrics: MetricsFactory): Reclaims {
     const counter = metrics.counter<"reason">({

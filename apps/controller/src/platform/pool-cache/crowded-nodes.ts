@@ -3,13 +3,15 @@ import { maxNodeAddresses, nodeAddressesIn, nodeAddressesOf, type NodeWithAddres
 
 /** Addresses of a pool that a Node reports beyond the number that is reserved. */
 export interface FurtherAddresses {
+    /** Name of the Node. */
     readonly node: string;
+    /** The addresses: in ranges of the pool, reported by the Node, and not excluded because of it. */
     readonly common: RangeSet;
 }
 
 /**
  * The Nodes that report so many addresses that not all of them may be reserved in pools (`maxNodeAddresses`). Does not
- * watch: its owner reports each Node with `changed`.
+ * watch: its owner reports each change of a Node with `changed`.
  */
 export class CrowdedNodes {
     readonly #nodes = new Map<string, readonly IpAddress[]>();
@@ -39,7 +41,7 @@ const shownNodes = 5;
 
 /**
  * Describes, for events and conditions of a pool, which of its addresses Pods can get although a Node reports them as
- * its own. Names five Nodes at most.
+ * its own. Names five Nodes at most. `further` must not be empty.
  */
 export function furtherText(further: readonly FurtherAddresses[]): string {
     const shown = further.slice(0, shownNodes).map(({ node, common }) => `${formatRangeSet(common)} of Node ${node}`);

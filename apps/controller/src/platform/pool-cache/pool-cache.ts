@@ -22,12 +22,13 @@ import {
 import { type LifecyclePart } from "@antrea/runtime";
 import { CrowdedNodes, type FurtherAddresses } from "./crowded-nodes.ts";
 
-/** What PoolCache depends on. */
+/** Dependencies of PoolCache. */
 export interface PoolCacheComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     /** All Nodes; the caller starts and stops the informer. */
     readonly nodes: Pick<Informer<Node>, "list" | "onChange" | "synced" | "hasSynced">;
     readonly logger: KubeLogger;
+    /** Default: `systemClock`. */
     readonly clock?: Clock;
 }
 
@@ -36,7 +37,7 @@ export interface PoolCacheComponents {
  * - `status`: another field of the object changed.
  */
 export type PoolChange = "meaning" | "status";
-/** Called synchronously after a change of the pool of this name; the cache is already updated. */
+/** Called synchronously after a change of the pool of this name; the cache is already updated. Must not throw. */
 export type PoolListener = (pool: string, change: PoolChange) => void;
 
 /**
@@ -82,7 +83,10 @@ export class PoolCache {
         return this.#informer.hasSynced && this.#services.hasSynced && this.#nodes.hasSynced;
     }
 
-    /** Resolves when pools, Nodes and Service CIDRs are known; rejects with KubeError ABORTED. */
+    /**
+     * Resolves when pools, Nodes and Service CIDRs are known; waits if `part` is not started. Rejects with KubeError
+     * ABORTED.
+     */
     async synced(signal: AbortSignal): Promise<void> {
         await Promise.all([this.#informer.synced(signal), this.#services.synced(signal), this.#nodes.synced(signal)]);
     }
@@ -97,7 +101,9 @@ export class PoolCache {
         return this.#informer.get(name);
     }
 
-    /** The parsed pool; undefined if there is none of this name. */
+    /**
+     * The parsed pool, also one that is being deleted or has invalid ranges; undefined if there is none of this name.
+     */
     get(name: string): Pool | undefined {
         return this.#index.pool(name);
     }
@@ -107,12 +113,15 @@ export class PoolCache {
         return this.#index.usable(name);
     }
 
-    /** Other pools that share addresses with this one, by name. */
+    /** Other pools that share addresses with this one, sorted by name; empty if there is no such pool. */
     overlaps(name: string): readonly Overlap[] {
         return this.#index.overlaps(name);
     }
 
-    /** Addresses in the pool's ranges that Nodes report and that are not reserved, by Node. */
+    /**
+     * Addresses in the pool's ranges that Nodes report and that are not reserved, sorted by Node. Empty if there is no
+     * such pool.
+     */
     further(name: string): readonly FurtherAddresses[] {
         const pool = this.#index.pool(name);
         return pool === undefined ? [] : this.#crowded.further(pool);
