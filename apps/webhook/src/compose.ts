@@ -43,8 +43,9 @@ const leaveMs = 3_000;
 const drainMs = 12_000;
 
 /**
- * Builds and connects the parts of antrea-webhook; starts nothing. Throws WebhookError `BAD_FLAG`, SettingsError for
- * the file of --config, or KubeError `BAD_CONFIG`.
+ * Builds and connects the parts of antrea-webhook; starts nothing: the caller starts and stops the Lifecycle. Throws
+ * WebhookError `BAD_FLAG`, SettingsError for the file of --config, ServingError `BAD_PORT` (PROBE_PORT), or KubeError
+ * `BAD_CONFIG`.
  */
 export function compose({ flags: given, logger }: MainContext): Lifecycle {
     const clients = createKubeClients({
@@ -71,7 +72,7 @@ export function compose({ flags: given, logger }: MainContext): Lifecycle {
     return lifecycle;
 }
 
-/** Options of one replica. */
+/** Options of one replica of the webhook. */
 export interface WebhookOptions {
     /** Namespace of the CA's Secret and of the Service. */
     readonly namespace: string;
@@ -86,15 +87,16 @@ export interface WebhookOptions {
      * always validated. Default true.
      */
     readonly poolsOn?: boolean;
-    /** Default: those of the certificates. */
+    /** Lifetimes and intervals of certificates, for tests. Default: those of CertificateKeeper. */
     readonly times?: CertificateTimes;
     /** How long it keeps serving after it reports not ready, in milliseconds. Default 3,000. */
     readonly leaveMs?: number;
 }
 
 /**
- * One replica of the webhook: its parts in start order, and the server of webhooks, probes and metrics. Starts nothing.
- * The last part stops first, and drains the requests.
+ * One replica of the webhook: its parts, to be started in this order and stopped in reverse, and the server of
+ * webhooks, probes and metrics, which the parts start and stop. Starts nothing. The last part stops first, and drains
+ * the requests.
  */
 export function webhook(
     { api, logger }: { readonly api: ApiClient; readonly logger: Logger },

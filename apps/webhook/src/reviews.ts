@@ -8,7 +8,7 @@ import { allowed, type Reviewer, type ReviewRoute } from "./review/index.ts";
 import { routesOf } from "./routes.ts";
 import { WorkloadReviewer } from "./workloads/index.ts";
 
-/** What the reviews depend on. */
+/** What the reviews depend on; the caller closes the client. */
 export interface ReviewPlatform {
     readonly api: ApiClient;
     readonly logger: Logger;
@@ -23,12 +23,16 @@ export interface ReviewPlatform {
 
 /** The reviews of the webhook, and the caches that they need, whose `part` must be started. */
 export interface Reviews {
+    /** The caches; its `part` starts and stops them. */
     readonly cluster: ClusterCache;
     /** Their reviewers reject with WebhookError `NOT_READY` before the first lists are complete. */
     readonly routes: readonly ReviewRoute[];
 }
 
-/** Builds what answers admission requests, without HTTP and certificates; starts nothing. */
+/**
+ * Builds what answers admission requests, without HTTP and certificates; starts nothing: the caller starts and stops
+ * the `part` of `cluster`.
+ */
 export function composeReviews({ api, logger, clusterCidrs, poolsOn }: ReviewPlatform): Reviews {
     const cluster = new ClusterCache({ api, logger: logger.child("cluster") });
     const { pools, users, addresses } = cluster;

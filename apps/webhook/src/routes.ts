@@ -11,7 +11,7 @@ import { type PoolReviewer } from "./ip-pools/index.ts";
 import { allowed, type AdmissionRequest, type Decision, type JsonObject, type ReviewRoute } from "./review/index.ts";
 import { isScaled, type WorkloadReviewer } from "./workloads/index.ts";
 
-/** What the routes depend on. */
+/** The reviewers to which `routesOf` passes the requests. */
 export interface RouteComponents {
     readonly ipPools: PoolReviewer;
     readonly workloads: WorkloadReviewer;
@@ -28,8 +28,8 @@ const templates: Readonly<Record<string, TemplateKind>> = {
 };
 
 /**
- * The webhook paths, /validate/ippool and /validate/workload, and their reviewers. A request that no rule covers is
- * allowed.
+ * The webhook paths, /validate/ippool and /validate/workload, and their reviewers. A request that no rule covers, by
+ * kind or operation, is allowed. The reviewers reject with KubeError if they cannot decide.
  */
 export function routesOf({ ipPools, workloads }: RouteComponents): readonly ReviewRoute[] {
     return [

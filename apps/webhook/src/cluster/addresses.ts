@@ -4,15 +4,15 @@ import { clusterAddresses, type ClusterAddresses } from "@antrea/ipam";
 import { Informer, nodes, serviceCidrs, slimNode, type Node, type ServiceCidr } from "@antrea/kube";
 import { type CacheComponents } from "./types.ts";
 
-/** What pools are validated against, besides other pools. */
+/** What pools are validated against, besides other pools: the addresses that the cluster itself uses. */
 export interface KnownAddresses extends ClusterAddresses {
     /** The addresses of the Nodes in bridging mode, which are annotated with their MAC address. */
     readonly bridgedNodes: readonly IpAddress[];
 }
 
 /**
- * The addresses that the cluster itself uses: of Nodes, of their Pods (podCIDRs), of Services. The owner starts and
- * closes `informers`.
+ * The addresses that the cluster itself uses: of Nodes, of their Pods (podCIDRs), of Services. Incomplete until the
+ * `informers`, which the owner starts and closes, are synced.
  */
 export class AddressCache {
     readonly informers: readonly [Informer<Node>, Informer<ServiceCidr>];

@@ -4,7 +4,7 @@ import { AddressCache } from "./addresses.ts";
 import { PoolCache, type PoolCacheComponents } from "./pools.ts";
 import { ReferenceCache } from "./users.ts";
 
-/** What ClusterCache depends on. */
+/** Dependencies of ClusterCache. */
 export type ClusterCacheComponents = Omit<PoolCacheComponents, "addresses">;
 
 /**
@@ -35,7 +35,7 @@ export class ClusterCache {
         };
     }
 
-    /** Whether all lists are complete. */
+    /** Whether all first lists are complete; until then the caches are incomplete. */
     get hasSynced(): boolean {
         return this.#informers.every((informer) => informer.hasSynced);
     }

@@ -5,8 +5,9 @@ import { Informer, metadataOnly, pathOf, type ApiClient, type KubeObject } from 
 import { slimPool } from "./slim.ts";
 import { type CacheComponents } from "./types.ts";
 
-/** IPPools at one point in time. */
+/** IPPools at one point in time, also those that are being deleted. */
 export interface PoolView {
+    /** The pool of this name; undefined if there is none. */
     pool(name: string): Pool | undefined;
     all(): Iterable<Pool>;
     /** The ranges of pools that overlap the range, under the pools' names. */
@@ -15,7 +16,7 @@ export interface PoolView {
     readonly exclusions: Pick<Exclusions, "reason">;
 }
 
-/** What PoolCache depends on. */
+/** Dependencies of PoolCache. */
 export interface PoolCacheComponents extends CacheComponents {
     readonly api: Pick<ApiClient, "list" | "watch" | "find" | "request">;
     readonly addresses: {
@@ -75,7 +76,7 @@ export class PoolCache implements PoolView {
      * The known pools if they match the API server; otherwise all of them, listed again. So a pool that was just
      * created or changed through another replica is not missed. The first 100 are compared by UID and generation, the
      * others by number only, so that the request costs the same however many pools there are: among the others a
-     * change, or a creation with a concurrent deletion, is missed until the watch delivers it.
+     * change, or a creation with a concurrent deletion, is missed until the watch delivers it. Rejects with KubeError.
      */
     async counted(signal: AbortSignal): Promise<PoolView> {
         const path = `${pathOf(ipPools)}?limit=${maxCompared}`;
@@ -88,7 +89,7 @@ export class PoolCache implements PoolView {
 
     /**
      * The known pools, with the named ones read from the API server now; a name without a pool is none of the view.
-     * More than 16 names are read by a list of all.
+     * More than 16 names are read by a list of all. Rejects with KubeError.
      */
     async live(names: Iterable<string>, signal: AbortSignal): Promise<PoolView> {
         const unique = [...new Set(names)];

@@ -6,7 +6,10 @@ interface PodTemplate {
     readonly spec?: { readonly hostNetwork?: boolean };
 }
 
-/** A Deployment, or another kind with a Pod template, with the fields that are read here. */
+/**
+ * A Deployment, or another kind with a Pod template (a CronJob has it in `jobTemplate`), with the fields that are read
+ * here.
+ */
 export interface Workload extends KubeObject {
     readonly spec?: {
         readonly replicas?: number;
@@ -17,7 +20,7 @@ export interface Workload extends KubeObject {
 
 // Objects are reduced to the fields in use: a cluster has many, and most fields are unused here.
 
-/** Reduces an IPPool to its spec and the metadata in use; without its status and labels. */
+/** Reduces an IPPool to its spec and the metadata in use; without its status and labels. Returns a new object. */
 export function slimPool(pool: IpPool): IpPool {
     const { name, uid, resourceVersion, generation, deletionTimestamp } = pool.metadata ?? {};
     return {
@@ -32,14 +35,16 @@ export function slimPool(pool: IpPool): IpPool {
     };
 }
 
-/** Reduces a Namespace to its identity and the annotations of IPAM. */
+/**
+ * Reduces a Namespace to name, UID, resourceVersion and the annotations of IPAM (pools, Pod IPs). Returns a new object.
+ */
 export function slimNamespace(namespace: Namespace): Namespace {
     return slimMetadata(namespace, ours(namespace.metadata?.annotations));
 }
 
 /**
- * Reduces a Pod to its identity and the annotations of IPAM; of one on the host network, whose annotations have no
- * effect, only that fact is kept.
+ * Reduces a Pod to name, Namespace, UID, resourceVersion and the annotations of IPAM; of one on the host network, whose
+ * annotations have no effect, only that fact is kept. Returns a new object.
  */
 export function slimPod(pod: Pod): Pod {
     if (pod.spec?.hostNetwork === true) {

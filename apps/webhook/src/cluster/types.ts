@@ -1,6 +1,6 @@
 import { type ApiClient, type KubeLogger } from "@antrea/kube";
 
-/** What the caches depend on. */
+/** What the caches of the webhook depend on; `api` lists and watches. */
 export interface CacheComponents {
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;

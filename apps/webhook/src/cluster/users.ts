@@ -18,8 +18,8 @@ import { type CacheComponents } from "./types.ts";
 
 /**
  * The objects that name pools in annotations: Namespaces, Pods that have not terminated, templates of Deployments,
- * StatefulSets, DaemonSets and CronJobs. ReplicaSets and Jobs have Pods already, or belong to one of these. The caller
- * starts and closes `informers`.
+ * StatefulSets, DaemonSets and CronJobs. ReplicaSets and Jobs have Pods already, or belong to one of these. Objects are
+ * reduced (`slimPod` …). The caller starts and closes `informers`.
  */
 export class ReferenceCache {
     readonly namespaces: Informer<Namespace>;
@@ -56,7 +56,7 @@ export class ReferenceCache {
         return [this.namespaces, this.pods, this.deployments, this.statefulSets, ...this.#others];
     }
 
-    /** The objects that name the pool, for messages: `Namespace a`, `Deployment a/web`. */
+    /** The objects that name the pool, for messages: `Namespace a`, `Deployment a/web`; empty if none does. */
     of(pool: string): readonly string[] {
         return [...(this.#byPool.get(pool) ?? [])];
     }

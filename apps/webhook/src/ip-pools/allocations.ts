@@ -9,8 +9,8 @@ const shownAllocations = 3;
 const maxSingleReads = 64n;
 
 /**
- * The allocations of pools, always read from the API server: removing addresses from a pool is irreversible. Rejects
- * with KubeError.
+ * Reads the allocations of pools, always from the API server and not from a cache: removing addresses from a pool is
+ * irreversible. Each method rejects with KubeError, also when the signal aborts.
  */
 export class AllocationReader {
     readonly #api: Pick<ApiClient, "find" | "pages">;
@@ -20,8 +20,8 @@ export class AllocationReader {
     }
 
     /**
-     * Allocations that prevent the pool from shrinking (`isUse`): those of one page, and whether there are more. None:
-     * it is not in use.
+     * Allocations that name the pool and prevent it from shrinking (`isUse`): those of one page, and whether there are
+     * more (`isPart`). None: it is not in use. Rejects with KubeError.
      */
     async anyOf(pool: string, signal: AbortSignal): Promise<Pick<PoolUse, "allocations" | "isPart">> {
         let found: readonly IpAllocation[] = [];
@@ -35,7 +35,7 @@ export class AllocationReader {
 
     /**
      * The allocations of these addresses, of whatever owner and whichever pools they name; one request for each
-     * address.
+     * address, 64 at once. Rejects with KubeError.
      */
     async at(addresses: RangeSet, signal: AbortSignal): Promise<readonly IpAllocation[]> {
         const names = Array.from(addresses, allocationName);

@@ -17,14 +17,15 @@ import {
 import { type IpAddress, type IpRange, type Prefix } from "@antrea/ip";
 import { type AllocationReader } from "./allocations.ts";
 
-/** Stored pools and their ranges, as known or read at one time. */
+/** Stored pools and their ranges, as known or read at one time; of IPPools that are being deleted too. */
 export interface PoolRanges {
     /** The ranges that share addresses with this one; `key` is the pool's name. */
     overlapping(range: IpRange): readonly { readonly key: string; readonly range: IpRange }[];
+    /** The pool of this name; undefined if there is none. */
     pool(name: string): Pool | undefined;
 }
 
-/** What PoolReviewer depends on. */
+/** Dependencies of PoolReviewer; the caller starts and closes the caches. */
 export interface PoolReviewComponents {
     /** See PoolCache: `counted` before a request is allowed, `live` before one is refused. */
     readonly pools: PoolRanges & {
@@ -41,7 +42,8 @@ export interface PoolReviewComponents {
 }
 
 /**
- * Validates IPPools. Takes O(log n) for n pools, and reads allocations only where the change requires it. Rejects with
+ * Validates IPPools by the rules of @antrea/ipam; changes nothing. Takes O(log n) for n pools, and reads allocations
+ * only where the change requires it. Each method resolves with a Verdict (no `errors`: allowed) and rejects with
  * KubeError if it cannot decide, also when the signal aborts.
  */
 export class PoolReviewer {
@@ -52,14 +54,16 @@ export class PoolReviewer {
         this.#components = components;
     }
 
-    /** The verdict on a new pool, from the rules of @antrea/ipam and the allocations of its gateways. */
+    /** The verdict on a new pool, from the rules and the allocations of its gateways. Rejects with KubeError. */
     async create(object: IpPool, signal: AbortSignal): Promise<Verdict> {
         const pool = readPool(object);
         const allocations = await this.#components.allocations.at(newGateways(pool), signal);
         return this.#judge(pool, signal, (pools) => checkPoolCreate(pool, this.#context(pools), { allocations }));
     }
 
-    /** The verdict on an update; one that leaves the spec unchanged is allowed without warnings. */
+    /**
+     * The verdict on an update; one that leaves the spec unchanged is allowed without warnings. Rejects with KubeError.
+     */
     async update(oldObject: IpPool, object: IpPool, signal: AbortSignal): Promise<Verdict> {
         // Changes of status and metadata are allowed, and frequent.
         if (isDeepStrictEqual(oldObject.spec, object.spec)) return { errors: [], warnings: [] };
@@ -68,7 +72,7 @@ export class PoolReviewer {
         return this.#judge(pool, signal, (pools) => checkPoolUpdate(old, pool, this.#context(pools), use));
     }
 
-    /** The verdict on a deletion, which depends on the allocations of the pool. */
+    /** The verdict on a deletion, which depends on the allocations of the pool. Rejects with KubeError. */
     async delete({ metadata }: IpPool, signal: AbortSignal): Promise<Verdict> {
         const name = metadata?.name ?? "";
         return checkPoolDelete({ name }, await this.#components.allocations.anyOf(name, signal));

@@ -1,9 +1,9 @@
 import { AntreaError } from "@antrea/errors";
 
-/** `BAD_REVIEW`: the request body is not a valid AdmissionReview; the message names the field. */
+/** `BAD_REVIEW`: the request body is not a valid AdmissionReview (admission.k8s.io/v1); the message names the field. */
 export class ReviewError extends AntreaError<"BAD_REVIEW"> {}
 
-/** The operation of an AdmissionRequest. */
+/** The operation of an AdmissionRequest (admission.k8s.io/v1). */
 export type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
 
 /** A JSON object; fields are validated where they are read. */
@@ -32,11 +32,15 @@ export interface AdmissionRequest {
     readonly dryRun: boolean;
 }
 
-/** The response to an AdmissionRequest. */
+/** The response to an AdmissionRequest; `encodeReview` encodes it. */
 export interface Decision {
-    /** Absent: the request is allowed. */
+    /**
+     * Absent: the request is allowed. `message` is text for users; `reason` that of the Status (`metav1.StatusReason`).
+     */
     readonly refused?: { readonly message: string; readonly reason: "Invalid" | "Forbidden" };
-    /** For the person who sent the request; short, without line breaks. */
+    /**
+     * For the person who sent the request, also if it is refused; short, without line breaks. Empty if there are none.
+     */
     readonly warnings: readonly string[];
 }
 
@@ -78,8 +82,8 @@ export function decodeReview(body: unknown): AdmissionRequest {
 }
 
 /**
- * The AdmissionReview with the response for the request of this uid; a refusal has the status code 422 (Invalid) or 403
- * (Forbidden).
+ * The AdmissionReview (v1) with the response for the request of this uid, to be sent as JSON; a refusal has the status
+ * code 422 (Invalid) or 403 (Forbidden).
  */
 export function encodeReview(uid: string, { refused, warnings }: Decision): JsonObject {
     const response = {

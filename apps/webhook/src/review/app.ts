@@ -12,18 +12,21 @@ import { type ReviewMetrics } from "./metrics.ts";
  */
 export type Reviewer = (request: AdmissionRequest, signal: AbortSignal) => Promise<Decision>;
 
-/** One webhook path and its reviewer. */
+/** One webhook path and its reviewer, for `reviewApp`. */
 export interface ReviewRoute {
-    /** `/validate/…` */
+    /** The path of the HTTP request, without query: `/validate/…` */
     readonly path: string;
     /** The webhook's label in metrics. */
     readonly webhook: string;
-    /** The kinds that it reviews, as metric labels; others are counted as `other`. */
+    /**
+     * The kinds that it reviews, as metric labels; requests of others reach the reviewer too and are counted as
+     * `other`.
+     */
     readonly kinds: readonly string[];
     readonly review: Reviewer;
 }
 
-/** What the HTTP application depends on. */
+/** Dependencies of `reviewApp`. */
 export interface ReviewComponents {
     readonly logger: Logger;
     readonly metrics: ReviewMetrics;

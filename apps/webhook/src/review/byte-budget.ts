@@ -1,4 +1,4 @@
-/** Limits the bytes of request bodies that are in memory together. */
+/** Limits the bytes of request bodies that are in memory together, to the `limit` of the constructor. Does no I/O. */
 export class ByteBudget {
     readonly #limit: number;
     #taken = 0;
@@ -7,7 +7,10 @@ export class ByteBudget {
         this.#limit = limit;
     }
 
-    /** Takes these bytes until disposal; undefined if they exceed the limit. */
+    /**
+     * Takes these bytes until disposal of the result, which may be repeated; undefined, and nothing taken, if they
+     * exceed what is left.
+     */
     take(bytes: number): Disposable | undefined {
         if (this.#taken + bytes > this.#limit) return undefined;
         this.#taken += bytes;

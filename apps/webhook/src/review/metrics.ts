@@ -1,15 +1,16 @@
 import { type Counter, type Histogram, type MetricsFactory } from "@antrea/runtime";
 
-/** The metrics of admission requests. */
+/** The metrics of admission requests; made by `reviewMetrics`. */
 export interface ReviewMetrics {
-    /** `allowed` is true, false, or error if no decision was made. */
+    /** Requests by answer: `allowed` is true, false, or error if no decision was made. */
     readonly requests: Counter<"webhook" | "kind" | "operation" | "allowed">;
+    /** Seconds from the whole request to its answer. */
     readonly seconds: Histogram<"webhook">;
 }
 
 /**
  * Declares the metrics of admission requests, `antrea_webhook_requests_total` and
- * `antrea_webhook_request_duration_seconds`.
+ * `antrea_webhook_request_duration_seconds`, and returns what updates them. Once for a registry.
  */
 export function reviewMetrics(metrics: MetricsFactory): ReviewMetrics {
     return {

@@ -5,11 +5,12 @@ import { hasPodUid, pods, statefulSets, type ApiClient, type KubeObject, type Po
 
 type Workload = KubeObject & WorkloadShape;
 
-/** What NamespaceUsers depends on. */
+/** Dependencies of NamespaceUsers; the caches may be stale. */
 export interface NamespaceUsersComponents {
     readonly api: Pick<ApiClient, "list">;
     /** Pods that have not terminated, by `namespace/name`. */
     readonly pods: { get(key: string): Pod | undefined };
+    /** StatefulSets by `namespace/name`; their template may be absent if it has no annotation of IPAM. */
     readonly statefulSets: { get(key: string): Workload | undefined };
 }
 

@@ -43,16 +43,20 @@ export function isScaled(kind: string | undefined): kind is ScaledKind {
 
 /** IPPools at one point in time, and the addresses that none of them assigns. */
 export interface KnownPools {
+    /** The pool of this name; undefined if there is none. */
     pool(name: string): Pool | undefined;
     all(): Iterable<Pool>;
     readonly exclusions: Pick<Exclusions, "reason">;
 }
 
-/** What WorkloadReviewer depends on. Keys are `namespace/name`, or the name of a Namespace; the caches may be stale. */
+/**
+ * Dependencies of WorkloadReviewer. Keys are `namespace/name`, or the name of a Namespace; the caches may be stale, and
+ * the caller starts and closes them.
+ */
 export interface WorkloadReviewComponents extends NamespaceUsersComponents {
     readonly api: Pick<ApiClient, "find" | "list">;
     readonly pools: KnownPools & {
-        /** The same pools, with the named ones read from the API server. */
+        /** The same pools, with the named ones read from the API server. Rejects with KubeError. */
         live(names: Iterable<string>, signal: AbortSignal): Promise<KnownPools>;
     };
     readonly namespaces: { get(name: string): Namespace | undefined };
@@ -68,7 +72,8 @@ export interface WorkloadRequest<T> {
 
 /**
  * Validates Pods, Pod templates and Namespaces against the caches; before it refuses or warns, it reads the objects in
- * question from the API server. Rejects with KubeError if it cannot decide, also when the signal aborts.
+ * question from the API server. Changes nothing. Each method resolves with a Verdict (no `errors`: allowed) and rejects
+ * with KubeError if it cannot decide, also when the signal aborts.
  */
 export class WorkloadReviewer {
     readonly #components: WorkloadReviewComponents;
@@ -79,7 +84,10 @@ export class WorkloadReviewer {
         this.#namespaceUsers = new NamespaceUsers(components);
     }
 
-    /** The verdict on a Pod; a Pod created by a user, not by a controller, also gets warnings about taken addresses. */
+    /**
+     * The verdict on a Pod; a Pod created by a user, not by a controller, also gets warnings about taken addresses.
+     * Rejects with KubeError.
+     */
     async pod(request: WorkloadRequest<PodShape>, signal: AbortSignal): Promise<Verdict> {
         const { object } = request;
         const verdict = await this.#judge(
@@ -95,7 +103,10 @@ export class WorkloadReviewer {
         return this.#withTaken(verdict, place, request, signal);
     }
 
-    /** The verdict on the Pod template of a workload; a new one also gets warnings about taken addresses. */
+    /**
+     * The verdict on the Pod template of a workload; a new one also gets warnings about taken addresses. Rejects with
+     * KubeError.
+     */
     async template(kind: TemplateKind, request: WorkloadRequest<WorkloadShape>, signal: AbortSignal): Promise<Verdict> {
         const annotations = templateAnnotations(request.object);
         const verdict = await this.#judge(request.namespace, annotations, signal, (context, namespace) =>
@@ -108,7 +119,7 @@ export class WorkloadReviewer {
 
     /**
      * The verdict on a request to the scale subresource of the object, to this number of replicas. An object that does
-     * not exist is allowed.
+     * not exist is allowed. Rejects with KubeError.
      */
     async scale(
         kind: ScaledKind,
@@ -134,7 +145,7 @@ export class WorkloadReviewer {
 
     /**
      * The verdict on a new (`old` undefined) or changed Namespace, by its annotations: other pools are refused while
-     * Pods or StatefulSets use the former ones.
+     * Pods or StatefulSets use the former ones. Rejects with KubeError.
      */
     async namespace(
         name: string,
