@@ -11,9 +11,10 @@ import { type CallOutcome, UnaryCall } from "./http2/unary-call.ts";
 const establishTimeoutMs = 20_000;
 
 /**
- * Calls the agent once, on a new connection, and ends it. Connects immediately, while the message is still being read.
- * If the agent cannot be reached, is no HTTP/2 server within 20 s, or closes the connection, the outcome has status
- * UNAVAILABLE; the answer itself has no time limit. Rejects only if `message` does, or with `Http2Error`.
+ * Calls the gRPC method `path` ("/package.Service/Method") of the agent once, on a new connection to the unix socket,
+ * and closes it. Connects immediately, while the message is still being read. If the agent cannot be reached, is no
+ * HTTP/2 server within 20 s, or closes the connection, the outcome has status UNAVAILABLE; the answer itself has no
+ * time limit. Rejects only if `message` does, or with `Http2Error`.
  */
 export async function callAgent(
     bun: Pick<BunApi, "connect">,

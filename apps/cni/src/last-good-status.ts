@@ -1,6 +1,6 @@
 import { isSystemError, messageOf } from "@antrea/errors";
 
-/** The functions of `node:fs` in use. */
+/** The functions of `node:fs` in use, with its errors. */
 export interface StatusFiles {
     /** The content of a file; throws if it cannot be read. */
     readFileSync(path: string, encoding: "utf8"): string;
@@ -11,15 +11,15 @@ export interface StatusFiles {
 
 /** The file and process that LastGoodStatus uses. */
 export interface LastGoodStatusOptions {
-    /** The file that keeps the time between runs. */
+    /** Path of the file that keeps the time between runs; its directory must exist. */
     readonly file: string;
-    /** Part of the name of the temporary file. */
+    /** Part of the name of the temporary file, `FILE.PID`: runs may be concurrent. */
     readonly pid: number;
 }
 
 /**
- * How long STATUS succeeds after a successful answer, in seconds. A restarting agent is unavailable for 6 to 9 s,
- * longer on a busy Node.
+ * How long STATUS succeeds after a successful answer although the agent is not available, in seconds. A restarting
+ * agent is unavailable for 6 to 9 s, longer on a busy Node.
  */
 export const graceS = 60;
 
@@ -53,7 +53,10 @@ export class LastGoodStatus {
         }
     }
 
-    /** Whether the last successful answer is more recent than `graceS`, and a description for the error message. */
+    /**
+     * Whether the last successful answer is more recent than `graceS` seconds, and a description of it for the error
+     * message. Reads the file, writes nothing.
+     */
     check(): { readonly recent: boolean; readonly text: string } {
         const { file } = this.#options;
         try {

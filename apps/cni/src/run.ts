@@ -22,23 +22,24 @@ import { type CallOutcome } from "./http2/unary-call.ts";
 import { graceS, type LastGoodStatus } from "./last-good-status.ts";
 import { statusError } from "./status-error.ts";
 
-/** What a run depends on. */
+/** What a run depends on: the process and the agent. */
 export interface RunComponents {
+    /** The environment variables of the process: the parameters of CNI (CNI_COMMAND …). */
     readonly environment: Readonly<Record<string, string | undefined>>;
-    /** Standard input, to its end. */
+    /** Reads standard input to its end. A rejection becomes CNI error IO_FAILURE. */
     readInput(): Promise<Uint8Array>;
     /**
      * Calls the agent (gRPC method `path`); may connect before the message is complete. Rejects as `message` does, or
      * with Http2Error.
      */
     callAgent(path: string, message: Promise<Uint8Array>): Promise<CallOutcome>;
-    /** The state of earlier runs. */
+    /** The time of the last successful STATUS of earlier runs. */
     readonly lastGoodStatus: Pick<LastGoodStatus, "keep" | "check">;
 }
 
 /**
- * The standard output (a result or an error object of the CNI specification, in JSON; empty for DEL, CHECK, GC and
- * STATUS) and the exit code of the process, 1 with an error.
+ * The outcome of a run: standard output (a result or an error object of the CNI specification, in JSON; empty for
+ * successful DEL, CHECK, GC and STATUS) and exit code of the process, 1 with an error.
  */
 export interface Answer {
     readonly output: Uint8Array;
@@ -56,7 +57,8 @@ const methods: Readonly<Record<Exclude<CniCommand, "VERSION">, CniMethodName>> =
 /**
  * Handles one invocation of the plugin (CNI specification, section 2): parameters from the environment, configuration
  * from standard input, answer from the agent, VERSION without it. Never rejects: every failure is a CNI error result. A
- * failed STATUS succeeds within `graceS` of a good one if the agent is not available.
+ * failed STATUS succeeds within `graceS` seconds of a good one if the agent is not available. Writes no output: the
+ * caller does.
  */
 export async function run(components: RunComponents): Promise<Answer> {
     let input = new Uint8Array() as Uint8Array;

@@ -6,9 +6,9 @@ const nextStep =
     "kubectl -n kube-system get pods -o wide, then kubectl -n kube-system logs <that Pod> -c antrea-agent";
 
 /**
- * The CNI error for a call that ended with this gRPC status and message. UNAVAILABLE and DEADLINE_EXCEEDED:
- * `TRY_AGAIN_LATER`, for STATUS `PLUGIN_NOT_AVAILABLE`; UNIMPLEMENTED, from an agent of another version:
- * `INCOMPATIBLE_API_VERSION`; all others: `UNKNOWN_RPC_ERROR`.
+ * Returns the CNI error for a call of this command that ended with this gRPC status and message. UNAVAILABLE and
+ * DEADLINE_EXCEEDED: `TRY_AGAIN_LATER`, for STATUS `PLUGIN_NOT_AVAILABLE`; UNIMPLEMENTED, from an agent of another
+ * version: `INCOMPATIBLE_API_VERSION`; all others: `UNKNOWN_RPC_ERROR`.
  */
 export function statusError(command: CniCommand, status: number, text: string): CniCallError {
     switch (status) {

@@ -1,6 +1,6 @@
 import { Http2Error } from "./error.ts";
 
-/** Frame types (RFC 9113 section 6). */
+/** Frame types (RFC 9113 section 6), as in the type field of a frame. */
 export const FrameType = {
     DATA: 0,
     HEADERS: 1,
@@ -14,25 +14,31 @@ export const FrameType = {
     CONTINUATION: 9,
 } as const;
 
-/** Frame flags; the meaning of a bit depends on the frame type. */
+/** Frame flags (RFC 9113 section 6), as bits; the meaning of a bit depends on the frame type. */
 export const Flag = { ACK: 0x1, END_STREAM: 0x1, END_HEADERS: 0x4, PADDED: 0x8, PRIORITY: 0x20 } as const;
 
-/** A frame of RFC 9113 section 4.1. */
+/** A frame of RFC 9113 section 4.1, without its length. */
 export interface Frame {
+    /** A value of FrameType, or an unknown one, which is to be ignored. */
     readonly type: number;
+    /** Bits of Flag. */
     readonly flags: number;
+    /** 0 is the connection itself. */
     readonly streamId: number;
     readonly payload: Uint8Array;
 }
 
 const headerLength = 9;
 /**
- * Initial SETTINGS_MAX_FRAME_SIZE (RFC 9113 section 6.5.2): always in force for the peer, and for this side until the
- * peer's SETTINGS.
+ * Initial SETTINGS_MAX_FRAME_SIZE in octets (RFC 9113 section 6.5.2): always in force for the peer, and for this side
+ * until the peer's SETTINGS.
  */
 export const defaultMaxFrameSize = 16384;
 
-/** Encodes one frame (RFC 9113 section 4.1). The payload must not exceed the peer's maximum frame size. */
+/**
+ * Encodes one frame (RFC 9113 section 4.1) into new memory. The payload must not exceed the peer's maximum frame size,
+ * which is not checked; `streamId` 0 is the connection.
+ */
 export function encodeFrame(type: number, flags: number, streamId: number, payload: Uint8Array): Uint8Array {
     const frame = new Uint8Array(headerLength + payload.length);
     const view = new DataView(frame.buffer);
@@ -43,7 +49,7 @@ export function encodeFrame(type: number, flags: number, streamId: number, paylo
     return frame;
 }
 
-/** Joins the parts into one new array. */
+/** Joins the parts into one new array; without parts an empty one. */
 export function concat(parts: readonly Uint8Array[]): Uint8Array {
     let length = 0;
     for (const part of parts) length += part.length;
@@ -63,7 +69,10 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array {
 export class FrameReader {
     #bytes: Uint8Array = new Uint8Array();
 
-    /** Appends received bytes, without copying them if no partial frame is left. */
+    /**
+     * Appends received bytes, without copying them if no partial frame is left: they must not change until `next` has
+     * returned undefined.
+     */
     push(chunk: Uint8Array): void {
         this.#bytes = this.#bytes.length === 0 ? chunk : concat([this.#bytes, chunk]);
     }
@@ -101,8 +110,8 @@ export class FrameReader {
 }
 
 /**
- * The payload of DATA or HEADERS without padding and priority (RFC 9113 sections 6.1 and 6.2), as a view. Throws
- * `Http2Error` PROTOCOL_ERROR if the padding is longer.
+ * The payload of a DATA or HEADERS frame without padding and priority (RFC 9113 sections 6.1 and 6.2), as a view.
+ * Throws `Http2Error` PROTOCOL_ERROR if the padding is longer than the payload.
  */
 export function unpadded(frame: Frame): Uint8Array {
     let start = 0;

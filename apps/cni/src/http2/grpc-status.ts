@@ -1,4 +1,4 @@
-/** The gRPC status codes used by name; others pass through as numbers. */
+/** The gRPC status codes (gRPC, "Status codes and their use") that are used by name; others pass through as numbers. */
 export const GrpcStatus = {
     OK: 0,
     CANCELLED: 1,
@@ -12,7 +12,10 @@ export const GrpcStatus = {
     UNAUTHENTICATED: 16,
 } as const;
 
-/** The gRPC status for an HTTP status without a gRPC status (gRPC: HTTP to gRPC status code mapping). */
+/**
+ * The gRPC status for an HTTP status without a gRPC status (gRPC: HTTP to gRPC status code mapping); UNKNOWN for one
+ * that is not in that list, also 200.
+ */
 export function statusOfHttp(status: number): number {
     switch (status) {
         case 400:
@@ -33,7 +36,10 @@ export function statusOfHttp(status: number): number {
     }
 }
 
-/** The gRPC status for the error code of RST_STREAM (gRPC over HTTP/2, section "Errors"). */
+/**
+ * The gRPC status for the error code of RST_STREAM (gRPC over HTTP/2, section "Errors"); INTERNAL for one without a
+ * mapping.
+ */
 export function statusOfReset(errorCode: number): number {
     switch (errorCode) {
         case 7: // REFUSED_STREAM
@@ -49,7 +55,10 @@ export function statusOfReset(errorCode: number): number {
     }
 }
 
-/** Decodes `grpc-message`, percent-encoded UTF-8; invalid encoding is left unchanged. */
+/**
+ * Decodes `grpc-message`, percent-encoded UTF-8, with one character per octet. Never throws: a "%" without two
+ * hexadecimal digits is left unchanged, invalid UTF-8 becomes U+FFFD.
+ */
 export function decodeGrpcMessage(text: string): string {
     const octets: number[] = [];
     for (let at = 0; at < text.length; at++) {

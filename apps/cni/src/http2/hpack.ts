@@ -21,7 +21,9 @@ export class HpackDecoder {
     #size = 0;
     #capacity = maxTableSize;
 
-    /** Decodes one complete header block. */
+    /**
+     * Decodes one complete header block to its headers in order. Throws `Http2Error` COMPRESSION_ERROR or TOO_LARGE.
+     */
     decode(block: Uint8Array): readonly Header[] {
         const cursor = new Cursor(block);
         const headers: Header[] = [];
@@ -83,16 +85,22 @@ export class HpackDecoder {
     }
 }
 
-/** Writes one header block without the dynamic table and Huffman coding. Text must be ASCII. */
+/**
+ * Writes one header block (RFC 7541) without the dynamic table and Huffman coding, by `indexed` and `literal` in order,
+ * then `finish`. Text must be ASCII, which is not checked.
+ */
 export class HeaderWriter {
     readonly #octets: number[] = [];
 
-    /** A header whose name and value are in the static table, by its index (from 1). */
+    /** Writes a header whose name and value are in the static table, by its index (from 1). */
     indexed(index: number): void {
         this.#integer(index, 7, 0x80);
     }
 
-    /** A literal without indexing (RFC 7541 section 6.2.2); `name` is text or an index of the static table. */
+    /**
+     * Writes a literal without indexing (RFC 7541 section 6.2.2); `name` is text in lower case or an index of the
+     * static table.
+     */
     literal(name: number | string, value: string): void {
         if (typeof name === "number") {
             this.#integer(name, 4, 0);

@@ -27,7 +27,7 @@ let table: CodeTable | undefined;
 
 /**
  * Decodes a Huffman string of HPACK (RFC 7541 section 5.2) to text, one character per octet. Throws `Http2Error`
- * COMPRESSION_ERROR.
+ * COMPRESSION_ERROR for an end-of-string symbol or invalid padding.
  */
 export function decodeHuffman(bytes: Uint8Array): string {
     const { offset, limit, symbols } = (table ??= buildTable());
@@ -51,7 +51,7 @@ export function decodeHuffman(bytes: Uint8Array): string {
     return decoded;
 }
 
-/** Octets as text, one character per octet. */
+/** Octets as text, one character (U+0000 to U+00FF) per octet, as HTTP/2 headers are kept. */
 export function octetsToText(octets: Uint8Array): string {
     let text = "";
     for (const octet of octets) text += String.fromCharCode(octet);

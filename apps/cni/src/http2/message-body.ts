@@ -3,14 +3,14 @@ import { concat } from "./frame.ts";
 const prefixLength = 5;
 
 /**
- * Why the body of the answer is not one complete length-prefixed message (gRPC over HTTP/2,
- * "Length-Prefixed-Message"); "none" for an empty body.
+ * Why the body of the answer is not one complete length-prefixed message (gRPC over HTTP/2, "Length-Prefixed-Message"):
+ * "none" for an empty body, "surplus" for bytes after the message, "compressed" if its flag is set.
  */
 export type BodyFault = "none" | "incomplete" | "surplus" | "compressed" | "too large";
 
 /**
- * Collects the body of a unary answer, of at most `maxBytes` without its length prefix. Rejects by that prefix, before
- * memory is allocated. Throws nothing: faults are results.
+ * Collects the body of a unary answer, of at most `maxBytes` without its length prefix: `add` for each piece, then
+ * `finish`. Rejects a body by that prefix, before memory is allocated. Throws nothing: faults are results.
  */
 export class MessageBody {
     readonly #maxBytes: number;
@@ -21,7 +21,10 @@ export class MessageBody {
         this.#maxBytes = maxBytes;
     }
 
-    /** Appends a copy of a piece; returns the fault once the body is known to be invalid. */
+    /**
+     * Appends a copy of a piece of any size; returns the fault once the body is known to be invalid, after which the
+     * object is of no use.
+     */
     add(piece: Uint8Array): BodyFault | undefined {
         if (piece.length === 0) return undefined;
         this.#parts.push(piece.slice());
@@ -33,7 +36,7 @@ export class MessageBody {
         return this.#length > prefixLength + length ? "surplus" : undefined;
     }
 
-    /** The message or the fault, once the stream has ended; called if `add` returned no fault. */
+    /** The message without its prefix, or the fault, once the stream has ended; called if `add` returned no fault. */
     finish(): Uint8Array | BodyFault {
         if (this.#length === 0) return "none";
         if (this.#length < prefixLength || this.#length < prefixLength + this.#prefix().length) return "incomplete";
@@ -50,7 +53,10 @@ export class MessageBody {
     }
 }
 
-/** The message with its length prefix, uncompressed (gRPC over HTTP/2, "Length-Prefixed-Message"). */
+/**
+ * The message with its length prefix of 5 bytes, uncompressed (gRPC over HTTP/2, "Length-Prefixed-Message"), in new
+ * memory.
+ */
 export function prefixed(message: Uint8Array): Uint8Array {
     const body = new Uint8Array(prefixLength + message.length);
     new DataView(body.buffer).setUint32(1, message.length);

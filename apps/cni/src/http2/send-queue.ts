@@ -5,8 +5,8 @@ const maxWindow = 0x7fff_ffff;
 const defaultWindow = 65535;
 
 /**
- * The one message of a call, sent as the flow-control windows of the peer allow (RFC 9113 section 5.2): after each
- * change of a window or setting, `takeInto` returns what can be sent.
+ * The one message of a call, sent as the flow-control windows of the peer allow (RFC 9113 section 5.2): initially, and
+ * after each change of a window or setting, `takeInto` gives the frames that can be sent. Does no I/O.
  */
 export class SendQueue {
     readonly #streamId: number;
@@ -22,7 +22,10 @@ export class SendQueue {
         this.#rest = body;
     }
 
-    /** Appends the DATA frames that the windows allow to `frames`; the last one ends the stream. */
+    /**
+     * Appends the DATA frames that the windows allow to `frames`, none if they are exhausted; the last one ends the
+     * stream, after which there are no more.
+     */
     takeInto(frames: Uint8Array[]): void {
         while (!this.#ended) {
             const allowed = Math.min(this.#streamWindow, this.#connectionWindow, this.#maxFrameSize);
@@ -37,8 +40,8 @@ export class SendQueue {
     }
 
     /**
-     * Applies a WINDOW_UPDATE of the connection (stream 0) or of the stream. Throws `Http2Error` PROTOCOL_ERROR for 0,
-     * FLOW_CONTROL_ERROR for a window above 2^31-1.
+     * Applies a WINDOW_UPDATE of the connection (stream 0) or of the stream, in octets. Throws `Http2Error`
+     * PROTOCOL_ERROR for 0, FLOW_CONTROL_ERROR for a window above 2^31-1.
      */
     widen(streamId: number, increment: number): void {
         if (increment === 0) throw protocolError("WINDOW_UPDATE with an increment of 0");
@@ -48,8 +51,8 @@ export class SendQueue {
     }
 
     /**
-     * Applies SETTINGS_INITIAL_WINDOW_SIZE: adjusts the open stream by the difference, possibly below 0. Throws
-     * `Http2Error` FLOW_CONTROL_ERROR for a window above 2^31-1.
+     * Applies SETTINGS_INITIAL_WINDOW_SIZE, in octets: adjusts the open stream by the difference, possibly below 0.
+     * Throws `Http2Error` FLOW_CONTROL_ERROR for a window above 2^31-1.
      */
     setInitialWindow(size: number): void {
         if (size > maxWindow) throw windowError();
@@ -58,7 +61,10 @@ export class SendQueue {
         if (this.#streamWindow > maxWindow) throw windowError();
     }
 
-    /** Applies SETTINGS_MAX_FRAME_SIZE. Throws `Http2Error` PROTOCOL_ERROR for a value outside 16384–16777215. */
+    /**
+     * Applies SETTINGS_MAX_FRAME_SIZE, in octets. Throws `Http2Error` PROTOCOL_ERROR for a value outside
+     * 16384–16777215.
+     */
     setMaxFrameSize(size: number): void {
         if (size < defaultMaxFrameSize || size > 0xff_ffff) {
             throw protocolError(`SETTINGS_MAX_FRAME_SIZE ${size} is not within 16384–16777215`);

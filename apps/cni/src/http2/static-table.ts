@@ -9,10 +9,10 @@ const source =
     "refresh|retry-after|server|set-cookie|strict-transport-security|transfer-encoding|user-agent|vary|via|" +
     "www-authenticate";
 
-/** A header of HTTP/2, its name in lower case; pseudo-headers like `:path` are headers too. */
+/** A header of HTTP/2, its name in lower case; pseudo-headers like `:path` are headers too. One character per octet. */
 export type Header = readonly [name: string, value: string];
 
-/** The static table of HPACK (RFC 7541 Appendix A); its index 1 is element 0. */
+/** The static table of HPACK (RFC 7541 Appendix A), 61 entries; its index 1 is element 0. An absent value is "". */
 export const staticTable: readonly Header[] = source.split("|").map((entry): Header => {
     const [name = "", value = ""] = entry.split("=");
     return [name, value];

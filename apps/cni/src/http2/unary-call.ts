@@ -6,17 +6,20 @@ import { MessageBody, prefixed, type BodyFault } from "./message-body.ts";
 import { SendQueue } from "./send-queue.ts";
 import { type Header } from "./static-table.ts";
 
-/** One request. */
+/** The request of a UnaryCall, and the limit of its answer. */
 export interface UnaryCallOptions {
     /** "/package.Service/Method". */
     readonly path: string;
-    /** The encoded request message. */
+    /** The encoded request message, without the length prefix of gRPC. */
     readonly message: Uint8Array;
     /** Limit of the answer's message in bytes. Default 16 MiB. */
     readonly maxAnswerBytes?: number;
 }
 
-/** The outcome of a call: the answer's message, or a gRPC status other than OK. */
+/**
+ * The outcome of a call: the answer's message, without its length prefix, or a gRPC status other than OK with its text
+ * (`grpc-message`, or why there is no answer).
+ */
 export type CallOutcome =
     | { readonly kind: "message"; readonly message: Uint8Array }
     | { readonly kind: "status"; readonly status: number; readonly text: string };
@@ -55,7 +58,7 @@ export class UnaryCall {
         this.#body = new MessageBody(options.maxAnswerBytes ?? defaultMaxAnswerBytes);
     }
 
-    /** Undefined until the call has ended. */
+    /** Undefined until the call has ended; it never changes then. */
     get outcome(): CallOutcome | undefined {
         return this.#outcome;
     }
