@@ -1,6 +1,6 @@
 /**
- * Names of jobs in the previous release, by current name: their metrics keep the old names for one release
- * (docs/upgrading.md).
+ * Names of jobs in the previous release, by current name, for `Jobs` (`formerNames`): their metrics keep the old names
+ * for one release (docs/upgrading.md). A job without an entry has kept its name or is new.
  */
 export const formerJobNames: Readonly<Record<string, string>> = {
     "bridging/service-routes": "service-way",

@@ -2,11 +2,16 @@
 
 // The protocols (rtm_protocol, linux/rtnetlink.h) distinguish our routes from others.
 
-/** Protocol (rtm_protocol) of routes to the podCIDRs of other Nodes. */
+/** Protocol (rtm_protocol, linux/rtnetlink.h) by which the agent finds its routes to the podCIDRs of other Nodes. */
 export const antreaRouteProtocol = 178;
-/** Protocol (rtm_protocol) of routes to Pods with an address outside the podCIDRs of their Node. */
+/**
+ * Protocol (rtm_protocol, linux/rtnetlink.h) by which the agent finds its routes to Pods with an address outside the
+ * podCIDRs of their Node.
+ */
 export const podRouteProtocol = 179;
-/** Protocol (rtm_protocol) of routes for Service replies to bridged Pods. */
+/**
+ * Protocol (rtm_protocol, linux/rtnetlink.h) by which the agent finds its routes for Service replies to bridged Pods.
+ */
 export const serviceRouteProtocol = 180;
 
 /**

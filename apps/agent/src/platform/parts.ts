@@ -2,8 +2,9 @@ import type { LifecyclePart } from "@antrea/runtime";
 import { patientMs, type Platform } from "./platform.ts";
 
 /**
- * Connects to the OVS database, without waiting for it, and closes the session at the end; sets `ovsdb` unmet on each
- * disconnect. First to start, last to stop: recovery and return of the uplink remove ports through the session.
+ * Returns the part that connects to the OVS database, without waiting for it, and closes the session at the end; sets
+ * `ovsdb` unmet on each disconnect. First to start, last to stop: recovery and return of the uplink remove ports
+ * through the session.
  */
 export function ovsdbSessionPart({ database, readiness }: Pick<Platform, "database" | "readiness">): LifecyclePart {
     return {
@@ -17,8 +18,9 @@ export function ovsdbSessionPart({ database, readiness }: Pick<Platform, "databa
 }
 
 /**
- * Waits for the database and its lock, which only one agent of a Node has, for at most `patientMs`; then meets the
- * condition `ovsdb`. The start rejects with OvsdbError `SCHEMA_MISMATCH`, `ABORTED` or `CLOSED`.
+ * Returns the part that waits for the database and its lock, which only one agent of a Node has, for at most
+ * `patientMs`; then meets the condition `ovsdb`. Its start rejects with OvsdbError `SCHEMA_MISMATCH`, `ABORTED` or
+ * `CLOSED`.
  */
 export function ovsdbPart({ database, readiness }: Pick<Platform, "database" | "readiness">): LifecyclePart {
     return {
@@ -33,8 +35,8 @@ export function ovsdbPart({ database, readiness }: Pick<Platform, "database" | "
 }
 
 /**
- * Starts the watches of Nodes and IPPools and the event recorder, and waits for none of them. At the end closes them,
- * and then the connections of the Kubernetes client.
+ * Returns the part that starts the watches of Nodes and IPPools and the event recorder, and waits for none of them. At
+ * the end it closes them, and then the connections of the Kubernetes client.
  *
  * @param pools the watches of IPPools, if there are any
  */

@@ -7,7 +7,7 @@ import { PartlyRemovedError } from "../../platform/partly-removed.ts";
 const prefix = "ANTREA-";
 const tables = ["raw", "mangle", "nat", "filter"] as const;
 
-/** Dependencies of removeChains. */
+/** Dependencies of removeChains; `run` runs nft(8) and the iptables programs. */
 export interface ChainComponents {
     readonly run: RunProgram;
     /** The names of the tables that iptables-legacy has in the kernel, such as "nat", by address family. */

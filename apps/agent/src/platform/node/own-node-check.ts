@@ -25,7 +25,7 @@ export interface OwnNodeCheckComponents {
     readonly clock: Clock;
 }
 
-/** Settings of OwnNodeCheck. */
+/** Settings of OwnNodeCheck: whose object it checks, and for how long. */
 export interface OwnNodeCheckOptions {
     readonly nodeName: string;
     /** Time limit of a request to the API server, in milliseconds. */

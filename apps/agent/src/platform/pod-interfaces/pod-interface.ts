@@ -14,7 +14,7 @@ export interface PodInterface {
     readonly addedAt: number;
 }
 
-/** A bridged interface with IPPool addresses, as its VLAN uses it. */
+/** What the flows of a VLAN need of a bridged interface with IPPool addresses; made by `bridgedPod`. */
 export interface BridgedPod extends Pick<PodRecord, "vlan" | "mac">, Pick<PodInterface, "ofPort"> {
     /** Of the interface, see `attachmentKey`. */
     readonly key: string;

@@ -18,7 +18,7 @@ export interface PodInterfaceChange {
     readonly before: PodInterface | undefined;
 }
 
-/** Whether an ADD of the interface has just succeeded, also a repeated one. */
+/** Whether the change is that an ADD of the interface has just succeeded, also a repeated one. Pure function. */
 export function isAddCompleted({ type, known, before }: PodInterfaceChange): boolean {
     return type === "changed" && before?.addedAt === Infinity && Number.isFinite(known.addedAt);
 }

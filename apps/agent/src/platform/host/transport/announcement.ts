@@ -3,7 +3,7 @@ import { nodes, type ApiClient } from "@antrea/kube";
 import type { Logger } from "@antrea/runtime";
 import type { NodeObject } from "../../node/node-object.ts";
 
-/** Dependencies of TransportAnnouncement. */
+/** Dependencies of TransportAnnouncement; `api` and `node` are read at each `reconcile`. */
 export interface AnnouncementComponents {
     readonly api: Pick<ApiClient, "patch">;
     /** This Node's object as last seen; undefined while it is not known. */

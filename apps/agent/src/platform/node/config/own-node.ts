@@ -41,10 +41,10 @@ const defaultSyncLimitMs = 10_000;
 const pollsBeforeCached = 20;
 
 /**
- * Waits until this Node has podCIDRs and a transport interface; every error is logged as what it waits for, and retried
- * after 0.5 s. Rejects only if the signal aborts. A Node that had podCIDRs and has none now starts, after about 10 s,
- * with the stored ones for the interfaces already wired; `followOwnNode` prevents new Pods from getting their
- * addresses.
+ * Resolves with this Node once it has podCIDRs and a transport interface; every error is logged as what it waits for,
+ * and retried after 0.5 s. Rejects only if the signal aborts. A Node that had podCIDRs and has none now starts, after
+ * about 10 s, with the stored ones for the interfaces already wired; `followOwnNode` prevents new Pods from getting
+ * their addresses.
  */
 export async function awaitOwnNode(
     components: OwnNodeComponents,
@@ -131,8 +131,8 @@ export interface OwnNodeFollowerComponents {
         onChange(listener: (type: unknown, key: string) => void): unknown;
     };
     /**
-     * Deletion time of the Node object (wall time, milliseconds) as observed by an earlier start; undefined if it
-     * existed then.
+     * Deletion time of the Node object (wall time, milliseconds) as observed by an earlier start; undefined if none
+     * observed it.
      */
     readonly goneAt?: number | undefined;
     readonly readiness: Pick<Readiness, "met" | "unmet">;
@@ -183,9 +183,9 @@ function ownNodeProblem(
 }
 
 /**
- * Why no Pod may get an address of the podCIDRs with which the agent started: there is no Node object (undefined), or
- * it has no valid podCIDRs. Undefined if the Node still has them. Throws NodeConfigError POD_CIDR_CHANGED if it has
- * other ones.
+ * Why no Pod may get an address of the podCIDRs with which the agent started, as text for users: `object` is undefined
+ * (there is no Node object) or has no valid podCIDRs. Undefined if the Node still has them. Throws NodeConfigError
+ * POD_CIDR_CHANGED if it has other ones. Pure function.
  */
 export function podCidrsProblem(
     object: NodeObject | undefined,

@@ -69,6 +69,7 @@ export interface OvsPort {
     /** Column `type` of the Interface row; "" is an existing link. */
     readonly type: string;
     readonly externalIds: ReadonlyMap<string, string>;
+    /** Of its Interface row; "" if it has none. */
     readonly interfaceUuid: string;
     /** The OpenFlow port number; undefined until OVS has assigned one, -1 if it could not open the link. */
     readonly ofPort: number | undefined;

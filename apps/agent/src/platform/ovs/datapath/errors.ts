@@ -1,6 +1,6 @@
 import { AntreaError } from "@antrea/errors";
 
-/** Why the datapath cannot be used. */
+/** Why the datapath cannot be used, as the codes of DatapathError. */
 export type DatapathErrorCode =
     /** The kernel module openvswitch is missing, or was missing when ovs-vswitchd checked. */
     | "MODULE_MISSING"
@@ -32,7 +32,7 @@ export interface DatapathErrorDetails {
 /** The OVS datapath does not meet the agent's requirements; the message names the remedy. */
 export class DatapathError extends AntreaError<DatapathErrorCode, DatapathErrorDetails> {}
 
-/** Why a command for ovs-vswitchd failed. */
+/** Why a command for ovs-vswitchd failed, as the codes of UnixctlError. */
 export type UnixctlErrorCode =
     /** There is no pid file, or no process listens on the socket. */
     | "NOT_RUNNING"

@@ -10,7 +10,7 @@ export interface OwnerFlows {
     readonly flows: readonly Flow[];
 }
 
-/** An owner whose flows OVS refused, with the `REFUSED` error for these alone. */
+/** An owner whose flows OVS refused, with the OpenFlowError `REFUSED` for these alone; OVS may have any of them. */
 export interface RefusedOwner {
     readonly owned: Owned;
     readonly error: OpenFlowError;

@@ -26,8 +26,8 @@ export function difference(before: readonly Flow[], after: readonly Flow[]): Dif
 }
 
 /**
- * The changes to a list of flows if it is unknown which of `before` OVS has: all of `after` are added, and those of
- * `before` without a successor in it are removed.
+ * The changes to a list of flows, with cookies, if it is unknown which of `before` OVS has: all of `after` are added,
+ * and those of `before` without a successor in it are removed. Pure function.
  */
 export function whole(before: Iterable<FlowIdentity>, after: readonly Flow[]): Difference {
     return { added: after, removed: goneFrom(byIdentity(before), byIdentity(after)) };

@@ -13,7 +13,8 @@ export interface FlowRestoreComponents<Link> {
 /**
  * Restores the flows in an OVS that was restarted. If it was started with `flow-restore-wait`
  * (ovs-vswitchd.conf.db(5)), the kernel keeps its earlier flows until OVS is released: after a replay, and not before
- * all flows of this start are known, since a part of them would disconnect the other Pods.
+ * all flows of this start are known, since a part of them would disconnect the other Pods. The caller calls `replay`
+ * for each connection and `allKnown` once.
  */
 export class FlowRestore<Link = Parameters<FlowTable["replay"]>[0]> {
     readonly #components: FlowRestoreComponents<Link>;

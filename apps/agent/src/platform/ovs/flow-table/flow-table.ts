@@ -65,7 +65,7 @@ interface Step extends Difference {
  * exactly the desired flows. Only the differences of an owner are sent, as long as OVS has acknowledged its previous
  * flows. The cookie of a flow contains the round of this process, the category and the ID of its owner; an ADD with the
  * match and priority of an older flow replaces it in place, and flows missing from the round are deleted afterwards.
- * Flows without one of our rounds are never changed.
+ * Flows without one of our rounds are never changed. Order of calls: `useRound`, `stage`, then `replay` at each connect.
  */
 export class FlowTable {
     readonly #link: FlowLink;
