@@ -13,14 +13,14 @@ export interface BunApi {
     write(destination: unknown, bytes: Uint8Array): Promise<number>;
 }
 
-/** A connected socket (Bun.Socket). */
+/** A connected socket (Bun.Socket), as `BunApi.connect` resolves with it. */
 export interface BunSocket {
     /**
      * Returns the number of bytes written, from the beginning, or a negative number if the socket is closed; the caller
      * keeps the rest until `drain` is called.
      */
     write(bytes: Uint8Array): number;
-    /** Closes the socket at once; what is not written is dropped. Idempotent. */
+    /** Closes the socket at once; what is not written is dropped. */
     terminate(): void;
 }
 

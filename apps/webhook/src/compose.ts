@@ -19,8 +19,8 @@ import { composeReviews } from "./reviews.ts";
 import { version } from "./version.ts";
 
 /**
- * The flags of antrea-webhook, with the placeholder of each value: all its settings. Of antrea-controller.conf
- * (--config) it reads the feature gates and clusterCIDRs.
+ * The flags of antrea-webhook for `runMain`, with the placeholder of each value in --help: all its settings. Of
+ * antrea-controller.conf (--config) it reads the feature gates and clusterCIDRs.
  */
 export const flags: OwnFlags = {
     config: "FILE",
@@ -87,7 +87,7 @@ export interface WebhookOptions {
      * always validated. Default true.
      */
     readonly poolsOn?: boolean;
-    /** Lifetimes and intervals of certificates, for tests. Default: those of CertificateKeeper. */
+    /** Lifetimes and intervals of certificates, in milliseconds. Default: those of CertificateKeeper. */
     readonly times?: CertificateTimes;
     /** How long it keeps serving after it reports not ready, in milliseconds. Default 3,000. */
     readonly leaveMs?: number;

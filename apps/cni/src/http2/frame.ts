@@ -64,7 +64,8 @@ export function concat(parts: readonly Uint8Array[]): Uint8Array {
 
 /**
  * Splits a byte stream into frames: `push` a chunk of any size, then call `next` until it returns undefined. Holds at
- * most one frame and one chunk; the memory of a chunk may be reused once `next` has returned undefined.
+ * most one frame and one chunk; payloads are views of the chunk, whose memory may be reused once `next` has returned
+ * undefined. A payload above 16384 octets is an error, after which the reader is of no use.
  */
 export class FrameReader {
     #bytes: Uint8Array = new Uint8Array();

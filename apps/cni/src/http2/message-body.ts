@@ -10,7 +10,8 @@ export type BodyFault = "none" | "incomplete" | "surplus" | "compressed" | "too 
 
 /**
  * Collects the body of a unary answer, of at most `maxBytes` without its length prefix: `add` for each piece, then
- * `finish`. Rejects a body by that prefix, before memory is allocated. Throws nothing: faults are results.
+ * `finish`. Finds a too long or compressed one by that prefix, before its memory is needed. Throws nothing: faults are
+ * results.
  */
 export class MessageBody {
     readonly #maxBytes: number;

@@ -68,7 +68,10 @@ export class UnaryCall {
         return this.#settingsSeen;
     }
 
-    /** Connection preface, SETTINGS, headers, and as much of the message as the initial windows allow; called once. */
+    /**
+     * Connection preface, SETTINGS, headers, and as much of the message as the initial windows allow, to be written
+     * first; called once.
+     */
     start(): Uint8Array {
         // SETTINGS_ENABLE_PUSH = 0.
         const settings = Uint8Array.of(0, 2, 0, 0, 0, 0);

@@ -90,8 +90,8 @@ export function buildPlatform({ flags, logger }: MainContext): Platform {
 }
 
 /**
- * The leader election by the lease that the configuration names (`leaderElection`), with its times, in the namespace of
- * this process. Reads and writes nothing until it runs, for which the part `leadership` is.
+ * Returns the leader election by the lease that the configuration names (`leaderElection`), with its times, in the
+ * namespace of this process. It reads and writes nothing until `leadership` runs it.
  */
 export function electionOf(
     {

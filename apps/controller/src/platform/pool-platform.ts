@@ -53,7 +53,7 @@ export function withPools({ kube, clock, config, metrics, jobs, events, nodes, l
     };
 }
 
-/** The caches of allocations and pools as parts, in start order. */
+/** The caches of allocations and pools as parts, in start order; each is a part only once in a Lifecycle. */
 export function poolParts({ allocations, pools }: PoolPlatform): readonly Part[] {
     return [watching(allocations), watching(pools)];
 }

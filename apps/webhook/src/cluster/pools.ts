@@ -56,18 +56,22 @@ export class PoolCache implements PoolView {
         });
     }
 
+    /** See PoolView; the same object until a pool or the cluster changes. */
     get exclusions(): Exclusions {
         return this.#index.exclusions;
     }
 
+    /** See PoolView. */
     pool(name: string): Pool | undefined {
         return this.#index.pool(name);
     }
 
+    /** See PoolView. */
     all(): Iterable<Pool> {
         return this.#index.all();
     }
 
+    /** See PoolView. */
     overlapping(range: IpRange): readonly PoolRange[] {
         return this.#index.overlapping(range);
     }

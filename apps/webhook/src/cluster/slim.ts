@@ -54,9 +54,9 @@ export function slimPod(pod: Pod): Pod {
 }
 
 /**
- * Reduces a workload to its identity, replicas and, if it has any, the template's annotations of IPAM; the template of
- * a CronJob's Jobs becomes `spec.template`. Of a template on the host network, whose annotations have no effect, only
- * that fact is kept.
+ * Reduces a workload to name, Namespace, UID, resourceVersion, replicas and, if it has any, the template's annotations
+ * of IPAM; the template of a CronJob's Jobs becomes `spec.template`. Of a template on the host network, whose
+ * annotations have no effect, only that fact is kept. Returns a new object.
  */
 export function slimWorkload(workload: Workload): Workload {
     const { replicas, template = workload.spec?.jobTemplate?.spec?.template } = workload.spec ?? {};

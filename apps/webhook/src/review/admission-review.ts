@@ -9,7 +9,7 @@ export type Operation = "CREATE" | "UPDATE" | "DELETE" | "CONNECT";
 /** A JSON object; fields are validated where they are read. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** The request of an AdmissionReview (admission.k8s.io/v1). */
+/** The request of an AdmissionReview (admission.k8s.io/v1), as `decodeReview` decodes it. */
 export interface AdmissionRequest {
     readonly uid: string;
     readonly kind: string;
@@ -44,7 +44,7 @@ export interface Decision {
     readonly warnings: readonly string[];
 }
 
-/** The decision that allows a request without warnings. */
+/** The decision that allows a request without warnings; shared, not to be modified. */
 export const allowed: Decision = { warnings: [] };
 
 const apiVersion = "admission.k8s.io/v1";

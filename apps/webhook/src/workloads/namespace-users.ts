@@ -15,10 +15,10 @@ export interface NamespaceUsersComponents {
 }
 
 /**
- * The users of addresses from the pools that a Namespace names: Pods that inherit the list, and StatefulSets that
- * inherit it and have reservations, with or without a running Pod. Allocations are the source, so a pending Pod, or
- * one older than the annotation, is no user. Pods and StatefulSets missing in the cache are read before they count as
- * deleted.
+ * Finds the users of addresses from the pools that a Namespace names: Pods that inherit the list, and StatefulSets that
+ * inherit it and have reservations, with or without a running Pod. Allocations are the source, listed at each call, so
+ * a pending Pod, or one older than the annotation, is no user. Pods and StatefulSets missing in the cache are read
+ * before they count as deleted.
  */
 export class NamespaceUsers {
     readonly #components: NamespaceUsersComponents;

@@ -33,10 +33,10 @@ import { NamespaceUsers, type NamespaceUsersComponents } from "./namespace-users
 
 const scaledKinds = ["Deployment", "StatefulSet", "ReplicaSet"] as const;
 
-/** The kinds with a scale subresource and a Pod template. */
+/** The kinds with a scale subresource and a Pod template: Deployment, StatefulSet and ReplicaSet. */
 export type ScaledKind = (typeof scaledKinds)[number];
 
-/** Whether the kind has a scale subresource and a Pod template. */
+/** Whether the kind is Deployment, StatefulSet or ReplicaSet; false for undefined. */
 export function isScaled(kind: string | undefined): kind is ScaledKind {
     return scaledKinds.some((scaled) => scaled === kind);
 }

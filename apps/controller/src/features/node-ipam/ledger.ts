@@ -55,6 +55,7 @@ export function encodeLedger(ledger: Ledger, stamp: LedgerStamp): Content {
 export function decodeLedger(content: Content): {
     readonly ledger: Ledger;
     readonly stamp: LedgerStamp;
+    /** Number of lines that were skipped. */
     readonly unreadable: number;
 } {
     const { holder = "", sequence = "0", next = "", nodes } = content.data ?? {};

@@ -1,8 +1,8 @@
 import { prefixesOverlap, prefixOf, type Prefix } from "@antrea/ip";
 
 /**
- * Which owner has which prefixes, to find overlaps. Almost all prefixes have the same length, so that a lookup by
- * length and base finds them; only a wider prefix is compared with each.
+ * Which owner (a name) has which prefixes, of both families, to find overlaps. Almost all prefixes have the same
+ * length, so that a lookup by length and base finds them; only a wider prefix is compared with each.
  */
 export class Owners {
     readonly #byLength = new Map<string, Map<bigint, Set<string>>>();

@@ -15,7 +15,7 @@ import { describeHolder, type Allocation } from "../../platform/allocations/inde
 import { maxSubnetsOfNode, type ReleasedAllocations } from "./allocation-holds.ts";
 import { type PodCidrProblems } from "./types.ts";
 
-/** What holds subnets, besides other Nodes. */
+/** What holds subnets, besides other Nodes, as `PoolHolds.inTheWay` has it. */
 export interface InTheWay {
     /** Names of IPPools with addresses or gateways in the subnets. */
     readonly pools: readonly string[];

@@ -23,7 +23,10 @@ export interface LedgerEntry {
     readonly goneAtMs?: number;
 }
 
-/** The persistent state: every assignment, recorded before it is written to the Node. */
+/**
+ * The persistent state of CidrAllocator: every assignment, recorded before it is written to the Node. LedgerStore keeps
+ * it in a ConfigMap.
+ */
 export interface Ledger {
     readonly entries: readonly LedgerEntry[];
     /** The subnets at which the search of each family continues. */

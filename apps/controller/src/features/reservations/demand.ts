@@ -32,9 +32,9 @@ export interface Demand {
 const leastReach = 256;
 
 /**
- * How many ordinals of a StatefulSet with this many Pods get reservations: 256, or twice the number of Pods.
- * `spec.replicas` is not limited by quotas and each reservation is an object, so the Pods, which quotas limit, are
- * counted. Changes in steps, so that a new Pod seldom requires a new plan.
+ * How many ordinals of a StatefulSet with this many Pods get reservations: 256 or, if that is more, twice the number of
+ * Pods. `spec.replicas` is not limited by quotas and each reservation is an object, so the Pods, which quotas limit,
+ * are counted. Rounded down to steps, so that a new Pod seldom requires a new plan. Pure function.
  */
 export function reachOf(pods: number): number {
     const twice = Math.max(leastReach, 2 * pods);
@@ -44,7 +44,7 @@ export function reachOf(pods: number): number {
 
 /**
  * Whether the template of the StatefulSet names no pools, so that its Pods use those of its Namespace, if that names
- * any.
+ * any. Pure function.
  */
 export function asksNamespace(set: StatefulSet): boolean {
     return set.spec?.template.metadata?.annotations?.[poolsAnnotation] === undefined;

@@ -8,7 +8,7 @@ import { type MetricsFactory, type Sample } from "@antrea/runtime";
 export type ReclaimReason =
     "node-gone" | "out-of-service" | "reservation-unwanted" | "node-address-unwanted" | "gateway-unwanted";
 
-/** Counts the allocations that the controller releases, by reason. */
+/** Counts the allocations that the controller releases, by reason, in metrics; made by `reclaimMetrics`. */
 export interface Reclaims {
     /** Counts one allocation that was released. */
     done(reason: ReclaimReason): void;
