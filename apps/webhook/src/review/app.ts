@@ -41,8 +41,8 @@ const defaultTimeoutMs = 10_000;
 /**
  * The HTTP application of the webhooks: each path accepts AdmissionReviews (v1) by POST and answers with one; a refusal
  * is logged. Other answers are a text: 503 if the reviewer rejects (the API server then applies failurePolicy) or the
- * bodies in memory exceed 64 MiB, 4xx for an invalid request or a body above 8 MiB. A review lasts at most the query's
- * `timeout`, else 10 s.
+ * bodies in memory exceed 64 MiB, 4xx for an invalid request or a body above 8 MiB, 500 for an unexpected error. A
+ * review lasts at most the query's `timeout` (`1s` to `99s`), else 10 s.
  */
 export function reviewApp(
     components: ReviewComponents,

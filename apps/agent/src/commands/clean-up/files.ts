@@ -42,9 +42,10 @@ export async function removeFolder(folder: string, kept: readonly string[]): Pro
 }
 
 /**
- * Removes the binaries installed by the init container: those of `cniBinFolder` with a name in `ownBinFolder`. One that
- * differs from that of this image belongs to another owner, and one that another network configuration names is in use:
- * both are kept, which is printed. Resolves with the paths removed. Rejects with the error of node:fs.
+ * Removes the binaries installed by the init container: those of `cniBinFolder` with a name in `ownBinFolder`, and
+ * unfinished copies of them. `antrea` is always removed; another one that differs from that of this image belongs to
+ * another owner, and one that another network configuration names is in use: both are kept, which is printed. Resolves
+ * with the paths removed. Rejects with the error of node:fs.
  */
 export async function removeBinaries({
     cniBinFolder,

@@ -32,7 +32,7 @@ export interface BlockAllocations {
 
 /**
  * Called synchronously after each change with the previous allocation (undefined: it is new) and the new one
- * (undefined: it was deleted); the cache is already updated. Must not throw.
+ * (undefined: it was deleted); the cache is already updated. An error that it throws is logged and otherwise ignored.
  */
 export type AllocationListener = (before: Allocation | undefined, after: Allocation | undefined) => void;
 

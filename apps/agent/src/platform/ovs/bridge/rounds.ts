@@ -23,8 +23,9 @@ export interface Rounds {
 }
 
 /**
- * The rounds for a new start, from the value stored under `roundsKey`: a current one that none of the earlier has, and
- * at most the last 1000 earlier ones. Invalid text is treated as "none", which leaves stale flows at worst.
+ * The rounds for a new start, from the value stored under `roundsKey` (undefined: none): a current one that none of the
+ * earlier has, and at most the last 1000 earlier ones. Invalid parts of the value are skipped, which leaves stale flows
+ * at worst. Pure function.
  */
 export function nextRounds(stored: string | undefined): Rounds {
     const earlier = (stored ?? "")
