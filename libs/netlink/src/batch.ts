@@ -15,14 +15,15 @@ import {
 } from "./types.ts";
 
 /**
- * Changes to be sent together, one per call, in the order of the calls. Each method checks its arguments
- * (`NetlinkError` `BAD_ARGUMENT`, `IpError` for a MAC address) and sends nothing. A delete of an object that does not
- * exist succeeds.
+ * Changes to be sent together, in the order of the calls; what `Netlink.batch` gives to its `build`, of no use after
+ * that returned. A method only adds its change. It throws `NetlinkError` `BAD_ARGUMENT` or, for a MAC address,
+ * `IpError` if its arguments cannot be written. What "the kernel answers" below is a rejection of `Netlink.batch`; a
+ * delete of an object that does not exist succeeds.
  */
 export interface Batch {
     /**
-     * Changes a link. A link that is given by name cannot be renamed (`BAD_ARGUMENT`). Throws `NetlinkError`
-     * `ENOENT`, `NOT_A_NETNS` if there is no namespace at `netnsPath`.
+     * Changes a link; members that are left out stay. A link that is given by name cannot be renamed (`BAD_ARGUMENT`).
+     * Throws `NetlinkError` `ENOENT`, `NOT_A_NETNS` if there is no namespace at `netnsPath`.
      */
     setLink(key: LinkKey, changes: LinkChanges): this;
     /**
@@ -36,9 +37,9 @@ export interface Batch {
     deleteAltName(index: number, name: string): this;
     /** Adds an address; the kernel rejects one that exists with `EEXIST`. */
     addAddress(options: AddressOptions): this;
-    /** Adds an address, or sets lifetime and metric of the existing one. */
+    /** Adds an address, or sets lifetime, metric and, for IPv6, flags of the existing one. */
     replaceAddress(options: AddressOptions): this;
-    /** Deletes the address with this prefix length and peer. */
+    /** Deletes an address, as `AddressKey` identifies it. */
     deleteAddress(key: AddressKey): this;
     /** Adds a route, or replaces one with the same destination, table and metric. */
     replaceRoute(options: RouteOptions): this;
@@ -55,8 +56,8 @@ export interface Batch {
 }
 
 /**
- * The requests of a batch in the order of the calls, for `Exchange.change`. Namespaces stay open until disposal: dispose
- * after sending.
+ * The requests of a batch in the order of the calls, for `Exchange.change`. Methods throw as `Batch` describes.
+ * Namespaces that changes name stay open until disposal (idempotent): dispose after sending.
  */
 export class RequestBatch implements Batch, Disposable {
     readonly requests: Request[] = [];

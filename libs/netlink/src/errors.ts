@@ -5,12 +5,12 @@ import { AntreaError, isErrorOf } from "@antrea/errors";
  *
  * - `SHORT_MESSAGE`, `BAD_MESSAGE`: bytes that break the framing or a fixed layout of rtnetlink.
  * - `TRUNCATED`: the kernel's message was larger than the receive buffer.
- * - `NO_ANSWER`: the kernel neither acknowledged nor rejected a request within a second.
+ * - `NO_ANSWER`: the kernel neither acknowledged nor rejected a request within a second; it may have taken effect.
  * - `DUMP_INTERRUPTED`: the objects changed during each attempt of a dump.
  * - `DUMP_TOO_LARGE`: a dump exceeded its limit of objects.
  * - `BAD_ARGUMENT`: an argument that cannot be written into a message; work in a namespace that returned a promise.
  * - `NOT_A_NETNS`: the file at the path is not a network namespace.
- * - `CLOSED`: the `Netlink` object was disposed before the call.
+ * - `CLOSED`: the `Netlink` object was disposed before the call began; nothing was sent.
  */
 export type NetlinkErrorCode =
     | `E${string}`
@@ -25,10 +25,12 @@ export type NetlinkErrorCode =
     | "CLOSED";
 
 /**
- * Details of a NetlinkError whose code is an errno that the kernel answered. `index` and `failures` are set if it was
- * the answer to a change (`Netlink.batch`), `kernel` and `missingAttribute` if the kernel gave them.
+ * Details of a NetlinkError whose code is an errno of the kernel; all are absent for other codes and for errors of
+ * node:fs. `index` and `failures` are set if it was the answer to a change (`Netlink.batch`), `kernel` and
+ * `missingAttribute` if the kernel gave them.
  */
 export interface NetlinkErrorDetails {
+    /** The errno as a positive number. */
     readonly errno: number;
     /** Error text of the kernel (extended ACK). */
     readonly kernel: string;

@@ -31,12 +31,14 @@ import {
 
 /**
  * One rtnetlink socket: the links, addresses, routes and neighbours of one network namespace (rtnetlink(7)). It is
- * opened by `open` or `openIn` and keeps its namespace, even when the path of the namespace is removed.
+ * opened by `open` or `openIn` and keeps its namespace, even when the path of the namespace is removed; the caller
+ * disposes of it.
  *
  * Calls run one after the other in their order. All except `deleteLink` and large dumps complete in the turn of the
  * event loop in which they begin, so they cannot be cancelled. Methods reject with NetlinkError: the kernel's errors
  * with the errno by name as code and the kernel's text in the message, `BAD_ARGUMENT` (or `IpError` of @antrea/ip) for
- * wrong arguments, `CLOSED` after disposal. A delete of an object that does not exist succeeds and returns false.
+ * wrong arguments, else as `NetlinkErrorCode` lists. A delete of an object that does not exist succeeds and returns
+ * false.
  */
 export class Netlink implements Disposable {
     readonly #channel: KernelChannel;
@@ -49,7 +51,7 @@ export class Netlink implements Disposable {
         this.#exchange = new Exchange(this.#channel);
     }
 
-    /** Opens a socket in the network namespace of this process. Throws NetlinkError. */
+    /** Opens a socket in the network namespace of this process. Throws NetlinkError with the errno by name. */
     static open(): Netlink {
         return new Netlink({});
     }
@@ -93,8 +95,8 @@ export class Netlink implements Disposable {
     /**
      * Creates a veth pair: one end in this namespace, the other in the namespace at `peer.netnsPath` (rejects with
      * `ENOENT`, `NOT_A_NETNS`). The alias follows in a second message, since the kernel accepts none at creation; no
-     * other call of this process runs between the two. Rejects with `EEXIST` if either name is in use; then nothing is
-     * created or changed.
+     * other call of this process runs between the two, and the pair stays if the alias fails. Rejects with `EEXIST` if
+     * either name is in use; then nothing is created or changed.
      */
     createVeth(options: VethOptions): Promise<void> {
         return this.#run(() => {
@@ -154,12 +156,12 @@ export class Netlink implements Disposable {
         return this.batch((batch) => batch.addAddress(options));
     }
 
-    /** Adds the address, or sets lifetime and metric of the existing one. */
+    /** Adds the address, or sets lifetime, metric and, for IPv6, flags of the existing one. */
     replaceAddress(options: AddressOptions): Promise<void> {
         return this.batch((batch) => batch.replaceAddress(options));
     }
 
-    /** Deletes the address with this prefix length and peer. False if it does not exist. */
+    /** Deletes an address, as `AddressKey` identifies it. False if it does not exist. */
     deleteAddress(key: AddressKey): Promise<boolean> {
         return this.#one((batch) => batch.deleteAddress(key));
     }
@@ -248,7 +250,10 @@ export class Netlink implements Disposable {
         return new EventSocket({ socket: this.#channel.socket }, groups, listener, options);
     }
 
-    /** Closes the socket when the pending calls are done; later ones reject with `CLOSED`. Idempotent. */
+    /**
+     * Closes the socket when the call that runs has ended. Calls that have not begun, and later ones, reject with
+     * `CLOSED`. Subscriptions stay. Idempotent.
+     */
     [Symbol.dispose](): void {
         if (this.#closed) return;
         this.#closed = true;

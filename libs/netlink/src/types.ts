@@ -1,11 +1,14 @@
 import { type Family, type IpAddress, type Prefix } from "@antrea/ip";
 
-/** A MAC address as lower-case text with colons, "aa:bb:cc:dd:ee:ff", so that addresses compare with `===`. */
+/**
+ * A MAC address as lower-case text with colons, "aa:bb:cc:dd:ee:ff", so that addresses compare with `===`. Options also
+ * take upper case.
+ */
 export type MacText = string;
 
 /**
- * A network interface: struct ifinfomsg and its IFLA_* attributes (rtnetlink(7)). Optional members are absent if it has
- * none.
+ * A network interface: struct ifinfomsg and its IFLA_* attributes (rtnetlink(7)); `index` is at least 1, `mtu` in
+ * bytes. Optional members are absent if it has none.
  */
 export interface Link {
     readonly index: number;
@@ -42,8 +45,8 @@ export interface Link {
 }
 
 /**
- * The end of a veth pair in the namespace at `netnsPath`, such as "/var/run/netns/x". The kernel creates it down. Name
- * and MTU have the limits of `VethOptions`.
+ * The end of a veth pair in the namespace at `netnsPath`, such as "/var/run/netns/x". The kernel creates it down. Name,
+ * MAC address and MTU have the limits of `VethOptions`.
  */
 export interface VethPeerOptions {
     readonly name: string;
@@ -53,7 +56,8 @@ export interface VethPeerOptions {
 }
 
 /**
- * A veth pair to create: the end in this namespace, and `peer`. Names have 1 to 15 bytes, an MTU is 68 to 65535 bytes.
+ * A veth pair to create: the end in this namespace, and `peer`. Names have 1 to 15 bytes without `/`, `:` and white
+ * space, an MTU is 68 to 65535 bytes.
  */
 export interface VethOptions {
     readonly name: string;
@@ -76,7 +80,7 @@ export interface VethOptions {
 
 /**
  * Changes of a link; members that are left out stay. Names have 1 to 15 bytes, an alias at most 255, an MTU is 68 to
- * 65535 bytes. The kernel answers `EEXIST` for a name in use.
+ * 65535 bytes, a group 0 to 2^31 - 1. The kernel answers `EEXIST` for a name in use.
  */
 export interface LinkChanges {
     readonly up?: boolean | undefined;
@@ -94,8 +98,8 @@ export interface LinkChanges {
 }
 
 /**
- * An address of a link: struct ifaddrmsg and its IFA_* attributes (rtnetlink(7)); `index` is the link's. Optional
- * members are absent if it has none.
+ * An address of a link: struct ifaddrmsg and its IFA_* attributes (rtnetlink(7)); `index` is the link's. With `peer`,
+ * `prefixLength` is that of the peer. Optional members are absent if it has none.
  */
 export interface Address {
     readonly index: number;
@@ -105,6 +109,7 @@ export interface Address {
     readonly peer?: IpAddress;
     /** RouteScope value. */
     readonly scope: number;
+    /** IPv4: the name of the link, or a text that begins with it. */
     readonly label?: string;
     /** IFA_F_PERMANENT: it has no lifetime from a lease or router advertisement. */
     readonly permanent: boolean;
@@ -135,7 +140,10 @@ export interface AddressLifetime {
     readonly validSeconds: number;
 }
 
-/** An address to add to a link; `index` is the link's. */
+/**
+ * An address to add to a link; `index` is the link's. Members have the meaning of those in `Address`; without `metric`
+ * and `protocol` the kernel chooses.
+ */
 export interface AddressOptions {
     readonly index: number;
     readonly ip: IpAddress;
@@ -146,7 +154,7 @@ export interface AddressOptions {
     readonly scope?: number | undefined;
     /** IFA_F_NOPREFIXROUTE: the kernel adds no route to the prefix. Default false. */
     readonly noPrefixRoute?: boolean | undefined;
-    /** More bits of AddressFlag. */
+    /** More bits of AddressFlag. Default none. */
     readonly flags?: number | undefined;
     /** The other end of a point-to-point link; `prefixLength` is then that of the peer. */
     readonly peer?: IpAddress | undefined;
@@ -161,15 +169,19 @@ export interface AddressOptions {
 }
 
 /**
- * Identifies an address to delete. Of an IPv4 address without `peer` the kernel compares only `ip`, not `prefixLength`.
+ * Identifies an address to delete: its link, `ip` and `prefixLength` must be equal. An IPv4 address that has a peer
+ * needs `peer`, of which the kernel compares the bits of the prefix; for IPv6 `peer` is not compared.
  */
 export type AddressKey = Pick<AddressOptions, "index" | "ip" | "prefixLength" | "peer">;
 
-/** One next hop of a multipath route (RTA_MULTIPATH); `dev` is the index of its link. */
+/**
+ * One next hop of a multipath route (RTA_MULTIPATH); `dev` is the index of its link, `via` the gateway, absent if the
+ * destination is on the link. `onlink` is as in `RouteOptions`.
+ */
 export interface NextHop {
     readonly via?: IpAddress;
     readonly dev: number;
-    /** Relative weight, from 1. */
+    /** Relative weight, 1 to 256. */
     readonly weight: number;
     readonly onlink: boolean;
 }
@@ -179,6 +191,7 @@ export interface Route {
     readonly family: Family;
     /** The default route is the prefix of length 0. */
     readonly dst: Prefix;
+    /** The gateway (RTA_GATEWAY, RTA_VIA); an IPv4 route may have an IPv6 one. */
     readonly via?: IpAddress;
     /** Index of the link (RTA_OIF). */
     readonly dev?: number;
@@ -193,6 +206,7 @@ export interface Route {
     readonly type: number;
     /** RTA_PRIORITY; 0 if absent. */
     readonly metric: number;
+    /** RTAX_MTU, in bytes. */
     readonly mtu?: number;
     readonly onlink: boolean;
     /** IPv6: RTM_F_CLONED, a cache entry. */
@@ -227,6 +241,7 @@ export type RouteMetrics = Readonly<Record<number, number | string>>;
 export interface RouteOptions {
     /** "default" takes its family from `family`, else from `via`, else from `src`. */
     readonly dst: Prefix | "default";
+    /** Used for the destination "default" only. */
     readonly family?: Family | undefined;
     readonly via?: IpAddress | undefined;
     /** Index of the link; required to add a route unless its `type` has none (blackhole, unreachable, prohibit, throw). */
@@ -255,7 +270,9 @@ export interface RouteOptions {
     readonly realms?: number | undefined;
 }
 
-/** Selects the routes to list, those that fit all members; a member that is left out selects all. */
+/**
+ * Selects the routes to list, those that fit all members; a member that is left out selects all. The kernel applies it.
+ */
 export interface RouteFilter {
     readonly family?: Family | undefined;
     readonly table?: number | undefined;
@@ -265,7 +282,7 @@ export interface RouteFilter {
     readonly protocol?: number | undefined;
 }
 
-/** A neighbour entry (ARP or ND): struct ndmsg and its NDA_* attributes (rtnetlink(7)). */
+/** A neighbour entry (ARP or ND): struct ndmsg and its NDA_* attributes (rtnetlink(7)); `index` is the link's. */
 export interface Neighbour {
     readonly index: number;
     readonly ip: IpAddress;
@@ -273,7 +290,7 @@ export interface Neighbour {
     readonly mac?: MacText;
     /** Bits of NeighbourState. */
     readonly state: number;
-    /** Bits of NTF_*. */
+    /** All bits (NTF_*), those of NeighbourFlag and others. */
     readonly flags: number;
 }
 
@@ -284,7 +301,7 @@ export interface NeighbourOptions {
     readonly mac: MacText;
     /** NeighbourState value; default permanent. */
     readonly state?: number | undefined;
-    /** Bits of NeighbourFlag. */
+    /** Bits of NeighbourFlag. Default none. */
     readonly flags?: number | undefined;
 }
 
@@ -305,9 +322,9 @@ export interface SubscribeOptions {
 }
 
 /**
- * One change in the namespace, with the object as it was then. `overrun`: the kernel dropped events because they were
- * not read fast enough, so everything must be listed again. `error`: an event could not be decoded, or reading has
- * ended (`fatal`).
+ * One change in the namespace, with the object as it was then; `deleted` is false for an object that was added or
+ * changed. `overrun`: the kernel dropped events because they were not read fast enough, so everything must be listed
+ * again. `error`: an event could not be decoded, or reading has ended (`fatal`: the last event).
  */
 export type NetlinkEvent =
     | { readonly type: "link"; readonly deleted: boolean; readonly link: Link }

@@ -101,20 +101,23 @@ export function queryAddresses(index?: number): Query {
 
 /**
  * The request that adds an address; the kernel answers `EEXIST` if it exists. Throws `NetlinkError` `BAD_ARGUMENT` for
- * an index, prefix length or lifetime that is not valid.
+ * an index, prefix length or lifetime that is not valid, or a number that does not fit its field.
  */
 export function addAddress(options: AddressOptions): Request {
     return { ...newAddress(options), flags: CREATE, label: `add address ${textOf(options)}` };
 }
 
-/** The request that adds an address, or sets lifetime and metric of the existing one. Throws as `addAddress`. */
+/**
+ * The request that adds an address, or sets lifetime, metric and, for IPv6, flags of the existing one. Throws as
+ * `addAddress`.
+ */
 export function replaceAddress(options: AddressOptions): Request {
     return { ...newAddress(options), flags: CREATE_OR_REPLACE, label: `replace address ${textOf(options)}` };
 }
 
 /**
- * The request that deletes the address with this prefix length and peer; its absence, or that of the link, is no
- * failure. Throws `NetlinkError` `BAD_ARGUMENT` for an index or prefix length that is not valid.
+ * The request that deletes an address, as `AddressKey` identifies it; its absence, or that of the link, is no failure.
+ * Throws `NetlinkError` `BAD_ARGUMENT` for an index or prefix length that is not valid.
  */
 export function deleteAddress(key: AddressKey): Request {
     // Without IFA_ADDRESS the kernel does not compare the prefix length of an IPv4 address.

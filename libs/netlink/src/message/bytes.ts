@@ -20,9 +20,9 @@ export function checkUint(value: number, bits: 2 | 8 | 16 | 32, what?: string, o
     throw badArgument(object === undefined ? field : `${field} of ${object()}`, value, `0 to ${limit} allowed`);
 }
 
-/** Options of `Writer`. */
+/** Options of `Writer`; none is needed. */
 export interface WriterOptions {
-    /** Default 16 KiB. */
+    /** Limit of the body in bytes. Default 16 KiB. */
     readonly maxBytes?: number;
     /** Returns the text that names the message's object in an error; called for an error only. */
     readonly object?: () => string;
@@ -99,9 +99,9 @@ export class Reader {
 }
 
 /**
- * Writes one message body in host byte order. Throws `NetlinkError` `BAD_ARGUMENT` for a number that is no integer or
- * does not fit its size, beyond `maxBytes`, or for an attribute beyond 64 KiB. `what` names the field of a number in
- * the error.
+ * Writes one message body in host byte order; methods return the writer. Throws `NetlinkError` `BAD_ARGUMENT` for a
+ * number that is not an unsigned integer of its size, a body beyond `maxBytes` or an attribute beyond 64 KiB. `what`
+ * names the field of a number in the error.
  */
 export class Writer {
     #bytes = new Uint8Array(256);

@@ -75,7 +75,7 @@ export const MessageFlag = {
     APPEND: 0x800,
 } as const;
 
-/** Address families (AF_*) as rtnetlink uses them. */
+/** Address families (AF_*, socket(2)) of sockets and of rtnetlink messages. */
 export const AddressFamily = { UNSPEC: 0, INET: 2, NETLINK: 16, PACKET: 17, INET6: 10 } as const;
 
 /** Flags of a link: netdevice(7), IFF_*. */

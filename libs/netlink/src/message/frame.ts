@@ -4,7 +4,10 @@ import { align, LITTLE_ENDIAN, Reader } from "./bytes.ts";
 /** sizeof(struct nlmsghdr) in bytes. */
 export const HEADER_BYTES = 16;
 
-/** One message of a datagram (struct nlmsghdr, netlink(7)). */
+/**
+ * One message of a datagram (struct nlmsghdr, netlink(7)): `type` is a `MessageType`, `flags` has `MessageFlag` bits,
+ * `sequence` has 32 bits, `payload` follows the header, without the padding after it.
+ */
 export interface Frame {
     readonly type: number;
     readonly flags: number;

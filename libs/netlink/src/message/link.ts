@@ -90,8 +90,9 @@ export function queryLink(key: LinkKey): Query {
 
 /**
  * The request that creates a veth pair: one end here, the other in the namespace of the descriptor `netnsFd`, which
- * must stay open until the message is sent. The kernel accepts no alias at creation: set it with `setLink`. Throws
- * `NetlinkError` `BAD_ARGUMENT`, `IpError` for a MAC address.
+ * must stay open until the message is sent. The kernel accepts no alias at creation (`options.alias` is not read): set
+ * it with `setLink`. Throws `NetlinkError` `BAD_ARGUMENT` for a name, MTU, group or queues out of range, `IpError` for
+ * a MAC address.
  */
 export function createVeth(options: VethOptions, netnsFd: number): Request {
     const { peer } = options;

@@ -47,8 +47,8 @@ export function queryNeighbours(index?: number): Query {
 }
 
 /**
- * The request that adds a neighbour entry, or replaces the one for the address. Throws `NetlinkError` `BAD_ARGUMENT`,
- * `IpError` for a MAC address.
+ * The request that adds a neighbour entry, or replaces the one for the address. Throws `NetlinkError` `BAD_ARGUMENT`
+ * for an index, state or flags that do not fit, `IpError` for a MAC address.
  */
 export function replaceNeighbour(options: NeighbourOptions): Request {
     const { index, ip, mac, state = NeighbourState.PERMANENT } = options;

@@ -7,21 +7,27 @@ import { libc, type Libc } from "../system/libc.ts";
 import { inNetns, inNetnsFd, namespaceComponents } from "../system/namespace.ts";
 import { ReceiveFlag, SocketOption, SocketType } from "./constants.ts";
 
-/** Datagrams to and from the kernel, for one caller at a time. Errors are NetlinkError. */
+/**
+ * Datagrams to and from the kernel, for one caller at a time: call `receive` for all answers before the next `send`.
+ * Errors are NetlinkError.
+ */
 export interface Channel {
     /**
      * The kernel handles the datagram before this returns, so its answers can then be received. Throws NetlinkError
      * with the errno by name.
      */
     send(datagram: Uint8Array): void;
-    /** `send` on a thread of its own, for requests that take long. */
+    /**
+     * `send` on a thread of its own, for requests that take long; `datagram` must not change until it settles. Rejects
+     * as `send` throws.
+     */
     sendOnThread(datagram: Uint8Array): Promise<void>;
     /**
      * The next datagram, a view that is valid until the next call. Blocks the event loop until there is one. Throws
      * `NetlinkError` `NO_ANSWER` if none arrives within a second, `TRUNCATED`, or the errno.
      */
     receive(): Uint8Array;
-    /** Discards all unread datagrams, the rest of a dump included. */
+    /** Discards all unread datagrams, the rest of a dump included. Does not throw. */
     drain(): void;
 }
 

@@ -26,7 +26,8 @@ const multicastGroups: Readonly<Record<EventGroup, readonly number[]>> = {
 /**
  * Reports changes to the listener until disposal or a `fatal` event. The socket is a member of its groups when the
  * constructor returns; every later change, or else `overrun`, is reported, so that "subscribe, then list" misses
- * nothing. The constructor throws `NetlinkError`: `BAD_ARGUMENT` without groups, or the errno by name.
+ * nothing. Keeps the process alive; an error that the listener throws is an uncaught exception. The constructor throws
+ * `NetlinkError`: `BAD_ARGUMENT` without groups, or the errno by name.
  */
 export class EventSocket implements Disposable {
     readonly #libc: Libc;

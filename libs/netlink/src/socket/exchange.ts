@@ -24,7 +24,8 @@ const DATAGRAMS_A_TURN = 64;
 
 /**
  * Requests and their answers on one channel, which it does not close. The caller must not start a call before the last
- * one has ended. All methods may also fail with the errors of `Channel` and with `SHORT_MESSAGE` or `BAD_MESSAGE`.
+ * one has ended. All methods throw or reject with `NetlinkError`: what they state, the errors of `Channel`, and
+ * `SHORT_MESSAGE` or `BAD_MESSAGE`.
  */
 export class Exchange {
     readonly #channel: Channel;
@@ -82,8 +83,9 @@ export class Exchange {
     }
 
     /**
-     * Queries a list; elements for which `decode` returns undefined are left out. Rejects with NetlinkError, among
-     * others `DUMP_INTERRUPTED` and `DUMP_TOO_LARGE`.
+     * Queries a list; elements for which `decode` returns undefined are left out. Repeats the query while objects
+     * change during it. Rejects with NetlinkError: the errno of the kernel's answer, `DUMP_INTERRUPTED`,
+     * `DUMP_TOO_LARGE`.
      */
     async dump<T>(query: Query, decode: (payload: Uint8Array) => T | undefined): Promise<T[]> {
         for (let attempt = 1; attempt <= this.#maxDumpAttempts; attempt++) {

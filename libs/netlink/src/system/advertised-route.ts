@@ -18,7 +18,7 @@ const PREFERENCE_SHIFT = 27;
 
 /**
  * An IPv6 default route of a router advertisement (RFC 4861), on the link `index`; `expiresSeconds` are whole seconds
- * from now.
+ * from now, `metric` has 32 bits.
  */
 export interface AdvertisedRoute {
     readonly index: number;
@@ -26,7 +26,7 @@ export interface AdvertisedRoute {
     readonly via: IpAddress;
     readonly metric: number;
     readonly expiresSeconds: number;
-    /** Router preference, as in `Route`. Default medium. */
+    /** Router preference, as in `Route`: 1 high, 3 low. Default 0, medium. */
     readonly preference?: number | undefined;
 }
 
@@ -35,7 +35,7 @@ export interface AdvertisedRoute {
  * advertisement prolongs, replaces (with another metric) or removes it. The kernel does not treat a route added by
  * netlink so, and ignores the rest of an advertisement whose route it cannot add. Listed with the protocol "boot".
  * `netnsPath`: default the namespace of this process. Throws `NetlinkError` `EEXIST` if there is one with this gateway
- * and metric, `BAD_ARGUMENT`.
+ * and metric, `BAD_ARGUMENT` for an IPv4 gateway or a number that does not fit, and as `inNetns`.
  */
 export function addAdvertisedRoute(route: AdvertisedRoute, netnsPath?: string): void {
     const { index, via, metric, expiresSeconds, preference = 0 } = route;

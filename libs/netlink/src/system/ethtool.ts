@@ -16,10 +16,10 @@ const GenericSegmentation = { GET: 0x23, SET: 0x24 } as const;
 const GenericReceive = { GET: 0x2b, SET: 0x2c } as const;
 
 /**
- * Turns transmit checksum offload of a link on or off, and with it the segmentation offloads, which need it (`ethtool
- * -K <link> tx`). With the userspace datapath of OVS, packets of a Pod would otherwise be sent without valid checksums.
- * Idempotent. `netnsPath`: default the namespace of this process. Throws `NetlinkError` `ENODEV` if there is no such
- * link, `EOPNOTSUPP` if it cannot change them.
+ * Turns transmit checksum offload of a link on or off, and with it TCP and generic segmentation offload, which need it
+ * (`ethtool -K <link> tx`). With the userspace datapath of OVS, packets of a Pod would otherwise be sent without valid
+ * checksums. Idempotent. `netnsPath`: default the namespace of this process. Throws `NetlinkError` `ENODEV` if there is
+ * no such link, `EOPNOTSUPP` if it cannot change them, and as `inNetns`.
  */
 export function setTxChecksumOffload(name: string, enabled: boolean, netnsPath?: string): void {
     withEthtool(netnsPath, (call) => {

@@ -7,7 +7,10 @@ export interface Watch {
     close(): void;
 }
 
-/** The system calls that Node.js lacks. Each returns the result of the C function: -1 is an error, see `errno`. */
+/**
+ * The system calls that Node.js lacks, of section 2 of the manual. Each returns the result of the C function: -1 is an
+ * error, see `errno`. None throws for an error of the kernel.
+ */
 export interface Libc {
     socket(domain: number, type: number, protocol: number): number;
     connect(fd: number, address: Uint8Array, length: number): number;
@@ -35,7 +38,7 @@ export interface Libc {
 
 let loaded: Libc | undefined;
 
-/** The C library of this process, loaded at the first call. */
+/** The C library of this process, loaded at the first call; always the same object. */
 export function libc(): Libc {
     return (loaded ??= load());
 }

@@ -23,8 +23,8 @@ export interface NamespaceComponents {
  * Runs `fn` with the calling thread in the network namespace at `path` (setns(2)) and switches back before other code
  * runs on this thread. `fn` must be synchronous and must not start anything that continues after it (a returned promise
  * is an error). Throws what `fn` throws, or `NetlinkError`: `ENOENT` if the path does not exist, `NOT_A_NETNS` if it is
- * another file, `BAD_ARGUMENT` for a promise. If the thread cannot return to its namespace the process aborts: every
- * later call would act in the wrong namespace.
+ * another file, `EPERM` without CAP_SYS_ADMIN, `BAD_ARGUMENT` for a promise. If the thread cannot return to its
+ * namespace the process aborts: every later call would act in the wrong namespace.
  */
 export function inNetns<T>(path: string, fn: () => T): T {
     return inNetnsWith({ libc: libc(), abort }, path, fn);
@@ -97,7 +97,7 @@ function openFile(path: string): number {
 /**
  * The identity of the namespace at a path: two paths with the same device and inode are the same namespace. Rejects
  * with `NetlinkError` `ENOENT` if there is no file, `NOT_A_NETNS` if it is not a namespace (the empty file that remains
- * after an unmount).
+ * after an unmount), else with the errno by name.
  */
 export async function netnsIdentity(path: string): Promise<{ readonly dev: bigint; readonly inode: bigint }> {
     try {

@@ -5,7 +5,8 @@ import { fileError, inNetns } from "./namespace.ts";
 /**
  * Sets a sysctl of the network namespace at `netnsPath`, or of this process if undefined. `key` is its path below
  * /proc/sys and begins with "net/": "net/ipv6/conf/eth0/disable_ipv6". Throws `NetlinkError` `ENOENT` if the kernel has
- * no such sysctl, `EINVAL` for a value that it rejects, `BAD_ARGUMENT` for another key.
+ * no such sysctl, `EINVAL` for a value that it rejects, another errno such as `EROFS`, `BAD_ARGUMENT` for another key,
+ * and as `inNetns`.
  */
 export function setSysctl(netnsPath: string | undefined, key: string, value: string): void {
     withSysctl(netnsPath, key, `set sysctl ${key} to ${value}`, (file) => writeFileSync(file, value));

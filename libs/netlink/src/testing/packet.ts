@@ -14,8 +14,8 @@ const MAX_FRAME_BYTES = 65_535;
 
 /**
  * Sends Ethernet frames of 14 to 65535 bytes unchanged out of the link `name` of the namespace at `netnsPath`, or of
- * this process if undefined (packet(7)). Throws `NetlinkError` `ENODEV` if there is no such link, `ENETDOWN` if it is
- * down, `BAD_ARGUMENT` for a frame of another length.
+ * this process if undefined (packet(7)). Throws `NetlinkError` `BAD_ARGUMENT` for a frame of another length before it
+ * sends any; `ENODEV` if there is no such link, `ENETDOWN` if it is down, or as `inNetns`. Needs CAP_NET_RAW.
  */
 export function sendFrames(netnsPath: string | undefined, name: string, frames: readonly Uint8Array[]): void {
     const wrong = frames.find(({ length }) => length < MIN_FRAME_BYTES || length > MAX_FRAME_BYTES);
