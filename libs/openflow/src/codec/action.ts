@@ -88,7 +88,7 @@ export interface ResubmitAction {
     readonly table?: number;
 }
 
-/** Sends the packet through connection tracking: ovs-actions(7), "ct". */
+/** Sends the packet, which must be IP, through connection tracking: ovs-actions(7), "ct". */
 export interface CtAction {
     readonly type: "ct";
     /** Commits the connection to the tracker. Default false. */
@@ -148,7 +148,8 @@ export interface ControllerAction {
 
 /**
  * One action of a flow or packet-out: OpenFlow 1.5 section 7.2.6 and ovs-actions(7). Actions run in the order of their
- * list; an empty list drops the packet.
+ * list; an empty list does nothing. `group`, `meter`, `queue` and a conjunction's `id` have 32 bits; `etherType` is
+ * 0x8100 or 0x88a8. Writing throws `OpenFlowError` `BAD_FIELD` or `BAD_VALUE` for what does not fit.
  */
 export type Action =
     | OutputAction

@@ -37,14 +37,16 @@ const retryableCodes: ReadonlySet<OpenFlowErrorCode> = new Set([
 
 /**
  * Details of an {@link OpenFlowError}, each present where it applies. The codec adds further members under the names of
- * the values that it read or was given, for logs.
+ * the values that it read or was given, for logs only.
  */
 export interface OpenFlowErrorDetails {
     /** With `REFUSED`: type and code of the switch's error, and both by name. */
     readonly errorType: number;
     readonly errorCode: number;
     readonly errorName: string;
-    /** Index of the refused change in its bundle, from 0, and its flow as text. */
+    /**
+     * The change of a bundle that the switch refused or that cannot be sent: its index, from 0, and its flow as text.
+     */
     readonly index: number;
     readonly flow: string;
     /** The switch applied the rest of the bundle. */
@@ -60,7 +62,9 @@ export class OpenFlowError extends AntreaError<OpenFlowErrorCode, OpenFlowErrorD
     }
 }
 
-/** Makes the error, of fault `remote`, for received bytes that break the protocol. */
+/**
+ * Returns, without throwing it, the error, of fault `remote`, for received bytes that break the protocol or a limit.
+ */
 export function peerError(
     code: "SHORT" | "LONG" | "MALFORMED" | "VERSION" | "TOO_BIG",
     message: string,
@@ -69,7 +73,7 @@ export function peerError(
     return new OpenFlowError(code, "remote", message, { details });
 }
 
-/** Makes the error, of fault `caller`, for an argument that has no form in OpenFlow. */
+/** Returns, without throwing it, the error, of fault `caller`, for an argument that has no form in OpenFlow. */
 export function callerError(
     code: "BAD_FIELD" | "BAD_VALUE" | "TOO_BIG",
     message: string,

@@ -28,7 +28,11 @@ export interface FieldSpec {
     readonly format: FieldFormat;
 }
 
-/** Notation of a field's values in ovs-ofctl's syntax. */
+/**
+ * Notation of a field's values in ovs-ofctl's syntax, which `formatValue` writes: `port` is a reserved name or a
+ * decimal number, `frag` a word such as `later`, `ct_state` and `tcp_flags` are `+est-rel` when masked, else
+ * hexadecimal.
+ */
 export type FieldFormat = "decimal" | "hex" | "port" | "mac" | "ipv4" | "ipv6" | "ct_state" | "frag" | "tcp_flags";
 
 const basic = 0x8000;

@@ -4,8 +4,8 @@ import { writeInstructions } from "./message/instruction.ts";
 import { Writer } from "./wire/writer.ts";
 
 /**
- * Identity of a flow in Open vSwitch as text: table, priority and match in canonical form. Throws `OpenFlowError`
- * `BAD_FIELD` or `BAD_VALUE` for a match that cannot be written.
+ * Identity of a flow in Open vSwitch as text: table, priority and match in canonical form; two flows with equal texts
+ * replace each other. Throws `OpenFlowError` `BAD_FIELD` or `BAD_VALUE` for a match that cannot be written.
  */
 export function flowKey(flow: Pick<Flow, "table" | "priority" | "match">): string {
     return `${flow.table},${flow.priority},${matchKey(flow.match)}`;

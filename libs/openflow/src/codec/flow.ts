@@ -15,9 +15,9 @@ export interface Flow {
     /** Seconds without a packet (idle) or since it was added (hard) until it is removed; 0 and absent: never. */
     readonly idleTimeout?: number;
     readonly hardTimeout?: number;
-    /** Default 0. */
+    /** 64 bits; not part of the flow's identity. Default 0. */
     readonly cookie?: bigint;
-    /** 0 (default) is the first to be evicted from a full table. */
+    /** 0 to 65535; the lowest is the first to be evicted from a full table. Default 0. */
     readonly importance?: number;
     /** The switch sends a flow-removed message when the flow ends. Default false. */
     readonly sendFlowRemoved?: boolean;
@@ -30,11 +30,11 @@ export interface Flow {
 }
 
 /**
- * Command of a flow mod.
+ * Command of a flow mod. One that fits no flow changes nothing, except `add`.
  *
  * - `add` replaces a flow of the same table, priority and match.
  * - `modify` and `delete` apply to every flow whose match is that of the command or narrower, the `_strict` ones only
- *   to the flow with the same priority and match.
+ *   to the flow with the same priority and match. `modify` replaces the instructions only; cookie and timeouts stay.
  */
 export type FlowCommand = "add" | "modify" | "modify_strict" | "delete" | "delete_strict";
 
@@ -55,7 +55,9 @@ export interface FlowMod {
     /** For delete: only flows that output to this port or group. Default any. */
     readonly outPort?: number;
     readonly outGroup?: number;
-    /** For add: the switch refuses it when another flow of the same priority can match the same packet. */
+    /**
+     * For add: the switch refuses it when another flow of the same priority can match the same packet. Default false.
+     */
     readonly checkOverlap?: boolean;
     /** Resets the counters of a flow that is replaced. Default false. */
     readonly resetCounts?: boolean;

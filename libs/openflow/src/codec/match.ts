@@ -1,8 +1,9 @@
 import { type FieldName } from "./fields.ts";
 
 /**
- * The value of a match field: exact, or compared in the bits of `mask` only; bits of `value` outside `mask` are an
- * error.
+ * The value of a match field: exact, or compared in the bits of `mask` only (0: not compared). A number above 2^53 - 1
+ * must be a bigint. Writing throws `OpenFlowError` `BAD_VALUE` for bits of `value` outside `mask`, a value wider than
+ * the field, or a mask on a field that takes none.
  */
 export type FieldValue = number | bigint | { readonly value: number | bigint; readonly mask: number | bigint };
 
@@ -14,7 +15,10 @@ export type FieldValue = number | bigint | { readonly value: number | bigint; re
  */
 export type Match = { readonly [K in FieldName]?: FieldValue };
 
-/** A part of a field: `bits` bits from bit `offset`, counted from the least significant bit, which is 0. */
+/**
+ * A part of a field: `bits` bits (from 1) from bit `offset`, counted from the least significant bit, which is 0.
+ * Writing throws `OpenFlowError` `BAD_VALUE` when they lie outside the field; `in_port` has 16 bits here.
+ */
 export interface SubField {
     readonly field: FieldName;
     readonly offset: number;

@@ -1,7 +1,10 @@
 import { type Action } from "./action.ts";
 import { type Match } from "./match.ts";
 
-/** A packet that the switch runs through `actions`: OpenFlow 1.5 section 7.3.6. */
+/**
+ * A packet that the switch runs through `actions`: OpenFlow 1.5 section 7.3.6. An action list that outputs nothing
+ * drops it.
+ */
 export interface PacketOut {
     /** The port that it is processed as received on; `Port.CONTROLLER` when there is none. */
     readonly inPort: number;
@@ -10,7 +13,10 @@ export interface PacketOut {
     readonly actions: readonly Action[];
 }
 
-/** A packet that the switch sent to the controller: NXT_PACKET_IN2 of ovs-ofctl(8), "monitor". */
+/**
+ * A packet that the switch sent to the controller: NXT_PACKET_IN2 of ovs-ofctl(8), "monitor". Its bytes are copies that
+ * the receiver may keep.
+ */
 export interface PacketIn {
     /** The frame, or its first bytes when the action had a maximum length. */
     readonly data: Uint8Array;

@@ -116,16 +116,16 @@ export class Calls {
 }
 
 /**
- * The error `ABORTED` of a call that the caller's signal, or `close`, ended; `what` names the call, `cause` is the
- * reason.
+ * Returns, without throwing it, the error `ABORTED` of a call that the caller's signal, or `close`, ended; `what` names
+ * the call, `cause` is the reason.
  */
 export function aborted(what: string, cause: unknown): OpenFlowError {
     return new OpenFlowError("ABORTED", "aborted", `${what}: cancelled`, { cause });
 }
 
 /**
- * The error `REFUSED` of a request that the switch answered with an error; `what` names the request, `details` are
- * added to the switch's type, code and name.
+ * Returns, without throwing it, the error `REFUSED` of a request that the switch answered with an error; `what` names
+ * the request, `details` are added to the switch's type, code and name.
  */
 export function refused(
     what: string,

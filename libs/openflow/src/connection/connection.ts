@@ -82,9 +82,10 @@ export class OpenFlowConnection {
     }
 
     /**
-     * Applies all changes, or none, as one atomic bundle (OpenFlow 1.5 section 7.3.9). Any number of bundles may be
-     * pending; the switch applies them in the order of the calls. `REFUSED` has the change and the switch's error in
-     * its details; with `details.partial` the switch applied the other changes.
+     * Applies all changes, or none, as one atomic bundle (OpenFlow 1.5 section 7.3.9); without changes nothing is sent.
+     * Any number of bundles may be pending; the switch applies them in the order of the calls. Rejects with
+     * `BAD_FIELD`, `BAD_VALUE` (`checkFlow`, before anything is sent) or `REFUSED`, each with the change in its
+     * details; with `details.partial` the switch applied the other changes.
      */
     async bundle(mods: readonly FlowMod[], options: BundleOptions = {}): Promise<void> {
         return this.#through(options, (link, left) => link.bundle(mods, left));
@@ -122,7 +123,10 @@ export class OpenFlowConnection {
         link.packetOut(packet);
     }
 
-    /** Ends the connection and resolves when it has ended; pending calls reject with `ABORTED`. */
+    /**
+     * Ends the connection and resolves when it has ended. If it was started, pending and later calls reject with
+     * `ABORTED`. Idempotent.
+     */
     async close(): Promise<void> {
         this.#closing.abort();
         await this.#run;

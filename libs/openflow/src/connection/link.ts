@@ -268,7 +268,7 @@ export class Link implements ReplayLink {
     }
 }
 
-/** The error `DISCONNECTED` of a connection that has ended; `cause` is what ended it. */
+/** Returns, without throwing it, the error `DISCONNECTED` of a connection that has ended; `cause` is what ended it. */
 export function disconnected(message: string, cause?: unknown): OpenFlowError {
     return new OpenFlowError("DISCONNECTED", "environment", message, cause === undefined ? {} : { cause });
 }

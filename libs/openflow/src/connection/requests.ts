@@ -21,9 +21,10 @@ export function bundleXids(count: number): number {
 }
 
 /**
- * Open, messages and commit of one atomic bundle, in one run of bytes. The call ends with the answer to the commit; its
- * error has the first message that the switch rejected (`details.index`, `details.flow`). Throws the error of
- * `checkFlow` or of the codec for a change that cannot be sent, with the same details.
+ * Open, messages and commit of one atomic bundle, in one run of bytes. `ids.firstXid` begins the
+ * `bundleXids(mods.length)` xids that it uses. The call ends with the answer to the commit; its error has the first
+ * message that the switch rejected (`details.index`, `details.flow`). Throws the error of `checkFlow` or of the codec
+ * for a change that cannot be sent, with the same details.
  */
 export function bundleRequest(
     mods: readonly FlowMod[],

@@ -39,10 +39,10 @@ export interface ConnectionOptions {
     readonly controllerId?: number;
 }
 
-/** Options with all defaults. */
+/** `ConnectionOptions` in which every default is filled in. */
 export type ResolvedOptions = Required<ConnectionOptions>;
 
-/** The defaults of `ConnectionOptions`. */
+/** The defaults of `ConnectionOptions`: bytes and milliseconds. */
 export const defaultConnectionOptions: Omit<ResolvedOptions, "socketPath"> = {
     maxBufferBytes: 32 << 20,
     maxReplyBytes: 256 << 20,
@@ -83,7 +83,9 @@ export interface BundleOptions extends CallOptions {
     readonly ordered?: boolean;
 }
 
-/** Selects the flows of a dump or count; what is absent does not filter. */
+/**
+ * Selects the flows of a dump or count: those that fit all members; what is absent does not filter, `{}` selects all.
+ */
 export interface FlowFilter {
     readonly table?: number;
     readonly cookie?: bigint;
@@ -102,7 +104,7 @@ export interface FlowFilter {
  */
 export interface ReplayLink {
     readonly datapathId: bigint;
-    /** Applies all changes, or none. */
+    /** Applies all changes, or none; without changes nothing is sent. */
     bundle(mods: readonly FlowMod[], options?: BundleOptions): Promise<void>;
     /** Resolves when the switch has processed all messages sent before. */
     barrier(options?: CallOptions): Promise<void>;
@@ -121,8 +123,8 @@ export interface ReplayLink {
 
 /**
  * Called after each connect, in the order of registration, one after the other, before other callers may send. It must
- * send with the link it is given: `bundle` of the connection itself waits for the end of the replay. When it rejects,
- * the connection is closed and connected again.
+ * send with the link it is given: `bundle` of the connection itself waits for the end of the replay. When it rejects or
+ * throws, the error is logged and the connection is closed and connected again.
  */
 export type ReplayListener = (link: ReplayLink) => Promise<void> | void;
 

@@ -13,7 +13,11 @@ export type CodecErrorCode =
     /** An argument of the caller has no form in OVSDB. */
     | "BAD_ARGUMENT";
 
-/** Error codes of a database server: the error strings of RFC 7047 section 3.1 and of ovsdb-server. */
+/**
+ * Error codes of a database server: the error strings of RFC 7047 section 3.1 and of ovsdb-server in capitals, but
+ * `NOT_LOCK_OWNER` is "not owner", `WAIT_TIMED_OUT` "timed out", `TRANSACTION_ABORTED` "aborted", and `NOT_ALLOWED`
+ * also "permission error".
+ */
 export type ServerErrorCode =
     | "CANCELED"
     | "CONSTRAINT_VIOLATION"
@@ -69,7 +73,10 @@ const retryableCodes: ReadonlySet<OvsdbErrorCode> = new Set([
 
 /** Details of an `OvsdbError`, each present where it applies. */
 export interface OvsdbErrorDetails {
-    /** Index of the rejected operation in the caller's list; absent when the commit failed. */
+    /**
+     * Index of the operation, in the caller's list, that the server rejected or that cannot be encoded; absent when the
+     * commit failed.
+     */
     readonly operationIndex: number;
     /** The operation as `describeOperation` names it. */
     readonly operation: string;

@@ -23,8 +23,9 @@ export type Mutator = "+=" | "-=" | "*=" | "/=" | "%=" | "insert" | "delete";
 export type Mutation = readonly [column: string, mutator: Mutator, value: InputValue];
 
 /**
- * One operation of a transaction (RFC 7047 section 5.2). `where` selects the rows that meet all conditions; an empty
- * one selects every row of the table.
+ * One operation of a transaction (RFC 7047 section 5.2), made by the functions below and checked when it is encoded
+ * (`encodeOperations`, `BAD_ARGUMENT`). `where` selects the rows that meet all conditions; an empty one selects every
+ * row of the table. Without `columns` all are selected.
  */
 export type Operation =
     | { readonly op: "insert"; readonly table: string; readonly row: InputRow; readonly uuidName?: string }

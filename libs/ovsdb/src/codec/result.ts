@@ -22,9 +22,11 @@ export type OperationResult =
  *
  * @param raw the member `result` of the answer
  * @param operations those that were sent
+ * @param schema has the types of the selected columns
  * @param ownOperations how many of them, from the first, the session added; errors have the index without them
  * @throws OvsdbError for a transaction that the server rejected, with `operationIndex` unless the commit or an added
- *   operation failed; `BAD_MESSAGE` or `BAD_VALUE` for a wrong answer
+ *   operation failed; `BAD_MESSAGE` or `BAD_VALUE` for a wrong answer, `SCHEMA_MISMATCH` for a selected column that
+ *   `schema` lacks
  */
 export function decodeResults(
     raw: unknown,

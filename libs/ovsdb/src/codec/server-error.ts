@@ -25,10 +25,11 @@ const known: ReadonlyMap<string, readonly [ServerErrorCode, Fault]> = new Map<st
 ]);
 
 /**
- * Converts an error of the server: an object with `error` and optional `details` (RFC 7047 section 3.1, <error>), or a
- * bare string. The code is that of its error string, `REFUSED` for any other.
+ * Returns, without throwing it, the error for an error of the server: an object with `error` and optional `details`
+ * (RFC 7047 section 3.1, <error>), or a bare string. The code is that of its error string, `REFUSED` for any other.
  *
  * @param what begins the message: the rejected request or operation
+ * @param details are added to `error` and `reason`, the server's texts
  */
 export function fromServerError(
     raw: unknown,

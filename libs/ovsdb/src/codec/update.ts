@@ -3,7 +3,7 @@ import { badMessage, member, readObject, readUuidText, show } from "./reader.ts"
 import { type TableSchema } from "./schema.ts";
 import { type Row, type Value } from "./value.ts";
 
-/** The tables of a monitor, each with its monitored columns. */
+/** The tables of a monitor by name, each with the types of its monitored columns. */
 export type MonitoredTables = ReadonlyMap<string, TableSchema>;
 
 /**

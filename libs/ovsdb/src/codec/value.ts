@@ -47,7 +47,9 @@ export function set(...atoms: readonly InputAtom[]): readonly InputAtom[] {
     return atoms;
 }
 
-/** The value of a map column, from an object with text keys or from pairs. */
+/**
+ * The value of a map column, from an object with text keys or from pairs, in any order; of pairs with one key the last.
+ */
 export function map(
     entries: Readonly<Record<string, InputAtom>> | Iterable<readonly [InputAtom, InputAtom]>,
 ): ReadonlyMap<InputAtom, InputAtom> {

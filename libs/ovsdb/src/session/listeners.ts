@@ -17,7 +17,7 @@ export class Listeners<Event extends readonly unknown[]> {
         return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
     }
 
-    /** Calls all listeners in the order in which they were added. */
+    /** Calls all listeners in the order in which they were added; one that is removed meanwhile is still called. */
     emit(...event: Event): void {
         for (const listener of [...this.#listeners]) {
             try {

@@ -102,8 +102,8 @@ export class PendingRequests {
 }
 
 /**
- * The error of a request that changes nothing and whose connection has ended, or of one that was not sent because it
- * had: `CLOSED` if the session was closed, else `DISCONNECTED`.
+ * Returns, without throwing it, the error of a request that changes nothing and whose connection has ended, or of one
+ * that was not sent because it had: `CLOSED` if the session was closed, else `DISCONNECTED`.
  */
 export function lost(method: string, cause: OvsdbError): OvsdbError {
     const code = isErrorOf(OvsdbError, cause, "CLOSED") ? "CLOSED" : "DISCONNECTED";

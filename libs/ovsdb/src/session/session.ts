@@ -103,7 +103,8 @@ export class OvsdbSession implements AsyncDisposable {
     }
 
     /**
-     * Resolves when connected with the first snapshot in the copy; immediately if that is so already.
+     * Resolves when connected with the first snapshot in the copy; immediately if that is so already. Has no time
+     * limit.
      *
      * @throws OvsdbError `SCHEMA_MISMATCH`, `ABORTED` (with the last failure as its cause), `CLOSED`
      */
@@ -145,8 +146,8 @@ export class OvsdbSession implements AsyncDisposable {
     }
 
     /**
-     * Calls the listener with all changes of one commit, or of one (re)connect, after they are in the copy; disposal
-     * removes it.
+     * Calls the listener with all changes of one commit, or of one (re)connect, after they are in the copy; never with
+     * none. Disposal removes it.
      */
     onChange(listener: (changes: readonly RowChange[]) => void): Disposable {
         return this.#changed.add(listener);
@@ -186,8 +187,9 @@ export class OvsdbSession implements AsyncDisposable {
      *
      * @returns one result for each operation, at its index
      * @throws OvsdbError of the server with the rejected operation (`details`, `operationIndex`); `BAD_ARGUMENT`,
-     *   `DISCONNECTED` and `QUEUE_FULL` when nothing was sent; `OUTCOME_UNKNOWN` when the connection or the time ended
-     *   before the answer; `ABORTED`, after which it may have taken effect; `CLOSED`
+     *   `DISCONNECTED`, `CLOSED` and `QUEUE_FULL` when nothing was sent; `OUTCOME_UNKNOWN` when the connection, the
+     *   session or the time ended before the answer; `ABORTED`, after which it may have taken effect; `BAD_MESSAGE` or
+     *   `BAD_VALUE` for an answer that cannot be read
      */
     async transact(operations: readonly Operation[], options: CallOptions = {}): Promise<readonly OperationResult[]> {
         const own = this.#lock === undefined ? [] : [assertLock(this.#lock.name)];
@@ -209,7 +211,10 @@ export class OvsdbSession implements AsyncDisposable {
         });
     }
 
-    /** Ends the connection, and with it the lock; pending calls reject. Resolves when the session has ended. */
+    /**
+     * Ends the connection, and with it the lock. Pending transactions reject with `OUTCOME_UNKNOWN`, waits and later
+     * calls with `CLOSED`; the copy of the rows stays. Resolves when the session has ended. Idempotent.
+     */
     async close(): Promise<void> {
         this.#stop.abort();
         if (this.#running === undefined) this.#finish();

@@ -13,7 +13,11 @@ import { readPacketIn2, readPacketOut } from "./packet.ts";
 import { readRole, type RoleMessage } from "./role.ts";
 import { NiciraMessage, readFeatures, type Features } from "./simple.ts";
 
-/** A decoded message. `unknown` has a valid header and a type that this codec does not read. */
+/**
+ * A decoded message and its transaction id. `versions` are wire versions (6 is OpenFlow 1.5), `reason` of a port is
+ * OFPPR_* (0 added, 1 deleted, 2 modified). `unknown` has a valid header and a type that this codec does not read; so
+ * have experimenter messages other than NXT_PACKET_IN2.
+ */
 export type Message = { readonly xid: number } & (
     | { readonly type: "hello"; readonly versions: readonly number[] }
     | { readonly type: "error"; readonly error: ErrorMessage }

@@ -17,7 +17,7 @@ const moreFollows = 1;
 /**
  * Filter of a request for flows or for their counters: a flow must fit all members; what is absent does not filter.
  * `cookie` is compared in the bits of `cookieMask` (default all); `match` selects flows with this match or a narrower
- * one.
+ * one, `outPort` and `outGroup` those that output to it.
  */
 export interface FlowDescRequest {
     readonly table?: number;
@@ -84,7 +84,7 @@ function writeFlowsRequest(writer: Writer, xid: number, type: number, request: F
     endMessage(writer, start, "the request for flows");
 }
 
-/** Writes a request (OFPMP_PORT_DESC) for all ports of the switch. */
+/** Writes a request (OFPMP_PORT_DESC, OpenFlow 1.5 section 7.3.5) for all ports of the switch. */
 export function writePortDescRequest(writer: Writer, xid: number): void {
     const start = beginMultipart(writer, xid, MultipartType.PORT_DESC);
     writer.u32(Port.ANY);
