@@ -29,7 +29,7 @@ export function ifnameFault(name: string): string | undefined {
 }
 
 /**
- * Checks a network name against the CNI specification, section "Network configuration format". A letter or digit, then
+ * Checks a network name against the CNI specification, section "Network configuration format": a letter or digit, then
  * letters, digits, '_', '.' and '-'. Throws `CniCallError` INVALID_NETWORK_CONFIG.
  */
 export function checkNetworkName(name: string): void {

@@ -6,7 +6,9 @@ import { type CniVersion, isAtLeast } from "./versions.ts";
 /** A result of this project that no version of the CNI specification can express: a defect. */
 export class CniResultError extends AntreaError<"BAD_INTERFACE_INDEX"> {}
 
-/** A result as the JSON object of one version of the CNI specification, with its `cniVersion`. */
+/**
+ * A result as the JSON object of one version of the CNI specification, with its `cniVersion`; `convertResult` makes it.
+ */
 export type ConvertedResult = Readonly<Record<string, unknown>> & { readonly cniVersion: CniVersion };
 
 /**

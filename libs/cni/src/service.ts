@@ -9,6 +9,7 @@ export type CniMethodName = "CmdAdd" | "CmdCheck" | "CmdDel" | "CmdStatus" | "Cm
 
 /**
  * One unary method of the service for a gRPC library: its path and the codecs of its messages, over plain byte arrays.
+ * The two `deserialize` functions throw `CniMessageError` and return views of the bytes.
  */
 export interface CniMethod {
     /** The `:path` of the call. */

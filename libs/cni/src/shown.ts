@@ -1,8 +1,9 @@
 const shownCharacters = 80;
 
 /**
- * Any value as text for an error message: its JSON, at most 80 characters, so that hostile input cannot fill a log;
- * `nothing` for undefined.
+ * A JSON value or undefined as text for an error message: its JSON, cut after 80 characters with "…", so that hostile
+ * input cannot fill a log; `nothing` for undefined, `a value of too many levels` for one that JSON.stringify cannot
+ * write.
  */
 export function shown(value: unknown): string {
     const text = value === undefined ? "nothing" : jsonOf(value);

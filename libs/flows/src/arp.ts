@@ -20,7 +20,8 @@ export interface Station {
 /**
  * Flows for ARP (RFC 826) of one Pod or the gateway: it may send ARP for its own addresses only, and the switch answers
  * all requests for them. No ARP frame is forwarded, which rules out flooding and cache poisoning; a request for an
- * unknown address gets no answer.
+ * unknown address gets no answer. Empty without an IPv4 address. The station is not checked (`checkPod`,
+ * `checkPipeline`).
  */
 export function arpFlows(next: NextTable, station: Station): Flow[] {
     const ips = station.ips.filter((ip) => ip.family === 4);
@@ -28,7 +29,7 @@ export function arpFlows(next: NextTable, station: Station): Flow[] {
     return ips.flatMap((ip) => [guard(station, ip, allowed), silence(station, ip), answer(station, ip)]);
 }
 
-/** Flow tables for ARP: the spoof guard and the responder. */
+/** Flow tables for ARP, for `Pipeline`: the spoof guard and the responder. Both drop what no flow matches. */
 export const arpTables = [
     { table: "ArpSpoofGuard", stage: "arp", miss: "drop" },
     { table: "ArpResponder", stage: "arp", miss: "drop" },
@@ -40,8 +41,8 @@ export function arpPart({ families, gateway }: Pick<PipelineInput, "families" | 
 }
 
 /**
- * Flows for ARP of a bridged Pod: it may send ARP for its own addresses only. Its frames are flooded in its VLAN, whose
- * stations answer.
+ * Flows for ARP of a bridged Pod: it may send ARP for its own addresses only. Its frames are flooded in its VLAN (0 to
+ * 4094, 0 is untagged), whose stations answer. Empty without an IPv4 address. The station is not checked (`checkPod`).
  */
 export function bridgedArpFlows(next: NextTable, station: Station, vlan: number): Flow[] {
     const ips = station.ips.filter((ip) => ip.family === 4);
@@ -51,8 +52,9 @@ export function bridgedArpFlows(next: NextTable, station: Station, vlan: number)
 }
 
 /**
- * Flow that answers all other ARP requests of one Pod with the gateway's MAC address (proxy ARP, RFC 1027): as the
- * Pod's subnet is not on this switch, all other addresses are behind the gateway.
+ * Flow that answers all other ARP requests from one Pod's port with the gateway's MAC address (proxy ARP, RFC 1027): as
+ * the Pod's subnet is not on this switch, all other addresses are behind the gateway. Throws IpError `INVALID_MAC`
+ * unless the MAC address has 6 bytes.
  */
 export function proxyArpFlow(ofPort: number, gatewayMac: Uint8Array): Flow {
     return {

@@ -14,7 +14,7 @@ import { Priority, Table, type TableId } from "./tables.ts";
 const bridged = partsAre([Reg.bridged, 1]);
 const untagged = inVlan(0);
 
-/** Flow table that forwards packets of bridged Pods. */
+/** Flow table, for `Pipeline`, that forwards packets of bridged Pods; others pass it. */
 export const bridgedForwardingTables = [{ table: "BridgedForwarding", stage: "routing", miss: "next" }] as const;
 
 /**
@@ -77,8 +77,8 @@ function bridgedForwardingFlows(
 }
 
 /**
- * Forwards packets of bridged Pods to Service CIDRs by the gateway. Its category is `service`, as only the API server
- * has the Service CIDRs for certain and they may change.
+ * Forwards packets of bridged Pods to Service CIDRs by the gateway; has no flows without Service CIDRs. Its category is
+ * `service`, as only the API server has the Service CIDRs for certain and they may change.
  */
 export function serviceCidrPart(
     { families, gateway }: Pick<PipelineInput, "families" | "gateway">,
@@ -98,8 +98,8 @@ export function serviceCidrPart(
 }
 
 /**
- * Flows that deliver packets of bridged Pods to a bridged Pod of the same VLAN on this Node; decrements the TTL unless
- * the sender addresses the Pod's MAC, as its neighbour.
+ * Flows that deliver packets of bridged Pods to a bridged Pod of the same VLAN (0 is untagged) on this Node; they
+ * decrement the TTL unless the sender addresses the Pod's MAC, as its neighbour. The Pod is not checked (`checkPod`).
  */
 export function toBridgedPodFlows(next: NextTable, pod: PodInput, vlan: number): Flow[] {
     const destination = setDestination(pod.mac);
@@ -121,8 +121,8 @@ export function toBridgedPodFlows(next: NextTable, pod: PodInput, vlan: number):
 }
 
 /**
- * Flows from untagged bridged Pods to the Pods of another Node in the Node's subnet, one for each of its podCIDRs.
- * Throws as `checkMac` for its MAC address.
+ * Flows from untagged bridged Pods to the Pods of another Node in the Node's subnet, one for each of its podCIDRs, for
+ * a pipeline in bridging mode. Throws as `checkMac` for its MAC address.
  */
 export function bridgedPeerFlows(next: NextTable, input: BridgedPeerInput): FlowSet {
     checkMac("mac", input.mac);

@@ -5,7 +5,7 @@ import { serviceSnatPart, serviceSnatTables } from "./service-snat.ts";
 import { underlayPart, underlayTables } from "./underlay.ts";
 import { vlanPart, vlanTables } from "./vlan.ts";
 
-/** The tables that bridging mode adds to those of every Node. */
+/** The tables that bridging mode adds to `nodeTables`, for `Pipeline`. */
 export const bridgingTables: readonly TableUse[] = [
     ...underlayTables,
     ...bridgedForwardingTables,

@@ -9,7 +9,7 @@ import { Priority, Table } from "./tables.ts";
 
 const setSource = move(Reg.source, CtMark.source);
 
-/** Flow tables of connection tracking: lookup, decision by connection state, commit. */
+/** Flow tables of connection tracking, for `Pipeline`: lookup, decision by connection state, commit. */
 export const conntrackTables = [
     { table: "ConntrackZone", stage: "lookup", miss: "drop" },
     { table: "ConntrackState", stage: "connection", miss: "next" },

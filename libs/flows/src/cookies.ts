@@ -18,6 +18,7 @@ export const Category = {
     /** Pods of other Nodes. */
     nodeConnectivity: 16,
 } as const;
+/** One of the numbers in `Category`. */
 export type Category = (typeof Category)[keyof typeof Category];
 
 /** Flows of one category, whose cookies are set later by `withCookies`. */

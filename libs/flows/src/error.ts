@@ -10,8 +10,8 @@ import { AntreaError } from "@antrea/errors";
 export class FlowsError extends AntreaError<"INVALID_INPUT" | "PIPELINE", { readonly field: string }> {}
 
 /**
- * Returns FlowsError `INVALID_INPUT`, fault `caller`, with the message "`field` is `value`: `rule`" and
- * `details.field`.
+ * Returns, without throwing it, FlowsError `INVALID_INPUT`, fault `caller`, with the message "`field` is `value`:
+ * `rule`" and `details.field`.
  */
 export function invalidInput(field: string, value: string | number | bigint, rule: string): FlowsError {
     return new FlowsError("INVALID_INPUT", "caller", `${field} is ${value}: ${rule}`, { details: { field } });

@@ -77,23 +77,23 @@ export const groupFrame: Match = { eth_dst: { value: 1n << 40n, mask: 1n << 40n 
 /** Match of frames to all stations (ff:ff:ff:ff:ff:ff). */
 export const broadcastFrame: Match = { eth_dst: 0xffffffffffffn };
 
-/** Match of packets with this source address. */
+/** Match of packets with this source address, with its EtherType. */
 export function fromIp(ip: IpAddress): Match {
     return ip.family === 4 ? { ...v4.any, ipv4_src: ip.value } : { ...v6.any, ipv6_src: ip.value };
 }
 
-/** Match of packets with this destination address. */
+/** Match of packets with this destination address, with its EtherType. */
 export function toIp(ip: IpAddress): Match {
     return ip.family === 4 ? { ...v4.any, ipv4_dst: ip.value } : { ...v6.any, ipv6_dst: ip.value };
 }
 
-/** Match of packets with a source address in the prefix. */
+/** Match of packets with a source address in the prefix, with its EtherType. */
 export function fromPrefix(prefix: Prefix): Match {
     const field = { value: prefix.base, mask: prefixMask(prefix) };
     return prefix.family === 4 ? { ...v4.any, ipv4_src: field } : { ...v6.any, ipv6_src: field };
 }
 
-/** Match of packets with a destination address in the prefix. */
+/** Match of packets with a destination address in the prefix, with its EtherType. */
 export function toPrefix(prefix: Prefix): Match {
     const field = { value: prefix.base, mask: prefixMask(prefix) };
     return prefix.family === 4 ? { ...v4.any, ipv4_dst: field } : { ...v6.any, ipv6_dst: field };

@@ -33,7 +33,10 @@ export interface TunnelInput extends Pick<PipelineInput, "families" | "podPrefix
     readonly ofPort: number;
 }
 
-/** Input for bridging mode: the bridge connects the Node to the underlay network. */
+/**
+ * Input for bridging mode: the bridge connects the Node to the underlay network. `ofPort` is an OpenFlow port number, a
+ * MAC address has 6 bytes.
+ */
 export interface BridgingInput {
     /** The NIC. */
     readonly uplink: { readonly ofPort: number };
@@ -48,7 +51,7 @@ export interface BridgingInput {
     readonly serviceCidrs: readonly Prefix[];
 }
 
-/** Input for the flows of one Pod interface; see `podFlows`. */
+/** Input for the flows of one Pod interface; see `podFlows`. MAC addresses have 6 bytes; `checkPod` has all rules. */
 export interface PodInput {
     /** OpenFlow port number of the Pod's interface on the bridge. */
     readonly ofPort: number;
@@ -67,7 +70,7 @@ export interface PodInput {
     readonly bridged?: BridgedPod | undefined;
 }
 
-/** Input that a bridged Pod needs in addition: its VLAN and the MAC address of the host port. */
+/** Input that a bridged Pod needs in addition: its VLAN and the MAC address of the host port, 6 bytes. */
 export interface BridgedPod {
     /** VLAN ID, 0 to 4094; 0 is the untagged network, which is the Node's own. */
     readonly vlan: number;
@@ -87,7 +90,7 @@ export interface VlanInput {
     readonly host: { readonly ofPort: number };
 }
 
-/** Another Node in this Node's subnet of the underlay; see `bridgedPeerFlows`. */
+/** Another Node in this Node's subnet of the underlay; see `bridgedPeerFlows`. The MAC address has 6 bytes. */
 export interface BridgedPeerInput {
     /** The Node's podCIDRs. */
     readonly podPrefixes: readonly Prefix[];
@@ -95,7 +98,7 @@ export interface BridgedPeerInput {
     readonly mac: Uint8Array;
 }
 
-/** Another Node that is reached by the tunnel; see `tunnelPeerFlows`. */
+/** Another Node that is reached by the tunnel; see `tunnelPeerFlows`. The MAC address has 6 bytes. */
 export interface TunnelPeerInput {
     /** The Node's podCIDRs, or those of them that no route reaches. */
     readonly podPrefixes: readonly Prefix[];
@@ -158,7 +161,10 @@ export function checkPod(input: PodInput): void {
     checkMac("bridged.hostMac", input.bridged.hostMac);
 }
 
-/** Throws FlowsError `INVALID_INPUT` for an invalid VLAN ID or port. */
+/**
+ * Checks the input of `vlanFlows`. Throws FlowsError `INVALID_INPUT` for a VLAN ID outside 0 to 4094, or a port as
+ * `checkPort`.
+ */
 export function checkVlan(input: VlanInput): void {
     checkVlanId("vlan", input.vlan);
     checkPort("uplink.ofPort", input.uplink.ofPort);
@@ -173,8 +179,8 @@ function checkVlanId(field: string, vlan: number): void {
 }
 
 /**
- * Throws FlowsError `INVALID_INPUT` unless the remote endpoint is a unicast address and the gateway's MAC address is
- * valid (`checkMac`).
+ * Checks the input of `tunnelPeerFlows`. Throws FlowsError `INVALID_INPUT` unless the remote endpoint is a unicast
+ * address, and as `checkMac` for the gateway's MAC address; `podPrefixes` are not checked.
  */
 export function checkPeer(input: TunnelPeerInput): void {
     checkMac("gatewayMac", input.gatewayMac);
@@ -186,8 +192,8 @@ export function checkPeer(input: TunnelPeerInput): void {
 }
 
 /**
- * Throws FlowsError `INVALID_INPUT` unless the MAC address is a unicast address and not zero. Throws IpError
- * `INVALID_MAC` unless it has 6 bytes. `field` is its name in the message.
+ * Checks a MAC address of a station. Throws FlowsError `INVALID_INPUT` unless it is a unicast address and not zero,
+ * IpError `INVALID_MAC` unless it has 6 bytes. `field` is its name in the message.
  */
 export function checkMac(field: string, mac: Uint8Array): void {
     const value = macToBigint(mac);
@@ -197,8 +203,8 @@ export function checkMac(field: string, mac: Uint8Array): void {
 }
 
 /**
- * Throws FlowsError `INVALID_INPUT` unless the port is a normal OpenFlow port, 1 to 65279. `field` is its name in the
- * message.
+ * Checks an OpenFlow port number. Throws FlowsError `INVALID_INPUT` unless it is that of a normal port, 1 to 65279.
+ * `field` is its name in the message.
  */
 export function checkPort(field: string, ofPort: number): void {
     if (!Number.isInteger(ofPort) || ofPort < 1 || ofPort > maxOfPort) {

@@ -7,7 +7,7 @@ import { OutputKind, partsAre, Reg } from "./registers.ts";
 import { type NextTable, type PipelinePart } from "./part.ts";
 import { Priority, Table } from "./tables.ts";
 
-/** Flow table of layer 2 forwarding, which drops frames to unknown MAC addresses. */
+/** Flow table of layer 2 forwarding, for `Pipeline`; it drops frames to unknown MAC addresses. */
 export const l2Tables = [{ table: "L2Forwarding", stage: "switching", miss: "drop" }] as const;
 
 /** Pipeline part that forwards frames with the gateway's MAC address to its port. */
@@ -17,7 +17,7 @@ export function l2Part({ gateway }: Pick<PipelineInput, "gateway">): PipelinePar
 
 /**
  * Flow that forwards frames by a station's MAC address to its port. Frames to unknown addresses are dropped, never
- * flooded.
+ * flooded. Throws IpError `INVALID_MAC` unless the MAC address has 6 bytes.
  */
 export function l2Flow(next: NextTable, { ofPort, mac }: Pick<Station, "ofPort" | "mac">): Flow {
     return l2(next, Priority.normal, { eth_dst: macToBigint(mac) }, choosePort(ofPort));

@@ -13,7 +13,7 @@ const fromTunnel = partsAre([Reg.source, Source.tunnel]);
 const fromPodOrTunnel = sourceIsEither(Source.pod, Source.tunnel);
 const fromUnderlay = sourceIsEither(Source.uplink, Source.host);
 
-/** Flow tables of layer 3 forwarding: next hop, TTL. */
+/** Flow tables of layer 3 forwarding, for `Pipeline`: next hop, TTL. */
 export const l3Tables = [
     { table: "L3Forwarding", stage: "routing", miss: "drop" },
     { table: "L3DecTtl", stage: "hop", miss: "next" },

@@ -22,20 +22,26 @@ import { Priority, Table, type TableId } from "./tables.ts";
 // OVS reads an absent link-layer address option as zero.
 const noOption = 0n;
 
-/** The link-local addresses of a station: first the one derived from its MAC address, then those that it has. */
+/**
+ * The link-local addresses of a station: first the one derived from its MAC address (EUI-64), then those that it has.
+ * Throws IpError `INVALID_MAC` unless the MAC address has 6 bytes.
+ */
 export function linkLocalsOf(station: Pick<Station, "mac" | "ips">): IpAddress[] {
     const own = linkLocalFromMac(station.mac);
     return [own, ...station.ips.filter((ip) => prefixContains(linkLocal, ip) && !sameIp(ip, own))];
 }
 
-/** Returns all IPv6 addresses of a station, including link-local ones; none if it has no IPv6 address. */
+/**
+ * Returns all IPv6 addresses of a station: those that are not link-local, then those of `linkLocalsOf`; none if it has
+ * no IPv6 address. Throws as `linkLocalsOf`.
+ */
 export function ipv6AddressesOf(station: Pick<Station, "mac" | "ips">): IpAddress[] {
     const ips = station.ips.filter((ip) => ip.family === 6);
     if (ips.length === 0) return [];
     return [...ips.filter((ip) => !prefixContains(linkLocal, ip)), ...linkLocalsOf(station)];
 }
 
-/** Flow tables of IPv6 neighbour discovery: the guard and the forwarding to one port. */
+/** Flow tables of IPv6 neighbour discovery, for `Pipeline`: the guard and the forwarding to one port. */
 export const ndTables = [
     // Packets other than neighbour discovery continue.
     { table: "NdGuard", stage: "source", miss: "next", family: 6 },

@@ -10,7 +10,7 @@ import { type PipelinePart, type TableUse } from "./part.ts";
 import { rootPart, rootTables } from "./root.ts";
 import { sourcePart, sourceTables } from "./source.ts";
 
-/** The flow tables that every Node has; bridging mode adds `bridgingTables`. */
+/** The flow tables that every Node has, for `Pipeline`; bridging mode adds `bridgingTables`. */
 export const nodeTables: readonly TableUse[] = [
     ...rootTables,
     ...arpTables,

@@ -3,7 +3,7 @@ import { load, OutputKind, partsAre, Reg } from "./registers.ts";
 import { type NextTable, type PipelinePart } from "./part.ts";
 import { Priority, Table } from "./tables.ts";
 
-/** Flow table that sends packets to the chosen port. */
+/** Flow table that sends packets to the chosen port, for `Pipeline`; packets without one are dropped. */
 export const outputTables = [{ table: "Output", stage: "output", miss: "drop" }] as const;
 
 /** Pipeline part that sends packets to the port in `Reg.outputPort`. */
@@ -24,7 +24,10 @@ export function choosePort(ofPort: number): Action[] {
     return [load(Reg.outputPort, ofPort), load(Reg.outputKind, OutputKind.port)];
 }
 
-/** Actions and next table of a flow that chooses the port and needs no further table before Output. */
+/**
+ * Actions and next table of a flow that chooses the port and needs no further table before Output. Throws FlowsError
+ * `PIPELINE` if the table Output is not in use.
+ */
 export function sendTo(next: NextTable, ofPort: number): Pick<Flow, "actions"> & { readonly gotoTable: number } {
     return { actions: choosePort(ofPort), gotoTable: next.into("output") };
 }

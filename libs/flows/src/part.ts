@@ -73,7 +73,7 @@ export interface PipelinePart {
     /** Category of its flows. Default: `default`. */
     readonly category?: Category;
     /**
-     * Returns the flows.
+     * Returns the flows, without cookies. Throws what `next` throws.
      *
      * @param next resolves all tables in use, including those of other parts
      */

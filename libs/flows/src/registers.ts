@@ -39,14 +39,15 @@ export const CtMark = {
 
 /** Senders of packets: values of `Reg.source` and `CtMark.source`; 0 is none. */
 export const Source = { tunnel: 1, gateway: 2, pod: 3, uplink: 4, host: 5 } as const;
+/** One of the numbers in `Source`. */
 export type Source = (typeof Source)[keyof typeof Source];
 
 /** Actions of the table Output: values of `Reg.outputKind`. `port` sends to `Reg.outputPort`, `none` drops the packet. */
 export const OutputKind = { none: 0, port: 1 } as const;
 
 /**
- * Action that writes a register or mark field and keeps the other bits. `value` is that of the field (not shifted) and
- * must fit in its bits, which is not checked.
+ * Action that writes a register or mark field of at most 32 bits and keeps the other bits. `value` is that of the field
+ * (not shifted) and must fit in its bits, which is not checked.
  */
 export function load(part: SubField, value: number): Action {
     const mask = maskOf(part);
@@ -54,7 +55,7 @@ export function load(part: SubField, value: number): Action {
     return { type: "set_field", field: part.field, value: Number(shifted), mask: Number(mask) };
 }
 
-/** Action that copies a field to another of the same width. */
+/** Action that copies a field to another; the widths must be equal, which is checked when the action is written. */
 export function move(from: SubField, to: SubField): Action {
     return { type: "move", from, to };
 }
@@ -71,7 +72,7 @@ export function sourceIsEither(one: Source, other: Source): Match {
 
 /**
  * Match of several fields by value; fields of one register are combined into one value and mask. Fields are at most 32
- * bits; later parts of the same bits are not checked.
+ * bits; that values fit and parts do not overlap is not checked. Prerequisites are not added.
  */
 export function partsAre(...parts: readonly (readonly [SubField, number])[]): Match {
     const fields = new Map<FieldName, { value: bigint; mask: bigint }>();

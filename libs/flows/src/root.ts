@@ -8,7 +8,7 @@ import { Priority, Table } from "./tables.ts";
 // that match addresses only.
 const untagged = { vlan_vid: 0 };
 
-/** The first flow table, which drops all frames that no flow sends to another. */
+/** The first flow table, for `Pipeline`; it drops all frames that no flow sends to another. */
 export const rootTables = [{ table: "Root", stage: "root", miss: "drop" }] as const;
 
 /**

@@ -20,7 +20,7 @@ export function serviceSource(family: Family): IpAddress {
     return sources[family];
 }
 
-/** Flow tables of source NAT for Services: lookup of answers, translation. */
+/** Flow tables of source NAT for Services, for `Pipeline`: lookup of answers, translation. */
 export const serviceSnatTables = [
     { table: "ServiceReply", stage: "lookup", miss: "drop" },
     { table: "ServiceSnat", stage: "portSnat", miss: "next" },

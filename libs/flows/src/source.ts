@@ -5,7 +5,10 @@ import { type PipelinePart } from "./part.ts";
 import { Source } from "./registers.ts";
 import { gatewaySpoofGuard } from "./spoof-guard.ts";
 
-/** Flow tables that identify the sender of IP packets by port and check its addresses. */
+/**
+ * Flow tables, for `Pipeline`, that identify the sender of IP packets by port and check its addresses; both drop what
+ * no flow matches.
+ */
 export const sourceTables = [
     { table: "Classifier", stage: "source", miss: "drop" },
     { table: "SpoofGuard", stage: "source", miss: "drop" },

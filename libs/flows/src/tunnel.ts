@@ -13,7 +13,8 @@ import { Priority, Table } from "./tables.ts";
 
 /**
  * Destination MAC of all frames in tunnels, and the MAC address of peer gateways in the hosts' neighbour tables:
- * upstream Antrea's global virtual MAC. Receivers route packets from a tunnel whatever their destination MAC.
+ * upstream Antrea's global virtual MAC. Receivers route packets from a tunnel whatever their destination MAC. Shared:
+ * do not modify it.
  */
 export const tunnelMac: Uint8Array = parseMac("aa:bb:cc:dd:ee:ff");
 

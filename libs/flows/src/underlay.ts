@@ -16,7 +16,7 @@ const fromPod = partsAre([Reg.source, Source.pod]);
 const question: Match = { ...nd(NdType.neighborSolicitation), ...groupFrame };
 const advertisement: Match = { ...nd(NdType.neighborAdvertisement), ...groupFrame, ...toIp(allNodes) };
 
-/** Flow tables for frames of the underlay: VLAN, switching, flooding. */
+/** Flow tables for frames of the underlay, for `Pipeline`: VLAN, switching, flooding. All drop what no flow matches. */
 export const underlayTables = [
     { table: "Underlay", stage: "underlay", miss: "drop" },
     { table: "UnderlaySwitch", stage: "underlaySwitch", miss: "drop" },

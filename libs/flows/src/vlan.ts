@@ -16,18 +16,21 @@ export const pushTag: readonly Action[] = [
     move(Reg.tagPriority, tagPriority),
 ];
 
-/** Actions that pop the tag of a VLAN and store VLAN ID and priority in registers. */
+/**
+ * Actions that pop the tag of a frame and store its VLAN ID, which `vlan` has and the flow matches, its priority and
+ * `Reg.tagged` for `pushTag`.
+ */
 export function popTag(vlan: number): Action[] {
     return [move(tagPriority, Reg.tagPriority), { type: "pop_vlan" }, load(Reg.vlan, vlan), load(Reg.tagged, 1)];
 }
 
-/** Actions that mark packets of a bridged Pod in this VLAN. Registers are initially zero, which means untagged. */
+/** Actions that mark packets of a bridged Pod in this VLAN (0 is untagged) in registers, which are initially zero. */
 export function markBridged(vlan: number): Action[] {
     const tagged = [load(Reg.vlan, vlan), load(Reg.tagged, 1)];
     return [load(Reg.bridged, 1), ...(vlan === 0 ? [] : tagged)];
 }
 
-/** Flow table that pushes VLAN tags. */
+/** Flow table that pushes VLAN tags, for `Pipeline`; other frames pass it. */
 export const vlanTables = [{ table: "Vlan", stage: "tagging", miss: "next" }] as const;
 
 /** Pipeline part that pushes the tag on frames of a tagged VLAN to the uplink and the host port. */

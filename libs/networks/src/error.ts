@@ -19,8 +19,8 @@ export interface NetworkErrorDetails {
 export class NetworkError extends AntreaError<"INVALID_SELECTION" | "INVALID_NETWORK", NetworkErrorDetails> {}
 
 /**
- * Returns `FIELD: VALUE RULE; next: NEXT`, the text of an error about a field of some document: `rule` continues the
- * value ("must be a list"), `next` is what the user can do.
+ * Returns `FIELD: VALUE RULE; next: NEXT`, the text of an error about a field of some document: the value as `shown`
+ * writes it, `rule` continues it ("must be a list"), `next` is what the user can do.
  */
 export function fault(field: string, value: unknown, rule: string, next: string): string {
     return `${field}: ${shown(value)} ${rule}; next: ${next}`;

@@ -18,10 +18,10 @@ export interface WantedAddresses {
 
 /**
  * The addresses of a delegated call, with the precedence of the plugin `static` of the CNI project: those of CNI_ARGS
- * (`IP`, and `GATEWAY` for each address whose subnet contains it) follow the ones in the section; a list `args.cni.ips`
- * replaces them all, and a list `runtimeConfig.ips` these, unless it is empty. Unlike there an address may lack its
- * prefix length, which an IPPool must then provide. Throws `CniCallError` INVALID_NETWORK_CONFIG or
- * INVALID_ENVIRONMENT_VARIABLES with field, value and rule.
+ * (`IP`, and `GATEWAY` for each address whose subnet contains it, lists joined by commas) follow the ones in the
+ * section; a list `args.cni.ips` replaces them all, and a list `runtimeConfig.ips` these, unless it is empty. Unlike
+ * there an address may lack its prefix length, which an IPPool must then provide. Throws `CniCallError`
+ * INVALID_NETWORK_CONFIG or, for CNI_ARGS, INVALID_ENVIRONMENT_VARIABLES with field, value and rule.
  */
 export function wantedAddresses(
     section: IpamSection,

@@ -37,10 +37,10 @@ export interface DeviceInfo {
 }
 
 /**
- * The text of the annotation after ours have been written: the Pod's own interface first, then the others of ours, then
- * what others wrote (`earlier`, undefined for none), in their order. Ours replace entries of the same interface, and of
- * the same network if these name no interface; if one of ours is the default, `default` is removed from the others. An
- * earlier text that is no JSON list counts as none.
+ * The text of the annotation after ours have been written: the Pod's own interface (`default`) first, then the others
+ * of ours, then what others wrote (`earlier`, undefined for none), in their order. Ours replace entries of the same
+ * interface, and of the same network if these name no interface; if one of ours is the default, `default` is removed
+ * from the others. An earlier text that is no JSON list counts as none, elements that are no objects are dropped.
  */
 export function mergeStatus(earlier: string | undefined, ours: readonly NetworkStatus[]): string {
     const interfaces = new Set(ours.map((status) => status.interface));

@@ -4,7 +4,7 @@ const utf8 = new TextEncoder();
 
 /**
  * Writes the fields of one protobuf message. Fields with their proto3 default are left out, as proto3 encoders do; the
- * caller writes them in the order of their numbers.
+ * caller writes them in the order of their numbers. Numbers are not checked, bytes are copied by `finish` only.
  */
 export class MessageWriter {
     readonly #parts: Uint8Array[] = [];
@@ -33,7 +33,7 @@ export class MessageWriter {
         else this.#push(negativeVarint(value));
     }
 
-    /** The bytes of the message. */
+    /** The bytes of the message, a new array. */
     finish(): Uint8Array {
         const whole = new Uint8Array(this.#length);
         let at = 0;
