@@ -1,7 +1,10 @@
 import { detailText } from "./text-detail.ts";
 import { type CniError } from "./messages.ts";
 
-/** The JSON object that a plugin prints on standard output when it fails (CNI specification, section "Error"). */
+/**
+ * The JSON object that a plugin prints on standard output when it fails (CNI specification, section "Error"): `code` is
+ * an `ErrorCode`, `msg` the message, `details` a longer text, absent if there is none.
+ */
 export interface CniErrorObject {
     readonly cniVersion: string;
     readonly code: number;

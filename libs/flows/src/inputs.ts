@@ -1,7 +1,9 @@
 import { formatIp, macToBigint, type Family, type IpAddress, type Prefix } from "@antrea/ip";
 import { invalidInput } from "./error.ts";
 
-/** The internal port of the bridge between the host's network stack and the Pods. */
+/**
+ * The internal port of the bridge between the host's network stack and the Pods: OpenFlow port, MAC and IP addresses.
+ */
 export interface Gateway {
     /** OpenFlow port number. */
     readonly ofPort: number;
@@ -11,7 +13,10 @@ export interface Gateway {
     readonly ips: readonly IpAddress[];
 }
 
-/** Input for the flows of a Node that are independent of Pods. */
+/**
+ * Input for the flows of a Node that are independent of Pods; see `nodeParts` and `bridgingParts`. `checkPipeline` has
+ * all rules.
+ */
 export interface PipelineInput {
     /** IP families that Pods use; packets of the other one are dropped. */
     readonly families: readonly Family[];
@@ -78,7 +83,7 @@ export interface BridgedPod {
     readonly hostMac: Uint8Array;
 }
 
-/** A VLAN of the underlay in which this Node has bridged Pods. */
+/** A VLAN of the underlay in which this Node has bridged Pods; see `vlanFlows`. */
 export interface VlanInput {
     /** VLAN ID, 0 to 4094; 0 is untagged. */
     readonly vlan: number;

@@ -53,7 +53,7 @@ function l3BaseFlows(next: NextTable, { families, gateway, podPrefixes, bridging
 
 /**
  * Flows that deliver packets to a Pod's addresses: at layer 2, or routed by the switch if they come from a tunnel or
- * the sender addressed its gateway (the Pod lies outside the sender's subnet).
+ * the sender addressed its gateway (the Pod lies outside the sender's subnet). `podFlows` checks the Pod.
  */
 export function podL3Flows(next: NextTable, pod: PodInput): Flow[] {
     const toPod = setDestination(pod.mac);
@@ -68,7 +68,7 @@ export function podL3Flows(next: NextTable, pod: PodInput): Flow[] {
 
 /**
  * Flows that send packets of a Pod of a foreign subnet that leave the Node through the host, which translates the
- * source to an address of the Node, as other Nodes have no route to the Pod's subnet.
+ * source to an address of the Node, as other Nodes have no route to the Pod's subnet. `podFlows` checks the Pod.
  */
 export function foreignPodFlows(next: NextTable, pod: PodInput): Flow[] {
     const toGateway = setDestination(pod.gatewayMac);
@@ -80,6 +80,7 @@ export function foreignPodFlows(next: NextTable, pod: PodInput): Flow[] {
 /**
  * Flows that route packets to a bridged Pod: answers of Services from the gateway, which are in the Pod's VLAN again,
  * and packets of other Pods of this Node to an untagged one. For packets from the underlay, the port is already chosen.
+ * `podFlows` checks the Pod.
  */
 export function bridgedPodL3Flows(next: NextTable, pod: PodInput, { vlan, hostMac }: BridgedPod): Flow[] {
     const deliver = [setDestination(pod.mac), ...choosePort(pod.ofPort)];

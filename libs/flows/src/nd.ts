@@ -48,7 +48,10 @@ export const ndTables = [
     { table: "NdForward", stage: "neighbours", miss: "drop", family: 6 },
 ] as const;
 
-/** Neighbour discovery flows of the gateway, and those that drop what no port may send; none without IPv6. */
+/**
+ * Neighbour discovery flows of the gateway, and those that drop what no port may send; none without IPv6. Throws
+ * IpError `INVALID_MAC` unless the gateway's MAC address has 6 bytes.
+ */
 export function ndPart({ families, gateway }: Pick<PipelineInput, "families" | "gateway">): PipelinePart {
     const linkLocals = linkLocalsOf(gateway);
     return {
@@ -115,7 +118,7 @@ function gatewayNdFlows(next: NextTable, gateway: Gateway, gatewayLinkLocals: re
 /**
  * Flows for neighbour discovery of a Pod: it may send solicitations with its own MAC address, and advertisements of its
  * own addresses or a link-local one (the spoof guard checks its source address). It receives solicitations for its
- * addresses and for the link-local address derived from its MAC. Empty without IPv6.
+ * addresses and for the link-local address derived from its MAC. Empty without IPv6. `podFlows` checks the Pod.
  */
 export function podNdFlows(next: NextTable, pod: Station): Flow[] {
     const ips = pod.ips.filter((ip) => ip.family === 6);
@@ -132,7 +135,7 @@ export function podNdFlows(next: NextTable, pod: Station): Flow[] {
  * Flows for neighbour discovery of a bridged Pod. As `podNdFlows`, but to the underlay, only for the link-local address
  * derived from its MAC, as other stations there have theirs, and without router solicitations. It may also send
  * multicast listener reports, without which snooping switches (RFC 4541) do not forward solicitations for its addresses
- * to it.
+ * to it. `podFlows` checks the Pod.
  */
 export function bridgedPodNdFlows(next: NextTable, pod: Station): Flow[] {
     const targets = ipv6AddressesOf(pod).map((ip) => ip.value);

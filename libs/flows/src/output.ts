@@ -19,7 +19,7 @@ function outputFlow(): Flow {
     };
 }
 
-/** Actions that choose the port to which the table Output sends. */
+/** Actions that choose the port to which the table Output sends; its number is not checked. */
 export function choosePort(ofPort: number): Action[] {
     return [load(Reg.outputPort, ofPort), load(Reg.outputKind, OutputKind.port)];
 }

@@ -1,6 +1,6 @@
 import { type Action, type FieldName, type Match, type SubField } from "@antrea/openflow";
 
-/** Register fields that carry a result from one table to a later one. */
+/** Register fields that carry a result from one table to a later one; all are 0 when a packet enters the pipeline. */
 export const Reg = {
     /** Source of the packet: a value of `Source`. */
     source: { field: "reg0", offset: 0, bits: 4 },

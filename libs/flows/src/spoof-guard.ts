@@ -8,9 +8,9 @@ import { Priority, Table, type TableId } from "./tables.ts";
 
 /**
  * Flows of the spoof guard for the gateway: it may send from any IP address (it forwards for others), but only with its
- * own MAC address. Pods must not use the gateway's link-local addresses. ICMP redirects are dropped from all sources:
- * the host sends them when it forwards a Service's packet to the port it came from, and a Pod that follows one would
- * bypass the host's address translation. (ICMPv6 redirects are dropped as neighbour discovery.)
+ * own MAC address. Pods must not use the gateway's link-local addresses (`linkLocalsOf`). ICMP redirects are dropped
+ * from all sources: the host sends them when it forwards a Service's packet to the port it came from, and a Pod that
+ * follows one would bypass the host's address translation. (ICMPv6 redirects are dropped as neighbour discovery.)
  */
 export function gatewaySpoofGuard(
     next: NextTable,
@@ -35,7 +35,7 @@ export function gatewaySpoofGuard(
  * Flows of the spoof guard for a Pod: it may send with its MAC address and from its addresses. With IPv6 also from a
  * link-local address, and from the unspecified address for duplicate address detection (RFC 4862 section 5.4.2). A
  * bridged Pod may use only the link-local address derived from its MAC, as others on the underlay belong to other
- * stations.
+ * stations. `podFlows` checks the Pod.
  */
 export function podSpoofGuard(next: NextTable, pod: PodInput): Flow[] {
     const station: Match = { in_port: pod.ofPort, eth_src: macToBigint(pod.mac) };

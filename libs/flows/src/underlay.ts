@@ -98,9 +98,9 @@ function vlanSwitchFlows(next: NextTable, { vlan, podPorts, uplink, host }: Vlan
 }
 
 /**
- * Flows that deliver frames of a VLAN to one bridged Pod. Only this Pod receives requests for its addresses. Router
- * advertisements are dropped (its gateway is configured), as are redirects, which would bypass the host's address
- * translation. IP packets pass connection tracking first.
+ * Flows that deliver frames of a VLAN (0 is untagged) to one bridged Pod. Only this Pod receives requests for its
+ * addresses. Router advertisements are dropped (its gateway is configured), as are redirects, which would bypass the
+ * host's address translation. IP packets pass connection tracking first. `podFlows` checks the Pod.
  */
 export function podSwitchFlows(next: NextTable, pod: PodInput, vlan: number): Flow[] {
     const toPod = { ...partsAre([Reg.vlan, vlan]), eth_dst: macToBigint(pod.mac) };

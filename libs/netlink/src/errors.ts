@@ -42,7 +42,11 @@ export interface NetlinkErrorDetails {
     readonly missingAttribute: number;
 }
 
-/** The class of every error of this library, except IpError of @antrea/ip for addresses and MAC addresses. */
+/**
+ * The class of every error of this library, except IpError of @antrea/ip for addresses and MAC addresses; see
+ * `NetlinkErrorCode`. Of the kernel's errnos `EINVAL` and `ERANGE` have the fault `caller`, `EOPNOTSUPP` and
+ * `EAFNOSUPPORT` `unsupported`, all others `environment`.
+ */
 export class NetlinkError extends AntreaError<NetlinkErrorCode, NetlinkErrorDetails> {}
 
 /** True for a NetlinkError with one of these codes, or without codes for any NetlinkError. */

@@ -2,7 +2,7 @@ import { type CniCmdArgs, type CniCmdRequest } from "../messages.ts";
 import { MessageReader } from "./reader.ts";
 import { MessageWriter } from "./writer.ts";
 
-/** Encodes a request in protobuf, without fields that have their proto3 default. */
+/** Encodes a request in protobuf, without fields that have their proto3 default; a new array. Does not check it. */
 export function encodeCniCmdRequest(request: CniCmdRequest): Uint8Array {
     const args = new MessageWriter();
     args.text(1, request.cniArgs.containerId);

@@ -2,7 +2,7 @@ import { type Any, type CniCmdResponse, type CniError } from "../messages.ts";
 import { MessageReader } from "./reader.ts";
 import { MessageWriter } from "./writer.ts";
 
-/** Encodes a response in protobuf, without fields that have their proto3 default. */
+/** Encodes a response in protobuf, without fields that have their proto3 default; a new array. Does not check it. */
 export function encodeCniCmdResponse(response: CniCmdResponse): Uint8Array {
     const writer = new MessageWriter();
     writer.bytes(1, response.cniResult);

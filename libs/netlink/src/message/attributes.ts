@@ -82,7 +82,7 @@ export class Attributes {
     }
 }
 
-/** Text up to its first NUL; bytes that are not UTF-8 become U+FFFD. */
+/** The text of an attribute's payload up to its first NUL; bytes that are not UTF-8 become U+FFFD. */
 export function textOf(payload: Uint8Array): string {
     const end = payload.indexOf(0);
     return new TextDecoder().decode(end < 0 ? payload : payload.subarray(0, end));

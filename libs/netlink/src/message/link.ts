@@ -73,7 +73,7 @@ function altNames(list: Uint8Array | undefined, index: number): readonly string[
         .map(([, payload]) => textOf(payload));
 }
 
-/** The query for all links, with SKIP_STATS; a list, for `Exchange.dump`. */
+/** The query for all links, without statistics (`SKIP_STATS`); a list, for `Exchange.dump`. */
 export function queryLinks(): Query {
     const body = ifinfomsg(new Writer(), {}).attributeU32(LinkAttribute.EXT_MASK, SKIP_STATS);
     return { type: MessageType.GETLINK, flags: MessageFlag.DUMP, body: body.finish(), label: "list links" };

@@ -7,7 +7,7 @@ import { type Query, type Request } from "../message/request.ts";
 import { errnoName, refused } from "../system/errno.ts";
 import { type Channel } from "./channel.ts";
 
-/** Limits of an `Exchange`. */
+/** Limits of an `Exchange`; each has a default. */
 export interface ExchangeOptions {
     /** Attempts of a dump during which objects change, before `DUMP_INTERRUPTED`. Default 10. */
     readonly maxDumpAttempts?: number;

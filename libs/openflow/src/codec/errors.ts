@@ -54,7 +54,10 @@ export interface OpenFlowErrorDetails {
     readonly [name: string]: unknown;
 }
 
-/** The class of every error that the OpenFlow codec and connection throw or reject with. */
+/**
+ * The class of every error that the OpenFlow codec and connection throw or reject with; `CodecErrorCode` and
+ * `ConnectionErrorCode` describe the codes, `OpenFlowErrorDetails` the details.
+ */
 export class OpenFlowError extends AntreaError<OpenFlowErrorCode, OpenFlowErrorDetails> {
     /** True when the same request may succeed later unchanged. */
     get retryable(): boolean {

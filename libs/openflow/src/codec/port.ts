@@ -1,4 +1,8 @@
-/** Reserved port numbers (OFPP_*): OpenFlow 1.5 section 7.2.1.2. */
+/**
+ * Reserved port numbers (OFPP_*): OpenFlow 1.5 section 7.2.1.2. `IN_PORT` is the ingress port of the packet, to which
+ * an output by number sends nothing; `LOCAL` the port of the bridge itself; `NORMAL` forwards as a learning switch;
+ * `ANY` is any port, in filters.
+ */
 export const Port = {
     IN_PORT: 0xfffffff8,
     TABLE: 0xfffffff9,

@@ -11,7 +11,7 @@ export interface ConnectionLogger {
     warn(message: string, fields?: Record<string, unknown>): void;
 }
 
-/** What the connection needs from outside. */
+/** What the connection needs from outside: a logger, for its state and for messages without a caller. */
 export interface ConnectionComponents {
     readonly logger: ConnectionLogger;
 }
@@ -69,7 +69,10 @@ export type ConnectionState =
     | { readonly kind: "replaying"; readonly datapathId: bigint }
     | { readonly kind: "ready"; readonly datapathId: bigint };
 
-/** Options of one call. */
+/**
+ * Options of one call; none is needed. The time limit rejects with `NOT_CONNECTED` before, `TIMEOUT` after the request
+ * was sent.
+ */
 export interface CallOptions {
     /** Ends the wait with `ABORTED`; what was sent may still take effect. */
     readonly signal?: AbortSignal;
@@ -77,7 +80,7 @@ export interface CallOptions {
     readonly timeoutMs?: number;
 }
 
-/** Options of a bundle. */
+/** Options of a bundle; none is needed. */
 export interface BundleOptions extends CallOptions {
     /** The switch applies the changes in the order given (OFPBF_ORDERED). Default true. */
     readonly ordered?: boolean;

@@ -47,11 +47,11 @@ export type SessionErrorCode =
     | "OUTCOME_UNKNOWN"
     /** A request or wait that changes nothing took longer than its time limit. */
     | "TIMEOUT"
-    /** Cancelled by the caller's signal. */
+    /** Cancelled by the caller's signal; a transaction that was sent may have taken effect. */
     | "ABORTED"
-    /** The session was closed. */
+    /** The session was closed, by `close` or the signal of `start`; nothing was sent, or a wait ended. */
     | "CLOSED"
-    /** More requests or bytes wait than the limits allow. */
+    /** More requests or bytes wait than the limits allow; nothing was sent. */
     | "QUEUE_FULL"
     /** The database lacks a table or column that is to be monitored. */
     | "SCHEMA_MISMATCH";
@@ -71,7 +71,10 @@ const retryableCodes: ReadonlySet<OvsdbErrorCode> = new Set([
     "WAIT_TIMED_OUT",
 ]);
 
-/** Details of an `OvsdbError`, each present where it applies. */
+/**
+ * Details of an `OvsdbError`, each present where it applies: `column`, `table` and `uuid` name the object,
+ * `queuedBytes` wait for the server, `maxBytes` is the limit that was exceeded.
+ */
 export interface OvsdbErrorDetails {
     /**
      * Index of the operation, in the caller's list, that the server rejected or that cannot be encoded; absent when the
@@ -95,7 +98,10 @@ export interface OvsdbErrorDetails {
     readonly silentMs: number;
 }
 
-/** The class of every error that this library throws or rejects with. */
+/**
+ * The class of every error that this library throws or rejects with; `CodecErrorCode`, `ServerErrorCode` and
+ * `SessionErrorCode` describe the codes.
+ */
 export class OvsdbError extends AntreaError<OvsdbErrorCode, OvsdbErrorDetails> {
     /**
      * True when the same request may succeed later unchanged. After `OUTCOME_UNKNOWN` check the rows first: the request

@@ -41,7 +41,10 @@ export function connect(socketPath: string, timeoutMs: number, signal: AbortSign
     });
 }
 
-/** The error `CLOSED` (fault `aborted`) of a session that was closed. */
+/**
+ * Returns, without throwing it, the error `CLOSED` (fault `aborted`) of a session that was closed; `cause` is the
+ * reason.
+ */
 export function stopped(cause?: unknown): OvsdbError {
     return new OvsdbError("CLOSED", "aborted", "the session with the database was closed", { cause });
 }

@@ -5,7 +5,7 @@ export interface SessionLogger {
     warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
 }
 
-/** What a session needs from outside. */
+/** What a session needs from outside: a logger, for the connection, the lock and errors of listeners. */
 export interface OvsdbSessionComponents {
     readonly logger: SessionLogger;
 }
@@ -41,7 +41,7 @@ export interface OvsdbSessionOptions {
     readonly maxPendingRequests?: number;
 }
 
-/** The defaults of `OvsdbSessionOptions`. */
+/** The defaults of `OvsdbSessionOptions`, in milliseconds and bytes. */
 export const defaultSessionOptions = {
     database: "Open_vSwitch",
     echoIntervalMs: 5_000,
@@ -71,7 +71,7 @@ export interface CallOptions {
     readonly timeoutMs?: number | undefined;
 }
 
-/** Options of `OvsdbSession.until`. */
+/** Options of `OvsdbSession.until`: the signal rejects with `ABORTED`, the end of the time with `TIMEOUT`. */
 export interface UntilOptions {
     readonly signal?: AbortSignal | undefined;
     /** In ms. */

@@ -1,6 +1,6 @@
 import { OvsdbError } from "../codec/error.ts";
 
-/** Options of `Waiters.wait`. */
+/** Options of `Waiters.wait`: the signal rejects with `ABORTED`, the end of the time with `TIMEOUT`. */
 export interface WaitOptions {
     /** Names what the caller waits for, in messages. */
     readonly what: string;

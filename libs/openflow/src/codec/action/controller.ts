@@ -14,7 +14,8 @@ const Property = { MAX_LENGTH: 0, CONTROLLER_ID: 1, REASON: 2, USERDATA: 3, PAUS
 
 /**
  * Writes `controller` as the smallest of the three actions that can express it: `output`, `controller`, `controller2`.
- * Throws `OpenFlowError` `BAD_VALUE` or `TOO_BIG`.
+ * Throws `OpenFlowError` `BAD_VALUE` for a number that does not fit (16 bits, `meter` 32) or userdata beyond 65535
+ * bytes, or `TOO_BIG`.
  */
 export function writeController(writer: Writer, action: ControllerAction): void {
     const maxLength = checkUint(action.maxLength ?? wholePacket, 16, "controller.maxLength");

@@ -24,7 +24,7 @@ export function formatMatch(match: Match): string {
     return matchTerms(match).join(",");
 }
 
-/** The terms of `formatMatch`, not joined. Throws as it does. */
+/** The terms of `formatMatch`, not joined; empty for a match of every packet. Throws as it does. */
 export function matchTerms(match: Match): readonly string[] {
     const entries = canonicalMatch(match);
     const etherType = entries.find(({ field }) => field.name === "eth_type")?.value;

@@ -44,7 +44,10 @@ export function writeOxm(writer: Writer, { field, value, mask }: MatchEntry): vo
     if (mask !== undefined) writer.uint(mask, field.bytes);
 }
 
-/** Reads `ofp_match` with its padding. Throws `OpenFlowError` `SHORT` or `MALFORMED`. */
+/**
+ * Reads `ofp_match` (OpenFlow 1.5 section 7.2.3) with its padding, as `readOxms`. Throws `OpenFlowError` `SHORT` or
+ * `MALFORMED`.
+ */
 export function readMatch(reader: Reader): DecodedMatch {
     const start = reader.offset;
     const type = reader.u16();

@@ -78,7 +78,7 @@ export function packBits(sub: SubField, use: string): number {
     return (sub.offset << 6) | (sub.bits - 1);
 }
 
-/** The inverse of `packBits`. */
+/** The offset and width that `packBits` encoded; any 16 bits have them, and no field is checked. */
 export function unpackBits(packed: number): { readonly offset: number; readonly bits: number } {
     return { offset: packed >> 6, bits: (packed & 0x3f) + 1 };
 }

@@ -2,7 +2,7 @@ import { type Reader } from "../wire/reader.ts";
 
 /** OpenFlow 1.5 section 7.3.8: roles in their order on the wire. */
 const roles = ["no_change", "equal", "primary", "secondary"] as const;
-/** Role of a controller connection: OpenFlow 1.5 section 7.3.8. */
+/** Role of a controller connection (OpenFlow 1.5 section 7.3.8): `no_change`, `equal`, `primary` or `secondary`. */
 export type Role = (typeof roles)[number];
 
 /**
