@@ -25,7 +25,7 @@ export class JsonReader {
         return Object.hasOwn(this.#object, key) ? (this.#object[key] ?? undefined) : undefined;
     }
 
-    /** Returns the error of a key whose value breaks `rule`, such as `must be a string`. */
+    /** Returns, without throwing it, the error of a key whose value breaks `rule`, such as `must be a string`. */
     invalid(key: string, rule: string): CniCallError {
         return invalid(this.key(key), this.get(key), rule);
     }
@@ -95,8 +95,8 @@ export function isJsonObject(value: unknown): value is JsonObject {
 }
 
 /**
- * Returns the error of a value of a document: `CniCallError` INVALID_NETWORK_CONFIG with path, value and rule in its
- * message.
+ * Returns, without throwing it, the error of a value of a document: `CniCallError` INVALID_NETWORK_CONFIG with path,
+ * value and rule in its message.
  */
 export function invalid(path: string, value: unknown, rule: string): CniCallError {
     return new CniCallError("INVALID_NETWORK_CONFIG", "caller", `${path}: ${shown(value)} ${rule}`);

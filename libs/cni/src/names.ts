@@ -37,8 +37,8 @@ export function checkNetworkName(name: string): void {
 }
 
 /**
- * Returns the error of one environment variable: `CniCallError` INVALID_ENVIRONMENT_VARIABLES with variable, value and
- * rule in its message.
+ * Returns, without throwing it, the error of one environment variable: `CniCallError` INVALID_ENVIRONMENT_VARIABLES
+ * with variable, value and rule in its message.
  */
 export function invalidVariable(variable: string, value: string, rule: string): CniCallError {
     return new CniCallError("INVALID_ENVIRONMENT_VARIABLES", "caller", `${variable}: ${shown(value)} ${rule}`);

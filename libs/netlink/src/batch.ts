@@ -17,7 +17,7 @@ import {
 /**
  * Changes to be sent together, in the order of the calls; what `Netlink.batch` gives to its `build`, of no use after
  * that returned. A method only adds its change. It throws `NetlinkError` `BAD_ARGUMENT` or, for a MAC address,
- * `IpError` if its arguments cannot be written. What "the kernel answers" below is a rejection of `Netlink.batch`; a
+ * `IpError` if its arguments cannot be written. The errors of the kernel that are named below reject `Netlink.batch`; a
  * delete of an object that does not exist succeeds.
  */
 export interface Batch {

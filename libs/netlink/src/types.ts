@@ -246,7 +246,10 @@ export interface RouteOptions {
     readonly via?: IpAddress | undefined;
     /** Index of the link; required to add a route unless its `type` has none (blackhole, unreachable, prohibit, throw). */
     readonly dev?: number | undefined;
-    /** RouteScope value. Default for IPv4: universe with `via`, else host for type local, else link. */
+    /**
+     * RouteScope value. Default for IPv4: universe with `via`, else host for type local, else link with `dev`, universe
+     * without.
+     */
     readonly scope?: number | undefined;
     /** Preferred source. */
     readonly src?: IpAddress | undefined;

@@ -1,6 +1,6 @@
 import { addressInPrefix, parseIp, type IpAddress } from "@antrea/ip";
 
-/** An address that somebody requests for an interface, of either family. */
+/** An address that is requested for an interface, of either family. */
 export interface RequestedIp {
     readonly ip: IpAddress;
     /** Bits of its subnet's prefix; undefined if the text has none, so that an IPPool must provide it. */

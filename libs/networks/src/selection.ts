@@ -37,9 +37,9 @@ const reservedNames: ReadonlySet<string> = new Set(["eth0", "lo"]);
 
 /**
  * Parses the annotation of a Pod in `podNamespace`: a JSON list of elements, or `name`, `namespace/name`, each with
- * `@interface` behind it if wanted, joined by commas. An empty text and an empty list request nothing. Two with the
- * same interface or MAC address, or two default routes of a family, are invalid, as are eth0 and lo. Throws
- * NetworkError `INVALID_SELECTION` for the first rule that is broken.
+ * `@interface` behind it if wanted, joined by commas. An empty text and an empty list request nothing. More than
+ * `maxNetworks`, two with the same interface or MAC address, or two default routes of a family, are invalid, as are
+ * eth0 and lo. Throws NetworkError `INVALID_SELECTION` for the first rule that is broken.
  */
 export function parseSelections(text: string, podNamespace: string): readonly NetworkSelection[] {
     const drafts = draftsOf(text, podNamespace);

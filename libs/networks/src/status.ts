@@ -26,7 +26,7 @@ export interface NetworkStatus {
 }
 
 /**
- * A device that a device plugin handed out (device information specification 1.1): of `pci` and `auxiliary` the one is
+ * A device that a device plugin allocated (device information specification 1.1): of `pci` and `auxiliary` the one is
  * set that `type` names; a PCI address is "0000:af:06.0".
  */
 export interface DeviceInfo {

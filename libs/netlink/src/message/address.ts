@@ -91,7 +91,7 @@ function lifetimeOf(cacheInfo: Uint8Array | undefined): AddressLifetime | undefi
 
 /**
  * The query for the addresses of one link or, without `index`, of all; a list, for `Exchange.dump`. Throws
- * `NetlinkError` `BAD_ARGUMENT` for an index that is not positive.
+ * `NetlinkError` `BAD_ARGUMENT` for an index outside 1 to 2^31 - 1.
  */
 export function queryAddresses(index?: number): Query {
     const body = new Writer().u32(AddressFamily.UNSPEC).u32(index === undefined ? 0 : linkIndex(index));

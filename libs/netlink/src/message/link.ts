@@ -131,7 +131,8 @@ function endOfVeth(writer: Writer, end: VethOptions | VethPeerOptions, queues: n
 
 /**
  * The request that changes one link; `netnsFd` is the descriptor of `changes.netnsPath`, open until the message is
- * sent. Throws `NetlinkError` `BAD_ARGUMENT`, also for a rename of a link given by name; `IpError` for a MAC address.
+ * sent. Throws `NetlinkError` `BAD_ARGUMENT` for a key or change that is not valid (`LinkKey`, `LinkChanges`) and for a
+ * rename of a link given by name; `IpError` for a MAC address.
  */
 export function setLink(key: LinkKey, changes: LinkChanges, netnsFd?: number): Request {
     if (changes.name !== undefined && typeof key === "string") {
@@ -151,7 +152,7 @@ export function setLink(key: LinkKey, changes: LinkChanges, netnsFd?: number): R
 
 /**
  * The request that adds an alternative name of 1 to 127 bytes; the kernel answers `EEXIST` if a link has it. Throws
- * `NetlinkError` `BAD_ARGUMENT`.
+ * `NetlinkError` `BAD_ARGUMENT` for a name of another length, or an index that is not valid.
  */
 export function addAltName(index: number, name: string): Request {
     return {
@@ -164,7 +165,7 @@ export function addAltName(index: number, name: string): Request {
 
 /**
  * The request that removes an alternative name of a link; the absence of either is no failure, but the kernel answers
- * `EINVAL` if another link has it. Throws `NetlinkError` `BAD_ARGUMENT`.
+ * `EINVAL` if another link has it. Throws as `addAltName`.
  */
 export function deleteAltName(index: number, name: string): Request {
     return {
@@ -188,7 +189,7 @@ function properties(index: number, name: string): Uint8Array {
 
 /**
  * The request that deletes a link, or both ends of a veth pair; the absence of the link is no failure. Throws
- * `NetlinkError` `BAD_ARGUMENT`.
+ * `NetlinkError` `BAD_ARGUMENT` for a key that is not valid.
  */
 export function deleteLink(key: LinkKey): Request {
     return {

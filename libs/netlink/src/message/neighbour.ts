@@ -37,7 +37,7 @@ export function decodeNeighbour(payload: Uint8Array): Neighbour | undefined {
 
 /**
  * The query for the neighbours of one link or, without `index`, of all; a list, for `Exchange.dump`. Throws
- * `NetlinkError` `BAD_ARGUMENT` for an index that is not positive.
+ * `NetlinkError` `BAD_ARGUMENT` for an index outside 1 to 2^31 - 1.
  */
 export function queryNeighbours(index?: number): Query {
     const body = new Writer().u8(AddressFamily.UNSPEC).bytes(new Uint8Array(11)); // struct ndmsg
@@ -66,7 +66,7 @@ export function replaceNeighbour(options: NeighbourOptions): Request {
 /**
  * The request that makes the kernel probe a neighbour (ARP, ND) as if a packet was sent to it: its entry becomes
  * reachable or failed. With `mac`, the known MAC address, that one is probed and the entry stays usable meanwhile.
- * Throws `NetlinkError` `BAD_ARGUMENT`, `IpError` for a MAC address.
+ * Throws `NetlinkError` `BAD_ARGUMENT` for an index that is not valid, `IpError` for a MAC address.
  */
 export function probeNeighbour({ index, ip, mac }: NeighbourKey & { readonly mac?: string | undefined }): Request {
     const body =
@@ -83,7 +83,7 @@ export function probeNeighbour({ index, ip, mac }: NeighbourKey & { readonly mac
 
 /**
  * The request that deletes a neighbour entry; the absence of the entry or link is no failure. Throws `NetlinkError`
- * `BAD_ARGUMENT`.
+ * `BAD_ARGUMENT` for an index that is not valid.
  */
 export function deleteNeighbour({ index, ip }: NeighbourKey): Request {
     const body = ndmsg({ index, ip }, 0).attribute(NeighbourAttribute.DST, ipToBytes(ip));

@@ -158,7 +158,7 @@ function nextHops(list: Uint8Array | undefined, family: Family): readonly NextHo
 /**
  * The query for the routes of one family that fit the filter (its `family` is not read), which the kernel applies; a
  * list, for `Exchange.dump`. The kernel answers `ENOENT` for a table and `ENODEV` for a link that does not exist.
- * Throws `NetlinkError` `BAD_ARGUMENT`.
+ * Throws `NetlinkError` `BAD_ARGUMENT` for a number of the filter that is not valid.
  */
 export function queryRoutes(family: Family, filter: RouteFilter): Query {
     const table = filter.table ?? 0;
@@ -184,7 +184,7 @@ export function queryRoutes(family: Family, filter: RouteFilter): Query {
 
 /**
  * The request that adds a route, or replaces one with the same destination, table and metric. Throws `NetlinkError`
- * `BAD_ARGUMENT`: no link, a table that is not valid, or a default route of no family.
+ * `BAD_ARGUMENT`: no link, a number that is not valid, or a default route of no family.
  */
 export function replaceRoute(options: RouteOptions): Request {
     return { ...newRoute(options), flags: CREATE_OR_REPLACE, label: `replace ${textOf(options)}` };
@@ -233,7 +233,7 @@ function newRoute(options: RouteOptions): Pick<Request, "type" | "body"> {
 
 /**
  * The request that deletes the first route that fits, as `Netlink.deleteRoute` describes; absence of the route or link
- * is no failure. Throws `NetlinkError` `BAD_ARGUMENT`.
+ * is no failure. Throws `NetlinkError` `BAD_ARGUMENT` for a number that is not valid, or a default route of no family.
  */
 export function deleteRoute(options: RouteOptions): Request {
     const body = rtmsg(options, {

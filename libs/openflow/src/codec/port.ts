@@ -14,7 +14,7 @@ export const Port = {
     ANY: 0xffffffff,
 } as const;
 
-/** All tables, in requests and deletions: OFPTT_ALL. */
+/** All tables, in requests and in flow mods other than `add`: OFPTT_ALL. */
 export const allTables = 0xff;
 /** Any group, in filters: OFPG_ANY. */
 export const anyGroup = 0xffffffff;

@@ -3,10 +3,12 @@ import { isUuidText, show } from "./reader.ts";
 import { isMap, isNamedUuid, isUuid, type InputAtom, type InputRow, type InputValue } from "./value.ts";
 
 /**
- * Encodes a value (RFC 7047 section 5.1, <value>); the result is for `JSON.stringify`.
+ * Encodes a value (RFC 7047 section 5.1, <value>); the result is for `JSON.stringify`. Whether it fits the column is
+ * not checked.
  *
  * @param path names the value in errors
- * @throws OvsdbError `BAD_ARGUMENT` with `details.path`: an integer beyond 2^53 - 1, a NUL character, a malformed UUID
+ * @throws OvsdbError `BAD_ARGUMENT` with `details.path`: a number that is not finite, an integer beyond 2^53 - 1, text
+ *   that `checkText` rejects, a malformed UUID or name
  */
 export function encodeValue(value: InputValue, path: string): unknown {
     if (Array.isArray(value)) {
@@ -85,8 +87,8 @@ export function checkText(text: string, path: string): string {
 }
 
 /**
- * The error `BAD_ARGUMENT` of an argument that has no form in OVSDB; `path` names it, `rule` is the rule that it
- * breaks, `value` is shown in the message (`show`).
+ * Returns, without throwing it, the error `BAD_ARGUMENT` of an argument that has no form in OVSDB; `path` names it,
+ * `rule` is the rule that it breaks, `value` is shown in the message (`show`).
  */
 export function badArgument(path: string, rule: string, value: unknown): OvsdbError {
     return new OvsdbError("BAD_ARGUMENT", "caller", `${path} ${rule}, not ${show(value)}`, { details: { path } });

@@ -4,8 +4,9 @@ import { OvsdbError } from "./error.ts";
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * The error `BAD_MESSAGE` of a part of a message; `path` names it (`result[2].rows[0].name`), `rule` is the rule that
- * it breaks, `value` is shown in the message (`show`) unless undefined.
+ * Returns, without throwing it, the error `BAD_MESSAGE` of a part of a message; `path` names it
+ * (`result[2].rows[0].name`), `rule` is the rule that it breaks, `value` is shown in the message (`show`) unless
+ * undefined.
  */
 export function badMessage(path: string, rule: string, value?: unknown): OvsdbError {
     return new OvsdbError(

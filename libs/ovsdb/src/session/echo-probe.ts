@@ -39,6 +39,7 @@ export class EchoProbe {
         this.#asked = false;
     }
 
+    /** Ends the checks: no action is called after it. Idempotent. */
     stop(): void {
         this.#stopped = true;
         clearTimeout(this.#timer);

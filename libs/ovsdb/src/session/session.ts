@@ -45,6 +45,7 @@ type State =
  * - Nothing is sent twice: a transaction whose answer was lost rejects with `OUTCOME_UNKNOWN`, and the caller must
  *   check the rows.
  * - Listeners are called synchronously; an error that one throws is logged and otherwise ignored.
+ * - It runs from `start` until the signal of `start` aborts or `close` is called, and cannot be started again.
  */
 export class OvsdbSession implements AsyncDisposable {
     readonly #logger: SessionLogger;

@@ -25,7 +25,8 @@ export interface OvsdbServerOptions {
 
 /**
  * An ovsdb-server for one test, with an empty database in a new folder under the temporary folder. Disposal ends it by
- * its pid and removes the folder. Needs Debian's package openvswitch-switch (its service need not run).
+ * its pid and removes the folder. Needs Debian's package openvswitch-switch (its service need not run). Methods that
+ * run a program reject with the error of `execFile` (node:child_process).
  */
 export class OvsdbServer implements AsyncDisposable {
     /** Folder of the database and the sockets. */

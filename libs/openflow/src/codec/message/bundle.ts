@@ -17,8 +17,8 @@ export const BundleControl = {
 } as const;
 
 /**
- * Bundle flags (OFPBF_*, OpenFlow 1.5 section 7.3.9), the same in all messages of one bundle: all messages are applied
- * or none; they are applied in the order sent.
+ * Bundle flags (OFPBF_*, OpenFlow 1.5 section 7.3.9), the same in all messages of one bundle. ATOMIC: all messages are
+ * applied or none. ORDERED: they are applied in the order sent.
  */
 export const BundleFlag = { ATOMIC: 1, ORDERED: 2 } as const;
 

@@ -8,7 +8,7 @@ const reasons = ["idle_timeout", "hard_timeout", "delete", "group_delete", "mete
 
 /**
  * A flow with `sendFlowRemoved` was removed: identity, reason and last counters (OpenFlow 1.5 section 7.4.2). `match`
- * lacks the fields that this codec does not know.
+ * lacks the fields that this codec does not know; table and priority as in `Flow`.
  */
 export interface FlowRemoved extends Counters {
     readonly table: number;
