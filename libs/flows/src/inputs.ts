@@ -14,8 +14,8 @@ export interface Gateway {
 }
 
 /**
- * Input for the flows of a Node that are independent of Pods; see `nodeParts` and `bridgingParts`. `checkPipeline` has
- * all rules.
+ * Input for the flows of a Node that are independent of Pods; see `nodeParts` and `bridgingParts`. `checkPipeline`
+ * checks it.
  */
 export interface PipelineInput {
     /** IP families that Pods use; packets of the other one are dropped. */
@@ -56,7 +56,7 @@ export interface BridgingInput {
     readonly serviceCidrs: readonly Prefix[];
 }
 
-/** Input for the flows of one Pod interface; see `podFlows`. MAC addresses have 6 bytes; `checkPod` has all rules. */
+/** Input for the flows of one Pod interface; see `podFlows`. MAC addresses have 6 bytes. `checkPod` checks it. */
 export interface PodInput {
     /** OpenFlow port number of the Pod's interface on the bridge. */
     readonly ofPort: number;

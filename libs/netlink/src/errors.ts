@@ -45,7 +45,7 @@ export interface NetlinkErrorDetails {
 /**
  * The class of every error of this library, except IpError of @antrea/ip for addresses and MAC addresses; see
  * `NetlinkErrorCode`. Of the kernel's errnos `EINVAL` and `ERANGE` have the fault `caller`, `EOPNOTSUPP` and
- * `EAFNOSUPPORT` `unsupported`, all others `environment`.
+ * `EAFNOSUPPORT` `unsupported`, all others, and those of node:fs, `environment`.
  */
 export class NetlinkError extends AntreaError<NetlinkErrorCode, NetlinkErrorDetails> {}
 

@@ -83,9 +83,9 @@ export class OpenFlowConnection {
 
     /**
      * Applies all changes, or none, as one atomic bundle (OpenFlow 1.5 section 7.3.9); without changes nothing is sent.
-     * Any number of bundles may be pending; the switch applies them in the order of the calls. Rejects with
-     * `BAD_FIELD`, `BAD_VALUE` (`checkFlow`, before anything is sent) or `REFUSED`, each with the change in its
-     * details; with `details.partial` the switch applied the other changes.
+     * Any number of bundles may be pending; the switch applies them in the order of the calls. Rejects with `BAD_FIELD`
+     * or `BAD_VALUE` (`checkFlow`) before anything is sent, or `REFUSED`; the details have the change at fault, if
+     * there is one. With `details.partial` the switch applied the other changes.
      */
     async bundle(mods: readonly FlowMod[], options: BundleOptions = {}): Promise<void> {
         return this.#through(options, (link, left) => link.bundle(mods, left));

@@ -20,7 +20,10 @@ export interface ConnectionComponents {
 export interface ConnectionOptions {
     /** The unix socket on which ovs-vswitchd serves the bridge: `<run folder>/<bridge>.mgmt`. */
     readonly socketPath: string;
-    /** Most bytes that wait to be read by the switch; a request beyond it fails with `BUFFER_FULL`. Default 32 MiB. */
+    /**
+     * Most bytes that wait to be read by the switch; a request beyond it fails with `BUFFER_FULL`, or `TOO_BIG` if it
+     * alone is larger. Default 32 MiB.
+     */
     readonly maxBufferBytes?: number;
     /** Most bytes of one multipart answer; a longer one fails with `TOO_BIG`. Default 256 MiB. */
     readonly maxReplyBytes?: number;

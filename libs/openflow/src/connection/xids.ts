@@ -11,7 +11,7 @@ export class Xids {
         this.#next = first;
     }
 
-    /** Takes `count` consecutive ids and returns the first. */
+    /** Takes `count` consecutive ids, across which the numbers never begin anew, and returns the first. */
     take(count: number): number {
         if (this.#next + count - 1 > maxXid) this.#next = 1;
         const first = this.#next;

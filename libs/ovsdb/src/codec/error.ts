@@ -15,8 +15,8 @@ export type CodecErrorCode =
 
 /**
  * Error codes of a database server: the error strings of RFC 7047 section 3.1 and of ovsdb-server in capitals, but
- * `NOT_LOCK_OWNER` is "not owner", `WAIT_TIMED_OUT` "timed out", `TRANSACTION_ABORTED` "aborted", and `NOT_ALLOWED`
- * also "permission error".
+ * `NOT_LOCK_OWNER` is "not owner", `WAIT_TIMED_OUT` "timed out", `TRANSACTION_ABORTED` "aborted",
+ * `REFERENTIAL_INTEGRITY` "referential integrity violation", and `NOT_ALLOWED` also "permission error".
  */
 export type ServerErrorCode =
     | "CANCELED"

@@ -35,7 +35,10 @@ export interface OvsdbSessionOptions {
     readonly maxBackoffMs?: number;
     /** The longest message that is accepted; the first snapshot is one message. Default 64 MiB. */
     readonly maxMessageBytes?: number;
-    /** Most bytes that wait to be read by the server; beyond it calls fail with `QUEUE_FULL`. Default 16 MiB. */
+    /**
+     * Most bytes that wait to be read by the server; beyond it calls fail with `QUEUE_FULL`, a request that alone is
+     * larger with `BAD_ARGUMENT`. Default 16 MiB.
+     */
     readonly maxQueuedBytes?: number;
     /** Most requests that wait for an answer; beyond it calls fail with `QUEUE_FULL`. Default 10 000. */
     readonly maxPendingRequests?: number;
