@@ -31,7 +31,7 @@ export interface FlowSet {
 export interface CookieParts {
     /** 1 to 65535; incremented at each start of the agent. 0: the flow is not of this project. */
     readonly round: number;
-    /** A value of `Category`. */
+    /** A value of `Category`, or any 8 bits of a foreign flow. */
     readonly category: number;
     /** Number of the object that owns the flow; 0 for none. */
     readonly objectId: number;

@@ -213,8 +213,8 @@ export class OvsdbSession implements AsyncDisposable {
     }
 
     /**
-     * Ends the connection, and with it the lock. Pending transactions reject with `OUTCOME_UNKNOWN`, waits and later
-     * calls with `CLOSED`; the copy of the rows stays. Resolves when the session has ended. Idempotent.
+     * Ends the connection, and with it the lock. Pending transactions reject with `OUTCOME_UNKNOWN`, pending waits and
+     * later transactions with `CLOSED`; the copy of the rows stays. Resolves when the session has ended. Idempotent.
      */
     async close(): Promise<void> {
         this.#stop.abort();

@@ -81,7 +81,7 @@ export class Waiters {
         for (const waiter of [...this.#waiting]) waiter.evaluate();
     }
 
-    /** Rejects all waiting promises, and later ones, with this error. */
+    /** Rejects all waiting promises with this error, and later ones whose probe returns no value at once. */
     close(error: OvsdbError): void {
         this.#closed = error;
         for (const waiter of [...this.#waiting]) waiter.reject(error);
