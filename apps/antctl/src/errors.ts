@@ -12,7 +12,7 @@ export type CliErrorCode = "USAGE" | "BAD_INPUT" | "NOT_FOUND" | "NOT_SERVED" | 
 
 /**
  * An error that antctl prints as two lines: `message` is the problem, `next` the step that remedies it, as an
- * imperative.
+ * imperative. It has no details; the exit code is that of `failureOf`.
  */
 export class CliError extends AntreaError<CliErrorCode> {
     readonly next: string;

@@ -5,7 +5,7 @@ import { CliError } from "./errors.ts";
 import { type Source } from "./input-files.ts";
 import { oneLine } from "./output/index.ts";
 
-/** A JSON or YAML object that is not validated yet. */
+/** A JSON or YAML object that is not validated yet: any field may be absent or have any type. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 /**

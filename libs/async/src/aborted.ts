@@ -1,4 +1,7 @@
-/** Resolves when the signal aborts, immediately if it is aborted already. Never rejects. */
+/**
+ * Resolves when the signal aborts, immediately if it is aborted already. Never rejects. Its listener stays on the
+ * signal until then, so it is for signals that live as long as the caller.
+ */
 export function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));

@@ -10,7 +10,7 @@ export class KeyedLock<Key = string> {
     // The end of the last work of a key; removed as soon as the key is neither held nor waited for.
     readonly #tails = new Map<Key, Promise<void>>();
 
-    /** Number of keys that are held. */
+    /** Number of keys that are held or waited for; 0 when no work runs or waits. */
     get size(): number {
         return this.#tails.size;
     }
@@ -26,7 +26,7 @@ export class KeyedLock<Key = string> {
 
     /**
      * Like `run`, for work that holds several keys. All keys are taken at once, so two calls cannot deadlock whatever
-     * the order of their keys.
+     * the order of their keys; without keys, `work` starts at once.
      */
     async runAll<T>(keys: readonly Key[], work: () => Promise<T> | T, signal?: AbortSignal): Promise<T> {
         const error = (): unknown => signal && abortedError(`waiting for ${keys.join(", ")}`, signal);

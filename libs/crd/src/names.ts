@@ -3,7 +3,8 @@ import { formatPrefix, formatIp, parseIp, prefixOf, type IpAddress, type Prefix 
 
 /**
  * Annotation of a Pod, a Pod template or a Namespace: the names of the IPPools from which its Pods get their addresses,
- * separated by commas; a Pod's own precede its Namespace's.
+ * separated by commas, at most 16. A Pod's own replaces that of its Namespace; without either, addresses come from the
+ * podCIDRs of the Node.
  */
 export const poolsAnnotation = "ipam.antrea.io/ippools";
 /**

@@ -11,11 +11,15 @@ type Immutable<T> = T extends readonly (infer Item)[]
       ? { readonly [Key in keyof T]: Immutable<T[Key]> }
       : T;
 
-/** The part of Kubernetes ObjectMeta that this project uses. Timestamps are RFC 3339. */
+/**
+ * The part of Kubernetes ObjectMeta that this project uses; timestamps are RFC 3339. The API server sets `uid`,
+ * `resourceVersion`, `generation` and the timestamps: they are absent in an object that is to be created.
+ */
 export interface Metadata {
     readonly name?: string;
     readonly uid?: string;
     readonly resourceVersion?: string;
+    /** Number of the last change of the spec, from 1. */
     readonly generation?: number;
     readonly creationTimestamp?: string;
     readonly deletionTimestamp?: string;
@@ -41,7 +45,10 @@ export type AllocationOwner = Immutable<z.infer<typeof allocationOwner>>;
 export type AllocationPod = Immutable<z.infer<typeof allocationPod>>;
 /** `spec` of an IPAllocation: address, block, pool, state, owner and, if allocated, the Pod. */
 export type IpAllocationSpec = Immutable<z.infer<typeof ipAllocationSpec>>;
-/** `Allocated`: a Pod uses the address. `Reserved`: it is kept for its owner. */
+/**
+ * `Allocated`: a Pod uses the address, `spec.pod` is set. `Reserved`: it is kept for its owner and `spec.pod` is
+ * absent.
+ */
 export type AllocationState = IpAllocationSpec["state"];
 
 interface CustomObject {

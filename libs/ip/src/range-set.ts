@@ -13,9 +13,9 @@ import {
 } from "./range.ts";
 
 /**
- * An immutable set of addresses of both families, stored as sorted ranges that neither overlap nor touch, so two sets
- * are equal exactly if their ranges are. The cost of all operations but iteration depends on the number of ranges, not
- * of addresses.
+ * An immutable set of addresses of both families, made by `of` or `ofAddresses` and stored as sorted ranges that
+ * neither overlap nor touch, so two sets are equal exactly if their ranges are. The cost of all operations but
+ * iteration depends on the number of ranges, not of addresses.
  */
 export class RangeSet {
     /** The set without addresses. */

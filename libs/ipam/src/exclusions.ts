@@ -4,8 +4,9 @@ import { type Pool } from "./pool.ts";
 import { subnetEdges } from "./subnet.ts";
 
 /**
- * The addresses that pools never hand out although their ranges contain them; one object for all pools. Immutable.
- * Allocations are no part of it.
+ * The addresses that pools never hand out although their ranges contain them; one object for all pools. Immutable:
+ * after a change of a pool or of the cluster's addresses a new one is needed, see `PoolIndex`. Allocations are no part
+ * of it.
  */
 export class Exclusions {
     /** The podCIDRs of all Nodes. */
@@ -55,8 +56,8 @@ export class Exclusions {
     }
 
     /**
-     * Returns why the pool does not hand out the address, as the end of a sentence; undefined if it does. It does not
-     * depend on allocations.
+     * Returns why the pool does not hand out the address, as the end of a sentence about it ("is a gateway"); undefined
+     * if it does. It does not depend on allocations.
      */
     reason(pool: Pool, ip: IpAddress): string | undefined {
         if (this.usable(pool).has(ip)) return undefined;

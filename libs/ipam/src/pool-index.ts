@@ -111,7 +111,9 @@ export class PoolIndex {
         return [...this.#having([rangeOf(ip)])].sort();
     }
 
-    /** Returns the other pools whose ranges share addresses with this one, sorted by name. */
+    /**
+     * Returns the other pools whose ranges share addresses with this one, sorted by name; empty for an unknown pool.
+     */
     overlaps(name: string): readonly Overlap[] {
         const common = new Map<string, RangeSet>();
         for (const { range } of this.#pools.get(name)?.subnets ?? []) {

@@ -21,13 +21,19 @@ export interface PoolSubnet {
     readonly addresses: RangeSet;
 }
 
-/** A parsed IPPool: its valid ranges and addresses, and why other parts are invalid. */
+/**
+ * A parsed IPPool: its valid ranges and addresses, and why other parts are invalid; made by `readPool`, never changed.
+ */
 export interface Pool {
+    /** `metadata.name`; "" if absent. */
     readonly name: string;
     readonly family: Family;
     /** Its valid ranges, in the order of the spec. */
     readonly subnets: readonly PoolSubnet[];
-    /** The addresses of all ranges, without the gateways of all of them. */
+    /**
+     * The addresses that its ranges can hand out: without the gateways of all ranges and the edges of CIDRs and
+     * subnets.
+     */
     readonly addresses: RangeSet;
     /** The distinct gateways with their VLANs. */
     readonly gateways: readonly { readonly ip: IpAddress; readonly vlan: number }[];

@@ -29,6 +29,7 @@ export interface RangeOfPool {
     readonly range: IpRange;
     /** The addresses without the edges of a CIDR: its first and, for IPv4, its last address. */
     readonly inner: IpRange;
+    /** Address of the subnet's router. */
     readonly gateway: IpAddress;
     /** The subnet: the prefix of length `prefixLength` that contains the gateway. */
     readonly prefix: Prefix;

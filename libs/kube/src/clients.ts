@@ -31,7 +31,7 @@ export interface KubeClients extends Disposable {
      */
     connection(): Promise<Connection>;
     /**
-     * Closes the connections of the current credentials; requests under way reject with CONNECTION_FAILED. A later
+     * Closes all connections, watches included; requests under way reject with CONNECTION_FAILED. Idempotent; a later
      * request opens new ones.
      */
     close(): void;

@@ -70,7 +70,11 @@ const faults: Readonly<Record<KubeErrorCode, Fault>> = {
     ABORTED: "aborted",
 };
 
-/** Error of a request to the API server, or of its configuration. Its fault follows from its code. */
+/**
+ * Error of a request to the API server, or of its configuration. Its fault follows from its code: CONFLICT, NOT_FOUND,
+ * ALREADY_EXISTS and INVALID are `caller`, BAD_REQUEST is `internal`, ABORTED `aborted`, TIMEOUT and SERVER_TIMEOUT
+ * `timeout`, BAD_ANSWER and TOO_LARGE `remote`, all others `environment`.
+ */
 export class KubeError extends AntreaError<KubeErrorCode, KubeErrorDetails> {
     /** HTTP status, if there was an answer. */
     readonly status: number | undefined;

@@ -31,9 +31,10 @@ export interface LeaderElectionOptions {
 }
 
 /**
- * Work of a leader: runs until its signal aborts; its promise settles when the work has ended. While the lease is not
- * lost, it is renewed until then, so that no other candidate leads meanwhile. If the work ends earlier, the lease is
- * released and the process campaigns again; an error other than an abort by the signal is logged.
+ * Work of a leader: runs until its signal aborts (lease lost, or the signal of `run`); its promise settles when the
+ * work has ended. While the lease is not lost, it is renewed until then, so that no other candidate leads meanwhile. If
+ * the work ends earlier, the lease is released and the process campaigns again; an error other than an abort by the
+ * signal is logged.
  */
 export type Lead = (signal: AbortSignal) => Promise<void>;
 

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { type Node } from "./api/types.ts";
 
-/** What is kept of a Node beyond UID, podCIDRs and addresses. */
+/** What `slimNode` keeps of a Node besides its identity, podCIDRs and addresses. */
 export interface SlimNodeOptions {
     /** Keys of annotations. Default none. */
     readonly annotations?: readonly string[];

@@ -19,8 +19,9 @@ const maxRemembered = 1_000;
 const maxTokenBytes = 16_384;
 
 /**
- * Decides whether the bearer of a token is allowed, by TokenReview and SubjectAccessReview. Caches 1000 answers by
- * digest of the token: a permission that is withdrawn is effective after `allowedTtlMs`.
+ * Decides whether the bearer of a token is allowed, by TokenReview and SubjectAccessReview, which `api` must be
+ * permitted to create. Caches 1000 answers by digest of the token: a permission that is withdrawn is effective after
+ * `allowedTtlMs`.
  */
 export class TokenReviewAuthorizer {
     readonly #api: Pick<ApiClient, "create">;

@@ -43,7 +43,8 @@ export interface ReconcileResult {
 /**
  * A queue of keys, processed from `start` on. A key waits at most once, is processed by one worker at a time, and is
  * processed again if it was added meanwhile. Failures are retried with a backoff per key (not before a Retry-After of
- * the API server), except TerminalError; `add` does not wait for the backoff. After the end, keys are ignored.
+ * the API server), except TerminalError; `add` does not wait for the backoff. After the signal or `close` has ended it,
+ * keys are ignored.
  */
 export class WorkQueue implements AsyncDisposable {
     readonly #components: WorkQueueComponents;
@@ -127,7 +128,10 @@ export class WorkQueue implements AsyncDisposable {
         this.#pump();
     }
 
-    /** Adds a key after `delayMs` milliseconds; of several delays of one key the earliest counts. */
+    /**
+     * Adds a key after `delayMs` milliseconds; of several delays of one key the earliest counts. `add` cancels the
+     * delay.
+     */
     addAfter(key: string, delayMs: number): void {
         if (this.#ended) return;
         const dueMs = this.#clock.monotonic() + delayMs;
@@ -158,7 +162,10 @@ export class WorkQueue implements AsyncDisposable {
         }
     }
 
-    /** Takes no more keys, aborts the work's signal and waits for the work to end. */
+    /**
+     * Takes no more keys, drops those that wait, aborts the work's signal and waits for the work to end. Idempotent;
+     * never rejects.
+     */
     async close(): Promise<void> {
         this.#stop.abort();
         this.#cancelDelayed();

@@ -13,7 +13,7 @@ export interface Flags {
     readonly check: boolean;
     /** `--print-start-order`: print the names of the parts in their start order and exit. */
     readonly printStartOrder: boolean;
-    /** The program-specific flags that were given, by name. */
+    /** The program-specific flags that were given, by name without dashes, `config` among them. */
     readonly own: Readonly<Record<string, string>>;
 }
 

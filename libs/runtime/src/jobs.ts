@@ -6,13 +6,17 @@ import { type Counter, type Histogram, type MetricsFactory } from "./metrics.ts"
 
 /**
  * The work of a background job, one run at a time. It must stop when its signal aborts, and may run again after any
- * failure. A rejection is a failed run, logged and retried after a backoff; a TerminalError ends the job.
+ * failure. A rejection is a failed run, logged and retried after a backoff, unless it is an abort of a job that is
+ * being stopped; a TerminalError ends the job.
  */
 export type JobWork = (signal: AbortSignal) => Promise<JobResult | void> | JobResult | void;
 
 /** Optional result of a successful run: when to run again, and the objects that failed although the run succeeded. */
 export interface JobResult {
-    /** Run again after this many milliseconds, if that is sooner than the interval; only for `every`. */
+    /**
+     * Run again after this many milliseconds, if that is sooner than the interval (undefined: after the interval); only
+     * for `every`.
+     */
     readonly againInMs: number | undefined;
     /** Number of objects that the run worked on and that failed; the job retries them itself. Default 0. */
     readonly failed?: number;
@@ -53,7 +57,10 @@ export interface RepeatedJobOptions extends JobOptions {
  */
 export type JobState = "waiting" | "running" | "done" | "given-up" | "stopped";
 
-/** Status of a job at the time of the call, as health endpoints report it. */
+/**
+ * Status of a job at the time of the call, as health endpoints report it; a snapshot that does not change. Work queues
+ * of @antrea/kube report theirs in the same form.
+ */
 export interface JobHealth {
     readonly name: string;
     readonly state: JobState;
@@ -63,7 +70,7 @@ export interface JobHealth {
     readonly error: unknown;
     /** Wall time of the end of the last successful run in milliseconds; undefined if there was none. */
     readonly succeededAtMs: number | undefined;
-    /** Wall time of the end of the last run in milliseconds; undefined if there was none. */
+    /** Wall time of the end of the last run that succeeded or failed, in milliseconds; undefined if there was none. */
     readonly endedAtMs: number | undefined;
     /** Wall time of the next run in milliseconds; undefined during a run, and if none follows. */
     readonly nextAtMs: number | undefined;
@@ -122,7 +129,7 @@ class JobMetrics {
 
 /**
  * The background jobs of a process, each with a name, retries and metrics. Jobs may be added before and after `start`;
- * they run side by side. No run begins after `stop`.
+ * they run side by side. No run begins after `stop`, which the owner calls and awaits.
  */
 export class Jobs {
     readonly #components: JobsComponents & { readonly clock: Clock };

@@ -47,7 +47,10 @@ export interface LifecycleOptions {
     readonly stopTimeoutMs?: number;
 }
 
-/** State of a Lifecycle; it starts and stops once, in this order. A start that failed ends in `stopped`. */
+/**
+ * State of a Lifecycle; it starts and stops once, in this order. A start that failed ends in `stopped`, as does `stop`
+ * without a start.
+ */
 export type LifecycleState = "new" | "starting" | "started" | "stopping" | "stopped";
 
 interface StopFailure {
@@ -132,7 +135,8 @@ export class Lifecycle {
 
     /**
      * Stops the started parts, all of them even if some fail; then rejects with RuntimeError `STOP_FAILED` if some
-     * failed or exceeded their limit. Further calls return the same promise. A start in progress is abandoned first.
+     * failed or exceeded their limit. Further calls return the same promise. A start in progress is abandoned first;
+     * none is possible afterwards.
      */
     stop(): Promise<void> {
         this.#abandon.abort();

@@ -21,9 +21,9 @@ interface LoggedError {
 
 /**
  * Converts a value for a log line: to JSON of bounded size (6 levels, 100 members of each, 1000 values, texts of 4096
- * characters; the rest is cut and marked) without anything that resembles a secret. Errors become `{ type, message,
- * code, fault, details, stack, causes }` (`stack` only of foreign and internal ones), bytes hexadecimal text, bigints
- * text, maps objects, sets arrays.
+ * characters; the rest is cut and marked) without anything that resembles a secret (`hideSecrets`, `isSecretName`).
+ * Errors become `{ type, message, code, fault, details, stack, causes }` (`stack` only of foreign and internal ones),
+ * bytes hexadecimal text, bigints text, maps objects, sets arrays.
  */
 export function toLogValue(value: unknown): unknown {
     return new Converter().convert(value, 0);

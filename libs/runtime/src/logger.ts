@@ -60,8 +60,8 @@ export function levelFromVerbosity(verbosity: number): LogLevel {
 }
 
 /**
- * Creates the logger of a program, which writes JSON lines, from level `info` by default, to standard output unless
- * another destination is given.
+ * Creates the logger of a program, which writes JSON lines (see Logger), from level `info` by default, to standard
+ * output unless another destination is given. There is nothing to close: each line is written when the call returns.
  */
 export function createLogger(options: LoggerOptions): Logger {
     const base = pino(

@@ -7,7 +7,10 @@ import {
 } from "prom-client";
 import { RuntimeError } from "./errors.ts";
 
-/** Label values of one sample. They come from a small fixed set, never from users or the network. */
+/**
+ * Label values of one sample, one for each of the metric's `labelNames`. They come from a small fixed set, never from
+ * users or the network.
+ */
 export type Labels<L extends string> = Readonly<Record<L, string>>;
 
 /** Name, help text and label names of a metric. */
@@ -39,13 +42,16 @@ export interface Gauge<L extends string = never> {
     remove(labels: Labels<L>): void;
 }
 
-/** Counts of observed values in buckets (Prometheus histogram). */
+/**
+ * Counts of observed values in buckets (Prometheus histogram), in the unit of its name; with labels, a sample exists
+ * from its first `observe`.
+ */
 export interface Histogram<L extends string = never> {
     /** Counts one value. */
     observe(value: number, labels?: Labels<L>): void;
 }
 
-/** One sample of a gauge that is computed at each scrape. */
+/** One sample of a gauge that is computed at each scrape: all its labels, and the value. */
 export interface Sample<L extends string> {
     readonly labels: Labels<L>;
     readonly value: number;
@@ -73,8 +79,8 @@ export interface MetricsFactory {
 const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 
 /**
- * The metrics of one process in a registry of its own; unless `processMetrics` is false, those of the process and of
- * Node.js too (`process_*`, `nodejs_*`).
+ * The metrics of one process in a registry of its own, in the text format of Prometheus by `text`; unless
+ * `processMetrics` is false, those of the process and of Node.js too (`process_*`, `nodejs_*`).
  */
 export class Metrics implements MetricsFactory {
     readonly #registry = new Registry();

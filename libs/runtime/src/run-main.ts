@@ -19,7 +19,7 @@ export interface MainContext {
 
 type MainEvent = "SIGTERM" | "SIGINT" | "uncaughtException" | "unhandledRejection";
 
-/** The part of `process` that `runMain` uses. */
+/** The part of `process` that `runMain` uses; `exit` of the real one does not return. */
 export interface MainProcess {
     readonly argv: readonly string[];
     on(event: MainEvent, listener: (value: unknown) => void): unknown;

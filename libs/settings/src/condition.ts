@@ -27,7 +27,7 @@ export interface RuleText {
     readonly wrongWhen: Condition;
 }
 
-/** A rule over several values whose condition is available as data, made by `declared`. */
+/** A rule over several values whose condition is available as data (`wrongWhen`) for the chart, made by `declared`. */
 export interface DeclaredRule<Config = never> extends Rule<Config>, RuleText {}
 
 /** Returns the rule with a `check` that evaluates its condition, and with the `keys` that the condition names. */

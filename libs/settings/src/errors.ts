@@ -19,7 +19,7 @@ export interface SettingsErrorDetails {
 
 /**
  * A settings file that is not usable. The message of `WRONG_VALUES` lists every invalid key with its value and rule, or
- * has only their number if they are more than 200.
+ * has only their number if they are more than 200. The fault is `caller`, of `UNREADABLE_SETTINGS` `internal`.
  */
 export class SettingsError extends AntreaError<SettingsErrorCode, SettingsErrorDetails> {}
 
@@ -27,7 +27,10 @@ export class SettingsError extends AntreaError<SettingsErrorCode, SettingsErrorD
 export interface Finding {
     /** Dotted key, e.g. `nodeIPAM.clusterCIDRs[1]`. */
     readonly key: string;
-    /** The value as JSON, truncated; a default is followed by `(default)`. */
+    /**
+     * The value as JSON, truncated to 80 characters; a default is followed by `(default)`, `(missing)` is a required
+     * key.
+     */
     readonly value: string;
     /** The requirement on the value. */
     readonly rule: string;

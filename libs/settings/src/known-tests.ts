@@ -6,7 +6,7 @@ import { type Component } from "./features/specs.ts";
 import { unwrap } from "./known-keys.ts";
 import { type DescribedTest, valueTests } from "./value-tests.ts";
 
-/** The test of one value of a settings file. */
+/** The test of one value of a settings file, and its rule as a sentence that continues "the value". */
 export interface KeyTest extends DescribedTest {
     /** True if the value is a list, whose members are tested. */
     readonly isList: boolean;

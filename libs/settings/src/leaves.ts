@@ -11,13 +11,13 @@ import { cidrTest, durationTest, orEmpty, serverTest, type ValueTest, valueTests
  */
 export type DurationMs = number;
 
-/** Schema of a boolean. */
+/** Schema of a boolean; texts such as "true" are invalid. */
 export const flag = z.boolean({ error: "must be true or false" });
 
-/** Schema of any text. */
+/** Schema of any text, "" included; numbers and booleans are invalid. */
 export const anyText = z.string({ error: "must be text" });
 
-/** Schema of an integer from `min` to `max`, both included. */
+/** Schema of an integer from `min` to `max`, both included; with its test for the chart. */
 export function wholeNumber(min: number, max: number): z.ZodInt {
     const error = `must be a whole number from ${min} to ${max}`;
     return valueTests.keep(z.int({ error }).min(min, { error }).max(max, { error }), error, {
@@ -249,7 +249,7 @@ export const portRange: Leaf<{ readonly first: number; readonly last: number }> 
     },
 );
 
-/** Schema of a list whose members have this schema. */
+/** Schema of a list, which may be empty, whose members have this schema. */
 export function listOf<T extends z.ZodType>(member: T): z.ZodArray<T> {
     return z.array(member, { error: "must be a list" });
 }

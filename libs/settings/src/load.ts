@@ -29,7 +29,10 @@ export interface Notice<Config> {
     check(config: Config, gates: FeatureGates, given: (key: string) => unknown): string | undefined;
 }
 
-/** Definition of a settings file: its name for messages, its schema and its rules. */
+/**
+ * Definition of a settings file: its name for messages, its schema, which must be valid for an empty file, its rules
+ * and notices in the order of evaluation.
+ */
 export interface FileSpec<Config> {
     readonly name: string;
     readonly component: Component;
@@ -42,7 +45,7 @@ export interface FileSpec<Config> {
 export interface Loaded<Config> {
     /** The validated values, with defaults. */
     readonly config: Config;
-    /** One line each, about unknown keys and values without effect. */
+    /** One line each: unknown keys, then feature gates and values without effect. */
     readonly warnings: readonly string[];
     /** The feature gates that result from `featureGates`. */
     readonly gates: FeatureGates;
@@ -51,7 +54,7 @@ export interface Loaded<Config> {
 /**
  * Parses and validates a settings file; an empty text gives the defaults. Unknown keys are warnings. Throws
  * SettingsError `BAD_YAML`, or `WRONG_VALUES` with everything invalid in it, in the order of the file; if that is more
- * than 200 keys, without the list.
+ * than 200 keys, without the list. `UNREADABLE_SETTINGS` is a defect of the schema.
  */
 export function loadFile<Config extends { readonly featureGates: Readonly<Record<string, boolean>> }>(
     spec: FileSpec<Config>,

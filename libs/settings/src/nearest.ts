@@ -1,7 +1,7 @@
 /**
  * Returns the candidate with the fewest edits (Levenshtein distance, case ignored) from the word, the first of equal
- * ones, if these are at most a third of the candidate's length, or one; undefined if there is none, or for a word of
- * more than 64 characters.
+ * ones, if these are at most a third of the candidate's length, or one; for "did you mean". Undefined if there is none,
+ * or for a word of more than 64 characters.
  */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
     // The cost is the product of the lengths; a word this long is not a misspelt key.

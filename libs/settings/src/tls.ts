@@ -45,7 +45,7 @@ export const tlsCipherSuites: Leaf<string | undefined> = readableOrEmpty(
     { kind: "text", match: `^${oneCipher}(,${oneCipher})*$` },
 );
 
-/** TLS versions as Node.js names them. */
+/** TLS versions as Node.js names them (`minVersion` of node:tls). */
 export type TlsVersion = "TLSv1" | "TLSv1.1" | "TLSv1.2" | "TLSv1.3";
 
 const versions: ReadonlyMap<string, TlsVersion> = new Map([

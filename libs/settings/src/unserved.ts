@@ -57,7 +57,7 @@ export function whyUnserved(keys: UnservedKeys, key: string): string | undefined
 
 /**
  * Returns notices that warn about each key that nothing reads if its value differs from the default: "KEY has no
- * effect: REASON".
+ * effect: REASON". Throws zod's error if the schema is not valid for an empty file.
  */
 export function unservedNotices<Config>(schema: z.ZodType<Config>, keys: UnservedKeys): readonly Notice<Config>[] {
     const defaults = schema.parse({});

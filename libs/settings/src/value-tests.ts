@@ -14,7 +14,7 @@ export type ValueTest =
     | { readonly kind: "number"; readonly ranges: readonly (readonly [min: number, max: number])[] }
     | { readonly kind: "words"; readonly words: readonly string[]; readonly anyCase: boolean };
 
-/** A test and its rule as a sentence that continues "the value". */
+/** A test of values, and its rule as a sentence that continues "the value". */
 export interface DescribedTest {
     readonly rule: string;
     readonly test: ValueTest;
@@ -32,6 +32,7 @@ export const valueTests = {
         kept.set(leaf, { rule, test });
         return leaf;
     },
+    /** Returns the test of this very leaf; undefined if none was stored. */
     of: (leaf: z.ZodType): DescribedTest | undefined => kept.get(leaf),
 };
 
@@ -70,8 +71,8 @@ const v6 = [
 const mapped = `^[0:]*:[fF]{4}:(${h}:${h}|[0-9.]+)(/|$)|^(0{1,4}:){5}[fF]{4}::`;
 
 /**
- * Returns the test for a CIDR of this IP family, or of either if undefined; host bits may be set, IPv4-mapped addresses
- * are refused.
+ * Returns the test for a CIDR of this IP family, or of either if undefined, as `cidr` reads it: host bits may be set,
+ * IPv4-mapped addresses are refused.
  */
 export function cidrTest(family: Family | undefined): ValueTest {
     const of4 = `(${v4})/(3[0-2]|[12]?[0-9])`;

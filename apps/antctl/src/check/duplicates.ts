@@ -11,8 +11,8 @@ interface User {
 }
 
 /**
- * Addresses with more than one user, which is an interface of a Pod: by allocations, ports in OVS and the status of
- * running Pods.
+ * Returns a finding for each address with more than one user, which is an interface of a Pod: by allocations, ports in
+ * OVS and the status of running Pods that are not being deleted.
  */
 export function duplicates(snapshot: Snapshot): readonly Finding[] {
     const byAddress = Map.groupBy(usersOf(snapshot), ({ address }) => address);

@@ -1,6 +1,7 @@
 /**
  * - `leak`: an address is allocated and no Pod uses it;
- * - `orphan`: an address is in use without an allocation, or allocated outside the ranges of its pool;
+ * - `orphan`: an address is in use without an allocation, or allocated outside the ranges of its pool, or from a pool
+ *   that does not exist;
  * - `duplicate`: an address has two users;
  * - `reservation`: an address is reserved without an owner that requests it.
  */
@@ -9,6 +10,7 @@ export type FindingKind = "leak" | "orphan" | "duplicate" | "reservation";
 /** One inconsistency that `ipam check` reports; pool and Node are absent where it concerns none. */
 export interface Finding {
     readonly kind: FindingKind;
+    /** In canonical text (RFC 5952). */
     readonly address: string;
     readonly pool?: string;
     readonly node?: string;
@@ -19,8 +21,8 @@ export interface Finding {
 }
 
 /**
- * Makes one finding. Its key has the kind, the rule, the address and `user`, which identifies whose it is in both
- * snapshots.
+ * Makes one finding. Its key has the kind, `rule` (an identifier of the violated rule, such as `no-pod`), the address
+ * and `user`, which identifies whose it is in both snapshots; `text` is what is wrong and how it is resolved.
  */
 export function finding(
     kind: FindingKind,

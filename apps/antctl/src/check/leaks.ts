@@ -4,9 +4,9 @@ import { finding, type Finding } from "./finding.ts";
 import { type RecordOnNode, type Snapshot } from "./snapshot.ts";
 
 /**
- * Addresses that are allocated to a Pod which does not use them: it is gone or has ended, has another address, or runs
- * without a port for it in OVS. A Pod that is still starting is none, nor an owner of a kind that this version does not
- * know.
+ * Returns a finding for each address that is allocated to a Pod which does not use it: it is gone or has ended, has
+ * another address, or runs without a port for it in OVS (not concluded for a Node that was not read). A Pod that is
+ * still starting is none, nor an owner of a kind that this version does not know.
  */
 export function leaks(snapshot: Snapshot): readonly Finding[] {
     const allocationsOfInterface = Map.groupBy(snapshot.allocations, (allocation) => interfaceKey(allocation));

@@ -4,8 +4,9 @@ import { finding, type Finding } from "./finding.ts";
 import { type Snapshot } from "./snapshot.ts";
 
 /**
- * Addresses in use without an allocation, and allocations outside the ranges of their pool, except those of gateways
- * and of owners of a kind that this version does not know.
+ * Returns a finding for each address that is in use without an allocation, by a port in OVS or, on Nodes that were not
+ * read, by the status of a running Pod, unless it is of the Node's podCIDRs; and for each allocation outside the ranges
+ * of its pool, except those of gateways and of owners of a kind that this version does not know.
  */
 export function orphans(snapshot: Snapshot): readonly Finding[] {
     return [

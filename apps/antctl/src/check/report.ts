@@ -18,7 +18,10 @@ export interface CheckReport {
     };
 }
 
-/** All findings in one snapshot, one rule after the other; `inBoth` removes those that are only transient. */
+/**
+ * Returns all findings in one snapshot, one rule after the other (duplicates, leaks, orphans, reservations); `inBoth`
+ * removes those that are only transient.
+ */
 export function findingsOf(snapshot: Snapshot): readonly Finding[] {
     return [...duplicates(snapshot), ...leaks(snapshot), ...orphans(snapshot), ...reservations(snapshot)];
 }
@@ -29,7 +32,10 @@ export function inBoth(first: readonly Finding[], second: readonly Finding[]): r
     return second.filter(({ key }) => keys.has(key));
 }
 
-/** The report of `ipam check`: the findings, the Nodes that were not read, and how many objects were checked. */
+/**
+ * Returns the report of `ipam check` for the later snapshot: these findings, the Nodes that were not read, and how many
+ * objects were checked.
+ */
 export function checkReport(snapshot: Snapshot, findings: readonly Finding[]): CheckReport {
     return {
         findings: findings.map(({ key: _, ...rest }) => rest),

@@ -4,7 +4,11 @@ import { ownerText, type Allocation } from "../cluster/index.ts";
 import { finding, type Finding } from "./finding.ts";
 import { type Snapshot } from "./snapshot.ts";
 
-/** Addresses that are reserved for an owner that does not request them. */
+/**
+ * Returns a finding for each address that is reserved for an owner that does not request it: one that is gone, an
+ * ordinal out of range, a StatefulSet without the pool in its list, a Node or an IPPool without the address; and for
+ * every Pod, whose address is never reserved.
+ */
 export function reservations(snapshot: Snapshot): readonly Finding[] {
     return snapshot.allocations.flatMap((allocation) => {
         if (allocation.state !== "Reserved") return [];

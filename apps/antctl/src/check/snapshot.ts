@@ -20,13 +20,18 @@ export interface RecordOnNode extends PortRecord {
     readonly node: string;
 }
 
-/** The state of the cluster that one check reads, with indexes; made by `takeSnapshot`. */
+/**
+ * The state of the cluster that one check reads, with indexes; made by `takeSnapshot`, never changed. The rules
+ * (`duplicates`, `leaks`, `orphans`, `reservations`) read it.
+ */
 export class Snapshot {
     readonly allocations: readonly Allocation[];
     readonly pods: readonly PodInfo[];
     readonly pools: PoolSet;
     readonly statefulSets: readonly WorkloadInfo[];
+    /** By name. */
     readonly namespaces: ReadonlyMap<string, NamespaceInfo>;
+    /** Of all Nodes that were read. */
     readonly records: readonly RecordOnNode[];
     /** Nodes that use IPAM and whose OVS could not be read, with the reason. */
     readonly unread: ReadonlyMap<string, string>;

@@ -8,7 +8,7 @@ import {
 } from "@antrea/crd";
 import { formatIp, type IpAddress } from "@antrea/ip";
 
-/** The fields of an IPAllocation that commands need; a cluster may have 100,000. */
+/** The fields of an IPAllocation that commands need, without all others, as a cluster may have 100,000. */
 export interface Allocation {
     readonly name: string;
     /** The address in the object's name, which the API server keeps unique. */

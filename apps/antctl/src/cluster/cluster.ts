@@ -46,7 +46,7 @@ export interface AllocationSelector {
 
 /**
  * Reads a cluster for one command and caches nothing. Each call sends requests to the API server; lists are reduced
- * page by page. All methods reject with KubeError if a request fails.
+ * page by page. All methods reject with KubeError if a request fails. It does not close `api`.
  */
 export class Cluster {
     readonly api: ApiClient;
@@ -63,7 +63,7 @@ export class Cluster {
         return served(this.list(ipPools, (pool) => pool));
     }
 
-    /** The IPPool of this name; undefined if there is none. */
+    /** The IPPool of this name; undefined if there is none, or if the cluster does not serve IPPools. */
     async pool(name: string): Promise<IpPool | undefined> {
         return this.find(ipPools, { name });
     }
@@ -81,7 +81,7 @@ export class Cluster {
         return served(this.list(ipAllocations, readAllocation, o));
     }
 
-    /** The allocation of an address; undefined if there is none. */
+    /** The allocation of an address; undefined if there is none, or if the cluster does not serve IPAllocations. */
     async allocationOf(ip: IpAddress): Promise<Allocation | undefined> {
         const object = await this.find(ipAllocations, { name: allocationName(ip) });
         return object && readAllocation(object);
@@ -99,11 +99,15 @@ export class Cluster {
         return this.list(pods, readPod, o);
     }
 
-    /** The Service CIDRs of the cluster, without host bits; invalid ones are left out. */
+    /**
+     * The Service CIDRs of the cluster, without host bits; invalid ones are left out. Rejects with KubeError
+     * `NOT_FOUND` if the cluster does not serve networking.k8s.io/v1 ServiceCIDRs.
+     */
     async serviceCidrs(): Promise<readonly Prefix[]> {
         return clusterAddresses([], await this.list(serviceCidrs, (object) => object)).serviceCidrs;
     }
 
+    /** The StatefulSets of all Namespaces; `deployments`, `daemonSets` and `cronJobs` likewise. */
     async statefulSets(): Promise<readonly WorkloadInfo[]> {
         return this.list(statefulSets, readStatefulSet);
     }

@@ -2,7 +2,7 @@ import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { IpError, parseIp, type IpAddress } from "@antrea/ip";
 import { podUids, type Pod } from "@antrea/kube";
 
-/** The fields of a Pod that commands need; a cluster may have 100,000. */
+/** The fields of a Pod that commands need, without all others, as a cluster may have 100,000. */
 export interface PodInfo {
     readonly namespace: string;
     readonly name: string;
@@ -10,6 +10,7 @@ export interface PodInfo {
      * The UIDs that allocations and OVS records use for it: its own and, for a static Pod, the hash of its manifest.
      */
     readonly uids: readonly string[];
+    /** Undefined until it is scheduled. */
     readonly nodeName: string | undefined;
     /** As in its status; `Unknown` if not set. */
     readonly phase: string;
@@ -22,7 +23,7 @@ export interface PodInfo {
     readonly ownerReferences: readonly OwnerReference[];
 }
 
-/** An owner in a Pod's metadata. */
+/** An owner in a Pod's metadata (metav1.OwnerReference); `controller` is true for the one that manages the Pod. */
 export interface OwnerReference {
     readonly apiVersion: string;
     readonly kind: string;
@@ -48,7 +49,9 @@ export function readPod(pod: Pod): PodInfo {
     };
 }
 
-/** Selects the annotations that IPAM reads: `ipam.antrea.io/ippools` and `ipam.antrea.io/pod-ips`. */
+/**
+ * Selects the annotations that IPAM reads: `ipam.antrea.io/ippools` and `ipam.antrea.io/pod-ips`; {} if there are none.
+ */
 export function ipamAnnotations(all: Readonly<Record<string, string>> | undefined): Readonly<Record<string, string>> {
     return Object.fromEntries(
         [poolsAnnotation, podIpsAnnotation].flatMap((key) => (all?.[key] === undefined ? [] : [[key, all[key]]])),

@@ -11,10 +11,11 @@ export interface TemplateInfo {
     readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** The fields of a StatefulSet that commands need. */
+/** The fields of a StatefulSet that commands need: those of its template, and which ordinals it has. */
 export interface WorkloadInfo extends TemplateInfo {
+    /** `spec.replicas`; 1 if absent. */
     readonly replicas: number;
-    /** The lowest ordinal of a StatefulSet. */
+    /** The lowest ordinal (`spec.ordinals.start`); 0 if absent. */
     readonly start: number;
 }
 

@@ -30,7 +30,8 @@ const none: Completions = { items: [], files: false };
 
 /**
  * Completes the last of `words`, the words after the program's name; it is "" if nothing of it is typed yet. Commands,
- * flags and choices come from `program`, other candidates from `dynamic`; all begin with what is typed.
+ * flags and choices come from `program`, other candidates from `dynamic`; all begin with what is typed. Runs no
+ * command, and rejects only if `dynamic` does.
  */
 export async function complete(
     program: Command,

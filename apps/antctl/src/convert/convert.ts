@@ -7,7 +7,10 @@ import { PoolSet } from "../pools/index.ts";
 import { oneAnOrdinal, reservationsOf, type Reservation } from "./reservations.ts";
 import { asGiven, withoutSubnetInfo } from "./subnet-info.ts";
 
-/** The result of converting the IPPools of files. */
+/**
+ * The result of converting the IPPools of files. `warnings` are sentences. The reservations are to be created before
+ * the pools, so that no other Pod gets their addresses.
+ */
 export interface Conversion {
     /** In the order of the files. */
     readonly pools: readonly IpPool[];
@@ -19,7 +22,7 @@ export interface Conversion {
     readonly ignored: readonly string[];
 }
 
-/** A pool that this version rejects, and why. */
+/** A pool that this version rejects, and why; the paths of the refusals are those of the object in the file. */
 export interface RefusedPool {
     readonly name: string;
     readonly refusals: readonly Refusal[];

@@ -24,9 +24,9 @@ export interface Reservations {
 }
 
 /**
- * The addresses that a pool of upstream Antrea reserves for StatefulSet ordinals. There the list in
- * `status.ipAddresses` is their only record; here each is an IPAllocation. Addresses of other Pods are left out: a
- * recreated Pod gets a new one.
+ * The addresses that a pool of upstream Antrea reserves for StatefulSet ordinals; `status`, of any shape, is that of
+ * the pool. There the list in `status.ipAddresses` is their only record; here each is an IPAllocation. Addresses of
+ * other Pods are left out: a recreated Pod gets a new one.
  */
 export function reservationsOf(pool: string, status: unknown): Reservations {
     const entries: unknown = fieldsOf(status).ipAddresses;
@@ -43,8 +43,8 @@ export function reservationsOf(pool: string, status: unknown): Reservations {
 }
 
 /**
- * Keeps one address per family and ordinal, the limit of this version: the one in use, else the first. `further`
- * lists the omitted ones as sentences.
+ * Keeps one address for each pool, IP family and ordinal, as this version keeps no second one: the one in use, else the
+ * first. `further` lists the omitted ones as sentences.
  */
 export function oneAnOrdinal(stored: readonly Reservation[]): {
     readonly kept: readonly Reservation[];

@@ -16,8 +16,9 @@ export interface SubnetInfoResult {
 }
 
 /**
- * Copies `subnetInfo`, the one subnet of a v1beta1 pool, into each of its ranges; the family of its gateway becomes
- * the pool's `ipVersion`. Ranges are not validated here: v1alpha2 has the same rules for them.
+ * Copies `subnetInfo`, the one subnet of a v1beta1 pool, into each of its ranges; the family of its gateway becomes the
+ * pool's `ipVersion`. Unknown fields and a missing or unreadable subnet are refused. Ranges are not validated here:
+ * v1alpha2 has the same rules for them.
  */
 export function withoutSubnetInfo(spec: Fields): SubnetInfoResult {
     const subnet = fieldsOf(spec.subnetInfo);
@@ -45,7 +46,10 @@ export function withoutSubnetInfo(spec: Fields): SubnetInfoResult {
     };
 }
 
-/** Maps a refusal of the converted pool to the field of the original. */
+/**
+ * Maps a refusal of the converted pool to the field of the original: `spec.ipRanges[0].gateway` to
+ * `spec.subnetInfo.gateway`. Other paths are the same in both.
+ */
 export function asGiven({ path, value, rule }: Refusal): Refusal {
     return {
         path: path.replace(/^spec\.ipRanges\[\d+\]\.(gateway|prefixLength|vlan)$/, "spec.subnetInfo.$1"),

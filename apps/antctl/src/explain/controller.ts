@@ -2,8 +2,8 @@ import { isKubeError, leases } from "@antrea/kube";
 import { type Cluster } from "../cluster/index.ts";
 
 /**
- * Whether antrea-controller is running, by the Lease that its leader renews. `away`: the Lease has no holder, or was
- * not renewed for twice its duration. `unknown`: it was not read.
+ * Whether antrea-controller is running, by the Lease that its leader renews. `away`: the Lease is missing, has no
+ * holder, or was not renewed for twice its duration. `unknown`: it was not read.
  */
 export type ControllerState = "runs" | "away" | "unknown";
 
@@ -11,8 +11,8 @@ const lease = "antrea-controller";
 const defaultSeconds = 15;
 
 /**
- * Reads the Lease in Antrea's Namespace; `unknown` without permission to read it, any other KubeError rejects. `nowMs`
- * is in milliseconds since 1970.
+ * Reads the Lease `antrea-controller` in Antrea's Namespace; `unknown` without permission to read it, any other
+ * KubeError rejects. `nowMs` is in milliseconds since 1970.
  */
 export async function readController(
     cluster: Pick<Cluster, "find">,

@@ -85,7 +85,10 @@ export function runsOnNodeSubnet(facts: Facts): boolean {
     });
 }
 
-/** The allocations for an ordinal of the Pod's StatefulSet, whether or not a Pod uses them. */
+/**
+ * The allocations for an ordinal of the StatefulSet `set` in `namespace`, whether or not a Pod uses them; its UID is
+ * not compared.
+ */
 export function allocationsOfOrdinal(
     allocations: readonly Allocation[],
     namespace: string,
@@ -100,7 +103,7 @@ export function allocationsOfOrdinal(
     );
 }
 
-/** The Node of this name, if the cluster has it. */
+/** The Node of this name; undefined if the cluster does not have it, or for no name. */
 export function nodeOf(facts: Pick<Facts, "pools">, name: string | undefined): NodeInfo | undefined {
     return facts.pools.nodes.find((node) => node.name === name);
 }

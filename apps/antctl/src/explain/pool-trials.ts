@@ -4,7 +4,7 @@ import { holderText, type Allocation } from "../cluster/index.ts";
 import { amount } from "../output/index.ts";
 import { allocationsOfOrdinal, allocationsOfPod, type Facts, type AddressRequest } from "./facts.ts";
 
-/** The result, or expected result, for one pool in the list. */
+/** The result, or expected result, for one pool in the list; `ipVersion` is absent for one that does not exist. */
 export interface PoolTrial {
     readonly pool: string;
     readonly ipVersion?: Family;
@@ -22,7 +22,7 @@ export interface PoolTrial {
 
 /**
  * For each pool that the request names, in that order, in which they are tried: why it does or does not serve the
- * request.
+ * request. Sends no request; `facts.allocations` must have those of all these pools and of pools that overlap them.
  */
 export function tryPools(facts: Facts, request: AddressRequest): readonly PoolTrial[] {
     const served = new Set<Family>();

@@ -21,13 +21,16 @@ export interface ExplainReport {
     /** The effective annotations; unset ones are absent. */
     readonly annotations: { readonly from?: "Pod" | "Namespace"; readonly pools?: string; readonly podIps?: string };
     readonly gate: "on" | "off" | "unknown";
+    /** In the order of the list; empty unless `source` is `Pools`. */
     readonly pools: readonly PoolTrial[];
+    /** The allocations that the Pod has. */
     readonly has: readonly {
         readonly address: string;
         readonly pool: string;
         readonly interface: string;
         readonly since?: string;
     }[];
+    /** What keeps the Pod from its addresses; empty if nothing is known to. */
     readonly blocks: readonly Block[];
     /** One sentence: whether the Pod is blocked. */
     readonly verdict: string;

@@ -1,6 +1,6 @@
 import { type Style } from "./style.ts";
 
-/** Counts of addresses by state; `total` has the used, the reserved and the free ones. */
+/** Counts of addresses by state; `total` has the used, the reserved and the free ones. An IpPoolUsage is one. */
 export interface Parts {
     readonly total: number;
     readonly used: number;

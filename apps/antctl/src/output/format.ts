@@ -1,6 +1,6 @@
 import { stringify } from "yaml";
 
-/** The values of `-o`; `table` is text for people. */
+/** The values of `-o`; `table` is text for people, `json` and `yaml` are one document with the whole report. */
 export const formats = ["table", "json", "yaml"] as const;
 /** How a report is written, one of `formats`. */
 export type Format = (typeof formats)[number];

@@ -1,10 +1,16 @@
 import { AntreaError } from "@antrea/errors";
 import { IpError, parseIp, type IpAddress } from "@antrea/ip";
 
-/** The output of ovs-vsctl cannot be parsed. */
+/**
+ * The output of ovs-vsctl cannot be parsed: code `BAD_OUTPUT`, fault `remote`; the message is a sentence about it ("it
+ * is no JSON").
+ */
 export class OvsOutputError extends AntreaError<"BAD_OUTPUT"> {}
 
-/** ovs-vsctl arguments that list the ports of a Node with the agent's external_ids. */
+/**
+ * Command that lists the ports of a Node with the agent's external_ids, for container `antrea-ovs` of an agent Pod;
+ * `readPorts` parses its output.
+ */
 export const listPorts: readonly string[] = [
     "ovs-vsctl",
     "--timeout=10",

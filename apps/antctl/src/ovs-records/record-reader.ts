@@ -18,7 +18,10 @@ const ovsContainer = "antrea-ovs";
 /** Nodes that are read concurrently. */
 const parallel = 8;
 
-/** Reads the OVS records of all Nodes by running ovs-vsctl in the agent Pods, up to 8 at once. */
+/**
+ * Reads the OVS records of all Nodes by running ovs-vsctl in the agent Pods, up to 8 at once. It keeps nothing between
+ * calls of `read`, and does not close its components.
+ */
 export class RecordReader {
     readonly #components: RecordReaderComponents;
 

@@ -6,10 +6,10 @@ import { type Source } from "../input-files.ts";
 import { fieldsOf, isName, objectsOf, textOf, unknownKeys, type Fields } from "../manifest-objects.ts";
 import { someOf } from "../output/index.ts";
 
-/** The content of the files for `ipam plan`. */
+/** The content of the files for `ipam plan`: at least one pool, in the order of the files. */
 export interface Manifest {
     readonly pools: readonly PlannedPool[];
-    /** Objects of other kinds, such as `ConfigMap a`. */
+    /** Objects of other kinds or versions, such as `ConfigMap a of v1`. */
     readonly ignored: readonly string[];
 }
 

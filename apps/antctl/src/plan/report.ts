@@ -30,6 +30,7 @@ export interface PoolPlan {
     /** Refusals by Antrea's rules, the same as the webhook's. */
     readonly errors: readonly Refusal[];
     readonly warnings: readonly string[];
+    /** The API server's answer to a dry run; `refused` is set by either verdict. */
     readonly server: DryRun;
     /** Other pools whose ranges overlap it. */
     readonly overlaps: readonly { readonly pool: string; readonly addresses: string }[];
@@ -42,6 +43,9 @@ export interface PoolPlan {
     /** Allocations of the pool whose addresses it would no longer assign. */
     readonly fallOut: readonly { readonly address: string; readonly state: string; readonly holder: string }[];
     readonly namedBy: NamedBy;
+    /**
+     * In this cluster, before and after the change: no `before` for a new pool, no `after` for one with schema errors.
+     */
     readonly usage: { readonly before?: IpPoolUsage; readonly after?: IpPoolUsage };
 }
 
@@ -61,7 +65,10 @@ export interface PlanInput {
     readonly users: Users;
 }
 
-/** The verdict of the rules for a pool, and who is affected; sends no request. The caller adds `server`. */
+/**
+ * The verdict of the rules for a pool, and who is affected; sends no request and never throws. The caller adds
+ * `server`, and a refusal by it to `refused`.
+ */
 export function planPool({ planned, pools, allocations, users }: PlanInput): Omit<PoolPlan, "server"> {
     const { object } = planned;
     const name = object.metadata?.name ?? "";

@@ -6,6 +6,7 @@ export interface Users {
     readonly namespaces: readonly NamespaceInfo[];
     /** Without Pods that have terminated or are on the host network. */
     readonly pods: readonly PodInfo[];
+    /** Deployments, StatefulSets, DaemonSets and CronJobs. */
     readonly workloads: readonly TemplateInfo[];
 }
 
@@ -26,7 +27,7 @@ export async function readUsers(cluster: Cluster): Promise<Users> {
     };
 }
 
-/** The names of the objects that name a pool in an annotation. */
+/** The names of the objects that name a pool in an annotation, by kind. */
 export interface NamedBy {
     readonly namespaces: readonly string[];
     /** `namespace/name` */

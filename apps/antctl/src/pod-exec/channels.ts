@@ -1,6 +1,6 @@
 /**
- * The channels of Kubernetes' streaming protocol over WebSocket, `v5.channel.k8s.io`: the first byte of each binary
- * message is the channel (k8s.io/apimachinery, pkg/util/remotecommand).
+ * The WebSocket subprotocol of Kubernetes' streaming protocol: the first byte of each binary message is the channel, 1
+ * standard output, 2 standard error, 3 the status (metav1.Status in JSON; k8s.io/apimachinery, pkg/util/remotecommand).
  */
 export const subprotocol = "v5.channel.k8s.io";
 
@@ -62,7 +62,7 @@ export class ChannelReader {
         return this.#problem === undefined;
     }
 
-    /** The outcome, once the connection is closed or `take` was false. */
+    /** The outcome, once the connection is closed or `take` was false; `failed` if no status has arrived. */
     outcome(): ExecOutcome {
         if (this.#problem !== undefined) return { kind: "failed", reason: this.#problem };
         if (this.#status === undefined)

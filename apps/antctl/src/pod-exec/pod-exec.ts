@@ -29,7 +29,10 @@ export interface PodExecOptions {
     readonly maxBytes?: number | undefined;
 }
 
-/** Runs commands in containers through the exec subresource of Pods, each over its own WebSocket. */
+/**
+ * Runs commands in containers through the exec subresource of Pods, each over its own WebSocket, which ends with `run`.
+ * Concurrent calls are allowed.
+ */
 export class PodExec {
     readonly #components: PodExecComponents;
     readonly #options: PodExecOptions;

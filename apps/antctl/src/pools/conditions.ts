@@ -1,8 +1,8 @@
 import { type Condition, type IpPoolStatus } from "@antrea/crd";
 
 /**
- * The conditions of a pool as words, and whether they are good: `Unknown` if it has none yet, else `Ready` or
- * `NotReady`, then `Exhausted` and `Overlapping` if they are true.
+ * The conditions of a pool as words, and whether they are good: `Unknown` if it has none yet or no status, else `Ready`
+ * or `NotReady`, then `Exhausted` and `Overlapping` if they are true.
  */
 export function conditionWords(
     status: IpPoolStatus | undefined,

@@ -9,7 +9,10 @@ export interface PoolEntry {
     readonly pool: Pool;
 }
 
-/** All IPPools of a cluster and the addresses that they assign there, at one time; never changes. */
+/**
+ * All IPPools of a cluster and the addresses that they assign there, at one time; never changes: `with` returns another
+ * set. Invalid parts of pools are skipped, as `readPool` does.
+ */
 export class PoolSet {
     readonly nodes: readonly NodeInfo[];
     readonly serviceCidrs: readonly Prefix[];
@@ -55,7 +58,7 @@ export class PoolSet {
         return [...this.#index.names].flatMap((name) => this.get(name) ?? []);
     }
 
-    /** The addresses that the pool assigns in this cluster. */
+    /** The addresses that the pool, of this set or not, assigns in this cluster. */
     usable(pool: Pool): RangeSet {
         return this.exclusions.usable(pool);
     }
@@ -70,7 +73,7 @@ export class PoolSet {
         return this.#index.overlapping(range);
     }
 
-    /** Other pools that share addresses with this one. */
+    /** Other pools whose assignable addresses (without gateways and edges) this one has too, sorted by name. */
     overlapping(pool: Pool): readonly Pool[] {
         const names = new Set(pool.subnets.flatMap(({ range }) => this.rangesIn(range)).map(({ key }) => key));
         return [...names]

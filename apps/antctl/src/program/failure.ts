@@ -3,13 +3,16 @@ import { isKubeError, type KubeError } from "@antrea/kube";
 import { CliError } from "../errors.ts";
 import { oneLine } from "../output/index.ts";
 
-/** The command succeeded and found no problem. */
+/** Exit code: the command succeeded and found no problem. */
 export const exitOk = 0;
-/** The command failed, or found a problem. */
+/** Exit code: the command failed, or found a problem. */
 export const exitFailed = 1;
-/** `ipam check` failed or could not check everything, or the API server did not judge all pools of `ipam plan`. */
+/**
+ * Exit code: `ipam check` failed or could not check everything, or the API server did not judge all pools of `ipam
+ * plan`.
+ */
 export const exitIncomplete = 2;
-/** The command line is wrong (EX_USAGE of sysexits.h). */
+/** Exit code: the command line is wrong (EX_USAGE of sysexits.h). */
 export const exitUsage = 64;
 
 /** A failure to print: `what` is the problem on one line, `next` the remedy, both without labels and line ends. */

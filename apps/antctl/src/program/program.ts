@@ -34,8 +34,8 @@ export function createProgram(name: string): Command {
 }
 
 /**
- * Configures all commands: where and how they write, and that parsing throws CommanderError instead of exiting.
- * Called once, after all commands are added.
+ * Configures all commands: where and how they write help and errors of parsing, and that parsing throws CommanderError
+ * instead of exiting. Called once, after all commands are added.
  */
 export function settle(program: Command, { name, writeOut, writeErr }: ProgramOptions): void {
     const visit = (command: Command, path: string): void => {
@@ -62,7 +62,10 @@ export function settle(program: Command, { name, writeOut, writeErr }: ProgramOp
     visit(program, name);
 }
 
-/** The exit code for an error of commander: exitUsage, or exitOk after help or the version. */
+/**
+ * The exit code for an error of commander: exitUsage, or exitOk after help or the version, which it reports as an error
+ * too.
+ */
 export function exitCodeOf(error: CommanderError): number {
     return error.exitCode === 0 ? exitOk : exitUsage;
 }

@@ -2,7 +2,10 @@ import { conditionWords } from "../pools/index.ts";
 import { age, amount, bar, count, fields, list, percent, table, type Style } from "../output/index.ts";
 import { type PoolReport, type PoolSummary } from "./report.ts";
 
-/** The list of `ipam show` as a table, without a final line end. */
+/**
+ * The list of `ipam show` as a table, without a final line end; one sentence if there are no pools. Usage that the
+ * controller has not written is `-`.
+ */
 export function renderPools(pools: readonly PoolSummary[], style: Style): string {
     if (pools.length === 0) return "The cluster has no IPPools.";
     return table<PoolSummary>(
@@ -32,7 +35,8 @@ function conditionsText(pool: PoolSummary, style: Style): string {
 const mostRows = 10;
 
 /**
- * The report of `ipam show POOL` as text, without a final line end. `nowMs`, in milliseconds since 1970, is for ages.
+ * The report of `ipam show POOL` as text, without a final line end; of long lists the first 10. `nowMs`, in
+ * milliseconds since 1970, is for ages.
  */
 export function renderPool(report: PoolReport, style: Style, nowMs: number): string {
     const { usage } = report;

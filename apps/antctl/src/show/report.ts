@@ -4,16 +4,20 @@ import { poolUsage, saturate, type Pool } from "@antrea/ipam";
 import { ownerText, type Allocation } from "../cluster/index.ts";
 import { type PoolEntry, type PoolSet } from "../pools/index.ts";
 
-/** One pool of `ipam show`, as `-o json` prints it. */
+/** One pool of `ipam show`, as `-o json` prints it: what antrea-controller last wrote into its status. */
 export interface PoolSummary {
     readonly name: string;
+    /** 4 or 6; 4 for a pool without a valid one. */
     readonly ipVersion: number;
     /** As last written by the controller; absent until then. */
     readonly usage?: IpPoolUsage;
     readonly conditions: readonly Condition[];
 }
 
-/** The summary of a pool from its status. */
+/**
+ * The summary of a pool from its status, without reading allocations; `usage` is absent and `conditions` are empty
+ * until the controller has written them.
+ */
 export function summaryOf({ object, pool }: PoolEntry): PoolSummary {
     return {
         name: pool.name,
@@ -24,7 +28,8 @@ export function summaryOf({ object, pool }: PoolEntry): PoolSummary {
 }
 
 /**
- * One range of a pool in `ipam show POOL`, as text: `10.2.0.10-10.2.0.99`, subnet `10.2.0.0/24`, VLAN 0 for untagged.
+ * One range of a pool in `ipam show POOL`, as text: `10.2.0.10-10.2.0.99`, subnet `10.2.0.0/24`, VLAN 0 for untagged;
+ * and the numbers of its addresses by state.
  */
 export interface RangeReport {
     readonly addresses: string;
@@ -55,7 +60,10 @@ export interface PoolReport extends PoolSummary {
     /** Parts of the pool that are unusable. */
     readonly problems: readonly string[];
     readonly ranges: readonly RangeReport[];
-    /** Addresses of its ranges that are never assigned because the cluster uses them. */
+    /**
+     * Addresses of its ranges that are never assigned because the cluster uses them, as `formatRangeSet` writes them;
+     * "" for none.
+     */
     readonly withheld: string;
     /** Allocations of Pods and StatefulSets whose address the pool does not assign. */
     readonly outside: number;

@@ -5,8 +5,9 @@ import { count } from "../output/index.ts";
 /** One program of Antrea and one version of it in the cluster. */
 export interface ComponentVersion {
     readonly name: ComponentName;
-    /** The tag of its image, or the digest if it has no tag. */
+    /** The tag of its image, or the digest if it has no tag; `latest` without both. */
     readonly version: string;
+    /** The image as the Pod names it. */
     readonly image: string;
     /** How many Pods run it. */
     readonly pods: number;

@@ -31,7 +31,10 @@ export interface WhoReport {
     readonly cluster: readonly ClusterUse[];
 }
 
-/** A use of the address by the cluster itself. */
+/**
+ * A use of the address by the cluster itself: as address of a Node, by its podCIDR (`NodeGateway`: the first address of
+ * it), by a Service CIDR, or as gateway of an IPPool.
+ */
 export interface ClusterUse {
     readonly kind: "NodeAddress" | "PodCIDR" | "NodeGateway" | "ServiceCIDR" | "Gateway";
     /** The CIDR, or the address. */
@@ -72,7 +75,10 @@ export function clusterUses(pools: PoolSet, ip: IpAddress): readonly ClusterUse[
     ];
 }
 
-/** What `whoReport` computes its report from. */
+/**
+ * What `whoReport` computes its report from; `pods` are those that report the address, `allocation` is undefined if
+ * there is none.
+ */
 export interface WhoInput {
     readonly ip: IpAddress;
     readonly allocation: Allocation | undefined;
@@ -82,7 +88,7 @@ export interface WhoInput {
     readonly pods: readonly PodInfo[];
 }
 
-/** Makes the report of `ipam who`; sends no request. */
+/** Makes the report of `ipam who` for `ip`; sends no request. */
 export function whoReport({ ip, allocation, pools, uses, pods }: WhoInput): WhoReport {
     const covering = pools.covering(ip).map((pool) => {
         const reason = pools.exclusions.reason(pool, ip);

@@ -6,7 +6,10 @@ interface Timer {
     readonly callback: () => void;
 }
 
-/** A clock for tests whose time passes only by `advance`. */
+/**
+ * A clock for tests whose time passes only by `advance`. `monotonic` starts at 0, wall time by default at 2026-01-01
+ * UTC.
+ */
 export class ManualClock implements Clock {
     readonly #epoch: number;
     readonly #timers = new Set<Timer>();

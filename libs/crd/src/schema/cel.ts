@@ -44,8 +44,8 @@ export function nextBit(address: string, length: string): string {
 }
 
 /**
- * Returns CEL that is true if address `a` is not after address `b`. Both are CEL of an address as text, and must be of
- * one family.
+ * Returns CEL that is true if address `a` is not after address `b`. Both are CEL of an address as text, and must be
+ * valid and of one family: otherwise its evaluation fails.
  */
 export function inOrder(a: string, b: string): string {
     // The prefixes of `a` that contain `b` too are those of length 0 to n-1, so n is the first bit that differs,

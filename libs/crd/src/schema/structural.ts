@@ -5,7 +5,8 @@ export type StructuralSchema = Readonly<Record<string, unknown>>;
 
 /**
  * Converts a zod type to a structural schema, without the keywords that the API server rejects; integers get format
- * int64. Rules in the metadata of fields (`described`) are kept.
+ * int64. Rules in the metadata of fields (`described`) are kept. Throws zod's error for a type that JSON Schema cannot
+ * express.
  */
 export function structuralSchema(type: z.ZodType): StructuralSchema {
     const { $schema: _, ...schema } = z.toJSONSchema(type, {

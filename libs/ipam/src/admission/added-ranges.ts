@@ -14,9 +14,12 @@ import {
 import { type PoolSubnet } from "../pool.ts";
 import { type Refusal } from "../refusal.ts";
 
-/** Cluster state that the rules for added ranges need. */
+/** Cluster state that the rules for added ranges and gateways need. */
 export interface AddedRangesContext {
-    /** `nodeIPAM.clusterCIDRs`; empty if antrea-controller assigns no podCIDRs. */
+    /**
+     * `nodeIPAM.clusterCIDRs`; empty if antrea-controller assigns no podCIDRs, or if they are unknown: the rule is then
+     * skipped.
+     */
     readonly clusterCidrs: readonly Prefix[];
 }
 
@@ -31,10 +34,11 @@ const unroutable: readonly SpecialUse[] = [
 ];
 
 /**
- * Returns refusals of addresses that a change adds to a pool and that no Pod should have: special-purpose ones and
- * those of the cluster CIDRs.
+ * Returns refusals of addresses that a change adds to a pool and that no Pod should have: `unroutedUse`, 240.0.0.0/4,
+ * the address by which Nodes reach Services for bridged Pods, and those of the cluster CIDRs. Addresses of `specialUse`
+ * are not among them: `readPool` refuses these, whether added or not.
  *
- * @param before the addresses that were written in the pool before
+ * @param before the addresses that were written in the pool before; empty for a new pool
  */
 export function addedRanges(
     ranges: readonly PoolSubnet[],
@@ -64,7 +68,7 @@ export function addedRanges(
  * Returns refusals of gateways that a change adds to a pool and that lie in a cluster CIDR. A gateway that also lies in
  * a range of the pool is left to `addedRanges`.
  *
- * @param before the gateways that the pool had before
+ * @param before the gateways that the pool had before; empty for a new pool
  */
 export function addedGateways(
     ranges: readonly PoolSubnet[],

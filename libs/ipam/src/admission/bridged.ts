@@ -2,8 +2,9 @@ import { formatPrefix, prefixContains, type IpAddress } from "@antrea/ip";
 import { type PoolSubnet } from "../pool.ts";
 
 /**
- * Warns about ranges without VLAN in a subnet in which no Node has an address: in bridging mode their Pods are in the
- * network of the Nodes' uplinks, where this subnet is unknown.
+ * Returns a warning for each range without VLAN in a subnet in which no Node has an address: in bridging mode its Pods
+ * are in the network of the Nodes' uplinks, where this subnet is unknown. None for an IP family of which no Node has an
+ * address.
  *
  * @param bridgedNodes addresses of the Nodes in bridging mode
  */

@@ -5,8 +5,9 @@ import { type Refusal } from "../refusal.ts";
 import { holderText, isUse, type PoolUse } from "./pool-use.ts";
 
 /**
- * Returns a refusal, with the owner, for each allocation whose address is to be a gateway. A Node may be a gateway; in
- * another VLAN, the address is a different one.
+ * Returns a refusal, with the owner, for each allocation whose address is to be a gateway in the same VLAN; in another
+ * VLAN it is a different address. Allocations of Nodes and gateways (`isUse`) do not count. Of an allocation without a
+ * known pool, the VLAN is not compared. Throws IpError for an allocation with an invalid address.
  *
  * @param use its `allocations` are those of the addresses in `gateways`
  */
@@ -27,7 +28,10 @@ export function gatewaysInUse(
     });
 }
 
-/** Warns about gateways outside the pool's ranges that lie in a podCIDR or a Service CIDR. A Node may be a gateway. */
+/**
+ * Returns warnings for gateways outside the pool's ranges that lie in a podCIDR or a Service CIDR; none for the address
+ * of a Node, which may be a gateway.
+ */
 export function gatewayWarnings(
     ranges: readonly PoolSubnet[],
     { exclusions }: { readonly exclusions: Pick<Exclusions, "podCidrs" | "serviceCidrs"> },

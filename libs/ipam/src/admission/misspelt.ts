@@ -2,7 +2,7 @@ import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { quote } from "@antrea/ip";
 import { type Annotations } from "../annotations.ts";
 
-/** The IPAM annotations of Pods. */
+/** The IPAM annotations of Pods: `ipam.antrea.io/ippools` and `ipam.antrea.io/pod-ips`. */
 export const ourAnnotations = [poolsAnnotation, podIpsAnnotation] as const;
 
 const [ourDomain = ""] = poolsAnnotation.split("/");
@@ -20,8 +20,8 @@ export interface AnnotationPlace {
 }
 
 /**
- * Warns about annotations that were probably meant for IPAM and have no effect: misspelt ones, and known ones in the
- * wrong place. Unchanged ones (equal in `old`) are skipped; at most five warnings.
+ * Returns warnings for annotations that were probably meant for IPAM and have no effect: misspelt ones, and known ones
+ * in the wrong place. Unchanged ones (equal in `old`, undefined for a new object) are skipped; at most five warnings.
  */
 export function annotationWarnings(
     annotations: Annotations,
@@ -64,7 +64,10 @@ function meantBy(key: string): string | undefined {
 
 const mostCompared = 1_000;
 
-/** Returns the names, most similar first by Levenshtein distance; only the first 1000 are compared. */
+/**
+ * Returns the names, most similar first by Levenshtein distance of their first 63 characters; only the first 1000 names
+ * are compared, the others are left out.
+ */
 export function resembling(name: string, names: Iterable<string>): readonly string[] {
     const compared: { readonly name: string; readonly distance: number }[] = [];
     for (const candidate of names) {

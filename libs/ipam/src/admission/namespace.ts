@@ -15,7 +15,9 @@ const annotationPlace: AnnotationPlace = {
 };
 
 /**
- * Validates the IPAM annotation of a Namespace that is created (`old` is undefined) or changed.
+ * Validates the IPAM annotation of a Namespace that is created (`old` is undefined) or changed. Errors: a malformed
+ * list, two pools of one IP family, and a change that `users` forbids. Pools that do not exist or are being deleted are
+ * warnings. An unchanged value is not validated again.
  *
  * @param users those that have addresses of the old pools by inheritance, as texts for the message: while there are
  * any, removing or replacing these pools is rejected. Needed only if `changesNamespacePools`
@@ -33,8 +35,8 @@ export function checkNamespace(
 }
 
 /**
- * True if a change removes or replaces pools of a Namespace, so that Pods in it may be affected; false for adding the
- * annotation or rewriting the same list.
+ * True if the list of pools that the annotation had is changed: removed, with a name more or less, or in another order.
+ * False if it had none, or if only its notation (spaces, empty items, repeated names) differs.
  */
 export function changesNamespacePools(old: Annotations, annotations: Annotations): boolean {
     const before = readPoolNames(old?.[poolsAnnotation] ?? "").names;

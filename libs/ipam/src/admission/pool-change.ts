@@ -31,7 +31,11 @@ export interface PoolChange {
     };
 }
 
-/** Compares two specs of one pool by the addresses they contain. Ranges that cannot be parsed contain none. */
+/**
+ * Compares two specs of one pool by the addresses they contain. Ranges that cannot be parsed contain none. For equal
+ * specs all members of the result are empty and false; after a change of ipVersion, which is refused, nothing else is
+ * compared.
+ */
 export function comparePools(old: Pool, pool: Pool): PoolChange {
     if (sameSpec(old, pool)) return changeOf({});
     if (old.spec?.ipVersion !== pool.spec?.ipVersion) {
@@ -56,7 +60,8 @@ export function sameSpec(a: Pool, b: Pool): boolean {
 }
 
 /**
- * Returns the gateways of the pool that it did not have in the same VLAN before; their addresses must not be in use.
+ * Returns the gateways of the pool that it did not have in the same VLAN before, all of them without `old`; their
+ * addresses must not be in use.
  */
 export function newGateways(pool: Pool, old?: Pool): RangeSet {
     const before = old?.gateways ?? [];

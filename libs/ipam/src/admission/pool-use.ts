@@ -31,8 +31,9 @@ export function namesPool(annotations: Annotations, pool: string): boolean {
 }
 
 /**
- * Formats the users for messages: the first three allocations, those with addresses in `first` before others, and the
- * first three references; "" if there are none.
+ * Formats the users for messages: the first three allocations for which `isUse` is true, those with addresses in
+ * `first` before others, and the first three references, each with the number of the others; "" if there are none.
+ * Throws IpError for an allocation with an invalid address if `first` is not empty.
  */
 export function usersOf({ allocations, references, isPart }: PoolUse, first: RangeSet = RangeSet.empty): string {
     const users = allocations.filter(isUse);
@@ -56,8 +57,8 @@ export function holderText({ spec: { address, owner, pod } }: IpAllocation): str
 }
 
 /**
- * Returns warnings for a request for addresses that others hold: its Pod waits until they are free. `path` is that of
- * the annotation.
+ * Returns a warning for each allocation that is not `isOwn`: the Pod that requests its address waits until it is free.
+ * `path` is that of the annotation.
  *
  * @param allocations allocations of the requested addresses
  * @param isOwn whether an allocation belongs to the requesting object

@@ -34,7 +34,13 @@ export interface PoolContext extends AddedRangesContext {
     readonly bridgedNodes?: readonly IpAddress[];
 }
 
-/** Validates an IPPool that is created. `use`: the allocations of the addresses that `newGateways` returns. */
+/**
+ * Validates an IPPool that is created: its own refusals, overlaps within it and with stored pools, and addresses that
+ * no pool may have are errors; addresses that the cluster uses, host bits and bridging mode are warnings. Throws
+ * IpError for an allocation with an invalid address.
+ *
+ * @param use the allocations of the addresses that `newGateways` returns
+ */
 export function checkPoolCreate(pool: Pool, context: PoolContext, use: Pick<PoolUse, "allocations">): Verdict {
     const before = { ranges: RangeSet.empty, gateways: RangeSet.empty };
     return check({ pool, before, gateways: newGateways(pool) }, context, use);
@@ -76,7 +82,8 @@ function check({ pool, before, gateways }: Checked, context: PoolContext, use: P
 }
 
 /**
- * Validates a change of an IPPool; one that leaves the spec unchanged is always allowed.
+ * Validates a change of an IPPool: by the rules of `checkPoolCreate`, and by its effect on allocated addresses
+ * (`PoolChange`). One that leaves the spec unchanged is always allowed.
  *
  * @param use what `comparePools` of the two asks for; `notInUse` if it asks for nothing
  */

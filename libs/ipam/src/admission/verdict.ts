@@ -19,7 +19,7 @@ export function refused(...errors: readonly Refusal[]): Verdict {
     return { errors, warnings: [] };
 }
 
-/** Returns a verdict with all errors and warnings of these. */
+/** Returns a verdict with all errors and warnings of these, in their order. */
 export function together(...verdicts: readonly Verdict[]): Verdict {
     return {
         errors: verdicts.flatMap(({ errors }) => errors),
@@ -30,7 +30,8 @@ export function together(...verdicts: readonly Verdict[]): Verdict {
 const shownItems = 3;
 
 /**
- * Joins the first three items by commas and adds the number of the others. `isPart`: there are more than these items.
+ * Joins the first three items by commas and adds the number of the others: `a, b, c and 2 more`; "" for none. With
+ * `isPart` there are more than these items: `a and others`.
  */
 export function someOf(items: readonly string[], isPart = false): string {
     const shown = items.slice(0, shownItems).join(", ");

@@ -32,8 +32,8 @@ export interface WorkloadRequest<T> {
 }
 
 /**
- * Validates the IPAM annotations of a Pod. Of an update, only changes of these annotations are rejected, so that
- * existing Pods with invalid ones can be updated.
+ * Validates the IPAM annotations of a Pod: of a new one as `checkAnnotations` does, with unknown pools as errors. Of an
+ * update, only a change of these annotations is rejected, so that existing Pods with invalid ones can be updated.
  */
 export function checkPod({ old, object, namespace }: WorkloadRequest<PodShape>, context: WorkloadContext): Verdict {
     const path = "metadata.annotations";
@@ -53,7 +53,11 @@ export interface Place {
     readonly unknownPool: "refuse" | "warn";
 }
 
-/** Validates the IPAM annotations of a Pod or Pod template that is created. */
+/**
+ * Validates the IPAM annotations of a Pod or Pod template that is created: the form of both lists, whether the pools
+ * exist, and whether a pool of the list hands out each address; not whether it is free. On the host network they have
+ * no effect, which is a warning.
+ */
 export function checkAnnotations(
     pod: PodShape,
     namespace: Annotations,
@@ -92,7 +96,8 @@ function checkPools(pools: NamedPools | undefined, context: WorkloadContext, pla
 }
 
 /**
- * Warns about pools that are being deleted. They are not rejected, as the ordinal of a Pod may have an address of one.
+ * Returns a warning for each of these pools that is being deleted. They are not rejected, as the ordinal of a Pod may
+ * have an address of one. Unknown names are skipped.
  */
 export function deletingWarnings(
     names: readonly string[],
@@ -148,7 +153,7 @@ function checkPodIp(
     return refused({ path, value, rule: `IPPool ${quote(candidate.name)} does not hand it out: it ${reason}` });
 }
 
-/** Rejects changes: returns a refusal for each IPAM annotation that differs. */
+/** Returns a refusal for each IPAM annotation that was added, removed or changed. `path` is that of the annotations. */
 export function changedAnnotations(old: PodShape, pod: PodShape, path: string): readonly Refusal[] {
     return ourAnnotations.flatMap((name) => {
         const [before, after] = [old.metadata?.annotations?.[name], pod.metadata?.annotations?.[name]];
@@ -163,7 +168,10 @@ function poolsPath({ from }: NamedPools, { path }: Place): string {
     return from === "Pod" ? `${path}[${poolsAnnotation}]` : `metadata.annotations[${poolsAnnotation}] of the Namespace`;
 }
 
-/** Returns the rule for an IPPool that does not exist, with advice; `yet` is appended to the statement. */
+/**
+ * Returns the rule for an IPPool that does not exist, with advice: similar names of `poolNames`, if it is set. `yet` ("
+ * yet", default "") is appended to the statement.
+ */
 export function unknownPoolRule(name: string, { poolNames }: Pick<WorkloadContext, "poolNames">, yet = ""): string {
     const rule = `there is no IPPool of this name${yet}`;
     // A pool cannot have such a name.

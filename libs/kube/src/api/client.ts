@@ -7,7 +7,7 @@ import { isRecord, parseRetryAfter, statusError } from "./status.ts";
 import { readBody, send, type HttpRequest, type HttpResponse, type Send } from "./transport.ts";
 import { type KubeObject } from "./types.ts";
 
-/** Options of every request: cancellation and time limit. */
+/** Options of every request: cancellation and time limit. `undefined` is the default of each. */
 export interface CallOptions {
     /** Cancels the request, which then rejects with ABORTED (see ApiClient). */
     readonly signal?: AbortSignal | undefined;
@@ -34,6 +34,10 @@ export interface DeleteOptions extends CallOptions {
     readonly uid?: string | undefined;
     /** Precondition: the object has this resourceVersion. */
     readonly resourceVersion?: string | undefined;
+    /**
+     * Seconds that the object may take to end, 0 for none. Default: that of the server for its kind (Pods: that of the
+     * Pod, 30).
+     */
     readonly gracePeriodSeconds?: number | undefined;
 }
 
@@ -41,7 +45,9 @@ export interface DeleteOptions extends CallOptions {
 export interface ListOptions extends CallOptions {
     /** Restricts the list to one namespace. Default: all. */
     readonly namespace?: string | undefined;
+    /** As `kubectl get --field-selector`, such as `spec.nodeName=worker-1`. Default: all objects. */
     readonly fieldSelector?: string | undefined;
+    /** As `kubectl get --selector`. Default: all objects. */
     readonly labelSelector?: string | undefined;
     /** Objects per request. Default 500. */
     readonly pageSize?: number | undefined;
@@ -54,8 +60,12 @@ export interface ListResult<T> {
     readonly resourceVersion: string;
 }
 
-/** Options of a watch: where it starts, what it selects, when it ends. The signal also ends the body of the answer. */
+/**
+ * Options of a watch: where it starts, what it selects (as ListOptions), when it ends. The signal also ends the body of
+ * the answer.
+ */
 export interface WatchOptions {
+    /** Restricts the watch to one namespace. Default: all. */
     readonly namespace?: string | undefined;
     readonly fieldSelector?: string | undefined;
     readonly labelSelector?: string | undefined;
@@ -66,7 +76,10 @@ export interface WatchOptions {
     readonly signal: AbortSignal;
 }
 
-/** Value of `accept` for a list whose items contain only the metadata of the objects (PartialObjectMetadataList). */
+/**
+ * Value of `accept` of `request` for a list whose items contain only the metadata of the objects
+ * (PartialObjectMetadataList).
+ */
 export const metadataOnly = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
 
 /** Options of ApiClient: user agent and limit of answers. */
@@ -91,8 +104,9 @@ export interface ApiClientComponents {
 
 /**
  * Client of the Kubernetes API server. Every method rejects with KubeError, whose code is the server's reason, or
- * `TIMEOUT`, `CONNECTION_FAILED`, `BAD_ANSWER`, `TOO_LARGE`, `BAD_CONFIG` or `ABORTED`. Safe for concurrent use.
- * Requests are retried as `request` describes.
+ * `TIMEOUT`, `CONNECTION_FAILED`, `BAD_ANSWER`, `TOO_LARGE`, `BAD_CONFIG` or `ABORTED`. Safe for concurrent use. All
+ * requests but `watch` are retried as `request` describes. It has nothing to close: its credentials own the
+ * connections.
  */
 export class ApiClient {
     readonly #credentials: ApiClientComponents["credentials"];
@@ -116,12 +130,15 @@ export class ApiClient {
         return this.#refusedSince;
     }
 
-    /** Reads one object from the server. Rejects with NOT_FOUND if it does not exist. */
+    /**
+     * Reads one object from the server; its type is not checked. Rejects with NOT_FOUND if it does not exist, or if the
+     * server does not serve the kind.
+     */
     async get<T extends KubeObject>(resource: Resource<T>, ref: ObjectRef, o: CallOptions = {}): Promise<T> {
         return (await this.request({ method: "GET", path: pathOf(resource, ref) }, o)) as T;
     }
 
-    /** Like `get`, but resolves with undefined if the object does not exist. */
+    /** Like `get`, but resolves with undefined instead of rejecting with NOT_FOUND. */
     async find<T extends KubeObject>(
         resource: Resource<T>,
         ref: ObjectRef,

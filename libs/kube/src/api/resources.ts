@@ -62,6 +62,7 @@ export const leases: Resource<Lease> = {
     kind: "Lease",
     namespaced: true,
 };
+/** Events of events.k8s.io/v1, not of core/v1. */
 export const events: Resource<KubeEvent> = {
     group: "events.k8s.io",
     version: "v1",

@@ -8,7 +8,9 @@ export interface HttpRequest {
     readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
     /** Path with the query. */
     readonly path: string;
+    /** Undefined: no body. */
     readonly body?: string | undefined;
+    /** Content-Type of `body`. Default: `application/json`. */
     readonly contentType?: string | undefined;
     /** Accept header. Default: `application/json`. */
     readonly accept?: string | undefined;
@@ -46,8 +48,9 @@ export function socketAddress(server: URL): { readonly host: string; readonly po
 }
 
 /**
- * Sends a request by HTTP/1.1 and resolves with the head of the answer, of any status. Rejects with KubeError TIMEOUT,
- * CONNECTION_FAILED or ABORTED; `outcomeUnknown` is set for a write that may have reached the server.
+ * Sends a request by HTTP/1.1 and resolves with the head of the answer, of any status; the caller reads its body or
+ * destroys it. Rejects with KubeError TIMEOUT, CONNECTION_FAILED or ABORTED; `outcomeUnknown` is set for a write that
+ * may have reached the server. Aborting the request's signal later ends the body.
  */
 export async function send(connection: Connection, request: HttpRequest): Promise<IncomingMessage> {
     const what = `${request.method} ${request.path}`;
@@ -106,7 +109,8 @@ export async function send(connection: Connection, request: HttpRequest): Promis
 
 /**
  * Reads the whole body as UTF-8 text. Rejects with KubeError TOO_LARGE above `maxBytes`, TIMEOUT after `timeoutMs`,
- * CONNECTION_FAILED if it ends early, or ABORTED.
+ * CONNECTION_FAILED if it ends early, or ABORTED; the connection is closed then. The signal must be that of the
+ * request, which ends the body: it only decides the error.
  *
  * @param what the request, for messages
  */

@@ -38,10 +38,12 @@ export interface KubeObject {
 }
 
 export type ConfigMap = Json<V1ConfigMap>;
+/** An Event of core/v1. */
 export type CoreEvent = Json<CoreV1Event>;
 export type CronJob = Json<V1CronJob>;
 export type DaemonSet = Json<V1DaemonSet>;
 export type Deployment = Json<V1Deployment>;
+/** An Event of events.k8s.io/v1, which `events` maps. */
 export type KubeEvent = Json<EventsV1Event>;
 export type Lease = Json<V1Lease>;
 export type Namespace = Json<V1Namespace>;

@@ -73,7 +73,7 @@ const maxSeries = 4_096;
  * Records Kubernetes events (events.k8s.io/v1) in the Namespace of their object, `default` for cluster-scoped ones.
  * `record` neither waits nor fails: from `start` on, events are sent one by one in the background, equal ones as one
  * event with a series; those beyond the queue's limit or rejected by the server are dropped and counted, the latter
- * also logged.
+ * also logged. The owner calls `close`, which sends what waits.
  */
 export class EventRecorder implements AsyncDisposable {
     readonly #components: EventRecorderComponents;
@@ -101,7 +101,10 @@ export class EventRecorder implements AsyncDisposable {
         return this.#dropped;
     }
 
-    /** Sends events in the background until the signal aborts or `close` is called. A second call has no effect. */
+    /**
+     * Sends events in the background until the signal aborts or `close` is called; only `close` sends what waits then.
+     * A second call has no effect.
+     */
     start(signal: AbortSignal): void {
         this.#run ??= this.#loop(AbortSignal.any([signal, this.#stop.signal]));
     }
@@ -137,7 +140,7 @@ export class EventRecorder implements AsyncDisposable {
 
     /**
      * Stops the background work and sends the waiting events, for at most `timeoutMs` milliseconds (default 2000);
-     * counts the rest as dropped.
+     * counts the rest as dropped. Never rejects; may be called without `start`.
      */
     async close(timeoutMs = 2_000): Promise<void> {
         this.#stop.abort();

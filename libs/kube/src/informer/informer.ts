@@ -20,9 +20,10 @@ const unchangedMs = 600_000;
 const stableMs = 10_000;
 
 /**
- * A local copy of the objects of one kind, kept current by list and watch. A broken connection is resumed from the last
- * resourceVersion; an expired version, an invalid answer, a silent watch or a server restored from a backup cause a new
- * list, whose difference is reported as changes. While the server is not reachable, the last known state remains.
+ * A local copy of the objects of one kind, kept current by list and watch from `start` to `close`. A broken connection
+ * is resumed from the last resourceVersion; an expired version, an invalid answer, a silent watch or a server restored
+ * from a backup cause a new list, whose difference is reported as changes. While the server is not reachable, the last
+ * known state remains; failures are logged and retried.
  */
 export class Informer<T extends KubeObject> implements AsyncDisposable {
     readonly #components: InformerComponents;
@@ -95,8 +96,8 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
 
     /**
      * Forces a new list and resolves when all that was true at the time of the call is known: for decisions that must
-     * not rely on a watch, which may lag. Rejects with KubeError ABORTED if the signal aborts or the informer stops
-     * before.
+     * not rely on a watch, which may lag. Failures of the list are retried; waits if it is not started. Rejects with
+     * KubeError ABORTED if the signal aborts or the informer stops before.
      */
     async refresh(signal?: AbortSignal): Promise<void> {
         if (this.#refreshing === undefined) {
@@ -113,7 +114,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         return this.#store.objects.get(key);
     }
 
-    /** Returns all known objects, in no particular order. */
+    /** Returns all known objects, in no particular order. They are shared: do not modify them. */
     list(): readonly T[] {
         return [...this.#store.objects.values()];
     }
@@ -129,7 +130,10 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         return { [Symbol.dispose]: () => this.#listListeners.delete(listener) };
     }
 
-    /** Stops the background work for good; the known objects stay readable. */
+    /**
+     * Stops the background work for good and resolves when it has ended; the known objects stay readable. Pending
+     * `synced` and `refresh` reject with ABORTED. Idempotent; never rejects.
+     */
     async close(): Promise<void> {
         this.#stop.abort();
         // Without a start there is no loop that ends.

@@ -20,8 +20,9 @@ interface Definition extends KubeObject {
 }
 
 /**
- * Applies objects (server-side apply) in order, and waits until the resources they define are served and the admission
- * policies are in force.
+ * Applies objects (server-side apply as manager `test`, by force) in order, and waits until the resources they define
+ * are served and the admission policies are in force. Rejects with KubeError, with TestApiServerError `UNKNOWN_KIND`
+ * for a kind that is not served, or with the Error of `eventually`.
  */
 export async function applyObjects(api: ApiClient, objects: readonly KubeObject[]): Promise<void> {
     for (const object of objects) {

@@ -1,7 +1,8 @@
 /**
- * Polls `probe` until it returns a value other than undefined or false, and resolves with it. An exception counts as
- * "not yet". Rejects after `timeoutMs` milliseconds with the last exception as the cause. The default, 45,000, is for real
- * programs on a machine that is several times slower than usual.
+ * Polls `probe` every 25 ms until it returns a value other than undefined or false, and resolves with it. An exception
+ * counts as "not yet". Rejects after `timeoutMs` milliseconds with an Error that names `what` (default: the text of
+ * `probe`), the last exception as its cause. The default, 45,000, is for real programs on a machine that is several
+ * times slower than usual.
  */
 export async function eventually<T>(
     probe: () => T | undefined | false | Promise<T | undefined | false>,

@@ -5,7 +5,11 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { join } from "node:path";
 import { AntreaError } from "@antrea/errors";
 
-/** A program of the test API server is missing, ended unexpectedly or did not become ready; or a kind is not served. */
+/**
+ * The error class of the test API server: `PROGRAM_MISSING` in the cache, `PROGRAM_ENDED` unexpectedly, `NOT_READY`
+ * within two minutes, `UNKNOWN_KIND`: an object of a kind that is not served. The fault is `environment`, of
+ * UNKNOWN_KIND `caller`.
+ */
 export class TestApiServerError extends AntreaError<
     "PROGRAM_MISSING" | "PROGRAM_ENDED" | "NOT_READY" | "UNKNOWN_KIND"
 > {}
@@ -14,8 +18,8 @@ const defaultCache = process.env.ANTREA_CACHE ?? join(process.env.HOME ?? "/root
 const versions = new URL("../../../../tools/versions.env", import.meta.url);
 
 /**
- * Returns the path of the pinned version of `etcd` or `kube-apiserver` in the cache. Throws TestApiServerError
- * PROGRAM_MISSING.
+ * Returns the path of the pinned version of `etcd` or `kube-apiserver` in the cache (default: ANTREA_CACHE, else
+ * `$HOME/.cache/antrea`). Throws TestApiServerError PROGRAM_MISSING.
  */
 export function programPath(name: "etcd" | "kube-apiserver", cache: string = defaultCache): string {
     const pinned = new Map(
@@ -39,7 +43,10 @@ export function programPath(name: "etcd" | "kube-apiserver", cache: string = def
 const firstPort = 20_000;
 const lastPort = 31_999;
 
-/** Returns TCP ports of 127.0.0.1 on which nothing listens now; chosen at random because parallel tests search too. */
+/**
+ * Returns this many distinct TCP ports of 127.0.0.1 from 20,000 to 31,998 on which nothing listens now, not reserved
+ * for the caller; chosen at random because parallel tests search too.
+ */
 export async function freePorts(count: number): Promise<readonly number[]> {
     const ports = new Set<number>();
     while (ports.size < count) {
@@ -49,7 +56,7 @@ export async function freePorts(count: number): Promise<readonly number[]> {
     return [...ports];
 }
 
-/** Returns one of them, see `freePorts`. No test may have a port of its own: others could be given it. */
+/** Returns one port as `freePorts` does. No test may have a fixed port of its own: another could be given it. */
 export async function freePort(): Promise<number> {
     const [port = 0] = await freePorts(1);
     return port;
@@ -63,7 +70,10 @@ async function isFree(port: number): Promise<boolean> {
     return promise;
 }
 
-/** A child process whose last 8000 characters of output are kept, and which ends with the test runner. */
+/**
+ * A child process without standard input, started by the constructor; the last 8000 characters of its output are kept.
+ * It ends by `kill`, and with the test runner (SIGKILL).
+ */
 export class Program {
     readonly #child: ChildProcess;
     readonly #name: string;

@@ -20,7 +20,7 @@ export interface TestApiServerOptions {
     readonly args?: readonly string[];
 }
 
-/** Options of `addNode`. */
+/** Options of `addNode`; what is absent is not set. */
 export interface TestNodeOptions {
     readonly podCidrs?: readonly string[];
     readonly labels?: Readonly<Record<string, string>>;
@@ -71,7 +71,10 @@ export class TestApiServer implements AsyncDisposable {
         return `https://127.0.0.1:${this.#ports[2]}`;
     }
 
-    /** Returns the path of a kubeconfig for this user. Default: "admin" of group system:masters. */
+    /**
+     * Returns the path of a kubeconfig for this user: "admin" (default) of group system:masters, one of `users`, or one
+     * of `addServiceAccountUser`.
+     */
     kubeconfig(user = "admin"): string {
         return join(this.#folder, `${user}.kubeconfig`);
     }

@@ -4,7 +4,10 @@ import type { OperationName, ReconcilerMetrics } from "./metrics.ts";
 import type { Operations } from "./operations.ts";
 import type { Goal, TrackedObject } from "./tracked-object.ts";
 
-/** An object of a reconciler, and the goal it had when the operation began. */
+/**
+ * An object of a reconciler, and the goal it had when the operation began: the outcome is recorded for that goal, even
+ * if the object has another one by then.
+ */
 export interface Try<K, V> {
     readonly object: TrackedObject<K, V>;
     readonly goal: Goal<V>;

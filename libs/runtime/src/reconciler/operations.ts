@@ -11,7 +11,10 @@
  * - The operation logs what it did, in the terms of its feature.
  */
 export interface Operations<K, V> {
-    /** Puts `change.value` in place of the object, replacing a previous value whether known or not. */
+    /**
+     * Puts `change.value` in place of the object, replacing a previous value whether known or not. Here and below the
+     * signal is that of `pass` or `apply`, if any.
+     */
     update(change: Change<K, V>, signal: AbortSignal | undefined): Promise<void>;
 
     /** Removes the object, which is no longer desired. */

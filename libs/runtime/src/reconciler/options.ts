@@ -2,7 +2,9 @@ import type { BackoffOptions, Clock } from "@antrea/async";
 import type { Logger } from "../logger.ts";
 import type { MetricsFactory } from "../metrics.ts";
 
-/** Dependencies of a reconciler. */
+/**
+ * Dependencies of a reconciler: it logs failures and recoveries of passes, and without `metrics` reports nothing else.
+ */
 export interface ReconcilerComponents {
     readonly logger: Logger;
     /** Default: `systemClock`. */
@@ -11,7 +13,10 @@ export interface ReconcilerComponents {
     readonly metrics?: MetricsFactory | undefined;
 }
 
-/** Options of a reconciler. */
+/**
+ * Options of a reconciler: its name in metrics, when full passes and retries are due, and how keys and values are
+ * compared and shown.
+ */
 export interface ReconcilerOptions<K, V> {
     /**
      * Label in metrics: folder and name, e.g. `pod-network/host-routes`; unique in the process, or the counts of the

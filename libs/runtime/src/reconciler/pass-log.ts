@@ -19,7 +19,12 @@ export class PassLog<K, V> {
         this.#keyText = keyText;
     }
 
-    /** @param before the message of the object's status before the operation */
+    /**
+     * Records the outcome of an object's operation. A failure with the same message as before is only logged at level
+     * debug, at once.
+     *
+     * @param before the message of the object's status before the operation
+     */
     note({ key, status: { state, message } }: TrackedObject<K, V>, before: string | undefined): void {
         if (state !== "error" || message === undefined) {
             if (before !== undefined) this.#recovered.push(key);

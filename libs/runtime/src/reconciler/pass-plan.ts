@@ -1,8 +1,8 @@
 import type { Clock } from "@antrea/async";
 
 /**
- * Decides whether the next pass is a full one: the first, those due after `everyMs`, and those requested; whatever
- * other changes there are. `run` calls its function only in these.
+ * Decides whether the next pass is a full one: the first, the one due `everyMs` after the start of the last that
+ * succeeded, and those requested; whatever other changes there are. `run` calls its function only in these.
  */
 export class PassPlan {
     readonly #clock: Pick<Clock, "monotonic">;
@@ -22,7 +22,8 @@ export class PassPlan {
     }
 
     /**
-     * Runs `full` if a full pass is due. If it rejects, the full pass remains due; one requested meanwhile is the next.
+     * Runs `full` if a full pass is due. If it rejects, so does this, and the full pass remains due; one requested
+     * meanwhile is the next. Not for concurrent calls.
      */
     async run(full: () => Promise<void>): Promise<void> {
         const startedMs = this.#clock.monotonic();

@@ -1,6 +1,6 @@
 /**
- * State of an object. `pending`: not tried since it changed. `done`: in place. `error`: the last operation failed and
- * is retried.
+ * State of an object. `pending`: not tried since it was set, deleted or found to differ. `done`: in place. `error`: the
+ * last operation failed and is retried.
  */
 export type ObjectState = "pending" | "done" | "error";
 

@@ -7,7 +7,10 @@ interface Held<V> {
     readonly value: V;
 }
 
-/** The target of an operation. Compared by identity, it shows whether the object changed since. */
+/**
+ * The target of an operation: the desired value, or `deleted`. Compared by identity, it shows whether the object
+ * changed since.
+ */
 export type Goal<V> = Held<V> | "deleted";
 
 /**
@@ -26,7 +29,7 @@ export class TrackedObject<K, V> {
     #status: ObjectStatus;
     #error: unknown;
     #dueMs = -Infinity;
-    /** Resolves when the running operation ends. */
+    /** Resolves when the running operation ends; undefined if none runs. */
     busy: Promise<void> | undefined;
 
     constructor(key: K, last: V, isDesired: boolean, { clock, backoff }: { clock: Clock; backoff: BackoffOptions }) {

@@ -1,6 +1,9 @@
 import { createLogger, type Logger, type LogLevel } from "../logger.ts";
 
-/** A line of a Logger, parsed: `level`, `time`, `module`, `msg`, and the fields as `toLogValue` converts them. */
+/**
+ * A line of a Logger, parsed: `level`, `time` (RFC 3339), `module`, `msg`, and the fields as `toLogValue` converts
+ * them, with names as Logger writes them.
+ */
 export type LogRecord = Readonly<Record<string, unknown>> & { readonly level: LogLevel; readonly msg: string };
 
 /** A real logger that keeps its lines, parsed, for assertions; by default those of all levels, as module `test`. */

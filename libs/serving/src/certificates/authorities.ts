@@ -118,8 +118,8 @@ export function encodeAuthorities(authorities: Authorities): Readonly<Record<str
 }
 
 /**
- * Decodes the authorities from the Secret; returns a problem in one line if its content is not valid or not from this
- * program.
+ * Decodes the authorities from the Secret (fields as `encodeAuthorities` writes them); returns a problem in one line if
+ * its content is not valid or not from this program. Never throws; that they have expired is no problem.
  */
 export function decodeAuthorities(secret: Secret): Authorities | { readonly problem: string } {
     const read = (field: string): string => Buffer.from(secret.data?.[field] ?? "", "base64").toString("utf8");

@@ -20,8 +20,8 @@ export function allBundles(configuration: ValidatingWebhookConfiguration): strin
 }
 
 /**
- * Returns a JSON patch (RFC 6902) that sets this bundle (PEM) on every webhook. The API server rejects it if the
- * resourceVersion has changed.
+ * Returns a JSON patch (RFC 6902) that sets this bundle (PEM) on every webhook. The API server rejects it as INVALID if
+ * the resourceVersion has changed.
  */
 export function bundlePatch(
     configuration: ValidatingWebhookConfiguration,

@@ -39,8 +39,8 @@ const Oid = {
 } as const;
 
 /**
- * Creates a P-256 key and a self-signed serving certificate for it. Clients may add it to their list of authorities: it
- * is a CA that can sign no further CA (path length 0).
+ * Creates a P-256 key and a self-signed serving certificate for it, valid for `options.names`. Clients may add it to
+ * their list of authorities: it is a CA that can sign no further CA (path length 0).
  */
 export function createSelfSigned(options: ServingOptions): Certificate {
     // digitalSignature and keyCertSign: bits 0 and 5, two bits unused.

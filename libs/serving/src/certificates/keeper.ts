@@ -35,6 +35,7 @@ export interface KeeperComponents {
     readonly metrics: MetricsFactory;
     /** Uses this certificate for new connections from now on. */
     show(certificate: Certificate): void;
+    /** Default: `systemClock`. */
     readonly clock?: Clock;
 }
 
@@ -84,9 +85,9 @@ interface Serving {
 }
 
 /**
- * Keeps the serving certificate of this replica and the CA bundle of its clients consistent. All replicas run it: the
- * authority is in one Secret, written by compare-and-swap; the CA bundle of the webhook configuration follows the
- * Secret; each replica has a serving certificate of its own, whose key never leaves the process.
+ * Keeps the serving certificate of this replica and the CA bundle of its clients consistent; `part` runs it. All
+ * replicas do: the authority is in one Secret, written by compare-and-swap; the CA bundle of the webhook configuration
+ * follows the Secret; each replica has a serving certificate of its own, whose key never leaves the process.
  *
  * A new authority is created when the Secret is missing (deleting it requests a new one), is not valid, or two thirds
  * of the old one's validity are over. It is trusted at once beside the old one; a replica serves a certificate of it
@@ -94,7 +95,10 @@ interface Serving {
  * with a connection to the API server serves a certificate of the new one.
  */
 export class CertificateKeeper {
-    /** Part of the program's Lifecycle that runs the background work. */
+    /**
+     * Part of the program's Lifecycle that runs the background work. Its start does not wait for a certificate; see
+     * `problem`.
+     */
     readonly part: LifecyclePart;
     readonly #jobs: Jobs;
     readonly #components: KeeperComponents;

@@ -2,8 +2,8 @@ import { messageOf } from "@antrea/errors";
 import { ServingError } from "../errors.ts";
 
 /**
- * `live`: a failure means that only a restart of the process can help. `ready`: a failure means that the process cannot
- * serve now.
+ * `live`: a failure means that only a restart of the process can help (`/livez`, `/healthz`). `ready`: a failure means
+ * that the process cannot serve now (`/readyz`).
  */
 export type CheckKind = "live" | "ready";
 

@@ -8,7 +8,7 @@ const address = "127.0.0.1";
 /**
  * Plain HTTP server on 127.0.0.1 or a Unix socket for the probes of the kubelet, whose connections only the Node itself
  * can exhaust. Connections from other addresses are closed, even if the Node routes them to its loopback addresses.
- * `answer` gets every request.
+ * `answer` gets every request. It listens from `start` to `stop`.
  */
 export class ProbeListener {
     readonly #server: Server;
@@ -49,7 +49,9 @@ export class ProbeListener {
         });
     }
 
-    /** Closes the listener and all connections. */
+    /**
+     * Closes the listener and all connections, also those with a request. Never rejects; may be called without a start.
+     */
     async stop(): Promise<void> {
         const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
         for (const socket of this.#sockets) socket.destroy();

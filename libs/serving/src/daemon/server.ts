@@ -9,7 +9,7 @@ import { type Check, type CheckKind, type CheckResult, Checks } from "./checks.t
 import { jobLine } from "./job-lines.ts";
 import { ProbeListener } from "./probe-listener.ts";
 
-/** Dependencies of DaemonServer. */
+/** Dependencies of DaemonServer: what it serves under `/metrics`, to whom, and what answers other paths. */
 export interface DaemonServerComponents {
     readonly logger: Logger;
     /** If undefined, `/metrics` is answered with 404. */
@@ -95,7 +95,7 @@ export class DaemonServer {
     /**
      * Resolves when it listens, for probes and on its port (except with `waitsForPort`). Rejects with the system error,
      * e.g. EADDRINUSE, or with AsyncError `ABORTED` if the signal is aborted before, after which nothing listens; with
-     * ServingError `WRONG_STATE` if it is started already.
+     * ServingError `WRONG_STATE` if it is started already. Later the signal has no effect: it listens until `stop`.
      */
     async start(signal?: AbortSignal): Promise<void> {
         const probes = this.#probes === undefined ? await this.#listenForProbes() : undefined;

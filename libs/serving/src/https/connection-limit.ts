@@ -1,6 +1,9 @@
 import { type Socket } from "node:net";
 
-/** Limits the number of open connections from each remote address; pass each new connection to `admit`. */
+/**
+ * Limits the number of open connections from each remote address, as the socket reports it; pass each new connection to
+ * `admit`. Addresses behind a NAT or proxy count as one.
+ */
 export class ConnectionLimit {
     readonly #limit: number;
     readonly #open = new Map<string, number>();

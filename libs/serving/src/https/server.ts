@@ -19,7 +19,7 @@ export interface HttpsComponents {
     readonly clock?: Clock;
 }
 
-/** Options of HttpsServer. */
+/** Options of HttpsServer: its port, certificate, TLS parameters and limits. */
 export interface HttpsOptions {
     /** Common name of the self-signed certificate and one of its DNS names, e.g. `antrea-agent`. */
     readonly name: string;
@@ -60,7 +60,8 @@ const logEachTry = 240;
 
 /**
  * An HTTPS server with limits on connections and requests (headers within 5 s and 16 KiB, a request within 10 s), which
- * can replace its certificate and end without losing a request.
+ * can replace its certificate and end without losing a request. It listens from `start` to `stop`; for an end without
+ * losses `drain` comes before.
  */
 export class HttpsServer {
     readonly #components: HttpsComponents;
@@ -104,7 +105,7 @@ export class HttpsServer {
     /**
      * Resolves when it listens (except with `waitsForPort`). Rejects with the system error, e.g. EADDRINUSE, with
      * ServingError `WRONG_STATE` if it is started already, or with AsyncError `ABORTED` if the signal is aborted
-     * before.
+     * before; later the signal has no effect.
      */
     async start(signal?: AbortSignal): Promise<void> {
         if (this.#server !== undefined) {

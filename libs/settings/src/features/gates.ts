@@ -1,7 +1,7 @@
 import { nearest } from "../nearest.ts";
 import { type Component, type FeatureGateName, type GateSpec, gateSpecs, type GateStage } from "./specs.ts";
 
-/** Status of a feature gate; `NotAvailable` if this version does not have the feature. */
+/** Status of a feature gate: on or off in this process, or `NotAvailable` if this version does not have the feature. */
 export type GateStatus = "Enabled" | "Disabled" | "NotAvailable";
 
 /** The status of a feature gate in a component, for reports to users. */

@@ -20,7 +20,10 @@ const both = ["agent", "controller"] as const;
 const agent = ["agent"] as const;
 const controller = ["controller"] as const;
 
-/** All feature gates: those of upstream Antrea's documentation in its order, then later ones. */
+/**
+ * All feature gates: those of upstream Antrea's documentation in its order, then later ones. Only those with
+ * `available` have an effect.
+ */
 export const gateSpecs = [
     { name: "AntreaProxy", stage: "Beta", components: agent, available: false },
     { name: "EndpointSlice", stage: "Alpha", components: agent, available: false },
