@@ -7,7 +7,7 @@ export type AsyncErrorCode =
     /** The work did not end within its limit. */
     | "TIMEOUT";
 
-/** Details of AsyncError; each is set for the code that its comment names. */
+/** Details of AsyncError: `ms` is set for `TIMEOUT`, none for `ABORTED`. */
 export interface AsyncErrorDetails {
     /** The limit in milliseconds; set for `TIMEOUT`. */
     readonly ms: number;

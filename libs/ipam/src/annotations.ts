@@ -1,7 +1,7 @@
 import { poolsAnnotation } from "@antrea/crd";
 import { IpError, parseIp, quote, type IpAddress } from "@antrea/ip";
 
-/** `metadata.annotations` of an object. */
+/** `metadata.annotations` of an object; undefined if it has none. */
 export type Annotations = Readonly<Record<string, string>> | undefined;
 
 /** The pools that an annotation names, in its order, and the rules that it violates. */

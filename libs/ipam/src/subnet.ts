@@ -49,7 +49,10 @@ export type RangeReading =
     | { readonly range: RangeOfPool; readonly refusals: readonly [] }
     | { readonly range: undefined; readonly refusals: readonly Refusal[] };
 
-/** Parses one range of a pool and checks all rules that concern the range alone. Never throws. */
+/**
+ * Parses one range of a pool of this IP family and checks all rules that concern the range alone. Never throws. The
+ * paths of refusals begin with `path`, such as `spec.ipRanges[0]`.
+ */
 export function readRange(spec: IpRangeSpec, path: string, family: Family): RangeReading {
     const refusals: Refusal[] = [];
     const refuse = (field: string, value: unknown, rule: string): undefined => {

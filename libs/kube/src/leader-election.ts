@@ -15,7 +15,10 @@ export interface LeaderElectionComponents {
     readonly clock?: Clock;
 }
 
-/** Options of LeaderElection. All times are in milliseconds. */
+/**
+ * Options of LeaderElection: the Lease, the identity of this process, and its times, all in milliseconds. Not every
+ * combination is valid, see LeaderElection.
+ */
 export interface LeaderElectionOptions {
     readonly namespace: string;
     /** Name of the Lease. */

@@ -6,7 +6,10 @@ export const configHashAnnotation = "kubernetes.io/config.hash";
 /** On the mirror Pod of a static Pod, with the same hash; the kubelet runs no Pod of the API server that has it. */
 export const configMirrorAnnotation = "kubernetes.io/config.mirror";
 
-/** The UID that CNI passes for the static Pod of this mirror Pod; undefined for every other Pod. */
+/**
+ * The UID that CNI passes for the static Pod of this mirror Pod: the hash, if both annotations have it, as any user can
+ * set `configHashAnnotation` alone; undefined for every other Pod.
+ */
 export function staticUidOf({ metadata }: Pod): string | undefined {
     const hash = metadata?.annotations?.[configHashAnnotation];
     // Any user can set the hash alone on a running Pod.

@@ -1,6 +1,9 @@
 import { AntreaError } from "@antrea/errors";
 
-/** Codes of RuntimeError, which are of flags, of the Lifecycle, of jobs and of metrics. */
+/**
+ * Codes of RuntimeError: `BAD_FLAGS` of parseFlags; `START_FAILED` and `STOP_FAILED` of a Lifecycle; `WRONG_STATE` and
+ * `DUPLICATE_NAME` of Lifecycle, Jobs and metrics; `TERMINAL` of TerminalError.
+ */
 export type RuntimeErrorCode =
     /** The command line is not valid. */
     | "BAD_FLAGS"

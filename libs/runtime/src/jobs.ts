@@ -45,7 +45,7 @@ export interface JobOptions {
     readonly timeoutMs?: number;
 }
 
-/** Options of a repeated job (`Jobs.every`). */
+/** Options of a repeated job (`Jobs.every`): those of every job, and whether the first run waits. */
 export interface RepeatedJobOptions extends JobOptions {
     /** Wait one interval before the first run. Default false. */
     readonly delayed?: boolean;
@@ -89,12 +89,15 @@ export interface Job {
     health(): JobHealth;
 }
 
-/** Dependencies of Jobs. */
+/** Dependencies of Jobs, which log failed runs and measure all. */
 export interface JobsComponents {
     readonly logger: Logger;
     /** Default: `systemClock`. */
     readonly clock?: Clock;
-    /** Receives the metrics `antrea_job_runs_total` and `antrea_job_duration_seconds`, which all Jobs of a process share. */
+    /**
+     * Receives `antrea_job_runs_total` and `antrea_job_duration_seconds`, which all Jobs of a process share. Default:
+     * none are reported.
+     */
     readonly metrics?: MetricsFactory;
     /** Names of jobs in an earlier release, by current name: their metrics are reported under the earlier name too. */
     readonly formerNames?: Readonly<Record<string, string>>;

@@ -30,7 +30,7 @@ export interface LifecyclePart {
     readonly stopTimeoutMs?: number;
 }
 
-/** Dependencies of a Lifecycle. */
+/** Dependencies of a Lifecycle, which logs the start and the stop of each part with its duration. */
 export interface LifecycleComponents {
     readonly logger: Logger;
     /** Default: `systemClock`. */

@@ -15,7 +15,7 @@ import { toLogValue } from "./log-fields.ts";
  */
 export type LogLevel = "trace" | "debug" | "info" | "warn" | "error";
 
-/** Values beside a message, by name. An error has the name `error`. */
+/** Values beside a message, by name, of any type (`toLogValue` converts them). An error has the name `error`. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
 /**
@@ -43,7 +43,7 @@ export interface LogDestination {
     write(line: string): void;
 }
 
-/** Options of `createLogger`. */
+/** Options of `createLogger`: lowest level, module and destination. */
 export interface LoggerOptions {
     /** Lowest level that is written. Default `info`. */
     readonly level?: LogLevel;

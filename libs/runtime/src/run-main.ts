@@ -26,7 +26,10 @@ export interface MainProcess {
     exit(code: number): void;
 }
 
-/** Options of `runMain`. */
+/**
+ * Options of `runMain`: name, version and flags of the program, what it is composed of, and for tests its process and
+ * output.
+ */
 export interface MainOptions {
     /** Name of the program and id of its outermost module, e.g. `antrea-agent`. */
     readonly name: string;

@@ -1,6 +1,6 @@
 import { AntreaError } from "@antrea/errors";
 
-/** Codes of ServingError. */
+/** Codes of ServingError: `WRONG_STATE` of the servers, `DUPLICATE_NAME` of Checks, `BAD_PORT` of `probePortFrom`. */
 export type ServingErrorCode =
     /** The call is not valid in the current state: a port before the start, a second start. */
     | "WRONG_STATE"

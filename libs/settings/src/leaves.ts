@@ -29,7 +29,7 @@ export function wholeNumber(min: number, max: number): z.ZodInt {
 /** Schema of a TCP or UDP port, 1 to 65,535. */
 export const port: z.ZodInt = wholeNumber(1, 65_535);
 
-/** Schema of one of these words, case-sensitive. */
+/** Schema of one of these words, case-sensitive; with its test for the chart. */
 export function oneOf<const T extends readonly string[]>(...words: T): z.ZodEnum<z.core.util.ToEnum<T[number]>> {
     const rule = `must be one of ${words.join(", ")}`;
     return valueTests.keep(z.enum(words, { error: rule }), rule, wordsTest(words, false));
@@ -200,8 +200,8 @@ export const absolutePath: Leaf<string> = readable("must be an absolute path", (
 );
 
 /**
- * Schema of an API server: `host`, `host:port` or an http or https URL without path. The result is
- * `scheme://host:port`, by default https and 443 (http: 80); undefined for "".
+ * Schema of an API server: `host`, `host:port` (an IPv6 address without port may lack its brackets) or an http or https
+ * URL without path. The result is `scheme://host:port`, by default https and 443 (http: 80); undefined for "".
  */
 export const apiServer: Leaf<string | undefined> = readableOrEmpty(
     "must be a host, host:port or http(s) URL, or empty",

@@ -3,7 +3,10 @@ import { anyText, flag, type Group, group, wholeNumber } from "./leaves.ts";
 
 // Keys that both files have.
 
-/** Schema of the key featureGates: a map of gate names to booleans, validated by `readFeatureGates`. */
+/**
+ * Schema of the key featureGates: a map of gate names to booleans, by default empty; the names are validated by
+ * `readFeatureGates`.
+ */
 export const featureGates: z.ZodDefault<z.ZodRecord<z.ZodString, z.ZodBoolean>> = z
     .record(z.string(), flag, { error: "must be a map of names to true or false" })
     .default({});
@@ -25,7 +28,7 @@ export type ClientConnection = {
     readonly burst: z.ZodDefault<z.ZodInt>;
 };
 
-/** Returns such a group with these defaults of requests per second and of burst. */
+/** Returns the schema of such a group with these defaults of requests per second and of burst. */
 export function clientConnection(qps: number, burst: number): Group<ClientConnection> {
     return group({
         kubeconfig: anyText.default(""),

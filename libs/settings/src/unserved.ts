@@ -19,7 +19,7 @@ const requests = keysOf(
     connection,
 );
 
-/** Keys of antrea-agent.conf that nothing reads, each with the reason. */
+/** Keys of antrea-agent.conf that nothing reads, each with the reason, for warnings and documentation. */
 export const agentUnserved: UnservedKeys = new Map([
     ...requests,
     ...keysOf("antreaClientConnection", "antrea-agent asks nothing of antrea-controller in this version"),
@@ -34,7 +34,7 @@ export const agentUnserved: UnservedKeys = new Map([
     ...keysOf("hostNetworkMode", "this version always uses nftables for the rules of the Node"),
 ]);
 
-/** Keys of antrea-controller.conf that nothing reads, each with the reason. */
+/** Keys of antrea-controller.conf that nothing reads, each with the reason, for warnings and documentation. */
 export const controllerUnserved: UnservedKeys = new Map([
     ...requests,
     ...keysOf("clientCAFile", "antrea-controller serves no clients with certificates in this version"),

@@ -19,17 +19,17 @@ export interface WorkloadInfo extends TemplateInfo {
     readonly start: number;
 }
 
-/** Reads the Pod template of a Deployment. */
+/** Reads name, Namespace and the IPAM annotations of the Pod template of a Deployment; a missing name is "". */
 export function readDeployment(object: Deployment): TemplateInfo {
     return read("Deployment", object);
 }
 
-/** Reads the Pod template of a DaemonSet. */
+/** Reads name, Namespace and the IPAM annotations of the Pod template of a DaemonSet; a missing name is "". */
 export function readDaemonSet(object: DaemonSet): TemplateInfo {
     return read("DaemonSet", object);
 }
 
-/** Reads the Pod template of a CronJob's Jobs. */
+/** Reads name, Namespace and the IPAM annotations of the Pod template of a CronJob's Jobs; a missing name is "". */
 export function readCronJob(object: CronJob): TemplateInfo {
     return read("CronJob", object);
 }

@@ -12,7 +12,10 @@ import {
 import { type PoolSet } from "../pools/index.ts";
 import { type ControllerState } from "./controller.ts";
 
-/** The state of the Pod and of everything that its addresses depend on. */
+/**
+ * The state of the Pod and of everything that its addresses depend on, read at about the same time; `explain` and its
+ * rules read nothing else.
+ */
 export interface Facts {
     readonly pod: PodInfo;
     /** The scheduler's reason why it has no Node yet; undefined if it reports none. */

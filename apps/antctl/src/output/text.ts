@@ -40,7 +40,7 @@ export function count(n: number | bigint, one: string, many = `${one}s`): string
     return `${n} ${Number(n) === 1 ? one : many}`;
 }
 
-/** The first `most` items joined by commas, and how many more there are: `a, b and 3 more`. */
+/** The first `most` items (default 5) joined by commas, and how many more there are: `a, b and 3 more`; "" for none. */
 export function someOf(items: readonly string[], most = 5): string {
     const rest = items.length - most;
     return rest > 0 ? `${items.slice(0, most).join(", ")} and ${rest} more` : items.join(", ");

@@ -2,7 +2,10 @@ import { ipPools, type IpPool } from "@antrea/crd";
 import { isKubeError, pathOf, type ApiClient } from "@antrea/kube";
 import { oneLine } from "../output/index.ts";
 
-/** The API server's answer to a dry run (dryRun=All); `message` is its text on one line. */
+/**
+ * The API server's answer to a dry run (dryRun=All); `message` is its text on one line. `none`: the user may not write
+ * IPPools, or there was no verdict, for example no answer.
+ */
 export type DryRun =
     | { readonly answer: "accepted" }
     | { readonly answer: "refused"; readonly message: string }

@@ -44,7 +44,7 @@ export interface RangeReport {
 
 /**
  * The allocations of one owner, or of all Pods of a Namespace that own theirs directly: owner `StatefulSet/db` or
- * `Pods`, Namespace "" for a Node.
+ * `Pods`, Namespace "" for a Node or a gateway.
  */
 export interface UserReport {
     readonly namespace: string;

@@ -46,8 +46,9 @@ const serviceAccountNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/n
 const rereadMs = 30_000;
 
 /**
- * Address and credentials of the API server, from a kubeconfig or the Pod's service account. Files are read again every
- * 30 s, as they are rotated; while they are not readable, the last ones stay in use.
+ * Address and credentials of the API server, from a kubeconfig or the Pod's service account; made by `load`, closed by
+ * its owner. Files are read again, and a credential plugin of the kubeconfig is run again, every 30 s, as credentials
+ * are rotated; while that fails, the last ones stay in use.
  */
 export class Credentials {
     readonly #config: KubeConfig;

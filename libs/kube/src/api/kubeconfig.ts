@@ -5,8 +5,9 @@ import { messageOf } from "@antrea/errors";
 import { KubeError } from "../errors.ts";
 
 /**
- * Reads one kubeconfig, or merges several as kubectl does with KUBECONFIG: missing files are skipped, and the first
- * entry of a name and the first current context win. Throws KubeError BAD_CONFIG if none exists or one is not readable.
+ * Reads one kubeconfig, which must exist, or merges several as kubectl does with KUBECONFIG: missing files are skipped,
+ * and the first entry of a name and the first current context win. Throws KubeError BAD_CONFIG if none exists or one is
+ * not readable. Sets KUBERNETES_EXEC_INFO for credential plugins, runs none.
  */
 export function readKubeconfig(files: string | readonly string[]): KubeConfig {
     if (typeof files === "string") return withExecInfo(readFile(files));

@@ -1,4 +1,4 @@
-/** One operation of a JSON patch (RFC 6902). */
+/** One operation of a JSON patch (RFC 6902); `path` and `from` are JSON pointers, see `pointer`. */
 export type JsonPatchOperation =
     | { readonly op: "add" | "replace" | "test"; readonly path: string; readonly value: unknown }
     | { readonly op: "remove"; readonly path: string }
@@ -19,7 +19,7 @@ export type Patch =
     | { readonly type: "merge" | "strategic" | "apply"; readonly body: Readonly<Record<string, unknown>> }
     | { readonly type: "json"; readonly body: readonly JsonPatchOperation[] };
 
-/** Content-Type of each type of patch. */
+/** Content-Type of a request with each type of patch. */
 export const patchContentTypes = {
     merge: "application/merge-patch+json",
     strategic: "application/strategic-merge-patch+json",

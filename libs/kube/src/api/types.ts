@@ -27,7 +27,7 @@ export type Json<T> = T extends Date
         ? { readonly [Key in keyof T]: Json<T[Key]> }
         : T;
 
-/** Metadata of an API object. */
+/** Metadata of an API object (metav1.ObjectMeta) in its JSON form. */
 export type ObjectMeta = Json<V1ObjectMeta>;
 
 /** The fields that all API objects have; a type of objects extends it. */

@@ -338,7 +338,10 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     }
 }
 
-/** Default of `transform`: returns the object without `metadata.managedFields`, which take a third of it, unused. */
+/**
+ * Default of `transform`: returns the object without `metadata.managedFields`, which take a third of it, unused. The
+ * object itself is not changed.
+ */
 export function withoutManagedFields<T extends KubeObject>(object: T): T {
     if (object.metadata?.managedFields === undefined) return object;
     const { managedFields: _, ...metadata } = object.metadata;

@@ -31,7 +31,7 @@ export type ChangeListener<T> = (
 /** Source of the objects that were known before the listener was added. */
 const known: ChangeSource = { by: "list", after: -Infinity };
 
-/** The objects of an informer, and the listeners to their changes. */
+/** The objects of an informer by key, and the listeners to their changes, which it calls synchronously. */
 export class Store<T extends KubeObject> {
     readonly #logger: KubeLogger;
     readonly #objects = new Map<string, T>();

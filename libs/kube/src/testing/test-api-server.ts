@@ -8,7 +8,7 @@ import { createKubeClients, type KubeClients } from "../clients.ts";
 import { applyObjects } from "./apply.ts";
 import { Program, TestApiServerError, freePorts, programPath } from "./programs.ts";
 
-/** Options of TestApiServer. */
+/** Options of TestApiServer: authorization, Service CIDRs, users and further options of kube-apiserver. */
 export interface TestApiServerOptions {
     /** Authorization mode. Default `AlwaysAllow`. With `RBAC` only the user "admin" may do everything. */
     readonly authorization?: "AlwaysAllow" | "RBAC";

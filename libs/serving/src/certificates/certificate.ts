@@ -20,7 +20,7 @@ export interface CertificateOptions {
     readonly validMs: number;
 }
 
-/** Options of a serving certificate. */
+/** Options of a serving certificate: those of every certificate, and for which names it is valid. */
 export interface ServingOptions extends CertificateOptions {
     /** Subject alternative names: DNS names and IP addresses, at least one. */
     readonly names: readonly string[];

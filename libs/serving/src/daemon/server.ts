@@ -71,13 +71,18 @@ export class DaemonServer {
         return this.#https.port;
     }
 
-    /** The port for probes. Throws ServingError `WRONG_STATE` while there is none. */
+    /**
+     * The port for probes; only with the option `probePort`, and undefined with `probeSocket`. Throws ServingError
+     * `WRONG_STATE` while nothing listens for probes.
+     */
     get probePort(): number {
         if (this.#probes !== undefined) return this.#probes.port;
         throw new ServingError("WRONG_STATE", "internal", "the server does not listen for probes");
     }
 
-    /** The current serving certificate (PEM); undefined before the start. */
+    /**
+     * The current serving certificate (PEM); undefined before the start unless one was given, by the options or `show`.
+     */
     get certificate(): string | undefined {
         return this.#https.certificate;
     }

@@ -10,7 +10,7 @@ import { type Certificate, createSelfSigned } from "../certificates/certificate.
 import { ServingError } from "../errors.ts";
 import { ConnectionLimit } from "./connection-limit.ts";
 
-/** Dependencies of HttpsServer. */
+/** Dependencies of HttpsServer: what answers its requests, logger and clock. */
 export interface HttpsComponents {
     readonly logger: Logger;
     /** Answers every request; an exception of it is uncaught. */
@@ -97,7 +97,9 @@ export class HttpsServer {
         return address.port;
     }
 
-    /** The current serving certificate (PEM); undefined before the start. */
+    /**
+     * The current serving certificate (PEM); undefined before the start unless one was given, by the options or `show`.
+     */
     get certificate(): string | undefined {
         return this.#certificate?.cert;
     }

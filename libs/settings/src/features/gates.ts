@@ -4,7 +4,7 @@ import { type Component, type FeatureGateName, type GateSpec, gateSpecs, type Ga
 /** Status of a feature gate: on or off in this process, or `NotAvailable` if this version does not have the feature. */
 export type GateStatus = "Enabled" | "Disabled" | "NotAvailable";
 
-/** The status of a feature gate in a component, for reports to users. */
+/** The status of a feature gate in a component, for reports to users (`FeatureGates.list`). */
 export interface GateReport {
     readonly component: Component;
     readonly name: string;

@@ -1,4 +1,7 @@
-/** `Alpha`: disabled by default. `Beta`: enabled by default. `GA`: always enabled. */
+/**
+ * Stage of a feature gate that is available: `Alpha` is disabled by default, `Beta` enabled by default, `GA` always
+ * enabled.
+ */
 export type GateStage = "Alpha" | "Beta" | "GA";
 
 /** The daemon to which a settings file or feature gate belongs. */
