@@ -20,7 +20,7 @@ const annotationPlace: AnnotationPlace = {
  * warnings. An unchanged value is not validated again.
  *
  * @param users those that have addresses of the old pools by inheritance, as texts for the message: while there are
- * any, removing or replacing these pools is rejected. Needed only if `changesNamespacePools`
+ * any, every change that `changesNamespacePools` reports is rejected; needed only for these
  */
 export function checkNamespace(
     { old, annotations }: { readonly old: Annotations; readonly annotations: Annotations },
