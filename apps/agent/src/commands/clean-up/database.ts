@@ -65,8 +65,13 @@ export class CleanUpDatabase implements AsyncDisposable {
         const file = files.find((one) => existsSync(one));
         if (file === undefined) return new CleanUpDatabase(components, ovsRunDir, undefined, undefined);
         const server = await OwnServer.start(file);
-        const own = await connect(logger, server.socket, options.force);
-        if (own !== undefined) return new CleanUpDatabase(components, ovsRunDir, own, server);
+        try {
+            const own = await connect(logger, server.socket, options.force);
+            if (own !== undefined) return new CleanUpDatabase(components, ovsRunDir, own, server);
+        } catch (error) {
+            await server[Symbol.asyncDispose]();
+            throw error;
+        }
         await server[Symbol.asyncDispose]();
         throw new CleanUpError("NO_DATABASE", "environment", `ovsdb-server cannot serve ${file}: ${server.errors}`);
     }

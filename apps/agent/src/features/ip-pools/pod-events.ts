@@ -63,7 +63,7 @@ export class PodEvents {
         return this.#warn(
             pod,
             "AddressHeldElsewhere",
-            "CutOff",
+            "Isolate",
             `address ${address} of this Pod is allocated to ${holder}; the Pod is isolated so that the address has one user. Delete the Pod to give it another address`,
         );
     }

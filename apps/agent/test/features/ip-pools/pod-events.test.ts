@@ -55,7 +55,7 @@ describe("events of pool allocation", () => {
             "Warning IPAllocationFailed AllocateIP",
             "Normal WaitingForAddress AllocateIP",
             "Normal PoolAddressNotRouted AllocateIP",
-            "Warning AddressHeldElsewhere CutOff",
+            "Warning AddressHeldElsewhere Isolate",
             "Warning AddressHeldElsewhere Isolate",
             "Warning AddressHeldElsewhere CompareClaims",
             "Warning PoolChanged ComparePool",

@@ -44,6 +44,7 @@ export class TransportAnnouncement {
         try {
             await api.patch(nodes, { name: this.#nodeName }, { type: "merge", body }, { signal });
         } catch (error) {
+            if (signal.aborted) throw error;
             const text = `${JSON.stringify(annotations)} ${messageOf(error)}`;
             if (text !== this.#lastLogged)
                 logger.warn("transport addresses of this Node cannot be published", { reason: messageOf(error) });

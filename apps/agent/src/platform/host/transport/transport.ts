@@ -77,9 +77,16 @@ export class Transport implements Disposable {
         const { netlink, logger } = this.#components;
         const isStirred = this.#isStirred;
         this.#isStirred = false;
-        const link = await netlink.link(this.#state.name);
-        const state = link && (await stateOf(this.#components, link));
-        if (state === undefined || (state.addresses.length === 0 && this.#state.addresses.length > 0)) return;
+        let state: TransportState | undefined;
+        try {
+            const link = await netlink.link(this.#state.name);
+            state = link && (await stateOf(this.#components, link));
+            if (state?.addresses.length === 0 && this.#state.addresses.length > 0) state = undefined;
+        } finally {
+            // The listeners are still to be called for it.
+            if (state === undefined) this.#isStirred ||= isStirred;
+        }
+        if (state === undefined) return;
         if (textOf(state) === textOf(this.#state)) {
             if (isStirred) for (const listener of this.#listeners) listener(state);
             return;
