@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { setTimeout as pause } from "node:timers/promises";
 import { allNodes, kubectl, systemNamespace, waitForAgents } from "../fixture/cluster.ts";
 import { getJson } from "../fixture/objects.ts";
 import { antctl, expectConsistent, type ClaimJson } from "../fixture/ipam.ts";
@@ -21,7 +22,6 @@ const { values } = parseArgs({
     },
 });
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const say = (text: string): void => void process.stdout.write(`[${new Date().toISOString().slice(11, 19)}] ${text}\n`);
 
 /** Pause between the steps of the churn, and between looks. */

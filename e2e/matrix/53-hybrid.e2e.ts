@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { inPod } from "../fixture/bridging-streams.ts";
 import { killDaemon, kubectl, nodesFromWorker, onNode, waitForAgents } from "../fixture/cluster.ts";
@@ -94,7 +95,7 @@ describe("mode hybrid", () => {
                 return (await receiver).trim().split("\n");
             });
             const agents = (async () => {
-                await new Promise((resolve) => setTimeout(resolve, 2_000));
+                await pause(2_000);
                 const pings = families.map((family) =>
                     answeredOf(inPod(namespace, client.name), ipOf(server, family), 80),
                 );

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import {
     inAgent,
@@ -59,7 +60,7 @@ describe("restarts", () => {
         const pings = [near, far].map((pod) => answeredOf(inPod(namespace, client.name), pod.ip4, 200));
         const [from, to] = [client, far].map(({ name }) => inPod(namespace, name)) as [Shell, Shell];
         const streaming = stream(from, to, far.ip4, { port: 9100, lines: 200 });
-        await new Promise((resolve) => setTimeout(resolve, 3_000));
+        await pause(3_000);
         await Promise.all([killDaemon(first, "agent"), killDaemon(second, "agent")]);
         expect(await Promise.all(pings)).toEqual([200, 200]);
         await streaming;
@@ -77,7 +78,7 @@ describe("restarts", () => {
             "date +%s%3N",
         ].join("; ");
         const watching = answers(inPod(namespace, client.name), far.ip4, 40);
-        await new Promise((resolve) => setTimeout(resolve, 2_000));
+        await pause(2_000);
         const up = Number((await inAgent(first, "antrea-ovs", ["sh", "-c", script])).trim());
         const back = (await watching).times.find((time) => time > up);
         expect(back).toBeDefined();
@@ -146,7 +147,7 @@ describe("restarts", () => {
 
     it("of agents and their Pods, of ovs-vswitchd and ovsdb-server leave the endpoints of Services ready", async () => {
         // kubelet queries the runtime's network status every 5 s
-        await new Promise((resolve) => setTimeout(resolve, 6_000));
+        await pause(6_000);
         endpoints.expectAllReady();
         // a withdrawn endpoint is not in the updates unless the watch delivered its removal
         await kubectl(["-n", namespace.name, "delete", "pod", "endpoint-2", "--wait=false"]);

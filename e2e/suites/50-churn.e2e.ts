@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { churn, nothingLeft, tracesAtRest } from "../fixture/churn.ts";
 import { killDaemon, kubectl, systemNamespace, waitForAgents, workers } from "../fixture/cluster.ts";
@@ -31,7 +32,6 @@ describe("churn", () => {
             "-o",
             "jsonpath={.items[0].spec.nodeName}",
         ]);
-        const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
         const kills = (async () => {
             await pause(2_000);
             await killDaemon(first, "agent");

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { apply, kubectl } from "../fixture/cluster.ts";
 import { getJson } from "../fixture/objects.ts";
@@ -111,7 +112,7 @@ describe("addresses of StatefulSets", () => {
         const before = await addresses();
         await kubectl(["-n", namespace.name, "delete", "statefulset", "web", "--cascade=orphan", "--wait"]);
         // longer than the controller's reaction time, and once around its clean-up
-        await new Promise((resolve) => setTimeout(resolve, 5_000));
+        await pause(5_000);
         expect(await held()).toEqual(bothOf(0, 1));
         expect(await addresses()).toEqual(before);
 

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { inPod } from "../fixture/bridging-streams.ts";
 import { apply, inAgent, killDaemon, kubectl, waitForAgents, workers } from "../fixture/cluster.ts";
@@ -14,8 +15,6 @@ describe("addresses of pools outlive", () => {
     let one: TestPod;
     let two: TestPod;
     let claims: readonly ClaimJson[];
-
-    const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
     beforeAll(async () => {
         await setIpam(true);

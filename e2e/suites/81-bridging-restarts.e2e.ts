@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { bridged, kinds, nic, setBridgingStage, vlanPod, type BridgingStage } from "../fixture/bridging.ts";
 import { warmUpBridging } from "../fixture/bridging-matrix.ts";
@@ -13,7 +14,6 @@ import { outside, plugRouter, poolRanges } from "../fixture/vlan-router.ts";
 import { rolledOut, statefulSet } from "../fixture/workloads.ts";
 
 const [first = "", second = ""] = workers;
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 // in bridging mode, which the previous suite has enabled
 describe("bridged Pods", () => {

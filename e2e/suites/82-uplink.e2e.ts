@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { type FamilyName, ofFamily } from "../fixture/addresses.ts";
 import { bridged, linkStateOf, nic, uplinkCondition } from "../fixture/bridging.ts";
@@ -64,7 +65,7 @@ describe("the uplink", () => {
         const streaming = [outside.ip4, outside.ip6].map((ip, index) =>
             stream(inNode(first), inOutside, ip, { port: 9300 + index, lines: 420 }),
         );
-        await new Promise((resolve) => setTimeout(resolve, 2_000));
+        await pause(2_000);
         await shellOnNode(first, `kill -TERM $(${daemons.agent})`);
         await eventually("the agent was started again", async () =>
             (await restartsOf(first)) > before.restarts ? true : undefined,

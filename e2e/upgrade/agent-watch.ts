@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { systemNamespace } from "../fixture/cluster.ts";
 import { getJson } from "../fixture/objects.ts";
 
@@ -51,7 +52,7 @@ export class AgentWatch implements AsyncDisposable {
                 // the API server may be away for a moment in an upgrade
                 this.#problem = String(error);
             }
-            await new Promise((resolve) => setTimeout(resolve, 500));
+            await pause(500);
         }
     }
 

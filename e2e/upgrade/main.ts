@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { setTimeout as pause } from "node:timers/promises";
 import { bridged } from "../fixture/bridging.ts";
 import { clusterName, helmRollback, waitForAgents, workers } from "../fixture/cluster.ts";
 import { getJson } from "../fixture/objects.ts";
@@ -34,7 +35,6 @@ const [first = "", second = ""] = workers;
 const clock = (ms: number): string => new Date(ms).toISOString().slice(11, 23);
 const between = (from: number, to: number): string => `from ${clock(from)} to ${clock(to)}`;
 const say = (text: string): void => void process.stdout.write(`[${new Date().toISOString().slice(11, 19)}] ${text}\n`);
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Installs a chart, or upgrades to it. */
 async function install(chart: string, tag: string, mode: Mode): Promise<void> {
