@@ -86,10 +86,12 @@ export {
     configHashAnnotation,
     configMirrorAnnotation,
     hasPodUid,
+    podIdentity,
     podLookup,
     podUids,
     staticUidOf,
     type NamedPodUid,
+    type PodIdentity,
 } from "./pod-uids.ts";
 export { slimNode, type SlimNodeOptions } from "./slim-node.ts";
 export { TokenReviewAuthorizer, type TokenReviewOptions } from "./token-review.ts";

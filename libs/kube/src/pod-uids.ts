@@ -40,17 +40,34 @@ export interface NamedPodUid {
     readonly uid: string;
 }
 
+/** A Pod by all that names it: Namespace, name, and its UIDs (`podUids`). */
+export interface PodIdentity {
+    readonly namespace: string;
+    readonly name: string;
+    /** Its own first. */
+    readonly uids: readonly string[];
+}
+
+/** What names a Pod; fields that its metadata lacks are "". */
+export function podIdentity(pod: Pod): PodIdentity {
+    const { namespace = "", name = "" } = pod.metadata ?? {};
+    return { namespace, name, uids: podUids(pod) };
+}
+
 /**
- * Indexes the Pods of a list, such as that of a Node. The result tells whether one of them is the given Pod: the object
- * of that Namespace and name, if it has the UID (`hasPodUid`). For a Pod without a name, any with the UID counts.
+ * Indexes the Pods of a list, such as that of a Node, each with its Namespace, name and UIDs. The result finds the Pod that
+ * an allocation or an interface names: that of its Namespace and name, if it has the UID. Anyone who may create Pods can
+ * create a mirror Pod with the UID of another Pod, so the UID alone decides only where the name is unknown; a Pod's own
+ * UID then takes precedence over the same hash of a mirror Pod.
  */
-export function podLookup(all: readonly Pod[]): (pod: NamedPodUid) => boolean {
-    const byName = new Map(all.map((pod) => [`${pod.metadata?.namespace}/${pod.metadata?.name}`, pod]));
-    const uids = new Set(all.flatMap(podUids));
+export function podLookup<T extends PodIdentity>(all: readonly T[]): (pod: NamedPodUid) => T | undefined {
+    const byName = new Map(all.map((pod) => [`${pod.namespace}/${pod.name}`, pod]));
+    const byUid = new Map(all.flatMap((pod) => pod.uids.map((uid) => [uid, pod] as const)));
+    for (const pod of all) byUid.set(pod.uids[0] ?? "", pod);
     return ({ namespace, name, uid }) => {
-        if (uid === "") return false;
-        if (name === "") return uids.has(uid);
+        if (uid === "") return undefined;
+        if (name === "") return byUid.get(uid);
         const found = byName.get(`${namespace}/${name}`);
-        return found !== undefined && hasPodUid(found, uid);
+        return found?.uids.includes(uid) === true ? found : undefined;
     };
 }

@@ -3,6 +3,7 @@ import {
     configHashAnnotation,
     configMirrorAnnotation,
     hasPodUid,
+    podIdentity,
     podLookup,
     podUids,
     staticUidOf,
@@ -44,27 +45,39 @@ describe("the UIDs of a Pod", () => {
 
 describe("a Pod of a list", () => {
     const annotations = { [configHashAnnotation]: "hash", [configMirrorAnnotation]: "hash" };
-    const isThere = podLookup([
-        { metadata: { namespace: "ns", name: "a", uid: "u1" } },
-        { metadata: { namespace: "ns", name: "static", uid: "u2", annotations } },
-        { metadata: { namespace: "ns", name: "again", uid: "u3" } },
-    ]);
+    const find = podLookup(
+        [
+            { metadata: { namespace: "ns", name: "a", uid: "u1" } },
+            { metadata: { namespace: "ns", name: "static", uid: "u2", annotations } },
+            { metadata: { namespace: "ns", name: "again", uid: "u3" } },
+        ].map(podIdentity),
+    );
 
     it.each([
-        ["by name and UID", { namespace: "ns", name: "a", uid: "u1" }, true],
-        ["by name and the hash of its manifest", { namespace: "ns", name: "static", uid: "hash" }, true],
-        ["without a name, by UID", { namespace: "", name: "", uid: "u1" }, true],
-        ["without a name, by the hash of its manifest", { namespace: "", name: "", uid: "hash" }, true],
-        ["not by the UID alone", { namespace: "ns", name: "gone", uid: "u1" }, false],
-        ["not by the hash of a mirror Pod of another name", { namespace: "ns", name: "gone", uid: "hash" }, false],
+        ["by name and UID", { namespace: "ns", name: "a", uid: "u1" }, "a"],
+        ["by name and the hash of its manifest", { namespace: "ns", name: "static", uid: "hash" }, "static"],
+        ["without a name, by UID", { namespace: "", name: "", uid: "u1" }, "a"],
+        ["without a name, by the hash of its manifest", { namespace: "", name: "", uid: "hash" }, "static"],
+        ["not by the UID alone", { namespace: "ns", name: "gone", uid: "u1" }, undefined],
+        ["not by the hash of a mirror Pod of another name", { namespace: "ns", name: "gone", uid: "hash" }, undefined],
         [
             "not by the hash of a mirror Pod of another Namespace",
             { namespace: "other", name: "static", uid: "hash" },
-            false,
+            undefined,
         ],
-        ["not with another UID", { namespace: "ns", name: "again", uid: "u1" }, false],
-        ["not without a UID", { namespace: "ns", name: "a", uid: "" }, false],
+        ["not with another UID", { namespace: "ns", name: "again", uid: "u1" }, undefined],
+        ["not without a UID", { namespace: "ns", name: "a", uid: "" }, undefined],
     ])("is found %s", (_, pod, expected) => {
-        expect(isThere(pod)).toBe(expected);
+        expect(find(pod)?.name).toBe(expected);
+    });
+
+    it("is the one with that UID, before a mirror Pod with the same hash", () => {
+        const byUid = podLookup(
+            [
+                { metadata: { namespace: "ns", name: "owner", uid: "hash" } },
+                { metadata: { namespace: "ns", name: "mirror", uid: "u2", annotations } },
+            ].map(podIdentity),
+        );
+        expect(byUid({ namespace: "", name: "", uid: "hash" })?.name).toBe("owner");
     });
 });

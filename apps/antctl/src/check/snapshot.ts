@@ -1,6 +1,6 @@
 import { type AllocationPod } from "@antrea/crd";
 import { formatIp } from "@antrea/ip";
-import { type NamedPodUid } from "@antrea/kube";
+import { podLookup, type NamedPodUid } from "@antrea/kube";
 import {
     agentSelector,
     hasOwnAddress,
@@ -37,8 +37,7 @@ export class Snapshot {
     readonly unread: ReadonlyMap<string, string>;
     /** Whether IPPools are enabled. While they are disabled, no address is released. */
     readonly gate: Gate["state"];
-    readonly #podsByName: ReadonlyMap<string, PodInfo>;
-    readonly #podsByUid: ReadonlyMap<string, PodInfo>;
+    readonly #podOf: (pod: NamedPodUid) => PodInfo | undefined;
     readonly #allocationsByAddress: ReadonlyMap<string, Allocation>;
     readonly #recordsByAddress: ReadonlyMap<string, readonly RecordOnNode[]>;
 
@@ -61,10 +60,7 @@ export class Snapshot {
             read.kind === "read" ? read.records.map((record) => ({ ...record, node: read.node })) : [],
         );
         this.unread = unreadNodes(seen.reads, seen.allocations, seen.pods);
-        this.#podsByName = new Map(seen.pods.map((pod) => [`${pod.namespace}/${pod.name}`, pod]));
-        // A UID of an object takes precedence over the same hash of a mirror Pod.
-        const own = seen.pods.map((pod) => [pod.uids[0] ?? "", pod] as const);
-        this.#podsByUid = new Map([...seen.pods.flatMap((pod) => pod.uids.map((uid) => [uid, pod] as const)), ...own]);
+        this.#podOf = podLookup(seen.pods);
         this.#allocationsByAddress = new Map(seen.allocations.map((allocation) => [allocation.address, allocation]));
         const withAddress = this.records.flatMap((record) =>
             record.addresses.map(({ ip }) => ({ address: formatIp(ip), record })),
@@ -75,15 +71,9 @@ export class Snapshot {
         );
     }
 
-    /**
-     * The Pod as allocations and OVS records name it: by Namespace and name, if it has the UID. Anyone who may create Pods
-     * can create a mirror Pod with the UID of another Pod; so only for a Pod without a name, which was rebuilt from its
-     * interface, the UID alone decides.
-     */
-    podOf({ namespace, name, uid }: NamedPodUid): PodInfo | undefined {
-        if (name === "") return this.#podsByUid.get(uid);
-        const pod = this.#podsByName.get(`${namespace}/${name}`);
-        return pod?.uids.includes(uid) === true ? pod : undefined;
+    /** The Pod as allocations and OVS records name it; undefined if it is gone. */
+    podOf(pod: NamedPodUid): PodInfo | undefined {
+        return this.#podOf(pod);
     }
 
     /** The allocation of an address in canonical text (RFC 5952). */

@@ -1,15 +1,9 @@
 import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { IpError, parseIp, type IpAddress } from "@antrea/ip";
-import { podUids, type Pod } from "@antrea/kube";
+import { podIdentity, type Pod, type PodIdentity } from "@antrea/kube";
 
 /** The fields of a Pod that commands need, without all others, as a cluster may have 100,000. */
-export interface PodInfo {
-    readonly namespace: string;
-    readonly name: string;
-    /**
-     * The UIDs that allocations and OVS records use for it: its own and, for a static Pod, the hash of its manifest.
-     */
-    readonly uids: readonly string[];
+export interface PodInfo extends PodIdentity {
     /** Undefined until it is scheduled. */
     readonly nodeName: string | undefined;
     /** As in its status; `Unknown` if not set. */
@@ -36,9 +30,7 @@ export interface OwnerReference {
 export function readPod(pod: Pod): PodInfo {
     const { metadata, spec, status } = pod;
     return {
-        namespace: metadata?.namespace ?? "",
-        name: metadata?.name ?? "",
-        uids: podUids(pod),
+        ...podIdentity(pod),
         nodeName: spec?.nodeName,
         phase: status?.phase ?? "Unknown",
         deleting: metadata?.deletionTimestamp !== undefined,

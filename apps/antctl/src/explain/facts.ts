@@ -1,6 +1,7 @@
 import { prefixContains, type IpAddress } from "@antrea/ip";
 import { readPodIps, statefulSetOf, poolsOf, type NamedPools, type StatefulSetPlace } from "@antrea/ipam";
 import { podIpsAnnotation } from "@antrea/crd";
+import { podLookup } from "@antrea/kube";
 import {
     readAddress,
     type Allocation,
@@ -60,15 +61,10 @@ export function addressRequestOf(
     return { named, fixed, set: statefulSetOf(pod) };
 }
 
-/**
- * The current allocations of the Pod, by its name and UID; those of an earlier Pod of the same name are left out. The
- * UID alone decides for an allocation without a name, which was recreated for an interface.
- */
+/** The current allocations of the Pod; those of an earlier Pod of the same name are left out. */
 export function allocationsOfPod({ allocations, pod }: Pick<Facts, "allocations" | "pod">): readonly Allocation[] {
-    return allocations.filter(({ pod: holder }) => {
-        if (holder === undefined || !pod.uids.includes(holder.uid)) return false;
-        return holder.name === "" || (holder.namespace === pod.namespace && holder.name === pod.name);
-    });
+    const find = podLookup([pod]);
+    return allocations.filter(({ pod: holder }) => holder !== undefined && find(holder) !== undefined);
 }
 
 /**

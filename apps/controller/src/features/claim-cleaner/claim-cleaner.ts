@@ -4,6 +4,7 @@ import {
     WorkQueue,
     hasPodUid,
     nodes as nodeResource,
+    podIdentity,
     podLookup,
     pods,
     type ApiClient,
@@ -152,8 +153,8 @@ export class AllocationCleaner {
     async #freeOfOutOfService(name: string, signal: AbortSignal): Promise<ReconcileResult> {
         const { api, allocations } = this.#components;
         const { items } = await api.list(pods, { fieldSelector: `spec.nodeName=${name}`, signal });
-        const isPresent = podLookup(items);
-        const left = [...allocations.usedOn(name)].filter(({ pod }) => pod !== undefined && !isPresent(pod));
+        const present = podLookup(items.map(podIdentity));
+        const left = [...allocations.usedOn(name)].filter(({ pod }) => pod !== undefined && present(pod) === undefined);
         this.#suspect(name, "out-of-service", left.length);
         const podIsGone = async ({ pod }: Allocation): Promise<boolean> => {
             if (pod === undefined) return false;

@@ -1,5 +1,5 @@
 import { formatPrefix, rangeOf } from "@antrea/ip";
-import { isKubeError, podLookup, pods, type ApiClient, type KubeError } from "@antrea/kube";
+import { isKubeError, podIdentity, podLookup, pods, type ApiClient, type KubeError } from "@antrea/kube";
 import { type Allocation } from "../../platform/allocations/index.ts";
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
 import { type CidrAllocator } from "./cidr-allocator.ts";
@@ -113,8 +113,8 @@ export class AllocationHolds {
     ): Promise<ReleasedAllocations> {
         const fieldSelector = `spec.nodeName=${node}`;
         const { items } = await this.#components.api.list(pods, { fieldSelector, signal, timeoutMs });
-        const isListed = podLookup(items);
-        const isPresent = ({ pod }: Allocation): boolean => pod !== undefined && isListed(pod);
+        const listed = podLookup(items.map(podIdentity));
+        const isPresent = ({ pod }: Allocation): boolean => pod !== undefined && listed(pod) !== undefined;
         // A Pod exists before its allocation; an allocation that changed meanwhile is checked next time.
         const known = allocations.filter((allocation) => this.#held.get(allocation.metadata.name) === allocation);
         const ghosts = known.filter((allocation) => !isPresent(allocation));
