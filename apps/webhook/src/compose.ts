@@ -12,7 +12,7 @@ import {
 } from "@antrea/runtime";
 import { DaemonServer, probePortFrom } from "@antrea/serving";
 import { CertificateKeeper, type CertificateTimes } from "@antrea/serving/certificates";
-import { loadControllerConfig } from "@antrea/settings";
+import { apiServer, loadControllerConfig } from "@antrea/settings";
 import { WebhookError } from "./errors.ts";
 import { reviewApp, reviewMetrics } from "./review/index.ts";
 import { composeReviews } from "./reviews.ts";
@@ -50,7 +50,7 @@ const drainMs = 12_000;
 export function compose({ flags: given, logger }: MainContext): Lifecycle {
     const clients = createKubeClients({
         kubeconfig: given.own.kubeconfig,
-        apiServerOverride: given.own["kube-apiserver"],
+        apiServerOverride: apiServerOf(given.own["kube-apiserver"]),
         userAgent: `antrea-webhook/${version}`,
     });
     const namespace = process.env.POD_NAMESPACE ?? clients.namespace ?? "kube-system";
@@ -179,4 +179,12 @@ function portOf(text: string | undefined): number {
     if (text === undefined) return defaultPort;
     if (/^[1-9]\d{0,4}$/.test(text) && Number(text) <= 65_535) return Number(text);
     throw new WebhookError("BAD_FLAG", "caller", `--port ${JSON.stringify(text)}: must be a number from 1 to 65535`);
+}
+
+/** The same texts as kubeAPIServerOverride in antrea-controller.conf. */
+function apiServerOf(text = ""): string | undefined {
+    const read = apiServer.safeParse(text);
+    if (read.success) return read.data;
+    const rule = read.error.issues[0]?.message ?? "";
+    throw new WebhookError("BAD_FLAG", "caller", `--kube-apiserver ${JSON.stringify(text)}: ${rule}`);
 }

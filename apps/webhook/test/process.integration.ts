@@ -111,6 +111,10 @@ describe("antrea-webhook", () => {
     it.each([
         [["--port", "70000"], /--port \\"70000\\": must be a number from 1 to 65535/],
         [["--configuration", "x"], /known are --config FILE, --port N, --kubeconfig FILE, --kube-apiserver ADDRESS/],
+        [
+            ["--kube-apiserver", "ftp://x"],
+            /--kube-apiserver \\"ftp:\/\/x\\": must be a host, host:port or http\(s\) URL/,
+        ],
         [["--config", "/nowhere"], /cannot read --config \/nowhere/],
     ])("does not start with %j", async (args, text) => {
         await using webhook = new WebhookProcess(

@@ -9,8 +9,8 @@ export interface KubeClientOptions {
     /** Name of the context to use. Absent or empty: the kubeconfig's current one. */
     readonly context?: string | undefined;
     /**
-     * `host`, `host:port` or URL that replaces the API server's address (key kubeAPIServerOverride); an IPv6 address may
-     * lack its brackets. Absent or empty: none.
+     * `host`, `host:port` or URL that replaces the API server's address, an IPv6 address in brackets (`apiServer` in
+     * @antrea/settings gives it so). Absent or empty: none.
      */
     readonly apiServerOverride?: string | undefined;
     /** Name and version of the program, for the server's logs and managed fields: `antrea-agent/0.1.0`. */

@@ -12,6 +12,6 @@ export {
     type GateStatus,
 } from "./features/gates.ts";
 export { gateSpecs, type Component, type FeatureGateName, type GateSpec, type GateStage } from "./features/specs.ts";
-export { type DurationMs } from "./leaves.ts";
+export { apiServer, type DurationMs } from "./leaves.ts";
 export { type Loaded } from "./load.ts";
 export { type TlsVersion } from "./tls.ts";

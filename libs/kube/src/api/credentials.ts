@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Agent as HttpAgent, type OutgoingHttpHeaders } from "node:http";
 import { Agent as HttpsAgent, type RequestOptions } from "node:https";
-import { isIP } from "node:net";
 import { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 import { messageOf } from "@antrea/errors";
 import { KubeError } from "../errors.ts";
@@ -192,11 +191,8 @@ function readServiceAccount(): KubeConfig {
 }
 
 function serverUrl(text: string): URL {
-    // The key kubeAPIServerOverride, which the webhook gets as it is written, allows an IPv6 address without brackets.
-    const [, scheme = "https://", host = "", path = ""] = /^(https?:\/\/)?([^/]*)(.*)$/.exec(text) ?? [];
-    const full = isIP(host) === 6 ? `${scheme}[${host}]${path}` : text;
     try {
-        const url = new URL(full.includes("://") ? full : `https://${full}`);
+        const url = new URL(text.includes("://") ? text : `https://${text}`);
         if (url.protocol === "https:" || url.protocol === "http:") return url;
     } catch {
         // The error below covers this case.
