@@ -68,8 +68,10 @@ export class Thread {
             // The time of a clock would be that of others on a busy machine.
             const { user, system } = process.cpuUsage(before);
             const takenMs = (user + system) / 1_000 / this.#workers;
-            if (takenMs > this.#limitMs || performance.now() - since > this.#limitMs * waits) {
-                resolve({ kind: "hang", input: mailbox.input, text: `no end after ${this.#limitMs} ms` });
+            const hang = (text: string): void => resolve({ kind: "hang", input: mailbox.input, text });
+            if (takenMs > this.#limitMs) hang(`no end after ${this.#limitMs} ms`);
+            else if (performance.now() - since > this.#limitMs * waits) {
+                hang(`waits, with no end after ${this.#limitMs * waits} ms`);
             }
         }, lookMs);
         try {
