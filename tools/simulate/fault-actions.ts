@@ -5,7 +5,8 @@ import { type SetUp } from "./check/wiring.ts";
 import { askFor } from "./user-actions.ts";
 import { noRuntimeFaults } from "./cluster/runtime-faults.ts";
 import { type Random } from "./time/random.ts";
-import { type Station, type SimulatedCluster } from "./simulated-cluster.ts";
+import { type SimulatedCluster } from "./simulated-cluster.ts";
+import { type Station } from "./station.ts";
 
 /** Faults of machines, networks and processes. */
 

@@ -3,7 +3,8 @@ import { parseIp } from "@antrea/ip";
 import { restartAgent, send } from "./user-actions.ts";
 import { inCluster, makePool, poolsPath } from "./pools.ts";
 import { type Random } from "./time/random.ts";
-import { type Station, type SimulatedCluster } from "./simulated-cluster.ts";
+import { type SimulatedCluster } from "./simulated-cluster.ts";
+import { type Station } from "./station.ts";
 
 /** IPAllocations that users create manually and no program would. */
 

@@ -22,9 +22,7 @@ import { Workloads } from "./cluster/workloads.ts";
 import { Machine } from "./machine/machine.ts";
 import { Random } from "./time/random.ts";
 import { VirtualTime } from "./time/virtual-time.ts";
-import { type Replica, type Station } from "./station.ts";
-
-export type { Replica, Station } from "./station.ts";
+import { stoppedReplica, type Replica, type Station } from "./station.ts";
 
 export interface SimulatedClusterOptions {
     readonly seed: number;
@@ -140,9 +138,8 @@ export class SimulatedCluster {
         });
         this.server.admission = (write) => (this.hasWebhooks ? admission.review(write) : undefined);
         this.server.store.onChange((change) => this.#changed(change));
-        const replica = (name: string) => ({ name, process: undefined, transport: undefined, skewMs: 0, startedAt: 0 });
-        this.controllers = [replica("controller-0"), replica("controller-1")];
-        this.webhooks = [replica("webhook-0")];
+        this.controllers = [stoppedReplica("controller-0"), stoppedReplica("controller-1")];
+        this.webhooks = [stoppedReplica("webhook-0")];
         hooks.cluster?.(this);
         this.#replaced = hooks.product?.();
     }

@@ -8,7 +8,8 @@ import { namespaces } from "./user-actions.ts";
 import { poolInCluster } from "./pools.ts";
 import { Random } from "./time/random.ts";
 import { takeOverGlobals } from "./time/virtual-time.ts";
-import { SimulatedCluster, type BugHooks, type Station } from "./simulated-cluster.ts";
+import { SimulatedCluster, type BugHooks } from "./simulated-cluster.ts";
+import { type Station } from "./station.ts";
 
 export interface RunOptions {
     readonly seed: number;

@@ -35,3 +35,8 @@ export interface Replica<T> {
     skewMs: number;
     startedAt: number;
 }
+
+/** A replica that has not been started yet. */
+export function stoppedReplica<T>(name: string): Replica<T> {
+    return { name, process: undefined, transport: undefined, skewMs: 0, startedAt: 0 };
+}

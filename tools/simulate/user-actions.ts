@@ -3,7 +3,8 @@ import { type KubeObject } from "@antrea/kube";
 import { kindOf } from "./api/server.ts";
 import { deploymentsOf, podsOf, poolsOf, setsOf } from "./objects.ts";
 import { type Random } from "./time/random.ts";
-import { type Station, type SimulatedCluster } from "./simulated-cluster.ts";
+import { type SimulatedCluster } from "./simulated-cluster.ts";
+import { type Station } from "./station.ts";
 
 /** What users do with workloads and allocations; pools.ts and tenants.ts have pools and Namespaces. */
 

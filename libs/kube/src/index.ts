@@ -1,15 +1,12 @@
 export {
-    ApiClient,
-    type ApiClientComponents,
-    type ApiClientOptions,
     type CallOptions,
     type DeleteOptions,
     type ListOptions,
-    metadataOnly,
     type ListResult,
     type WatchOptions,
     type WriteOptions,
-} from "./api/client.ts";
+} from "./api/call-options.ts";
+export { ApiClient, type ApiClientComponents, type ApiClientOptions, metadataOnly } from "./api/client.ts";
 export { type Connection } from "./api/credentials.ts";
 export { kubeconfigContexts } from "./api/kubeconfig.ts";
 export { socketAddress, type HttpRequest, type HttpResponse, type Send } from "./api/transport.ts";
