@@ -101,11 +101,11 @@ export async function runMain(options: MainOptions): Promise<void> {
         const lifecycle = await options.compose({ flags, logger, signal: ending.signal, fail });
         if (flags.printStartOrder) {
             for (const part of lifecycle.startOrder) (options.destination ?? process.stdout).write(`${part}\n`);
-            return main.exit(0);
+            return main.exit(failed ? 1 : 0);
         }
         if (flags.check) {
-            logger.info("the settings can be used");
-            return main.exit(0);
+            if (!failed) logger.info("the settings can be used");
+            return main.exit(failed ? 1 : 0);
         }
         await operate(lifecycle, logger, ending.signal);
     } catch (error) {

@@ -146,6 +146,20 @@ describe("runMain", () => {
         expect(bad.lines.join("")).toMatch(/wrong/);
     });
 
+    it.each(["--check", "--print-start-order"])(
+        "%s ends with 1 for an error that compose reports by fail",
+        async (flag) => {
+            const { process, lines, ended } = run((context) => {
+                context.fail(new RuntimeError("BAD_FLAGS", "caller", "wrong"));
+                return lifecycleOf(context);
+            }, flag);
+            await ended;
+            expect(process.exits).toEqual([1]);
+            expect(lines.join("")).toMatch(/wrong/);
+            expect(lines.join("")).not.toMatch(/can be used/);
+        },
+    );
+
     it("--print-start-order prints the parts, starts none, and is silent about the rest", async () => {
         const started: string[] = [];
         const part = (name: string): Parameters<Lifecycle["append"]>[0] => ({

@@ -61,7 +61,10 @@ export function readable<T extends {}>(rule: string, read: (text: string) => T |
     return test === undefined ? leaf : valueTests.keep(leaf, rule, test);
 }
 
-/** Like `readable`, but "" is valid too and gives undefined ("not set"). */
+/**
+ * Like `readable`, but "" is valid too, is not passed to `read`, and gives undefined ("not set"). `rule` must say so. A
+ * `test` of the kind `text` gets "" added; one of `words` must list it, and the other kinds cannot express it.
+ */
 export function readableOrEmpty<T extends {}>(
     rule: string,
     read: (text: string) => T | undefined,

@@ -1,17 +1,17 @@
 import { events, type KubeEvent } from "@antrea/kube";
 import { type Cluster } from "./cluster.ts";
 
-/** The fields of an Event that commands print; "" if not set. */
+/** The fields of an Event that commands print; "" if not set, where nothing else is said. */
 export interface EventInfo {
-    /** When it was last seen (RFC 3339). */
+    /** When it was last seen (RFC 3339); undefined if it has no time. */
     readonly time: string | undefined;
-    /** `Normal` or `Warning`. */
+    /** `Normal` or `Warning`; `Normal` if not set. */
     readonly type: string;
     readonly reason: string;
     /** The component that reported it. */
     readonly from: string;
     readonly note: string;
-    /** How often it was seen. */
+    /** How often it was seen; 1 if not set. */
     readonly count: number;
 }
 
@@ -25,7 +25,12 @@ export async function eventsOf(
 ): Promise<readonly EventInfo[]> {
     const fieldSelector = `regarding.kind=${object.kind},regarding.name=${object.name}`;
     const found = await cluster.list(events, readEvent, { namespace: object.namespace, fieldSelector });
-    return found.toSorted((a, b) => ((a.time ?? "") < (b.time ?? "") ? 1 : -1));
+    return found.toSorted((a, b) => momentOf(b) - momentOf(a));
+}
+
+/** In milliseconds since 1970; 0 without a readable time. Texts would put a fraction of a second before its start. */
+function momentOf({ time }: EventInfo): number {
+    return Date.parse(time ?? "") || 0;
 }
 
 function readEvent(event: KubeEvent): EventInfo {

@@ -108,6 +108,9 @@ export function checkPoolUpdate(old: Pool, pool: Pool, context: PoolContext, use
 /**
  * Validates the deletion of an IPPool: rejected while an address is allocated or reserved, unless for a Node or as a
  * gateway (`isUse`); annotations do not matter.
+ *
+ * @param use the allocations whose `spec.pool` is this pool, which is not checked; if it is only a part of them
+ *     (`isPart`), it has one that `isUse`, if any
  */
 export function checkPoolDelete(pool: Pick<Pool, "name">, use: Omit<PoolUse, "references">): Verdict {
     if (!use.allocations.some(isUse)) return allowed;

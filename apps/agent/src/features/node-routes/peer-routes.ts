@@ -20,7 +20,7 @@ export interface PeerRoute {
     readonly mac?: Uint8Array | undefined;
 }
 
-/** A Node with a problem, in words for users, as a clause: "it is on another subnet: …". */
+/** A problem of a Node, in words for users, as a clause: "it is on another subnet: …". A Node may have several. */
 export interface PeerProblem {
     readonly node: string;
     readonly problem: string;
@@ -30,7 +30,7 @@ export interface PeerProblem {
 export interface PeerRoutes {
     /** One for each podCIDR that can be reached. */
     readonly routes: readonly PeerRoute[];
-    /** Nodes whose Pods cannot be reached, and why. */
+    /** A podCIDR each that gets no route, and why: its Pods are reached only if the network between the Nodes routes it. */
     readonly problems: readonly PeerProblem[];
     /** Announcements of Nodes that are invalid and ignored; their Pods can be reached nevertheless. */
     readonly ignored: readonly PeerProblem[];

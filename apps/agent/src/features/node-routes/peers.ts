@@ -56,7 +56,7 @@ export interface PeersResult extends PassResult {
 /**
  * Maintains the routes to the Pods of the other Nodes: a flow into the tunnel and a route to the gateway, or a route to
  * the Node. Its owner repeats `pass`, which alone changes OVS and the kernel: only what differs is written, and a
- * failure for one Node is retried separately. Nodes whose Pods cannot be reached are logged, once per change.
+ * failure for one Node is retried separately. podCIDRs that get no route are logged, once per change.
  */
 export class Peers {
     readonly #components: PeersComponents;
@@ -162,7 +162,7 @@ export class Peers {
         const { logger } = this.#components;
         const [unreached, unusable] = [textOfProblems(problems), textOfProblems(ignored)];
         if (unreached !== "" && unreached !== this.#problems)
-            logger.warn("Nodes whose Pods cannot be reached", { problems: unreached });
+            logger.warn("podCIDRs of Nodes that get no route", { problems: unreached });
         if (unusable !== "" && unusable !== this.#ignored)
             logger.warn("what Nodes announce is ignored; bridged Pods reach their Pods by the underlay's router", {
                 problems: unusable,

@@ -48,7 +48,8 @@ export interface UplinkPortSpec {
 
 /**
  * The steps of a move (`save` to `bridged`) and of its rollback, in order. Each is written to the journal before it is
- * made, so a journal may have a step that was not made.
+ * made, so a journal may have a step that was not made. A rollback goes on if the journal cannot be written: its steps
+ * may be made without being there.
  */
 export const steps = [
     "save",
