@@ -11,7 +11,7 @@ import { AntreaError } from "@antrea/errors";
  * - `CANCELLED`: the signal of the ADD aborted, for the reason in `cause`, whose fault it has (`aborted` by default).
  * - `STILL_REMOVED`: an earlier interface is not removed yet; retry.
  * - `NO_ADDRESS`: an allocation without an address.
- * - `TOO_SLOW`: the work exceeded its time limit; mostly the `cause` of an `ABORTED` error.
+ * - `TOO_SLOW`: the work exceeded its time limit; of work that logs its failure itself, the `cause` of an `ABORTED` error.
  * - `BUSY`: locks of containers were not available; retry.
  * - `ADDRESS_IN_USE`: another interface of this Node still uses the address; retry.
  */

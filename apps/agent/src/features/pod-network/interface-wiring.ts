@@ -112,12 +112,12 @@ export class InterfaceWiring {
     }
 
     /**
-     * Calls `restore` with a limit of 20 s; then rejects with the error `ABORTED` of the part that waited, whose cause
-     * is PodNetworkError `TOO_SLOW`.
+     * Calls `restore` with a limit of 20 s; then rejects with PodNetworkError `TOO_SLOW`. Rejects with the `ABORTED`
+     * error of the part that waited if the signal aborts.
      */
     async restoreSoon(known: PodInterface, signal: AbortSignal | undefined): Promise<void> {
         using limit = new Limit(this.#clock, rewireLimitMs, "restoring the interface", signal);
-        await this.restore(known, limit.signal);
+        await limit.run((limited) => this.restore(known, limited));
     }
 
     /**
@@ -133,10 +133,9 @@ export class InterfaceWiring {
         const record = { ...known.record, isolated: true };
         this.#components.podInterfaces.put({ ...known, record });
         using limit = new Limit(this.#clock, rewireLimitMs, "isolating the interface");
-        await settleAll([
-            ...this.#withoutTraffic(record, limit.signal),
-            this.#writeRecord(record, known.ofPort, limit.signal),
-        ]);
+        await limit.run((signal) =>
+            settleAll([...this.#withoutTraffic(record, signal), this.#writeRecord(record, known.ofPort, signal)]),
+        );
         this.#components.podInterfaces.setConnecting(record, false);
     }
 
@@ -144,16 +143,18 @@ export class InterfaceWiring {
     async reconnect(known: PodInterface): Promise<void> {
         this.#beginConnecting(known.record);
         using limit = new Limit(this.#clock, rewireLimitMs, "reconnecting the interface");
-        try {
-            await this.#restore(known, true, limit.signal);
-            const current = this.#components.podInterfaces.get(known.record) ?? known;
-            const { isolated: _, ...record } = current.record;
-            await this.#writeRecord(record, current.ofPort, limit.signal);
-            this.#components.podInterfaces.put({ ...current, record });
-        } catch (error) {
-            await this.#endTraffic(known.record, limit.signal);
-            throw error;
-        }
+        await limit.run(async (signal) => {
+            try {
+                await this.#restore(known, true, signal);
+                const current = this.#components.podInterfaces.get(known.record) ?? known;
+                const { isolated: _, ...record } = current.record;
+                await this.#writeRecord(record, current.ofPort, signal);
+                this.#components.podInterfaces.put({ ...current, record });
+            } catch (error) {
+                await this.#endTraffic(known.record, signal);
+                throw error;
+            }
+        });
     }
 
     /**

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { settle } from "@antrea/async/testing";
 import { podOfPorts } from "@antrea/flows";
+import { reporting } from "../../../src/platform/reporting.ts";
 import { listLogger, type LogEntry } from "../../support/logger.ts";
 import { FakeNode, type FakeNodeOptions } from "./fake-node.ts";
 
@@ -171,8 +172,29 @@ describe("work on a wired interface that OVS does not answer", () => {
         working.catch(() => undefined);
         for (let turn = 0; turn < 50; turn += 1) await settle();
         await node.clock.advance(20_000);
-        await expect(working).rejects.toMatchObject({
-            cause: { code: "TOO_SLOW", message: `${what} took longer than 20 s` },
+        // Not as an abort, which is no failure: whoever reports failures, as for the readiness, reports this one.
+        const reports: (string | undefined)[] = [];
+        const report = (problem: string | undefined): void => void reports.push(problem);
+        await expect(reporting({ what: "not as it must be", report }, () => working)).rejects.toMatchObject({
+            code: "TOO_SLOW",
+            fault: "timeout",
         });
+        expect(reports).toEqual([`not as it must be: ${what} took longer than 20 s: ensurePort was cancelled`]);
+    });
+
+    it("stays an abort if its caller gives it up, which nobody reports", async () => {
+        await wired();
+        const [known] = node.network.interfaces();
+        node.steps.hanging.add("ensurePort");
+        const stop = new AbortController();
+        const working = node.network.restore(known as never, stop.signal);
+        working.catch(() => undefined);
+        for (let turn = 0; turn < 50; turn += 1) await settle();
+        stop.abort(new Error("the agent ends"));
+        const reports: unknown[] = [];
+        await expect(
+            reporting({ what: "no", report: (problem) => reports.push(problem) }, () => working),
+        ).rejects.toMatchObject({ code: "ABORTED", cause: { message: "the agent ends" } });
+        expect(reports).toEqual([]);
     });
 });
