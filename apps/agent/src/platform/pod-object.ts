@@ -28,6 +28,15 @@ export function isPodOf(pod: Pod, { podNamespace, podName, podUid }: NamedPod): 
 }
 
 /**
+ * What a user does to get a new sandbox for a Pod, as part of a sentence: `ordinary`, such as "delete it"; for a static
+ * Pod it is done on the Node, since deleting its mirror Pod restarts nothing: the kubelet creates it again for the same
+ * sandbox.
+ */
+export function newSandboxStep(isStatic: boolean, ordinary: string): string {
+    return isStatic ? "move the manifest of this static Pod out of its directory and back" : ordinary;
+}
+
+/**
  * Reads the current UID of a Pod from the API server; "" if there is no Pod of that name. For a static Pod it is that
  * of the mirror Pod, not the hash of the manifest that CNI passes. Rejects with KubeError.
  */

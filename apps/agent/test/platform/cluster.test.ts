@@ -109,6 +109,11 @@ describe("Pods", () => {
         expect(event.note).toMatch(
             /^has 10\.1\.0\.5 and fd00::5 by its status, and no interface .* delete it, so that/,
         );
+        const ofStatic = unwiredEvent({ pod: { ...pod, staticUid: "hash", podIps: ips }, ips });
+        expect(ofStatic.regarding).toMatchObject({ uid: "u1" });
+        expect(ofStatic.note).toMatch(
+            /removed; move the manifest of this static Pod out of its directory and back, so that it is made again$/,
+        );
     });
 });
 

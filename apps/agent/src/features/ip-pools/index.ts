@@ -8,7 +8,7 @@ export { IpPools, type IpPoolsComponents, type IpPoolsOptions } from "./ip-pools
 export { PodPools } from "./pod-pools.ts";
 export { type DatedNodeSource } from "./node-addresses.ts";
 export { isolatedInterfacesMetric } from "./metrics.ts";
-export { anothersSubnetNote } from "./pod-events.ts";
+export { anotherAddressStep, anothersSubnetNote } from "./pod-events.ts";
 export { SubnetAllocations, type SubnetWired, type SubnetWiring } from "./subnet-allocations.ts";
 export { SubnetHolders } from "./subnet-holders.ts";
 export { type ClaimedAddress, type AllocationRequest, type PodIdentity, type PoolsWanted } from "./types.ts";

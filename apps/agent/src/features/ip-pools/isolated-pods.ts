@@ -1,9 +1,10 @@
 import { formatIp } from "@antrea/ip";
-import { pods, referenceTo, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
+import { pods, referenceTo, staticUidOf, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
 import type { Logger, MetricsFactory } from "@antrea/runtime";
-import { anothersSubnetNote, isolatedInterfacesMetric, type SubnetHolders } from "./index.ts";
+import { anotherAddressStep, anothersSubnetNote, isolatedInterfacesMetric, type SubnetHolders } from "./index.ts";
 import { isPodOf, podOfUid } from "../../platform/pod-object.ts";
 import { attachmentKey } from "../../platform/pod-interfaces/index.ts";
+import { isStaticUid } from "./types.ts";
 import { type SubnetWired } from "./subnet-allocations.ts";
 
 /** Dependencies of IsolatedPods. */
@@ -22,7 +23,11 @@ interface Judged {
     /** Identifies the interface and the Nodes that hold its addresses. */
     readonly key: string;
     readonly wired: SubnetWired;
-    readonly report: { readonly reason: string; readonly action: string; readonly note: string };
+    readonly report: {
+        readonly reason: string;
+        readonly action: string;
+        readonly note: (isStatic: boolean) => string;
+    };
 }
 
 /**
@@ -72,7 +77,7 @@ export class IsolatedPods {
             ...(podName === "" ? { podUid } : { pod: `${podNamespace}/${podName}` }),
             container: wired.containerId,
             interface: wired.ifName,
-            reason: report.note,
+            reason: report.note(isStaticUid(podUid)),
         });
     }
 
@@ -98,7 +103,8 @@ export class IsolatedPods {
      */
     #report({ key, report }: Judged, pod: Pod): void {
         this.#reported.add(key);
-        this.#components.events.record({ regarding: referenceTo(pods, pod), type: "Warning", ...report });
+        const note = report.note(staticUidOf(pod) !== undefined);
+        this.#components.events.record({ regarding: referenceTo(pods, pod), type: "Warning", ...report, note });
     }
 
     /** Queries the address holders only once, because that iterates over all Nodes. */
@@ -108,18 +114,19 @@ export class IsolatedPods {
         const key = [attachmentKey(wired), ...held.map(({ ip, node }) => `${formatIp(ip)} ${node}`)].join(" ");
         const [first] = held;
         if (first === undefined) {
-            return { key, wired, report: { reason: "PodIsolated", action: "ReportIsolation", note: noteOf(wired) } };
+            const note = (isStatic: boolean): string => noteOf(wired, isStatic);
+            return { key, wired, report: { reason: "PodIsolated", action: "ReportIsolation", note } };
         }
-        const note = anothersSubnetNote(formatIp(first.ip), first.node);
+        const note = (isStatic: boolean): string => anothersSubnetNote(formatIp(first.ip), first.node, isStatic);
         return { key, wired, report: { reason: "AddressHeldElsewhere", action: "Isolate", note } };
     }
 }
 
-function noteOf({ addresses }: SubnetWired): string {
+function noteOf({ addresses }: SubnetWired, isStatic: boolean): string {
     const what = addresses.length === 1 ? "address" : "addresses";
     return (
         `the Pod has no traffic: it was isolated because its ${what} ${addresses.map(formatIp).join(" and ")} may be ` +
-        `another's, and while the feature gate AntreaIPAM is off nothing detects when that ends. Delete the Pod to give it ` +
-        `another address, or install with featureGates.AntreaIPAM=true`
+        `another's, and while the feature gate AntreaIPAM is off nothing detects when that ends. ` +
+        `${anotherAddressStep(isStatic)}, or install with featureGates.AntreaIPAM=true`
     );
 }

@@ -1,7 +1,8 @@
 import { messageOf } from "@antrea/errors";
 import { formatIp } from "@antrea/ip";
 import { type EventInput } from "@antrea/kube";
-import { type ClaimedAddress, type PodIdentity } from "./types.ts";
+import { newSandboxStep } from "../../platform/pod-object.ts";
+import { isStaticUid, type ClaimedAddress, type PodIdentity } from "./types.ts";
 
 /** Dependencies of PodEvents. */
 export interface PodEventsComponents {
@@ -64,7 +65,7 @@ export class PodEvents {
             pod,
             "AddressHeldElsewhere",
             "Isolate",
-            `address ${address} of this Pod is allocated to ${holder}; the Pod is isolated so that the address has one user. Delete the Pod to give it another address`,
+            `address ${address} of this Pod is allocated to ${holder}; the Pod is isolated so that the address has one user. ${this.#anotherAddress(pod)}`,
         );
     }
 
@@ -74,7 +75,7 @@ export class PodEvents {
             pod,
             "AddressHeldElsewhere",
             "Isolate",
-            `address ${address} of this Pod, of the podCIDR of its Node, is allocated from IPPool ${pool} to ${holder}; the Pod is isolated so that the address has one user. Delete the Pod to give it another address, and replace IPPool ${pool} by one without addresses of podCIDRs`,
+            `address ${address} of this Pod, of the podCIDR of its Node, is allocated from IPPool ${pool} to ${holder}; the Pod is isolated so that the address has one user. ${this.#anotherAddress(pod)}, and replace IPPool ${pool} by one without addresses of podCIDRs`,
         );
     }
 
@@ -87,13 +88,18 @@ export class PodEvents {
             pod,
             "AddressHeldElsewhere",
             "CompareClaims",
-            `address ${address} of this Pod, of the podCIDR of its Node, is held in IPPool ${pool} by ${holder}; the Pod keeps its traffic until the address is allocated to a Pod. Delete the Pod to give it another address, and replace IPPool ${pool} by one without addresses of podCIDRs`,
+            `address ${address} of this Pod, of the podCIDR of its Node, is held in IPPool ${pool} by ${holder}; the Pod keeps its traffic until the address is allocated to a Pod. ${this.#anotherAddress(pod)}, and replace IPPool ${pool} by one without addresses of podCIDRs`,
         );
     }
 
     /** Records that the address is from an earlier podCIDR of the Pod's Node, which another Node has now. */
     anothersSubnet(pod: PodIdentity, address: string, node: string): boolean {
-        return this.#warn(pod, "AddressHeldElsewhere", "Isolate", anothersSubnetNote(address, node));
+        return this.#warn(
+            pod,
+            "AddressHeldElsewhere",
+            "Isolate",
+            anothersSubnetNote(address, node, this.#isStatic(pod)),
+        );
     }
 
     /**
@@ -107,7 +113,7 @@ export class PodEvents {
             pod,
             "AddressHeldElsewhere",
             "Isolate",
-            `address ${address} of this Pod ${lack}, and is in the podCIDR of Node ${node}; the Pod is isolated so that the address has one user. Delete the Pod to give it another address`,
+            `address ${address} of this Pod ${lack}, and is in the podCIDR of Node ${node}; the Pod is isolated so that the address has one user. ${this.#anotherAddress(pod)}`,
         );
     }
 
@@ -117,7 +123,7 @@ export class PodEvents {
             pod,
             "PodIsolated",
             "ReportIsolation",
-            `the Pod has no traffic: it was isolated because its address ${address} was or may have been assigned to another Pod. The address is in no IPPool and no longer has an IPAllocation, so its owner cannot be determined, and the Pod stays isolated. Delete the Pod to give it another address; a static Pod gets one when its manifest is moved out of its folder and back`,
+            `the Pod has no traffic: it was isolated because its address ${address} was or may have been assigned to another Pod. The address is in no IPPool and no longer has an IPAllocation, so its owner cannot be determined, and the Pod stays isolated. ${this.#anotherAddress(pod)}`,
         );
     }
 
@@ -131,8 +137,16 @@ export class PodEvents {
             pod,
             "PoolChanged",
             "ComparePool",
-            `address ${address} of this Pod was set up by an earlier definition of its pool: ${difference}. The running Pod keeps its settings; delete it to give it an address of the current definition`,
+            `address ${address} of this Pod was set up by an earlier definition of its pool: ${difference}. The running Pod keeps its settings; ${newSandboxStep(this.#isStatic(pod), "delete it")} to give it an address of the current definition`,
         );
+    }
+
+    #anotherAddress(pod: PodIdentity): string {
+        return anotherAddressStep(this.#isStatic(pod));
+    }
+
+    #isStatic(pod: PodIdentity): boolean {
+        return isStaticUid(pod.uid) || this.#components.objectUid(pod) !== pod.uid;
     }
 
     #warn(pod: PodIdentity, reason: string, action: string, note: string): boolean {
@@ -150,6 +164,12 @@ export class PodEvents {
 }
 
 /** The event message for a Pod whose address, as text, is in the podCIDR of the Node of this name. */
-export function anothersSubnetNote(address: string, node: string): string {
-    return `address ${address} of this Pod is of an earlier podCIDR of its Node, and Node ${node} has it now; the Pod is isolated so that the address has one user. Delete the Pod to give it another address; a static Pod gets one when its manifest is moved out of its folder and back`;
+export function anothersSubnetNote(address: string, node: string, isStatic: boolean): string {
+    return `address ${address} of this Pod is of an earlier podCIDR of its Node, and Node ${node} has it now; the Pod is isolated so that the address has one user. ${anotherAddressStep(isStatic)}`;
+}
+
+/** The sentence, without its period, that says how a Pod gets another address. */
+export function anotherAddressStep(isStatic: boolean): string {
+    const step = newSandboxStep(isStatic, "delete the Pod");
+    return `${step.slice(0, 1).toUpperCase()}${step.slice(1)} to give it another address`;
 }

@@ -7,7 +7,7 @@ import { type NamespacePools } from "./namespace-pools.ts";
 import { type NodePods } from "./node-pods.ts";
 import { type PoolCache } from "./pool-cache.ts";
 import { isRetryable } from "./requests.ts";
-import { type PodIdentity, type PoolsWanted } from "./types.ts";
+import { isStaticUid, type PodIdentity, type PoolsWanted } from "./types.ts";
 
 /** Dependencies of PodPools. */
 export interface PodPoolsComponents {
@@ -114,8 +114,7 @@ export class PodPools {
  * server.
  */
 function noSuchPod({ namespace, name, uid }: PodIdentity): IpPoolError {
-    const isStatic = uid !== "" && !uid.includes("-");
-    if (isStatic) {
+    if (isStaticUid(uid)) {
         return new IpPoolError(
             "POD_UNKNOWN",
             `static Pod ${namespace}/${name} (${uid}) is not known to the API server yet, so its IPPools cannot be determined; it is wired when kubelet has created its mirror Pod`,

@@ -12,6 +12,14 @@ export interface PodIdentity {
     readonly uid: string;
 }
 
+/**
+ * Whether CNI passes this UID for a static Pod: a hash, not a UUID. False for one whose manifest has its own
+ * `metadata.uid`.
+ */
+export function isStaticUid(uid: string): boolean {
+    return uid !== "" && !uid.includes("-");
+}
+
 /** The Pod that an interface belongs to, as its record names it; fields that are unknown stay "". */
 export function podOf({ podNamespace, podName, podUid }: NamedPod): PodIdentity {
     return { namespace: podNamespace, name: podName, uid: podUid };

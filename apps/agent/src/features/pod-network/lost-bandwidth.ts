@@ -1,6 +1,7 @@
 import { AntreaError } from "@antrea/errors";
 import { pods, podUids, referenceTo, staticUidOf, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
 import type { Logger } from "@antrea/runtime";
+import { newSandboxStep } from "../../platform/pod-object.ts";
 
 class LostBandwidthError extends AntreaError<"BAD_OUTPUT"> {}
 
@@ -80,11 +81,7 @@ export class LostBandwidth {
     }
 
     #report(pod: Pod, annotations: readonly string[]): void {
-        // Deleting the mirror Pod of a static Pod does not restart its sandbox.
-        const next =
-            staticUidOf(pod) === undefined
-                ? "create the Pod again"
-                : "this is a static Pod: move its manifest out of its directory and back";
+        const next = newSandboxStep(staticUidOf(pod) !== undefined, "create the Pod again");
         const note =
             `no limit is in force for ${annotations.join(" and ")}: Open vSwitch was restarted on this Node after the ` +
             `Pod was started, or the CNI plugin bandwidth is not chained (cni.plugins.bandwidth); ${next} to limit it`;

@@ -1,5 +1,6 @@
 import { formatIp, IpError, parseIp, type IpAddress } from "@antrea/ip";
 import { pods, referenceTo, staticUidOf, type ApiClient, type EventInput } from "@antrea/kube";
+import { newSandboxStep } from "../../platform/pod-object.ts";
 import type { KnownPod } from "./found-records.ts";
 import type { UnwiredPod } from "./unwired.ts";
 
@@ -28,7 +29,8 @@ export async function podsOf(api: ApiClient, nodeName: string, signal: AbortSign
  * and the next step.
  */
 export function unwiredEvent({ pod, ips }: UnwiredPod): EventInput {
-    const { namespace, name, uid } = pod;
+    const { namespace, name, uid, staticUid } = pod;
+    const next = newSandboxStep(staticUid !== undefined, "delete it");
     return {
         type: "Warning",
         reason: "PodWithoutInterface",
@@ -36,7 +38,7 @@ export function unwiredEvent({ pod, ips }: UnwiredPod): EventInput {
         regarding: referenceTo(pods, { metadata: { namespace, name, uid } }),
         note:
             `has ${ips.map(formatIp).join(" and ")} by its status, and no interface on this Node, so it reaches nobody: it was ` +
-            `started under another network plugin, or its interface was removed; delete it, so that it is made again`,
+            `started under another network plugin, or its interface was removed; ${next}, so that it is made again`,
     };
 }
 

@@ -3,6 +3,7 @@ import { messageOf } from "@antrea/errors";
 import { formatIp } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
 import { podLinkGroup } from "../../platform/kernel-ids.ts";
+import { newSandboxStep } from "../../platform/pod-object.ts";
 import { BusyContainers } from "./busy-containers.ts";
 import { named, type KnownPod } from "./found-records.ts";
 import { HeldAddresses } from "./held-addresses.ts";
@@ -179,15 +180,13 @@ export class PodReconciler {
         const { network, reportUnwired } = this.#components;
         const records = network.interfaces().map(({ record }) => record);
         for (const unwired of this.#unwired.check(this.#held.list(), pods, records)) {
-            const { namespace, name } = unwired.pod;
+            const { namespace, name, staticUid } = unwired.pod;
+            const next = newSandboxStep(staticUid !== undefined, "delete it");
             const addresses = unwired.ips.map(formatIp);
-            this.#logger.warn(
-                "Pod is running without an interface of this plugin; delete it, so that it is recreated",
-                {
-                    pod: `${namespace}/${name}`,
-                    addresses,
-                },
-            );
+            this.#logger.warn(`Pod is running without an interface of this plugin; ${next}, so that it is recreated`, {
+                pod: `${namespace}/${name}`,
+                addresses,
+            });
             reportUnwired?.(unwired);
         }
     }

@@ -1,5 +1,6 @@
-import { pods, referenceTo, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
+import { pods, referenceTo, staticUidOf, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
 import type { Logger } from "@antrea/runtime";
+import { newSandboxStep } from "../../platform/pod-object.ts";
 
 /**
  * The annotations by which a Pod requests secondary networks, and by which a plugin reports their status once attached.
@@ -65,10 +66,13 @@ export class IgnoredNetworks {
     }
 
     #report(pod: Pod): void {
+        const isStatic = staticUidOf(pod) !== undefined;
+        const again = newSandboxStep(isStatic, "create the Pod again");
+        const where = isStatic ? " in the manifest" : "";
         const note =
             `Antrea does not read the annotation ${networksAnnotation} in this version. If no other plugin does either ` +
             `(none has written ${statusAnnotation}), the Pod has its interface on the Pod network only; install a ` +
-            `plugin that reads the annotation, such as Multus, and create the Pod again, or remove the annotation`;
+            `plugin that reads the annotation, such as Multus, and ${again}, or remove the annotation${where}`;
         const name = `${pod.metadata?.namespace}/${pod.metadata?.name}`;
         this.#components.logger.warn("an annotation for secondary networks is not read", { pod: name, reason: note });
         const regarding = referenceTo(pods, pod);

@@ -84,6 +84,16 @@ it("one warning on each Pod that is wired without its pool, and on no other", as
     expect(lines).toHaveLength(1);
 });
 
+it("says of a static Pod what to do on its Node: deleting its mirror Pod would give it no other address", async () => {
+    const mirrors = { "kubernetes.io/config.hash": "hash", "kubernetes.io/config.mirror": "hash" };
+    const { ignored, recorded, wire } = setUp([podIn("default", "own", { ...pools, ...mirrors })]);
+    wire("own", { podUid: "hash" });
+    await ignored.check(signal);
+    expect(recorded.map(({ note }) => note)).toEqual([
+        expect.stringMatching(/=true and move the manifest of this static Pod out of its directory and back$/),
+    ]);
+});
+
 it("is said of the next sandbox's Pod too, when that is another of the name", async () => {
     const { ignored, wire, wired, reportedPods, podsOfNode } = setUp([podIn("default", "own", pools)]);
     wire("own");

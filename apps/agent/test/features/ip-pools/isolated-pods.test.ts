@@ -135,10 +135,23 @@ describe("isolated Pods while IPPools are switched off", () => {
             ["PodIsolated", "p1", "uid-p1"],
             ["PodIsolated", "static-a", "uid-mirror"],
         ]);
+        expect(events.map(({ note }) => note)).toEqual([
+            expect.stringContaining("Delete the Pod to give it another address, or install"),
+            expect.stringContaining("Move the manifest of this static Pod out of its directory and back to give it"),
+        ]);
         expect(api.requests).toHaveLength(2);
         interfaces = [unnamed("uid-p1"), unnamed("")];
         await isolated.check(signal);
         expect(api.requests).toHaveLength(2);
+    });
+
+    it("are told what to do with a manifest when they are static, also when another Node has their address", async () => {
+        addPod("static-a", "uid-mirror", "hash");
+        interfaces = [wired("static-a", { podUid: "hash" })];
+        held = [{ ip: parseIp("10.2.0.9"), node: "b" }];
+        await isolated.check(signal);
+        const note: unknown = expect.stringMatching(/has it now.* Move the manifest of this static Pod .* address$/);
+        expect([events, log]).toMatchObject([[{ note }], [{ fields: { reason: note } }]]);
     });
 
     it("are in the log by their UID when no name is known, and get their event once their Pod is found", async () => {

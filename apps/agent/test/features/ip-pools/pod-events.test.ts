@@ -4,7 +4,7 @@ import { type EventInput } from "@antrea/kube";
 import { PodEvents } from "../../../src/features/ip-pools/pod-events.ts";
 import { type ClaimedAddress, type PodIdentity } from "../../../src/features/ip-pools/index.ts";
 
-const pod: PodIdentity = { namespace: "default", name: "web", uid: "hash" };
+const pod: PodIdentity = { namespace: "default", name: "web", uid: "uid-web" };
 const claimed = (ip: string): ClaimedAddress => {
     return { ip: parseIp(ip), pool: "pool1", gateway: parseIp("10.2.0.1"), prefixLength: 24, vlan: 0 };
 };
@@ -22,7 +22,7 @@ describe("events of pool allocation", () => {
         events.allocationFailed(pod, new Error("no"));
         events.allocationFailed({ ...pod, uid: "" }, new Error("no"));
         const regarding = { apiVersion: "v1", kind: "Pod", namespace: "default", name: "web" };
-        expect(recorded.map((event) => event.regarding)).toEqual([{ ...regarding, uid: "hash" }, regarding]);
+        expect(recorded.map((event) => event.regarding)).toEqual([{ ...regarding, uid: "uid-web" }, regarding]);
     });
 
     it("are of no Pod without a name: nothing is recorded, and whoever asked knows it", () => {
@@ -70,6 +70,45 @@ describe("events of pool allocation", () => {
         expect(notes[4]).toMatch(/^address 10\.2\.0\.9 .* allocated from IPPool pool1 to Pod a\/b; /);
         expect(notes[5]).toMatch(/^address 10\.2\.0\.9 .* held in IPPool pool1 by ordinal 0; /);
         expect(notes[6]).toMatch(/^address 10\.2\.0\.9 .*: IPPool pool1 now specifies VLAN 3\. /);
+    });
+
+    it.each([
+        [
+            "the hash that kubelet makes of its manifest, whose mirror Pod is not known yet",
+            "d41d8cd98f00",
+            "d41d8cd98f00",
+        ],
+        ["a UID of its manifest, which is not that of its mirror Pod", "own-uid", "uid-mirror"],
+    ])("say of a static Pod what to do on its Node: %s", (_, uid, objectUid) => {
+        events = new PodEvents({ record: (event) => void recorded.push(event), objectUid: () => objectUid });
+        const one = { ...pod, uid };
+        events.heldElsewhere(one, "10.2.0.9", "Pod a/b");
+        events.claimedFromSubnet(one, "10.2.0.9", "pool1", "Pod a/b");
+        events.reservedFromSubnet(one, "10.2.0.9", "pool1", "ordinal 0");
+        events.anothersSubnet(one, "10.2.0.9", "b");
+        events.inAnothersSubnet(one, "10.2.0.9", "b", undefined);
+        events.staysIsolated(one, "10.2.0.9");
+        const step = "ove the manifest of this static Pod out of its directory and back to give it an";
+        const notes = recorded.map(({ note }) => note);
+        expect(notes).toEqual(Array.from({ length: 6 }, () => expect.stringContaining(`. M${step}other address`)));
+        events.poolChanged(one, "10.2.0.9", "why");
+        expect(recorded[6]?.note).toContain(`; m${step} address of the current definition`);
+        expect(recorded.map(({ note }) => note).join()).not.toMatch(/delete/i);
+    });
+
+    it("say of another Pod to delete it, also while its UID is not known", () => {
+        for (const one of [pod, { ...pod, uid: "" }]) {
+            events.heldElsewhere(one, "10.2.0.9", "Pod a/b");
+            events.staysIsolated(one, "10.2.0.9");
+            events.poolChanged(one, "10.2.0.9", "why");
+        }
+        const notes = recorded.map(({ note }) => note);
+        expect(notes.slice(0, 3)).toEqual([
+            expect.stringMatching(/\. Delete the Pod to give it another address$/),
+            expect.stringMatching(/\. Delete the Pod to give it another address$/),
+            expect.stringMatching(/; delete it to give it an address of the current definition$/),
+        ]);
+        expect(notes.slice(3)).toEqual(notes.slice(0, 3));
     });
 
     it("say once a Pod how far its addresses reach, also of Pods whose UID nobody knows", () => {

@@ -349,7 +349,7 @@ describe("a Pod with an address of a podCIDR that its Node does not have any mor
                 type: "Warning",
                 reason: "AddressHeldElsewhere",
                 action: "Isolate",
-                note: "address 10.10.7.20 of this Pod is of an earlier podCIDR of its Node, and Node b has it now; the Pod is isolated so that the address has one user. Delete the Pod to give it another address; a static Pod gets one when its manifest is moved out of its folder and back",
+                note: "address 10.10.7.20 of this Pod is of an earlier podCIDR of its Node, and Node b has it now; the Pod is isolated so that the address has one user. Delete the Pod to give it another address",
             },
         ]);
         expect([await isolated(), await heldElsewhere()]).toEqual([1, 1]);

@@ -89,7 +89,7 @@ it("a static Pod gets it on its mirror Pod; its interface has the hash of the ma
             regarding: expect.objectContaining({ name: "static", uid: "uid-static" }),
             // Deleting the mirror Pod restarts nothing.
             note: expect.stringMatching(
-                /; this is a static Pod: move its manifest out of its directory and back to limit it$/,
+                /; move the manifest of this static Pod out of its directory and back to limit it$/,
             ),
         }),
     ]);

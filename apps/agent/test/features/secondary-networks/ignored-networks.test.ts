@@ -74,6 +74,16 @@ it("each Pod with the annotation gets one event, however often it checks", async
     expect(log.records.filter(({ level }) => level === "warn")).toHaveLength(2);
 });
 
+it("a static Pod's says what to do with its manifest, as kubelet makes a deleted mirror Pod again", async () => {
+    const mirrors = { "kubernetes.io/config.hash": "hash", "kubernetes.io/config.mirror": "hash" };
+    await add(podOf("a"), podOf("static", { annotations: { [networks]: "vlan100", ...mirrors } }));
+    const [ordinary, ofStatic] = recorded.map(({ note }) => note);
+    expect(ordinary).toMatch(/, and create the Pod again, or remove the annotation$/);
+    expect(ofStatic).toMatch(
+        /, and move the manifest of this static Pod out of its directory and back, or remove the annotation in the manifest$/,
+    );
+});
+
 it("a Pod of the same name that comes later gets its own", async () => {
     await add(podOf("a"));
     podsOfNode = [];
