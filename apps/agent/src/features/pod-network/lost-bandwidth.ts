@@ -33,8 +33,8 @@ const checksAfterStart = 2;
 export class LostBandwidth {
     readonly #components: LostBandwidthComponents;
     readonly #nodeName: string;
-    /** The Pods that have their event, by `keyOf`, with the interface: until that is removed. */
-    readonly #reported = new Map<string, string>();
+    /** The Pods that have their event, by `keyOf`: until the interface is removed. */
+    readonly #reported = new Set<string>();
     #checksLeft = 0;
 
     constructor(components: LostBandwidthComponents, options: { readonly nodeName: string }) {
@@ -66,12 +66,12 @@ export class LostBandwidth {
             return hostIfName === undefined ? [] : [{ pod, hostIfName, key: keyOf(pod, hostIfName) }];
         });
         const present = new Set(hostIfNames.values());
-        for (const [key, hostIfName] of this.#reported) if (!present.has(hostIfName)) this.#reported.delete(key);
+        for (const key of this.#reported) if (!present.has(interfaceOf(key))) this.#reported.delete(key);
         for (const { pod, hostIfName, key } of wired) {
             if (this.#reported.has(key)) continue;
             const lost = annotationsOf(pod).filter(([, kind]) => !there.has(`${hostIfName} ${kind}`));
             if (lost.length === 0) continue;
-            this.#reported.set(key, hostIfName);
+            this.#reported.add(key);
             this.#report(
                 pod,
                 lost.map(([annotation]) => annotation),
@@ -112,6 +112,10 @@ function isWired({ spec, status }: Pod): boolean {
  */
 function keyOf({ metadata }: Pod, hostIfName: string): string {
     return `${metadata?.namespace}/${metadata?.name} ${hostIfName}`;
+}
+
+function interfaceOf(key: string): string {
+    return key.slice(key.lastIndexOf(" ") + 1);
 }
 
 /** "interface kind" of each queueing discipline. */
