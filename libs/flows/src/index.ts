@@ -14,6 +14,7 @@ export {
 } from "./cookies.ts";
 export { FlowsError } from "./error.ts";
 export {
+    maxVlan,
     type BridgedPeerInput,
     type BridgedPod,
     type BridgingInput,

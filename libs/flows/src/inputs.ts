@@ -115,8 +115,8 @@ export interface TunnelPeerInput {
 
 // Reserved OpenFlow port numbers start above: OFPP_MAX of OpenFlow 1.0, which OVS keeps.
 const maxOfPort = 0xfeff;
-// IEEE 802.1Q reserves 4095.
-const maxVlan = 4094;
+/** The highest VLAN ID: IEEE 802.1Q reserves 4095. */
+export const maxVlan = 4094;
 
 /**
  * Checks input whose flows would silently drop traffic. Throws FlowsError `INVALID_INPUT` without families, for a

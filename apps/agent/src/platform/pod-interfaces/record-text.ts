@@ -1,4 +1,5 @@
 import { AntreaError } from "@antrea/errors";
+import { maxVlan } from "@antrea/flows";
 import { parseIp, type IpAddress } from "@antrea/ip";
 
 /** Separator of the lists of addresses in link aliases and external_ids. */
@@ -17,9 +18,7 @@ export function readAddress(ip: string, length: string): { readonly ip: IpAddres
     throw new RecordError("BAD_PREFIX_LENGTH", "remote", `${length} is no prefix length of ${ip}`);
 }
 
-const maxVlan = 4094;
-
-/** Parses a VLAN ID; 0 (untagged) for any text but a decimal number up to 4094 of at most four digits. */
+/** Parses a VLAN ID; 0 (untagged) for any text but a decimal number up to `maxVlan` of at most four digits. */
 export function readVlan(text: string): number {
     const vlan = /^[0-9]{1,4}$/.test(text) ? Number(text) : 0;
     return vlan <= maxVlan ? vlan : 0;
