@@ -93,7 +93,10 @@ export function podNetwork(platform: NodePlatform, needs: PodNetworkNeeds, parts
         { netlink, logger: parent.child("host-routes"), metrics, clock },
         { gatewayName: config.hostGateway, bridged: config.enableBridgingMode },
     );
-    const network = networkOf(platform, needs, { subnet, hostRoutes, namespaces: parts.namespaces });
+    const { fail, health, nodes } = platform;
+    const ownSubnet = new OwnSubnet({ api: kube.api, nodes, clock, fail, logger: parent }, node);
+    health.addCheck("subnet", "ready", () => ownSubnet.problem);
+    const network = networkOf(platform, needs, { subnet, ownSubnet, hostRoutes, namespaces: parts.namespaces });
     const reconciler = new PodReconciler(
         {
             network,
@@ -138,6 +141,7 @@ export function podNetwork(platform: NodePlatform, needs: PodNetworkNeeds, parts
             addBandwidthJob(platform);
             declarePodMetrics(metrics, podInterfaces, subnet, platform.flowTable);
         },
+        stop: () => ownSubnet[Symbol.dispose](),
     };
 }
 
@@ -146,18 +150,18 @@ function networkOf(
     { pools, bridging }: PodNetworkNeeds,
     {
         subnet,
+        ownSubnet,
         hostRoutes,
         namespaces,
     }: {
         readonly subnet: NodeSubnet;
+        readonly ownSubnet: OwnSubnet;
         readonly hostRoutes: HostRoutes;
         readonly namespaces: PodNamespaces | undefined;
     },
 ): PodNetwork {
-    const { bridge, clock, environment, fail, flowTable, gateway, health, kube, netlink, node, nodes } = platform;
+    const { bridge, clock, environment, flowTable, gateway, netlink } = platform;
     const { disableTxChecksumOffload, pipeline, podInterfaces, podMtu } = platform;
-    const ownSubnet = new OwnSubnet({ api: kube.api, nodes, clock, fail, logger: platform.logger }, node);
-    health.addCheck("subnet", "ready", () => ownSubnet.problem);
     return new PodNetwork(
         {
             subnet,

@@ -18,9 +18,9 @@ const askLimitMs = 2_000;
 /**
  * Verifies that the podCIDRs of this agent still belong to its Node, by a request to the API server if the Node watch
  * has been silent for 30 s: the Node may have been deleted meanwhile and its podCIDRs reassigned. Follows the informer
- * of Nodes from construction until the process ends.
+ * of Nodes from construction until it is disposed of.
  */
-export class OwnSubnet {
+export class OwnSubnet implements Disposable {
     readonly #components: OwnSubnetComponents;
     readonly #node: Pick<NodeConfig, "name" | "podPrefixes">;
     readonly #check: OwnNodeCheck;
@@ -31,6 +31,11 @@ export class OwnSubnet {
         this.#components = components;
         this.#node = node;
         this.#check = new OwnNodeCheck(components, { nodeName: node.name, timeoutMs: askLimitMs });
+    }
+
+    /** Removes the listener from the informer; a request in progress continues. */
+    [Symbol.dispose](): void {
+        this.#check[Symbol.dispose]();
     }
 
     /**

@@ -32,6 +32,12 @@ describe("an address of the Node's subnet, when the watch of Nodes has been sile
         );
     });
 
+    it("is of no interest to the watch any more when the check is disposed of", () => {
+        expect(nodes.listeners).toBe(1);
+        subnet[Symbol.dispose]();
+        expect(nodes.listeners).toBe(0);
+    });
+
     it("is given while the watch reports what there is, without a question", async () => {
         api.remove(nodeResource, "worker");
         await clock.advance(29_000);
