@@ -61,11 +61,11 @@ export class FlowStart {
     /**
      * To be called once, when all flows of this start are in OVS: lets OVS forward (`flow-restore-wait`), and deletes
      * the earlier flows that are replaced without the API server. A database that cannot be written is only logged;
-     * rejects with OpenFlowError.
+     * rejects with OpenFlowError, on abort `ABORTED`.
      */
     async deleteEarlier(signal: AbortSignal): Promise<void> {
         await this.#restore.allKnown(signal);
-        await this.#earlier?.deleteOwn();
+        await this.#earlier?.deleteOwn(signal);
     }
 
     /**

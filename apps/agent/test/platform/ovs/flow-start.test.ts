@@ -30,8 +30,12 @@ beforeEach(() => {
             useRound: (round: number) => void steps.push(`round ${round}`),
             replay: note("replay"),
             apply: note("apply"),
-            deleteRounds: (rounds: readonly number[], { except }: { readonly except?: unknown } = {}) =>
-                Promise.resolve(void steps.push(`delete ${rounds.join()}${except === undefined ? "" : " partly"}`)),
+            deleteRounds: (rounds: readonly number[], o: { readonly except?: unknown; readonly signal?: unknown }) => {
+                // Who stops the start does not wait for OVS.
+                expect(o.signal).toBe(signal);
+                steps.push(`delete ${rounds.join()}${o.except === undefined ? "" : " partly"}`);
+                return Promise.resolve();
+            },
         },
         openflow: {
             onReady: (listener: () => unknown) => (onReady = listener),

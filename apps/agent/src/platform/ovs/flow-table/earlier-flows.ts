@@ -43,10 +43,10 @@ export class EarlierFlows {
 
     /**
      * Deletes the flows that this agent can replace without the API server. To be called after the first replay.
-     * Idempotent. Rejects with OpenFlowError; some may be deleted then.
+     * Idempotent. Rejects with OpenFlowError, on abort `ABORTED`; some may be deleted then.
      */
-    async deleteOwn(): Promise<void> {
-        await this.#components.flowTable.deleteRounds(this.#rounds, { except: isLearned });
+    async deleteOwn(signal: AbortSignal): Promise<void> {
+        await this.#components.flowTable.deleteRounds(this.#rounds, { except: isLearned, signal });
     }
 
     /**
@@ -56,7 +56,7 @@ export class EarlierFlows {
      */
     async deleteLearned(limit: AbortSignal): Promise<void> {
         if (this.#isDone || !(await this.#components.learned(limit))) return;
-        await this.#components.flowTable.deleteRounds(this.#rounds);
+        await this.#components.flowTable.deleteRounds(this.#rounds, { signal: limit });
         await this.#components.forgotten(limit);
         this.#isDone = true;
     }

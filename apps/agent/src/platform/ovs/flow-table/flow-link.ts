@@ -22,7 +22,7 @@ export interface FlowLink {
      */
     bundle(mods: readonly FlowMod[], options?: { readonly signal?: AbortSignal }): Promise<void>;
     /** Resolves with the flows that OVS has now, in no defined order. */
-    dumpFlows(filter: CookieFilter): Promise<readonly FlowStats[]>;
+    dumpFlows(filter: CookieFilter, options?: { readonly signal?: AbortSignal }): Promise<readonly FlowStats[]>;
     /** Resolves with the number of these flows, which is much cheaper than a dump. */
     countFlows(filter: CookieFilter): Promise<{ readonly flows: number }>;
 }
@@ -39,9 +39,14 @@ export function ofRound(round: number): CookieFilter {
 
 /**
  * Deletes flows that were found in a dump of the round, in one bundle; a flow that is gone, or was replaced by one of
- * another round since, does no harm and stays. No flows: sends nothing. Rejects with OpenFlowError.
+ * another round since, does no harm and stays. No flows: sends nothing. Rejects with OpenFlowError, on abort `ABORTED`.
  */
-export async function deleteFlows(link: FlowLink, round: number, stale: readonly FlowStats[]): Promise<void> {
+export async function deleteFlows(
+    link: FlowLink,
+    round: number,
+    stale: readonly FlowStats[],
+    signal?: AbortSignal,
+): Promise<void> {
     if (stale.length === 0) return;
     // Strict and limited to the cookie: a flow that was replaced in place meanwhile has another round and is kept.
     await link.bundle(
@@ -50,5 +55,6 @@ export async function deleteFlows(link: FlowLink, round: number, stale: readonly
             flow: { table, priority, match, actions: [], cookie: roundCookie(round) },
             cookieMask: roundMask,
         })),
+        signal === undefined ? {} : { signal },
     );
 }

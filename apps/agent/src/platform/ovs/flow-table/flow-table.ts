@@ -185,15 +185,15 @@ export class FlowTable {
     /**
      * Deletes the flows of earlier processes, by the given rounds, but those of `except`; returns their number. If the
      * database was lost, no rounds are given: OVS may have kept the flows, which are then identified by their cookies.
-     * The current round is skipped. Rejects with OpenFlowError.
+     * The current round is skipped. Rejects with OpenFlowError, on abort `ABORTED`; some may be deleted then.
      */
     async deleteRounds(
         rounds: readonly number[],
-        { except = () => false }: { readonly except?: (flow: FlowStats) => boolean } = {},
+        o: { readonly except?: (flow: FlowStats) => boolean; readonly signal?: AbortSignal } = {},
     ): Promise<number> {
         let deleted = 0;
-        for (const round of rounds.length > 0 ? rounds : await this.#roundsInSwitch()) {
-            if (round !== this.#currentRound()) deleted += await this.#deleteUndesired(this.#link, round, except);
+        for (const round of rounds.length > 0 ? rounds : await this.#roundsInSwitch(o.signal)) {
+            if (round !== this.#currentRound()) deleted += await this.#deleteUndesired(this.#link, round, o);
         }
         return deleted;
     }
@@ -349,18 +349,22 @@ export class FlowTable {
     async #deleteUndesired(
         link: FlowLink,
         round: number,
-        except: (flow: FlowStats) => boolean = () => false,
+        {
+            except = () => false,
+            signal,
+        }: { readonly except?: (flow: FlowStats) => boolean; readonly signal?: AbortSignal } = {},
     ): Promise<number> {
-        const stats = await link.dumpFlows(ofRound(round));
+        const stats = await link.dumpFlows(ofRound(round), signal === undefined ? {} : { signal });
         const isCurrent = round === this.#currentRound();
         const all = isCurrent ? await undesired(await byKey(stats), this.#owners) : stats;
         const stale = all.filter((flow) => !except(flow));
-        await deleteFlows(link, round, stale);
+        await deleteFlows(link, round, stale, signal);
         return stale.length;
     }
 
-    async #roundsInSwitch(): Promise<readonly number[]> {
-        const all = await this.#link.dumpFlows({ cookie: 0n, cookieMask: 0n });
+    async #roundsInSwitch(signal?: AbortSignal): Promise<readonly number[]> {
+        const options = signal === undefined ? {} : { signal };
+        const all = await this.#link.dumpFlows({ cookie: 0n, cookieMask: 0n }, options);
         const ours = all.map(({ cookie }) => cookie).filter(isOurCookie);
         return [...new Set(ours.map((cookie) => cookieOf(cookie).round))];
     }

@@ -93,7 +93,7 @@ describe("flows of an earlier agent", () => {
     const limit = new AbortController().signal;
 
     it("to Services and other Nodes stay while the API server is away, whatever comes and goes", async () => {
-        await earlier.deleteOwn();
+        await earlier.deleteOwn(limit);
         // Two ranges of Services, the bridged way and the tunnel to another Node.
         expect(left()).toHaveLength(4);
         await earlier.deleteLearned(limit);
@@ -104,7 +104,7 @@ describe("flows of an earlier agent", () => {
     });
 
     it("go when all that is in their place has come, once", async () => {
-        await earlier.deleteOwn();
+        await earlier.deleteOwn(limit);
         await flowTable.set("peer/a", peer);
         known = true;
         await earlier.deleteLearned(limit);
@@ -129,7 +129,7 @@ describe("flows of an earlier agent", () => {
         ovs.clear();
         for (const flow of [...former, { ...gone, cookie: BigInt(before) << 48n }]) ovs.put(flow);
         await flowTable.replay(ovs.direct);
-        await earlier.deleteOwn();
+        await earlier.deleteOwn(limit);
         const learned = [...pipeline("10.96.0.0/16", "10.97.0.0/16").slice(1), peer, tunnel].flatMap(
             (set) => set.flows,
         );
@@ -141,5 +141,36 @@ describe("flows of an earlier agent", () => {
         await earlier.deleteLearned(limit);
         expect(left()).toEqual([]);
         expect(ovs.flows).toHaveLength(flowTable.size);
+    });
+
+    it.each([[[before]], [[]]])(
+        "are not waited for any longer when the agent ends while OVS is away: rounds %j",
+        async (rounds) => {
+            const ofRounds = new EarlierFlows(
+                { flowTable, learned: () => Promise.resolve(true), forgotten: async () => void (forgotten += 1) },
+                { rounds },
+            );
+            const deletions = [
+                (signal: AbortSignal) => ofRounds.deleteOwn(signal),
+                (signal: AbortSignal) => ofRounds.deleteLearned(signal),
+            ];
+            const there = left().length;
+            ovs.disconnect();
+            for (const deletion of deletions) {
+                const stop = new AbortController();
+                const deleting = deletion(stop.signal);
+                stop.abort();
+                await expect(deleting).rejects.toMatchObject({ code: "ABORTED" });
+            }
+            expect([left().length, forgotten]).toEqual([there, 0]);
+        },
+    );
+
+    it("found in a dump stay when the agent ends before they are deleted", async () => {
+        const stop = new AbortController();
+        const there = left().length;
+        ovs.onDumped = () => stop.abort();
+        await expect(earlier.deleteOwn(stop.signal)).rejects.toMatchObject({ code: "ABORTED" });
+        expect(left()).toHaveLength(there);
     });
 });

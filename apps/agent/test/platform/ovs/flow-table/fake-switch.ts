@@ -65,8 +65,8 @@ export class FakeSwitch implements FlowLink {
         if (mods.length > 0) await this.direct.bundle(mods);
     }
 
-    async dumpFlows(filter: Parameters<FlowLink["dumpFlows"]>[0]): Promise<readonly FlowStats[]> {
-        await this.#pass(undefined);
+    async dumpFlows(...[filter, { signal } = {}]: Parameters<FlowLink["dumpFlows"]>): Promise<readonly FlowStats[]> {
+        await this.#pass(signal);
         return this.direct.dumpFlows(filter);
     }
 
