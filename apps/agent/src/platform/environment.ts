@@ -26,21 +26,26 @@ export interface AgentEnvironment {
 
 /**
  * Reads the environment variables of upstream Antrea: NODE_NAME and POD_NAME (default: the host name), POD_NAMESPACE
- * (kube-system), ANTREA_STATE_DIR (/var/lib/antrea), CNI_CONF_DIR (/host/etc/cni/net.d), CONFIG_FILE_MODE (644);
- * further the boot ID, and antrea-cni.conflist beside the file `configPath`. Throws EnvironmentError `BAD_FILE_MODE`,
- * or the error of node:fs for a file that cannot be read.
+ * (kube-system), for which an empty text counts as missing; ANTREA_STATE_DIR (/var/lib/antrea), CNI_CONF_DIR
+ * (/host/etc/cni/net.d), CONFIG_FILE_MODE (644); further the boot ID, and antrea-cni.conflist beside the file
+ * `configPath`. Throws EnvironmentError `BAD_FILE_MODE`, or the error of node:fs for a file that cannot be read.
  */
 export function readEnvironment(configPath: string, env: NodeJS.ProcessEnv): AgentEnvironment {
     return {
-        nodeName: env["NODE_NAME"] ?? hostname(),
-        podName: env["POD_NAME"] ?? hostname(),
-        podNamespace: env["POD_NAMESPACE"] ?? "kube-system",
+        nodeName: nameOf(env["NODE_NAME"], hostname()),
+        podName: nameOf(env["POD_NAME"], hostname()),
+        podNamespace: nameOf(env["POD_NAMESPACE"], "kube-system"),
         bootId: readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim(),
         stateFolder: env["ANTREA_STATE_DIR"] ?? "/var/lib/antrea",
         cniConfFolder: env["CNI_CONF_DIR"] ?? "/host/etc/cni/net.d",
         cniConfMode: fileMode(env["CONFIG_FILE_MODE"] ?? "644"),
         conflist: readIfThere(join(dirname(configPath), "antrea-cni.conflist")),
     };
+}
+
+/** No object has an empty name. */
+function nameOf(text: string | undefined, other: string): string {
+    return text === undefined || text === "" ? other : text;
 }
 
 function fileMode(text: string): number {

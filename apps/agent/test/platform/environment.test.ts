@@ -30,6 +30,11 @@ describe("the environment", () => {
         });
     });
 
+    it("has the same defaults for names that are empty", () => {
+        const env = { NODE_NAME: "", POD_NAME: "", POD_NAMESPACE: "" };
+        expect(readEnvironment(configPath, env)).toEqual(readEnvironment(configPath, {}));
+    });
+
     it("is what the Pod was given", () => {
         const text = '{"cniVersion":"1.1.0"}';
         writeFileSync(join(folder, "antrea-cni.conflist"), text);
