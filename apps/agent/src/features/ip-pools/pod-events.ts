@@ -168,7 +168,7 @@ export function anothersSubnetNote(address: string, node: string, isStatic: bool
     return `address ${address} of this Pod is of an earlier podCIDR of its Node, and Node ${node} has it now; the Pod is isolated so that the address has one user. ${anotherAddressStep(isStatic)}`;
 }
 
-/** The sentence, without its period, that says how a Pod gets another address. */
+/** The sentence, without its period, on how a Pod gets another address. */
 export function anotherAddressStep(isStatic: boolean): string {
     const step = newSandboxStep(isStatic, "delete the Pod");
     return `${step.slice(0, 1).toUpperCase()}${step.slice(1)} to give it another address`;

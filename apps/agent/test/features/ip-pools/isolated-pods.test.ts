@@ -145,7 +145,7 @@ describe("isolated Pods while IPPools are switched off", () => {
         expect(api.requests).toHaveLength(2);
     });
 
-    it("are told what to do with a manifest when they are static, also when another Node has their address", async () => {
+    it("have an event that names the manifest when they are static, also when another Node has their address", async () => {
         addPod("static-a", "uid-mirror", "hash");
         interfaces = [wired("static-a", { podUid: "hash" })];
         held = [{ ip: parseIp("10.2.0.9"), node: "b" }];
