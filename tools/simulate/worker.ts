@@ -34,4 +34,5 @@ process.on("message", ({ seed, steps, shrinkRuns, seededBug: name }: Order) => {
 });
 // The process that distributes seeds has ended: no result can be sent.
 process.on("disconnect", () => process.exit());
-process.send?.("ready");
+// Without the callback the error of a process that has ended meanwhile would end this one with a message.
+process.send?.("ready", () => undefined);

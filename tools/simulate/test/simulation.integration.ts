@@ -3,6 +3,7 @@ import { promisify } from "node:util";
 import { describe, expect, it } from "@jest/globals";
 
 const main = new URL("../main.ts", import.meta.url).pathname;
+const worker = new URL("../worker.ts", import.meta.url).pathname;
 
 /** It takes some seconds; on a machine that is busy with other things, much longer. */
 const limitMs = 240_000;
@@ -63,6 +64,18 @@ describe("the simulation", () => {
         },
         limitMs,
     );
+
+    it("ends its workers without a message when it ends while they start", async () => {
+        const parent = `require("node:child_process").fork(process.argv[1], [], {
+            stdio: ["ignore", "ignore", "inherit", "ipc"],
+        });
+        setTimeout(() => process.exit(0), Number(process.argv[2]));`;
+        for (const ms of ["50", "150", "300"]) {
+            // Until the worker has ended too, which has the same standard error.
+            const { stderr } = await promisify(execFile)(process.execPath, ["-e", parent, worker, ms]);
+            expect(stderr).toBe("");
+        }
+    });
 
     it(
         "finds a seeded bug and prints the command that repeats it, shrunk",
