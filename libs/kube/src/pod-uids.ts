@@ -31,12 +31,12 @@ export function hasPodUid(pod: Pod, uid: string): boolean {
     return podUids(pod).includes(uid);
 }
 
-/** A Pod as an allocation names it. */
+/** A Pod as CNI, an allocation or an interface names it. */
 export interface NamedPodUid {
     readonly namespace: string;
-    /** Empty, like the Namespace, if the allocation was recreated for an interface of which only the UID was known. */
+    /** Empty, like the Namespace, if only the UID is known: the interface was rebuilt from incomplete data. */
     readonly name: string;
-    /** Of its object, or the hash of a static Pod; an empty one is of no Pod. */
+    /** Of its object, or for a static Pod the hash of its manifest, not the UID of its mirror Pod; "" if unknown. */
     readonly uid: string;
 }
 

@@ -267,7 +267,9 @@ class JobLoop implements Job {
     async #loop(signal: AbortSignal): Promise<void> {
         let delayMs: number | undefined = this.#plan.delayed === true ? (this.#plan.intervalMs ?? 0) : 0;
         while (delayMs !== undefined && (await this.#pause(delayMs, signal))) delayMs = await this.#run(signal);
-        if (signal.aborted) this.#set({ state: "stopped", nextAtMs: undefined });
+        // A job whose last run ended as the signal aborted keeps the state of that run.
+        const { state } = this.#health;
+        if (state === "waiting" || state === "running") this.#set({ state: "stopped", nextAtMs: undefined });
     }
 
     /** Runs the work once. Returns the delay before the next run in milliseconds, undefined if none follows. */

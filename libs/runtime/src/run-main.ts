@@ -65,6 +65,7 @@ export async function runMain(options: MainOptions): Promise<void> {
     let logger = createLogger({ module: options.name, ...destination });
     const ending = new AbortController();
     let failed = false;
+    const exitCode = (): number => (failed ? 1 : 0);
 
     const crash = (message: string) => (error: unknown) => {
         logger.error(message, { error });
@@ -101,11 +102,11 @@ export async function runMain(options: MainOptions): Promise<void> {
         const lifecycle = await options.compose({ flags, logger, signal: ending.signal, fail });
         if (flags.printStartOrder) {
             for (const part of lifecycle.startOrder) (options.destination ?? process.stdout).write(`${part}\n`);
-            return main.exit(failed ? 1 : 0);
+            return main.exit(exitCode());
         }
         if (flags.check) {
             if (!failed) logger.info("the settings can be used");
-            return main.exit(failed ? 1 : 0);
+            return main.exit(exitCode());
         }
         await operate(lifecycle, logger, ending.signal);
     } catch (error) {
@@ -115,8 +116,8 @@ export async function runMain(options: MainOptions): Promise<void> {
             logger.error("failed", { error });
         }
     }
-    logger.info("exiting", { code: failed ? 1 : 0 });
-    main.exit(failed ? 1 : 0);
+    logger.info("exiting", { code: exitCode() });
+    main.exit(exitCode());
 }
 
 /** Starts the parts, waits for the signal and stops them. Rejects with the error of the start, else of the stop. */

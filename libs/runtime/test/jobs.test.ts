@@ -206,6 +206,17 @@ describe("Jobs", () => {
         expect(() => jobs.start()).toThrow("the jobs are started twice");
     });
 
+    it("a run that succeeds although it is being stopped stays done", async () => {
+        const { jobs, clock } = setUp();
+        jobs.once("write", async (signal) => {
+            await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+        });
+        jobs.start();
+        await clock.advance(1);
+        await jobs.stop();
+        expect(jobs.health()).toMatchObject([{ state: "done", failures: 0 }]);
+    });
+
     it("refuses a name twice", () => {
         const { jobs } = setUp();
         jobs.once("a", () => undefined);

@@ -27,6 +27,11 @@ export function isPodOf(pod: Pod, { podNamespace, podName, podUid }: NamedPod): 
     return namespace === podNamespace && name === podName && (podUid === "" || hasPodUid(pod, podUid));
 }
 
+/** Whether the object is the mirror Pod of a static Pod (`staticUidOf`). */
+export function isStaticPod(pod: Pod): boolean {
+    return staticUidOf(pod) !== undefined;
+}
+
 /**
  * What a user does to get a new sandbox for a Pod, as part of a sentence: `ordinary`, such as "delete it"; for a static
  * Pod it is done on the Node, since deleting its mirror Pod restarts nothing: the kubelet creates it again for the same

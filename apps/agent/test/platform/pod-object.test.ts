@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { configHashAnnotation, configMirrorAnnotation, type Pod } from "@antrea/kube";
-import { isPodOf, newSandboxStep } from "../../src/platform/pod-object.ts";
+import { isPodOf, isStaticPod, newSandboxStep } from "../../src/platform/pod-object.ts";
 
 const pod: Pod = { metadata: { namespace: "default", name: "web-0", uid: "u1" } };
 const withHash: Pod = { metadata: { ...pod.metadata, annotations: { [configHashAnnotation]: "hash" } } };
@@ -26,6 +26,10 @@ describe("the Pod of an interface", () => {
     it("is none without metadata", () => {
         expect(isPodOf({}, named)).toBe(false);
     });
+});
+
+it("a Pod is static if it mirrors one, not if a user set the hash", () => {
+    expect([pod, withHash, mirror].map(isStaticPod)).toEqual([false, false, true]);
 });
 
 it("a static Pod gets a new sandbox by its manifest, as the kubelet creates a deleted mirror Pod again for the same one", () => {

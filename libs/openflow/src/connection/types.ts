@@ -78,7 +78,7 @@ export type ConnectionState =
  */
 export interface CallOptions {
     /** Ends the wait with `ABORTED`; what was sent may still take effect. */
-    readonly signal?: AbortSignal;
+    readonly signal?: AbortSignal | undefined;
     /** Time limit in milliseconds. Default `requestTimeoutMs` of the connection. */
     readonly timeoutMs?: number;
 }

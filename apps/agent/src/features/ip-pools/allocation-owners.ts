@@ -1,11 +1,10 @@
 import { type AllocationOwner } from "@antrea/crd";
 import { messageOf } from "@antrea/errors";
 import { statefulSetOf } from "@antrea/ipam";
-import { type Pod } from "@antrea/kube";
+import { type Pod, type NamedPodUid } from "@antrea/kube";
 import { type Logger } from "@antrea/runtime";
 import { type NodePods } from "./node-pods.ts";
 import { askLimitMs, within } from "./requests.ts";
-import { type PodIdentity } from "./types.ts";
 
 /** Dependencies of AllocationOwners. */
 export interface AllocationOwnersComponents {
@@ -16,7 +15,7 @@ export interface AllocationOwnersComponents {
 /** For whom an allocation is recreated: result of `AllocationOwners.find`. */
 export interface ResolvedOwner {
     /** The Pod; name and namespace stay as passed to `find`, "" if unknown, when it cannot be resolved. */
-    readonly pod: PodIdentity;
+    readonly pod: NamedPodUid;
     /**
      * The StatefulSet ordinal that owns the allocation; undefined if the Pod does, also if the Pod is gone or could not
      * be read.
@@ -41,7 +40,7 @@ export class AllocationOwners {
      * or the signal aborts, that is logged and the owner is the Pod, since an address in use without an allocation
      * would be worse.
      */
-    async find(pod: PodIdentity, signal: AbortSignal): Promise<ResolvedOwner> {
+    async find(pod: NamedPodUid, signal: AbortSignal): Promise<ResolvedOwner> {
         const { pods, logger } = this.#components;
         const known = pods.known(pod);
         if (known !== undefined) return ownerOf(pod, known);
@@ -57,7 +56,7 @@ export class AllocationOwners {
     }
 }
 
-function ownerOf(pod: PodIdentity, object: Pod | undefined): ResolvedOwner {
+function ownerOf(pod: NamedPodUid, object: Pod | undefined): ResolvedOwner {
     const { namespace = pod.namespace, name = pod.name, ownerReferences = [] } = object?.metadata ?? {};
     const set = statefulSetOf({ name, ownerReferences });
     const owner: AllocationOwner | undefined = set && {

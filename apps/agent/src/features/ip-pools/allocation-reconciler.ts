@@ -3,6 +3,7 @@ import { type Clock } from "@antrea/async";
 import { AntreaError } from "@antrea/errors";
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
+import { type NamedPodUid } from "@antrea/kube";
 import { type PoolAllocator } from "./allocator.ts";
 import { AllocationOwners, type ResolvedOwner } from "./allocation-owners.ts";
 import { type AllocationWriter } from "./allocation-writer.ts";
@@ -17,7 +18,7 @@ import { type PoolCache } from "./pool-cache.ts";
 import { PoolChanges, differenceOf } from "./pool-changes.ts";
 import { type SubnetHolders } from "./subnet-holders.ts";
 import { isToBeRepeated, lockLimitMs, within } from "./requests.ts";
-import { type PodIdentity, podOf } from "./types.ts";
+import { podOf } from "./types.ts";
 import { UnclaimedAddresses } from "./unclaimed-addresses.ts";
 import { isAdding, UnusedAllocations, type UnusedAllocationsOptions } from "./unused-allocations.ts";
 import { logged } from "./logged.ts";
@@ -297,7 +298,7 @@ export class AllocationReconciler {
         return pool === "" ? undefined : pool;
     }
 
-    #holderOf({ containerId, ifName }: PoolInterface, pod: PodIdentity): Holder {
+    #holderOf({ containerId, ifName }: PoolInterface, pod: NamedPodUid): Holder {
         return { pod, nodeName: this.#options.nodeName, containerId, ifName };
     }
 }

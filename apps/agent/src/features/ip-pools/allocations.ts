@@ -8,12 +8,13 @@ import {
     type IpAllocationSpec,
 } from "@antrea/crd";
 import { formatIp, type IpAddress } from "@antrea/ip";
-import { type PodIdentity, type PoolVersion, type SetPlace } from "./types.ts";
+import { type NamedPodUid } from "@antrea/kube";
+import { type PoolVersion, type SetPlace } from "./types.ts";
 import type { Attachment } from "../../platform/pod-interfaces/index.ts";
 
 /** The Pod interface, in this container, and the Node that an allocation is written for. */
 export interface Holder extends Attachment {
-    readonly pod: PodIdentity;
+    readonly pod: NamedPodUid;
     readonly nodeName: string;
 }
 

@@ -1,7 +1,7 @@
 import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
-import { namespaces, pods, referenceTo, staticUidOf, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
+import { namespaces, pods, referenceTo, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
 import type { Logger } from "@antrea/runtime";
-import { isPodOf, newSandboxStep } from "../../platform/pod-object.ts";
+import { isPodOf, isStaticPod, newSandboxStep } from "../../platform/pod-object.ts";
 import { attachmentKey, type PodAttachment } from "../../platform/pod-interfaces/index.ts";
 
 /** An interface wired with addresses of the Node's podCIDRs, whose ADD has completed. */
@@ -104,7 +104,7 @@ export class IgnoredAnnotations {
 
     #report(pod: Pod): void {
         const { events, logger } = this.#components;
-        const again = newSandboxStep(staticUidOf(pod) !== undefined, "create the Pod again");
+        const again = newSandboxStep(isStaticPod(pod), "create the Pod again");
         const note =
             `the annotations ${poolsAnnotation} and ${podIpsAnnotation} have no effect: the feature gate AntreaIPAM is off, ` +
             `so this Pod has addresses of its Node's subnet; install with featureGates.AntreaIPAM=true and ${again}`;

@@ -11,5 +11,5 @@ export { isolatedInterfacesMetric } from "./metrics.ts";
 export { anotherAddressStep, anothersSubnetNote } from "./pod-events.ts";
 export { SubnetAllocations, type SubnetWired, type SubnetWiring } from "./subnet-allocations.ts";
 export { SubnetHolders } from "./subnet-holders.ts";
-export { type ClaimedAddress, type AllocationRequest, type PodIdentity, type PoolsWanted } from "./types.ts";
+export { type ClaimedAddress, type AllocationRequest, type PoolsWanted } from "./types.ts";
 export { type PoolInterface, type Wiring } from "./wiring.ts";

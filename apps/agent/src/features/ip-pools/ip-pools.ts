@@ -3,7 +3,7 @@ import { allocationName } from "@antrea/crd";
 import { isAborted } from "@antrea/errors";
 import { type IpAddress, type Prefix } from "@antrea/ip";
 import { type Pool } from "@antrea/ipam";
-import { type ApiClient, type EventInput } from "@antrea/kube";
+import { type ApiClient, type EventInput, type NamedPodUid } from "@antrea/kube";
 import { type Logger, type MetricsFactory } from "@antrea/runtime";
 import { PoolAllocator } from "./allocator.ts";
 import { Blocks } from "./blocks.ts";
@@ -28,7 +28,7 @@ import { ReservationHolders } from "./reservation-holders.ts";
 import { Reservations } from "./reservations.ts";
 import { SubnetAllocations, type SubnetWiring } from "./subnet-allocations.ts";
 import { SubnetHolders } from "./subnet-holders.ts";
-import { type ClaimedAddress, type PodIdentity, type PoolsWanted, podOf } from "./types.ts";
+import { type ClaimedAddress, type PoolsWanted, podOf } from "./types.ts";
 import { type Wiring } from "./wiring.ts";
 import type {
     AddressAllocation,
@@ -343,7 +343,7 @@ export class IpPools implements AsyncDisposable {
         await this.close();
     }
 
-    async #resolve(pod: PodIdentity, signal: AbortSignal): Promise<PoolsWanted | undefined> {
+    async #resolve(pod: NamedPodUid, signal: AbortSignal): Promise<PoolsWanted | undefined> {
         try {
             return await this.podPools.resolve(pod, signal);
         } catch (error) {

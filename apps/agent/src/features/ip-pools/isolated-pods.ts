@@ -1,8 +1,8 @@
 import { formatIp } from "@antrea/ip";
-import { pods, referenceTo, staticUidOf, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
+import { pods, referenceTo, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
 import type { Logger, MetricsFactory } from "@antrea/runtime";
 import { anotherAddressStep, anothersSubnetNote, isolatedInterfacesMetric, type SubnetHolders } from "./index.ts";
-import { isPodOf, podOfUid } from "../../platform/pod-object.ts";
+import { isPodOf, isStaticPod, podOfUid } from "../../platform/pod-object.ts";
 import { attachmentKey } from "../../platform/pod-interfaces/index.ts";
 import { isStaticUid } from "./types.ts";
 import { type SubnetWired } from "./subnet-allocations.ts";
@@ -103,7 +103,7 @@ export class IsolatedPods {
      */
     #report({ key, report }: Judged, pod: Pod): void {
         this.#reported.add(key);
-        const note = report.note(staticUidOf(pod) !== undefined);
+        const note = report.note(isStaticPod(pod));
         this.#components.events.record({ regarding: referenceTo(pods, pod), type: "Warning", ...report, note });
     }
 

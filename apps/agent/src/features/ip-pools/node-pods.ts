@@ -10,9 +10,9 @@ import {
     type ApiClient,
     type KubeLogger,
     type Pod,
+    type NamedPodUid,
 } from "@antrea/kube";
 import { podOfUid, type NamedPod } from "../../platform/pod-object.ts";
-import { type PodIdentity } from "./types.ts";
 
 /** Dependencies of NodePods. */
 export interface NodePodsComponents {
@@ -26,7 +26,7 @@ const requestLimitMs = 10_000;
 
 /**
  * The Pods of this Node, reduced to the fields that pool allocation reads: identity, owners, the annotations of IPPools
- * and of static Pods, `spec.hostNetwork` and `status.phase`. UIDs are those that CNI passes, see PodIdentity. The owner
+ * and of static Pods, `spec.hostNetwork` and `status.phase`. UIDs are those that CNI passes, see NamedPodUid. The owner
  * starts and closes `informer`; without it only `live` and `isOver` find Pods.
  */
 export class NodePods {
@@ -61,14 +61,14 @@ export class NodePods {
      * The Pod with this UID, as last delivered by the watch; without a name it is searched by UID alone. Undefined is
      * inconclusive: the watch may lag behind, or the UID is "".
      */
-    known(pod: PodIdentity): Pod | undefined {
+    known(pod: NamedPodUid): Pod | undefined {
         if (pod.name === "") return podOfUid(this.informer.list(), pod.uid);
         const found = this.informer.get(`${pod.namespace}/${pod.name}`);
         return found !== undefined && isPod(found, pod) ? found : undefined;
     }
 
     /** A monotonic time (ms) at which the Pod already existed; undefined if the watch lacks it. */
-    knownSince(pod: PodIdentity): number | undefined {
+    knownSince(pod: NamedPodUid): number | undefined {
         return this.#knownSince.get(this.known(pod)?.metadata?.uid ?? "");
     }
 
@@ -77,7 +77,7 @@ export class NodePods {
      * An empty UID matches any; a Pod without a name is searched among the Pods of this Node. Rejects with the
      * KubeError of the request, which is not retried (limit 10 s).
      */
-    async live(pod: PodIdentity, signal: AbortSignal): Promise<Pod | undefined> {
+    async live(pod: NamedPodUid, signal: AbortSignal): Promise<Pod | undefined> {
         const { namespace, name } = pod;
         if (name === "") return this.#liveByUid(pod.uid, signal);
         const found = await this.#api.find(pods, { namespace, name }, { signal, timeoutMs: requestLimitMs });
@@ -87,13 +87,13 @@ export class NodePods {
     /**
      * Whether the Pod is known to be neither deleted nor terminated. False is inconclusive: the watch may lag behind.
      */
-    isKnownAlive(pod: PodIdentity): boolean {
+    isKnownAlive(pod: NamedPodUid): boolean {
         const known = this.known(pod);
         return known !== undefined && !isEnded(known);
     }
 
     /** Whether the Pod is deleted or terminated, according to the API server; rejects as `live`. */
-    async isOver(pod: PodIdentity, signal: AbortSignal): Promise<boolean> {
+    async isOver(pod: NamedPodUid, signal: AbortSignal): Promise<boolean> {
         const live = await this.live(pod, signal);
         return live === undefined || isEnded(live);
     }
@@ -112,7 +112,7 @@ export class NodePods {
      * The UID of the Pod's object if the watch has it, else the given one; for a static Pod it differs from the UID
      * that CNI passes.
      */
-    objectUid(pod: PodIdentity): string {
+    objectUid(pod: NamedPodUid): string {
         return this.known(pod)?.metadata?.uid ?? pod.uid;
     }
 
@@ -125,7 +125,7 @@ export class NodePods {
     }
 }
 
-function isPod(pod: Pod, { uid }: PodIdentity): boolean {
+function isPod(pod: Pod, { uid }: NamedPodUid): boolean {
     return uid !== "" && hasPodUid(pod, uid);
 }
 

@@ -1,14 +1,14 @@
 import { messageOf } from "@antrea/errors";
 import { formatIp } from "@antrea/ip";
-import { type EventInput } from "@antrea/kube";
+import { type EventInput, type NamedPodUid } from "@antrea/kube";
 import { newSandboxStep } from "../../platform/pod-object.ts";
-import { isStaticUid, type ClaimedAddress, type PodIdentity } from "./types.ts";
+import { isStaticUid, type ClaimedAddress } from "./types.ts";
 
 /** Dependencies of PodEvents. */
 export interface PodEventsComponents {
     readonly record: (event: EventInput) => void;
     /** The UID of the Pod's object; for a static Pod it differs from the UID that CNI passes. */
-    readonly objectUid: (pod: PodIdentity) => string;
+    readonly objectUid: (pod: NamedPodUid) => string;
 }
 
 const maxEntries = 1_024;
@@ -27,7 +27,7 @@ export class PodEvents {
     }
 
     /** Records that no address could be allocated, with the reason from the error. */
-    allocationFailed(pod: PodIdentity, error: unknown): void {
+    allocationFailed(pod: NamedPodUid, error: unknown): void {
         this.#warn(pod, "IPAllocationFailed", "AllocateIP", messageOf(error));
     }
 
@@ -35,7 +35,7 @@ export class PodEvents {
      * Records that the Pod of a StatefulSet ordinal waits for its address, which is not a failure yet; `reason` is a
      * sentence without its period.
      */
-    waiting(pod: PodIdentity, reason: string): void {
+    waiting(pod: NamedPodUid, reason: string): void {
         this.#record(pod, {
             type: "Normal",
             reason: "WaitingForAddress",
@@ -45,7 +45,7 @@ export class PodEvents {
     }
 
     /** Records, once per Pod, that its pool addresses are reachable only from its own Node. */
-    notRouted(pod: PodIdentity, addresses: readonly ClaimedAddress[]): void {
+    notRouted(pod: NamedPodUid, addresses: readonly ClaimedAddress[]): void {
         const key = `${pod.uid} ${pod.namespace}/${pod.name}`;
         if (this.#reported.has(key)) return;
         this.#reported.add(key);
@@ -60,7 +60,7 @@ export class PodEvents {
     }
 
     /** Records that the address is allocated to another holder. */
-    heldElsewhere(pod: PodIdentity, address: string, holder: string): boolean {
+    heldElsewhere(pod: NamedPodUid, address: string, holder: string): boolean {
         return this.#warn(
             pod,
             "AddressHeldElsewhere",
@@ -70,7 +70,7 @@ export class PodEvents {
     }
 
     /** Records that an address of the Node's podCIDR, which needs no allocation, is now allocated to another Pod. */
-    claimedFromSubnet(pod: PodIdentity, address: string, pool: string, holder: string): boolean {
+    claimedFromSubnet(pod: NamedPodUid, address: string, pool: string, holder: string): boolean {
         return this.#warn(
             pod,
             "AddressHeldElsewhere",
@@ -83,7 +83,7 @@ export class PodEvents {
      * Records that an address of the Node's podCIDR in use is reserved; the reservation is unused, so the Pod keeps its
      * traffic.
      */
-    reservedFromSubnet(pod: PodIdentity, address: string, pool: string, holder: string): boolean {
+    reservedFromSubnet(pod: NamedPodUid, address: string, pool: string, holder: string): boolean {
         return this.#warn(
             pod,
             "AddressHeldElsewhere",
@@ -93,7 +93,7 @@ export class PodEvents {
     }
 
     /** Records that the address is from an earlier podCIDR of the Pod's Node, which another Node has now. */
-    anothersSubnet(pod: PodIdentity, address: string, node: string): boolean {
+    anothersSubnet(pod: NamedPodUid, address: string, node: string): boolean {
         return this.#warn(
             pod,
             "AddressHeldElsewhere",
@@ -107,7 +107,7 @@ export class PodEvents {
      *
      * @param pool the IPPool that contains the address; undefined if no IPPool contains it now
      */
-    inAnothersSubnet(pod: PodIdentity, address: string, node: string, pool: string | undefined): boolean {
+    inAnothersSubnet(pod: NamedPodUid, address: string, node: string, pool: string | undefined): boolean {
         const lack = pool === undefined ? "is no longer in any IPPool" : "no longer has an IPAllocation";
         return this.#warn(
             pod,
@@ -118,7 +118,7 @@ export class PodEvents {
     }
 
     /** Records that the holder of the address cannot be determined: it is in no IPPool and has no allocation. */
-    staysIsolated(pod: PodIdentity, address: string): boolean {
+    staysIsolated(pod: NamedPodUid, address: string): boolean {
         return this.#warn(
             pod,
             "PodIsolated",
@@ -132,7 +132,7 @@ export class PodEvents {
      *
      * @param difference the current setting, as a sentence without its period
      */
-    poolChanged(pod: PodIdentity, address: string, difference: string): boolean {
+    poolChanged(pod: NamedPodUid, address: string, difference: string): boolean {
         return this.#warn(
             pod,
             "PoolChanged",
@@ -141,19 +141,19 @@ export class PodEvents {
         );
     }
 
-    #anotherAddress(pod: PodIdentity): string {
+    #anotherAddress(pod: NamedPodUid): string {
         return anotherAddressStep(this.#isStatic(pod));
     }
 
-    #isStatic(pod: PodIdentity): boolean {
+    #isStatic(pod: NamedPodUid): boolean {
         return isStaticUid(pod.uid) || this.#components.objectUid(pod) !== pod.uid;
     }
 
-    #warn(pod: PodIdentity, reason: string, action: string, note: string): boolean {
+    #warn(pod: NamedPodUid, reason: string, action: string, note: string): boolean {
         return this.#record(pod, { type: "Warning", reason, action, note });
     }
 
-    #record(pod: PodIdentity, event: Omit<EventInput, "regarding">): boolean {
+    #record(pod: NamedPodUid, event: Omit<EventInput, "regarding">): boolean {
         const { namespace, name } = pod;
         if (name === "") return false;
         const uid = this.#components.objectUid(pod);

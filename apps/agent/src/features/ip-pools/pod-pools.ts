@@ -1,13 +1,13 @@
 import { type Clock } from "@antrea/async";
 import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { checkPod, poolsOf, readPodIps, refusalsText, statefulSetOf, type Annotations, type Pool } from "@antrea/ipam";
-import { isKubeError, type Pod } from "@antrea/kube";
+import { isKubeError, type Pod, type NamedPodUid } from "@antrea/kube";
 import { apiAway, IpPoolError } from "./errors.ts";
 import { type NamespacePools } from "./namespace-pools.ts";
 import { type NodePods } from "./node-pods.ts";
 import { type PoolCache } from "./pool-cache.ts";
 import { isRetryable } from "./requests.ts";
-import { isStaticUid, type PodIdentity, type PoolsWanted } from "./types.ts";
+import { isStaticUid, type PoolsWanted } from "./types.ts";
 
 /** Dependencies of PodPools. */
 export interface PodPoolsComponents {
@@ -42,7 +42,7 @@ export class PodPools {
      * BAD_ANNOTATION, POD_GONE, POD_UNKNOWN or API_AWAY, with another KubeError if a request is refused, or with the
      * signal's reason on abort.
      */
-    async resolve(pod: PodIdentity, signal: AbortSignal): Promise<PoolsWanted | undefined> {
+    async resolve(pod: NamedPodUid, signal: AbortSignal): Promise<PoolsWanted | undefined> {
         try {
             const wanted = await this.#resolve(pod, signal);
             if (wanted === undefined) this.#rememberWithout(pod.uid);
@@ -56,7 +56,7 @@ export class PodPools {
         }
     }
 
-    async #resolve(pod: PodIdentity, signal: AbortSignal): Promise<PoolsWanted | undefined> {
+    async #resolve(pod: NamedPodUid, signal: AbortSignal): Promise<PoolsWanted | undefined> {
         const { pods, namespaces, clock } = this.#components;
         const asked = clock.monotonic();
         const object = pods.known(pod) ?? (await pods.live(pod, signal));
@@ -113,7 +113,7 @@ export class PodPools {
  * The kubelet identifies a static Pod by the hash of its manifest and creates the mirror Pod when it can reach the API
  * server.
  */
-function noSuchPod({ namespace, name, uid }: PodIdentity): IpPoolError {
+function noSuchPod({ namespace, name, uid }: NamedPodUid): IpPoolError {
     if (isStaticUid(uid)) {
         return new IpPoolError(
             "POD_UNKNOWN",

@@ -1,16 +1,7 @@
 import { type IpAddress } from "@antrea/ip";
+import { type NamedPodUid } from "@antrea/kube";
 import { type Attachment, type InterfaceAddress } from "../../platform/pod-interfaces/index.ts";
 import { type NamedPod } from "../../platform/pod-object.ts";
-
-/**
- * A Pod as identified by CNI. For a static Pod the UID is the hash of its manifest, not the UID of its mirror Pod.
- * Fields are "" if unknown, as for an interface that was rebuilt from incomplete data.
- */
-export interface PodIdentity {
-    readonly namespace: string;
-    readonly name: string;
-    readonly uid: string;
-}
 
 /**
  * Whether CNI passes this UID for a static Pod: a hash, not a UUID. False for one whose manifest has its own
@@ -21,7 +12,7 @@ export function isStaticUid(uid: string): boolean {
 }
 
 /** The Pod that an interface belongs to, as its record names it; fields that are unknown stay "". */
-export function podOf({ podNamespace, podName, podUid }: NamedPod): PodIdentity {
+export function podOf({ podNamespace, podName, podUid }: NamedPod): NamedPodUid {
     return { namespace: podNamespace, name: podName, uid: podUid };
 }
 
@@ -48,7 +39,7 @@ export interface PoolsWanted {
 
 /** A request to allocate addresses for one Pod interface, one of each family of its pools. */
 export interface AllocationRequest extends Attachment, Omit<PoolsWanted, "from"> {
-    readonly pod: PodIdentity;
+    readonly pod: NamedPodUid;
 }
 
 /**

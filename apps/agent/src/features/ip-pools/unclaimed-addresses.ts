@@ -1,12 +1,13 @@
 import { type IpAllocation } from "@antrea/crd";
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
+import { type NamedPodUid } from "@antrea/kube";
 import { holderText } from "./allocations.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type PodEvents } from "./pod-events.ts";
 import { Reported } from "./reported.ts";
 import { type SubnetHolders } from "./subnet-holders.ts";
-import { type PodIdentity, podOf } from "./types.ts";
+import { podOf } from "./types.ts";
 import { type PoolInterface, type Wiring } from "./wiring.ts";
 import { type Attachment, attachmentKey } from "../../platform/pod-interfaces/index.ts";
 
@@ -174,7 +175,7 @@ export class UnclaimedAddresses {
         o: {
             readonly message: string;
             readonly fields: Readonly<Record<string, string>>;
-            readonly event: (pod: PodIdentity) => boolean;
+            readonly event: (pod: NamedPodUid) => boolean;
         },
     ): Promise<void> {
         const { metrics, wiring } = this.#components;

@@ -188,7 +188,8 @@ export class InterfaceWiring {
 
     /**
      * Removes the traffic of an isolated interface whose reconnection failed. Until this succeeds, the interface
-     * conflicts with others that have its address.
+     * conflicts with others that have its address. After a timeout the signal has aborted: OVS is not waited for once
+     * more, as the container is locked; the next reconcile repeats it.
      */
     async #endTraffic(record: PodRecord, signal: AbortSignal): Promise<void> {
         try {

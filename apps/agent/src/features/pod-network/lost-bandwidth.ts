@@ -1,7 +1,7 @@
 import { AntreaError } from "@antrea/errors";
-import { pods, podUids, referenceTo, staticUidOf, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
+import { pods, podUids, referenceTo, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
 import type { Logger } from "@antrea/runtime";
-import { newSandboxStep } from "../../platform/pod-object.ts";
+import { isStaticPod, newSandboxStep } from "../../platform/pod-object.ts";
 
 class LostBandwidthError extends AntreaError<"BAD_OUTPUT"> {}
 
@@ -33,8 +33,12 @@ const checksAfterStart = 2;
 export class LostBandwidth {
     readonly #components: LostBandwidthComponents;
     readonly #nodeName: string;
-    /** The Pods that have their event, by `keyOf`: until the interface is removed. */
-    readonly #reported = new Set<string>();
+    /**
+     * The Pods ("namespace/name") that have their event, by interface, which stands for the sandbox: it stays when the
+     * mirror Pod of a static Pod is created again, with a new UID, and is another one when its manifest is moved back, with
+     * the same hash. More than one Pod, as a Pod of another name can have the same hash.
+     */
+    readonly #reported = new Map<string, Set<string>>();
     #checksLeft = 0;
 
     constructor(components: LostBandwidthComponents, options: { readonly nodeName: string }) {
@@ -63,15 +67,16 @@ export class LostBandwidth {
             const hostIfName = podUids(pod)
                 .map((uid) => hostIfNames.get(uid))
                 .find((name) => name !== undefined);
-            return hostIfName === undefined ? [] : [{ pod, hostIfName, key: keyOf(pod, hostIfName) }];
+            return hostIfName === undefined ? [] : [{ pod, hostIfName }];
         });
         const present = new Set(hostIfNames.values());
-        for (const key of this.#reported) if (!present.has(interfaceOf(key))) this.#reported.delete(key);
-        for (const { pod, hostIfName, key } of wired) {
-            if (this.#reported.has(key)) continue;
+        for (const known of this.#reported.keys()) if (!present.has(known)) this.#reported.delete(known);
+        for (const { pod, hostIfName } of wired) {
+            const reported = this.#reported.get(hostIfName) ?? new Set();
+            if (reported.has(nameOf(pod))) continue;
             const lost = annotationsOf(pod).filter(([, kind]) => !there.has(`${hostIfName} ${kind}`));
             if (lost.length === 0) continue;
-            this.#reported.add(key);
+            this.#reported.set(hostIfName, reported.add(nameOf(pod)));
             this.#report(
                 pod,
                 lost.map(([annotation]) => annotation),
@@ -81,12 +86,11 @@ export class LostBandwidth {
     }
 
     #report(pod: Pod, annotations: readonly string[]): void {
-        const next = newSandboxStep(staticUidOf(pod) !== undefined, "create the Pod again");
+        const next = newSandboxStep(isStaticPod(pod), "create the Pod again");
         const note =
             `no limit is in force for ${annotations.join(" and ")}: Open vSwitch was restarted on this Node after the ` +
             `Pod was started, or the CNI plugin bandwidth is not chained (cni.plugins.bandwidth); ${next} to limit it`;
-        const name = `${pod.metadata?.namespace}/${pod.metadata?.name}`;
-        this.#components.logger.warn("bandwidth limit lost", { pod: name, annotations });
+        this.#components.logger.warn("bandwidth limit lost", { pod: nameOf(pod), annotations });
         const event = { type: "Warning", reason: "BandwidthLimitLost", action: "LimitBandwidth", note } as const;
         this.#components.events.record({ regarding: referenceTo(pods, pod), ...event });
     }
@@ -105,17 +109,8 @@ function isWired({ spec, status }: Pod): boolean {
     return spec?.hostNetwork !== true && !ended && (status?.podIPs ?? []).length > 0;
 }
 
-/**
- * "namespace/name interface". The interface stands for the sandbox: it stays when the mirror Pod of a static Pod is
- * created again, with a new UID, and is another one when its manifest is moved back, with the same hash. The name is
- * part of the key because a Pod of another name can have the same hash.
- */
-function keyOf({ metadata }: Pod, hostIfName: string): string {
-    return `${metadata?.namespace}/${metadata?.name} ${hostIfName}`;
-}
-
-function interfaceOf(key: string): string {
-    return key.slice(key.lastIndexOf(" ") + 1);
+function nameOf({ metadata }: Pod): string {
+    return `${metadata?.namespace}/${metadata?.name}`;
 }
 
 /** "interface kind" of each queueing discipline. */

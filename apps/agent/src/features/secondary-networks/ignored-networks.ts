@@ -1,6 +1,6 @@
-import { pods, referenceTo, staticUidOf, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
+import { pods, referenceTo, type ApiClient, type EventRecorder, type Pod } from "@antrea/kube";
 import type { Logger } from "@antrea/runtime";
-import { newSandboxStep } from "../../platform/pod-object.ts";
+import { isStaticPod, newSandboxStep } from "../../platform/pod-object.ts";
 
 /**
  * The annotations by which a Pod requests secondary networks, and by which a plugin reports their status once attached.
@@ -66,7 +66,7 @@ export class IgnoredNetworks {
     }
 
     #report(pod: Pod): void {
-        const isStatic = staticUidOf(pod) !== undefined;
+        const isStatic = isStaticPod(pod);
         const again = newSandboxStep(isStatic, "create the Pod again");
         const where = isStatic ? " in the manifest" : "";
         const note =

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { parseIp } from "@antrea/ip";
-import { type EventInput } from "@antrea/kube";
+import { type EventInput, type NamedPodUid } from "@antrea/kube";
 import { PodEvents } from "../../../src/features/ip-pools/pod-events.ts";
-import { type ClaimedAddress, type PodIdentity } from "../../../src/features/ip-pools/index.ts";
+import { type ClaimedAddress } from "../../../src/features/ip-pools/index.ts";
 
-const pod: PodIdentity = { namespace: "default", name: "web", uid: "uid-web" };
+const pod: NamedPodUid = { namespace: "default", name: "web", uid: "uid-web" };
 const claimed = (ip: string): ClaimedAddress => {
     return { ip: parseIp(ip), pool: "pool1", gateway: parseIp("10.2.0.1"), prefixLength: 24, vlan: 0 };
 };
@@ -27,7 +27,7 @@ describe("events of pool allocation", () => {
 
     it("are of no Pod without a name: nothing is recorded, and whoever asked knows it", () => {
         const unnamed = { namespace: "", name: "", uid: "hash" };
-        const report = (one: PodIdentity): readonly boolean[] => [
+        const report = (one: NamedPodUid): readonly boolean[] => [
             events.heldElsewhere(one, "10.2.0.9", "Pod a/b"),
             events.claimedFromSubnet(one, "10.2.0.9", "pool1", "Pod a/b"),
             events.reservedFromSubnet(one, "10.2.0.9", "pool1", "ordinal 0"),
@@ -112,7 +112,7 @@ describe("events of pool allocation", () => {
     });
 
     it("say once a Pod how far its addresses reach, also of Pods whose UID nobody knows", () => {
-        const eventCount = (one: PodIdentity): number => {
+        const eventCount = (one: NamedPodUid): number => {
             recorded = [];
             events.notRouted(one, [claimed("10.2.0.9")]);
             return recorded.length;

@@ -351,7 +351,7 @@ export class OvsBridge {
     }
 
     #transact(operations: readonly Operation[], signal: AbortSignal | undefined): Promise<unknown> {
-        return this.#database.transact(operations, signal === undefined ? {} : { signal });
+        return this.#database.transact(operations, { signal });
     }
 
     #bridge(): { readonly uuid: string; readonly row: Row } | undefined {

@@ -20,9 +20,12 @@ export interface FlowLink {
      * Applies all changes or none, unless a `REFUSED` has `details.partial`. Waits for the connection even if there is
      * nothing to send.
      */
-    bundle(mods: readonly FlowMod[], options?: { readonly signal?: AbortSignal }): Promise<void>;
+    bundle(mods: readonly FlowMod[], options?: { readonly signal?: AbortSignal | undefined }): Promise<void>;
     /** Resolves with the flows that OVS has now, in no defined order. */
-    dumpFlows(filter: CookieFilter, options?: { readonly signal?: AbortSignal }): Promise<readonly FlowStats[]>;
+    dumpFlows(
+        filter: CookieFilter,
+        options?: { readonly signal?: AbortSignal | undefined },
+    ): Promise<readonly FlowStats[]>;
     /** Resolves with the number of these flows, which is much cheaper than a dump. */
     countFlows(filter: CookieFilter): Promise<{ readonly flows: number }>;
 }
@@ -55,6 +58,6 @@ export async function deleteFlows(
             flow: { table, priority, match, actions: [], cookie: roundCookie(round) },
             cookieMask: roundMask,
         })),
-        signal === undefined ? {} : { signal },
+        { signal },
     );
 }

@@ -354,7 +354,7 @@ export class FlowTable {
             signal,
         }: { readonly except?: (flow: FlowStats) => boolean; readonly signal?: AbortSignal } = {},
     ): Promise<number> {
-        const stats = await link.dumpFlows(ofRound(round), signal === undefined ? {} : { signal });
+        const stats = await link.dumpFlows(ofRound(round), { signal });
         const isCurrent = round === this.#currentRound();
         const all = isCurrent ? await undesired(await byKey(stats), this.#owners) : stats;
         const stale = all.filter((flow) => !except(flow));
@@ -363,8 +363,7 @@ export class FlowTable {
     }
 
     async #roundsInSwitch(signal?: AbortSignal): Promise<readonly number[]> {
-        const options = signal === undefined ? {} : { signal };
-        const all = await this.#link.dumpFlows({ cookie: 0n, cookieMask: 0n }, options);
+        const all = await this.#link.dumpFlows({ cookie: 0n, cookieMask: 0n }, { signal });
         const ours = all.map(({ cookie }) => cookie).filter(isOurCookie);
         return [...new Set(ours.map((cookie) => cookieOf(cookie).round))];
     }

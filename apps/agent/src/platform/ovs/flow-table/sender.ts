@@ -59,7 +59,7 @@ export class Sender {
             // A replay that has begun already may have read the table before these flows were added.
             const begunAfter = this.#replaysBegun;
             try {
-                return await this.#link.bundle(mods, signal === undefined ? {} : { signal });
+                return await this.#link.bundle(mods, { signal });
             } catch (error) {
                 if (!(error instanceof AntreaError)) throw error;
                 if (error.fault === "timeout") {

@@ -1,20 +1,14 @@
 import { ipAllocations, type IpAllocation, type IpAllocationSpec } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
-import { pods } from "@antrea/kube";
+import { pods, type NamedPodUid } from "@antrea/kube";
 import { newAllocation } from "../../../../src/features/ip-pools/allocations.ts";
 import { type ClaimedAddress } from "../../../../src/features/ip-pools/index.ts";
 import { FakeCluster } from "./fake-cluster.ts";
 import { FakeWiring } from "./fake-wiring.ts";
 import { type TestPoolAgent } from "./test-agent.ts";
 
-export interface PodIdentity {
-    readonly namespace: string;
-    readonly name: string;
-    readonly uid: string;
-}
-
 /** Of the Pods in these tests. */
-export function identityOf(name: string): PodIdentity {
+export function identityOf(name: string): NamedPodUid {
     return { namespace: "default", name, uid: `uid-${name}` };
 }
 
