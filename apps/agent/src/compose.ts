@@ -5,9 +5,18 @@ import type { Uplink } from "./features/bridging/uplink/index.ts";
 import { Conflist } from "./features/cni-server/conflist/index.ts";
 import { cniServer, type CniFeature, type CniNodeParts } from "./features/cni-server/feature.ts";
 import { CniServer } from "./features/cni-server/index.ts";
+import { delegatedIpam } from "./features/delegated-ipam/feature.ts";
+import { delegatedErrorCode } from "./features/delegated-ipam/index.ts";
 import { guardHost, hostFilter } from "./features/host-filter/feature.ts";
 import { buildIpPools, guardSubnets, ipPools } from "./features/ip-pools/feature.ts";
-import { allocationProblem, poolErrorCode, recordAllocations, type IpPools } from "./features/ip-pools/index.ts";
+import {
+    allocationProblem,
+    delegatedPools,
+    hasContainer,
+    poolErrorCode,
+    recordAllocations,
+    type IpPools,
+} from "./features/ip-pools/index.ts";
 import { masquerade } from "./features/masquerade/feature.ts";
 import { nodeRoutes } from "./features/node-routes/feature.ts";
 import { allPodPrefixes } from "./features/node-routes/index.ts";
@@ -60,7 +69,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = ownParts): L
     const pools = parts.ipPools(platform);
     const uplink = parts.uplink(platform);
     const { end, recovery, move } = uplinkParts(platform, uplink);
-    const cni = cniServer(platform, parts, [poolErrorCode, wiringErrorCode]);
+    const cni = cniServer(platform, parts, [poolErrorCode, delegatedErrorCode, wiringErrorCode]);
     // Known once the Node has podCIDRs.
     let started: NodeFeatures | undefined;
 
@@ -137,9 +146,12 @@ function featuresOf(
         },
         o.parts,
     );
+    const containers = { hasContainer: (id: string) => hasContainer(platform.podInterfaces, id) };
+    const delegated = pools && delegatedPools(pools, containers);
+    const addresses = delegated && delegatedIpam(platform, { ...delegated, ...containers, pools: delegated });
     // A feature whose gate is disabled is undefined.
     const features: readonly (Feature | undefined)[] = [
-        o.cni.serve(pods),
+        o.cni.serve({ network: pods.network, check: pods.check, addresses: addresses?.ipam }),
         pods,
         nodeRoutes(platform, pods),
         masquerade(platform, {
@@ -151,6 +163,7 @@ function featuresOf(
         bridged,
         secondaryNetworks(platform),
         ipPools(platform, pools, pods.network),
+        addresses,
     ];
     return {
         transport: platform.transport,

@@ -26,6 +26,11 @@ export interface ReservationInput {
     readonly fixed: readonly IpAddress[];
     /** All allocations whose owner is the StatefulSet of this namespace and name, whatever its UID. */
     readonly allocations: readonly IpAllocation[];
+    /**
+     * True if its Pods may have this interface of another network than the Pod network. Agents claim the addresses of
+     * such interfaces, which are kept for the ordinal; no new ones are planned. Default: always.
+     */
+    mayHaveInterface?(name: string): boolean;
     /** True if the address has an allocation of any owner. */
     isTaken(ip: IpAddress): boolean;
     /**
@@ -116,15 +121,35 @@ export function planReservations(input: ReservationInput): ReservationPlan {
         const release = allocations.filter(isReserved);
         return { create: [], adopt: [], release, givenUp: [], missing: undefined, beyond: 0, more: false };
     }
-    const { kept, spare, givenUp } = sortAllocations(input, set);
-    const filled = fill(input, set, kept);
-    const release = [...spare, ...filled.halves];
+    const ofNetworks = allocations.filter(({ spec }) => spec.owner.interface !== undefined);
+    const own = ofNetworks.length === 0 ? input : { ...input, allocations: allocations.filter(isOfPodNetwork) };
+    const { kept, spare, givenUp } = sortAllocations(own, set);
+    const filled = fill(own, set, kept);
+    const release = [
+        ...spare,
+        ...filled.halves,
+        ...ofNetworks.filter((one) => isReserved(one) && !isKept(one, input, set)),
+    ];
     const released = new Set(release);
-    const adopt = [...kept.values()]
-        .flatMap((families) => [...families.values()])
-        .filter((allocation) => allocation.spec.owner.uid !== set.uid && !released.has(allocation));
+    const adopt = [...[...kept.values()].flatMap((families) => [...families.values()]), ...ofNetworks].filter(
+        (allocation) => allocation.spec.owner.uid !== set.uid && !released.has(allocation),
+    );
     const { create, missing, more } = filled;
     return { create, adopt, release, givenUp, missing, beyond: beyondReach(input, set, kept), more };
+}
+
+function isOfPodNetwork({ spec }: IpAllocation): boolean {
+    return spec.owner.interface === undefined;
+}
+
+/** Whether a Pod of the set may take the address again: of its ordinal, on its interface. */
+function isKept(
+    { spec: { owner } }: IpAllocation,
+    { mayHaveInterface = () => true }: ReservationInput,
+    { start, replicas }: LivingSet,
+): boolean {
+    const { index = -1, interface: name = "" } = owner;
+    return index >= start && index < start + replicas && mayHaveInterface(name);
 }
 
 interface Allocation {

@@ -90,6 +90,8 @@ export interface OrdinalAllocation {
     readonly used?: boolean;
     readonly created?: string;
     readonly generation?: number;
+    /** Of a network; default that of the Pod network. */
+    readonly interface?: string;
 }
 
 /** An allocation for an ordinal of StatefulSet a/web, Reserved unless `used`. */
@@ -101,6 +103,7 @@ export function ordinalAllocation(address: string, index: number, options: Ordin
         created = "2026-01-01T00:00:00Z",
         generation = 1,
     } = options;
+    const ofInterface = options.interface === undefined ? {} : { interface: options.interface };
     const pod = {
         namespace: "a",
         name: `web-${index}`,
@@ -108,6 +111,7 @@ export function ordinalAllocation(address: string, index: number, options: Ordin
         nodeName: "n1",
         containerID: "c",
         interface: "eth0",
+        ...ofInterface,
     };
     return {
         metadata: { name: allocationName(parseIp(address)), creationTimestamp: created, generation },
@@ -116,7 +120,7 @@ export function ordinalAllocation(address: string, index: number, options: Ordin
             block: blockText(parseIp(address)),
             pool: poolName,
             state: used ? "Allocated" : "Reserved",
-            owner: { kind: "StatefulSet", namespace: "a", name: "web", uid, index },
+            owner: { kind: "StatefulSet", namespace: "a", name: "web", uid, index, ...ofInterface },
             ...(used ? { pod } : {}),
         },
     };

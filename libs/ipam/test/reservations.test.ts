@@ -619,3 +619,36 @@ describe("planReservations, whatever there is", () => {
         }
     }
 });
+
+describe("planReservations, of addresses for interfaces of networks", () => {
+    const set = { ...living, replicas: 1 };
+    const own = ordinalAllocation("10.1.0.9", 0);
+    const kept = ordinalAllocation("10.9.0.9", 0, { pool: "other", interface: "net1" });
+    const alike = ordinalAllocation("10.1.0.10", 0, { interface: "net2" });
+
+    it("keeps them beside that of the Pod network, of any pool, and plans no new ones", () => {
+        expect(planReservations(input({ set, allocations: [own, kept, alike] }))).toEqual(nothing);
+        // They are no address of the ordinal on the Pod network.
+        expect(created(planReservations(input({ set, allocations: [kept, alike] })))).toEqual(["0 10.1.0.9 p"]);
+    });
+
+    it("releases the unused ones that no Pod can get: of ordinals out of range, and of interfaces that the Pods cannot have", () => {
+        const beyond = ordinalAllocation("10.9.0.10", 1, { pool: "other", interface: "net1" });
+        const before = ordinalAllocation("10.9.0.11", 4, { pool: "other", interface: "net1" });
+        const used = ordinalAllocation("10.9.0.12", 1, { pool: "other", interface: "net2", used: true });
+        const allocations = [own, kept, alike, beyond, before, used];
+        const mayHaveInterface = (name: string): boolean => name === "net1";
+        const plan = planReservations(input({ set, allocations, mayHaveInterface }));
+        expect(addresses(plan.release)).toEqual(["10.1.0.10", "10.9.0.10", "10.9.0.11"]);
+        expect(plan.givenUp).toEqual([]);
+        const gone = planReservations(input({ set: undefined, allocations }));
+        expect(addresses(gone.release)).toEqual(addresses(allocations.filter((one) => one !== used)));
+    });
+
+    it("assigns those that are kept to the new set of the name", () => {
+        const earlier = ordinalAllocation("10.9.0.9", 0, { pool: "other", interface: "net1", uid: "before" });
+        const unneeded = ordinalAllocation("10.9.0.10", 1, { pool: "other", interface: "net1", uid: "before" });
+        const plan = planReservations(input({ set, allocations: [own, earlier, unneeded] }));
+        expect([addresses(plan.adopt), addresses(plan.release)]).toEqual([["10.9.0.9"], ["10.9.0.10"]]);
+    });
+});

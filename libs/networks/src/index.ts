@@ -1,3 +1,4 @@
+export { addressesOf, planAddresses, type AddressPlan, type PlannedDemand, type PoolOf } from "./address-plan.ts";
 export { NetworkError, type NetworkErrorDetails } from "./error.ts";
 export { ipamResult } from "./ipam-result.ts";
 export { antreaIpamType, parseIpamSection, type IpamSection, type StaticAddress } from "./ipam-section.ts";
@@ -10,5 +11,11 @@ export {
 } from "./network.ts";
 export { type RequestedIp } from "./requested-ip.ts";
 export { wantedAddresses, type WantedAddress, type WantedAddresses } from "./requested.ts";
-export { maxNetworks, networksAnnotation, parseSelections, type NetworkSelection } from "./selection.ts";
+export {
+    maxNetworks,
+    networksAnnotation,
+    parseSelections,
+    possibleInterfaces,
+    type NetworkSelection,
+} from "./selection.ts";
 export { mergeStatus, statusAnnotation, type DeviceInfo, type NetworkStatus } from "./status.ts";

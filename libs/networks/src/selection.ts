@@ -52,6 +52,20 @@ export function parseSelections(text: string, podNamespace: string): readonly Ne
     return named(drafts);
 }
 
+/**
+ * The names that interfaces of the annotation's networks may have: those that it requests, and for the others those that
+ * `parseSelections` gives, or net1, net2, … as Multus does. Undefined if the annotation breaks a rule.
+ */
+export function possibleInterfaces(text: string, podNamespace: string): ReadonlySet<string> | undefined {
+    try {
+        const selections = parseSelections(text, podNamespace);
+        return new Set(selections.flatMap(({ interfaceName }, index) => [interfaceName, `net${index + 1}`]));
+    } catch (error) {
+        if (error instanceof NetworkError) return undefined;
+        throw error;
+    }
+}
+
 function draftsOf(text: string, podNamespace: string): readonly Draft[] {
     const trimmed = text.trim();
     if (trimmed === "") return [];

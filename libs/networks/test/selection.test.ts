@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { formatIp } from "@antrea/ip";
-import { NetworkError, parseSelections } from "../src/index.ts";
+import { NetworkError, parseSelections, possibleInterfaces } from "../src/index.ts";
 
 const names = (text: string): string[] =>
     parseSelections(text, "default").map((one) => `${one.namespace}/${one.name}@${one.interfaceName}`);
@@ -179,5 +179,21 @@ describe("parseSelections", () => {
                 .map((value) => JSON.stringify(value)),
         );
         fc.assert(fc.property(texts, (text) => void refusal(text)));
+    });
+});
+
+describe("possibleInterfaces", () => {
+    it("has the requested names, and what this project and Multus call the others", () => {
+        const text = '[{"name": "a"}, {"name": "b", "interface": "blue"}, {"name": "c"}]';
+        expect([...(possibleInterfaces(text, "default") ?? [])].sort()).toEqual([
+            "blue",
+            "eth1",
+            "eth2",
+            "net1",
+            "net2",
+            "net3",
+        ]);
+        expect(possibleInterfaces("", "default")).toEqual(new Set());
+        expect(possibleInterfaces("[", "default")).toBeUndefined();
     });
 });

@@ -35,6 +35,20 @@ const accepted: readonly [string, IpAllocation][] = [
         "a gateway's",
         claimOf(address, { ...setClaim(address, { index: 0 }).spec, owner: { kind: "Gateway", name: address } }),
     ],
+    [
+        "an ordinal's for an interface of a network, reserved",
+        claimOf(address, {
+            ...setClaim(address, { index: 0 }).spec,
+            owner: { kind: "StatefulSet", namespace: "shop", name: "db", index: 0, interface: "net1" },
+        }),
+    ],
+    [
+        "an ordinal's for an interface of a network, allocated",
+        claim(address, {
+            owner: { kind: "StatefulSet", namespace: "shop", name: "db", index: 0, interface: "net1" },
+            pod: { ...pod, name: "db-0", interface: "net1", network: "shop/macvlan" },
+        }),
+    ],
     ["one with the definition of its pool", claim(address, { poolUID: "uid-pool", poolGeneration: 3 })],
     ["one of a static Pod", claim(address, { pod: { ...pod, uid: "0123456789abcdef0123456789abcdef" } })],
     [
@@ -46,6 +60,14 @@ const accepted: readonly [string, IpAllocation][] = [
 ];
 
 const refused: readonly [string, IpAllocation, string][] = [
+    [
+        "on another interface than its owner keeps it for",
+        claim(address, {
+            owner: { kind: "StatefulSet", namespace: "shop", name: "db", index: 0, interface: "net1" },
+            pod: { ...pod, name: "db-0", interface: "eth0" },
+        }),
+        "must be the interface for which the owner keeps the address",
+    ],
     ["without address", without("address"), "spec.address: Required value"],
     ["without block", without("block"), "spec.block: Required value"],
     ["without pool", without("pool"), "spec.pool: Required value"],

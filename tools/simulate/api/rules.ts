@@ -82,6 +82,9 @@ function checkAllocation(claim: IpAllocation, old: IpAllocation | undefined): vo
               owner.namespace === pod.namespace &&
               pod.name === `${owner.name}-${owner.index}`);
     if (!fits) throw invalid("IPAllocation", name, "spec.pod: must be the Pod that owns the address");
+    if (owner.interface !== undefined && pod !== undefined && owner.interface !== pod.interface) {
+        throw invalid("IPAllocation", name, "spec.pod: must be the interface for which the owner keeps the address");
+    }
     if (old === undefined) return;
     if (address !== old.spec.address || block !== old.spec.block || pool !== old.spec.pool) {
         throw invalid("IPAllocation", name, "spec: address, block and pool cannot be changed");

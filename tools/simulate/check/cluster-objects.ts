@@ -127,7 +127,8 @@ export class ClusterObjects {
                 owner.kind === "StatefulSet" &&
                 owner.namespace === namespace &&
                 owner.name === name &&
-                owner.index === ordinal,
+                owner.index === ordinal &&
+                owner.interface === undefined,
         );
     }
 }

@@ -130,7 +130,7 @@ export class Sticky {
 
     #claimed({ metadata, spec: { owner, pod } }: IpAllocation, before: IpAllocation | undefined): void {
         const uid = metadata?.uid ?? "";
-        if (owner.kind !== "StatefulSet") return;
+        if (owner.kind !== "StatefulSet" || owner.interface !== undefined) return;
         const isAdopted = before !== undefined && before.spec.owner.uid !== owner.uid;
         if (pod !== undefined || isAdopted) this.#taken.add(uid);
         if (this.#whole.has(uid)) return;
@@ -140,7 +140,8 @@ export class Sticky {
                 other.kind === "StatefulSet" &&
                 other.name === owner.name &&
                 other.namespace === owner.namespace &&
-                other.index === owner.index,
+                other.index === owner.index &&
+                other.interface === undefined,
         );
         const has = new Set(siblings.map(({ spec: { address } }): Family => (address.includes(":") ? 6 : 4)));
         const wanted = (set === undefined ? [] : this.poolsOf(set)).flatMap((name) => {

@@ -99,7 +99,7 @@ export const claimers: Readonly<Record<string, SeededBug>> = {
                 const claim = allocator.claim.bind(allocator);
                 const full = new Set<string>();
                 allocator.claim = async (request, signal) => {
-                    const key = request.pools.join();
+                    const key = "pools" in request ? request.pools.join() : request.network;
                     if (full.has(key)) throw new Error("exhausted");
                     try {
                         return await claim(request, signal);

@@ -1,5 +1,6 @@
 import { sameIp } from "@antrea/ip";
 import { poolsOf } from "@antrea/ipam";
+import { networksAnnotation, possibleInterfaces } from "@antrea/networks";
 import { ownerText, type Allocation } from "../cluster/index.ts";
 import { finding, type Finding } from "./finding.ts";
 import { type Snapshot } from "./snapshot.ts";
@@ -43,6 +44,13 @@ function unasked(snapshot: Snapshot, { owner, pool, ip }: Allocation): string | 
             if (ordinal < set.start || ordinal > last) {
                 const range = set.replicas === 0 ? "no Pods" : `ordinals ${set.start} to ${last}`;
                 return `the set has ${range}; antrea-controller frees it`;
+            }
+            if (owner.interface !== undefined) {
+                const interfaces = possibleInterfaces(set.annotations?.[networksAnnotation] ?? "", set.namespace);
+                const isPossible = interfaces?.has(owner.interface) ?? true;
+                return isPossible
+                    ? undefined
+                    : `its template requests no network on ${owner.interface}; antrea-controller frees it`;
             }
             const named = poolsOf(set.annotations, snapshot.namespaces.get(set.namespace)?.annotations);
             return named?.names.includes(pool) === true ? undefined : `the set does not name IPPool ${pool} (any more)`;

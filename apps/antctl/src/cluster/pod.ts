@@ -1,6 +1,7 @@
 import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { IpError, parseIp, type IpAddress } from "@antrea/ip";
 import { podIdentity, type Pod, type PodIdentity } from "@antrea/kube";
+import { networksAnnotation } from "@antrea/networks";
 
 /** The fields of a Pod that commands need, without all others, as a cluster may have 100,000. */
 export interface PodInfo extends PodIdentity {
@@ -42,11 +43,14 @@ export function readPod(pod: Pod): PodInfo {
 }
 
 /**
- * Selects the annotations that IPAM reads: `ipam.antrea.io/ippools` and `ipam.antrea.io/pod-ips`; {} if there are none.
+ * Selects the annotations that IPAM reads: `ipam.antrea.io/ippools`, `ipam.antrea.io/pod-ips` and that of networks; {} if
+ * there are none.
  */
 export function ipamAnnotations(all: Readonly<Record<string, string>> | undefined): Readonly<Record<string, string>> {
     return Object.fromEntries(
-        [poolsAnnotation, podIpsAnnotation].flatMap((key) => (all?.[key] === undefined ? [] : [[key, all[key]]])),
+        [poolsAnnotation, podIpsAnnotation, networksAnnotation].flatMap((key) =>
+            all?.[key] === undefined ? [] : [[key, all[key]]],
+        ),
     );
 }
 

@@ -85,8 +85,8 @@ export function runsOnNodeSubnet(facts: Facts): boolean {
 }
 
 /**
- * The allocations for an ordinal of the StatefulSet `set` in `namespace`, whether or not a Pod uses them; its UID is
- * not compared.
+ * The allocations for an ordinal of the StatefulSet `set` in `namespace`, on the Pod network, whether or not a Pod uses
+ * them; its UID is not compared.
  */
 export function allocationsOfOrdinal(
     allocations: readonly Allocation[],
@@ -98,7 +98,8 @@ export function allocationsOfOrdinal(
             owner.kind === "StatefulSet" &&
             owner.namespace === namespace &&
             owner.name === set.name &&
-            owner.index === set.ordinal,
+            owner.index === set.ordinal &&
+            owner.interface === undefined,
     );
 }
 

@@ -119,6 +119,8 @@ const allocations: Definition = {
         age,
         wide(column("Owner-Name", ".spec.owner.name", "Name of who the address is kept for.")),
         wide(numberColumn("Ordinal", ".spec.owner.index", "Ordinal of the Pod in its StatefulSet.")),
+        wide(column("Interface", ".spec.pod.interface", "Interface in the Pod that has the address.")),
+        wide(column("Network", ".spec.pod.network", "Network of that interface; empty for the Pod network.")),
     ],
     schema: z.object({ spec: ipAllocationSpec }).meta({
         description:

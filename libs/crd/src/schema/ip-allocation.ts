@@ -5,6 +5,7 @@ import { described, type Rule } from "./cel.ts";
 // (32); an interface is named within IFNAMSIZ.
 const namespace = (description: string): z.ZodString => z.string().max(63).meta(described(description));
 const name = (description: string): z.ZodString => z.string().max(253).meta(described(description));
+const interfaceName = (description: string): z.ZodString => z.string().max(15).meta(described(description));
 const uid = (description: string): z.ZodString => z.string().max(128).meta(described(description));
 
 /**
@@ -19,6 +20,9 @@ export const allocationOwner = z.object({
     name: name("Name of the owner; of a gateway its address.").optional(),
     uid: uid("UID of the owner.").optional(),
     index: z.int().min(0).optional().meta(described("Ordinal of the Pod in its StatefulSet.")),
+    interface: interfaceName(
+        "Interface of the ordinal's Pods for which the address is kept; absent for their interface on the Pod network.",
+    ).optional(),
 });
 
 /** Schema of `spec.pod` of an IPAllocation: the Pod that uses the address, and its interface. */
@@ -28,7 +32,17 @@ export const allocationPod = z.object({
     uid: uid("UID of the Pod."),
     nodeName: name("The Node it runs on."),
     containerID: z.string().max(253).meta(described("ID of its sandbox.")),
-    interface: z.string().max(15).meta(described("Interface in the Pod that has the address.")),
+    interface: interfaceName("Interface in the Pod that has the address."),
+    network: z
+        .string()
+        .max(317)
+        .optional()
+        .meta(
+            described(
+                "Network of that interface: namespace/name of its NetworkAttachmentDefinition, or the name of the CNI " +
+                    "network if another plugin makes it; absent for the Pod network.",
+            ),
+        ),
 });
 
 // As with pools, each rule first tests that the fields it reads exist: a stored allocation may lack any of them.
@@ -70,6 +84,13 @@ const specRules: readonly Rule[] = [
         fieldPath: ".pod",
     },
 ];
+
+// An agent that does not know of interfaces must not give the address to another one.
+const interfaceRule: Rule = {
+    rule: "!has(self.owner) || !has(self.owner.interface) || !has(self.pod) || has(self.pod.interface) && self.owner.interface == self.pod.interface",
+    message: "must be the interface for which the owner keeps the address",
+    fieldPath: ".pod",
+};
 
 const versionRule: Rule = {
     rule: "has(self.poolUID) == has(self.poolGeneration)",
@@ -119,7 +140,7 @@ export const ipAllocationSpec = z
         owner: allocationOwner.meta(described("Who the address is kept for.")),
         pod: allocationPod.optional().meta(described("The Pod that uses it; exactly when Allocated.")),
     })
-    .meta(described("The address and its owner.", ...specRules, versionRule));
+    .meta(described("The address and its owner.", ...specRules, interfaceRule, versionRule));
 
 /**
  * Validation rule of the whole IPAllocation: its name must be the one of its address (`allocationName`). The name acts

@@ -9,6 +9,7 @@ import {
     type PodInterface,
     type PodRecord,
 } from "../../platform/pod-interfaces/index.ts";
+import type { AddressBackend } from "./address-calls.ts";
 import type { AddedInterface, CniBackend } from "./calls.ts";
 import { cniErrorCode, type ErrorCodeOf } from "./error-code.ts";
 
@@ -39,7 +40,9 @@ export interface CniBackendComponents {
     /** The Pod network; undefined until it is built. ADD waits for readiness, which includes that. */
     readonly network: () => PodWiring | undefined;
     readonly check: CheckWiring;
-    /** The CNI error codes of the errors of `network`; the first that is not undefined counts. */
+    /** What gives addresses to interfaces of other plugins, as `network`; absent if there are no IPPools. */
+    readonly addresses?: (() => AddressBackend | undefined) | undefined;
+    /** The CNI error codes of the errors of `network` and `addresses`; the first that is not undefined counts. */
     readonly errorCodes: readonly ErrorCodeOf[];
     /** Maps the path of a network namespace from the runtime to the path in this container. */
     readonly netnsPath: (path: string) => string;
@@ -75,6 +78,7 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
     const { readiness } = components;
     // Until they are executed, the records and thus the addresses stay in use.
     const early = new Map<string, Attachment>();
+    const addresses = components.addresses && lateAddresses(components, components.addresses);
     const current = (): PodWiring | undefined => {
         const built = components.network();
         if (built === undefined) return undefined;
@@ -127,20 +131,56 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
             await components.check(known, { ...request, netns });
         },
         async collect(name, valid, receivedAt): Promise<number> {
-            const keep = new Set(valid.map(attachmentKey));
+            // The list may name eth0 only: further interfaces of a container live and go with it.
+            const keep = new Set(valid.map(({ containerId }) => containerId));
             // An interface wired after the call was received cannot be in its list and is not garbage.
             const garbage = network()
                 .interfaces()
                 // A rebuilt record without a network name cannot be attributed to a network: a running Pod keeps its
                 // interface, and garbage is removed with its link.
                 .filter(({ record }) => isOfNetwork(record.network ?? components.networkName, name) === true)
-                .filter(({ record, addedAt }) => addedAt < receivedAt && !keep.has(attachmentKey(record)));
+                .filter(({ record, addedAt }) => addedAt < receivedAt && !keep.has(record.containerId));
             await Promise.all(garbage.map(({ record }) => network().delete(record.containerId, record.ifName)));
             return garbage.length;
         },
-        networkBuilt: () => void current(),
+        addresses,
+        networkBuilt: () => {
+            current();
+            addresses?.built();
+        },
         notReady: () => readiness.missing(),
         ready: (signal) => readiness.ready(signal),
         errorCode: (error) => cniErrorCode(error, components.errorCodes),
+    };
+}
+
+/** `AddressBackend` until it is built and afterwards; see `createCniBackend`. */
+function lateAddresses(
+    { podUid, readiness }: Pick<CniBackendComponents, "podUid" | "readiness">,
+    addresses: () => AddressBackend | undefined,
+): AddressBackend & { built(): void } {
+    const early = new Map<string, Attachment>();
+    const built = (): AddressBackend => {
+        const found = addresses();
+        if (found !== undefined) return found;
+        throw new CniBackendError("NOT_READY", "timeout", readiness.missing() ?? "the Pod network is being built");
+    };
+    return {
+        async add(call, signal) {
+            const uid = call.podUid === "" ? await podUid(call.podNamespace, call.podName) : call.podUid;
+            return built().add({ ...call, podUid: uid }, signal);
+        },
+        async delete(attachment) {
+            const found = addresses();
+            if (found === undefined) early.set(attachmentKey(attachment), attachment);
+            else await found.delete(attachment);
+        },
+        check: async (attachment, previous) => built().check(attachment, previous),
+        collect: async (...asked) => built().collect(...asked),
+        built: () => {
+            // None rejects because of an unavailable dependency.
+            for (const attachment of early.values()) void addresses()?.delete(attachment);
+            early.clear();
+        },
     };
 }

@@ -14,9 +14,16 @@ import {
 } from "@antrea/cni";
 import { formatIp, parseIp } from "@antrea/ip";
 import type { Logger } from "@antrea/runtime";
-import { unservedConfig } from "./served-config.ts";
+import { addressAdd, addressResult, noPools, type AddressBackend } from "./address-calls.ts";
+import { purposeOf } from "./served-config.ts";
 import { StatusLog } from "./status-log.ts";
-import type { AddRequest, Attachment, InterfaceAddress, PodRecord } from "../../platform/pod-interfaces/index.ts";
+import type {
+    AddRequest,
+    Attachment,
+    InterfaceAddress,
+    PodAttachment,
+    PodRecord,
+} from "../../platform/pod-interfaces/index.ts";
 
 /** The properties of the interface in the result of an ADD; `netns` is the path that the runtime passed. */
 export interface AddedInterface extends Pick<PodRecord, "hostIfName" | "ifName" | "mac" | "netns"> {
@@ -46,7 +53,7 @@ export interface CniBackend {
         },
     ): Promise<void>;
     /**
-     * Removes the interfaces of a network that are not in the list and older than the call, which was received at
+     * Removes the interfaces of a network whose containers are not in the list and that are older than the call, which was received at
      * `receivedAt` (monotonic, ms); resolves with their number.
      */
     collect(network: string, valid: readonly Attachment[], receivedAt: number): Promise<number>;
@@ -54,7 +61,9 @@ export interface CniBackend {
     notReady(): string | undefined;
     /** Resolves when ADD can be served; rejects if the signal aborts first. */
     ready(signal: AbortSignal): Promise<void>;
-    /** The CNI error code for an error of `add`, `delete` or `collect`. */
+    /** Gives addresses to interfaces that other plugins make; undefined if there are no IPPools. */
+    readonly addresses?: AddressBackend | undefined;
+    /** The CNI error code for an error of `add`, `delete` or `collect`, also of `addresses`. */
     errorCode(error: unknown): ErrorCodeName;
 }
 
@@ -116,10 +125,11 @@ export class CniCalls {
         const badPrevResult = command === "del" ? "drop" : "refuse";
         const config = parseNetworkConfig(args.networkConfiguration, { badPrevResult });
         checkCommandVersion(cniCommands[command], config.cniVersion);
-        const unserved = unservedConfig(config);
+        const purpose = purposeOf(config);
+        if (purpose.kind === "addresses") return this.#answerAddresses(command, args, config, receivedAt, signal);
         // DEL deletes whatever exists; for GC such a network has no interfaces here.
-        if (unserved !== undefined && command === "gc") return empty;
-        if (unserved !== undefined && command !== "del") throw unserved;
+        if (purpose.kind === "unserved" && command === "gc") return empty;
+        if (purpose.kind === "unserved" && command !== "del") throw purpose.error;
         switch (command) {
             case "add":
                 return encodeResult(await this.#add(args, config, receivedAt, signal), config.cniVersion);
@@ -130,7 +140,45 @@ export class CniCalls {
                 await this.#check(args, config);
                 return empty;
             case "gc":
-                await this.#collect(config, receivedAt);
+                await this.#collect(config, (...asked) => this.#components.backend.collect(...asked), receivedAt);
+                return empty;
+            case "status":
+                this.#status();
+                return empty;
+        }
+    }
+
+    /** A call for the addresses of an interface that another plugin makes. */
+    async #answerAddresses(
+        command: CniCommand,
+        args: CniCmdArgs,
+        config: NetworkConfig,
+        receivedAt: number,
+        signal: AbortSignal,
+    ): Promise<Uint8Array> {
+        const { addresses } = this.#components.backend;
+        if (addresses === undefined) {
+            // DEL deletes whatever exists; for GC such a network has no interfaces here.
+            if (command === "del") await this.#components.backend.delete(attachmentOf(args));
+            else if (command !== "gc") throw noPools();
+            return empty;
+        }
+        switch (command) {
+            case "add": {
+                checkArgs(args);
+                const call = addressAdd(args, config, podAttachmentOf(args));
+                await this.#ready(signal);
+                return encodeResult(addressResult(call, await addresses.add(call, signal)), config.cniVersion);
+            }
+            case "del":
+                await addresses.delete(attachmentOf(args));
+                return empty;
+            case "check":
+                checkArgs(args);
+                await addresses.check({ ...attachmentOf(args), network: config.name }, previousOf(config));
+                return empty;
+            case "gc":
+                await this.#collect(config, (...asked) => addresses.collect(...asked), receivedAt);
                 return empty;
             case "status":
                 this.#status();
@@ -139,16 +187,16 @@ export class CniCalls {
     }
 
     async #add(args: CniCmdArgs, config: NetworkConfig, receivedAt: number, signal: AbortSignal): Promise<CniResult> {
-        const { backend } = this.#components;
         checkArgs(args);
-        const pod = parseCniArgs(args.args);
-        const podName = pod.podName ?? "";
-        const podNamespace = pod.podNamespace ?? "";
-        if (podName === "" || podNamespace === "") {
-            throw badArgument(
-                "CNI_ARGS: K8S_POD_NAME and K8S_POD_NAMESPACE are needed; antrea wires Kubernetes Pods only",
-            );
-        }
+        const pod = podAttachmentOf(args);
+        await this.#ready(signal);
+        const request = { ...pod, netns: args.netns, network: config.name, receivedAt };
+        return resultOf(await this.#components.backend.add(request, signal), config);
+    }
+
+    /** Waits until ADD can be served. */
+    async #ready(signal: AbortSignal): Promise<void> {
+        const { backend } = this.#components;
         try {
             await backend.ready(AbortSignal.any([signal, AbortSignal.timeout(readyLimitMs)]));
         } catch (cause) {
@@ -159,31 +207,19 @@ export class CniCalls {
                 { cause },
             );
         }
-        const wired = await backend.add(
-            {
-                ...attachmentOf(args),
-                netns: args.netns,
-                podNamespace,
-                podName,
-                podUid: pod.podUid ?? "",
-                network: config.name,
-                receivedAt,
-            },
-            signal,
-        );
-        return resultOf(wired, config);
     }
 
     async #check(args: CniCmdArgs, config: NetworkConfig): Promise<void> {
         checkArgs(args);
-        const previous = config.prevResult?.ips?.map((ip) => {
-            const [address = "", length = ""] = ip.address.split("/");
-            return { ip: parseIp(address), prefixLength: Number(length) };
-        });
+        const previous = previousOf(config);
         await this.#components.backend.check({ ...attachmentOf(args), netns: args.netns, previous });
     }
 
-    async #collect(config: NetworkConfig, receivedAt: number): Promise<void> {
+    async #collect(
+        config: NetworkConfig,
+        collect: (network: string, valid: readonly Attachment[], receivedAt: number) => Promise<number>,
+        receivedAt: number,
+    ): Promise<void> {
         const valid = config.validAttachments;
         if (valid === undefined) {
             throw new CniCallError(
@@ -192,7 +228,7 @@ export class CniCalls {
                 'GC needs "cni.dev/valid-attachments" in the network configuration (CNI spec 1.1, GC); without it everything would count as garbage',
             );
         }
-        const removed = await this.#components.backend.collect(
+        const removed = await collect(
             config.name,
             valid.map((one) => ({ containerId: one.containerId, ifName: one.ifname })),
             receivedAt,
@@ -264,6 +300,23 @@ function podOf(args: CniCmdArgs): { readonly pod?: string } {
 
 function attachmentOf(args: CniCmdArgs): Attachment {
     return { containerId: args.containerId, ifName: args.ifname };
+}
+
+/** The attachment and its Pod, which ADD needs. Throws CniCallError if CNI_ARGS name none. */
+function podAttachmentOf(args: CniCmdArgs): PodAttachment {
+    const { podName = "", podNamespace = "", podUid = "" } = parseCniArgs(args.args);
+    if (podName === "" || podNamespace === "") {
+        throw badArgument("CNI_ARGS: K8S_POD_NAME and K8S_POD_NAMESPACE are needed; antrea wires Kubernetes Pods only");
+    }
+    return { ...attachmentOf(args), podName, podNamespace, podUid };
+}
+
+/** The addresses of `prevResult`; undefined without one. */
+function previousOf({ prevResult }: NetworkConfig): readonly Omit<InterfaceAddress, "gateway">[] | undefined {
+    return prevResult?.ips?.map((ip) => {
+        const [address = "", length = ""] = ip.address.split("/");
+        return { ip: parseIp(address), prefixLength: Number(length) };
+    });
 }
 
 function resultOf(wired: AddedInterface, config: NetworkConfig): CniResult {

@@ -3,6 +3,7 @@ import type { Feature } from "../../platform/feature.ts";
 import { isNodeNetns } from "../../platform/host/node-netns.ts";
 import type { Platform } from "../../platform/platform.ts";
 import { podUidOf } from "../../platform/pod-object.ts";
+import type { AddressBackend } from "./address-calls.ts";
 import { createCniBackend, type CheckWiring, type PodWiring } from "./backend.ts";
 import { CniCalls } from "./calls.ts";
 import { conflistText, networkNameOf, type Conflist, type ConflistOptions } from "./conflist/index.ts";
@@ -28,6 +29,8 @@ export interface CniNodeParts {
 export interface ServedPods {
     readonly network: PodWiring;
     readonly check: CheckWiring;
+    /** Undefined if the feature gate AntreaIPAM is off. */
+    readonly addresses: AddressBackend | undefined;
 }
 
 /** The CNI server. Until there is a Pod network, calls wait or report that. */
@@ -63,6 +66,7 @@ export function cniServer(platform: Platform, parts: CniNodeParts, errorCodes: r
     const backend = createCniBackend({
         readiness,
         network: () => served?.network,
+        addresses: platform.gates.enabled("AntreaIPAM") ? () => served?.addresses : undefined,
         check: async (known, input) => served?.check(known, input),
         errorCodes,
         netnsPath: (path) => netnsPathHere(path, config.hostProcPathPrefix),

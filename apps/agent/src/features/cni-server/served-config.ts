@@ -8,13 +8,27 @@ const pluginType = "antrea";
  */
 const nodeSubnetIpam = "host-local";
 
+/** What a call is for, by the network configuration that it carries. */
+export type CallPurpose =
+    /** The Pod's own interface, on the Pod network. */
+    | { readonly kind: "pod-network" }
+    /** Only the addresses of an interface, which another plugin makes. */
+    | { readonly kind: "addresses" }
+    | { readonly kind: "unserved"; readonly error: CniCallError };
+
 /**
- * The error `UNSUPPORTED_FIELD` for a network configuration that is not served, or undefined if it is: only the Pod
- * network is. Throws nothing. Secondary networks, or IPAM for other plugins, would otherwise become another interface
- * on the Pod network with the Pod's default route.
+ * What a call with this network configuration is for. The error of one that is not served has the code
+ * `UNSUPPORTED_FIELD`. Throws nothing.
  */
-export function unservedConfig(config: NetworkConfig): CniCallError | undefined {
-    const { type, ipam, raw } = config;
+export function purposeOf(config: NetworkConfig): CallPurpose {
+    const { type, ipam } = config;
+    if (type !== pluginType && ipam?.type === pluginType) return { kind: "addresses" };
+    const error = unserved(config);
+    return error === undefined ? { kind: "pod-network" } : { kind: "unserved", error };
+}
+
+/** A secondary network would otherwise become another interface on the Pod network with the Pod's default route. */
+function unserved({ type, ipam, raw }: NetworkConfig): CniCallError | undefined {
     const networkType = raw["networkType"] ?? undefined;
     if (networkType !== undefined) {
         return refused(
@@ -22,14 +36,6 @@ export function unservedConfig(config: NetworkConfig): CniCallError | undefined 
             networkType,
             "secondary networks are not available in this version",
             "take the NetworkAttachmentDefinition out of the Pod's annotation k8s.v1.cni.cncf.io/networks, or serve it by another plugin",
-        );
-    }
-    if (type !== pluginType && ipam?.type === pluginType) {
-        return refused(
-            "ipam.type",
-            ipam.type,
-            `IPPools give no addresses to interfaces of other plugins (type ${shown(type)}) in this version`,
-            "use another IPAM plugin in that network, like whereabouts, host-local or static",
         );
     }
     if (type !== pluginType) {

@@ -46,7 +46,7 @@ const maxUnanswered = 1_000;
  */
 export class AllocationWriter {
     readonly #components: AllocationWriterComponents;
-    /** Creates abandoned without an answer, by holder: the next attempt starts with the same name. */
+    /** Creates abandoned without an answer, by holder and pool: the next attempt starts with the same name. */
     readonly #unanswered = new Map<string, IpAddress>();
 
     constructor(components: AllocationWriterComponents) {
@@ -54,11 +54,11 @@ export class AllocationWriter {
     }
 
     /**
-     * The address of the last create for this Pod interface and family if it was abandoned without a final answer: it
-     * may be allocated. Undefined if there is none; the last 1000 are kept.
+     * The address of the last create for this Pod interface in the pool of this name if it was abandoned without a final
+     * answer: it may be allocated. Undefined if there is none; the last 1000 are kept.
      */
-    unanswered(holder: Holder, family: IpAddress["family"]): IpAddress | undefined {
-        return this.#unanswered.get(keyOf(holder, family));
+    unanswered(holder: Holder, pool: string): IpAddress | undefined {
+        return this.#unanswered.get(keyOf(holder, pool));
     }
 
     /**
@@ -84,7 +84,7 @@ export class AllocationWriter {
     ): Promise<IpAllocation | undefined> {
         const { api, own } = this.#components;
         const allocation = newAllocation(ip, pool, holder, o);
-        const key = keyOf(holder, ip.family);
+        const key = keyOf(holder, pool);
         let mayBeOurs = o.readExisting === true || this.#unanswered.has(key);
         const askedAt = this.#now;
         try {
@@ -238,8 +238,8 @@ function once(requestMs = requestLimitMs): { readonly timeoutMs: number } {
     return { timeoutMs: requestMs };
 }
 
-function keyOf({ pod, ifName }: Holder, family: IpAddress["family"]): string {
-    return `${pod.uid}/${ifName}/${family}`;
+function keyOf({ pod, ifName }: Holder, pool: string): string {
+    return `${pod.uid}/${ifName}/${pool}`;
 }
 
 /**

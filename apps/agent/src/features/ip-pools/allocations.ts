@@ -16,6 +16,8 @@ import type { Attachment } from "../../platform/pod-interfaces/index.ts";
 export interface Holder extends Attachment {
     readonly pod: NamedPodUid;
     readonly nodeName: string;
+    /** The network of the interface; undefined for the Pod's own interface. */
+    readonly network?: string | undefined;
 }
 
 /**
@@ -109,29 +111,48 @@ export function namesContainer({ spec }: AllocationUser, { containerId, ifName }
     return pod?.containerID === containerId && pod.interface === ifName;
 }
 
-/** Whether the allocation names this Pod, Node, container and interface already; its pool version is not compared. */
+/**
+ * Whether the allocation names this Pod, Node, container, interface and network already; its pool version is not
+ * compared.
+ */
 export function isHeldBy(allocation: IpAllocation, holder: Holder): boolean {
     return (
         isForPod(allocation, holder.pod.uid, holder.ifName) &&
         namesContainer(allocation, holder) &&
-        allocation.spec.pod?.nodeName === holder.nodeName
+        allocation.spec.pod?.nodeName === holder.nodeName &&
+        allocation.spec.pod.network === holder.network
     );
 }
 
-/** Whether this ordinal of this StatefulSet, by name, owns the allocation, reserved or in use by a Pod. */
-export function isForOrdinal(allocation: IpAllocation, namespace: string, place: SetPlace): boolean {
+/**
+ * Whether this ordinal of this StatefulSet, by name, owns the allocation, reserved or in use by a Pod: for the Pods' own
+ * interface, or for the interface of that name of a network.
+ */
+export function isForOrdinal(
+    allocation: IpAllocation,
+    namespace: string,
+    place: SetPlace,
+    networkInterface?: string,
+): boolean {
     const { owner } = allocation.spec;
     return (
         owner.kind === "StatefulSet" &&
         owner.namespace === namespace &&
         owner.name === place.name &&
-        owner.index === place.ordinal
+        owner.index === place.ordinal &&
+        owner.interface === networkInterface
     );
+}
+
+/** The interface that is part of an ordinal's identity; undefined for the Pod's own interface. */
+export function interfaceOfOwner({ network, ifName }: Holder): string | undefined {
+    return network === undefined ? undefined : ifName;
 }
 
 /**
  * Whether the holder may take the allocation in its current state: its Pod interface holds it already, from any
- * sandbox, or it is reserved for the Pod's StatefulSet ordinal, compared by the Pod's name and namespace.
+ * sandbox, or it is reserved for the Pod's StatefulSet ordinal, compared by the Pod's name and namespace, and this
+ * interface.
  */
 export function mayTake(allocation: IpAllocation, holder: Holder): boolean {
     if (isForPod(allocation, holder.pod.uid, holder.ifName)) return true;
@@ -140,8 +161,17 @@ export function mayTake(allocation: IpAllocation, holder: Holder): boolean {
         state === "Reserved" &&
         owner.kind === "StatefulSet" &&
         owner.namespace === holder.pod.namespace &&
-        `${owner.name}-${owner.index}` === holder.pod.name
+        `${owner.name}-${owner.index}` === holder.pod.name &&
+        owner.interface === interfaceOfOwner(holder)
     );
+}
+
+/**
+ * Whether another CNI plugin makes the interface: it has a network, which is not a NetworkAttachmentDefinition
+ * (`namespace/name`) but the name of a CNI network, in which there is no "/".
+ */
+export function isDelegated({ spec: { pod } }: IpAllocation): boolean {
+    return pod?.network !== undefined && !pod.network.includes("/");
 }
 
 /** Describes the holder, as the end of the sentence "it is held by …". */
@@ -154,7 +184,7 @@ export function holderText(allocation: IpAllocation): string {
         case "Gateway":
             return `IPPool ${pool}, whose gateway it is`;
         case "StatefulSet":
-            return `ordinal ${owner.index} of StatefulSet ${owner.namespace}/${owner.name}, for which it is reserved`;
+            return `${interfaceText(owner)}ordinal ${owner.index} of StatefulSet ${owner.namespace}/${owner.name}, for which it is reserved`;
         case "Pod":
             return `Pod ${owner.namespace}/${owner.name}, for which it is reserved`;
         default:
@@ -162,11 +192,16 @@ export function holderText(allocation: IpAllocation): string {
     }
 }
 
+function interfaceText(owner: AllocationOwner): string {
+    return owner.interface === undefined ? "" : `interface ${owner.interface} of `;
+}
+
 /** Describes an owner of a kind introduced by a later version. */
 function unknownOwner({ kind, namespace, name = "?" }: AllocationOwner): string {
     return `${kind} ${namespace === undefined ? name : `${namespace}/${name}`}, for which it is reserved`;
 }
 
-function podOf({ pod, nodeName, containerId, ifName }: Holder): AllocationPod {
-    return { ...pod, nodeName, containerID: containerId, interface: ifName };
+function podOf({ pod, nodeName, containerId, ifName, network }: Holder): AllocationPod {
+    const own = { ...pod, nodeName, containerID: containerId, interface: ifName };
+    return network === undefined ? own : { ...own, network };
 }

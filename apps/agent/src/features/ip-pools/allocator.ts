@@ -3,9 +3,10 @@ import { isAborted } from "@antrea/errors";
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { isKubeError } from "@antrea/kube";
 import { type Logger } from "@antrea/runtime";
-import { AddressAllocations, type AddressAllocationsComponents, type FamilyRequest } from "./address-claims.ts";
+import { AddressAllocations, type AddressAllocationsComponents } from "./address-claims.ts";
 import { type AllocationWriter } from "./allocation-writer.ts";
 import { type Holder } from "./allocations.ts";
+import { demandsOf, isForNetwork, poolNamesOf } from "./demands.ts";
 import { apiAway, IpPoolError } from "./errors.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type OwnAllocations } from "./own-allocations.ts";
@@ -16,7 +17,7 @@ import { changedSince } from "./pool-changes.ts";
 import { noPool, poolChanged, refuseTwoVlans, refuseVlansApart } from "./refusals.ts";
 import { Releases } from "./releases.ts";
 import { isRetryable } from "./requests.ts";
-import { type ClaimedAddress, type AllocationRequest, type PoolChange } from "./types.ts";
+import { type AllocationRequest, type ClaimedAddress, type NetworkRequest, type PoolChange } from "./types.ts";
 import { type Attachment } from "../../platform/pod-interfaces/index.ts";
 
 /** Dependencies of PoolAllocator. */
@@ -66,13 +67,13 @@ export class PoolAllocator {
     }
 
     /**
-     * Allocates one address per family of the pools, all or nothing, within 40 s once earlier calls for the interface
-     * have ended. Idempotent per (Pod UID, interface): a retry, also for another container, returns the same addresses.
+     * Allocates one address for each demand of the request (`demandsOf`), in their order, all or nothing, within 40 s
+     * once earlier calls for the interface have ended. The VLANs of pools count for a Pod's own interface only. Idempotent per (Pod UID, interface): a retry, also for another container, returns the same addresses.
      * Rejects with IpPoolError, the KubeError of a refused request, or on abort the signal's reason (AsyncError
      * `ABORTED` while it waits for an earlier call); unless `isAborted`, the error is counted and recorded as an event
      * on the Pod. What was allocated is freed before it rejects, or by `settle`.
      */
-    async claim(request: AllocationRequest, signal: AbortSignal): Promise<readonly ClaimedAddress[]> {
+    async claim(request: AllocationRequest | NetworkRequest, signal: AbortSignal): Promise<readonly ClaimedAddress[]> {
         const { clock, events, metrics } = this.#components;
         const { pod, ifName } = request;
         const began = clock.monotonic();
@@ -84,14 +85,14 @@ export class PoolAllocator {
                 signal,
             );
             metrics.claimed((clock.monotonic() - began) / 1000);
-            if (!this.#bridged) events.notRouted(pod, claimed);
+            if (!this.#bridged && !isForNetwork(request)) events.notRouted(pod, claimed);
             return claimed;
         } catch (error) {
-            if (!isAborted(error)) {
-                metrics.failed(error instanceof IpPoolError ? error.code : "INTERNAL");
-                events.allocationFailed(pod, error);
-            }
-            throw error;
+            if (isAborted(error)) throw error;
+            const failure = ofNetwork(error, request);
+            metrics.failed(failure instanceof IpPoolError ? failure.code : "INTERNAL");
+            events.allocationFailed(pod, failure);
+            throw failure;
         }
     }
 
@@ -113,6 +114,16 @@ export class PoolAllocator {
         return this.#releases.releaseAll(attachment, signal);
     }
 
+    /** Whether a release of the interface could not be completed yet. */
+    isReleaseDue(attachment: Attachment): boolean {
+        return this.#releases.isDue(attachment);
+    }
+
+    /** Runs the work while nothing of the interface is allocated or freed by `releaseAll` or `settle`. */
+    exclusively<T>(attachment: Attachment, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+        return this.#releases.exclusively(attachment, work, signal);
+    }
+
     /**
      * Retries the releases that `releaseAll`, or a failed `claim`, could not complete, in order. Rejects with the first
      * failure; it and those after it stay due.
@@ -121,7 +132,10 @@ export class PoolAllocator {
         return this.#releases.settle(signal);
     }
 
-    async #withinDeadline(request: AllocationRequest, signal: AbortSignal): Promise<readonly ClaimedAddress[]> {
+    async #withinDeadline(
+        request: AllocationRequest | NetworkRequest,
+        signal: AbortSignal,
+    ): Promise<readonly ClaimedAddress[]> {
         const limit = AbortSignal.any([signal, AbortSignal.timeout(deadlineMs)]);
         try {
             return await this.#claimAll(request, limit);
@@ -132,12 +146,18 @@ export class PoolAllocator {
             const { cache, own } = this.#components;
             const known = cache.lastError ?? own.lastError;
             const cause = known ?? (limit.aborted && isAborted(error) ? limit.reason : error);
-            throw apiAway(`the allocation of an address of IPPool ${request.pools.join(" or ")}`, cause);
+            throw apiAway(
+                `the allocation of an address of IPPool ${poolNamesOf(request).join(isForNetwork(request) ? " and " : " or ")}`,
+                cause,
+            );
         }
     }
 
     /** Repeats the allocation until it matches the current pool definitions, since the IPPool watch may lag behind. */
-    async #claimAll(request: AllocationRequest, limit: AbortSignal): Promise<readonly ClaimedAddress[]> {
+    async #claimAll(
+        request: AllocationRequest | NetworkRequest,
+        limit: AbortSignal,
+    ): Promise<readonly ClaimedAddress[]> {
         const { pod } = request;
         if (pod.uid === "") throw new IpPoolError("POD_GONE", `Pod ${pod.namespace}/${pod.name} no longer exists`);
         await this.#components.node.confirm(limit);
@@ -164,30 +184,21 @@ export class PoolAllocator {
     }
 
     async #claimOnce(
-        request: AllocationRequest,
+        request: AllocationRequest | NetworkRequest,
         limit: AbortSignal,
     ): Promise<{ readonly claimed: readonly ClaimedAddress[]; readonly pools: readonly KnownPool[] }> {
         const { pod, containerId, ifName } = request;
         const [pools] = await Promise.all([this.#pools(request, limit), this.#components.own.synced(limit)]);
-        const families = [...Map.groupBy(pools, ({ pool }) => pool.family)];
-        for (const ip of request.fixed) {
-            if (families.some(([family]) => family === ip.family)) continue;
-            throw new IpPoolError(
-                "NOT_IN_POOL",
-                `the fixed address ${formatIp(ip)} is of IPv${ip.family} and none of the IPPools ${request.pools.join(", ")} is; name an IPv${ip.family} IPPool too, or drop the address`,
-            );
-        }
-        if (this.#bridged) refuseVlansApart(pools);
-        const holder: Holder = { pod, nodeName: this.#nodeName, containerId, ifName };
+        const demands = demandsOf(request, pools);
+        const network = isForNetwork(request) ? request.network : undefined;
+        if (this.#bridged && network === undefined) refuseVlansApart(pools);
+        const holder: Holder = { pod, nodeName: this.#nodeName, containerId, ifName, network };
         this.#releases.cancel(request);
-        const wanted = families.map(([family, candidates]): FamilyRequest => {
-            return { family, pools: candidates, fixed: request.fixed.find((ip) => ip.family === family) };
-        });
         try {
-            const claimed = await this.#addresses.claim(wanted, request.statefulSet, holder, limit);
+            const claimed = await this.#addresses.claim(demands, request.statefulSet, holder, limit);
             limit.throwIfAborted();
             // Outside bridging mode frames are untagged, so only combinations that no bridged Pod could use are rejected.
-            refuseTwoVlans(claimed.filter(({ vlan }) => this.#bridged || vlan !== 0));
+            if (network === undefined) refuseTwoVlans(claimed.filter(({ vlan }) => this.#bridged || vlan !== 0));
             return { claimed, pools };
         } catch (error) {
             await this.#releases.giveBack(request);
@@ -195,10 +206,10 @@ export class PoolAllocator {
         }
     }
 
-    async #pools({ pools: names }: AllocationRequest, signal: AbortSignal): Promise<readonly KnownPool[]> {
+    async #pools(request: AllocationRequest | NetworkRequest, signal: AbortSignal): Promise<readonly KnownPool[]> {
         const found: KnownPool[] = [];
         // Sequential: the annotation may name many missing pools, and the first one fails the allocation.
-        for (const name of names) {
+        for (const name of poolNamesOf(request)) {
             const known = await this.#components.cache.find(name, signal);
             if (known === undefined) throw noPool(name);
             if (known.pool.addresses.isEmpty && known.pool.problems.length > 0) {
@@ -208,4 +219,11 @@ export class PoolAllocator {
         }
         return found;
     }
+}
+
+/** The error with the network in its message, if the request is for one. */
+function ofNetwork(error: unknown, request: AllocationRequest | NetworkRequest): unknown {
+    if (!isForNetwork(request) || !(error instanceof IpPoolError)) return error;
+    const text = `network ${request.network}, interface ${request.ifName}: ${error.message}`;
+    return new IpPoolError(error.code, text, { cause: error.cause });
 }

@@ -1,10 +1,13 @@
 export { guardedPrefixes } from "./guarded-prefixes.ts";
 export { allocationProblem, recordAllocations } from "./record-allocations.ts";
+export { delegatedPools } from "./delegated-pools.ts";
+export { hasContainer } from "./node-interfaces.ts";
 export { PoolAllocator } from "./allocator.ts";
 export { AllocationReconciler } from "./allocation-reconciler.ts";
 export { poolErrorCode } from "./cni-codes.ts";
 export { IpPoolError, type IpPoolErrorCode } from "./errors.ts";
-export { IpPools, type IpPoolsComponents, type IpPoolsOptions } from "./ip-pools.ts";
+export { IpPools } from "./ip-pools.ts";
+export { type IpPoolsComponents, type IpPoolsOptions } from "./options.ts";
 export { PodPools } from "./pod-pools.ts";
 export { type DatedNodeSource } from "./node-addresses.ts";
 export { isolatedInterfacesMetric } from "./metrics.ts";

@@ -3,8 +3,7 @@ import { allocationName } from "@antrea/crd";
 import { isAborted } from "@antrea/errors";
 import { type IpAddress, type Prefix } from "@antrea/ip";
 import { type Pool } from "@antrea/ipam";
-import { type ApiClient, type EventInput, type NamedPodUid } from "@antrea/kube";
-import { type Logger, type MetricsFactory } from "@antrea/runtime";
+import { type NamedPodUid } from "@antrea/kube";
 import { PoolAllocator } from "./allocator.ts";
 import { Blocks } from "./blocks.ts";
 import { AllocationReconciler } from "./allocation-reconciler.ts";
@@ -12,12 +11,14 @@ import { AllocationsWithin } from "./allocations-within.ts";
 import { AllocationWriter } from "./allocation-writer.ts";
 import { isForPod, namesContainer } from "./allocations.ts";
 import { Cooldown } from "./cooldown.ts";
+import { DelegatedAllocations, type WiredContainers } from "./delegated-allocations.ts";
 import { IpPoolError } from "./errors.ts";
 import { GoneNodes } from "./gone-nodes.ts";
 import { ipamMetrics, type IpamMetrics } from "./metrics.ts";
 import { NamespacePools } from "./namespace-pools.ts";
-import { type DatedNodeSource } from "./node-addresses.ts";
 import { NodePods } from "./node-pods.ts";
+import { type IpPoolsComponents, type IpPoolsOptions } from "./options.ts";
+import { OrdinalAllocations } from "./ordinal-allocations.ts";
 import { OwnAllocations } from "./own-allocations.ts";
 import { OwnNode } from "./own-node.ts";
 import { PodEvents } from "./pod-events.ts";
@@ -28,41 +29,15 @@ import { ReservationHolders } from "./reservation-holders.ts";
 import { Reservations } from "./reservations.ts";
 import { SubnetAllocations, type SubnetWiring } from "./subnet-allocations.ts";
 import { SubnetHolders } from "./subnet-holders.ts";
-import { type ClaimedAddress, type PoolsWanted, podOf } from "./types.ts";
+import { type ClaimedAddress, type NetworkRequest, type PoolsWanted, podOf } from "./types.ts";
 import { type Wiring } from "./wiring.ts";
 import type {
     AddressAllocation,
     AddressRequest,
     Attachment,
+    NetworkAddresses,
     PodAttachment,
 } from "../../platform/pod-interfaces/index.ts";
-
-/** Dependencies of IpPools. */
-export interface IpPoolsComponents {
-    readonly api: Pick<ApiClient, "create" | "delete" | "find" | "list" | "pages" | "update" | "watch">;
-    readonly logger: Logger;
-    readonly metrics: MetricsFactory;
-    /** Records an event; never blocks, never throws. */
-    readonly record: (event: EventInput) => void;
-    readonly nodes: DatedNodeSource;
-    /** Default the system clock. */
-    readonly clock?: Clock;
-    /** Random numbers in [0, 1). Default `Math.random`. */
-    readonly random?: () => number;
-}
-
-/** Settings of IpPools; times in milliseconds. */
-export interface IpPoolsOptions {
-    readonly nodeName: string;
-    /** Cooldown of a freed address while other addresses are free. Default 30 s. */
-    readonly cooldownMs?: number | undefined;
-    /** How long the ADD of a StatefulSet's Pod waits for its reservation. Default 20 s. */
-    readonly reservationWaitMs?: number | undefined;
-    /** Bridging mode: Pods of pools are attached to the physical network. Default false. */
-    readonly bridged?: boolean | undefined;
-    /** Time between the two checks that must both find an allocation unused. Default 10 s. */
-    readonly confirmMs?: number | undefined;
-}
 
 /** How long a DEL waits for its allocations to be freed, and how long that is retried. */
 const releaseWaitMs = 1_000;
@@ -156,6 +131,7 @@ export class IpPools implements AsyncDisposable {
                 own: this.own,
                 writer: this.#writer,
                 reservations: this.#reservations,
+                ordinals: new OrdinalAllocations({ api, clock, writer: this.#writer }),
                 search,
                 clock,
                 events: this.#events,
@@ -205,11 +181,47 @@ export class IpPools implements AsyncDisposable {
     }
 
     /**
-     * Frees all known allocations of a container's interface. Resolves within one second and never rejects: the release
-     * goes on for 10 s in the background, and `reconcile` frees what remains.
+     * The request of an interface of a network, for `DelegatedAllocations.claim`, with the place of the Pod in its
+     * StatefulSet. Rejects as `requestOf`.
      */
-    async release(attachment: Attachment): Promise<void> {
-        const released = this.allocator.releaseAll(attachment, AbortSignal.timeout(releaseEndMs));
+    async networkRequest(asked: NetworkAddresses, signal: AbortSignal): Promise<NetworkRequest> {
+        const pod = podOf(asked);
+        const { containerId, ifName, network, demands } = asked;
+        const statefulSet = await this.#reported(pod, () => this.podPools.placeOf(pod, signal));
+        return { pod, containerId, ifName, network, demands, statefulSet };
+    }
+
+    /** The allocations for interfaces that other plugins make in these containers. To be called once. */
+    delegated(containers: WiredContainers): DelegatedAllocations {
+        const { logger } = this.#components;
+        return new DelegatedAllocations(
+            {
+                own: this.own,
+                writer: this.#writer,
+                allocator: this.allocator,
+                cache: this.cache,
+                node: this.#node,
+                containers,
+                events: this.#events,
+                metrics: this.#metrics,
+                clock: this.#clock,
+                logger,
+            },
+            { nodeName: this.#options.nodeName },
+        );
+    }
+    /**
+     * Frees all allocations of a container's interface. Resolves within one second and never rejects: the release goes
+     * on for 10 s in the background, and `reconcile` frees what remains.
+     *
+     * @param free default that of PoolAllocator
+     */
+    async release(
+        attachment: Attachment,
+        free: (attachment: Attachment, signal: AbortSignal) => Promise<void> = (...args) =>
+            this.allocator.releaseAll(...args),
+    ): Promise<void> {
+        const released = free(attachment, AbortSignal.timeout(releaseEndMs));
         try {
             await orAborted(released, AbortSignal.timeout(releaseWaitMs));
         } catch (error) {
@@ -343,9 +355,14 @@ export class IpPools implements AsyncDisposable {
         await this.close();
     }
 
-    async #resolve(pod: NamedPodUid, signal: AbortSignal): Promise<PoolsWanted | undefined> {
+    #resolve(pod: NamedPodUid, signal: AbortSignal): Promise<PoolsWanted | undefined> {
+        return this.#reported(pod, () => this.podPools.resolve(pod, signal));
+    }
+
+    /** Counts a failure of the work, and records it as an event on the Pod. */
+    async #reported<T>(pod: NamedPodUid, work: () => Promise<T>): Promise<T> {
         try {
-            return await this.podPools.resolve(pod, signal);
+            return await work();
         } catch (error) {
             if (!isAborted(error)) {
                 this.#metrics.failed(error instanceof IpPoolError ? error.code : "INTERNAL");

@@ -32,11 +32,22 @@ export function poolWiring(components: NodeInterfacesComponents): Wiring {
         isWired: (podUid, ifName) =>
             podUid !== "" &&
             podInterfaces.list().some(({ record }) => record.podUid === podUid && record.ifName === ifName),
+        hasContainer: (containerId) => hasContainer(podInterfaces, containerId),
         isAdding: (containerIdOrPodUid) => control.isAdding(containerIdOrPodUid),
         isUndecided: (wired) => podInterfaces.isUndecided(wired),
         isConnected: (ip) => podInterfaces.isConnected(ip),
         ...isolation(components),
     };
+}
+
+/** Whether the container has an interface of this Node that is not being removed. */
+export function hasContainer(
+    podInterfaces: Pick<PodInterfaceView, "list" | "isLeaving">,
+    containerId: string,
+): boolean {
+    return podInterfaces
+        .list()
+        .some(({ record }) => record.containerId === containerId && !podInterfaces.isLeaving(record));
 }
 
 /**

@@ -1,6 +1,6 @@
 import { type Clock } from "@antrea/async";
 import { ipAllocations, type IpAllocation } from "@antrea/crd";
-import { type Family, type IpAddress } from "@antrea/ip";
+import { type IpAddress } from "@antrea/ip";
 import { Informer, withoutManagedFields, type ApiClient, type KubeError, type KubeLogger } from "@antrea/kube";
 import { allocationIp, objectName, isForOrdinal, isForPod, namesContainer } from "./allocations.ts";
 import { type SetPlace } from "./types.ts";
@@ -100,11 +100,11 @@ export class OwnAllocations {
         return this.#allocations.get(name)?.allocation;
     }
 
-    /** The allocations for an interface of a Pod. There should be one per family; after failures there may be more. */
-    ofPod(podUid: string, ifName: string, family: Family): readonly IpAllocation[] {
+    /** The allocations for an interface of a Pod. There should be one per demand; after failures there may be more. */
+    ofPod(podUid: string, ifName: string): readonly IpAllocation[] {
         return [...(this.#byPod.get(podUid) ?? [])]
             .flatMap((name) => this.get(name) ?? [])
-            .filter((allocation) => isForPod(allocation, podUid, ifName) && allocationIp(allocation).family === family);
+            .filter((allocation) => isForPod(allocation, podUid, ifName));
     }
 
     /** The known allocations that name this container and interface. */

@@ -1,7 +1,9 @@
+import { type IpAllocation } from "@antrea/crd";
 import { messageOf } from "@antrea/errors";
 import { formatIp } from "@antrea/ip";
 import { type EventInput, type NamedPodUid } from "@antrea/kube";
 import { newSandboxStep } from "../../platform/pod-object.ts";
+import { holderText, type Holder } from "./allocations.ts";
 import { isStaticUid, type ClaimedAddress } from "./types.ts";
 
 /** Dependencies of PodEvents. */
@@ -66,6 +68,19 @@ export class PodEvents {
             "AddressHeldElsewhere",
             "Isolate",
             `address ${address} of this Pod is allocated to ${holder}; the Pod is isolated so that the address has one user. ${this.#anotherAddress(pod)}`,
+        );
+    }
+
+    /**
+     * Records that the address of an interface that another plugin made is allocated to another holder; the interface
+     * cannot be isolated.
+     */
+    heldByAnother({ pod, network, ifName }: Holder, address: string, allocation: IpAllocation): boolean {
+        return this.#warn(
+            pod,
+            "AddressHeldElsewhere",
+            "CompareClaims",
+            `address ${address} of interface ${ifName} of this Pod, of network ${network}, is held by ${holderText(allocation)}. Another plugin made the interface, so it cannot be isolated here. ${this.#anotherAddress(pod)}`,
         );
     }
 

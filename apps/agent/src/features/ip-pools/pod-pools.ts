@@ -7,7 +7,7 @@ import { type NamespacePools } from "./namespace-pools.ts";
 import { type NodePods } from "./node-pods.ts";
 import { type PoolCache } from "./pool-cache.ts";
 import { isRetryable } from "./requests.ts";
-import { isStaticUid, type PoolsWanted } from "./types.ts";
+import { isStaticUid, type PoolsWanted, type SetPlace } from "./types.ts";
 
 /** Dependencies of PodPools. */
 export interface PodPoolsComponents {
@@ -56,6 +56,24 @@ export class PodPools {
         }
     }
 
+    /**
+     * The place of the Pod in its StatefulSet; undefined for other Pods. Rejects with IpPoolError POD_GONE, POD_UNKNOWN
+     * or API_AWAY, with another KubeError if the request is refused, or with the signal's reason on abort.
+     */
+    async placeOf(pod: NamedPodUid, signal: AbortSignal): Promise<SetPlace | undefined> {
+        const { pods } = this.#components;
+        try {
+            const object = pods.known(pod) ?? (await pods.live(pod, signal));
+            if (object === undefined) throw noSuchPod(pod);
+            return placeIn(object, pod);
+        } catch (error) {
+            if (error instanceof IpPoolError) throw error;
+            signal.throwIfAborted();
+            if (!isRetryable(error) && !isKubeError(error, "ABORTED")) throw error;
+            throw apiAway(`reading Pod ${pod.namespace}/${pod.name}`, error);
+        }
+    }
+
     async #resolve(pod: NamedPodUid, signal: AbortSignal): Promise<PoolsWanted | undefined> {
         const { pods, namespaces, clock } = this.#components;
         const asked = clock.monotonic();
@@ -80,10 +98,7 @@ export class PodPools {
         }
         if (ips.length > 0 || problems.length > 0) await this.#checkFixed(object, inherited, signal);
         if (named === undefined) return undefined;
-        const { name = pod.name, ownerReferences = [] } = object.metadata ?? {};
-        const set = statefulSetOf({ name, ownerReferences });
-        const statefulSet = set && { name: set.name, ordinal: set.ordinal };
-        return { pools: named.names, from: named.from, fixed: ips, statefulSet };
+        return { pools: named.names, from: named.from, fixed: ips, statefulSet: placeIn(object, pod) };
     }
 
     #rememberWithout(uid: string): void {
@@ -107,6 +122,12 @@ export class PodPools {
         const { errors } = checkPod(request, { pool: (name) => pools.get(name), exclusions: cache });
         if (errors.length > 0) throw new IpPoolError("BAD_ANNOTATION", refusalsText(errors));
     }
+}
+
+function placeIn({ metadata }: Pod, pod: NamedPodUid): SetPlace | undefined {
+    const { name = pod.name, ownerReferences = [] } = metadata ?? {};
+    const set = statefulSetOf({ name, ownerReferences });
+    return set && { name: set.name, ordinal: set.ordinal, uid: set.uid };
 }
 
 /**

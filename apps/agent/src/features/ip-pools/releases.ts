@@ -10,7 +10,7 @@ import { type Attachment, attachmentKey } from "../../platform/pod-interfaces/in
 
 /** Dependencies of Releases. */
 export interface ReleasesComponents {
-    readonly own: Pick<OwnAllocations, "get" | "ofContainer">;
+    readonly own: Pick<OwnAllocations, "get" | "ofContainer" | "synced">;
     readonly writer: Pick<AllocationWriter, "find" | "free">;
     readonly logger: Logger;
 }
@@ -40,6 +40,11 @@ export class Releases {
         return this.#locks.run(attachmentKey(attachment), work, signal);
     }
 
+    /** Whether a release of the interface could not be completed yet. */
+    isDue(attachment: Attachment): boolean {
+        return this.#owed.has(attachmentKey(attachment));
+    }
+
     /** The interface is getting addresses: a release that is due no longer applies. To be called inside `exclusively`. */
     cancel(attachment: Attachment): void {
         this.#owed.delete(attachmentKey(attachment));
@@ -55,7 +60,10 @@ export class Releases {
         if (allocation !== undefined) await this.#free(allocation, attachment, signal);
     }
 
-    /** Frees all known allocations of a container's interface. If it rejects, `settle` frees the remaining ones. */
+    /**
+     * Frees all allocations of a container's interface, once those of this Node are known. If it rejects, `settle` frees
+     * the remaining ones.
+     */
     releaseAll(attachment: Attachment, signal: AbortSignal): Promise<void> {
         this.#owed.set(attachmentKey(attachment), attachment);
         const release = (): Promise<void> => this.#releaseOwed(attachment, signal);
@@ -71,7 +79,10 @@ export class Releases {
 
     /** Called with the container lock held. A concurrent ADD may have taken over the allocations. */
     async #releaseOwed(attachment: Attachment, signal: AbortSignal): Promise<void> {
-        if (!this.#owed.has(attachmentKey(attachment))) return;
+        if (!this.isDue(attachment)) return;
+        // Before that some of them may not be known.
+        await this.#components.own.synced(signal);
+        if (!this.isDue(attachment)) return;
         const allocations = this.#components.own.ofContainer(attachment);
         await Promise.all(allocations.map((allocation) => this.#free(allocation, attachment, signal)));
         this.#owed.delete(attachmentKey(attachment));

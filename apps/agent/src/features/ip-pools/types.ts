@@ -1,6 +1,6 @@
 import { type IpAddress } from "@antrea/ip";
 import { type NamedPodUid } from "@antrea/kube";
-import { type Attachment, type InterfaceAddress } from "../../platform/pod-interfaces/index.ts";
+import { type Attachment, type InterfaceAddress, type PoolDemand } from "../../platform/pod-interfaces/index.ts";
 import { type NamedPod } from "../../platform/pod-object.ts";
 
 /**
@@ -23,6 +23,8 @@ export function podOf({ podNamespace, podName, podUid }: NamedPod): NamedPodUid 
 export interface SetPlace {
     readonly name: string;
     readonly ordinal: number;
+    /** UID of the set; absent where the place is only compared. */
+    readonly uid?: string | undefined;
 }
 
 /** The pools and addresses that a Pod requests. */
@@ -37,9 +39,20 @@ export interface PoolsWanted {
     readonly statefulSet: SetPlace | undefined;
 }
 
-/** A request to allocate addresses for one Pod interface, one of each family of its pools. */
+/** A request to allocate addresses for a Pod's own interface, one of each family of its pools. */
 export interface AllocationRequest extends Attachment, Omit<PoolsWanted, "from"> {
     readonly pod: NamedPodUid;
+}
+
+/** A request to allocate addresses for an interface of a network other than the Pod network. */
+export interface NetworkRequest extends Attachment {
+    readonly pod: NamedPodUid;
+    /** `namespace/name` of the network, or the CNI name of one whose interfaces another plugin makes. */
+    readonly network: string;
+    /** One address for each, in this order: exactly of this pool. A pool with several demands has a fixed one in each. */
+    readonly demands: readonly PoolDemand[];
+    /** Set for Pods of a StatefulSet: the addresses are claimed for the ordinal, which keeps them. */
+    readonly statefulSet: SetPlace | undefined;
 }
 
 /**

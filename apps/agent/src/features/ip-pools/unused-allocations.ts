@@ -3,7 +3,7 @@ import { isOfPods, type IpAllocation } from "@antrea/crd";
 import { formatIp } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
 import { type AllocationWriter } from "./allocation-writer.ts";
-import { allocationIp, objectName } from "./allocations.ts";
+import { allocationIp, isDelegated, objectName } from "./allocations.ts";
 import { logged } from "./logged.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type NodePods } from "./node-pods.ts";
@@ -77,6 +77,8 @@ export class UnusedAllocations {
         const { pod } = allocation.spec;
         if (pod === undefined || !isOfPods(allocation.spec.owner) || this.#recordOf(allocation) !== undefined)
             return false;
+        // The interfaces that other plugins make have no record: they end with their container.
+        if (isDelegated(allocation) && this.#components.wiring.hasContainer(pod.containerID)) return false;
         if (isAdding(this.#components.wiring, { containerId: pod.containerID, podUid: pod.uid })) return false;
         return this.#isSurplus(allocation) || !this.#components.pods.isKnownAlive(pod);
     }
@@ -114,8 +116,10 @@ export class UnusedAllocations {
         const { uid = "", interface: ifName = "" } = allocation.spec.pod ?? {};
         if (wiring.isWired(uid, ifName)) return true;
         // A record rebuilt from incomplete data has no UID.
+        const { family } = allocationIp(allocation);
         return own
-            .ofPod(uid, ifName, allocationIp(allocation).family)
+            .ofPod(uid, ifName)
+            .filter((other) => allocationIp(other).family === family)
             .some((other) => objectName(other) !== objectName(allocation) && this.#recordOf(other) !== undefined);
     }
 

@@ -41,6 +41,8 @@ export interface Wiring extends InterfaceActions {
     interfaces(): readonly PoolInterface[];
     /** Whether the interface of the Pod is wired, with addresses of any source; false for UID "". */
     isWired(podUid: string, ifName: string): boolean;
+    /** Whether the container has an interface, with addresses of any source, that is not being removed. */
+    hasContainer(containerId: string): boolean;
     /** Whether an ADD of the container or for the Pod is in progress. */
     isAdding(containerIdOrPodUid: string): boolean;
     /** Whether this run of the agent isolated the previously connected interface until its allocations are compared. */

@@ -5,5 +5,12 @@ export { containerOfAlias, fromAlias, pendingAlias, releasedAlias, toAlias, type
 export { isOfNetwork, networkHash, networkOfHash, networkText } from "./network-mark.ts";
 export { bridgedPod, type BridgedPod, type PodInterface } from "./pod-interface.ts";
 export { isPoolRecord, type InterfaceAddress, type PodAddress, type PodRecord } from "./record.ts";
-export { type AddRequest, type AddressAllocation, type AddressRequest } from "./requests.ts";
+export {
+    type AddRequest,
+    type AddressAllocation,
+    type AddressRequest,
+    type NetworkAddress,
+    type NetworkAddresses,
+    type PoolDemand,
+} from "./requests.ts";
 export { isAddCompleted, PodInterfaces, type Claims, type PodInterfaceChange, type PodInterfaceView } from "./table.ts";

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { createCniBackend, type PodWiring } from "../../../src/features/cni-server/backend.ts";
+import type { AddressBackend } from "../../../src/features/cni-server/address-calls.ts";
 import type { CniBackend } from "../../../src/features/cni-server/index.ts";
 import { Readiness } from "../../../src/platform/readiness.ts";
 import { podRecord } from "../../support/records.ts";
@@ -129,7 +130,7 @@ describe("before the network is built", () => {
 });
 
 describe("GC", () => {
-    it("removes what is older than the call and not in the list", async () => {
+    it("removes what is older than the call and in no container of the list, which may name eth0 only", async () => {
         for (const [containerId, addedAt] of [
             ["old", 10],
             ["valid", 10],
@@ -138,8 +139,8 @@ describe("GC", () => {
             network?.wire(containerId, addedAt);
         }
         network?.wire("valid", 10, podRecord({ containerId: "valid", ifName: "net1" }));
-        expect(await backend.collect("antrea", [{ containerId: "valid", ifName: "eth0" }], 100)).toBe(2);
-        expect(network?.deleted).toEqual(["old eth0", "valid net1"]);
+        expect(await backend.collect("antrea", [{ containerId: "valid", ifName: "eth0" }], 100)).toBe(1);
+        expect(network?.deleted).toEqual(["old eth0"]);
     });
 
     it("removes what is of its own network; what names none, of an earlier agent, is of the network of the Node's configuration", async () => {
@@ -212,4 +213,65 @@ describe("the network namespace of the Node itself", () => {
 
 it("CHECK of what is not wired says so", async () => {
     await expect(backend.check({ ...request, previous: undefined })).rejects.toMatchObject({ code: "NO_RECORD" });
+});
+
+describe("addresses for interfaces of other plugins", () => {
+    const call = { ...request, ifName: "net1", network: "macnet", type: "macvlan" } as never;
+    let given: string[];
+    let built: boolean;
+    let late: CniBackend & { networkBuilt(): void };
+
+    beforeEach(() => {
+        [given, built] = [[], false];
+        const addresses: AddressBackend = {
+            add: ({ ifName, podUid }) => Promise.resolve((given.push(`add ${ifName} ${podUid}`), [])),
+            delete: ({ ifName }) => Promise.resolve(void given.push(`delete ${ifName}`)),
+            check: ({ network: name }) => Promise.resolve(void given.push(`check ${name}`)),
+            collect: (name) => Promise.resolve(given.push(`collect ${name}`)),
+        };
+        late = createCniBackend({
+            readiness,
+            network: () => network,
+            addresses: () => (built ? addresses : undefined),
+            errorCodes: [],
+            check: () => Promise.resolve(),
+            netnsPath: (path) => path,
+            isNodeNetns: () => false,
+            networkName: "antrea",
+            podUid: () => Promise.resolve("uid-live"),
+        });
+    });
+
+    it("are not there without pools", () => {
+        expect(backend.addresses).toBeUndefined();
+    });
+
+    it("are given once they are built; a DEL before that is made good then, once", async () => {
+        const net1 = { containerId: "c1", ifName: "net1" };
+        await late.addresses?.delete(net1);
+        await late.addresses?.delete(net1);
+        for (const early of [
+            late.addresses?.add(call, signal),
+            late.addresses?.check({ ...net1, network: "macnet" }, []),
+            late.addresses?.collect("macnet", [], 0),
+        ]) {
+            await expect(early).rejects.toMatchObject({ code: "NOT_READY", fault: "timeout" });
+        }
+        built = true;
+        late.networkBuilt();
+        late.networkBuilt();
+        expect(given).toEqual(["delete net1"]);
+        await late.addresses?.add({ ...(call as object), podUid: "" } as never, signal);
+        await late.addresses?.add(call, signal);
+        await late.addresses?.check({ ...net1, network: "macnet" }, []);
+        await late.addresses?.collect("macnet", [], 0);
+        await late.addresses?.delete(net1);
+        expect(given.slice(1)).toEqual([
+            "add net1 uid-live",
+            "add net1 uid-0",
+            "check macnet",
+            "collect macnet",
+            "delete net1",
+        ]);
+    });
 });

@@ -349,7 +349,7 @@ describe("configurations of networks that are not served", () => {
     // As NetworkAttachmentDefinitions have them; the names come from Multus.
     const configurations: readonly (readonly [string, object, string, string])[] = [
         [
-            "a plugin that takes its addresses from Antrea",
+            "a plugin that takes its addresses from Antrea, while there are no pools",
             {
                 cniVersion: "0.3.0",
                 name: "ipv4-net-1",
@@ -359,7 +359,7 @@ describe("configurations of networks that are not served", () => {
                 ipam: ipamOf("ipv4-pool-1"),
             },
             'ipam.type: "antrea"',
-            "whereabouts",
+            "featureGates.AntreaIPAM=true",
         ],
         [
             "one with addresses, routes and DNS beside the pool",
@@ -376,7 +376,7 @@ describe("configurations of networks that are not served", () => {
                 },
             },
             'ipam.type: "antrea"',
-            "whereabouts",
+            "featureGates.AntreaIPAM=true",
         ],
         [
             "a VLAN",

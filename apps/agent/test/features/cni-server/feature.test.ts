@@ -13,6 +13,7 @@ it("ends with the calls in progress before the Pod network that executes them, w
         clock: systemClock,
         logger: silentLogger,
         metrics: new Metrics({ processMetrics: false }),
+        gates: { enabled: () => false },
         config: { cniSocket: "/nowhere/cni.sock" },
         environment: { cniConfFolder: "/nowhere" },
     } as unknown as Platform;
@@ -48,6 +49,7 @@ function uninstalled(): { readonly feature: Feature; readonly steps: readonly st
         clock: systemClock,
         logger: silentLogger,
         metrics: new Metrics({ processMetrics: false }),
+        gates: { enabled: () => false },
         config: { cniSocket: "/nowhere/cni.sock" },
         environment: { cniConfFolder: "/nowhere", podNamespace: "kube-system" },
         kube: { api: { find: () => Promise.resolve(void steps.push("find DaemonSet")) } },

@@ -134,21 +134,21 @@ describe("the creation of a claim", () => {
         api.accident = (method) => (method === "create" && (times += 1) === 1 ? { lose: lost() } : undefined);
         expect((await create())?.spec.pod?.uid).toBe("u");
         expect(retries).toBe(1);
-        expect(writer.unanswered(holder, 4)).toBeUndefined();
+        expect(writer.unanswered(holder, "pool1")).toBeUndefined();
     });
 
     it("that was given up without an answer is remembered for the interface, until it is known what became of it", async () => {
         const stop = new AbortController();
         api.accident = (method) => (stop.abort(), method === "create" ? { lose: lost() } : undefined);
         await expect(create({ signal: stop.signal })).rejects.toMatchObject({ outcomeUnknown: true });
-        expect(writer.unanswered(holder, 4)).toEqual(ip);
-        expect(writer.unanswered(holder, 6)).toBeUndefined();
-        expect(writer.unanswered(rival, 4)).toBeUndefined();
-        expect(writer.unanswered({ ...holder, ifName: "net1" }, 4)).toBeUndefined();
+        expect(writer.unanswered(holder, "pool1")).toEqual(ip);
+        expect(writer.unanswered(holder, "pool2")).toBeUndefined();
+        expect(writer.unanswered(rival, "pool1")).toBeUndefined();
+        expect(writer.unanswered({ ...holder, ifName: "net1" }, "pool1")).toBeUndefined();
         api.accident = () => undefined;
         // It was done: what stands in the way is looked at, unasked.
         expect((await create())?.spec.pod?.uid).toBe("u");
-        expect(writer.unanswered(holder, 4)).toBeUndefined();
+        expect(writer.unanswered(holder, "pool1")).toBeUndefined();
     });
 
     it("that was given up and turns out to be another's is forgotten", async () => {
@@ -158,7 +158,7 @@ describe("the creation of a claim", () => {
         api.accident = () => undefined;
         put(rival);
         expect(await create()).toBeUndefined();
-        expect(writer.unanswered(holder, 4)).toBeUndefined();
+        expect(writer.unanswered(holder, "pool1")).toBeUndefined();
     });
 
     it("that the API server refuses says of which address and pool, and what may be missing", async () => {
@@ -172,7 +172,7 @@ describe("the creation of a claim", () => {
             ),
         });
         expect(api.requests).toHaveLength(1);
-        expect(writer.unanswered(holder, 4)).toBeUndefined();
+        expect(writer.unanswered(holder, "pool1")).toBeUndefined();
         const aborted = new KubeError("ABORTED", "the agent ends");
         api.accident = () => ({ refuse: aborted });
         await expect(create()).rejects.toBe(aborted);

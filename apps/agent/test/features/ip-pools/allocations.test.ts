@@ -4,6 +4,7 @@ import { parseIp } from "@antrea/ip";
 import {
     allocationIp,
     holderText,
+    interfaceOfOwner,
     isForOrdinal,
     isForPod,
     isHeldBy,
@@ -118,6 +119,35 @@ describe("claims", () => {
         const owner = { kind: "StatefulSet", namespace: "team-a", name: "web", index: 1 } as const;
         const reserved = { ...allocation, spec: { ...allocation.spec, owner } };
         expect(isForOrdinal(reserved, namespace, { name, ordinal })).toBe(expected);
+    });
+
+    it("of StatefulSets are for one interface of the ordinal: that of the Pod network, or one of a network", () => {
+        const owner = { kind: "StatefulSet", namespace: "ns", name: "web", index: 1 } as const;
+        const keptFor = (networkInterface?: string): IpAllocation => ({
+            ...reserved,
+            spec: {
+                ...reserved.spec,
+                owner: networkInterface === undefined ? owner : { ...owner, interface: networkInterface },
+            },
+        });
+        const pod = { namespace: "ns", name: "web-1", uid: "u" };
+        const own: Holder = { pod, nodeName: "a", containerId: "c", ifName: "eth0" };
+        const net1: Holder = { ...own, ifName: "net1", network: "macvlan" };
+        const place = { name: "web", ordinal: 1 };
+        for (const [kept, holder] of [
+            [keptFor(), own],
+            [keptFor("net1"), net1],
+        ] as const) {
+            expect([own, net1].map((one) => mayTake(kept, one))).toEqual([holder === own, holder === net1]);
+            expect(isForOrdinal(kept, "ns", place, interfaceOfOwner(holder))).toBe(true);
+            expect(isForOrdinal(kept, "ns", place, holder === own ? "net1" : undefined)).toBe(false);
+        }
+        expect(mayTake(keptFor("net2"), net1)).toBe(false);
+        expect(holderText(keptFor("net1"))).toBe(
+            "interface net1 of ordinal 1 of StatefulSet ns/web, for which it is reserved",
+        );
+        expect(takenBy(keptFor("net1"), net1).spec.pod).toMatchObject({ interface: "net1", network: "macvlan" });
+        expect(takenBy(keptFor(), own).spec.pod).not.toHaveProperty("network");
     });
 
     it("are fenced by container and interface, and matched by UID", () => {

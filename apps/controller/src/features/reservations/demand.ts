@@ -2,6 +2,7 @@ import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { type IpAddress } from "@antrea/ip";
 import { poolsOf, readPodIps, type NamedPools } from "@antrea/ipam";
 import { type Namespace, type StatefulSet } from "@antrea/kube";
+import { networksAnnotation, possibleInterfaces } from "@antrea/networks";
 
 /**
  * The addresses that a StatefulSet requests, by its template and, if that names no pools, its Namespace; made by
@@ -27,6 +28,11 @@ export interface Demand {
     readonly pools: NamedPools | undefined;
     /** Addresses of the annotation pod-ips; empty: any. */
     readonly fixed: readonly IpAddress[];
+    /**
+     * Interfaces that its Pods may have on other networks than the Pod network; undefined if the annotation that
+     * requests networks is invalid.
+     */
+    readonly interfaces: ReadonlySet<string> | undefined;
 }
 
 const leastReach = 256;
@@ -56,7 +62,7 @@ export function asksNamespace(set: StatefulSet): boolean {
  */
 export function demandOf(set: StatefulSet, namespace: Namespace | undefined): Demand {
     const annotations = set.spec?.template.metadata?.annotations;
-    const { name = "", uid = "", deletionTimestamp } = set.metadata ?? {};
+    const { namespace: setNamespace = "", name = "", uid = "", deletionTimestamp } = set.metadata ?? {};
     const hostNetwork = set.spec?.template.spec?.hostNetwork === true;
     const pools = poolsOf(annotations, namespace?.metadata?.annotations);
     const fixed = readPodIps(annotations?.[podIpsAnnotation] ?? "");
@@ -68,7 +74,7 @@ export function demandOf(set: StatefulSet, namespace: Namespace | undefined): De
                   ...fixed.problems.map((problem) => `pod-ips: ${problem}`),
               ];
     return {
-        namespace: set.metadata?.namespace ?? "",
+        namespace: setNamespace,
         name,
         uid,
         replicas: set.spec?.replicas ?? 1,
@@ -80,6 +86,7 @@ export function demandOf(set: StatefulSet, namespace: Namespace | undefined): De
         deleting: deletionTimestamp !== undefined,
         pools,
         fixed: fixed.ips,
+        interfaces: possibleInterfaces(annotations?.[networksAnnotation] ?? "", setNamespace),
     };
 }
 
@@ -88,7 +95,7 @@ export function slimSet(set: StatefulSet): StatefulSet {
     const { namespace, name, uid, resourceVersion, deletionTimestamp } = set.metadata ?? {};
     const { replicas, ordinals, template } = set.spec ?? {};
     const pods = set.status?.replicas ?? 0;
-    const annotations = only(template?.metadata?.annotations, [poolsAnnotation, podIpsAnnotation]);
+    const annotations = only(template?.metadata?.annotations, [poolsAnnotation, podIpsAnnotation, networksAnnotation]);
     return {
         metadata: {
             ...(namespace !== undefined && { namespace }),

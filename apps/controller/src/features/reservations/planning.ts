@@ -49,6 +49,7 @@ export function planFor(components: PlanningComponents, input: PlanningInput): R
         fixed: demand?.fixed ?? [],
         allocations: [...known, ...fresh].map(asAllocation),
         ipOf: (allocation) => (allocation as ReadAllocation).ip,
+        mayHaveInterface: (name) => demand?.interfaces?.has(name) ?? true,
         limit: batch,
         isTaken: (ip) => {
             const name = allocationName(ip);

@@ -93,7 +93,7 @@ export class AllocationReader {
     }
 
     #owner(owner: AllocationOwner, podUid: string | undefined): AllocationOwner {
-        const { kind, namespace, name, uid, index } = owner;
+        const { kind, namespace, name, uid, index, interface: ifName } = owner;
         const ofMany = kind === "StatefulSet";
         return {
             kind,
@@ -101,6 +101,7 @@ export class AllocationReader {
             ...(name !== undefined && { name: ofMany ? this.#once(name) : name }),
             ...(uid !== undefined && { uid: ofMany ? this.#once(uid) : uid === podUid ? podUid : uid }),
             ...(index !== undefined && { index }),
+            ...(ifName !== undefined && { interface: this.#once(ifName) }),
         };
     }
 

@@ -1,4 +1,5 @@
 import { ipAllocations, ipPools, type IpAllocation, type IpRangeSpec } from "@antrea/crd";
+import { pods } from "@antrea/kube";
 import { FakeApi } from "./fake-api.ts";
 import { TestPoolAgent, type TestPoolAgentOptions } from "./test-agent.ts";
 
@@ -18,6 +19,22 @@ export class FakeCluster implements AsyncDisposable {
         const agent = new TestPoolAgent({ nodeName, api: this.api, ...options }).start();
         this.#agents.push(agent);
         return agent;
+    }
+
+    /** A Pod of Namespace "default" that runs on a Node, of a StatefulSet if `set` is given. */
+    addPod(name: string, o: { readonly nodeName: string; readonly set?: { name: string; uid: string } }): void {
+        const ofSet = { apiVersion: "apps/v1", kind: "StatefulSet", controller: true, ...o.set };
+        const metadata = {
+            namespace: "default",
+            name,
+            uid: `uid-${name}`,
+            ...(o.set === undefined ? {} : { ownerReferences: [ofSet] }),
+        };
+        this.api.put(pods, { metadata, spec: { nodeName: o.nodeName }, status: { phase: "Running" } } as never);
+    }
+
+    removePod(name: string): void {
+        this.api.remove(pods, `default/${name}`);
     }
 
     allocations(): readonly IpAllocation[] {

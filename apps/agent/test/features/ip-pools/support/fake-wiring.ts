@@ -54,6 +54,10 @@ export class FakeWiring implements Wiring {
         });
     }
 
+    hasContainer(containerId: string): boolean {
+        return this.#records.has(containerId);
+    }
+
     unwire(containerId: string): void {
         this.#records.delete(containerId);
     }

@@ -1,0 +1,40 @@
+import type { Feature } from "../../platform/feature.ts";
+import type { Platform } from "../../platform/platform.ts";
+import { DelegatedIpam, type DelegatedPools } from "./delegated-ipam.ts";
+
+const resyncMs = 60_000;
+
+/** What the feature needs of the IPPools. */
+export interface DelegatedNeeds {
+    readonly pools: DelegatedPools;
+    /** Whether the container has an interface on the Pod network that is not being removed. */
+    readonly hasContainer: (containerId: string) => boolean;
+    /** Restores allocations of running containers that are gone. */
+    readonly restore: (signal: AbortSignal) => Promise<void>;
+    /** Registers a listener, for good, that is called when an allocation of this Node is gone. */
+    readonly onGone: (listener: () => void) => void;
+}
+
+/** The feature, and what answers the CNI calls. */
+export interface DelegatedIpamFeature extends Feature {
+    readonly ipam: DelegatedIpam;
+}
+
+/**
+ * Gives addresses of IPPools to the interfaces of other plugins, and keeps their allocations: adds the job
+ * `delegated-ipam/claims`, each minute and when an allocation is gone.
+ */
+export function delegatedIpam(
+    platform: Pick<Platform, "jobs" | "logger">,
+    needs: DelegatedNeeds,
+): DelegatedIpamFeature {
+    const { pools, hasContainer, restore, onGone } = needs;
+    return {
+        name: "delegated-ipam",
+        ipam: new DelegatedIpam({ pools, hasContainer, logger: platform.logger.child("delegated-ipam") }),
+        start: () => {
+            const job = platform.jobs.every("delegated-ipam/claims", resyncMs, restore);
+            onGone(() => job.trigger());
+        },
+    };
+}

@@ -1,0 +1,2 @@
+export { type DelegatedPools } from "./delegated-ipam.ts";
+export { delegatedErrorCode } from "./errors.ts";

@@ -1,0 +1,224 @@
+import { type Clock } from "@antrea/async";
+import { allocationName, type AllocationOwner, type IpAllocation } from "@antrea/crd";
+import { formatIp, type IpAddress } from "@antrea/ip";
+import { type Logger } from "@antrea/runtime";
+import { type AllocationWriter } from "./allocation-writer.ts";
+import { allocationIp, isDelegated, mayTake, namesContainer, type Holder } from "./allocations.ts";
+import { type PoolAllocator } from "./allocator.ts";
+import { logged } from "./logged.ts";
+import { type IpamMetrics } from "./metrics.ts";
+import { type OwnAllocations } from "./own-allocations.ts";
+import { type OwnNode } from "./own-node.ts";
+import { type PodEvents } from "./pod-events.ts";
+import { type PoolCache } from "./pool-cache.ts";
+import { askLimitMs, lockLimitMs, within } from "./requests.ts";
+import { type ClaimedAddress, type NetworkRequest } from "./types.ts";
+import { attachmentKey, type Attachment } from "../../platform/pod-interfaces/index.ts";
+
+/** The containers of this Node that have an interface of this agent. */
+export interface WiredContainers {
+    /** Whether the container has an interface on the Pod network that is not being removed. */
+    hasContainer(containerId: string): boolean;
+}
+
+/** Dependencies of DelegatedAllocations. */
+export interface DelegatedAllocationsComponents {
+    readonly own: OwnAllocations;
+    readonly writer: Pick<AllocationWriter, "create" | "find" | "take">;
+    readonly allocator: Pick<PoolAllocator, "claim" | "exclusively" | "isReleaseDue" | "releaseAll">;
+    readonly cache: Pick<PoolCache, "known">;
+    readonly node: Pick<OwnNode, "isGone">;
+    readonly containers: WiredContainers;
+    readonly events: Pick<PodEvents, "heldByAnother">;
+    readonly metrics: Pick<IpamMetrics, "recordMended">;
+    readonly clock: Clock;
+    readonly logger: Logger;
+}
+
+interface InForce {
+    readonly holder: Holder;
+    readonly addresses: readonly HeldAddress[];
+    /** Monotonic time (ms) at which its ADD was answered; 0 if that was by an earlier start of the agent. */
+    readonly addedAt: number;
+    /** Addresses that another holder has, by text, of which an event was recorded. */
+    readonly reported: Set<string>;
+}
+
+interface HeldAddress {
+    readonly ip: IpAddress;
+    readonly pool: string;
+    readonly owner: AllocationOwner;
+}
+
+/**
+ * The allocations for interfaces that other CNI plugins make with addresses of ours. There is no record of such an
+ * interface: its addresses are in use as long as the container has an interface of this agent, whose link is the sign of
+ * life. What is in force is kept in memory; after a restart of the agent it is what the allocations say.
+ */
+export class DelegatedAllocations {
+    readonly #components: DelegatedAllocationsComponents;
+    readonly #nodeName: string;
+    /** By attachment. */
+    readonly #inForce = new Map<string, InForce>();
+    /** The ADDs in progress; a DEL that comes meanwhile frees what they get. */
+    readonly #adding = new Map<string, { isReleased: boolean }>();
+    #hasRecalled = false;
+
+    constructor(components: DelegatedAllocationsComponents, options: { readonly nodeName: string }) {
+        this.#components = components;
+        this.#nodeName = options.nodeName;
+    }
+
+    /** Allocates the addresses of an interface, as `PoolAllocator.claim`, and keeps them until `release`. */
+    async claim(request: NetworkRequest, signal: AbortSignal): Promise<readonly ClaimedAddress[]> {
+        const { allocator, clock, own } = this.#components;
+        const { pod, containerId, ifName, network } = request;
+        const key = attachmentKey(request);
+        const adding = { isReleased: false };
+        this.#adding.set(key, adding);
+        try {
+            const claimed = await allocator.claim(request, signal);
+            const holder: Holder = { pod, nodeName: this.#nodeName, containerId, ifName, network };
+            if (!adding.isReleased) this.#note(holder, own.ofContainer(request), clock.monotonic());
+            return claimed;
+        } finally {
+            if (this.#adding.get(key) === adding) this.#adding.delete(key);
+        }
+    }
+
+    /**
+     * Frees the allocations of an interface, also those that an ADD in progress gets, as `PoolAllocator.releaseAll`:
+     * what is left if it rejects is freed by the next reconcile.
+     */
+    async release(attachment: Attachment, signal: AbortSignal): Promise<void> {
+        const key = attachmentKey(attachment);
+        this.#inForce.delete(key);
+        const adding = this.#adding.get(key);
+        if (adding !== undefined) adding.isReleased = true;
+        await this.#components.allocator.releaseAll(attachment, signal);
+    }
+
+    /** The known allocations that name this container and interface, by their addresses as text. */
+    addressesOf(attachment: Attachment): readonly string[] {
+        return this.#components.own.ofContainer(attachment).map(({ spec }) => spec.address);
+    }
+
+    /**
+     * The interfaces of a network that have allocations and are not in the list, without those whose ADD was answered at
+     * this time (monotonic, ms) or later, or is in progress.
+     */
+    garbage(network: string, valid: readonly Attachment[], before: number): readonly Attachment[] {
+        const keep = new Set(valid.map(attachmentKey));
+        const found = new Map<string, Attachment>();
+        for (const { spec } of this.#components.own.list()) {
+            if (spec.pod?.network !== network) continue;
+            const attachment = { containerId: spec.pod.containerID, ifName: spec.pod.interface };
+            const key = attachmentKey(attachment);
+            const addedAt = this.#inForce.get(key)?.addedAt ?? 0;
+            if (!keep.has(key) && !this.#adding.has(key) && addedAt < before) found.set(key, attachment);
+        }
+        return [...found.values()];
+    }
+
+    /**
+     * Restores allocations of running containers that are gone, as long as nobody else has the address; else records an
+     * event on the Pod, once. Failures are logged and left to the next call. Rejects only if the signal aborts before
+     * the allocations are synced.
+     */
+    async check(signal: AbortSignal): Promise<void> {
+        const { allocator, containers, logger, node, own } = this.#components;
+        await own.synced(signal);
+        this.#recall();
+        for (const [key, entry] of [...this.#inForce]) {
+            if (signal.aborted) return;
+            if (!containers.hasContainer(entry.holder.containerId)) {
+                this.#inForce.delete(key);
+                continue;
+            }
+            // The controller frees the allocations of a deleted Node.
+            if (node.isGone || this.#lost(entry).length === 0) continue;
+            const restore = async (): Promise<void> => {
+                for (const address of this.#inForce.get(key) === entry ? this.#lost(entry) : []) {
+                    await this.#restore(entry, address, signal);
+                }
+            };
+            await logged(logger, "an allocation of a running container is not restored yet", () =>
+                allocator.exclusively(entry.holder, restore, within(signal, lockLimitMs)),
+            );
+        }
+    }
+
+    /** After a restart of the agent: what its allocations say of running containers. */
+    #recall(): void {
+        if (this.#hasRecalled) return;
+        this.#hasRecalled = true;
+        const { allocator, containers, own } = this.#components;
+        const all = own.list().filter(isDelegated);
+        const ofInterface = ({ spec: { pod } }: IpAllocation): string => `${pod?.containerID}/${pod?.interface}`;
+        for (const [key, allocations] of Map.groupBy(all, ofInterface)) {
+            const pod = allocations[0]?.spec.pod;
+            if (pod === undefined || this.#inForce.has(key) || this.#adding.has(key)) continue;
+            const { namespace, name, uid, containerID, nodeName, network } = pod;
+            const holder: Holder = {
+                pod: { namespace, name, uid },
+                nodeName,
+                containerId: containerID,
+                ifName: pod.interface,
+                network,
+            };
+            if (containers.hasContainer(containerID) && !allocator.isReleaseDue(holder))
+                this.#note(holder, allocations, 0);
+        }
+    }
+
+    #note(holder: Holder, allocations: readonly IpAllocation[], addedAt: number): void {
+        const addresses = allocations.map((allocation): HeldAddress => {
+            return { ip: allocationIp(allocation), pool: allocation.spec.pool, owner: allocation.spec.owner };
+        });
+        this.#inForce.set(attachmentKey(holder), { holder, addresses, addedAt, reported: new Set() });
+    }
+
+    #lost({ holder, addresses }: InForce): readonly HeldAddress[] {
+        const { own } = this.#components;
+        return addresses.filter(({ ip }) => {
+            const known = own.get(allocationName(ip));
+            return known === undefined || !namesContainer(known, holder);
+        });
+    }
+
+    async #restore(entry: InForce, { ip, pool, owner }: HeldAddress, signal: AbortSignal): Promise<void> {
+        const { cache, clock, events, logger, metrics, own, writer } = this.#components;
+        const { holder, reported } = entry;
+        const limit = within(signal, askLimitMs);
+        const askedAt = clock.monotonic();
+        const live = await writer.find(ip, limit, askLimitMs);
+        if (live !== undefined && namesContainer(live, holder)) return own.note(live, askedAt);
+        const version = cache.known(pool)?.version;
+        const restored =
+            live === undefined
+                ? await writer.create(ip, pool, holder, {
+                      signal: limit,
+                      readExisting: true,
+                      owner,
+                      version,
+                      requestMs: lockLimitMs,
+                  })
+                : mayTake(live, holder)
+                  ? await writer.take(live, holder, limit, version, lockLimitMs)
+                  : undefined;
+        const address = formatIp(ip);
+        if (restored !== undefined) {
+            reported.delete(address);
+            metrics.recordMended();
+            logger.warn("allocation of a running container restored", {
+                pod: `${holder.pod.namespace}/${holder.pod.name}`,
+                network: holder.network,
+                interface: holder.ifName,
+                address,
+            });
+        } else if (live !== undefined && !reported.has(address)) {
+            reported.add(address);
+            events.heldByAnother(holder, address, live);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
+import { parseIpamSection } from "@antrea/networks";
+import { MemoryLog } from "@antrea/runtime/testing";
+import {
+    DelegatedIpam,
+    type DelegatedAdd,
+    type DelegatedPools,
+} from "../../../src/features/delegated-ipam/delegated-ipam.ts";
+import { delegatedErrorCode } from "../../../src/features/delegated-ipam/index.ts";
+import type { NetworkAddresses } from "../../../src/platform/pod-interfaces/index.ts";
+
+let claims: NetworkAddresses[];
+let allocated: string[];
+let released: string[];
+let hasContainer: boolean;
+let log: MemoryLog;
+let ipam: DelegatedIpam;
+
+const pools: DelegatedPools = {
+    synced: () => Promise.resolve(),
+    poolOf: (ip: IpAddress) => (formatIp(ip).startsWith("10.2.0.") ? "pool1" : undefined),
+    claim: (asked) => {
+        claims.push(asked);
+        return Promise.resolve(
+            asked.demands.map(({ pool, fixed }) => ({
+                ip: fixed ?? parseIp("10.2.0.99"),
+                prefixLength: 24,
+                gateway: parseIp("10.2.0.1"),
+                vlan: 7,
+                pool,
+            })),
+        );
+    },
+    release: ({ ifName }) => Promise.resolve(void released.push(ifName)),
+    addressesOf: () => Promise.resolve(allocated),
+    collect: () => Promise.resolve(3),
+};
+
+beforeEach(() => {
+    [claims, allocated, released, hasContainer] = [[], [], [], true];
+    log = new MemoryLog();
+    ipam = new DelegatedIpam({ pools, hasContainer: () => hasContainer, logger: log.logger });
+});
+
+function add(section: object, addresses: readonly string[] = []): DelegatedAdd {
+    return {
+        containerId: "c1",
+        ifName: "net1",
+        podNamespace: "default",
+        podName: "web",
+        podUid: "u",
+        network: "macnet",
+        type: "macvlan",
+        section: parseIpamSection({ type: "antrea", ...section }),
+        wanted: {
+            source: "ipam.addresses",
+            addresses: addresses.map((ip) => ({ ip: parseIp(ip), prefixLength: 24, gateway: undefined })),
+        },
+    };
+}
+
+const limit = new AbortController().signal;
+const texts = (given: Awaited<ReturnType<DelegatedIpam["add"]>>): readonly string[] =>
+    given.map(({ ip, prefixLength }) => `${formatIp(ip)}/${prefixLength}`);
+
+describe("ADD of an interface that another plugin makes", () => {
+    it("gets one address of each pool and the static ones, claimed for its network", async () => {
+        const given = await ipam.add(add({ ippools: ["pool1"] }, ["192.0.2.9"]), limit);
+        expect(texts(given)).toEqual(["10.2.0.99/24", "192.0.2.9/24"]);
+        expect(claims).toEqual([
+            {
+                containerId: "c1",
+                ifName: "net1",
+                podNamespace: "default",
+                podName: "web",
+                podUid: "u",
+                network: "macnet",
+                demands: [{ pool: "pool1", fixed: undefined }],
+            },
+        ]);
+    });
+
+    it("claims nothing for static addresses alone", async () => {
+        expect(texts(await ipam.add(add({}, ["192.0.2.9"]), limit))).toEqual(["192.0.2.9/24"]);
+        expect(claims).toEqual([]);
+    });
+
+    it("is refused in a container whose eth0 is another plugin's, with the network and the next step", async () => {
+        hasContainer = false;
+        const refused = ipam.add(add({ ippools: ["pool1"] }), limit);
+        await expect(refused).rejects.toMatchObject({ code: "OTHERS_SANDBOX", fault: "caller" });
+        await expect(refused).rejects.toThrow(
+            /^network macnet: container c1 of Pod default\/web has no interface on the Pod network of antrea.*next: /,
+        );
+        expect(delegatedErrorCode(await refused.catch((error: unknown) => error))).toBe("IPAM_FAILURE");
+        expect(delegatedErrorCode(new Error("other"))).toBeUndefined();
+        expect(claims).toEqual([]);
+    });
+
+    it("logs once of a network what has no effect: unknown keys, and the VLAN of a pool", async () => {
+        for (let times = 0; times < 2; times += 1) await ipam.add(add({ ippools: ["pool1"], range: "x" }), limit);
+        expect(log.records.filter(({ level }) => level === "warn")).toMatchObject([
+            { network: "macnet", keys: ["range"] },
+            { network: "macnet", plugin: "macvlan", pool: "pool1", vlan: 7 },
+        ]);
+    });
+});
+
+describe("CHECK", () => {
+    const attachment = { containerId: "c1", ifName: "net1", network: "macnet" };
+    const check = (...previous: readonly string[]): Promise<void> =>
+        ipam.check(
+            attachment,
+            previous.map((ip) => ({ ip: parseIp(ip) })),
+        );
+
+    it("passes if the previous result has what is allocated, and static addresses", async () => {
+        allocated = ["10.2.0.9"];
+        await check("192.0.2.9", "10.2.0.9");
+        await ipam.check(attachment, undefined);
+    });
+
+    it("fails if an address of a pool is no longer allocated, or an allocated one is missing", async () => {
+        await expect(check("10.2.0.9")).rejects.toMatchObject({
+            code: "CLAIM",
+            message: expect.stringMatching(
+                /^network macnet, container c1, interface net1: address 10\.2\.0\.9 of prevResult is not allocated to it/,
+            ),
+        });
+        allocated = ["10.2.0.9", "10.2.0.10"];
+        await expect(check("10.2.0.9")).rejects.toThrow("prevResult lacks 10.2.0.10, which is allocated to it");
+    });
+});
+
+it("DEL and GC are handed on", async () => {
+    await ipam.delete({ containerId: "c1", ifName: "net1" });
+    expect(released).toEqual(["net1"]);
+    expect(await ipam.collect("macnet", [], 5)).toBe(3);
+});

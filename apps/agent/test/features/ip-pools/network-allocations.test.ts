@@ -1,0 +1,152 @@
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
+import { formatIp, parseIp } from "@antrea/ip";
+import { eventually } from "@antrea/kube/testing";
+import { type NetworkRequest } from "../../../src/features/ip-pools/types.ts";
+import { FakeCluster } from "./support/fake-cluster.ts";
+import { requestOf, type TestPoolAgent } from "./support/test-agent.ts";
+
+let cluster: FakeCluster;
+
+beforeEach(() => {
+    cluster = new FakeCluster();
+    cluster.addPool("pool1", { cidr: "10.2.0.0/24", gateway: "10.2.0.1" });
+    cluster.addPool("pool2", { cidr: "10.3.0.0/24", gateway: "10.3.0.1", vlan: 7 });
+    cluster.addPool("pool6", { cidr: "fd02::/120", gateway: "fd02::1" });
+    cluster.addPool("tiny", { start: "10.4.0.9", end: "10.4.0.9", gateway: "10.4.0.1" });
+});
+afterEach(() => cluster[Symbol.asyncDispose]());
+
+/** A request of the Pod's interface net1 for any address of each pool, or `POOL ADDRESS`. */
+function request(pod: string, pools: readonly string[], change: Partial<NetworkRequest> = {}): NetworkRequest {
+    const { pools: _, fixed: __, ...own } = requestOf(pod);
+    const demands = pools.map((text) => {
+        const [pool = "", fixed] = text.split(" ");
+        return { pool, fixed: fixed === undefined ? undefined : parseIp(fixed) };
+    });
+    return { ...own, ifName: "net1", network: "default/macvlan", demands, ...change };
+}
+
+const limit = (): AbortSignal => AbortSignal.timeout(60_000);
+
+async function claim(agent: TestPoolAgent, asked: NetworkRequest): Promise<readonly string[]> {
+    return (await agent.pools.allocator.claim(asked, limit())).map(({ ip, pool }) => `${pool} ${formatIp(ip)}`);
+}
+
+describe("an interface of a network", () => {
+    it("gets one address of every pool, in their order, whatever their VLANs, and keeps them over sandboxes", async () => {
+        const agent = cluster.agent("a", { bridged: true });
+        const first = await claim(agent, request("web", ["pool2", "pool6", "pool1"]));
+        expect(first.map((text) => text.split(" ")[0])).toEqual(["pool2", "pool6", "pool1"]);
+        const again = request("web", ["pool2", "pool6", "pool1"], { containerId: "c2" });
+        expect(await claim(agent, again)).toEqual(first);
+        expect(cluster.allocations()).toHaveLength(3);
+        for (const { spec } of cluster.allocations()) {
+            expect(spec.pod).toMatchObject({ interface: "net1", network: "default/macvlan", containerID: "c2" });
+            expect(spec.owner).toMatchObject({ kind: "Pod", name: "web" });
+        }
+        // Nobody says that addresses of IPPools are reached on their Node only: that holds for the Pod network.
+        expect(agent.events).toEqual([]);
+    });
+
+    it("has its own addresses beside those of the Pod's other interfaces", async () => {
+        const agent = cluster.agent("a");
+        await agent.claim("web", { pools: ["pool1"] });
+        await claim(agent, request("web", ["pool1"]));
+        await claim(agent, request("web", ["pool1"], { ifName: "net2" }));
+        expect(cluster.allocations().map(({ spec }) => spec.pod?.interface)).toEqual(["eth0", "net1", "net2"]);
+    });
+
+    it("gets the fixed address of a pool, and several of one if they are fixed", async () => {
+        const agent = cluster.agent("a");
+        const asked = request("web", ["pool1 10.2.0.77", "pool1 10.2.0.76", "pool2"]);
+        expect((await claim(agent, asked)).slice(0, 2)).toEqual(["pool1 10.2.0.77", "pool1 10.2.0.76"]);
+    });
+
+    it("gets nothing if one pool is full, and the error says of which network", async () => {
+        const agent = cluster.agent("a");
+        await claim(agent, request("first", ["tiny"]));
+        await expect(claim(agent, request("web", ["pool1", "tiny", "pool6"]))).rejects.toMatchObject({
+            name: "IpPoolError",
+            code: "EXHAUSTED",
+            message: expect.stringMatching(/^network default\/macvlan, interface net1: no free address in IPPool tiny/),
+        });
+        expect(cluster.holders()).toEqual(["10.4.0.9 first"]);
+        expect(agent.events.map(({ reason, note }) => `${reason} ${note.split(":")[0]}`)).toEqual([
+            "IPAllocationFailed network default/macvlan, interface net1",
+        ]);
+    });
+
+    it("gives back what it had of a pool that its network no longer names", async () => {
+        const agent = cluster.agent("a");
+        await claim(agent, request("web", ["pool1", "pool2"]));
+        await claim(agent, request("web", ["pool2"], { containerId: "c2" }));
+        expect(cluster.allocations().map(({ spec }) => spec.pool)).toEqual(["pool2"]);
+    });
+});
+
+describe("an interface of a network, of a StatefulSet's Pod", () => {
+    const place = { name: "web", ordinal: 1, uid: "set" };
+    const ofSet = (uid: string, change: Partial<NetworkRequest> = {}): NetworkRequest =>
+        request("web-1", ["pool1", "pool6"], {
+            pod: { namespace: "default", name: "web-1", uid },
+            containerId: `c-${uid}`,
+            statefulSet: place,
+            ...change,
+        });
+    const states = (): readonly string[] =>
+        cluster
+            .allocations()
+            .map(
+                ({ spec: { pool, state, owner } }) =>
+                    `${pool} ${state} ${owner.name}-${owner.index} ${owner.interface}`,
+            );
+
+    it("claims addresses for the ordinal, which keeps them for its next Pod, on any Node", async () => {
+        const [a, b] = [cluster.agent("a"), cluster.agent("b")];
+        const first = await claim(a, ofSet("u1"));
+        expect(states()).toEqual(["pool1 Allocated web-1 net1", "pool6 Allocated web-1 net1"]);
+        expect(cluster.allocations()[0]?.spec.owner.uid).toBe("set");
+        await a.pools.allocator.releaseAll({ containerId: "c-u1", ifName: "net1" }, limit());
+        expect(states()).toEqual(["pool1 Reserved web-1 net1", "pool6 Reserved web-1 net1"]);
+        // Neither its interface on the Pod network nor another one takes them.
+        const other = await claim(b, ofSet("u2", { ifName: "net2" }));
+        expect(other.filter((text) => first.includes(text))).toEqual([]);
+        expect(await claim(b, ofSet("u2"))).toEqual(first);
+    });
+
+    it("waits while the Pod before it has them, and claims no others", async () => {
+        const clock = new ManualClock();
+        const [a, b] = [cluster.agent("a"), cluster.agent("b", { clock })];
+        const first = await claim(a, ofSet("u1"));
+        const next = claim(b, ofSet("u2"));
+        const lists = (): number => cluster.api.requests.filter((one) => one.includes("spec.owner.name=web")).length;
+        await eventually(() => lists() >= 2 && clock.pending > 0);
+        await a.pools.allocator.releaseAll({ containerId: "c-u1", ifName: "net1" }, limit());
+        await clock.advance(500);
+        expect(await next).toEqual(first);
+    });
+
+    it("says after 20 s who has them, and on which Node", async () => {
+        const clock = new ManualClock();
+        const [a, b] = [cluster.agent("a"), cluster.agent("b", { clock })];
+        await claim(a, ofSet("u1"));
+        const outcome = claim(b, ofSet("u2")).then(
+            () => undefined,
+            (error: unknown) => error,
+        );
+        let isOver = false;
+        void outcome.then(() => (isOver = true));
+        await eventually(async () => {
+            await clock.advance(500);
+            return isOver;
+        });
+        expect(await outcome).toMatchObject({
+            code: "HELD_ON_OTHER_NODE",
+            message: expect.stringMatching(
+                /kept for interface net1 of ordinal 1 of StatefulSet default\/web, is still held by the earlier Pod default\/web-1 with UID u1 on Node a;/,
+            ),
+        });
+        expect(cluster.allocations()).toHaveLength(2);
+    });
+});

@@ -1,0 +1,85 @@
+import { CniCallError } from "@antrea/cni";
+import { formatIp, type IpAddress } from "@antrea/ip";
+import { type IpamSection, type StaticAddress } from "./ipam-section.ts";
+import { type WantedAddress, type WantedAddresses } from "./requested.ts";
+
+/** One address that an interface needs of an IPPool. */
+export interface PlannedDemand {
+    /** Name of the IPPool. */
+    readonly pool: string;
+    /** The address that it must be; undefined: any free one. */
+    readonly fixed: IpAddress | undefined;
+}
+
+/** Where the addresses of an interface come from, made by `planAddresses`. */
+export interface AddressPlan {
+    /** The addresses to claim. A pool of several demands has a fixed one in each. */
+    readonly demands: readonly PlannedDemand[];
+    /** The addresses in the order of the result: a demand by its index, or the settings of one that no pool gives. */
+    readonly order: readonly (number | StaticAddress)[];
+    /** By index of a demand: settings that win over those of its pool. */
+    readonly given: ReadonlyMap<number, StaticAddress>;
+}
+
+/** Finds the IPPool whose ranges contain an address; undefined if none does. */
+export type PoolOf = (ip: IpAddress) => string | undefined;
+
+/**
+ * Decides where the addresses of an interface come from: one of every IPPool of the section, in order, then the wanted
+ * ones. A wanted address within a listed IPPool is the one that this pool gives; within another IPPool it is claimed
+ * there, as it could have a second owner otherwise, and keeps the prefix length and gateway that it was given. All
+ * others are static and not claimed. Pure function.
+ *
+ * Throws `CniCallError` INVALID_NETWORK_CONFIG if there is neither an IPPool nor an address, if one is wanted twice, or
+ * if a static one has no prefix length.
+ */
+export function planAddresses(section: IpamSection, wanted: WantedAddresses, poolOf: PoolOf): AddressPlan {
+    const { addresses, source } = wanted;
+    if (section.ippools.length === 0 && addresses.length === 0) {
+        throw invalid(
+            "ipam: has neither IPPools nor addresses; next: name an IPPool in ipam.ippools, or write an address in ipam.addresses",
+        );
+    }
+    const demands: PlannedDemand[] = section.ippools.map((pool) => ({ pool, fixed: undefined }));
+    const order: (number | StaticAddress)[] = demands.map((_, index) => index);
+    const given = new Map<number, StaticAddress>();
+    const seen = new Set<string>();
+    for (const address of addresses) {
+        const text = formatIp(address.ip);
+        if (seen.has(text)) throw invalid(`${source}: has ${text} twice; next: remove one of them`);
+        seen.add(text);
+        const pool = poolOf(address.ip);
+        const listed = demands.findIndex((demand) => demand.pool === pool && demand.fixed === undefined);
+        if (pool === undefined) order.push(staticOf(address, source));
+        else if (listed >= 0) demands[listed] = { pool, fixed: address.ip };
+        else {
+            order.push(demands.length);
+            if (address.prefixLength !== undefined) given.set(demands.length, staticOf(address, source));
+            demands.push({ pool, fixed: address.ip });
+        }
+    }
+    return { demands, order, given };
+}
+
+/**
+ * The addresses of a plan, in the order of the result.
+ *
+ * @param claimed what the demands got, in their order
+ */
+export function addressesOf(
+    { order, given }: AddressPlan,
+    claimed: readonly { readonly ip: IpAddress; readonly prefixLength: number; readonly gateway: IpAddress }[],
+): readonly StaticAddress[] {
+    return order.flatMap((one) => (typeof one === "number" ? (given.get(one) ?? claimed[one] ?? []) : [one]));
+}
+
+function staticOf({ ip, prefixLength, gateway }: WantedAddress, source: WantedAddresses["source"]): StaticAddress {
+    if (prefixLength !== undefined) return { ip, prefixLength, gateway };
+    throw invalid(
+        `${source}: ${formatIp(ip)} has no prefix length, and no IPPool contains it; next: write it with its prefix length, as ${formatIp(ip)}/${ip.family === 4 ? 24 : 64}`,
+    );
+}
+
+function invalid(message: string): CniCallError {
+    return new CniCallError("INVALID_NETWORK_CONFIG", "caller", message);
+}

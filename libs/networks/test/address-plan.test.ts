@@ -1,0 +1,110 @@
+import { describe, expect, it } from "@jest/globals";
+import fc from "fast-check";
+import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
+import { addressesOf, parseIpamSection, planAddresses, type AddressPlan, type WantedAddress } from "../src/index.ts";
+
+/** Addresses of IPPools: "four" has 10.2.0.x, "next" 10.3.0.x. */
+const poolOf = (ip: IpAddress): string | undefined => {
+    const text = formatIp(ip);
+    return text.startsWith("10.2.0.") ? "four" : text.startsWith("10.3.0.") ? "next" : undefined;
+};
+
+function wanted(text: string): WantedAddress {
+    const [address = "", gateway] = text.split(" via ");
+    const [ip = "", length] = address.split("/");
+    return {
+        ip: parseIp(ip),
+        prefixLength: length === undefined ? undefined : Number(length),
+        gateway: gateway === undefined ? undefined : parseIp(gateway),
+    };
+}
+
+function plan(ippools: readonly string[], ...addresses: readonly string[]): AddressPlan {
+    const section = parseIpamSection({ type: "antrea", ippools });
+    return planAddresses(section, { addresses: addresses.map(wanted), source: "ipam.addresses" }, poolOf);
+}
+
+const demands = ({ demands: all }: AddressPlan): readonly string[] =>
+    all.map(({ pool, fixed }) => (fixed === undefined ? pool : `${pool} ${formatIp(fixed)}`));
+
+/** The result where each demand without a fixed address gets number 99 of its pool, with prefix length 16. */
+function result(made: AddressPlan): readonly string[] {
+    const claimed = made.demands.map(({ pool, fixed }) => {
+        const subnet = pool === "four" ? "10.2.0" : "10.3.0";
+        return { ip: fixed ?? parseIp(`${subnet}.99`), prefixLength: 16, gateway: parseIp(`${subnet}.1`) };
+    });
+    return addressesOf(made, claimed).map(
+        ({ ip, prefixLength, gateway }) =>
+            `${formatIp(ip)}/${prefixLength}${gateway === undefined ? "" : ` via ${formatIp(gateway)}`}`,
+    );
+}
+
+describe("planAddresses", () => {
+    it("has one address of each pool, in order, then the static ones, which are not claimed", () => {
+        const made = plan(["next", "four"], "192.0.2.9/24 via 192.0.2.1", "fd00::9/64");
+        expect(demands(made)).toEqual(["next", "four"]);
+        expect(result(made)).toEqual([
+            "10.3.0.99/16 via 10.3.0.1",
+            "10.2.0.99/16 via 10.2.0.1",
+            "192.0.2.9/24 via 192.0.2.1",
+            "fd00::9/64",
+        ]);
+    });
+
+    it("has static ones alone", () => {
+        const made = plan([], "192.0.2.9/24");
+        expect([demands(made), result(made)]).toEqual([[], ["192.0.2.9/24"]]);
+    });
+
+    it("gives an address that a listed pool has as the one of that pool, by the pool's settings", () => {
+        const made = plan(["next", "four"], "10.2.0.7", "192.0.2.9/24");
+        expect(demands(made)).toEqual(["next", "four 10.2.0.7"]);
+        expect(result(made)).toEqual(["10.3.0.99/16 via 10.3.0.1", "10.2.0.7/16 via 10.2.0.1", "192.0.2.9/24"]);
+        expect(result(plan(["four"], "10.2.0.7/30 via 10.2.0.5"))).toEqual(["10.2.0.7/16 via 10.2.0.1"]);
+    });
+
+    it("claims a further one of a listed pool, and one of another pool, and keeps the settings that they have", () => {
+        const made = plan(["four"], "10.2.0.7", "10.2.0.8", "10.3.0.5/30 via 10.3.0.6", "10.3.0.9/24");
+        expect(demands(made)).toEqual(["four 10.2.0.7", "four 10.2.0.8", "next 10.3.0.5", "next 10.3.0.9"]);
+        expect(result(made)).toEqual([
+            "10.2.0.7/16 via 10.2.0.1",
+            "10.2.0.8/16 via 10.2.0.1",
+            "10.3.0.5/30 via 10.3.0.6",
+            "10.3.0.9/24",
+        ]);
+    });
+
+    it.each<[string, () => unknown, string]>([
+        ["nothing", () => plan([]), "ipam: has neither IPPools nor addresses; next: name an IPPool in ipam.ippools"],
+        [
+            "an address twice",
+            () => plan(["four"], "10.2.0.7", "10.2.0.7/24"),
+            "ipam.addresses: has 10.2.0.7 twice; next: remove one of them",
+        ],
+        [
+            "a static one without prefix length",
+            () => plan(["four"], "192.0.2.9"),
+            "ipam.addresses: 192.0.2.9 has no prefix length, and no IPPool contains it; next: write it with its prefix length, as 192.0.2.9/24",
+        ],
+        ["a static IPv6 one without", () => plan([], "fd00::9"), "as fd00::9/64"],
+    ])("refuses %s", (_, work, message) => {
+        expect(work).toThrow(message);
+    });
+
+    it("never demands two of a pool without saying which, and answers each address once", () => {
+        const address = fc.constantFrom("10.2.0.7", "10.2.0.8", "10.3.0.5", "192.0.2.9/24", "192.0.2.8/24");
+        const pools = fc.uniqueArray(fc.constantFrom("four", "next", "empty"), { minLength: 1 });
+        fc.assert(
+            fc.property(pools, fc.uniqueArray(address), (ippools, addresses) => {
+                const made = plan(ippools, ...addresses);
+                for (const [pool, all] of Map.groupBy(made.demands, (demand) => demand.pool)) {
+                    if (all.length > 1)
+                        expect([pool, all.every(({ fixed }) => fixed !== undefined)]).toEqual([pool, true]);
+                }
+                const used = made.order.filter((one) => typeof one === "number");
+                expect(new Set(used).size).toBe(made.demands.length);
+                expect(made.order.length).toBeGreaterThanOrEqual(Math.max(ippools.length, addresses.length));
+            }),
+        );
+    });
+});
