@@ -8,6 +8,8 @@
 . "$(dirname "$0")/lib.sh"
 cluster=antrea-e2e
 export E2E_CLUSTER=$cluster E2E_CHART=$REPO/charts/antrea KUBECONFIG
+# what a meta plugin would call
+export E2E_MACVLAN=$CNI_PLUGINS_BIN/macvlan E2E_LIBCNI=$LIBCNI_BIN/libcni
 KUBECONFIG=$(kubeconfig_of "$cluster")
 
 if [ -z "${REUSE:-}" ]; then

@@ -104,7 +104,7 @@ suite_unit() {
 }
 suite_integration() {
     # real etcd and kube-apiserver, and the CNI plugins that are chained
-    "$TOOLS/cluster/build-programs.sh" etcd kubernetes cni-plugins || rc=1
+    "$TOOLS/cluster/build-programs.sh" etcd kubernetes cni-plugins libcni || rc=1
     run_step test-integration nx -t integration --parallel=2 || rc=1
     add_reports integration-
     add_crashed "$LOGS/test-integration.log" integration

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Builds the Go programs of the local cluster (Kubernetes, etcd, containerd, kind, helm, …) from the Go module proxy,
 # static, one folder a program and version in the cache. What is there already is left alone.
-#   build-programs.sh [GROUP...]      GROUP: kubernetes etcd containerd cri-tools cni-plugins kind helm coredns pause
+#   build-programs.sh [GROUP...]      GROUP: kubernetes etcd containerd cri-tools cni-plugins libcni kind helm coredns pause
 #                                     or tools: what a cluster of ready images needs on this side
 #                                     or e2e.test: Kubernetes' own tests and the runner of Ginkgo that splits them
 . "$(dirname "$0")/../lib.sh"
 export CGO_ENABLED=0 GOFLAGS="-mod=mod -buildvcs=false" GOTOOLCHAIN=local
 HERE=$TOOLS/cluster
 MODULES=$CACHE/go-modules
-GROUPS_WANTED=${*:-kubernetes etcd containerd cri-tools cni-plugins kind helm coredns pause}
+GROUPS_WANTED=${*:-kubernetes etcd containerd cri-tools cni-plugins libcni kind helm coredns pause}
 
 # pin NAME MODULE@VERSION: a module of our own that only requires another. `go install module@version` refuses modules
 # with replace lines (etcd, containerd); a requirement does not look at them.
@@ -121,10 +121,16 @@ if want cri-tools; then
 fi
 if want cni-plugins || want tools; then
     module=github.com/containernetworking/plugins
-    fetch cni-plugins "$CNI_PLUGINS_BIN/bandwidth" pin cni-plugins "$module@$CNI_PLUGINS_VERSION"
-    for name in main/bridge main/ptp main/loopback ipam/host-local ipam/static ipam/dhcp meta/portmap meta/bandwidth; do
+    fetch cni-plugins "$CNI_PLUGINS_BIN/macvlan" pin cni-plugins "$module@$CNI_PLUGINS_VERSION"
+    for name in main/bridge main/ptp main/macvlan main/loopback ipam/host-local ipam/static ipam/dhcp meta/portmap meta/bandwidth; do
         program "$CNI_PLUGINS_BIN/${name##*/}" "cni-plugins-$CNI_PLUGINS_VERSION" "$module/plugins/$name"
     done
+fi
+# calls plugins as runtimes and meta plugins do
+if want libcni && missing "$LIBCNI_BIN/libcni"; then
+    rm -rf "$MODULES/libcni-1"
+    cp -r "$TOOLS/libcni" "$MODULES/libcni-1"
+    program "$LIBCNI_BIN/libcni" libcni-1 .
 fi
 if want kind || want tools; then
     # kind's own static files for a node image come from its module, so the module stays needed

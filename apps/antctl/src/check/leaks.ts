@@ -46,12 +46,24 @@ function leakOf(o: {
         return { rule: "no-pod", text: `held for ${name}, which ${end}; ${remedy(snapshot, pod, record)}` };
     }
     if (record !== undefined) return undefined;
+    if (pod.network !== undefined) return unusedByNetwork(living, snapshot, pod, name);
     const used = o.twins.find((twin) => twin !== allocation && hasRecord(snapshot, twin));
     if (used !== undefined) {
         const text = `held for ${name}, which uses ${used.address}; its agent frees this one${whenOn(snapshot)}`;
         return { rule: "second-claim", text };
     }
     return unusedBy(living, snapshot, allocation, pod, name);
+}
+
+/**
+ * An interface that another plugin makes has no record of its own, and may have several addresses: they are used as long
+ * as its container has an interface on the Pod network.
+ */
+function unusedByNetwork(living: PodInfo, snapshot: Snapshot, pod: AllocationPod, name: string): Leak | undefined {
+    if (living.phase !== "Running" || snapshot.unread.has(pod.nodeName)) return undefined;
+    if (snapshot.records.some(({ containerId }) => containerId === pod.containerID)) return undefined;
+    const text = `held for interface ${pod.interface} (network ${pod.network}) of ${name}, of a container that is gone; its next container takes it, or the agent of Node ${pod.nodeName} frees it when the Pod is over${whenOn(snapshot)}`;
+    return { rule: "no-container", text };
 }
 
 /** How the allocation of a deleted Pod is released. */

@@ -43,11 +43,13 @@ export function isKnownOwner(owner: AllocationOwner): boolean {
 }
 
 /**
- * The owner as part of a sentence: `StatefulSet shop/db ordinal 2`, `Pod shop/web-0`, `Node node1`, `Gateway 10.2.0.1`.
+ * The owner as part of a sentence: `StatefulSet shop/db ordinal 2`, for another network than the Pod network with
+ * ` interface net1`, `Pod shop/web-0`, `Node node1`, `Gateway 10.2.0.1`.
  */
 export function ownerText(owner: AllocationOwner): string {
     const name = owner.namespace === undefined ? (owner.name ?? "?") : `${owner.namespace}/${owner.name ?? "?"}`;
-    return `${owner.kind} ${name}${owner.index === undefined ? "" : ` ordinal ${owner.index}`}`;
+    const ofSet = owner.index === undefined ? "" : ` ordinal ${owner.index}`;
+    return `${owner.kind} ${name}${ofSet}${owner.interface === undefined ? "" : ` interface ${owner.interface}`}`;
 }
 
 /**

@@ -24,6 +24,7 @@ export function renderWho(report: WhoReport, style: Style, nowMs: number): strin
                               ["Pod UID", allocation.pod.uid],
                               ["Node", allocation.pod.nodeName],
                               ["Interface", allocation.pod.interface],
+                              ["Network", allocation.pod.network ?? "the Pod network"],
                               ["Container", allocation.pod.containerID],
                           ] as const)),
                     [

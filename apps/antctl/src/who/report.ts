@@ -126,8 +126,9 @@ function summary(
 ): string {
     const address = formatIp(ip);
     if (allocation?.pod !== undefined) {
-        const { namespace, name, nodeName } = allocation.pod;
-        return `${address} is used by Pod ${namespace}/${name} on Node ${nodeName}.`;
+        const { namespace, name, nodeName, network } = allocation.pod;
+        const user = network === undefined ? "" : `interface ${allocation.pod.interface} (network ${network}) of `;
+        return `${address} is used by ${user}Pod ${namespace}/${name} on Node ${nodeName}.`;
     }
     // The pools with this gateway are listed below.
     const isGateway = allocation?.owner.kind === "Gateway" && uses.some(({ kind }) => kind === "Gateway");

@@ -62,6 +62,24 @@ describe("findingsOf", () => {
             },
         ],
         [
+            "an interface of another plugin with two claims of a family, which no port has",
+            {
+                allocations: [
+                    allocation("10.2.0.13", { pod: "web-0", interface: "net1", network: "macnet" }),
+                    allocation("10.2.0.14", { pod: "web-0", interface: "net1", network: "macnet" }),
+                ],
+                pods: [pod("web-0", { ips: ["10.10.1.7"] })],
+                node1: [record("web-0", { "10.10.1.7": undefined })],
+            },
+        ],
+        [
+            "a reservation for an interface that the template requests",
+            {
+                allocations: [allocation("10.2.0.12", { owner: { ...ofSet("db", 0), interface: "net1" } })],
+                statefulSets: [set("db", { annotations: { "k8s.v1.cni.cncf.io/networks": "macnet" } })],
+            },
+        ],
+        [
             "a Pod that is starting and has its claim only",
             { allocations: [allocation("10.2.0.12", { pod: "web-0" })], pods: [pod("web-0", { phase: "Pending" })] },
         ],
@@ -367,6 +385,25 @@ describe("findingsOf", () => {
             },
             "duplicate 10.2.0.12",
             /Delete those Pods that the claim does not name/,
+        ],
+        [
+            "a claim of an interface whose container is gone",
+            {
+                allocations: [allocation("10.2.0.13", { pod: "web-0", interface: "net1", network: "macnet" })],
+                pods: [pod("web-0", { ips: ["10.10.1.7"] })],
+                node1: [record("web-0", { "10.10.1.7": undefined }, { containerId: "later" })],
+            },
+            "leak 10.2.0.13",
+            /held for interface net1 \(network macnet\) of Pod shop\/web-0, of a container that is gone; its next container takes it/,
+        ],
+        [
+            "a reservation for an interface that the template does not request",
+            {
+                allocations: [allocation("10.2.0.12", { owner: { ...ofSet("db", 0), interface: "net1" } })],
+                statefulSets: [set("db")],
+            },
+            "reservation 10.2.0.12",
+            /kept for StatefulSet shop\/db ordinal 0 interface net1: its template requests no network on net1/,
         ],
         [
             "a reservation of a set that is gone",

@@ -84,6 +84,7 @@ export function allocation(
         readonly uid?: string;
         readonly node?: string;
         readonly interface?: string;
+        readonly network?: string;
         readonly owner?: AllocationOwner;
     } = {},
 ): Allocation {
@@ -107,6 +108,7 @@ export function allocation(
                       nodeName: o.node ?? "node1",
                       containerID: `c-${uid}`,
                       interface: o.interface ?? "eth0",
+                      ...(o.network === undefined ? {} : { network: o.network }),
                   },
         since,
     };

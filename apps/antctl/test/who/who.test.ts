@@ -29,6 +29,11 @@ describe("who has an address", () => {
             /^10\.2\.0\.5 is used by Pod shop\/a on Node node1\.$/,
         ],
         [
+            "an interface of another network",
+            who("10.2.0.5", { allocation: allocation("10.2.0.5", { pod: "a", interface: "net1", network: "macnet" }) }),
+            /^10\.2\.0\.5 is used by interface net1 \(network macnet\) of Pod shop\/a on Node node1\.$/,
+        ],
+        [
             "a reservation",
             who("10.2.0.5", { allocation: allocation("10.2.0.5", { owner: ofSet("db", 2) }) }),
             /is reserved for StatefulSet shop\/db ordinal 2; no Pod uses it now\.$/,

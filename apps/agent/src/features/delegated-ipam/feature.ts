@@ -9,8 +9,11 @@ export interface DelegatedNeeds {
     readonly pools: DelegatedPools;
     /** Whether the container has an interface on the Pod network that is not being removed. */
     readonly hasContainer: (containerId: string) => boolean;
-    /** Restores allocations of running containers that are gone. */
-    readonly restore: (signal: AbortSignal) => Promise<void>;
+    /**
+     * Restores allocations of running containers that are gone, and frees those of ended ones. Resolves with the time
+     * (ms) after which it is to be called again; undefined if nothing is waited for.
+     */
+    readonly check: (signal: AbortSignal) => Promise<number | undefined>;
     /** Registers a listener, for good, that is called when an allocation of this Node is gone. */
     readonly onGone: (listener: () => void) => void;
 }
@@ -22,19 +25,25 @@ export interface DelegatedIpamFeature extends Feature {
 
 /**
  * Gives addresses of IPPools to the interfaces of other plugins, and keeps their allocations: adds the job
- * `delegated-ipam/claims`, each minute and when an allocation is gone.
+ * `delegated-ipam/claims`, each minute, and when an allocation or an interface is gone.
  */
 export function delegatedIpam(
-    platform: Pick<Platform, "jobs" | "logger">,
+    platform: Pick<Platform, "jobs" | "logger" | "podInterfaces">,
     needs: DelegatedNeeds,
 ): DelegatedIpamFeature {
-    const { pools, hasContainer, restore, onGone } = needs;
+    const { pools, hasContainer, check, onGone } = needs;
     return {
         name: "delegated-ipam",
         ipam: new DelegatedIpam({ pools, hasContainer, logger: platform.logger.child("delegated-ipam") }),
         start: () => {
-            const job = platform.jobs.every("delegated-ipam/claims", resyncMs, restore);
+            const job = platform.jobs.every("delegated-ipam/claims", resyncMs, async (signal) => {
+                const againInMs = await check(signal);
+                return againInMs === undefined ? undefined : { againInMs };
+            });
             onGone(() => job.trigger());
+            platform.podInterfaces.subscribe(({ type }) => {
+                if (type === "removed") job.trigger();
+            });
         },
     };
 }

@@ -7,6 +7,7 @@ import { allocationIp, isDelegated, mayTake, namesContainer, type Holder } from 
 import { type PoolAllocator } from "./allocator.ts";
 import { logged } from "./logged.ts";
 import { type IpamMetrics } from "./metrics.ts";
+import { type NodePods } from "./node-pods.ts";
 import { type OwnAllocations } from "./own-allocations.ts";
 import { type OwnNode } from "./own-node.ts";
 import { type PodEvents } from "./pod-events.ts";
@@ -27,6 +28,7 @@ export interface DelegatedAllocationsComponents {
     readonly writer: Pick<AllocationWriter, "create" | "find" | "take">;
     readonly allocator: Pick<PoolAllocator, "claim" | "exclusively" | "isReleaseDue" | "releaseAll">;
     readonly cache: Pick<PoolCache, "known">;
+    readonly pods: Pick<NodePods, "isOver">;
     readonly node: Pick<OwnNode, "isGone">;
     readonly containers: WiredContainers;
     readonly events: Pick<PodEvents, "heldByAnother">;
@@ -50,6 +52,10 @@ interface HeldAddress {
     readonly owner: AllocationOwner;
 }
 
+/** How often it is asked whether the Pod of an ended container is over, and how long. */
+const askAgainMs = 3_000;
+const askForMs = 60_000;
+
 /**
  * The allocations for interfaces that other CNI plugins make with addresses of ours. There is no record of such an
  * interface: its addresses are in use as long as the container has an interface of this agent, whose link is the sign of
@@ -60,6 +66,8 @@ export class DelegatedAllocations {
     readonly #nodeName: string;
     /** By attachment. */
     readonly #inForce = new Map<string, InForce>();
+    /** Those whose container has ended without their DEL, with the monotonic time (ms) when that was seen. */
+    readonly #ended = new Map<string, { readonly holder: Holder; readonly since: number }>();
     /** The ADDs in progress; a DEL that comes meanwhile frees what they get. */
     readonly #adding = new Map<string, { isReleased: boolean }>();
     #hasRecalled = false;
@@ -122,17 +130,26 @@ export class DelegatedAllocations {
 
     /**
      * Restores allocations of running containers that are gone, as long as nobody else has the address; else records an
-     * event on the Pod, once. Failures are logged and left to the next call. Rejects only if the signal aborts before
+     * event on the Pod, once. Frees those of containers that have ended without a DEL, once their Pod is over: until
+     * then its next sandbox may take them. Failures are logged and left to the next call. Resolves with the time (ms)
+     * after which it is to be called again, undefined if nothing is waited for. Rejects only if the signal aborts before
      * the allocations are synced.
      */
-    async check(signal: AbortSignal): Promise<void> {
-        const { allocator, containers, logger, node, own } = this.#components;
-        await own.synced(signal);
+    async check(signal: AbortSignal): Promise<number | undefined> {
+        await this.#components.own.synced(signal);
         this.#recall();
+        await this.#restoreLost(signal);
+        await this.#freeEnded(signal);
+        return this.#ended.size > 0 ? askAgainMs : undefined;
+    }
+
+    async #restoreLost(signal: AbortSignal): Promise<void> {
+        const { allocator, clock, containers, logger, node } = this.#components;
         for (const [key, entry] of [...this.#inForce]) {
             if (signal.aborted) return;
             if (!containers.hasContainer(entry.holder.containerId)) {
                 this.#inForce.delete(key);
+                this.#ended.set(key, { holder: entry.holder, since: clock.monotonic() });
                 continue;
             }
             // The controller frees the allocations of a deleted Node.
@@ -145,6 +162,22 @@ export class DelegatedAllocations {
             await logged(logger, "an allocation of a running container is not restored yet", () =>
                 allocator.exclusively(entry.holder, restore, within(signal, lockLimitMs)),
             );
+        }
+    }
+
+    /** What is not freed within a minute is left to the check of unused allocations. */
+    async #freeEnded(signal: AbortSignal): Promise<void> {
+        const { allocator, clock, logger, own, pods } = this.#components;
+        for (const [key, { holder, since }] of [...this.#ended]) {
+            if (signal.aborted) return;
+            if (own.ofContainer(holder).length === 0 || clock.monotonic() - since > askForMs) this.#ended.delete(key);
+            if (!this.#ended.has(key)) continue;
+            await logged(logger, "allocations of an ended container are not freed yet", async () => {
+                const limit = within(signal, askLimitMs);
+                if (!(await pods.isOver(holder.pod, limit))) return;
+                await allocator.releaseAll(holder, limit);
+                this.#ended.delete(key);
+            });
         }
     }
 

@@ -18,7 +18,7 @@ export interface DelegatedPools {
     /** Frees the allocations of the interfaces that `DelegatedAllocations.garbage` finds; their number. */
     collect(network: string, valid: readonly Attachment[], before: number): Promise<number>;
     /** See `DelegatedAllocations.check`. */
-    restore(signal: AbortSignal): Promise<void>;
+    check(signal: AbortSignal): Promise<number | undefined>;
     /** Registers a listener, for good, that is called when an allocation of this Node is gone. */
     onGone(listener: () => void): void;
 }
@@ -46,7 +46,7 @@ export function delegatedPools(pools: IpPools, containers: WiredContainers): Del
             await Promise.all(garbage.map(release));
             return garbage.length;
         },
-        restore: (signal) => allocations.check(signal),
+        check: (signal) => allocations.check(signal),
         onGone: (listener) => void pools.own.onGone(listener),
     };
 }

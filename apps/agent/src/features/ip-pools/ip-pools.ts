@@ -200,6 +200,7 @@ export class IpPools implements AsyncDisposable {
                 writer: this.#writer,
                 allocator: this.allocator,
                 cache: this.cache,
+                pods: this.pods,
                 node: this.#node,
                 containers,
                 events: this.#events,

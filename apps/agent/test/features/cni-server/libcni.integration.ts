@@ -13,7 +13,6 @@ import { ipsOf, TestPod, type AddAnswer } from "../../support/test-pod.ts";
 
 const run = promisify(execFile);
 const repository = new URL("../../../../../", import.meta.url).pathname;
-const driver = new URL("./libcni/", import.meta.url).pathname;
 
 let node: TestNode;
 let agent: TestAgent;
@@ -23,14 +22,6 @@ let socketPath: string;
 
 beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "antrea-libcni-"));
-    await run(
-        mustExist(join(cache(), `go-${version("GO_VERSION")}/bin/go`), "tools/setup/bootstrap.sh"),
-        ["build", "-mod=readonly", "-buildvcs=false", "-o", join(folder, "libcni"), "."],
-        {
-            cwd: driver,
-            env: { ...process.env, CGO_ENABLED: "0", GOFLAGS: "", GOTOOLCHAIN: "local" },
-        },
-    );
     symlinkSync(
         mustExist(join(repository, "apps/cni/dist/antrea-cni"), "npx nx build antrea-cni"),
         join(folder, "antrea"),
@@ -82,7 +73,8 @@ async function call(
     const options = ["-args", `IgnoreUnknown=1;${args}`, "-capabilities", JSON.stringify(capabilities)];
     const words = [command, path, folder, join(folder, "cache"), pod.containerId, pod.netns.path, "eth0"];
     const env = { ...process.env, ANTREA_CNI_SOCKET: socketPath };
-    const { stdout } = await run(join(folder, "libcni"), [...options, ...words], { env, timeout: 60_000 });
+    const driver = mustExist(join(cache(), "programs/libcni-1/libcni"), "tools/cluster/build-programs.sh libcni");
+    const { stdout } = await run(driver, [...options, ...words], { env, timeout: 60_000 });
     return stdout;
 }
 

@@ -61,6 +61,30 @@ describe("the addresses of an interface that another plugin makes", () => {
         });
     });
 
+    it("are freed soon after their container has ended without a DEL, once the Pod is over", async () => {
+        await claim(["pool1"]);
+        expect(await delegated.check(limit())).toBeUndefined();
+        wiring.unwire("c-web");
+        // The next sandbox of the Pod may take them.
+        expect(await delegated.check(limit())).toBe(3_000);
+        expect(await delegated.check(limit())).toBe(3_000);
+        expect(states()).toEqual(["pool1 c-web/net1"]);
+        cluster.removePod("web");
+        expect(await delegated.check(limit())).toBeUndefined();
+        expect(states()).toEqual([]);
+    });
+
+    it("that the next sandbox has taken are left to it when the earlier one has ended", async () => {
+        await claim(["pool1"]);
+        wiring.wire("web", [], "c2");
+        wiring.unwire("c-web");
+        await claim(["pool1"], { containerId: "c2" });
+        expect(await delegated.check(limit())).toBeUndefined();
+        cluster.removePod("web");
+        expect(await delegated.check(limit())).toBeUndefined();
+        expect(states()).toEqual(["pool1 c2/net1"]);
+    });
+
     it("wait for the next sandbox of their Pod, which adopts them", async () => {
         const first = await claim(["pool1"]);
         wiring.unwire("c-web");
@@ -92,7 +116,7 @@ describe("the addresses of an interface that another plugin makes", () => {
         const before = cluster.allocations().map(({ spec }) => spec);
         for (const { metadata } of cluster.allocations()) cluster.api.remove(ipAllocations, metadata?.name ?? "");
         await eventually(() => agent.pools.own.size === 0);
-        await delegated.restore(limit());
+        await delegated.check(limit());
         expect(cluster.allocations().map(({ spec }) => spec)).toEqual(before);
         expect(before[0]?.owner).toMatchObject({ kind: "StatefulSet", name: "db", index: 0, interface: "net1" });
     });
@@ -102,7 +126,7 @@ describe("the addresses of an interface that another plugin makes", () => {
         cluster.api.remove(ipAllocations, "10.4.0.9");
         await eventually(() => agent.pools.own.size === 0);
         await cluster.agent("b").claim("rival", { pools: ["one"] });
-        for (let round = 0; round < 2; round += 1) await delegated.restore(limit());
+        for (let round = 0; round < 2; round += 1) await delegated.check(limit());
         expect(agent.events).toMatchObject([
             {
                 reason: "AddressHeldElsewhere",
@@ -119,9 +143,9 @@ describe("the addresses of an interface that another plugin makes", () => {
         await delegated.release(net1);
         expect(states()).toHaveLength(1);
         cluster.api.accident = () => undefined;
-        await delegated.restore(limit());
+        await delegated.check(limit());
         await reconcile();
-        await delegated.restore(limit());
+        await delegated.check(limit());
         expect(states()).toEqual([]);
     });
 
@@ -135,7 +159,7 @@ describe("the addresses of an interface that another plugin makes", () => {
         };
         await claim(["pool1"]);
         await deleted.promise;
-        await delegated.restore(limit());
+        await delegated.check(limit());
         expect(states()).toEqual([]);
     });
 
@@ -143,13 +167,13 @@ describe("the addresses of an interface that another plugin makes", () => {
         await claim(["pool1"]);
         await agent.kill();
         await startAgent();
-        await delegated.restore(limit());
+        await delegated.check(limit());
         cluster.api.remove(ipAllocations, cluster.allocations()[0]?.metadata?.name ?? "");
         await eventually(() => agent.pools.own.size === 0);
-        await delegated.restore(limit());
+        await delegated.check(limit());
         expect(states()).toEqual(["pool1 c-web/net1"]);
         wiring.unwire("c-web");
-        await delegated.restore(limit());
+        await delegated.check(limit());
     });
 
     it("are not given to a Pod that does not exist", async () => {
