@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { apply, kubectl, workers } from "../fixture/cluster.ts";
-import { antctl, claimsOf, eventNote, expectIpam, TestPools } from "../fixture/ipam.ts";
+import { antctl, claimsOf, eventsAbout, expectIpam, TestPools } from "../fixture/ipam.ts";
 import { callNetwork, callPlugin, installMetaPlugin, sandboxOf, type Sandbox } from "../fixture/meta-plugin.ts";
 import { TestNamespace } from "../fixture/pods.ts";
 import { eventually } from "../fixture/run.ts";
@@ -140,7 +140,7 @@ describe("interfaces of macvlan with addresses of IPPools", () => {
             "b",
             () => withIpam({ ippools: ["e2e-none"] }),
             "",
-            /IPPool e2e-none does not exist/,
+            /IPPool e2e-none does not exist; create it, or correct network e2e-macvlan/,
         ],
         ["a pool twice", "b", () => withIpam({ ippools: [four, four] }), "", /ipam\.ippools.*twice/],
         ["neither pools nor addresses", "b", () => withIpam({ ippools: [] }), "", /neither IPPools nor addresses/],
@@ -169,7 +169,11 @@ describe("interfaces of macvlan with addresses of IPPools", () => {
         await callPlugin("ADD", sandbox("c"), config);
         const { msg } = await callPlugin("ADD", sandbox("b"), config);
         expect(msg).toMatch(/^network e2e-macvlan, interface net1: no free address in IPPool e2e-mac-one/);
-        expect(await eventNote(namespace.name, "Pod", "b", "IPAllocationFailed")).toContain("e2e-mac-one");
+        await eventually("the Pod says so", async () =>
+            (await eventsAbout(namespace.name, "Pod", "b", "IPAllocationFailed")).some(({ note }) =>
+                note.includes("e2e-mac-one"),
+            ),
+        );
         expect((await claimants(four)).filter((text) => text.includes(" b/"))).toEqual([]);
         await callPlugin("DEL", sandbox("c"), config);
         expect(addressesOf(await callPlugin("ADD", sandbox("b"), config))).toContain("10.26.1.9");

@@ -151,7 +151,10 @@ export class AddressAllocations {
         limit: AbortSignal,
     ): Promise<ClaimedAddress> {
         const { cache, writer } = this.#components;
-        const open = openPools(pools.filter(({ pool }) => pool.addresses.has(ip)));
+        const open = openPools(
+            pools.filter(({ pool }) => pool.addresses.has(ip)),
+            holder.network,
+        );
         const home = open.find(({ usable }) => usable.has(ip));
         if (home === undefined) throw notInPool(ip, pools, cache);
         const allocation = await writer.create(ip, home.pool.name, holder, {
@@ -173,7 +176,7 @@ export class AddressAllocations {
         limit: AbortSignal,
     ): Promise<ClaimedAddress> {
         const { metrics, search, writer } = this.#components;
-        const open = openPools(pools);
+        const open = openPools(pools, holder.network);
         const attempt = async (ip: IpAddress, known: KnownPool): Promise<ClaimedAddress | undefined> => {
             const { pool, version } = known;
             const allocation = await writer.create(ip, pool.name, holder, { signal: limit, owner, version });
@@ -194,6 +197,6 @@ export class AddressAllocations {
                 limit.throwIfAborted();
             }
         }
-        throw exhausted(open);
+        throw exhausted(open, holder.network);
     }
 }

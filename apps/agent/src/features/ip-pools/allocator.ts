@@ -211,7 +211,7 @@ export class PoolAllocator {
         // Sequential: the annotation may name many missing pools, and the first one fails the allocation.
         for (const name of poolNamesOf(request)) {
             const known = await this.#components.cache.find(name, signal);
-            if (known === undefined) throw noPool(name);
+            if (known === undefined) throw noPool(name, isForNetwork(request) ? request.network : undefined);
             if (known.pool.addresses.isEmpty && known.pool.problems.length > 0) {
                 throw new IpPoolError("NO_POOL", `IPPool ${name} cannot be used: ${known.pool.problems.join("; ")}`);
             }

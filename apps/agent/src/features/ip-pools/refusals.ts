@@ -14,12 +14,18 @@ export function poolChanged({ address, difference }: PoolChange): IpPoolError {
     );
 }
 
-/** The error NO_POOL: the IPPool does not exist. */
-export function noPool(name: string): IpPoolError {
-    return new IpPoolError(
-        "NO_POOL",
-        `IPPool ${name} does not exist; create it, or correct the annotation of the Pod's template or Namespace`,
-    );
+/**
+ * Where the pools of a request are named, as part of a sentence.
+ *
+ * @param network that of the interface; undefined for a Pod's own interface
+ */
+function whereNamed(network: string | undefined): string {
+    return network === undefined ? "the annotation of the Pod's template or Namespace" : `network ${network}`;
+}
+
+/** The error NO_POOL: the IPPool does not exist. `network` as of the holder. */
+export function noPool(name: string, network?: string): IpPoolError {
+    return new IpPoolError("NO_POOL", `IPPool ${name} does not exist; create it, or correct ${whereNamed(network)}`);
 }
 
 /**
@@ -39,27 +45,31 @@ export function nodeGone(name: string, cause?: KubeError): IpPoolError {
     );
 }
 
-/** The error POOL_DELETED, for pools of these names, at least one, that are all being deleted. */
-export function poolDeleted(names: readonly string[]): IpPoolError {
+/** The error POOL_DELETED, for pools of these names, at least one, that are all being deleted. `network` as of the holder. */
+export function poolDeleted(names: readonly string[], network?: string): IpPoolError {
     const [subject, verb] = names.length === 1 ? ["IPPool", "is"] : ["IPPools", "are"];
     return new IpPoolError(
         "POOL_DELETED",
-        `${subject} ${names.join(", ")} ${verb} being deleted and ${verb === "is" ? "hands" : "hand"} out no new address; name another IPPool in the annotation of the Pod's template or Namespace, or create the IPPool again when it is deleted`,
+        `${subject} ${names.join(", ")} ${verb} being deleted and ${verb === "is" ? "hands" : "hand"} out no new address; name another IPPool in ${whereNamed(network)}, or create the IPPool again when it is deleted`,
     );
 }
 
 /**
  * The pools that hand out new addresses, in the same order; throws POOL_DELETED if there are pools and all are being
- * deleted.
+ * deleted. `network` as of the holder.
  */
-export function openPools(pools: readonly KnownPool[]): readonly KnownPool[] {
+export function openPools(pools: readonly KnownPool[], network?: string): readonly KnownPool[] {
     const open = pools.filter(({ isDeleting }) => !isDeleting);
-    if (open.length === 0 && pools.length > 0) throw poolDeleted(pools.map(({ pool }) => pool.name));
+    if (open.length === 0 && pools.length > 0)
+        throw poolDeleted(
+            pools.map(({ pool }) => pool.name),
+            network,
+        );
     return open;
 }
 
-/** The error EXHAUSTED for pools of one family, at least one, without a free address. */
-export function exhausted(pools: readonly KnownPool[]): IpPoolError {
+/** The error EXHAUSTED for pools of one family, at least one, without a free address. `network` as of the holder. */
+export function exhausted(pools: readonly KnownPool[], network?: string): IpPoolError {
     const texts = pools.map(
         ({ pool, usable }) => `${pool.name} (${usable.size} ${usable.size === 1n ? "address" : "addresses"})`,
     );
@@ -67,11 +77,12 @@ export function exhausted(pools: readonly KnownPool[]): IpPoolError {
         pools.length === 1
             ? "delete Pods that use it, add a range to it"
             : "delete Pods that use one of them, add a range to one";
+    const further = network === undefined ? "a further IPPool" : `another IPPool in network ${network}`;
     const [first, ...others] = pools.map(({ pool }) => `spec.pool=${pool.name}`);
     const likewise = others.length === 0 ? "" : `, and so for ${others.join(", ")}`;
     return new IpPoolError(
         "EXHAUSTED",
-        `no free address in IPPool ${texts.join(" or ")}: all are allocated; ${steps}, or name a further IPPool. kubectl get ipallocations --field-selector ${first} lists their owners${likewise}`,
+        `no free address in IPPool ${texts.join(" or ")}: all are allocated; ${steps}, or name ${further}. kubectl get ipallocations --field-selector ${first} lists their owners${likewise}`,
     );
 }
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { ManualClock } from "@antrea/async/testing";
+import { ipPools } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
 import { type NetworkRequest } from "../../../src/features/ip-pools/types.ts";
@@ -75,6 +76,25 @@ describe("an interface of a network", () => {
         expect(agent.events.map(({ reason, note }) => `${reason} ${note.split(":")[0]}`)).toEqual([
             "IPAllocationFailed network default/macvlan, interface net1",
         ]);
+    });
+
+    it("names itself as the place where pools are named", async () => {
+        const agent = cluster.agent("a");
+        await expect(claim(agent, request("web", ["none"]))).rejects.toThrow(
+            "IPPool none does not exist; create it, or correct network default/macvlan",
+        );
+        await claim(agent, request("first", ["tiny"]));
+        await expect(claim(agent, request("web", ["tiny"]))).rejects.toThrow(
+            "add a range to it, or name another IPPool in network default/macvlan",
+        );
+        cluster.api.put(ipPools, {
+            ...cluster.api.get(ipPools, "pool1"),
+            metadata: { name: "pool1", deletionTimestamp: "2026-01-01T00:00:00Z" },
+        } as never);
+        await eventually(() => agent.pools.cache.known("pool1")?.isDeleting === true);
+        await expect(claim(agent, request("web", ["pool1"]))).rejects.toThrow(
+            "name another IPPool in network default/macvlan, or create the IPPool again",
+        );
     });
 
     it("gives back what it had of a pool that its network no longer names", async () => {
