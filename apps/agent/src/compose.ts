@@ -13,6 +13,7 @@ import {
     allocationProblem,
     delegatedPools,
     hasContainer,
+    isOwnInterface,
     poolErrorCode,
     recordAllocations,
     type IpPools,
@@ -23,6 +24,7 @@ import { allPodPrefixes } from "./features/node-routes/index.ts";
 import { podNetwork, type PodNodeParts } from "./features/pod-network/feature.ts";
 import { checkInterface, wiringErrorCode } from "./features/pod-network/index.ts";
 import { secondaryNetworks } from "./features/secondary-networks/feature.ts";
+import { type Attachment } from "./platform/pod-interfaces/index.ts";
 import { startFeatures, stopFeatures, type Feature } from "./platform/feature.ts";
 import { ownNode } from "./platform/node/own-node.ts";
 import { withNode, type NodePlatform } from "./platform/node-platform.ts";
@@ -146,7 +148,10 @@ function featuresOf(
         },
         o.parts,
     );
-    const containers = { hasContainer: (id: string) => hasContainer(platform.podInterfaces, id) };
+    const containers = {
+        hasContainer: (id: string) => hasContainer(platform.podInterfaces, id),
+        isOwn: (attachment: Attachment) => isOwnInterface(platform.podInterfaces, attachment),
+    };
     const delegated = pools && delegatedPools(pools, containers);
     const addresses = delegated && delegatedIpam(platform, { ...delegated, ...containers, pools: delegated });
     // A feature whose gate is disabled is undefined.

@@ -31,6 +31,12 @@ export interface ReservationInput {
      * such interfaces, which are kept for the ordinal; no new ones are planned. Default: always.
      */
     mayHaveInterface?(name: string): boolean;
+    /**
+     * Asked of each Reserved address for an interface of another network of which the ordinal's Pod has others in use:
+     * true if it is released, since the Pod did not take it. An ADD takes one after the other, so this must have been so
+     * for a while. Default: never.
+     */
+    isLeftOver?(allocation: IpAllocation): boolean;
     /** True if the address has an allocation of any owner. */
     isTaken(ip: IpAddress): boolean;
     /**
@@ -125,11 +131,9 @@ export function planReservations(input: ReservationInput): ReservationPlan {
     const own = ofNetworks.length === 0 ? input : { ...input, allocations: allocations.filter(isOfPodNetwork) };
     const { kept, spare, givenUp } = sortAllocations(own, set);
     const filled = fill(own, set, kept);
-    const release = [
-        ...spare,
-        ...filled.halves,
-        ...ofNetworks.filter((one) => isReserved(one) && !isKept(one, input, set)),
-    ];
+    const inUse = new Set(ofNetworks.filter((one) => !isReserved(one)).map(interfaceOf));
+    const unneeded = ofNetworks.filter((one) => isReserved(one) && !isKept(one, input, set, inUse));
+    const release = [...spare, ...filled.halves, ...unneeded];
     const released = new Set(release);
     const adopt = [...[...kept.values()].flatMap((families) => [...families.values()]), ...ofNetworks].filter(
         (allocation) => allocation.spec.owner.uid !== set.uid && !released.has(allocation),
@@ -142,14 +146,22 @@ function isOfPodNetwork({ spec }: IpAllocation): boolean {
     return spec.owner.interface === undefined;
 }
 
-/** Whether a Pod of the set may take the address again: of its ordinal, on its interface. */
+/** Whether a Pod of the set may take the address again: of its ordinal, on its interface, and not left by it. */
 function isKept(
-    { spec: { owner } }: IpAllocation,
-    { mayHaveInterface = () => true }: ReservationInput,
+    allocation: IpAllocation,
+    input: ReservationInput,
     { start, replicas }: LivingSet,
+    inUse: ReadonlySet<string>,
 ): boolean {
-    const { index = -1, interface: name = "" } = owner;
-    return index >= start && index < start + replicas && mayHaveInterface(name);
+    const { mayHaveInterface = () => true, isLeftOver = () => false } = input;
+    const { index = -1, interface: name = "" } = allocation.spec.owner;
+    if (index < start || index >= start + replicas || !mayHaveInterface(name)) return false;
+    return !inUse.has(interfaceOf(allocation)) || !isLeftOver(allocation);
+}
+
+/** Ordinal and interface that an allocation is kept for. */
+function interfaceOf({ spec: { owner } }: IpAllocation): string {
+    return `${owner.index} ${owner.interface}`;
 }
 
 interface Allocation {

@@ -645,6 +645,18 @@ describe("planReservations, of addresses for interfaces of networks", () => {
         expect(addresses(gone.release)).toEqual(addresses(allocations.filter((one) => one !== used)));
     });
 
+    it("releases what the ordinal's Pod did not take, once it has been so for a while", () => {
+        const used = ordinalAllocation("10.9.0.12", 0, { pool: "other", interface: "net1", used: true });
+        const asked: string[] = [];
+        const allocations = [own, kept, alike, used];
+        const isLeftOver = ({ spec }: IpAllocation): boolean => asked.push(spec.address) > 1;
+        const plan = (): ReservationPlan => planReservations(input({ set, allocations, isLeftOver }));
+        expect(addresses(plan().release)).toEqual([]);
+        expect(addresses(plan().release)).toEqual(["10.9.0.9"]);
+        // Of net2 nothing is in use, and that of the Pod network has rules of its own.
+        expect(asked).toEqual(["10.9.0.9", "10.9.0.9"]);
+    });
+
     it("assigns those that are kept to the new set of the name", () => {
         const earlier = ordinalAllocation("10.9.0.9", 0, { pool: "other", interface: "net1", uid: "before" });
         const unneeded = ordinalAllocation("10.9.0.10", 1, { pool: "other", interface: "net1", uid: "before" });

@@ -15,7 +15,7 @@ export {
     maxNetworks,
     networksAnnotation,
     parseSelections,
-    possibleInterfaces,
+    mayHaveInterface,
     type NetworkSelection,
 } from "./selection.ts";
 export { mergeStatus, statusAnnotation, type DeviceInfo, type NetworkStatus } from "./status.ts";

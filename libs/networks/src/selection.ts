@@ -53,15 +53,17 @@ export function parseSelections(text: string, podNamespace: string): readonly Ne
 }
 
 /**
- * The names that interfaces of the annotation's networks may have: those that it requests, and for the others those that
- * `parseSelections` gives, or net1, net2, … as Multus does. Undefined if the annotation breaks a rule.
+ * Whether a Pod with this annotation may have an interface of the name: a requested one, one that `parseSelections` gives,
+ * or net1, net2, … of Multus, which counts networks of its own settings too. True for all names if the annotation breaks
+ * a rule, as it may be wrong temporarily.
  */
-export function possibleInterfaces(text: string, podNamespace: string): ReadonlySet<string> | undefined {
+export function mayHaveInterface(text: string, podNamespace: string, name: string): boolean {
     try {
         const selections = parseSelections(text, podNamespace);
-        return new Set(selections.flatMap(({ interfaceName }, index) => [interfaceName, `net${index + 1}`]));
+        if (selections.length > 0 && /^net[0-9]+$/.test(name)) return true;
+        return selections.some(({ interfaceName }) => interfaceName === name);
     } catch (error) {
-        if (error instanceof NetworkError) return undefined;
+        if (error instanceof NetworkError) return true;
         throw error;
     }
 }

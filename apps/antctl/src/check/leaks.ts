@@ -41,6 +41,10 @@ function leakOf(o: {
     const { snapshot, allocation, pod, record } = o;
     const name = `Pod ${pod.namespace}/${pod.name}`;
     const living = snapshot.podOf(pod);
+    // Its addresses are used as long as its container has an interface on the Pod network, also without its Pod.
+    if (pod.network !== undefined && snapshot.records.some(({ containerId }) => containerId === pod.containerID)) {
+        return undefined;
+    }
     if (living === undefined || isFinished(living)) {
         const end = living === undefined ? "is gone" : "has ended";
         return { rule: "no-pod", text: `held for ${name}, which ${end}; ${remedy(snapshot, pod, record)}` };
@@ -61,7 +65,6 @@ function leakOf(o: {
  */
 function unusedByNetwork(living: PodInfo, snapshot: Snapshot, pod: AllocationPod, name: string): Leak | undefined {
     if (living.phase !== "Running" || snapshot.unread.has(pod.nodeName)) return undefined;
-    if (snapshot.records.some(({ containerId }) => containerId === pod.containerID)) return undefined;
     const text = `held for interface ${pod.interface} (network ${pod.network}) of ${name}, of a container that is gone; its next container takes it, or the agent of Node ${pod.nodeName} frees it when the Pod is over${whenOn(snapshot)}`;
     return { rule: "no-container", text };
 }

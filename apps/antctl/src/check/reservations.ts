@@ -1,6 +1,6 @@
 import { sameIp } from "@antrea/ip";
 import { poolsOf } from "@antrea/ipam";
-import { networksAnnotation, possibleInterfaces } from "@antrea/networks";
+import { mayHaveInterface, networksAnnotation } from "@antrea/networks";
 import { ownerText, type Allocation } from "../cluster/index.ts";
 import { finding, type Finding } from "./finding.ts";
 import { type Snapshot } from "./snapshot.ts";
@@ -46,9 +46,8 @@ function unasked(snapshot: Snapshot, { owner, pool, ip }: Allocation): string | 
                 return `the set has ${range}; antrea-controller frees it`;
             }
             if (owner.interface !== undefined) {
-                const interfaces = possibleInterfaces(set.annotations?.[networksAnnotation] ?? "", set.namespace);
-                const isPossible = interfaces?.has(owner.interface) ?? true;
-                return isPossible
+                const annotation = set.annotations[networksAnnotation] ?? "";
+                return mayHaveInterface(annotation, set.namespace, owner.interface)
                     ? undefined
                     : `its template requests no network on ${owner.interface}; antrea-controller frees it`;
             }

@@ -61,10 +61,12 @@ export function addressRequestOf(
     return { named, fixed, set: statefulSetOf(pod) };
 }
 
-/** The current allocations of the Pod; those of an earlier Pod of the same name are left out. */
+/** The current allocations of the Pod on the Pod network; those of an earlier Pod of the same name are left out. */
 export function allocationsOfPod({ allocations, pod }: Pick<Facts, "allocations" | "pod">): readonly Allocation[] {
     const find = podLookup([pod]);
-    return allocations.filter(({ pod: holder }) => holder !== undefined && find(holder) !== undefined);
+    return allocations.filter(
+        ({ pod: holder }) => holder !== undefined && holder.network === undefined && find(holder) !== undefined,
+    );
 }
 
 /**

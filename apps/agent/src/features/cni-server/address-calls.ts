@@ -25,6 +25,8 @@ export interface AddressAdd extends PodAttachment {
     readonly type: string;
     readonly section: IpamSection;
     readonly wanted: WantedAddresses;
+    /** When the call was received, in milliseconds of the monotonic clock; a DEL received later takes precedence. */
+    readonly receivedAt: number;
 }
 
 /** Gives addresses to interfaces that other plugins make. */
@@ -58,10 +60,15 @@ export function noPools(): CniCallError {
  * Reads an ADD for addresses; `pod` is that of CNI_ARGS. Throws CniCallError for a section or requested addresses that
  * break a rule.
  */
-export function addressAdd(args: CniCmdArgs, config: NetworkConfig, pod: PodAttachment): AddressAdd {
+export function addressAdd(
+    args: CniCmdArgs,
+    config: NetworkConfig,
+    pod: PodAttachment,
+    receivedAt: number,
+): AddressAdd {
     const section = parseIpamSection(sectionOf(config));
     const wanted = wantedAddresses(section, { args: parseCniArgs(args.args), config });
-    return { ...pod, network: config.name, type: config.type, section, wanted };
+    return { ...pod, network: config.name, type: config.type, section, wanted, receivedAt };
 }
 
 /** The result of an ADD for addresses (CNI specification, "Delegated plugins"). */

@@ -166,7 +166,7 @@ export class CniCalls {
         switch (command) {
             case "add": {
                 checkArgs(args);
-                const call = addressAdd(args, config, podAttachmentOf(args));
+                const call = addressAdd(args, config, podAttachmentOf(args), receivedAt);
                 await this.#ready(signal);
                 return encodeResult(addressResult(call, await addresses.add(call, signal)), config.cniVersion);
             }
@@ -175,7 +175,10 @@ export class CniCalls {
                 return empty;
             case "check":
                 checkArgs(args);
-                await addresses.check({ ...attachmentOf(args), network: config.name }, previousOf(config));
+                await addresses.check(
+                    { ...attachmentOf(args), network: config.name },
+                    config.prevResult && (previousOf(config) ?? []),
+                );
                 return empty;
             case "gc":
                 await this.#collect(config, (...asked) => addresses.collect(...asked), receivedAt);
@@ -311,7 +314,7 @@ function podAttachmentOf(args: CniCmdArgs): PodAttachment {
     return { ...attachmentOf(args), podName, podNamespace, podUid };
 }
 
-/** The addresses of `prevResult`; undefined without one. */
+/** The addresses of `prevResult`; undefined without one, or if it lists none. */
 function previousOf({ prevResult }: NetworkConfig): readonly Omit<InterfaceAddress, "gateway">[] | undefined {
     return prevResult?.ips?.map((ip) => {
         const [address = "", length = ""] = ip.address.split("/");

@@ -1,11 +1,14 @@
 import {
     addressesOf,
     planAddresses,
+    type AddressPlan,
     type IpamSection,
     type StaticAddress,
     type WantedAddresses,
 } from "@antrea/networks";
-import { formatIp, type IpAddress } from "@antrea/ip";
+import { CniCallError } from "@antrea/cni";
+import { isAborted } from "@antrea/errors";
+import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
 import type { Logger } from "@antrea/runtime";
 import type {
     Attachment,
@@ -17,16 +20,23 @@ import { DelegatedIpamError } from "./errors.ts";
 
 /** The allocations of IPPools, as this feature uses them. */
 export interface DelegatedPools {
-    /** Resolves when the IPPools are known; rejects if the signal aborts first. */
+    /** Resolves when the IPPools are known; rejects if they are not in time. */
     synced(signal: AbortSignal): Promise<void>;
     /** The IPPool whose ranges contain the address: the first of the named ones that does, else any; undefined if none does. */
     poolOf(ip: IpAddress, named: readonly string[]): string | undefined;
-    /** Allocates the addresses, all or nothing; rejects with the error that ADD returns. */
-    claim(request: NetworkAddresses, signal: AbortSignal): Promise<readonly NetworkAddress[]>;
+    /**
+     * Allocates the addresses, all or nothing, and frees others that the interface had; rejects with the error that ADD
+     * returns, which is on the Pod as event then. A DEL since `receivedAt` (monotonic, ms) is such an error.
+     */
+    claim(request: NetworkAddresses, receivedAt: number, signal: AbortSignal): Promise<readonly NetworkAddress[]>;
+    /** Whether the interface of the Pod has allocations, from any of its sandboxes. */
+    hasAny(podUid: string, ifName: string): boolean;
+    /** Records on the Pod that an interface got no addresses. */
+    failed(asked: PodAttachment, error: unknown): void;
     /** Frees the allocations of an interface, within one second or in the background. Never rejects. */
     release(attachment: Attachment): Promise<void>;
-    /** The allocated addresses of an interface, as text; resolves when they are known. */
-    addressesOf(attachment: Attachment, signal: AbortSignal): Promise<readonly string[]>;
+    /** The allocated addresses of an interface, as text; undefined while they are not known. */
+    addressesOf(attachment: Attachment): readonly string[] | undefined;
     /** Frees the allocations of the interfaces of a network that are not in the list and older; their number. */
     collect(network: string, valid: readonly Attachment[], before: number): Promise<number>;
 }
@@ -36,6 +46,8 @@ export interface DelegatedIpamComponents {
     readonly pools: DelegatedPools;
     /** Whether the container has an interface on the Pod network that is not being removed. */
     readonly hasContainer: (containerId: string) => boolean;
+    /** Whether this agent makes the interface. */
+    readonly isOwn: (attachment: Attachment) => boolean;
     readonly logger: Logger;
 }
 
@@ -47,10 +59,12 @@ export interface DelegatedAdd extends PodAttachment {
     readonly type: string;
     readonly section: IpamSection;
     readonly wanted: WantedAddresses;
+    /** When the call was received, in milliseconds of the monotonic clock; a DEL received later takes precedence. */
+    readonly receivedAt: number;
 }
 
-/** How long CHECK waits for the allocations of this Node. */
-const knownMs = 2_000;
+/** More than the networks of a cluster. */
+const maxLogged = 1_024;
 
 /**
  * Gives the addresses of IPPools to interfaces that other CNI plugins make (`"ipam": {"type": "antrea"}`, CNI
@@ -72,23 +86,47 @@ export class DelegatedIpam {
      * the claim; nothing is allocated then.
      */
     async add(call: DelegatedAdd, signal: AbortSignal): Promise<readonly StaticAddress[]> {
-        const { pools } = this.#components;
-        this.#refuseOthersSandbox(call);
-        await pools.synced(signal);
-        const { containerId, ifName, podNamespace, podName, podUid, network, section, wanted } = call;
-        const plan = planAddresses(section, wanted, (ip) => pools.poolOf(ip, section.ippools));
-        const { demands } = plan;
-        const request = { containerId, ifName, podNamespace, podName, podUid, network, demands };
-        const claimed = demands.length === 0 ? [] : await pools.claim(request, signal);
-        this.#logIgnored(call, claimed);
+        const { logger } = this.#components;
+        const { podNamespace, podName, network, ifName } = call;
+        const { plan, claimed } = await this.#claim(await this.#planned(call, signal), call, signal);
+        this.#logIgnored(call, plan, claimed);
         const addresses = addressesOf(plan, claimed);
-        this.#components.logger.info("addresses given to an interface of another plugin", {
+        logger.info("addresses given to an interface of another plugin", {
             pod: `${podNamespace}/${podName}`,
             network,
             interface: ifName,
             addresses: addresses.map(({ ip }) => formatIp(ip)),
         });
         return addresses;
+    }
+
+    /** What is refused before anything is claimed is an event on the Pod too. */
+    async #planned(call: DelegatedAdd, signal: AbortSignal): Promise<AddressPlan> {
+        const { pools } = this.#components;
+        const { section, wanted } = call;
+        try {
+            this.#refuseOwn(call);
+            this.#refuseOthersSandbox(call);
+            await pools.synced(signal);
+            return planAddresses(section, wanted, (ip) => pools.poolOf(ip, section.ippools));
+        } catch (error) {
+            if (!isAborted(error)) pools.failed(call, named(error, call));
+            throw named(error, call);
+        }
+    }
+
+    async #claim(
+        plan: AddressPlan,
+        call: DelegatedAdd,
+        signal: AbortSignal,
+    ): Promise<{ readonly plan: AddressPlan; readonly claimed: readonly NetworkAddress[] }> {
+        const { pools } = this.#components;
+        const { containerId, ifName, podNamespace, podName, podUid, network, receivedAt } = call;
+        const { demands } = plan;
+        // Also without demands: an earlier sandbox may have had some.
+        if (demands.length === 0 && !pools.hasAny(podUid, ifName)) return { plan, claimed: [] };
+        const request = { containerId, ifName, podNamespace, podName, podUid, network, demands };
+        return { plan, claimed: await pools.claim(request, receivedAt, signal) };
     }
 
     /** Frees the addresses of an interface; succeeds if it has none, and while the API server is unavailable. */
@@ -98,18 +136,16 @@ export class DelegatedIpam {
 
     /**
      * Rejects with DelegatedIpamError `CLAIM` if an address of the previous result that an IPPool contains is not
-     * allocated to the interface, or an allocated one is not in it. `previous` undefined: the runtime passed none, and
-     * nothing is compared.
+     * allocated to the interface, or an allocated one is not in it. `previous` undefined: the runtime passed none.
+     * Nothing is compared then, nor while the API server has not been read.
      */
     async check(
         attachment: Attachment & { readonly network: string },
         previous: readonly { readonly ip: IpAddress }[] | undefined,
     ): Promise<void> {
         const { pools } = this.#components;
-        if (previous === undefined) return;
-        const limit = AbortSignal.timeout(knownMs);
-        const allocated = await pools.addressesOf(attachment, limit);
-        await pools.synced(limit);
+        const allocated = pools.addressesOf(attachment);
+        if (previous === undefined || allocated === undefined) return;
         const listed = previous.map(({ ip }) => formatIp(ip));
         const lost = previous.find(({ ip }) => !allocated.includes(formatIp(ip)) && pools.poolOf(ip, []) !== undefined);
         if (lost !== undefined) {
@@ -128,22 +164,48 @@ export class DelegatedIpam {
         return this.#components.pools.collect(network, valid, receivedAt);
     }
 
+    #refuseOwn(call: DelegatedAdd): void {
+        const { ifName } = call;
+        if (ifName !== "lo" && !this.#components.isOwn(call)) return;
+        throw new DelegatedIpamError(
+            "OWN_INTERFACE",
+            "caller",
+            `CNI_IFNAME: ${ifName} is an interface that the container has already; next: request another interface name in the Pod's annotation k8s.v1.cni.cncf.io/networks`,
+        );
+    }
+
     /** Without an interface of ours nothing would show how long the container lives. */
     #refuseOthersSandbox({ containerId, network, podNamespace, podName }: DelegatedAdd): void {
         if (this.#components.hasContainer(containerId)) return;
         throw new DelegatedIpamError(
             "OTHERS_SANDBOX",
             "caller",
-            `network ${network}: container ${containerId} of Pod ${podNamespace}/${podName} has no interface on the Pod network of antrea, and only such containers get addresses of IPPools; next: let antrea be the network plugin of the cluster (the first configuration in the CNI folder), or use another IPAM plugin in network ${network}`,
+            `container ${containerId} of Pod ${podNamespace}/${podName} has no interface on the Pod network of antrea, and only such containers get addresses of IPPools; next: let antrea be the network of the cluster, which the runtime or the meta plugin attaches first, or use another IPAM plugin in network ${network}`,
         );
     }
 
-    #logIgnored({ network, type, section }: DelegatedAdd, claimed: readonly NetworkAddress[]): void {
+    #logIgnored(
+        { network, type, section, wanted }: DelegatedAdd,
+        { demands }: AddressPlan,
+        claimed: readonly NetworkAddress[],
+    ): void {
         const inVlan = claimed.find(({ vlan }) => vlan > 0);
-        if (section.ignored.length === 0 && inVlan === undefined) return;
+        const ofPool = wanted.addresses.find(
+            ({ ip, gateway }) =>
+                gateway !== undefined &&
+                demands.slice(0, section.ippools.length).some(({ fixed }) => fixed && sameIp(fixed, ip)),
+        );
+        if (section.ignored.length === 0 && inVlan === undefined && ofPool === undefined) return;
         if (this.#logged.has(network)) return;
         this.#logged.add(network);
+        if (this.#logged.size > maxLogged) this.#logged.delete(this.#logged.values().next().value ?? "");
         const { logger } = this.#components;
+        if (ofPool !== undefined) {
+            logger.warn("the gateway of an address has no effect: a listed IPPool gives the address, with its own", {
+                network,
+                address: formatIp(ofPool.ip),
+            });
+        }
         if (section.ignored.length > 0) {
             logger.warn("keys of the IPAM section have no effect", { network, keys: section.ignored });
         }
@@ -159,6 +221,16 @@ export class DelegatedIpam {
             );
         }
     }
+}
+
+/** The error with the network and the interface in its message, if its class is known. */
+function named(error: unknown, { network, ifName }: DelegatedAdd): unknown {
+    const text = `network ${network}, interface ${ifName}: `;
+    if (error instanceof CniCallError)
+        return new CniCallError(error.code, error.fault, text + error.message, { cause: error.cause });
+    if (error instanceof DelegatedIpamError)
+        return new DelegatedIpamError(error.code, error.fault, text + error.message);
+    return error;
 }
 
 function mismatch(

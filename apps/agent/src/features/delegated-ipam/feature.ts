@@ -1,5 +1,6 @@
 import type { Feature } from "../../platform/feature.ts";
 import type { Platform } from "../../platform/platform.ts";
+import type { Attachment } from "../../platform/pod-interfaces/index.ts";
 import { DelegatedIpam, type DelegatedPools } from "./delegated-ipam.ts";
 
 const resyncMs = 60_000;
@@ -9,6 +10,8 @@ export interface DelegatedNeeds {
     readonly pools: DelegatedPools;
     /** Whether the container has an interface on the Pod network that is not being removed. */
     readonly hasContainer: (containerId: string) => boolean;
+    /** Whether this agent makes the interface. */
+    readonly isOwn: (attachment: Attachment) => boolean;
     /**
      * Restores allocations of running containers that are gone, and frees those of ended ones. Resolves with the time
      * (ms) after which it is to be called again; undefined if nothing is waited for.
@@ -31,10 +34,10 @@ export function delegatedIpam(
     platform: Pick<Platform, "jobs" | "logger" | "podInterfaces">,
     needs: DelegatedNeeds,
 ): DelegatedIpamFeature {
-    const { pools, hasContainer, check, onGone } = needs;
+    const { pools, hasContainer, isOwn, check, onGone } = needs;
     return {
         name: "delegated-ipam",
-        ipam: new DelegatedIpam({ pools, hasContainer, logger: platform.logger.child("delegated-ipam") }),
+        ipam: new DelegatedIpam({ pools, hasContainer, isOwn, logger: platform.logger.child("delegated-ipam") }),
         start: () => {
             const job = platform.jobs.every("delegated-ipam/claims", resyncMs, async (signal) => {
                 const againInMs = await check(signal);

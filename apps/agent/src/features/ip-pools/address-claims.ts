@@ -8,7 +8,7 @@ import { type IpamMetrics } from "./metrics.ts";
 import { type OwnAllocations } from "./own-allocations.ts";
 import { type KnownPool, type PoolCache } from "./pool-cache.ts";
 import { type PoolSearch } from "./pool-search.ts";
-import { ownerOf, type OrdinalAllocations } from "./ordinal-allocations.ts";
+import { ownerOf, type OrdinalAllocations, type OrdinalHolder } from "./ordinal-allocations.ts";
 import { exhausted, heldByOther, notInPool, openPools } from "./refusals.ts";
 import { type Reservations } from "./reservations.ts";
 import { type ClaimedAddress, type SetPlace } from "./types.ts";
@@ -21,7 +21,7 @@ export interface AddressAllocationsComponents {
     /** Of the Pods' own interfaces. */
     readonly reservations: Pick<Reservations, "take">;
     /** Of the interfaces of networks. */
-    readonly ordinals: Pick<OrdinalAllocations, "take">;
+    readonly ordinals: Pick<OrdinalAllocations, "settled" | "take">;
     /** Returns the search state of the pool of this name; the same object for later allocations. */
     readonly search: (pool: string) => PoolSearch;
     readonly metrics: Pick<IpamMetrics, "conflict">;
@@ -77,29 +77,51 @@ export class AddressAllocations {
         limit: AbortSignal,
     ): Promise<readonly ClaimedAddress[]> {
         await this.#giveBackLost(demands, holder, limit);
-        return place === undefined || holder.network !== undefined
-            ? settleAll(demands.map((demand) => this.#claimOne(demand, place, holder, limit)))
-            : this.#claimReserved(demands, place, holder, limit);
+        if (place === undefined) return settleAll(demands.map((demand) => this.#claimOne(demand, holder, limit)));
+        return holder.network === undefined
+            ? this.#claimReserved(demands, place, holder, limit)
+            : this.#claimForOrdinal(demands, { place, holder }, limit);
     }
 
-    async #claimOne(
-        demand: Demand,
-        place: SetPlace | undefined,
+    async #claimOne(demand: Demand, holder: Holder, limit: AbortSignal): Promise<ClaimedAddress> {
+        return (await this.#adopted(demand, holder, limit)) ?? this.#claimFresh(demand, holder, undefined, limit);
+    }
+
+    async #claimFresh(
+        { pools, fixed }: Demand,
         holder: Holder,
+        owner: AllocationOwner | undefined,
         limit: AbortSignal,
     ): Promise<ClaimedAddress> {
-        const own = await this.#adopted(demand, holder, limit);
-        if (own !== undefined) return own;
-        const kept = place && (await this.#components.ordinals.take(demand, place, holder, limit));
-        if (kept !== undefined) return kept;
-        const owner = place && ownerOf(place, holder);
-        const { pools, fixed } = demand;
         const fresh =
             fixed === undefined
                 ? await this.#claimAny(pools, holder, owner, limit)
                 : await this.#claimFixed(fixed, pools, holder, owner, limit);
         this.#fresh.add(fresh);
         return fresh;
+    }
+
+    /** What the Pod has, what is kept for its ordinal, and else new addresses, claimed for the ordinal. */
+    async #claimForOrdinal(
+        demands: readonly Demand[],
+        ordinal: OrdinalHolder,
+        limit: AbortSignal,
+    ): Promise<readonly ClaimedAddress[]> {
+        const { ordinals } = this.#components;
+        const { holder } = ordinal;
+        const own = await settleAll(demands.map((demand) => this.#adopted(demand, holder, limit)));
+        const lacking = demands.filter((_, at) => own[at] === undefined);
+        const taken = await ordinals.take(lacking, ordinal, limit);
+        const found = await settleAll(
+            lacking.map(async (demand, at) => {
+                const kept = taken[at];
+                if (kept !== undefined) return kept;
+                const fresh = await this.#claimFresh(demand, holder, ownerOf(ordinal), limit);
+                return ordinals.settled(demand, fresh, ordinal, limit);
+            }),
+        );
+        const rest = found.values();
+        return own.flatMap((one) => one ?? rest.next().value ?? []);
     }
 
     /** Takes the reservations of the Pod's ordinal; for the demands without an address, all or none. */

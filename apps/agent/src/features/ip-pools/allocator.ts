@@ -5,9 +5,9 @@ import { isKubeError } from "@antrea/kube";
 import { type Logger } from "@antrea/runtime";
 import { AddressAllocations, type AddressAllocationsComponents } from "./address-claims.ts";
 import { type AllocationWriter } from "./allocation-writer.ts";
-import { type Holder } from "./allocations.ts";
+import { objectName, type Holder } from "./allocations.ts";
 import { demandsOf, isForNetwork, poolNamesOf } from "./demands.ts";
-import { apiAway, IpPoolError } from "./errors.ts";
+import { apiAway, IpPoolError, ofNetwork } from "./errors.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type OwnAllocations } from "./own-allocations.ts";
 import { type OwnNode } from "./own-node.ts";
@@ -71,14 +71,24 @@ export class PoolAllocator {
      * once earlier calls for the interface have ended. The VLANs of pools count for a Pod's own interface only. Idempotent per (Pod UID, interface): a retry, also for another container, returns the same addresses.
      * Rejects with IpPoolError, the KubeError of a refused request, or on abort the signal's reason (AsyncError
      * `ABORTED` while it waits for an earlier call); unless `isAborted`, the error is counted and recorded as an event
-     * on the Pod. What was allocated is freed before it rejects, or by `settle`.
+     * on the Pod. What was allocated is freed before it rejects, or by `settle`; for an interface of a network, what it
+     * had before stays.
+     *
+     * @param checkpoint throws if nothing must be allocated; called when nothing else works on the interface
      */
-    async claim(request: AllocationRequest | NetworkRequest, signal: AbortSignal): Promise<readonly ClaimedAddress[]> {
+    async claim(
+        request: AllocationRequest | NetworkRequest,
+        signal: AbortSignal,
+        checkpoint: () => void = () => undefined,
+    ): Promise<readonly ClaimedAddress[]> {
         const { clock, events, metrics } = this.#components;
         const { pod, ifName } = request;
         const began = clock.monotonic();
         try {
-            const work = (): Promise<readonly ClaimedAddress[]> => this.#withinDeadline(request, signal);
+            const work = (): Promise<readonly ClaimedAddress[]> => {
+                checkpoint();
+                return this.#withinDeadline(request, signal);
+            };
             const claimed = await this.#podLocks.run(
                 `${pod.uid}/${ifName}`,
                 () => this.#releases.exclusively(request, work, signal),
@@ -89,7 +99,7 @@ export class PoolAllocator {
             return claimed;
         } catch (error) {
             if (isAborted(error)) throw error;
-            const failure = ofNetwork(error, request);
+            const failure = isForNetwork(request) ? ofNetwork(error, request) : error;
             metrics.failed(failure instanceof IpPoolError ? failure.code : "INTERNAL");
             events.allocationFailed(pod, failure);
             throw failure;
@@ -161,14 +171,17 @@ export class PoolAllocator {
         const { pod } = request;
         if (pod.uid === "") throw new IpPoolError("POD_GONE", `Pod ${pod.namespace}/${pod.name} no longer exists`);
         await this.#components.node.confirm(limit);
+        // A repeated ADD of an interface of a network, which is not known here, may fail: what is in use stays.
+        const before = isForNetwork(request) ? this.#components.own.ofContainer(request).map(objectName) : [];
         for (let changed: PoolChange | undefined, left = claimTries; ; left -= 1) {
             if (left === 0 && changed !== undefined) throw poolChanged(changed);
-            const { claimed, pools } = await this.#claimOnce(request, limit);
+            const { claimed, pools } = await this.#claimOnce(request, before, limit);
             try {
                 const isFresh = (address: ClaimedAddress): boolean => this.#addresses.isFresh(address);
-                changed = await changedSince(this.#components, { claimed, pools, isFresh, signal: limit });
+                const network = isForNetwork(request) ? request.network : undefined;
+                changed = await changedSince(this.#components, { claimed, pools, isFresh, network, signal: limit });
             } catch (error) {
-                await this.#releases.giveBack(request);
+                await this.#releases.giveBack(request, before);
                 throw error;
             }
             if (changed === undefined) return claimed;
@@ -179,12 +192,13 @@ export class PoolAllocator {
                 address: formatIp(address.ip),
                 difference,
             });
-            await this.#releases.giveBack(request);
+            await this.#releases.giveBack(request, before);
         }
     }
 
     async #claimOnce(
         request: AllocationRequest | NetworkRequest,
+        before: readonly string[],
         limit: AbortSignal,
     ): Promise<{ readonly claimed: readonly ClaimedAddress[]; readonly pools: readonly KnownPool[] }> {
         const { pod, containerId, ifName } = request;
@@ -201,7 +215,7 @@ export class PoolAllocator {
             if (network === undefined) refuseTwoVlans(claimed.filter(({ vlan }) => this.#bridged || vlan !== 0));
             return { claimed, pools };
         } catch (error) {
-            await this.#releases.giveBack(request);
+            await this.#releases.giveBack(request, before);
             throw error;
         }
     }
@@ -219,11 +233,4 @@ export class PoolAllocator {
         }
         return found;
     }
-}
-
-/** The error with the network in its message, if the request is for one. */
-function ofNetwork(error: unknown, request: AllocationRequest | NetworkRequest): unknown {
-    if (!isForNetwork(request) || !(error instanceof IpPoolError)) return error;
-    const text = `network ${request.network}, interface ${request.ifName}: ${error.message}`;
-    return new IpPoolError(error.code, text, { cause: error.cause });
 }

@@ -18,6 +18,7 @@ const codes: Readonly<Record<IpPoolErrorCode, ErrorCodeName>> = {
     POD_GONE: "TRY_AGAIN_LATER",
     POD_UNKNOWN: "TRY_AGAIN_LATER",
     NODE_GONE: "TRY_AGAIN_LATER",
+    DELETED_MEANWHILE: "IPAM_FAILURE",
     API_AWAY: "TRY_AGAIN_LATER",
     REFUSED: "IPAM_FAILURE",
 };

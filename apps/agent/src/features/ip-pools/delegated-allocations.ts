@@ -5,6 +5,7 @@ import { type Logger } from "@antrea/runtime";
 import { type AllocationWriter } from "./allocation-writer.ts";
 import { allocationIp, isDelegated, mayTake, namesContainer, type Holder } from "./allocations.ts";
 import { type PoolAllocator } from "./allocator.ts";
+import { IpPoolError } from "./errors.ts";
 import { logged } from "./logged.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { type NodePods } from "./node-pods.ts";
@@ -16,10 +17,12 @@ import { askLimitMs, lockLimitMs, within } from "./requests.ts";
 import { type ClaimedAddress, type NetworkRequest } from "./types.ts";
 import { attachmentKey, type Attachment } from "../../platform/pod-interfaces/index.ts";
 
-/** The containers of this Node that have an interface of this agent. */
+/** The interfaces of this Node that this agent makes. */
 export interface WiredContainers {
     /** Whether the container has an interface on the Pod network that is not being removed. */
     hasContainer(containerId: string): boolean;
+    /** Whether this agent made the interface, or is making or removing it. */
+    isOwn(attachment: Attachment): boolean;
 }
 
 /** Dependencies of DelegatedAllocations. */
@@ -55,6 +58,8 @@ interface HeldAddress {
 /** How often it is asked whether the Pod of an ended container is over, and how long. */
 const askAgainMs = 3_000;
 const askForMs = 60_000;
+/** How long a DEL is remembered: longer than any runtime repeats or delays an ADD. */
+const rememberMs = 600_000;
 
 /**
  * The allocations for interfaces that other CNI plugins make with addresses of ours. There is no record of such an
@@ -68,8 +73,10 @@ export class DelegatedAllocations {
     readonly #inForce = new Map<string, InForce>();
     /** Those whose container has ended without their DEL, with the monotonic time (ms) when that was seen. */
     readonly #ended = new Map<string, { readonly holder: Holder; readonly since: number }>();
-    /** The ADDs in progress; a DEL that comes meanwhile frees what they get. */
-    readonly #adding = new Map<string, { isReleased: boolean }>();
+    /** Number of ADDs in progress, by attachment. */
+    readonly #adding = new Map<string, number>();
+    /** Monotonic time (ms) of the last DEL, by attachment: a late ADD must not claim for what is gone. */
+    readonly #deletedAt = new Map<string, number>();
     #hasRecalled = false;
 
     constructor(components: DelegatedAllocationsComponents, options: { readonly nodeName: string }) {
@@ -77,32 +84,52 @@ export class DelegatedAllocations {
         this.#nodeName = options.nodeName;
     }
 
-    /** Allocates the addresses of an interface, as `PoolAllocator.claim`, and keeps them until `release`. */
-    async claim(request: NetworkRequest, signal: AbortSignal): Promise<readonly ClaimedAddress[]> {
+    /**
+     * Allocates the addresses of an interface, as `PoolAllocator.claim`, and keeps them until `release`. Rejects also with
+     * IpPoolError `DELETED_MEANWHILE` if the interface was deleted after the call was received at `receivedAt` (monotonic,
+     * ms), or its container has no interface of this agent any more; nothing is allocated then.
+     */
+    async claim(request: NetworkRequest, receivedAt: number, signal: AbortSignal): Promise<readonly ClaimedAddress[]> {
         const { allocator, clock, own } = this.#components;
         const { pod, containerId, ifName, network } = request;
         const key = attachmentKey(request);
-        const adding = { isReleased: false };
-        this.#adding.set(key, adding);
+        const checkpoint = (): void => this.#refuseDeleted(request, receivedAt);
+        this.#adding.set(key, (this.#adding.get(key) ?? 0) + 1);
         try {
-            const claimed = await allocator.claim(request, signal);
+            const claimed = await allocator.claim(request, signal, checkpoint);
+            try {
+                checkpoint();
+            } catch (error) {
+                await allocator.releaseAll(request, AbortSignal.timeout(askForMs));
+                throw error;
+            }
             const holder: Holder = { pod, nodeName: this.#nodeName, containerId, ifName, network };
-            if (!adding.isReleased) this.#note(holder, own.ofContainer(request), clock.monotonic());
+            this.#endOlder(holder);
+            this.#note(holder, own.ofContainer(request), clock.monotonic());
             return claimed;
         } finally {
-            if (this.#adding.get(key) === adding) this.#adding.delete(key);
+            const left = (this.#adding.get(key) ?? 1) - 1;
+            if (left === 0) this.#adding.delete(key);
+            else this.#adding.set(key, left);
         }
     }
 
+    /** Whether the interface of the Pod has allocations, from any of its sandboxes. */
+    hasAny(podUid: string, ifName: string): boolean {
+        return this.#components.own.ofPod(podUid, ifName).length > 0;
+    }
+
     /**
-     * Frees the allocations of an interface, also those that an ADD in progress gets, as `PoolAllocator.releaseAll`:
-     * what is left if it rejects is freed by the next reconcile.
+     * Frees the allocations of an interface, as `PoolAllocator.releaseAll`: what is left if it rejects is freed by the
+     * next reconcile. An ADD that is in progress, or was received before, gets none. No effect on an interface that this
+     * agent makes.
      */
     async release(attachment: Attachment, signal: AbortSignal): Promise<void> {
+        // Its addresses are freed by its own DEL.
+        if (this.#components.containers.isOwn(attachment)) return;
         const key = attachmentKey(attachment);
         this.#inForce.delete(key);
-        const adding = this.#adding.get(key);
-        if (adding !== undefined) adding.isReleased = true;
+        this.#noteDeleted(key);
         await this.#components.allocator.releaseAll(attachment, signal);
     }
 
@@ -204,6 +231,41 @@ export class DelegatedAllocations {
         }
     }
 
+    #noteDeleted(key: string): void {
+        const now = this.#components.clock.monotonic();
+        this.#deletedAt.delete(key);
+        this.#deletedAt.set(key, now);
+        // Insertion order is age: stop at the first entry that has not expired.
+        for (const [other, at] of this.#deletedAt) {
+            if (now - at <= rememberMs) break;
+            this.#deletedAt.delete(other);
+        }
+    }
+
+    #refuseDeleted(attachment: Attachment, receivedAt: number): void {
+        const { containerId, ifName } = attachment;
+        const deletedAt = this.#deletedAt.get(attachmentKey(attachment));
+        if (deletedAt !== undefined && deletedAt >= receivedAt) {
+            throw new IpPoolError(
+                "DELETED_MEANWHILE",
+                `interface ${ifName} of container ${containerId} was deleted after its addresses were asked for`,
+            );
+        }
+        if (this.#components.containers.hasContainer(containerId)) return;
+        throw new IpPoolError(
+            "DELETED_MEANWHILE",
+            `container ${containerId} has no interface on the Pod network any more; it was deleted after addresses for ${ifName} were asked for`,
+        );
+    }
+
+    /** An earlier sandbox of the Pod no longer has what the next one took. */
+    #endOlder({ pod, containerId, ifName }: Holder): void {
+        for (const [key, { holder }] of this.#inForce) {
+            const isSame = holder.pod.uid === pod.uid && holder.ifName === ifName;
+            if (isSame && holder.containerId !== containerId) this.#inForce.delete(key);
+        }
+    }
+
     #note(holder: Holder, allocations: readonly IpAllocation[], addedAt: number): void {
         const addresses = allocations.map((allocation): HeldAddress => {
             return { ip: allocationIp(allocation), pool: allocation.spec.pool, owner: allocation.spec.owner };
@@ -226,6 +288,8 @@ export class DelegatedAllocations {
         const askedAt = clock.monotonic();
         const live = await writer.find(ip, limit, askLimitMs);
         if (live !== undefined && namesContainer(live, holder)) return own.note(live, askedAt);
+        // The next sandbox of the Pod has taken it.
+        if (live?.spec.pod?.uid === holder.pod.uid) return void this.#inForce.delete(attachmentKey(holder));
         const version = cache.known(pool)?.version;
         const restored =
             live === undefined

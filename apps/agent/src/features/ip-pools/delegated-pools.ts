@@ -1,20 +1,30 @@
 import { type IpAddress } from "@antrea/ip";
 import { type DelegatedAllocations, type WiredContainers } from "./delegated-allocations.ts";
+import { apiAway } from "./errors.ts";
 import { type IpPools } from "./ip-pools.ts";
-import type { Attachment, NetworkAddress, NetworkAddresses } from "../../platform/pod-interfaces/index.ts";
+import type {
+    Attachment,
+    NetworkAddress,
+    NetworkAddresses,
+    PodAttachment,
+} from "../../platform/pod-interfaces/index.ts";
 
 /** The allocations for interfaces that other plugins make, as their feature uses them. */
 export interface DelegatedPools {
-    /** Resolves when pools and own allocations are synced; KubeError `ABORTED` if the signal aborts. */
+    /** Resolves when pools and own allocations are synced; IpPoolError `API_AWAY` if they are not in time. */
     synced(signal: AbortSignal): Promise<void>;
     /** The IPPool whose ranges contain the address: one of the named, else any; undefined if none does. */
     poolOf(ip: IpAddress, named: readonly string[]): string | undefined;
-    /** Allocates the addresses as `PoolAllocator.claim`; rejects also as `IpPools.requestOf`. */
-    claim(asked: NetworkAddresses, signal: AbortSignal): Promise<readonly NetworkAddress[]>;
+    /** Allocates the addresses as `DelegatedAllocations.claim`; rejects also as `IpPools.requestOf`. */
+    claim(asked: NetworkAddresses, receivedAt: number, signal: AbortSignal): Promise<readonly NetworkAddress[]>;
+    /** Whether the interface of the Pod has allocations, from any of its sandboxes. */
+    hasAny(podUid: string, ifName: string): boolean;
+    /** Records on the Pod that an interface got no addresses. */
+    failed(asked: PodAttachment, error: unknown): void;
     /** Frees the allocations of an interface: see `IpPools.release`. */
     release(attachment: Attachment): Promise<void>;
-    /** The allocated addresses of an interface, as text; rejects as `synced`. */
-    addressesOf(attachment: Attachment, signal: AbortSignal): Promise<readonly string[]>;
+    /** The allocated addresses of an interface, as text; undefined while they are not known. */
+    addressesOf(attachment: Attachment): readonly string[] | undefined;
     /** Frees the allocations of the interfaces that `DelegatedAllocations.garbage` finds; their number. */
     collect(network: string, valid: readonly Attachment[], before: number): Promise<number>;
     /** See `DelegatedAllocations.check`. */
@@ -23,6 +33,8 @@ export interface DelegatedPools {
     onGone(listener: () => void): void;
 }
 
+/** How long an ADD waits for the IPPools. */
+const syncLimitMs = 30_000;
 /** How long GC waits for the allocations of this Node. */
 const knownMs = 10_000;
 
@@ -31,17 +43,26 @@ export function delegatedPools(pools: IpPools, containers: WiredContainers): Del
     const allocations: DelegatedAllocations = pools.delegated(containers);
     const release = (attachment: Attachment): Promise<void> =>
         pools.release(attachment, (...args) => allocations.release(...args));
+    const synced = async (signal: AbortSignal): Promise<void> => {
+        const limit = AbortSignal.any([signal, AbortSignal.timeout(syncLimitMs)]);
+        try {
+            await pools.synced(limit);
+        } catch (error) {
+            signal.throwIfAborted();
+            throw apiAway("reading the IPPools and the allocations of this Node", pools.lastError ?? error);
+        }
+    };
     return {
         release,
-        synced: (signal) => pools.synced(signal),
+        synced,
         poolOf: (ip, named) => named.find((name) => pools.cache.poolOf(ip, name) === name) ?? pools.cache.poolOf(ip),
-        claim: async (asked, signal) => allocations.claim(await pools.networkRequest(asked, signal), signal),
-        addressesOf: async (attachment, signal) => {
-            await pools.own.synced(signal);
-            return allocations.addressesOf(attachment);
-        },
+        claim: async (asked, receivedAt, signal) =>
+            allocations.claim(await pools.networkRequest(asked, signal), receivedAt, signal),
+        hasAny: (podUid, ifName) => allocations.hasAny(podUid, ifName),
+        failed: (asked, error) => pools.networkFailed(asked, error),
+        addressesOf: (attachment) => (pools.own.hasSynced ? allocations.addressesOf(attachment) : undefined),
         collect: async (network, valid, before) => {
-            await pools.own.synced(AbortSignal.timeout(knownMs));
+            await synced(AbortSignal.timeout(knownMs));
             const garbage = allocations.garbage(network, valid, before);
             await Promise.all(garbage.map(release));
             return garbage.length;

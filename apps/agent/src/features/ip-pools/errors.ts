@@ -16,6 +16,7 @@ import { AntreaError, messageOf, type AntreaErrorOptions, type Fault } from "@an
  * - `POD_GONE`: the Pod no longer exists.
  * - `POD_UNKNOWN`: the API server has no object of the Pod yet: the mirror Pod of a static Pod.
  * - `NODE_GONE`: the Node object of this agent was deleted.
+ * - `DELETED_MEANWHILE`: the interface, or its container, was deleted after its addresses were asked for.
  * - `API_AWAY`: the API server did not answer in time.
  * - `REFUSED`: the API server rejected an allocation for a reason that a retry does not resolve.
  */
@@ -33,6 +34,7 @@ export type IpPoolErrorCode =
     | "POD_GONE"
     | "POD_UNKNOWN"
     | "NODE_GONE"
+    | "DELETED_MEANWHILE"
     | "API_AWAY"
     | "REFUSED";
 
@@ -51,6 +53,7 @@ const faults: Readonly<Record<IpPoolErrorCode, Fault>> = {
     POD_GONE: "timeout",
     POD_UNKNOWN: "timeout",
     NODE_GONE: "timeout",
+    DELETED_MEANWHILE: "caller",
     API_AWAY: "timeout",
     REFUSED: "environment",
 };
@@ -75,4 +78,14 @@ export function apiAway(what: string, cause: unknown): IpPoolError {
         `${what} did not end in time; is the API server up? ${messageOf(cause)}`.trimEnd(),
         { cause },
     );
+}
+
+/** The error with network and interface in its message; other errors are returned unchanged. */
+export function ofNetwork(
+    error: unknown,
+    { network, ifName }: { readonly network: string; readonly ifName: string },
+): unknown {
+    if (!(error instanceof IpPoolError)) return error;
+    const text = `network ${network}, interface ${ifName}: ${error.message}`;
+    return new IpPoolError(error.code, text, { cause: error.cause });
 }

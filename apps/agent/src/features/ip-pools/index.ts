@@ -1,7 +1,7 @@
 export { guardedPrefixes } from "./guarded-prefixes.ts";
 export { allocationProblem, recordAllocations } from "./record-allocations.ts";
 export { delegatedPools } from "./delegated-pools.ts";
-export { hasContainer } from "./node-interfaces.ts";
+export { hasContainer, isOwnInterface } from "./node-interfaces.ts";
 export { PoolAllocator } from "./allocator.ts";
 export { AllocationReconciler } from "./allocation-reconciler.ts";
 export { poolErrorCode } from "./cni-codes.ts";

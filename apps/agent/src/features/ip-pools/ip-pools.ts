@@ -3,7 +3,7 @@ import { allocationName } from "@antrea/crd";
 import { isAborted } from "@antrea/errors";
 import { type IpAddress, type Prefix } from "@antrea/ip";
 import { type Pool } from "@antrea/ipam";
-import { type NamedPodUid } from "@antrea/kube";
+import { type KubeError, type NamedPodUid } from "@antrea/kube";
 import { PoolAllocator } from "./allocator.ts";
 import { Blocks } from "./blocks.ts";
 import { AllocationReconciler } from "./allocation-reconciler.ts";
@@ -12,7 +12,7 @@ import { AllocationWriter } from "./allocation-writer.ts";
 import { isForPod, namesContainer } from "./allocations.ts";
 import { Cooldown } from "./cooldown.ts";
 import { DelegatedAllocations, type WiredContainers } from "./delegated-allocations.ts";
-import { IpPoolError } from "./errors.ts";
+import { IpPoolError, ofNetwork } from "./errors.ts";
 import { GoneNodes } from "./gone-nodes.ts";
 import { ipamMetrics, type IpamMetrics } from "./metrics.ts";
 import { NamespacePools } from "./namespace-pools.ts";
@@ -29,7 +29,7 @@ import { ReservationHolders } from "./reservation-holders.ts";
 import { Reservations } from "./reservations.ts";
 import { SubnetAllocations, type SubnetWiring } from "./subnet-allocations.ts";
 import { SubnetHolders } from "./subnet-holders.ts";
-import { type ClaimedAddress, type NetworkRequest, type PoolsWanted, podOf } from "./types.ts";
+import { type ClaimedAddress, type NetworkRequest, type PoolsWanted, type SetPlace, podOf } from "./types.ts";
 import { type Wiring } from "./wiring.ts";
 import type {
     AddressAllocation,
@@ -131,7 +131,7 @@ export class IpPools implements AsyncDisposable {
                 own: this.own,
                 writer: this.#writer,
                 reservations: this.#reservations,
-                ordinals: new OrdinalAllocations({ api, clock, writer: this.#writer }),
+                ordinals: new OrdinalAllocations({ api, clock, metrics, writer: this.#writer }),
                 search,
                 clock,
                 events: this.#events,
@@ -187,8 +187,26 @@ export class IpPools implements AsyncDisposable {
     async networkRequest(asked: NetworkAddresses, signal: AbortSignal): Promise<NetworkRequest> {
         const pod = podOf(asked);
         const { containerId, ifName, network, demands } = asked;
-        const statefulSet = await this.#reported(pod, () => this.podPools.placeOf(pod, signal));
+        const placeOf = async (): Promise<SetPlace | undefined> => {
+            try {
+                return await this.podPools.placeOf(pod, signal);
+            } catch (error) {
+                throw ofNetwork(error, asked);
+            }
+        };
+        const statefulSet = await this.#reported(pod, placeOf);
         return { pod, containerId, ifName, network, demands, statefulSet };
+    }
+
+    /** The request error that prevents the sync; undefined if there is none. */
+    get lastError(): KubeError | undefined {
+        return this.cache.lastError ?? this.own.lastError;
+    }
+
+    /** Records on the Pod that an interface of a network got no addresses, and counts it. */
+    networkFailed(asked: PodAttachment, error: unknown): void {
+        this.#metrics.failed(error instanceof IpPoolError ? error.code : "INTERNAL");
+        this.#events.allocationFailed(podOf(asked), error);
     }
 
     /** The allocations for interfaces that other plugins make in these containers. To be called once. */

@@ -1,6 +1,7 @@
 import type { Netlink } from "@antrea/netlink";
 import {
     isPoolRecord,
+    type Attachment,
     type InterfaceControl,
     type PodInterfaceView,
     type PodRecord,
@@ -48,6 +49,11 @@ export function hasContainer(
     return podInterfaces
         .list()
         .some(({ record }) => record.containerId === containerId && !podInterfaces.isLeaving(record));
+}
+
+/** Whether this agent made the interface, or is making or removing it; eth0 of a container is always its own. */
+export function isOwnInterface(podInterfaces: Pick<PodInterfaceView, "get">, attachment: Attachment): boolean {
+    return attachment.ifName === "eth0" || podInterfaces.get(attachment) !== undefined;
 }
 
 /**

@@ -77,6 +77,11 @@ export class OwnAllocations {
         return this.informer.hasSynced ? Promise.resolve() : this.informer.synced(signal);
     }
 
+    /** Whether `synced` has resolved once. */
+    get hasSynced(): boolean {
+        return this.informer.hasSynced;
+    }
+
     /** The request error that prevents the first sync; undefined if there is none, and after that sync. */
     get lastError(): KubeError | undefined {
         const { hasSynced, state } = this.informer;

@@ -59,17 +59,19 @@ export async function changedSince(
          * is being deleted.
          */
         readonly isFresh: (address: ClaimedAddress) => boolean;
+        /** That of the interface; undefined for a Pod's own interface. */
+        readonly network: string | undefined;
         readonly signal: AbortSignal;
     },
 ): Promise<PoolChange | undefined> {
-    const { claimed, pools, isFresh, signal } = o;
+    const { claimed, pools, isFresh, network, signal } = o;
     const found = await settleAll(
         claimed.map(async (address): Promise<PoolChange | undefined> => {
             const live = (): Promise<KnownPool | undefined> =>
                 cache.live(address.pool, { signal, timeoutMs: liveLimitMs });
             const now = await retryUntilAnswered(live, { signal, clock, onRepeat: () => metrics.retry() });
             const before = pools.find(({ pool }) => pool.name === address.pool);
-            if (now === undefined || before === undefined) throw noPool(address.pool);
+            if (now === undefined || before === undefined) throw noPool(address.pool, network);
             if (isSameVersion(now.version, before.version)) return undefined;
             const isLost = now.isDeleting && !before.isDeleting && isFresh(address);
             const difference = isLost ? `IPPool ${address.pool} was being deleted` : differenceOf(address, now.pool);

@@ -4,13 +4,13 @@ import { messageOf } from "@antrea/errors";
 import { type IpAddress } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
 import { type AllocationWriter } from "./allocation-writer.ts";
-import { namesContainer } from "./allocations.ts";
+import { namesContainer, objectName } from "./allocations.ts";
 import { type OwnAllocations } from "./own-allocations.ts";
 import { type Attachment, attachmentKey } from "../../platform/pod-interfaces/index.ts";
 
 /** Dependencies of Releases. */
 export interface ReleasesComponents {
-    readonly own: Pick<OwnAllocations, "get" | "ofContainer" | "synced">;
+    readonly own: Pick<OwnAllocations, "get" | "hasSynced" | "ofContainer">;
     readonly writer: Pick<AllocationWriter, "find" | "free">;
     readonly logger: Logger;
 }
@@ -61,8 +61,8 @@ export class Releases {
     }
 
     /**
-     * Frees all allocations of a container's interface, once those of this Node are known. If it rejects, `settle` frees
-     * the remaining ones.
+     * Frees all allocations of a container's interface. If it rejects, or the allocations of this Node are not synced,
+     * `settle` frees the remaining ones.
      */
     releaseAll(attachment: Attachment, signal: AbortSignal): Promise<void> {
         this.#owed.set(attachmentKey(attachment), attachment);
@@ -79,11 +79,10 @@ export class Releases {
 
     /** Called with the container lock held. A concurrent ADD may have taken over the allocations. */
     async #releaseOwed(attachment: Attachment, signal: AbortSignal): Promise<void> {
-        if (!this.isDue(attachment)) return;
-        // Before that some of them may not be known.
-        await this.#components.own.synced(signal);
-        if (!this.isDue(attachment)) return;
-        const allocations = this.#components.own.ofContainer(attachment);
+        const { own } = this.#components;
+        // Before the sync some of them may not be known: `settle` frees them.
+        if (!this.isDue(attachment) || !own.hasSynced) return;
+        const allocations = own.ofContainer(attachment);
         await Promise.all(allocations.map((allocation) => this.#free(allocation, attachment, signal)));
         this.#owed.delete(attachmentKey(attachment));
     }
@@ -95,12 +94,22 @@ export class Releases {
     /**
      * Frees what a failed ADD has allocated, within 5 s; what remains is logged and due. Never rejects. To be called
      * inside `exclusively`.
+     *
+     * @param kept names of allocations that the interface had before the ADD, and keeps
      */
-    async giveBack({ containerId, ifName }: Attachment): Promise<void> {
+    async giveBack({ containerId, ifName }: Attachment, kept: readonly string[] = []): Promise<void> {
         const attachment = { containerId, ifName };
-        this.#owed.set(attachmentKey(attachment), attachment);
+        const signal = AbortSignal.timeout(giveBackMs);
         try {
-            await this.#releaseOwed(attachment, AbortSignal.timeout(giveBackMs));
+            if (kept.length > 0) {
+                const fresh = this.#components.own
+                    .ofContainer(attachment)
+                    .filter((one) => !kept.includes(objectName(one)));
+                await Promise.all(fresh.map((allocation) => this.#free(allocation, attachment, signal)));
+                return;
+            }
+            this.#owed.set(attachmentKey(attachment), attachment);
+            await this.#releaseOwed(attachment, signal);
         } catch (error) {
             this.#components.logger.warn("allocations of a failed ADD not released; left to the next reconcile", {
                 container: containerId,

@@ -503,6 +503,7 @@ describe("errors of the work", () => {
         POD_GONE: 11,
         POD_UNKNOWN: 11,
         NODE_GONE: 11,
+        DELETED_MEANWHILE: 101,
         API_AWAY: 11,
         REFUSED: 101,
     };

@@ -11,9 +11,11 @@ import { delegatedErrorCode } from "../../../src/features/delegated-ipam/index.t
 import type { NetworkAddresses } from "../../../src/platform/pod-interfaces/index.ts";
 
 let claims: NetworkAddresses[];
-let allocated: string[];
+let allocated: string[] | undefined;
 let released: string[];
 let hasContainer: boolean;
+let hadSome: boolean;
+let failures: string[];
 let log: MemoryLog;
 let ipam: DelegatedIpam;
 
@@ -33,14 +35,22 @@ const pools: DelegatedPools = {
         );
     },
     release: ({ ifName }) => Promise.resolve(void released.push(ifName)),
-    addressesOf: () => Promise.resolve(allocated),
+    addressesOf: () => allocated,
+    hasAny: () => hadSome,
+    failed: (_asked, error) => void failures.push((error as Error).message),
     collect: () => Promise.resolve(3),
 };
 
 beforeEach(() => {
     [claims, allocated, released, hasContainer] = [[], [], [], true];
+    [hadSome, failures] = [false, []];
     log = new MemoryLog();
-    ipam = new DelegatedIpam({ pools, hasContainer: () => hasContainer, logger: log.logger });
+    ipam = new DelegatedIpam({
+        pools,
+        hasContainer: () => hasContainer,
+        isOwn: ({ ifName }) => ifName === "eth0",
+        logger: log.logger,
+    });
 });
 
 function add(section: object, addresses: readonly string[] = []): DelegatedAdd {
@@ -52,6 +62,7 @@ function add(section: object, addresses: readonly string[] = []): DelegatedAdd {
         podUid: "u",
         network: "macnet",
         type: "macvlan",
+        receivedAt: 0,
         section: parseIpamSection({ type: "antrea", ...section }),
         wanted: {
             source: "ipam.addresses",
@@ -91,11 +102,42 @@ describe("ADD of an interface that another plugin makes", () => {
         const refused = ipam.add(add({ ippools: ["pool1"] }), limit);
         await expect(refused).rejects.toMatchObject({ code: "OTHERS_SANDBOX", fault: "caller" });
         await expect(refused).rejects.toThrow(
-            /^network macnet: container c1 of Pod default\/web has no interface on the Pod network of antrea.*next: /,
+            /^network macnet, interface net1: container c1 of Pod default\/web has no interface on the Pod network of antrea.*next: /,
         );
         expect(delegatedErrorCode(await refused.catch((error: unknown) => error))).toBe("IPAM_FAILURE");
         expect(delegatedErrorCode(new Error("other"))).toBeUndefined();
         expect(claims).toEqual([]);
+    });
+
+    it("is refused for an interface that the container has already, and makes an event as all refusals do", async () => {
+        for (const ifName of ["eth0", "lo"]) {
+            await expect(ipam.add({ ...add({ ippools: ["pool1"] }), ifName }, limit)).rejects.toMatchObject({
+                code: "OWN_INTERFACE",
+            });
+        }
+        await expect(ipam.add(add({}), limit)).rejects.toMatchObject({ code: "INVALID_NETWORK_CONFIG" });
+        expect(failures).toEqual([
+            expect.stringMatching(
+                /^network macnet, interface eth0: CNI_IFNAME: eth0 is an interface that the container has/,
+            ),
+            expect.stringMatching(/interface lo/),
+            expect.stringMatching(/^network macnet, interface net1: ipam: has neither IPPools nor addresses/),
+        ]);
+        expect(claims).toEqual([]);
+    });
+
+    it("frees what an earlier sandbox had when it needs static addresses only", async () => {
+        hadSome = true;
+        await ipam.add(add({}, ["192.0.2.9"]), limit);
+        expect(claims).toMatchObject([{ demands: [] }]);
+    });
+
+    it("says that the gateway of an address is the pool's", async () => {
+        const asked = add({ ippools: ["pool1"] });
+        const addresses = [{ ip: parseIp("10.2.0.7"), prefixLength: 16, gateway: parseIp("10.2.0.254") }];
+        const given = await ipam.add({ ...asked, wanted: { ...asked.wanted, addresses } }, limit);
+        expect(given).toMatchObject([{ gateway: parseIp("10.2.0.1") }]);
+        expect(log.records).toContainEqual(expect.objectContaining({ network: "macnet", address: "10.2.0.7" }));
     });
 
     it("logs once of a network what has no effect: unknown keys, and the VLAN of a pool", async () => {
@@ -119,6 +161,11 @@ describe("CHECK", () => {
         allocated = ["10.2.0.9"];
         await check("192.0.2.9", "10.2.0.9");
         await ipam.check(attachment, undefined);
+    });
+
+    it("compares nothing while the allocations are not known", async () => {
+        allocated = undefined;
+        await check("10.2.0.9");
     });
 
     it("fails if an address of a pool is no longer allocated, or an allocated one is missing", async () => {

@@ -41,7 +41,8 @@ function asked(pools: readonly string[], change: Partial<NetworkAddresses> = {})
     return { ...net1, ...pod, network: "macnet", demands, ...change };
 }
 
-const claim = (...args: Parameters<typeof asked>): Promise<unknown> => delegated.claim(asked(...args), limit());
+const claim = (...args: Parameters<typeof asked>): Promise<unknown> =>
+    delegated.claim(asked(...args), performance.now(), limit());
 const states = (): readonly string[] =>
     cluster.allocations().map(({ spec: { pool, pod } }) => `${pool} ${pod?.containerID}/${pod?.interface}`);
 const reconcile = (): Promise<void> => agent.pools.reconcile(wiring, limit());
@@ -89,6 +90,7 @@ describe("the addresses of an interface that another plugin makes", () => {
         const first = await claim(["pool1"]);
         wiring.unwire("c-web");
         for (let round = 0; round < 3; round += 1) await reconcile();
+        wiring.wire("web", [], "c2");
         expect(await claim(["pool1"], { containerId: "c2" })).toEqual(first);
         expect(states()).toEqual(["pool1 c2/net1"]);
     });
@@ -103,7 +105,7 @@ describe("the addresses of an interface that another plugin makes", () => {
         expect(await delegated.collect("macnet", [], -1)).toBe(0);
         await delegated.release({ containerId: "c-web", ifName: "net3" });
         expect(states()).toEqual(["pool1 c-web/net2"]);
-        expect(await delegated.addressesOf({ containerId: "c-web", ifName: "net2" }, limit())).toHaveLength(1);
+        expect(delegated.addressesOf({ containerId: "c-web", ifName: "net2" })).toHaveLength(1);
     });
 
     it("that are deleted while the container runs are made again, for the same owner", async () => {
@@ -157,10 +159,65 @@ describe("the addresses of an interface that another plugin makes", () => {
             void delegated.release(net1).then(deleted.resolve);
             return Promise.resolve();
         };
-        await claim(["pool1"]);
+        await expect(claim(["pool1"])).rejects.toMatchObject({ code: "DELETED_MEANWHILE" });
         await deleted.promise;
         await delegated.check(limit());
         expect(states()).toEqual([]);
+    });
+
+    it("are not claimed after their DEL, for a call that was received before, nor without their container", async () => {
+        const received = performance.now();
+        await delegated.release(net1);
+        const late = delegated.claim(asked(["pool1"]), received, limit());
+        await expect(late).rejects.toMatchObject({ code: "DELETED_MEANWHILE" });
+        wiring.unwire("c-web");
+        await expect(claim(["pool1"])).rejects.toThrow("container c-web has no interface on the Pod network any more");
+        wiring.wire("web", []);
+        // Its eth0 goes while the addresses are claimed.
+        cluster.api.before = (method) => Promise.resolve(method === "create" ? wiring.unwire("c-web") : undefined);
+        await expect(claim(["pool1"])).rejects.toMatchObject({ code: "DELETED_MEANWHILE" });
+        expect(states()).toEqual([]);
+    });
+
+    it("of the Pod's own interface are never freed by a DEL of a network", async () => {
+        await agent.claim("web", { pools: ["pool1"] });
+        await delegated.release({ containerId: "c-web", ifName: "eth0" });
+        expect(states()).toEqual(["pool1 c-web/eth0"]);
+    });
+
+    it("stay when an ADD of the same interface fails", async () => {
+        await claim(["pool1"]);
+        await cluster.agent("b").claim("rival", { pools: ["one"] });
+        await expect(claim(["pool1", "pool6", "one"])).rejects.toMatchObject({ code: "EXHAUSTED" });
+        expect(states().filter((text) => text.endsWith("net1"))).toEqual(["pool1 c-web/net1"]);
+    });
+
+    it("that the next sandbox took while the earlier one still has its eth0 are not taken back", async () => {
+        await claim(["pool1"]);
+        wiring.wire("web", [], "c2");
+        await claim(["pool1"], { containerId: "c2" });
+        for (let round = 0; round < 2; round += 1) await delegated.check(limit());
+        await delegated.release(net1);
+        expect(states()).toEqual(["pool1 c2/net1"]);
+        expect(await agent.metric("antrea_agent_ipam_records_mended_total")).toBe(0);
+    });
+
+    it("of an ended container are freed when the next one has others", async () => {
+        await claim(["pool1"]);
+        wiring.unwire("c-web");
+        wiring.wire("web", [], "c2");
+        await claim(["pool6"], { containerId: "c2", demands: [{ pool: "pool6", fixed: undefined }] });
+        expect(states()).toEqual(["pool6 c2/net1"]);
+        expect(delegated.hasAny("uid-web", "net1")).toBe(true);
+        // Another fixed address of the same pool: what the earlier container had is of a pool that is still named.
+        const fixed = { family: 6, value: 0xfd020000000000000000000000000077n } as const;
+        wiring.wire("web", [], "c3");
+        await claim([], { containerId: "c3", demands: [{ pool: "pool6", fixed }] });
+        wiring.unwire("c2");
+        await eventually(async () => {
+            await reconcile();
+            return states().join() === "pool6 c3/net1";
+        });
     });
 
     it("are known to the next start of the agent", async () => {

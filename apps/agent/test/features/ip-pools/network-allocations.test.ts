@@ -4,6 +4,7 @@ import { ipPools } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
 import { type NetworkRequest } from "../../../src/features/ip-pools/types.ts";
+import { away } from "./support/fake-api.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";
 import { requestOf, type TestPoolAgent } from "./support/test-agent.ts";
 
@@ -135,15 +136,49 @@ describe("an interface of a network, of a StatefulSet's Pod", () => {
         expect(await claim(b, ofSet("u2"))).toEqual(first);
     });
 
+    it("claims one address for an ordinal, also when two Nodes do so at the same moment", async () => {
+        const [a, b] = [cluster.agent("a"), cluster.agent("b")];
+        const clock = Promise.withResolvers<void>();
+        let creates = 0;
+        // Both have seen that there is none, and neither the other's.
+        cluster.api.before = (method) => {
+            if (method !== "create") return Promise.resolve();
+            creates += 1;
+            if (creates === 2) clock.resolve();
+            return clock.promise;
+        };
+        const one = { demands: [{ pool: "pool1", fixed: undefined }] };
+        const both = await Promise.allSettled([claim(a, ofSet("u1", one)), claim(b, ofSet("u2", one))]);
+        expect(both.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+        expect(both.find(({ status }) => status === "rejected")).toMatchObject({
+            reason: { code: expect.stringMatching(/HELD_ON_OTHER_NODE|NOT_RESERVED/) },
+        });
+        expect(states().filter((text) => text.includes("Allocated"))).toHaveLength(1);
+    }, 60_000);
+
+    it("asks again when a list of its addresses gets no answer", async () => {
+        const agent = cluster.agent("a");
+        await agent.pools.synced(limit());
+        let lists = 0;
+        cluster.api.accident = (method, plural) =>
+            method === "list" && plural === "ipallocations" && (lists += 1) === 1 ? { refuse: away() } : undefined;
+        expect(await claim(agent, ofSet("u1"))).toHaveLength(2);
+        expect(lists).toBeGreaterThan(1);
+    });
+
     it("waits while the Pod before it has them, and claims no others", async () => {
         const clock = new ManualClock();
         const [a, b] = [cluster.agent("a"), cluster.agent("b", { clock })];
         const first = await claim(a, ofSet("u1"));
         const next = claim(b, ofSet("u2"));
         const lists = (): number => cluster.api.requests.filter((one) => one.includes("spec.owner.name=web")).length;
-        await eventually(() => lists() >= 2 && clock.pending > 0);
+        await eventually(() => clock.pending > 0);
+        const before = lists();
+        await clock.advance(3_000);
+        // Waiting, it asks for the one address only.
+        expect(lists()).toBe(before);
         await a.pools.allocator.releaseAll({ containerId: "c-u1", ifName: "net1" }, limit());
-        await clock.advance(500);
+        await clock.advance(1_000);
         expect(await next).toEqual(first);
     });
 

@@ -2,7 +2,7 @@ import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { type IpAddress } from "@antrea/ip";
 import { poolsOf, readPodIps, type NamedPools } from "@antrea/ipam";
 import { type Namespace, type StatefulSet } from "@antrea/kube";
-import { networksAnnotation, possibleInterfaces } from "@antrea/networks";
+import { networksAnnotation } from "@antrea/networks";
 
 /**
  * The addresses that a StatefulSet requests, by its template and, if that names no pools, its Namespace; made by
@@ -28,11 +28,8 @@ export interface Demand {
     readonly pools: NamedPools | undefined;
     /** Addresses of the annotation pod-ips; empty: any. */
     readonly fixed: readonly IpAddress[];
-    /**
-     * Interfaces that its Pods may have on other networks than the Pod network; undefined if the annotation that
-     * requests networks is invalid.
-     */
-    readonly interfaces: ReadonlySet<string> | undefined;
+    /** The annotation by which its Pods request other networks than the Pod network; "" if absent. */
+    readonly networks: string;
 }
 
 const leastReach = 256;
@@ -86,7 +83,7 @@ export function demandOf(set: StatefulSet, namespace: Namespace | undefined): De
         deleting: deletionTimestamp !== undefined,
         pools,
         fixed: fixed.ips,
-        interfaces: possibleInterfaces(annotations?.[networksAnnotation] ?? "", setNamespace),
+        networks: annotations?.[networksAnnotation] ?? "",
     };
 }
 

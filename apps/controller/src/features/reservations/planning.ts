@@ -1,5 +1,6 @@
 import { allocationName, type IpAllocation } from "@antrea/crd";
 import { RangeSet, formatIp, prefixRange, type IpAddress } from "@antrea/ip";
+import { mayHaveInterface } from "@antrea/networks";
 import { planReservations, type ListedPool, type ReservationPlan } from "@antrea/ipam";
 import {
     claimedBlocks,
@@ -24,6 +25,8 @@ export interface PlanningInput {
     readonly demand: Demand | undefined;
     /** Its allocations that the cache does not contain yet. */
     readonly unseen: readonly Allocation[];
+    /** See `ReservationInput`. */
+    readonly isLeftOver: (allocation: Pick<IpAllocation, "metadata">) => boolean;
     /** Names of unavailable addresses, in addition to those with allocations in the cache. */
     readonly taken: { has(name: string): boolean };
 }
@@ -35,7 +38,7 @@ export interface PlanningInput {
  */
 export function planFor(components: PlanningComponents, input: PlanningInput): ReservationPlan {
     const { pools, allocations } = components;
-    const { key, demand, unseen, taken } = input;
+    const { key, demand, isLeftOver, unseen, taken } = input;
     const names = [...new Set(demand?.pools?.names ?? [])];
     const known = [...allocations.ofSet(key)];
     const fresh = unseen.filter(({ metadata }) => allocations.get(metadata.name)?.metadata.uid !== metadata.uid);
@@ -49,7 +52,8 @@ export function planFor(components: PlanningComponents, input: PlanningInput): R
         fixed: demand?.fixed ?? [],
         allocations: [...known, ...fresh].map(asAllocation),
         ipOf: (allocation) => (allocation as ReadAllocation).ip,
-        mayHaveInterface: (name) => demand?.interfaces?.has(name) ?? true,
+        mayHaveInterface: (name) => demand === undefined || mayHaveInterface(demand.networks, demand.namespace, name),
+        isLeftOver,
         limit: batch,
         isTaken: (ip) => {
             const name = allocationName(ip);

@@ -24,7 +24,7 @@ import { type LeaderJobs } from "../../platform/leader-jobs.ts";
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
 import { asksNamespace, demandOf, type Demand } from "./demand.ts";
 import { OwnWrites } from "./own-writes.ts";
-import { freeCount, planFor } from "./planning.ts";
+import { freeCount, planFor, type PlanningInput } from "./planning.ts";
 import { reportBeyond, reportGivenUp, reportKept, reportMissing, reportProblems } from "./reports.ts";
 import { type SetCache } from "./set-cache.ts";
 import { Waiting } from "./waiting.ts";
@@ -64,6 +64,8 @@ const gatherMs = 250;
 const waitingMs = 30_000;
 /** Retry delay of a StatefulSet after addresses were freed or taken, if no watch event arrives before. */
 const givenUpMs = 1_000;
+/** How long an ADD may take to take all addresses of an interface. */
+const leftMs = 60_000;
 /** Maximum number of StatefulSets woken at once for one pool. */
 const wokenAtOnce = 64;
 
@@ -89,6 +91,11 @@ export class Reservations {
     readonly #taken = new Map<string, Set<string>>();
     /** By StatefulSet, what was reported: that addresses are reserved for some ordinals only, or kept. */
     readonly #reported = new Map<string, string>();
+    /**
+     * By StatefulSet, since when (monotonic, ms) a reservation for an interface of a network was seen that the ordinal's Pod
+     * did not take, by UID.
+     */
+    readonly #leftSince = new Map<string, ReadonlyMap<string, number>>();
     /** Number of allocations to release, by StatefulSet. */
     readonly #unwanted = new Map<string, number>();
 
@@ -219,12 +226,23 @@ export class Reservations {
 
     #plan(key: string, demand: Demand | undefined, taken: ReadonlySet<string>): ReturnType<typeof planFor> {
         const own = this.#own;
-        return planFor(this.#components, {
+        const now = this.#clock.monotonic();
+        const [before, seen] = [this.#leftSince.get(key), new Map<string, number>()];
+        const isLeftOver: PlanningInput["isLeftOver"] = ({ metadata: { uid = "" } = {} }) => {
+            const since = before?.get(uid) ?? now;
+            seen.set(uid, since);
+            return now - since >= leftMs;
+        };
+        const plan = planFor(this.#components, {
             key,
             demand,
+            isLeftOver,
             unseen: own.of(key),
             taken: { has: (name) => taken.has(name) || own.has(name) },
         });
+        if (seen.size > 0) this.#leftSince.set(key, seen);
+        else this.#leftSince.delete(key);
+        return plan;
     }
 
     #settle(

@@ -126,6 +126,11 @@ export class AllocationWriter {
 
 function sameOwner(a: AllocationOwner, b: AllocationOwner): boolean {
     return (
-        a.kind === b.kind && a.namespace === b.namespace && a.name === b.name && a.uid === b.uid && a.index === b.index
+        a.kind === b.kind &&
+        a.namespace === b.namespace &&
+        a.name === b.name &&
+        a.uid === b.uid &&
+        a.index === b.index &&
+        a.interface === b.interface
     );
 }

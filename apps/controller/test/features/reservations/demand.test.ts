@@ -112,17 +112,10 @@ describe("demandOf", () => {
         expect(asksNamespace(slimSet(set({})))).toBe(true);
     });
 
-    it("knows which interfaces of networks its Pods may have", () => {
+    it("keeps the annotation by which its Pods request networks", () => {
         const networks = "k8s.v1.cni.cncf.io/networks";
-        const interfaces = (text?: string): readonly string[] | undefined => {
-            const object = slimSet(set(text === undefined ? {} : { [networks]: text }));
-            const found = demandOf(object, namespace).interfaces;
-            return found && [...found];
-        };
-        expect(interfaces()).toEqual([]);
-        expect(interfaces("blue@net7, red")).toEqual(["net7", "net1", "eth1", "net2"]);
-        // It may be wrong temporarily: what is kept stays.
-        expect(interfaces("blue,,red")).toBeUndefined();
+        const kept = (annotations: object): string => demandOf(slimSet(set({ ...annotations })), namespace).networks;
+        expect([kept({}), kept({ [networks]: "blue@net7, red" })]).toEqual(["", "blue@net7, red"]);
     });
 
     it("keeps little of an object", () => {

@@ -45,7 +45,13 @@ function planOf(replicas: number, pods: number, objects: readonly IpAllocation[]
         },
     };
     const demand = demandOf(set, undefined);
-    return planFor(components, { key: "ns/web", demand, unseen: [], taken: { has: () => false } });
+    return planFor(components, {
+        key: "ns/web",
+        demand,
+        unseen: [],
+        isLeftOver: () => false,
+        taken: { has: () => false },
+    });
 }
 
 describe("planFor, of a StatefulSet of 1,000", () => {

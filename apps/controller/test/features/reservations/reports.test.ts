@@ -18,7 +18,7 @@ const demand: Demand = {
     deleting: false,
     pools: { names: ["a"], problems: [], from: "Pod" },
     fixed: [],
-    interfaces: new Set(),
+    networks: "",
 };
 const missing: MissingReservations = { count: 1, ordinals: [3], families: [4], pools: ["a", "b"], unknownPools: [] };
 

@@ -58,6 +58,10 @@ export class FakeWiring implements Wiring {
         return this.#records.has(containerId);
     }
 
+    isOwn({ ifName }: { readonly ifName: string }): boolean {
+        return ifName === "eth0";
+    }
+
     unwire(containerId: string): void {
         this.#records.delete(containerId);
     }
