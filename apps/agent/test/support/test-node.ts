@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { systemClock } from "@antrea/async";
 import { CniCallError } from "@antrea/cni";
 import { AntreaError } from "@antrea/errors";
 import { nodeParts, nodeTables, Pipeline } from "@antrea/flows";
@@ -22,16 +23,19 @@ import {
     monitoredColumns,
     OvsBridge,
     roundsKey,
+    SwitchBridge,
 } from "../../src/platform/ovs/bridge/index.ts";
 import {
     checkInterface,
     flowOwner,
+    FurtherInterfaces,
     HostRoutes,
     NodeSubnet,
     PodNetwork,
     PodReconciler,
     wiringErrorCode,
     type KnownPod,
+    type NetworkClaims,
     type PodPools,
 } from "../../src/features/pod-network/index.ts";
 import type { PodFlowTable, PodPorts } from "../../src/features/pod-network/types.ts";
@@ -42,7 +46,12 @@ import { silentLogger } from "./logger.ts";
 import { OwnNamespace } from "./namespace.ts";
 import { ipsOf, type AddAnswer, type TestPod } from "./test-pod.ts";
 import type { PipelineFlows } from "../../src/platform/ovs/pipeline.ts";
-import { PodInterfaces } from "../../src/platform/pod-interfaces/index.ts";
+import {
+    NetworkInterfaces,
+    PodInterfaces,
+    type AddRequest,
+    type PlannedNetwork,
+} from "../../src/platform/pod-interfaces/index.ts";
 
 const pipeline = new Pipeline(nodeTables);
 
@@ -56,8 +65,17 @@ export interface TestAgentOptions {
     readonly poolOf?: (ip: IpAddress) => string | undefined;
     /** Addresses of the podCIDRs that somebody outside this Node has claimed. */
     readonly isClaimed?: (ip: IpAddress) => boolean | undefined;
+    /** What Pods get on the bridge br-secondary, whose NIC is a link of the Node; default: nothing. */
+    readonly networks?: TestNetworks;
     /** Default "/": the agent of a test runs on its Node itself. */
     readonly hostProcPathPrefix?: string;
+}
+
+export interface TestNetworks {
+    /** A link of the Node. */
+    readonly nic: string;
+    readonly plan: (request: AddRequest) => readonly PlannedNetwork[];
+    readonly claims?: NetworkClaims;
 }
 
 export type NodeState = Readonly<Record<"ports" | "flows" | "links", readonly string[]>>;
@@ -137,7 +155,10 @@ export class TestAgent {
     readonly netlink = Netlink.open();
     readonly #stop = new AbortController();
     readonly #holds = new Map<Stage, { reached: () => void; released: Promise<void> }>();
-    readonly #options: Required<Omit<TestAgentOptions, "pools">> & { readonly pools: PodPools | undefined };
+    readonly #options: Required<Omit<TestAgentOptions, "networks" | "pools">> &
+        Pick<TestAgentOptions, "networks"> & { readonly pools: PodPools | undefined };
+    /** The bridge of further networks. */
+    readonly secondary: SwitchBridge;
     round = 0;
 
     private constructor(node: TestNode, options: TestAgentOptions) {
@@ -146,6 +167,7 @@ export class TestAgent {
             podCidrs: options.podCidrs ?? ["10.10.1.0/24", "fd10:10:0:1::/64"],
             pods: options.pods ?? (() => []),
             pools: options.pools,
+            ...(options.networks === undefined ? {} : { networks: options.networks }),
             poolOf: options.poolOf ?? (() => undefined),
             isClaimed: options.isClaimed ?? (() => false),
             hostProcPathPrefix: options.hostProcPathPrefix ?? "/",
@@ -161,6 +183,10 @@ export class TestAgent {
         this.openflow = new OpenFlowConnection({ logger }, { socketPath: node.ovs.mgmtSocket(node.bridge) });
         const place = { bridge: node.bridge, datapathType: "netdev" } as const;
         this.bridge = new OvsBridge({ database: this.database }, place);
+        this.secondary = new SwitchBridge(
+            { database: this.database },
+            { bridge: "br-secondary", datapathType: "netdev", multicastSnooping: false },
+        );
         this.bridgeDevice = new BridgeDevice({ bridge: this.bridge, netlink, logger }, place);
         this.flowTable = new FlowTable({ link: this.openflow, logger });
         this.gateway = new Gateway(
@@ -186,6 +212,20 @@ export class TestAgent {
             { gatewayName: node.gateway, bridged: false },
         );
         this.podInterfaces = new PodInterfaces();
+        const { networks } = this.#options;
+        const further = (of: TestNetworks): FurtherInterfaces =>
+            new FurtherInterfaces(
+                {
+                    table: new NetworkInterfaces(),
+                    ports: this.secondary,
+                    netlink,
+                    pools: of.claims,
+                    serviceCidrs: () => [parsePrefix("10.96.0.0/12")],
+                    clock: systemClock,
+                    logger,
+                },
+                { bootId, disableTxChecksumOffload: true },
+            );
         this.network = new PodNetwork(
             {
                 podInterfaces: this.podInterfaces,
@@ -197,6 +237,12 @@ export class TestAgent {
                 hostRoutes,
                 pools: this.#options.pools,
                 bridging: undefined,
+                ...(networks === undefined
+                    ? {}
+                    : {
+                          further: further(networks),
+                          planNetworks: (request: AddRequest) => Promise.resolve(networks.plan(request)),
+                      }),
                 logger,
             },
             {
@@ -266,6 +312,7 @@ export class TestAgent {
         await this.database.lockAcquired(signal);
         await this.bridge.ensure(signal);
         await this.bridge.datapathId(30_000, signal);
+        await this.#secondary(signal);
         await this.gateway.ensurePort(signal);
         await this.gateway.ensureDevice(signal);
         await this.reconciler.rebuild(signal);
@@ -296,9 +343,15 @@ export class TestAgent {
         await this.database.ready(signal);
         await this.database.lockAcquired(signal);
         await this.bridge.ensure(signal);
+        await this.#secondary(signal);
         const { bridge, bridgeDevice, flowTable, gateway, readiness, reconciler } = this;
         const pipeline = (limit: AbortSignal) => this.#pipeline(limit);
         await keepNetwork({ bridge, bridgeDevice, flowTable, gateway, pipeline, readiness, reconciler }, signal);
+    }
+
+    async #secondary(signal: AbortSignal): Promise<void> {
+        const { networks } = this.#options;
+        if (networks !== undefined) await this.secondary.ensure([networks.nic], signal);
     }
 
     /** Ends the agent as a kill does: nothing is taken back. */

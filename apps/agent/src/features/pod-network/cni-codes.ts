@@ -13,7 +13,8 @@ const subnetCodes: Readonly<Record<NodeSubnetErrorCode, ErrorCodeName>> = {
 /** The code of the CNI error result for an error of Pod wiring; undefined for other errors. */
 export function wiringErrorCode(error: unknown): ErrorCodeName | undefined {
     if (error instanceof NodeSubnetError) return subnetCodes[error.code];
-    if (isErrorOf(PodNetworkError, error, "SECOND_INTERFACE")) return "INVALID_NETWORK_CONFIG";
+    if (isErrorOf(PodNetworkError, error, "SECOND_INTERFACE", "BAD_ROUTE", "VLANS_APART"))
+        return "INVALID_NETWORK_CONFIG";
     if (isErrorOf(PodNetworkError, error, "OTHERS_NETNS")) return "INVALID_ENVIRONMENT_VARIABLES";
     return undefined;
 }

@@ -14,6 +14,10 @@ import { AntreaError } from "@antrea/errors";
  * - `TOO_SLOW`: the work exceeded its time limit; of work that logs its failure itself, the `cause` of an `ABORTED` error.
  * - `BUSY`: locks of containers were not available; retry.
  * - `ADDRESS_IN_USE`: another interface of this Node still uses the address; retry.
+ * - `NO_FURTHER`: interfaces on other networks are planned, and the agent makes none.
+ * - `LINK_VANISHED`: the interface is gone while it is set up.
+ * - `BAD_ROUTE`: the kernel does not take a route of a network.
+ * - `VLANS_APART`: the IPPools of a network have different VLANs, and the network names none.
  */
 export class PodNetworkError extends AntreaError<
     | "DELETED_MEANWHILE"
@@ -26,6 +30,10 @@ export class PodNetworkError extends AntreaError<
     | "NO_ADDRESS"
     | "TOO_SLOW"
     | "BUSY"
-    | "ADDRESS_IN_USE",
+    | "ADDRESS_IN_USE"
+    | "NO_FURTHER"
+    | "LINK_VANISHED"
+    | "BAD_ROUTE"
+    | "VLANS_APART",
     { /** The IDs of the skipped containers; only of `BUSY`. */ readonly containers: readonly string[] }
 > {}

@@ -1,6 +1,7 @@
 export { checkInterface, CheckError, type CheckComponents, type CheckInput } from "./check.ts";
 export { wiringErrorCode } from "./cni-codes.ts";
 export { PodNetworkError } from "./errors.ts";
+export { FurtherInterfaces, type NetworkClaims, type NetworkPorts } from "./further-interfaces.ts";
 export { HostRoutes } from "./host-routes.ts";
 export { type PodNamespaces } from "./link.ts";
 export { NodeSubnet, NodeSubnetError, type NodeSubnetErrorCode } from "./node-subnet.ts";

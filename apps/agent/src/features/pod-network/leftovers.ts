@@ -18,7 +18,7 @@ export interface StoredPorts {
 
 /** Dependencies of Leftovers. */
 export interface LeftoversComponents {
-    readonly network: Pick<PodNetwork, "find" | "interfaces" | "isAdding">;
+    readonly network: Pick<PodNetwork, "find" | "further" | "interfaces" | "isAdding">;
     readonly netlink: Netlink;
     readonly ports: StoredPorts;
     readonly busy: Pick<BusyContainers, "run">;
@@ -77,13 +77,15 @@ export class Leftovers {
      */
     async sweepLinks(links: readonly Link[], signal: AbortSignal): Promise<void> {
         const { busy, network, netlink } = this.#components;
-        const known = new Set(network.interfaces().map((one) => one.record.hostIfName));
+        const names = (): readonly string[] =>
+            [...network.interfaces(), ...(network.further?.list() ?? [])].map(({ record }) => record.hostIfName);
+        const known = new Set(names());
         const leftovers = links.filter(
             (link) => link.kind === "veth" && !known.has(link.name) && containerOfAlias(link.alias) !== undefined,
         );
         for (const link of leftovers.filter(({ index }) => this.#sweepCandidates.has(index))) {
             const sweep = async (): Promise<void> => {
-                if (network.interfaces().some((one) => one.record.hostIfName === link.name)) return;
+                if (names().includes(link.name)) return;
                 await netlink.deleteLink(link.index);
                 this.#logger.info("leftover veth pair deleted", { link: link.name });
             };

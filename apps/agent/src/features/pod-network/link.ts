@@ -82,6 +82,15 @@ export async function createPodLink(
     const { mtu } = options;
     const [mac, alias] =
         "mac" in link ? [link.mac, toAlias(link)] : [draftMacOf(link.containerId), pendingAlias(link.containerId)];
+    await createPair(netlink, link, { mac, alias, mtu });
+}
+
+/** Creates the veth pair with these MAC address of the Pod end, alias of the host end, and MTU; see `createPodLink`. */
+export async function createPair(
+    netlink: Netlink,
+    link: PodLinkDraft,
+    { mac, alias, mtu }: { readonly mac: string; readonly alias: string; readonly mtu: number },
+): Promise<void> {
     const create = (): Promise<void> =>
         netlink.createVeth({
             name: link.hostIfName,

@@ -3,7 +3,8 @@ import { AntreaError, messageOf } from "@antrea/errors";
 import { formatIp } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
 import { InterfaceWiring, type Progress } from "./interface-wiring.ts";
-import { checkNamespace, completePodLink, createPodLink, kernelNamespaces } from "./link.ts";
+import type { FurtherInterfaces } from "./further-interfaces.ts";
+import { checkNamespace, completePodLink, createPodLink, deletePodLink, kernelNamespaces } from "./link.ts";
 import { Limit } from "./limit.ts";
 import { hostInterfaceName } from "./names.ts";
 import { heldOwner } from "./node-subnet.ts";
@@ -20,6 +21,7 @@ import {
     attachmentKey,
     type Claims,
     type InterfaceControl,
+    type PlannedNetwork,
     type PodInterface,
     type PodInterfaces,
     type PodRecord,
@@ -129,8 +131,11 @@ export class PodNetwork implements InterfaceControl {
             hasBegun = true;
             const found = this.find(containerId, ifName);
             if (found !== undefined) await this.remove(found, "release");
-            // An ADD that failed before it wrote a record may have allocated addresses already.
-            else await this.#components.pools?.release({ containerId, ifName });
+            else {
+                // An ADD that failed before it wrote a record may have allocated addresses already.
+                await this.#components.pools?.release({ containerId, ifName });
+                await this.#components.further?.remove(containerId, "release");
+            }
         };
         using limit = new Limit(this.#clock, deleteLimitMs, "other work on the container");
         try {
@@ -201,12 +206,22 @@ export class PodNetwork implements InterfaceControl {
     }
 
     /**
-     * Removes a wired interface; to be called inside `exclusively`. False if flows or port cannot be removed within 5
+     * Removes a wired interface, and with it those of its container on other networks; to be called inside `exclusively`.
+     * False if flows or port cannot be removed within 5
      * s: the interface then stays known and its address in use until the next reconcile. `allocations`: "keep" leaves
      * them to the next sandbox of the Pod.
      */
-    remove(known: PodInterface, allocations: Claims): Promise<boolean> {
-        return this.#unwiring.remove(known, allocations);
+    async remove(known: PodInterface, allocations: Claims): Promise<boolean> {
+        const [own, further = true] = await Promise.all([
+            this.#unwiring.remove(known, allocations),
+            this.#components.further?.remove(known.record.containerId, allocations),
+        ]);
+        return own && further;
+    }
+
+    /** The interfaces on other networks; undefined if the agent makes none. */
+    get further(): FurtherInterfaces | undefined {
+        return this.#components.further;
     }
 
     async #add(request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
@@ -217,14 +232,16 @@ export class PodNetwork implements InterfaceControl {
             if (repeated !== undefined) return repeated;
         }
         await this.#refuseMisplaced(request);
+        const planned = (await this.#components.planNetworks?.(request, signal)) ?? [];
         const wanted = await this.#components.pools?.requestOf(request, signal);
         if (wanted === undefined) await this.#components.confirmSubnet?.();
         this.#checkpoint(request, signal);
         const draft = this.#draft(request);
-        const record =
+        const addOwn = (): Promise<PodRecord> =>
             wanted === undefined
-                ? await this.#addFromSubnet(draft, request, signal)
-                : await this.#addFromPools(draft, wanted, request, signal);
+                ? this.#addFromSubnet(draft, request, signal)
+                : this.#addFromPools(draft, wanted, request, signal);
+        const record = planned.length === 0 ? await addOwn() : await this.#addAll(addOwn, planned, request, signal);
         this.#noteAnswer(record);
         this.#logger.info("Pod interface added", {
             pod: podText(record),
@@ -232,6 +249,38 @@ export class PodNetwork implements InterfaceControl {
             addresses: record.addresses.map((address) => formatIp(address.ip)),
         });
         return record;
+    }
+
+    /** All interfaces of the container, or none: what was made when one of them fails is taken back. */
+    async #addAll(
+        addOwn: () => Promise<PodRecord>,
+        planned: readonly PlannedNetwork[],
+        request: AddRequest,
+        signal: AbortSignal,
+    ): Promise<PodRecord> {
+        const { further, netlink } = this.#components;
+        if (further === undefined)
+            throw new PodNetworkError("NO_FURTHER", "internal", "networks are planned without a bridge");
+        for (const older of further.olderContainers(request)) {
+            checkNamespace(request.netns, this.#options);
+            // Two sandboxes of a Pod never have one address: see `#removeOlder`.
+            await this.exclusively(older, () => further.remove(older, "keep"), signal);
+        }
+        try {
+            const [record] = await settleAll([
+                addOwn(),
+                further.add(planned, request, this.#progress(request, signal)),
+            ]);
+            await further.moveDefaultRoutes(record);
+            return record;
+        } catch (error) {
+            const own = this.find(request.containerId, request.ifName);
+            if (own !== undefined) {
+                await this.remove(own, "release");
+                await deletePodLink(netlink, own.record).catch(() => undefined);
+            } else await further.remove(request.containerId, "release");
+            throw error;
+        }
     }
 
     async #addFromSubnet(draft: PodDraft, request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
@@ -335,6 +384,8 @@ export class PodNetwork implements InterfaceControl {
         const record = { ...existing.record, netns, podNamespace, podName, podUid, network };
         await this.#wiring.configurePodEnd(record);
         await this.#wiring.restore({ ...existing, record, addedAt: Infinity }, signal);
+        await this.#components.further?.restore(record.containerId, signal);
+        await this.#components.further?.moveDefaultRoutes(record);
         this.#checkpoint(request, signal);
         this.#noteAnswer(record);
         return record;

@@ -1,6 +1,7 @@
 import { systemClock } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
 import { formatIp } from "@antrea/ip";
+import { type Link } from "@antrea/netlink";
 import { type Logger } from "@antrea/runtime";
 import { podLinkGroup } from "../../platform/kernel-ids.ts";
 import { newSandboxStep } from "../../platform/pod-object.ts";
@@ -61,8 +62,10 @@ export class PodReconciler {
      * Running Pods get traffic without the API server: names known only by a link stay empty until `holdKnownAddresses`
      * gets an answer.
      */
-    rebuild(signal: AbortSignal): Promise<void> {
-        return this.#takeOver.run(signal);
+    async rebuild(signal: AbortSignal): Promise<void> {
+        const { netlink, network } = this.#components;
+        await this.#takeOver.run(signal);
+        await network.further?.rebuild(await netlink.links(), signal);
     }
 
     /**
@@ -92,8 +95,21 @@ export class PodReconciler {
     async restoreAll(signal: AbortSignal): Promise<void> {
         const { network } = this.#components;
         const links = new Set((await this.#components.netlink.links()).map((link) => link.name));
-        await Promise.all(
-            network.interfaces().map((known) =>
+        const { further } = network;
+        await Promise.all([
+            ...(further?.containers() ?? []).map(async (containerId) => {
+                try {
+                    await this.#busy.run(
+                        containerId,
+                        () => further?.restore(containerId, signal) ?? Promise.resolve(),
+                        signal,
+                    );
+                } catch (error) {
+                    const reason = messageOf(error);
+                    this.#logger.warn("could not restore further Pod interfaces", { container: containerId, reason });
+                }
+            }),
+            ...network.interfaces().map((known) =>
                 this.#quietly(known, "could not restore a Pod interface", () =>
                     // Without its link OVS could not open the port; `reconcile` removes such an interface.
                     links.has(known.record.hostIfName)
@@ -101,7 +117,7 @@ export class PodReconciler {
                         : Promise.resolve(),
                 ),
             ),
-        );
+        ]);
     }
 
     /**
@@ -136,9 +152,35 @@ export class PodReconciler {
             }),
         );
         await this.#components.hostRoutes.reconcile(network.reachable().map(({ record }) => record));
+        await this.#reconcileFurther(linksByName, signal);
         await this.#leftovers.dropPorts(signal);
         await this.#leftovers.sweepLinks(links, signal);
         await this.#freeHeld(signal);
+    }
+
+    /** The interfaces on other networks: those that are left when their container is gone, and what was lost. */
+    async #reconcileFurther(links: ReadonlyMap<string, Link>, signal: AbortSignal): Promise<void> {
+        const { network } = this.#components;
+        const { further } = network;
+        if (further === undefined) return;
+        for (const containerId of further.containers()) {
+            if (further.need(containerId, links) === undefined) continue;
+            const work = async (): Promise<void> => {
+                const need = further.need(containerId, links);
+                if (need === "restore") await further.restore(containerId, signal);
+                // An ADD under way holds the lock; a living Pod keeps what its own interface shows to be alive.
+                else if (need === "remove") await further.remove(containerId, "keep");
+            };
+            try {
+                await this.#busy.run(containerId, work, signal);
+            } catch (error) {
+                this.#logger.warn("further interfaces of a container are not restored", {
+                    container: containerId,
+                    reason: messageOf(error),
+                });
+            }
+        }
+        await further.dropPorts((containerId) => network.isAdding(containerId), signal);
     }
 
     /** Runs the work under the container's lock, unless that is not available or the interface was removed. */

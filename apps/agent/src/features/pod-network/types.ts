@@ -2,13 +2,16 @@ import { type Clock } from "@antrea/async";
 import type { FlowSet, NextTable } from "@antrea/flows";
 import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
+import type { FurtherInterfaces } from "./further-interfaces.ts";
 import type { HostRoutes } from "./host-routes.ts";
 import type { PodLinkOptions } from "./link.ts";
 import type { NodeSubnet } from "./node-subnet.ts";
 import {
+    type AddRequest,
     type AddressRequest,
     type Attachment,
     type BridgedPod,
+    type PlannedNetwork,
     type PodAttachment,
     type PodInterfaces,
 } from "../../platform/pod-interfaces/index.ts";
@@ -106,6 +109,13 @@ export interface PodNetworkComponents {
     readonly confirmSubnet?: () => Promise<void>;
     /** Undefined outside bridging mode: Pods of pools are then behind the gateway. */
     readonly bridging: PodBridging | undefined;
+    /** Undefined if the agent makes no interfaces on other networks. */
+    readonly further?: FurtherInterfaces | undefined;
+    /**
+     * The interfaces that the Pod requests on other networks, checked; empty if it requests none, or another plugin makes
+     * them. Rejects with the error that ADD returns. Set with `further`.
+     */
+    readonly planNetworks?: (request: AddRequest, signal: AbortSignal) => Promise<readonly PlannedNetwork[]>;
     /** For timeouts while waiting for OVS. Default: the system clock. */
     readonly clock?: Clock;
     readonly logger: Logger;

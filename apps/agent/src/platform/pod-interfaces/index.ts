@@ -3,6 +3,17 @@ export { type InterfaceControl } from "./control.ts";
 export { fromExternalIds, toExternalIds, unfinishedExternalIds } from "./external-ids.ts";
 export { containerOfAlias, fromAlias, pendingAlias, releasedAlias, toAlias, type AliasRecord } from "./link-alias.ts";
 export { isOfNetwork, networkHash, networkOfHash, networkText } from "./network-mark.ts";
+export { NetworkInterfaces, type NetworkInterface, type NetworkInterfaceView } from "./network-interfaces.ts";
+export {
+    fromNetworkAlias,
+    fromNetworkIds,
+    toNetworkAlias,
+    toNetworkIds,
+    type NetworkAlias,
+    type NetworkRecord,
+    type NetworkRecordAddress,
+} from "./network-record.ts";
+export { type PlannedNetwork } from "./planned-network.ts";
 export { bridgedPod, type BridgedPod, type PodInterface } from "./pod-interface.ts";
 export { isPoolRecord, type InterfaceAddress, type PodAddress, type PodRecord } from "./record.ts";
 export {

@@ -1,11 +1,14 @@
 import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
 import type { Attachment } from "./attachment.ts";
 import { isNetworkHash, networkHash } from "./network-mark.ts";
+import { networkAliasMark } from "./network-record.ts";
 import { readAddress, readVlan, separator } from "./record-text.ts";
 import { isPoolRecord, type InterfaceAddress, type PodRecord } from "./record.ts";
 
 /** Prefix and format of our aliases: 1 has addresses of the Node's podCIDRs, 2 also contains their gateways. */
 const aliasMark = { subnet: "antrea1", pool: "antrea2" } as const;
+
+const ourMarks: ReadonlySet<string> = new Set([...Object.values(aliasMark), networkAliasMark]);
 
 /** The ninth word of the alias of an isolated interface; ignored by agents that do not support it. */
 const isolatedMark = "iso";
@@ -72,8 +75,8 @@ export const releasedAlias = `${aliasMark.subnet} released`;
  */
 export function containerOfAlias(alias: string | undefined): string | undefined {
     if (alias === releasedAlias) return "";
-    const [mark, containerId] = (alias ?? "").split(" ");
-    return (mark === aliasMark.subnet || mark === aliasMark.pool) && containerId ? containerId : undefined;
+    const [mark = "", containerId] = (alias ?? "").split(" ");
+    return ourMarks.has(mark) && containerId ? containerId : undefined;
 }
 
 /** The fields of an interface that a link alias contains, as `fromAlias` decodes them. */

@@ -10,4 +10,5 @@ export {
     type OvsPort,
     type PortSpec,
 } from "./ovs-bridge.ts";
+export { SwitchBridge, type AccessPort, type SwitchBridgeOptions, type SwitchPort } from "./switch-bridge.ts";
 export { formatRounds, nextRounds, roundsKey, type Rounds } from "./rounds.ts";

@@ -1,0 +1,114 @@
+import type { CniRoute } from "@antrea/cni";
+import { formatIp, parseIp, parsePrefix, type IpAddress, type Prefix } from "@antrea/ip";
+import { isNetlinkError } from "@antrea/netlink";
+import { kernelNamespaces, preparePodEnd, type PodLinkOptions } from "./link.ts";
+import { PodNetworkError } from "./errors.ts";
+import type { NetworkRecord, PodRecord } from "../../platform/pod-interfaces/index.ts";
+
+/**
+ * Configures the Pod end of an interface of a network: addresses, routes and link-up in one batch, through a netlink
+ * socket in the Pod's namespace. Router advertisements never move the Pod's default route. Idempotent. Rejects with
+ * PodNetworkError `BAD_ROUTE` if the kernel does not take a route, `LINK_VANISHED`, with PodLinkError or NetlinkError.
+ */
+export async function configureNetworkEnd(
+    record: NetworkRecord,
+    routes: readonly CniRoute[],
+    options: PodLinkOptions,
+): Promise<void> {
+    const { namespaces = kernelNamespaces } = options;
+    const { addresses, ifName, netns } = record;
+    const hasIpv6 = addresses.some(({ ip }) => ip.family === 6);
+    if (hasIpv6) namespaces.setSysctl(netns, `net/ipv6/conf/${ifName}/disable_ipv6`, "0");
+    // With IPAM the addresses are ours; without it the Pod may take some, but no default route.
+    const [key, value] = addresses.length > 0 ? ["accept_ra", "0"] : ["accept_ra_defrtr", "0"];
+    try {
+        namespaces.setSysctl(netns, `net/ipv6/conf/${ifName}/${key}`, value);
+    } catch (error) {
+        // A kernel without IPv6 has no router advertisements.
+        if (hasIpv6 || !isNetlinkError(error, "ENOENT")) throw error;
+    }
+    preparePodEnd(record, options);
+    using pod = namespaces.openIn(netns);
+    const link = await pod.link(ifName);
+    if (link === undefined) {
+        throw new PodNetworkError(
+            "LINK_VANISHED",
+            "environment",
+            `interface ${ifName} vanished from ${netns} while it was set up`,
+        );
+    }
+    await pod.batch((batch) => {
+        if (link.mac !== record.mac) batch.setLink(link.index, { mac: record.mac });
+        batch.setLink(link.index, { up: true });
+        for (const { ip, prefixLength } of addresses) {
+            batch.replaceAddress({ index: link.index, ip, prefixLength, noDad: true });
+        }
+    });
+    for (const route of routes) {
+        const { dst, via } = routeOf(route, record);
+        try {
+            await pod.batch((batch) =>
+                batch.replaceRoute({ dst, family: dst.family, dev: link.index, ...(via && { via }) }),
+            );
+        } catch (cause) {
+            if (!isNetlinkError(cause)) throw cause;
+            const gateway = via === undefined ? "" : ` via ${formatIp(via)}`;
+            throw new PodNetworkError(
+                "BAD_ROUTE",
+                "caller",
+                `network ${record.network}: ipam.routes: the kernel does not take the route to ${route.dst}${gateway} on ${ifName}: ${cause.message}; next: correct the route; its gateway must be in the subnet of an address of the interface`,
+                { cause },
+            );
+        }
+    }
+}
+
+/** A route without a gateway uses the first one of its family, if the interface has any. */
+function routeOf(
+    { dst, gw }: CniRoute,
+    { addresses }: NetworkRecord,
+): { readonly dst: Prefix; readonly via: IpAddress | undefined } {
+    const prefix = parsePrefix(dst);
+    const first = addresses.find(({ gateway }) => gateway?.family === prefix.family)?.gateway;
+    return { dst: prefix, via: gw === undefined ? first : parseIp(gw) };
+}
+
+/**
+ * Moves the Pod's default routes to the gateways of an interface of a network; the ranges of Services stay with the
+ * interface on the Pod network. Idempotent; rejects as `configureNetworkEnd`.
+ *
+ * @param own the Pod's interface on the Pod network
+ */
+export async function moveDefaultRoutes(
+    record: NetworkRecord,
+    own: PodRecord,
+    serviceCidrs: readonly Prefix[],
+    { namespaces = kernelNamespaces }: PodLinkOptions,
+): Promise<void> {
+    if (record.defaultGateways.length === 0) return;
+    using pod = namespaces.openIn(record.netns);
+    const [ownLink, link] = [await pod.link(own.ifName), await pod.link(record.ifName)];
+    if (ownLink === undefined || link === undefined) return;
+    try {
+        await pod.batch((batch) => {
+            for (const gateway of record.defaultGateways) {
+                const { family } = gateway;
+                const former = own.addresses.find(({ ip }) => ip.family === family)?.gateway;
+                for (const dst of serviceCidrs.filter((cidr) => cidr.family === family)) {
+                    if (former !== undefined) batch.replaceRoute({ dst, family, via: former, dev: ownLink.index });
+                }
+                // Takes the place of the default route of the Pod network.
+                batch.replaceRoute({ dst: "default", family, via: gateway, dev: link.index });
+            }
+        });
+    } catch (cause) {
+        if (!isNetlinkError(cause)) throw cause;
+        const texts = record.defaultGateways.map(formatIp).join(" and ");
+        throw new PodNetworkError(
+            "BAD_ROUTE",
+            "caller",
+            `network ${record.network}: default-route: the kernel does not take ${texts} on ${record.ifName}: ${cause.message}; next: name a gateway in the subnet of an address of the interface`,
+            { cause },
+        );
+    }
+}

@@ -1,0 +1,276 @@
+import {
+    byUuid,
+    insert,
+    map,
+    mutate,
+    named,
+    optionalNumberOf,
+    optionalTextOf,
+    referencesOf,
+    remove,
+    set,
+    textMapOf,
+    textOf,
+    update,
+    uuid,
+    type InputRow,
+    type Operation,
+    type Row,
+} from "@antrea/ovsdb";
+import { OvsBridgeError, type OvsDatabase } from "./ovs-bridge.ts";
+
+/** Settings of SwitchBridge. */
+export interface SwitchBridgeOptions {
+    /** Name of the bridge. */
+    readonly bridge: string;
+    /** `system` (kernel) or `netdev` (userspace). */
+    readonly datapathType: "system" | "netdev";
+    /** Forwards multicast only to ports whose hosts have joined the group, as far as OVS has seen that. */
+    readonly multicastSnooping: boolean;
+}
+
+/** A port of a Pod. */
+export interface AccessPort {
+    /** Of the port and of the existing link. */
+    readonly name: string;
+    /** 0 is untagged: the port is in no VLAN, and frames with a tag are dropped. */
+    readonly vlan: number;
+    /** All external_ids of the Port; others are removed. */
+    readonly externalIds: Readonly<Record<string, string>>;
+}
+
+/** A port of the bridge, as stored in the session's copy of the database at the time of the call. */
+export interface SwitchPort {
+    readonly name: string;
+    readonly externalIds: ReadonlyMap<string, string>;
+    /** The OpenFlow port number; undefined until OVS has assigned one, -1 if it could not open the link. */
+    readonly ofPort: number | undefined;
+    /** Why OVS could not open the link; undefined if it could, or has not tried yet. */
+    readonly error: string | undefined;
+}
+
+interface PortRows extends SwitchPort {
+    readonly uuid: string;
+    readonly interfaceUuid: string;
+}
+
+/** In external_ids of the bridge and of its NICs: made by this agent. */
+const ownKey = "antrea-secondary";
+
+/**
+ * A bridge in OVSDB that switches by itself (`fail_mode=standalone`), without flows of the agent, so that a restart of the
+ * agent touches no traffic (ovs-vswitchd.conf.db(5)). Ports of Pods are access ports, also without VLAN: a port without
+ * `tag` would be a trunk, whose Pod could send into every VLAN. NICs are trunks, and `protected`: no frame passes from
+ * NIC to NIC. Reads use the session's copy. Writes are transactions, to be repeated by the caller; they reject with
+ * OvsdbError, and those that need the bridge with OvsBridgeError `BRIDGE_MISSING`.
+ */
+export class SwitchBridge {
+    readonly #database: OvsDatabase;
+    readonly #options: SwitchBridgeOptions;
+
+    constructor(components: { readonly database: OvsDatabase }, options: SwitchBridgeOptions) {
+        this.#database = components.database;
+        this.#options = options;
+    }
+
+    /** Name of the bridge. */
+    get name(): string {
+        return this.#options.bridge;
+    }
+
+    /** Whether the database has the bridge. */
+    get exists(): boolean {
+        return this.#bridge() !== undefined;
+    }
+
+    /**
+     * Creates the bridge, or updates what differs, and makes its NICs exactly the given ones: links that exist and are of
+     * no other bridge. Idempotent; also after ovsdb-server restarted with an empty database.
+     */
+    async ensure(nics: readonly string[], signal?: AbortSignal): Promise<void> {
+        const { bridge, datapathType, multicastSnooping } = this.#options;
+        const wanted: InputRow = {
+            datapath_type: datapathType,
+            fail_mode: set("standalone"),
+            mcast_snooping_enable: multicastSnooping,
+            external_ids: map({ [ownKey]: "true" }),
+        };
+        const row = this.#bridge();
+        const present = this.#nics();
+        const fresh = nics.filter((name) => !present.some((port) => port.name === name));
+        const created = fresh.flatMap((name, index) => nicRows(name, index));
+        const ids = fresh.map((_, index) => named(`nic_port_${index}`));
+        if (row === undefined) {
+            await this.#transact(
+                [
+                    insert("Interface", { name: bridge, type: "internal" }, "local_interface"),
+                    insert("Port", { name: bridge, interfaces: set(named("local_interface")) }, "local_port"),
+                    ...created,
+                    insert(
+                        "Bridge",
+                        { name: bridge, ports: set(named("local_port"), ...ids), ...wanted },
+                        "new_bridge",
+                    ),
+                    mutate("Open_vSwitch", [], [["bridges", "insert", set(named("new_bridge"))]]),
+                ],
+                signal,
+            );
+            return;
+        }
+        const stale = present.filter((port) => !nics.includes(port.name));
+        await this.#transact(
+            [
+                update("Bridge", [byUuid(row.uuid)], wanted),
+                ...created,
+                ...(ids.length === 0 ? [] : [mutate("Bridge", [byUuid(row.uuid)], [["ports", "insert", set(...ids)]])]),
+                ...this.#removal(row.uuid, stale),
+            ],
+            signal,
+        );
+    }
+
+    /** Deletes the bridge with all its ports, if this agent made it; succeeds if there is none. */
+    async delete(signal?: AbortSignal): Promise<void> {
+        const row = this.#bridge();
+        if (row === undefined || textMapOf(row.row, "external_ids").get(ownKey) !== "true") return;
+        // What nothing refers to is deleted by ovsdb-server.
+        await this.#transact([mutate("Open_vSwitch", [], [["bridges", "delete", set(uuid(row.uuid))]])], signal);
+    }
+
+    /** The ports of Pods: those with a record. */
+    ports(): readonly SwitchPort[] {
+        return this.#rows().filter(({ externalIds }) => externalIds.has("container-id"));
+    }
+
+    /** The names of the NICs that are ports, and why OVS could not open one. */
+    nics(): readonly Pick<SwitchPort, "name" | "error">[] {
+        return this.#nics();
+    }
+
+    /** Adds ports with their records, or updates those of their names, in one transaction; does not wait for OVS. */
+    async ensurePorts(ports: readonly AccessPort[], signal?: AbortSignal): Promise<void> {
+        const bridge = this.#bridge();
+        if (bridge === undefined) throw this.#missing();
+        const present = new Map(this.#rows().map((port) => [port.name, port]));
+        const operations: Operation[] = [];
+        const ids: ReturnType<typeof named>[] = [];
+        for (const [index, { name, vlan, externalIds }] of ports.entries()) {
+            const columns: InputRow = { tag: set(vlan), vlan_mode: set("access"), external_ids: map(externalIds) };
+            const existing = present.get(name);
+            if (existing !== undefined) {
+                operations.push(update("Port", [byUuid(existing.uuid)], columns));
+                continue;
+            }
+            const [interfaceId, portId] = [`interface_${index}`, `port_${index}`];
+            operations.push(
+                insert("Interface", { name, type: "" }, interfaceId),
+                insert("Port", { name, interfaces: set(named(interfaceId)), ...columns }, portId),
+            );
+            ids.push(named(portId));
+        }
+        if (ids.length > 0)
+            operations.push(mutate("Bridge", [byUuid(bridge.uuid)], [["ports", "insert", set(...ids)]]));
+        await this.#transact(operations, signal);
+    }
+
+    /** Deletes ports and their records, in one transaction; succeeds for those that are gone. Does not wait for OVS. */
+    async deletePorts(names: readonly string[], signal?: AbortSignal): Promise<void> {
+        const find = (): readonly PortRows[] => this.#rows().filter(({ name }) => names.includes(name));
+        // An earlier insertion without a reply is visible after this transaction, which follows it.
+        if (find().length < names.length) await this.#transact([], signal);
+        const bridge = this.#bridge();
+        if (bridge === undefined) return;
+        const operations = this.#removal(bridge.uuid, find());
+        if (operations.length > 0) await this.#transact(operations, signal);
+    }
+
+    /**
+     * Waits, for at most `timeoutMs` milliseconds, until OVS has opened the links of these ports. Rejects with
+     * OvsBridgeError `PORT_REFUSED` if it could not open one, with OvsdbError `TIMEOUT` or `ABORTED`.
+     */
+    async opened(names: readonly string[], timeoutMs: number, signal?: AbortSignal): Promise<void> {
+        const ports = await this.#database.until(
+            () => {
+                const found = this.#rows().filter(({ name }) => names.includes(name));
+                return found.filter(({ ofPort }) => ofPort !== undefined).length < names.length ? undefined : found;
+            },
+            { timeoutMs, signal, what: `ovs-vswitchd to open the ports ${names.join(", ")} of ${this.name}` },
+        );
+        const refused = ports.find(({ ofPort = -1 }) => ofPort <= 0);
+        if (refused === undefined) return;
+        throw new OvsBridgeError(
+            "PORT_REFUSED",
+            "environment",
+            `OVS could not add port ${refused.name} to ${this.name}: ${refused.error ?? "no reason given"}; see the log of ovs-vswitchd`,
+        );
+    }
+
+    #transact(operations: readonly Operation[], signal: AbortSignal | undefined): Promise<unknown> {
+        return this.#database.transact(operations, { signal });
+    }
+
+    #removal(bridge: string, ports: readonly PortRows[]): readonly Operation[] {
+        if (ports.length === 0) return [];
+        return [
+            mutate("Bridge", [byUuid(bridge)], [["ports", "delete", set(...ports.map((port) => uuid(port.uuid)))]]),
+            ...ports.flatMap((port) => [
+                remove("Port", [byUuid(port.uuid)]),
+                remove("Interface", [byUuid(port.interfaceUuid)]),
+            ]),
+        ];
+    }
+
+    #nics(): readonly PortRows[] {
+        return this.#rows().filter(({ externalIds }) => externalIds.get(ownKey) === "nic");
+    }
+
+    #rows(): readonly PortRows[] {
+        const bridge = this.#bridge();
+        if (bridge === undefined) return [];
+        const [ports, interfaces] = [this.#database.rows("Port"), this.#database.rows("Interface")];
+        return referencesOf(bridge.row, "ports").flatMap((id) => {
+            const port = ports.get(id);
+            if (port === undefined) return [];
+            const interfaceUuid = referencesOf(port, "interfaces")[0] ?? "";
+            const row = interfaces.get(interfaceUuid);
+            return [
+                {
+                    uuid: id,
+                    interfaceUuid,
+                    name: textOf(port, "name"),
+                    externalIds: textMapOf(port, "external_ids"),
+                    ofPort: row && optionalNumberOf(row, "ofport"),
+                    error: row && optionalTextOf(row, "error"),
+                },
+            ];
+        });
+    }
+
+    #bridge(): { readonly uuid: string; readonly row: Row } | undefined {
+        for (const [id, row] of this.#database.rows("Bridge")) if (row["name"] === this.name) return { uuid: id, row };
+        return undefined;
+    }
+
+    #missing(): OvsBridgeError {
+        return new OvsBridgeError("BRIDGE_MISSING", "environment", `OVS has no bridge ${this.name} yet`);
+    }
+}
+
+function nicRows(name: string, index: number): readonly Operation[] {
+    const externalIds = map({ [ownKey]: "nic" });
+    const interfaceId = `nic_interface_${index}`;
+    return [
+        insert("Interface", { name, type: "" }, interfaceId),
+        insert(
+            "Port",
+            {
+                name,
+                interfaces: set(named(interfaceId)),
+                vlan_mode: set("trunk"),
+                protected: true,
+                external_ids: externalIds,
+            },
+            `nic_port_${index}`,
+        ),
+    ];
+}

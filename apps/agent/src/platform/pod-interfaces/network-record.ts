@@ -1,0 +1,197 @@
+import { formatIp, parseIp, parseMac, type IpAddress } from "@antrea/ip";
+import type { PodAttachment } from "./attachment.ts";
+import { readAddress, readVlan, separator } from "./record-text.ts";
+
+/** One address of an interface of a network other than the Pod network. */
+export interface NetworkRecordAddress {
+    readonly ip: IpAddress;
+    /** Bits of its subnet's prefix. */
+    readonly prefixLength: number;
+    /** Undefined if it has none. */
+    readonly gateway: IpAddress | undefined;
+    /** The IPPool from which it is allocated; undefined for a static one, which nobody allocates. */
+    readonly pool: string | undefined;
+}
+
+/**
+ * The record of a Pod's interface on a network other than the Pod network, which this agent makes. It is stored in the
+ * external_ids of its OVSDB port; the alias of the host end of the veth pair repeats what is needed if the database is
+ * lost.
+ */
+export interface NetworkRecord extends PodAttachment {
+    /** `namespace/name` of the network; "" if the database was lost and nothing is left that names it. */
+    readonly network: string;
+    /** Path of the network namespace, as CNI passed it; "" in a record rebuilt from its link. */
+    readonly netns: string;
+    /** The host end of the veth pair, which is also the name of the OVS port. */
+    readonly hostIfName: string;
+    /** Of the Pod's end, as text like 0a:59:0a:0a:00:01. */
+    readonly mac: string;
+    /** Empty for a network without IPAM. */
+    readonly addresses: readonly NetworkRecordAddress[];
+    /** VLAN of the port; 0 is untagged. */
+    readonly vlan: number;
+    /** In bytes. */
+    readonly mtu: number;
+    /** Gateways of the interface, at most one of each family, that the Pod's default route leads to. */
+    readonly defaultGateways: readonly IpAddress[];
+    /** /proc/sys/kernel/random/boot_id at the creation of the interface. */
+    readonly bootId: string;
+    /** The interface has no traffic, because an address of it belongs to another Pod, or may soon. Default false. */
+    readonly isolated?: boolean | undefined;
+}
+
+const networkKey = "secondary-network";
+/** In the lists of gateways and pools: there is none. */
+const none = "-";
+
+/**
+ * The record as all external_ids of a Port, for `fromNetworkIds`. Keys that records of the Pod network have too are the
+ * same, see `toExternalIds`.
+ */
+export function toNetworkIds(record: NetworkRecord): Readonly<Record<string, string>> {
+    const { addresses } = record;
+    const list = (texts: readonly string[]): string => texts.join(separator);
+    return {
+        "antrea-type": "container",
+        [networkKey]: record.network,
+        "container-id": record.containerId,
+        "if-dev": record.ifName,
+        "pod-namespace": record.podNamespace,
+        "pod-name": record.podName,
+        "pod-uid": record.podUid,
+        "net-ns": record.netns,
+        "attached-mac": record.mac,
+        mtu: String(record.mtu),
+        ...(addresses.length === 0
+            ? {}
+            : {
+                  "ip-address": list(addresses.map(({ ip }) => formatIp(ip))),
+                  "ip-prefix-length": list(addresses.map(({ prefixLength }) => String(prefixLength))),
+                  "ip-gateway": list(
+                      addresses.map(({ gateway }) => (gateway === undefined ? none : formatIp(gateway))),
+                  ),
+                  "ip-pool": list(addresses.map(({ pool }) => pool ?? none)),
+              }),
+        ...(record.vlan === 0 ? {} : { vlan: String(record.vlan) }),
+        ...(record.defaultGateways.length === 0 ? {} : { "default-route": list(record.defaultGateways.map(formatIp)) }),
+        "boot-id": record.bootId,
+        ...(record.isolated === true ? { isolated: "true" } : {}),
+    };
+}
+
+/**
+ * Decodes a record from the external_ids of the Port `hostIfName`. Undefined if the port is not that of such an
+ * interface; "unfinished" if it lacks container ID or MAC, or something in it is invalid: no ADD has returned it.
+ */
+export function fromNetworkIds(
+    hostIfName: string,
+    ids: ReadonlyMap<string, string>,
+): NetworkRecord | "unfinished" | undefined {
+    const network = ids.get(networkKey);
+    if (ids.get("antrea-type") !== "container" || network === undefined) return undefined;
+    const containerId = ids.get("container-id") ?? "";
+    const ifName = ids.get("if-dev") ?? "";
+    const mac = ids.get("attached-mac") ?? "";
+    const addresses = readAddresses(ids);
+    const defaultGateways = readGateways(ids.get("default-route"));
+    const mtu = Number(ids.get("mtu"));
+    if (containerId === "" || ifName === "" || !isMac(mac) || !Number.isInteger(mtu)) return "unfinished";
+    if (addresses === undefined || defaultGateways === undefined) return "unfinished";
+    return {
+        containerId,
+        ifName,
+        podNamespace: ids.get("pod-namespace") ?? "",
+        podName: ids.get("pod-name") ?? "",
+        podUid: ids.get("pod-uid") ?? "",
+        network,
+        netns: ids.get("net-ns") ?? "",
+        hostIfName,
+        mac,
+        addresses,
+        vlan: readVlan(ids.get("vlan") ?? "0"),
+        mtu,
+        defaultGateways,
+        bootId: ids.get("boot-id") ?? "",
+        ...(ids.get("isolated") === "true" ? { isolated: true } : {}),
+    };
+}
+
+function readAddresses(ids: ReadonlyMap<string, string>): readonly NetworkRecordAddress[] | undefined {
+    const text = ids.get("ip-address");
+    if (text === undefined) return [];
+    const [lengths, gateways, pools] = ["ip-prefix-length", "ip-gateway", "ip-pool"].map((key) =>
+        ids.get(key)?.split(separator),
+    );
+    const ips = text.split(separator);
+    if ([lengths, gateways, pools].some((list) => list?.length !== ips.length)) return undefined;
+    try {
+        return ips.map((ip, index) => {
+            const gateway = gateways?.[index] ?? none;
+            const pool = pools?.[index] ?? none;
+            return {
+                ...readAddress(ip, lengths?.[index] ?? ""),
+                gateway: gateway === none ? undefined : parseIp(gateway),
+                pool: pool === none ? undefined : pool,
+            };
+        });
+    } catch {
+        return undefined;
+    }
+}
+
+function readGateways(text: string | undefined): readonly IpAddress[] | undefined {
+    try {
+        return text === undefined ? [] : text.split(separator).map((one) => parseIp(one));
+    } catch {
+        return undefined;
+    }
+}
+
+function isMac(text: string): boolean {
+    try {
+        parseMac(text);
+        return true;
+    } catch {
+        return false;
+    }
+}
+
+/** Prefix and format of the aliases. */
+export const networkAliasMark = "antrea3";
+const isolatedMark = "iso";
+
+/**
+ * Encodes the record as link alias for `fromNetworkAlias`, words separated by spaces, at most 255 bytes (IFALIASZ,
+ * linux/if.h): container ID 96, interface 15, UID 36, MAC 17, VLAN, MTU, half of the boot ID and a mark. Addresses are
+ * not in it: forwarding does not need them, and allocations have those that matter.
+ */
+export function toNetworkAlias(record: NetworkRecord): string {
+    const { containerId, ifName, podUid, mac, vlan, mtu, bootId, isolated } = record;
+    const words = [networkAliasMark, containerId, ifName, podUid || none, mac, vlan, mtu, bootId.slice(0, 8) || none];
+    return [...words, ...(isolated === true ? [isolatedMark] : [])].join(" ");
+}
+
+/** The fields of a record that a link alias contains. */
+export type NetworkAlias = Pick<
+    NetworkRecord,
+    "containerId" | "ifName" | "podUid" | "mac" | "vlan" | "mtu" | "bootId" | "isolated"
+>;
+
+/** Decodes a link alias; undefined if it is not of such an interface, or invalid. The boot ID is cut to 8 characters. */
+export function fromNetworkAlias(alias: string | undefined): NetworkAlias | undefined {
+    const [mark, containerId, ifName, podUid, mac, vlan, mtu, bootId, isolated] = (alias ?? "").split(" ");
+    if (mark !== networkAliasMark || !containerId || !ifName || podUid === undefined || mac === undefined)
+        return undefined;
+    if (!isMac(mac) || !/^\d{1,5}$/.test(mtu ?? "") || bootId === undefined) return undefined;
+    return {
+        containerId,
+        ifName,
+        podUid: podUid === none ? "" : podUid,
+        mac,
+        vlan: readVlan(vlan ?? "0"),
+        mtu: Number(mtu),
+        bootId: bootId === none ? "" : bootId,
+        ...(isolated === isolatedMark ? { isolated: true } : {}),
+    };
+}

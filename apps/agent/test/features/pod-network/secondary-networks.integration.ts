@@ -1,0 +1,233 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { execFileSync, spawn } from "node:child_process";
+import { formatIp, parseIp } from "@antrea/ip";
+import { eventually } from "../../support/eventually.ts";
+import { TestNetns } from "../../support/namespace.ts";
+import { TestNode, type NodeState, type TestAgent } from "../../support/test-node.ts";
+import { ipsOf, TestPod } from "../../support/test-pod.ts";
+import type { NetworkClaims } from "../../../src/features/pod-network/index.ts";
+import type { AddRequest, Attachment, PlannedNetwork } from "../../../src/platform/pod-interfaces/index.ts";
+
+/** Addresses 192.168.X.n of pool "X", in VLAN X. */
+class FakeClaims implements NetworkClaims {
+    readonly held = new Map<string, { readonly owner: string; readonly pool: string }>();
+    #next = 2;
+
+    claimForNetwork: NetworkClaims["claimForNetwork"] = (asked) => {
+        if (asked.demands.some(({ pool }) => pool === "full"))
+            return Promise.reject(new Error("no free address in full"));
+        return Promise.resolve(
+            asked.demands.map(({ pool }) => {
+                const ip = parseIp(`192.168.${pool}.${this.#next++}`);
+                this.held.set(formatIp(ip), { owner: `${asked.containerId}/${asked.ifName}`, pool });
+                return { ip, prefixLength: 24, gateway: parseIp(`192.168.${pool}.1`), vlan: Number(pool), pool };
+            }),
+        );
+    };
+
+    release({ containerId, ifName }: Attachment): Promise<void> {
+        for (const [ip, { owner }] of this.held) if (owner === `${containerId}/${ifName}`) this.held.delete(ip);
+        return Promise.resolve();
+    }
+
+    networkInterfacesOf(containerId: string): readonly Attachment[] {
+        const owners = [...this.held.values()].map(({ owner }) => owner.split("/"));
+        return owners.flatMap(([id = "", ifName = ""]) => (id === containerId ? [{ containerId, ifName }] : []));
+    }
+
+    addressesFor({ containerId, ifName }: Attachment): ReturnType<NetworkClaims["addressesFor"]> {
+        const own = [...this.held].filter(([, { owner }]) => owner === `${containerId}/${ifName}`);
+        return own.map(([ip, { pool }]) => ({
+            ip: parseIp(ip),
+            prefixLength: 24,
+            gateway: parseIp(`192.168.${pool}.1`),
+            pool,
+        }));
+    }
+}
+
+let node: TestNode;
+let outside: TestNetns;
+let agent: TestAgent;
+let claims: FakeClaims;
+let plans: Map<string, readonly PlannedNetwork[]>;
+let empty: NodeState;
+let pods: TestPod[] = [];
+
+const start = (): Promise<TestAgent> =>
+    node.startAgent({
+        networks: { nic: "nic0", plan: ({ podName }: AddRequest) => plans.get(podName) ?? [], claims },
+    });
+
+beforeAll(async () => {
+    node = await TestNode.start();
+    outside = new TestNetns("outside");
+    execFileSync("ip", ["link", "add", "nic0", "type", "veth", "peer", "name", "wire", "netns", outside.name]);
+    execFileSync("ip", ["link", "set", "nic0", "up"]);
+    outside.run("ip", "link", "set", "wire", "up");
+    [claims, plans] = [new FakeClaims(), new Map()];
+    agent = await start();
+    empty = await node.state();
+});
+afterAll(async () => {
+    await agent?.stop();
+    await node?.[Symbol.asyncDispose]();
+    outside?.[Symbol.dispose]();
+});
+
+beforeEach(() => {
+    plans.clear();
+    pods = [];
+});
+// Whatever a test did: after the end of its Pods and one check of the agent nothing of it is left.
+afterEach(async () => {
+    for (const pod of pods) {
+        await agent.del(pod);
+        pod[Symbol.dispose]();
+    }
+    const state = (): Promise<NodeState> => agent.resync().then(() => node.state());
+    expect(await eventually(state, (found) => found.links.length <= empty.links.length)).toEqual(empty);
+    expect(await podPorts()).toEqual([]);
+    expect([...claims.held]).toEqual([]);
+});
+
+async function podPorts(): Promise<readonly string[]> {
+    const names = (await node.ovs.vsctl("list-ports", "br-secondary")).split("\n").filter((name) => name !== "");
+    return names.filter((name) => name !== "nic0");
+}
+
+function network(ifName: string, change: Partial<PlannedNetwork> & { readonly pool?: string } = {}): PlannedNetwork {
+    const { pool, ...rest } = change;
+    return {
+        ifName,
+        network: `default/${ifName}`,
+        vlan: undefined,
+        mtu: 1500,
+        mac: undefined,
+        addresses:
+            pool === undefined ? undefined : { demands: [{ pool, fixed: undefined }], order: [0], given: new Map() },
+        routes: [],
+        dns: undefined,
+        defaultGateways: [],
+        ...rest,
+    };
+}
+
+async function add(name: string, ...planned: readonly PlannedNetwork[]): Promise<TestPod> {
+    const pod = new TestPod(name);
+    pods.push(pod);
+    plans.set(name, planned);
+    await agent.add(pod);
+    return pod;
+}
+
+function addressOf(pod: TestPod, ifName: string): string {
+    return /inet (\S+)\//.exec(pod.netns.run("ip", "-4", "-o", "addr", "show", ifName))?.[1] ?? "";
+}
+
+describe("a Pod with networks", () => {
+    it("gets all of them in its ADD, each VLAN for itself, and the addresses of their pools", async () => {
+        const both = [network("eth1", { pool: "100" }), network("eth2", { pool: "200" })];
+        const [a, b] = [await add("a", ...both), await add("b", ...both)];
+        expect(addressOf(a, "eth1")).toMatch(/^192\.168\.100\./);
+        expect(await a.ping(addressOf(b, "eth1"), { from: "eth1" })).toBe(1);
+        expect(await a.ping(addressOf(b, "eth2"), { from: "eth2" })).toBe(1);
+        // Across VLANs nobody is reached, whatever the addresses are.
+        const c = await add("c", network("eth1", { pool: "200" }));
+        c.netns.run("ip", "addr", "add", "192.168.100.77/24", "dev", "eth1");
+        expect(await a.ping("192.168.100.77", { from: "eth1", limitS: 2 })).toBe(0);
+        // The default route stays with the Pod network.
+        expect(a.netns.run("ip", "route", "show", "default")).toContain("dev eth0");
+        expect(a.netns.run("ip", "-o", "link", "show", "eth1")).toMatch(/mtu 1500.*0a:58:c0:a8:64/);
+    });
+
+    it("sends with the tag of its VLAN only, and without one in no VLAN", async () => {
+        const pod = await add("a", network("eth1", { pool: "100" }), network("eth2", { pool: "0" }));
+        // -e shows tags; an ARP request is flooded to the NIC.
+        const seen = spawn("ip", ["netns", "exec", outside.name, "tcpdump", "-l", "-n", "-e", "-i", "wire"], {
+            stdio: ["ignore", "pipe", "ignore"],
+        });
+        let output = "";
+        seen.stdout.on("data", (bytes: Buffer) => (output += bytes.toString()));
+        try {
+            await eventually(
+                async () => {
+                    await pod.ping("192.168.100.99", { from: "eth1", limitS: 1 });
+                    await pod.ping("192.168.0.99", { from: "eth2", limitS: 1 });
+                    return output;
+                },
+                (text) => /100\.99/.test(text) && /192\.168\.0\.99/.test(text),
+            );
+        } finally {
+            seen.kill();
+        }
+        const lines = output.split("\n").filter((line) => line.includes("who-has"));
+        expect(lines.filter((line) => line.includes("192.168.100.99")).every((line) => /vlan 100,/.test(line))).toBe(
+            true,
+        );
+        expect(lines.filter((line) => line.includes("192.168.0.99")).some((line) => /vlan/.test(line))).toBe(false);
+    });
+
+    it("gets the requested MAC address, MTU and routes, and an interface without address", async () => {
+        const pod = await add(
+            "a",
+            network("eth1", {
+                pool: "100",
+                mac: "02:00:00:00:00:07",
+                mtu: 1300,
+                routes: [{ dst: "10.20.0.0/16" }, { dst: "10.30.0.0/16", gw: "192.168.100.254" }],
+            }),
+            network("eth2", { vlan: 7 }),
+        );
+        expect(pod.netns.run("ip", "-o", "link", "show", "eth1")).toMatch(/mtu 1300 .*02:00:00:00:00:07/);
+        expect(pod.netns.run("ip", "route", "show", "dev", "eth1")).toMatch(/10\.20\.0\.0\/16 via 192\.168\.100\.1/);
+        expect(pod.netns.run("ip", "route", "show", "dev", "eth1")).toMatch(/10\.30\.0\.0\/16 via 192\.168\.100\.254/);
+        expect(addressOf(pod, "eth2")).toBe("");
+        expect(await node.ovs.vsctl("--bare", "--columns=tag,vlan_mode", "find", "Port", "tag=7")).toContain("access");
+    });
+
+    it("moves its default route to a network, and keeps Services with the Pod network, also after a repeated ADD", async () => {
+        const pod = await add("a", network("eth1", { pool: "100", defaultGateways: [parseIp("192.168.100.1")] }));
+        for (let times = 0; times < 2; times += 1) {
+            expect(pod.netns.run("ip", "-4", "route", "show", "default")).toMatch(
+                /^default via 192\.168\.100\.1 dev eth1 proto static *\n$/,
+            );
+            expect(pod.netns.run("ip", "-4", "route", "show", "10.96.0.0/12")).toContain("dev eth0");
+            await agent.add(pod);
+        }
+    });
+
+    it("keeps them over a restart of the agent, of Open vSwitch and the loss of the database", async () => {
+        const [a, b] = [
+            await add("a", network("eth1", { pool: "100" })),
+            await add("b", network("eth1", { pool: "100" })),
+        ];
+        const peer = addressOf(b, "eth1");
+        await agent.stop();
+        agent = await start();
+        expect(await a.ping(peer, { from: "eth1" })).toBe(1);
+        await agent.stop();
+        await node.loseDatabase();
+        agent = await start();
+        await agent.resync();
+        expect(await a.ping(peer, { from: "eth1" })).toBe(1);
+        expect((await podPorts()).length).toBe(2);
+    });
+
+    it("does not start without one of them, and leaves nothing", async () => {
+        const pod = new TestPod("a");
+        pods.push(pod);
+        for (const bad of [
+            network("eth2", { pool: "full" }),
+            network("eth2", { pool: "100", routes: [{ dst: "10.20.0.0/16", gw: "172.31.0.1" }] }),
+        ]) {
+            plans.set("a", [network("eth1", { pool: "100" }), bad]);
+            await expect(agent.add(pod)).rejects.toThrow(/no free address in full|network default\/eth2: ipam\.routes/);
+            expect([...claims.held]).toEqual([]);
+            expect(await podPorts()).toEqual([]);
+            expect(pod.netns.run("ip", "-o", "link", "show")).not.toContain("eth");
+        }
+        plans.set("a", [network("eth1", { pool: "100" })]);
+        expect(ipsOf(await agent.add(pod))).toHaveLength(2);
+    });
+});
