@@ -3,6 +3,7 @@ export { NetworkError, type NetworkErrorDetails } from "./error.ts";
 export { ipamResult } from "./ipam-result.ts";
 export { antreaIpamType, parseIpamSection, type IpamSection, type StaticAddress } from "./ipam-section.ts";
 export {
+    networkOfCall,
     parseNetwork,
     resourceNameAnnotation,
     type ForeignNetwork,
@@ -10,6 +11,7 @@ export {
     type OwnNetwork,
 } from "./network.ts";
 export { type RequestedIp } from "./requested-ip.ts";
+export { requestedMac } from "./requested-mac.ts";
 export { wantedAddresses, type WantedAddress, type WantedAddresses } from "./requested.ts";
 export {
     maxNetworks,

@@ -1,3 +1,4 @@
+import { messageOf } from "@antrea/errors";
 import { CniCallError, isJsonObject, parseNetworkConfig, type JsonObject, type NetworkConfig } from "@antrea/cni";
 import { fault, NetworkError } from "./error.ts";
 import { antreaIpamType, parseIpamSection, type IpamSection } from "./ipam-section.ts";
@@ -23,7 +24,7 @@ export interface OwnNetwork {
     readonly mtu: number | undefined;
     /** 1 to 4094, which wins over that of the IPPools; undefined: theirs, or none. */
     readonly vlan: number | undefined;
-    /** Name of the resource whose devices are the interfaces; of kind `sriov` only. */
+    /** Name of the resource whose devices are the interfaces; of kind `sriov` only, undefined for `networkOfCall`. */
     readonly resourceName: string | undefined;
     /** Undefined: the interfaces have no address. */
     readonly ipam: IpamSection | undefined;
@@ -58,7 +59,20 @@ export function parseNetwork(definition: NetworkDefinition): OwnNetwork | Foreig
         }
         throw refused(network, "type", document["type"], "must name a plugin", `write "type": "${pluginType}"`);
     }
-    return ownNetwork(configOf(document, network), definition.annotations, network);
+    const own = ownNetwork(configOf(document, network), network);
+    if (own.kind !== "sriov") return own;
+    const resourceName = definition.annotations[resourceNameAnnotation]?.trim() ?? "";
+    if (resourceName !== "") return { ...own, resourceName };
+    const next = "set the annotation to the resource of the device plugin, as intel.com/sriov_net_a";
+    throw refused(network, `annotation ${resourceNameAnnotation}`, resourceName, "is missing", next);
+}
+
+/**
+ * The network that a CNI call for one interface carries in its configuration, named as there: a meta plugin read the
+ * NetworkAttachmentDefinition, whose annotations are not known. Throws as `parseNetwork`.
+ */
+export function networkOfCall(config: NetworkConfig): OwnNetwork {
+    return ownNetwork({ config, ipam: ipamOf(config, config.name) }, config.name);
 }
 
 function pluginOf({ config, name }: NetworkDefinition, network: string): JsonObject {
@@ -90,33 +104,50 @@ function parseJson(config: string, network: string): JsonObject {
     let value: unknown;
     try {
         value = JSON.parse(config);
-    } catch (cause) {
-        throw refused(network, "spec.config", config, "is not valid JSON", "write a JSON object", cause);
+    } catch (error) {
+        const rule = `is not valid JSON (${messageOf(error)})`;
+        throw refused(network, "spec.config", config, rule, "write a JSON object");
     }
     if (isJsonObject(value)) return value;
     throw refused(network, "spec.config", value, "is not a JSON object", "write a JSON object");
 }
 
-/** Runs the parsers of the CNI configuration and names the network in their errors. */
 function configOf(document: JsonObject, network: string): { config: NetworkConfig; ipam: IpamSection | undefined } {
+    const text = textOf(document, network);
+    const config = named(network, () => parseNetworkConfig(text));
+    return { config, ipam: ipamOf(config, network) };
+}
+
+function textOf(document: JsonObject, network: string): string {
     try {
-        const config = parseNetworkConfig(JSON.stringify(document));
-        const isOurs = config.ipam?.type === antreaIpamType;
-        return { config, ipam: isOurs ? parseIpamSection(config.ipam.raw) : undefined };
+        return JSON.stringify(document);
+    } catch {
+        // JSON.parse accepts any depth; JSON.stringify needs stack for each level.
+        throw refused(network, "spec.config", document, "cannot be read", "write fewer levels");
+    }
+}
+
+function ipamOf({ ipam }: NetworkConfig, network: string): IpamSection | undefined {
+    return ipam?.type === antreaIpamType ? named(network, () => parseIpamSection(ipam.raw)) : undefined;
+}
+
+/** Runs a parser of the CNI configuration and names the network in its errors. */
+function named<T>(network: string, parse: () => T): T {
+    try {
+        return parse();
     } catch (error) {
         if (!(error instanceof CniCallError)) throw error;
         throw new NetworkError(
             "INVALID_NETWORK",
             "caller",
             `network ${network}: ${error.message}; next: correct spec.config of the NetworkAttachmentDefinition`,
-            { cause: error, details: { network } },
+            { details: { network } },
         );
     }
 }
 
 function ownNetwork(
     { config, ipam }: { readonly config: NetworkConfig; readonly ipam: IpamSection | undefined },
-    annotations: Readonly<Record<string, string>>,
     network: string,
 ): OwnNetwork {
     const kind = config.raw["networkType"] ?? undefined;
@@ -148,12 +179,7 @@ function ownNetwork(
         const next = "remove it, and set the VLAN where the virtual function is made";
         throw refused(network, "vlan", vlan, "has no effect in a network of type sriov", next);
     }
-    const resourceName = annotations[resourceNameAnnotation]?.trim() ?? "";
-    if (resourceName === "") {
-        const next = "set the annotation to the resource of the device plugin, as intel.com/sriov_net_a";
-        throw refused(network, `annotation ${resourceNameAnnotation}`, resourceName, "is missing", next);
-    }
-    return { kind, ...common, vlan: undefined, resourceName };
+    return { kind, ...common, vlan: undefined, resourceName: undefined };
 }
 
 function vlanOf(value: unknown, network: string): number | undefined {
@@ -166,14 +192,7 @@ function hasIpv6(ipam: IpamSection | undefined): boolean {
     return ipam?.addresses.some(({ ip }) => ip.family === 6) ?? false;
 }
 
-function refused(
-    network: string,
-    field: string,
-    value: unknown,
-    rule: string,
-    next: string,
-    cause?: unknown,
-): NetworkError {
+function refused(network: string, field: string, value: unknown, rule: string, next: string): NetworkError {
     const text = `network ${network}: ${fault(field, value, rule, next)}`;
-    return new NetworkError("INVALID_NETWORK", "caller", text, { cause, details: { network } });
+    return new NetworkError("INVALID_NETWORK", "caller", text, { details: { network } });
 }

@@ -13,7 +13,7 @@ export interface WantedAddresses {
     /** In the order of the result. */
     readonly addresses: readonly WantedAddress[];
     /** Where they come from, for messages. */
-    readonly source: "ipam.addresses" | "CNI_ARGS" | "args.cni.ips" | "runtimeConfig.ips";
+    readonly source: "ipam.addresses" | "CNI_ARGS" | "args.cni.ips" | "runtimeConfig.ips" | "ips";
 }
 
 /**

@@ -1,6 +1,8 @@
 import { ifnameFault } from "@antrea/cni";
-import { formatIp, formatMac, IpError, parseIp, parseMac, type Family, type IpAddress } from "@antrea/ip";
+import { messageOf } from "@antrea/errors";
+import { formatIp, IpError, parseIp, type Family, type IpAddress } from "@antrea/ip";
 import { fault, NetworkError } from "./error.ts";
+import { interfaceMac } from "./mac.ts";
 import { namespaceFault, objectNameFault } from "./names.ts";
 import { parseRequestedIp, type RequestedIp } from "./requested-ip.ts";
 
@@ -83,14 +85,21 @@ function draftsOf(text: string, podNamespace: string): readonly Draft[] {
             'write [{"name": "net1"}] or net1',
         );
     }
-    return value.map((element: unknown, index) => draftOf(element, `element ${index + 1}`, podNamespace));
+    return value.map((element: unknown, index) => draftOf(withoutEmpty(element), `element ${index + 1}`, podNamespace));
+}
+
+/** Other readers of the annotation take an empty text for none. */
+function withoutEmpty(element: unknown): unknown {
+    if (typeof element !== "object" || element === null || Array.isArray(element)) return element;
+    const optional = new Set(["namespace", "interface", "mac"]);
+    return Object.fromEntries(Object.entries(element).filter(([key, value]) => value !== "" || !optional.has(key)));
 }
 
 function parseJson(text: string): unknown {
     try {
         return JSON.parse(text);
-    } catch (cause) {
-        throw refused("", text, "is not valid JSON", 'write [{"name": "net1"}] or net1', cause);
+    } catch (error) {
+        throw refused("", text, `is not valid JSON (${messageOf(error)})`, 'write [{"name": "net1"}] or net1');
     }
 }
 
@@ -156,18 +165,12 @@ function interfaceOf(value: unknown, path: string): string | undefined {
 function macOf(value: unknown, path: string): string | undefined {
     if (value === undefined) return undefined;
     const field = `${path}.mac`;
-    const next = "write six pairs of hexadecimal digits with colons between, as 02:00:00:00:00:01";
-    if (typeof value !== "string") throw refused(field, value, "must be a string", next);
-    const mac = parsed(
-        () => parseMac(value),
-        (rule) => refused(field, value, rule, next),
-    );
-    // The lowest bit of the first byte marks a group address (IEEE 802).
-    if (((mac[0] ?? 0) & 1) === 1) {
-        throw refused(field, value, "is a multicast address", "choose one whose second digit is even");
+    if (typeof value !== "string") {
+        throw refused(field, value, "must be a string", "write a MAC address, as 02:00:00:00:00:01");
     }
-    if (mac.every((byte) => byte === 0)) throw refused(field, value, "is no address of an interface", next);
-    return formatMac(mac);
+    const read = interfaceMac(value);
+    if ("mac" in read) return read.mac;
+    throw refused(field, value, read.rule, read.next);
 }
 
 function ipOf(value: unknown, field: string): RequestedIp {
@@ -251,7 +254,7 @@ function parsed<Value>(parse: () => Value, refuse: (rule: string) => NetworkErro
     }
 }
 
-function refused(path: string, value: unknown, rule: string, next: string, cause?: unknown): NetworkError {
+function refused(path: string, value: unknown, rule: string, next: string): NetworkError {
     const field = path === "" ? `annotation ${networksAnnotation}` : `annotation ${networksAnnotation}, ${path}`;
-    return new NetworkError("INVALID_SELECTION", "caller", fault(field, value, rule, next), { cause });
+    return new NetworkError("INVALID_SELECTION", "caller", fault(field, value, rule, next));
 }

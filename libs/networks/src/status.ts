@@ -40,14 +40,16 @@ export interface DeviceInfo {
  * The text of the annotation after ours have been written: the Pod's own interface (`default`) first, then the others
  * of ours, then what others wrote (`earlier`, undefined for none), in their order. Ours replace entries of the same
  * interface, and of the same network if these name no interface; if one of ours is the default, `default` is removed
- * from the others. An earlier text that is no JSON list counts as none, elements that are no objects are dropped.
+ * from the others. An earlier text that is no JSON list counts as none, elements that are no objects or have more than
+ * 100 levels are dropped.
  */
 export function mergeStatus(earlier: string | undefined, ours: readonly NetworkStatus[]): string {
     const interfaces = new Set(ours.map((status) => status.interface));
     const names = new Set(ours.map(({ name }) => name));
     const others = entriesOf(earlier).filter((entry) => {
         const { interface: ifName, name } = entry;
-        return typeof ifName === "string" && ifName !== "" ? !interfaces.has(ifName) : !names.has(String(name));
+        if (typeof ifName === "string" && ifName !== "") return !interfaces.has(ifName);
+        return typeof name !== "string" || !names.has(name);
     });
     const first = ours.filter((status) => status.default === true);
     const rest = ours.filter((status) => status.default !== true);
@@ -67,6 +69,14 @@ function entriesOf(text: string | undefined): readonly Readonly<Record<string, u
     const list: readonly unknown[] = Array.isArray(value) ? value : [];
     return list.filter(
         (entry): entry is Readonly<Record<string, unknown>> =>
-            typeof entry === "object" && entry !== null && !Array.isArray(entry),
+            typeof entry === "object" && entry !== null && !Array.isArray(entry) && !hasMoreLevels(entry, maxLevels),
     );
+}
+
+/** JSON.parse accepts any depth; JSON.stringify needs stack for each level. */
+const maxLevels = 100;
+
+function hasMoreLevels(value: unknown, levels: number): boolean {
+    if (typeof value !== "object" || value === null) return false;
+    return levels === 0 || Object.values(value).some((one: unknown) => hasMoreLevels(one, levels - 1));
 }

@@ -86,6 +86,11 @@ describe("parseNetwork", () => {
         ["an empty config", " ", /spec\.config: " " is empty/],
         ["no JSON", "{", /spec\.config: "\{" is not valid JSON/],
         ["a list as document", "[]", /spec\.config: \[\] is not a JSON object/],
+        [
+            "more levels than can be written",
+            `{"type":"antrea","networkType":"vlan","a":${"[".repeat(50_000)}${"]".repeat(50_000)}}`,
+            /spec\.config: a value of too many levels cannot be read; next: write fewer levels/,
+        ],
         ["no plugins", { plugins: [] }, /plugins: \[\] must be a list of objects/],
         ["a plugin that is no object", { plugins: [7] }, /plugins: \[7\] must be a list of objects/],
         [

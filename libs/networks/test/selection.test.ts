@@ -33,6 +33,7 @@ describe("parseSelections", () => {
         ],
         ["net1,net2@eth1,net3", ["default/net1@eth2", "default/net2@eth1", "default/net3@eth3"]],
         ["net1,net1", ["default/net1@eth1", "default/net1@eth2"]],
+        ['[{"name":"net1","namespace":"","interface":"","mac":""}]', ["default/net1@eth1"]],
         [
             '[{"name":"net1","namespace":null,"interface":null,"mac":null,"ips":null,"default-route":null}]',
             ["default/net1@eth1"],
@@ -66,7 +67,7 @@ describe("parseSelections", () => {
 
     it.each<[string, string, RegExp]>([
         ["an object", '{"name":"net1"}', /: "\{.*\}" is neither a JSON list nor names joined by commas; next: write/],
-        ["broken JSON", "[{", /: "\[\{" is not valid JSON; next: /],
+        ["broken JSON", "[{", /: "\[\{" is not valid JSON \(.*\); next: /],
         ["an empty item", "net1,,net2", /, item 2: "" is empty; next: remove the comma/],
         ["a comma at the end", "net1,", /, item 2: "" is empty/],
         ["no name", "ns/", /, item 1\.name: "" must be a DNS subdomain/],

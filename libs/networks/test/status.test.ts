@@ -45,6 +45,15 @@ describe("mergeStatus", () => {
         expect(JSON.parse(mergeStatus(earlier, [own1, eth0]))).toEqual(expected);
     });
 
+    it("drops elements of more levels than can be written", () => {
+        const deep = `{"name":"deep","a":${"[".repeat(50_000)}${"]".repeat(50_000)}}`;
+        expect(JSON.parse(mergeStatus(`[${deep},${JSON.stringify(other)}]`, [eth0]))).toEqual([eth0, other]);
+    });
+
+    it.each([[["ns/net1"]], [{ toString: 1 }], [null]])("keeps an entry whose name is no text: %j", (name) => {
+        expect(JSON.parse(mergeStatus(JSON.stringify([{ name }]), [eth1]))).toHaveLength(2);
+    });
+
     it("changes nothing when merged again", () => {
         const once = mergeStatus(JSON.stringify([other]), [eth0, own1]);
         expect(mergeStatus(once, [eth0, own1])).toBe(once);

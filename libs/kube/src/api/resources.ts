@@ -12,6 +12,7 @@ import {
     type ReplicaSet,
     type Secret,
     type Service,
+    type NetworkAttachmentDefinition,
     type ServiceCidr,
     type StatefulSet,
     type SubjectAccessReview,
@@ -97,6 +98,14 @@ export const validatingWebhookConfigurations: Resource<ValidatingWebhookConfigur
     plural: "validatingwebhookconfigurations",
     kind: "ValidatingWebhookConfiguration",
     namespaced: false,
+};
+/** Its definition is that of the Network Plumbing Working Group, not of this project. */
+export const networkAttachmentDefinitions: Resource<NetworkAttachmentDefinition> = {
+    group: "k8s.cni.cncf.io",
+    version: "v1",
+    plural: "network-attachment-definitions",
+    kind: "NetworkAttachmentDefinition",
+    namespaced: true,
 };
 
 function core<T extends KubeObject>(plural: string, kind: string, namespaced: boolean): Resource<T> {

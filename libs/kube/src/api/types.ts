@@ -52,6 +52,12 @@ export type Pod = Json<V1Pod>;
 export type Secret = Json<V1Secret>;
 export type Service = Json<V1Service>;
 export type ServiceCidr = Json<V1ServiceCIDR>;
+
+/** A network of the Network Plumbing Working Group (k8s.cni.cncf.io/v1). */
+export interface NetworkAttachmentDefinition extends KubeObject {
+    /** `config` is the text of a CNI network configuration. */
+    readonly spec?: { readonly config?: string };
+}
 export type ReplicaSet = Json<V1ReplicaSet>;
 export type StatefulSet = Json<V1StatefulSet>;
 export type SubjectAccessReview = Json<V1SubjectAccessReview>;
