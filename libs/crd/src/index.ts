@@ -8,6 +8,7 @@ export {
     macAnnotation,
     podIpsAnnotation,
     poolsAnnotation,
+    secondaryBridgeCondition,
     transportAnnotation,
     uplinkCondition,
 } from "./names.ts";

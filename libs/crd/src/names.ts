@@ -79,3 +79,16 @@ export const macAnnotation = "node.antrea.io/mac-address";
  * bridging mode.
  */
 export const uplinkCondition = "antrea.io/UplinkBridged";
+
+/**
+ * Type of the Node condition of secondary networks, written by the agent: `True` if all NICs of
+ * `secondaryNetwork.ovsBridges` are ports of the bridge, `False` with the reason if not; removed by an agent without such a
+ * bridge.
+ */
+export const secondaryBridgeCondition = "antrea.io/SecondaryBridgeReady";
+
+/**
+ * Annotation on Pods with the state of their networks (multi-network specification 1.3), written by the plugin that
+ * attached them; of Pods, an agent writes nothing else.
+ */
+export const networkStatusAnnotation = "k8s.v1.cni.cncf.io/network-status";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { admissionPolicies, nodePolicies } from "../src/schema/policies.ts";
+import { nodePolicies } from "../src/schema/node-policies.ts";
+import { admissionPolicies } from "../src/schema/policies.ts";
 import { unavailablePolicies } from "../src/schema/unavailable.ts";
 
 const policies = admissionPolicies({ namespace: "antrea-system" });
@@ -22,11 +23,19 @@ describe("admission policies", () => {
         }
     });
 
-    it("one is about Nodes, whether IPPools are used or not", () => {
-        expect(nodePolicies({ namespace: "antrea-system" }).map(({ metadata }) => metadata.name)).toEqual([
+    it("two are about an agent and its Node, whether IPPools are used or not, and hold without exception", () => {
+        const ofNode = nodePolicies({ namespace: "antrea-system" });
+        expect(ofNode.map(({ metadata }) => metadata.name)).toEqual([
             "antrea-agent-nodes",
             "antrea-agent-nodes",
+            "antrea-agent-pods",
+            "antrea-agent-pods",
         ]);
+        for (const { kind, spec } of ofNode) {
+            const strict =
+                kind === "ValidatingAdmissionPolicy" ? { failurePolicy: "Fail" } : { validationActions: ["Deny"] };
+            expect(spec).toMatchObject(strict);
+        }
     });
 
     it("warn of what nothing serves, and never refuse it", () => {

@@ -1,13 +1,7 @@
-import {
-    forceDeleteAnnotation,
-    macAnnotation,
-    podIpsAnnotation,
-    poolsAnnotation,
-    transportAnnotation,
-    uplinkCondition,
-} from "../names.ts";
+import { forceDeleteAnnotation, podIpsAnnotation, poolsAnnotation } from "../names.ts";
 import { ipAllocations } from "../resources.ts";
 import { quoted } from "./cel.ts";
+import { bothWays, kept, same } from "./unchanged.ts";
 
 interface Validation {
     readonly expression: string;
@@ -80,14 +74,6 @@ export function admissionPolicies({ namespace }: AdmissionPolicyOptions): readon
 }
 
 /**
- * Returns the policy, with its binding, that restricts an agent to its own Node object, and there to the annotations
- * and the condition that it announces.
- */
-export function nodePolicies({ namespace }: AdmissionPolicyOptions): readonly PolicyManifest[] {
-    return withBindings({ "antrea-agent-nodes": agentNode(userIn(namespace)("antrea-agent")) });
-}
-
-/**
  * Returns the policies, each followed by its binding, that restrict the controller's updates of Nodes to their
  * podCIDRs, and the objects that the controller and the webhook may create to their own by name. Deletions and other
  * updates are left to RBAC.
@@ -100,7 +86,8 @@ export function programPolicies({ namespace }: AdmissionPolicyOptions): readonly
     });
 }
 
-function userIn(namespace: string): (account: string) => string {
+/** Returns a function from the name of a ServiceAccount of this Namespace to its user name, as a CEL literal. */
+export function userIn(namespace: string): (account: string) => string {
     return (account) => quoted(`system:serviceaccount:${namespace}:${account}`);
 }
 
@@ -132,74 +119,13 @@ const allocations = (...operations: readonly ("CREATE" | "UPDATE" | "DELETE")[])
 });
 
 const nodeName = quoted("authentication.kubernetes.io/node-name");
-/** CEL variable: the Node of the Pod to which the token is bound; "" for an unbound token. */
-const ownNode = {
+/** CEL variable `variables.node`: the Node of the Pod to which the token is bound; "" for an unbound token. */
+export const ownNode = {
     name: "node",
     expression:
         `has(request.userInfo.extra) && ${nodeName} in request.userInfo.extra ` +
         `? request.userInfo.extra[${nodeName}][0] : ''`,
 };
-
-type Rule = (one: string, other: string) => string;
-
-/**
- * All entries that one object has in a map, except some keys, are in the other too; compared by key, so that unknown
- * fields count.
- */
-function kept(field: string, but: readonly string[]): Rule {
-    return (one, other) => {
-        const [ours, theirs] = [one, other].map((object) => `dyn(${object}).?${field}.orValue({})`);
-        return `${ours}.all(key, key in [${but.map(quoted).join(", ")}] || (key in ${theirs} && ${ours}[key] == ${theirs}[key]))`;
-    };
-}
-
-function bothWays(rule: Rule): readonly string[] {
-    return [rule("object", "oldObject"), rule("oldObject", "object")];
-}
-
-function same(field: string): string {
-    return `object.${field} == oldObject.${field}`;
-}
-
-/** An agent announces how its own Node is reached and whether its uplink is bridged, and changes nothing else. */
-function agentNode(agent: string): PolicySpec {
-    const announced = [transportAnnotation, macAnnotation];
-    const otherConditions = (object: string): string =>
-        `${object}.?status.?conditions.orValue([]).filter(one, one.type != ${quoted(uplinkCondition)})`;
-    const rules = [
-        ...["?spec", "metadata.?labels", "metadata.?finalizers", "metadata.?ownerReferences"].map(same),
-        ...[kept("metadata.?annotations", announced), kept("status", ["conditions"])].flatMap(bothWays),
-        `${otherConditions("object")} == ${otherConditions("oldObject")}`,
-    ];
-    return {
-        failurePolicy: "Fail",
-        matchConstraints: {
-            resourceRules: [
-                {
-                    apiGroups: [""],
-                    apiVersions: ["*"],
-                    resources: ["nodes", "nodes/status"],
-                    operations: ["UPDATE"],
-                },
-            ],
-        },
-        matchConditions: [{ name: "agent", expression: `request.userInfo.username == ${agent}` }],
-        variables: [ownNode],
-        validations: [
-            {
-                expression: "variables.node == request.name",
-                messageExpression:
-                    "'the agent of Node ' + variables.node + ' cannot change Node ' + request.name + ': it is not its own'",
-                reason: "Forbidden",
-            },
-            {
-                expression: rules.join(" && "),
-                message: `an agent changes nothing of its Node but the annotations ${announced.join(", ")} and the condition ${uplinkCondition}`,
-                reason: "Forbidden",
-            },
-        ],
-    };
-}
 
 /**
  * The controller assigns podCIDRs to Nodes. The API server itself rejects later changes of them, and of the status by
