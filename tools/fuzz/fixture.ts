@@ -32,6 +32,12 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
     return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Whether a JSON value has more levels than `levels`; what a target writes itself must not overflow its stack. */
+export function hasMoreLevels(value: unknown, levels = 100): boolean {
+    if (typeof value !== "object" || value === null) return false;
+    return levels === 0 || Object.values(value).some((one: unknown) => hasMoreLevels(one, levels - 1));
+}
+
 /** Splits the input into chunks whose sizes depend on its bytes: the same input is always split in the same way. */
 export function* chunks(input: Uint8Array): Generator<Uint8Array> {
     let state = input.length;

@@ -3,6 +3,8 @@ import { PoolIndex, readPool } from "@antrea/ipam";
 import { parseIp, parsePrefix } from "@antrea/ip";
 import { type Namespace } from "@antrea/kube";
 import { PoolReviewer, type PoolReviewComponents } from "@antrea/webhook/ip-pools";
+import { NetworkReviewer } from "@antrea/webhook/networks";
+import { type RouteComponents } from "@antrea/webhook/routes";
 import { WorkloadReviewer } from "@antrea/webhook/workloads";
 import { reviewOf } from "@antrea/webhook/testing/review";
 import { annotated, allocationOf, poolOf, podOf, workloadOf } from "@antrea/webhook/testing/objects";
@@ -15,7 +17,7 @@ const allocations = [allocationOf("pool-a", "10.1.0.5", "web-0"), allocationOf("
 const ofNamespace = allocationOf("pool-a", "10.1.0.7", { namespace: "ns", name: "p", uid: "p" });
 
 /** The webhook's reviewers for a cluster with two pools, two allocations and a Namespace. */
-export function knownCluster(): { readonly ipPools: PoolReviewer; readonly workloads: WorkloadReviewer } {
+export function knownCluster(): RouteComponents {
     const addresses = {
         current: { nodeAddresses: [], podCidrs: [], serviceCidrs: [], bridgedNodes: [parseIp("10.3.0.9")] },
     };
@@ -33,6 +35,7 @@ export function knownCluster(): { readonly ipPools: PoolReviewer; readonly workl
     const components: PoolReviewComponents = {
         pools,
         users: { of: () => ["Namespace ns"] },
+        networks: { of: async () => ["NetworkAttachmentDefinition ns/net1"] },
         addresses,
         allocations: {
             anyOf: async () => ({ allocations, references: [] }),
@@ -53,7 +56,7 @@ export function knownCluster(): { readonly ipPools: PoolReviewer; readonly workl
         deployments: { get: () => workloadOf("Deployment", "d", annotated("pool-a", "10.1.0.5")) as never },
         statefulSets: { get: () => workloadOf("StatefulSet", "s", annotated("pool-a,pool-6")) as never },
     });
-    return { ipPools, workloads };
+    return { ipPools, workloads, networks: new NetworkReviewer({ pools }), reviewsSelections: true };
 }
 
 const workload = (kind: string, object: object, oldObject: object = {}, more: object = {}): object =>

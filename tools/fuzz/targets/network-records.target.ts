@@ -1,0 +1,87 @@
+import {
+    fromNetworkAlias,
+    fromNetworkIds,
+    toNetworkAlias,
+    toNetworkIds,
+    type NetworkRecord,
+} from "@antrea/agent/platform/pod-interfaces";
+import { readPorts } from "@antrea/antctl/ovs-records";
+import { isRecord, json, parsed } from "../fixture.ts";
+import { BrokenProperty, mustEqual, type Target } from "../target.ts";
+
+const ids = {
+    "antrea-type": "container",
+    "secondary-network": "networks/vlan100",
+    "container-id": "a1b2",
+    "if-dev": "eth1",
+    "pod-namespace": "ns",
+    "pod-name": "web-0",
+    "pod-uid": "1",
+    "net-ns": "/run/netns/x",
+    "attached-mac": "0a:00:0a:01:00:05",
+    mtu: "1500",
+    "ip-address": "10.1.0.5,fd00::5",
+    "ip-prefix-length": "24,64",
+    "ip-gateway": "10.1.0.1,-",
+    "ip-pool": "a,-",
+    vlan: "7",
+    "default-route": "10.1.0.1,fd00::1",
+    "boot-id": "0123abcd-0",
+    isolated: "true",
+};
+const unaddressed = Object.fromEntries(Object.entries(ids).filter(([key]) => !key.startsWith("ip-")));
+const addresses = { ip: "10.1.0.5", pool: "a" };
+
+/** What a Node stores about interfaces on other networks than the Pod network: external_ids and link aliases. */
+export const target: Target = {
+    // Large enough for values that overflow a stack.
+    maxBytes: 40_000,
+    format: "json",
+    seeds: () => [
+        json({ ids }),
+        json({ ids: unaddressed }),
+        json({ ids: { ...ids, vlan: "0", isolated: "false", "default-route": "" } }),
+        json({ ids: { ...ids, "ip-pool": "a", addresses } }),
+        json({ alias: "antrea3 a1b2 eth1 1 0a:00:0a:01:00:05 7 1500 0123abcd" }),
+        json({ alias: "antrea3 a1b2 eth1 - 0a:00:0a:01:00:05 0 1500 - iso" }),
+    ],
+    tokens: ["antrea3 ", " iso", " ", ",", "-", "secondary-network", "default-route", "ip-pool"],
+    run: (input) => {
+        const value = parsed(input);
+        if (!isRecord(value)) return;
+        if (isRecord(value.ids)) checkIds(value.ids);
+        if (typeof value.alias === "string") checkAlias(value.alias);
+    },
+    isRefusal: () => false,
+};
+
+function checkIds(given: Readonly<Record<string, unknown>>): void {
+    const texts = Object.entries(given).filter((pair): pair is [string, string] => typeof pair[1] === "string");
+    // Also those of an unfinished interface.
+    readPorts(json({ headings: ["name", "external_ids"], data: [["veth1", ["map", texts]]] }));
+    const record = fromNetworkIds("veth1", new Map(texts));
+    if (record === undefined || record === "unfinished") return;
+    const written = toNetworkIds(record);
+    mustEqual("a record written and read", fromNetworkIds("veth1", new Map(Object.entries(written))), record);
+    if (Object.values(written).some((text) => typeof text !== "string")) throw new BrokenProperty("an ID is no text");
+    toNetworkAlias(record);
+}
+
+function checkAlias(text: string): void {
+    const alias = fromNetworkAlias(text);
+    if (alias === undefined) return;
+    const record: NetworkRecord = {
+        podNamespace: "",
+        podName: "",
+        network: "",
+        netns: "",
+        hostIfName: "veth1",
+        addresses: [],
+        defaultGateways: [],
+        ...alias,
+    };
+    mustEqual("an alias written and read", fromNetworkAlias(toNetworkAlias(record)), {
+        ...alias,
+        bootId: alias.bootId.slice(0, 8),
+    });
+}
