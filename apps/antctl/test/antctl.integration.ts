@@ -32,7 +32,7 @@ beforeAll(async () => {
         6,
     );
     await cluster.addPool("tiny", [{ start: "10.3.0.8", end: "10.3.0.9", gateway: "10.3.0.1", prefixLength: 24 }]);
-    const data = { "antrea-agent.conf": "featureGates:\n  AntreaIPAM: true\n" };
+    const data = { "antrea-agent.conf": "featureGates:\n  AntreaIPAM: true\n  SecondaryNetwork: true\n" };
     await cluster.api.create(configMaps, { metadata: { namespace: "kube-system", name: "antrea-config" }, data });
     const annotate = { metadata: { annotations: { [pools]: "web,web6" } } };
     await cluster.api.patch(namespaces, { name: "shop" }, { type: "merge", body: annotate });
@@ -237,6 +237,45 @@ describe("ipam explain pod", () => {
         await cluster.api.delete(ipAllocations, { name: "10.2.0.13" });
         await cluster.api.delete(statefulSets, { namespace: "shop", name: "db" });
         await cluster.api.delete(pods, { namespace: "shop", name: "db-0" }, { gracePeriodSeconds: 0 });
+    });
+
+    it("tells who attaches the networks of a Pod, and where their addresses come from", async () => {
+        const annotations = { "k8s.v1.cni.cncf.io/networks": "vlan7@eth1" };
+        await cluster.addPod({ name: "router", node: "node1", annotations });
+        const ask = async (user: string) => json(["ipam", "explain", "pod", "shop/router"], { user });
+        const missing = await ask("viewer");
+        expect(missing.report).toMatchObject({
+            networks: { gate: "on", requested: [{ network: "shop/vlan7", attachedBy: "Unknown" }] },
+            blocks: expect.arrayContaining([
+                expect.objectContaining({
+                    what: expect.stringMatching(/CustomResourceDefinition .* is not installed/),
+                }),
+            ]),
+        });
+        await cluster.addNetwork("vlan7", {
+            networkType: "vlan",
+            vlan: 7,
+            ipam: { type: "antrea", ippools: ["tiny"] },
+        });
+        const found = await ask("viewer");
+        expect(found.report).toMatchObject({
+            networks: {
+                requested: [
+                    {
+                        network: "shop/vlan7",
+                        interface: "eth1",
+                        attachedBy: "Agent",
+                        vlans: [7],
+                        addresses: [{ pool: "tiny", outcome: "next" }],
+                        has: [],
+                    },
+                ],
+            },
+            blocks: expect.arrayContaining([
+                expect.objectContaining({ what: "network shop/vlan7: Node node1 reports no bridge for it" }),
+            ]),
+        });
+        await cluster.api.delete(pods, { namespace: "shop", name: "router" }, { gracePeriodSeconds: 0 });
     });
 
     it("says that there is no such Pod", async () => {

@@ -1,5 +1,5 @@
 import { type AllocationPod } from "@antrea/crd";
-import { isFinished, isKnownOwner, type Allocation, type PodInfo } from "../cluster/index.ts";
+import { isDelegated, isFinished, isKnownOwner, type Allocation, type PodInfo } from "../cluster/index.ts";
 import { finding, type Finding } from "./finding.ts";
 import { type RecordOnNode, type Snapshot } from "./snapshot.ts";
 
@@ -42,7 +42,7 @@ function leakOf(o: {
     const name = `Pod ${pod.namespace}/${pod.name}`;
     const living = snapshot.podOf(pod);
     // Its addresses are used as long as its container has an interface on the Pod network, also without its Pod.
-    if (pod.network !== undefined && snapshot.records.some(({ containerId }) => containerId === pod.containerID)) {
+    if (isDelegated(pod) && snapshot.records.some(({ containerId }) => containerId === pod.containerID)) {
         return undefined;
     }
     if (living === undefined || isFinished(living)) {
@@ -50,7 +50,7 @@ function leakOf(o: {
         return { rule: "no-pod", text: `held for ${name}, which ${end}; ${remedy(snapshot, pod, record)}` };
     }
     if (record !== undefined) return undefined;
-    if (pod.network !== undefined) return unusedByNetwork(living, snapshot, pod, name);
+    if (isDelegated(pod)) return unusedByNetwork(living, snapshot, pod, name);
     const used = o.twins.find((twin) => twin !== allocation && hasRecord(snapshot, twin));
     if (used !== undefined) {
         const text = `held for ${name}, which uses ${used.address}; its agent frees this one${whenOn(snapshot)}`;

@@ -37,6 +37,14 @@ export function readAllocation(object: IpAllocation): Allocation | undefined {
     }
 }
 
+/**
+ * Whether another plugin makes the interface: it has a network, whose name is that of a CNI network, in which there is no
+ * "/", and not that of a NetworkAttachmentDefinition (`namespace/name`).
+ */
+export function isDelegated({ network }: AllocationPod): boolean {
+    return network !== undefined && !network.includes("/");
+}
+
 /** Whether this version knows the owner kind and when it ends; a later version may add kinds. */
 export function isKnownOwner(owner: AllocationOwner): boolean {
     return isOfPods(owner) || owner.kind === "Node" || owner.kind === "Gateway";

@@ -1,4 +1,4 @@
-export { holderText, isKnownOwner, ownerText, readAllocation, type Allocation } from "./allocation.ts";
+export { holderText, isDelegated, isKnownOwner, ownerText, readAllocation, type Allocation } from "./allocation.ts";
 export { Cluster, type AllocationSelector, type NamespaceInfo } from "./cluster.ts";
 export { eventsOf, type EventInfo } from "./event.ts";
 export { agentSelector, gateIn, readGate, type Gate } from "./gate.ts";

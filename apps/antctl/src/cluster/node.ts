@@ -1,4 +1,4 @@
-import { macAnnotation } from "@antrea/crd";
+import { macAnnotation, secondaryBridgeCondition } from "@antrea/crd";
 import { type IpAddress, type Prefix } from "@antrea/ip";
 import { clusterAddresses, isOutOfService } from "@antrea/ipam";
 import { type Node } from "@antrea/kube";
@@ -16,18 +16,22 @@ export interface NodeInfo {
     readonly outOfService: boolean;
     /** In bridging mode: the Node is annotated with the MAC address of its interface. */
     readonly isBridged: boolean;
+    /** Its bridge of networks other than the Pod network; undefined if its agent reports none. */
+    readonly networkBridge: { readonly ready: boolean; readonly message: string } | undefined;
 }
 
 /** Reads the fields that commands need from a Node; invalid addresses and CIDRs are left out. */
 export function readNode(node: Node): NodeInfo {
     const { nodeAddresses, podCidrs } = clusterAddresses([node]);
-    const ready = node.status?.conditions?.find(({ type }) => type === "Ready");
+    const conditionOf = (wanted: string) => node.status?.conditions?.find(({ type }) => type === wanted);
+    const bridge = conditionOf(secondaryBridgeCondition);
     return {
         name: node.metadata?.name ?? "",
         addresses: nodeAddresses.flat(),
         podCidrs,
-        ready: ready?.status === "True",
+        ready: conditionOf("Ready")?.status === "True",
         outOfService: isOutOfService(node),
         isBridged: node.metadata?.annotations?.[macAnnotation] !== undefined,
+        networkBridge: bridge && { ready: bridge.status === "True", message: bridge.message ?? "" },
     };
 }

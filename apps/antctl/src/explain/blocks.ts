@@ -1,6 +1,7 @@
 import { formatIp, type Family } from "@antrea/ip";
 import { checkPod, refusalText, type StatefulSetPlace } from "@antrea/ipam";
 import { holderText, isFinished, type Allocation } from "../cluster/index.ts";
+import { type Block } from "./block.ts";
 import {
     allocationsOfOrdinal,
     allocationsOfPod,
@@ -10,12 +11,6 @@ import {
     type AddressRequest,
 } from "./facts.ts";
 import { type PoolTrial } from "./pool-trials.ts";
-
-/** A reason why the Pod does not get its addresses, and the remedy: sentences without capital and full stop. */
-export interface Block {
-    readonly what: string;
-    readonly next: string;
-}
 
 /**
  * The reasons why the Pod does not get the requested addresses; once it has them, only that its agent is not running
@@ -137,8 +132,12 @@ function controllerAway(what: string): Block {
     };
 }
 
-/** The ordinal's address is still used by an earlier Pod of the same name. */
-function heldByEarlier(facts: Facts, allocation: Allocation, ordinal: string): Block {
+/** The address of the ordinal, as part of a sentence, is still used by an earlier Pod of the same name. */
+export function heldByEarlier(
+    facts: Pick<Facts, "controller" | "pools">,
+    allocation: Allocation,
+    ordinal: string,
+): Block {
     const { nodeName = "", uid = "" } = allocation.pod ?? {};
     const node = nodeOf(facts, nodeName);
     const what = `${allocation.address}, kept for ${ordinal}, is still held by the earlier Pod (UID ${uid}) on Node ${nodeName}`;

@@ -1,3 +1,4 @@
+import { statefulSetOf } from "@antrea/ipam";
 import { namespaces, pods, type Pod } from "@antrea/kube";
 import { Command } from "commander";
 import {
@@ -13,10 +14,12 @@ import {
 import { CliError } from "../errors.ts";
 import { PoolSet } from "../pools/index.ts";
 import { globalOptionsOf, type CommandContext, type Completion } from "../program/index.ts";
-import { addressRequestOf, type Facts, type AddressRequest } from "./facts.ts";
+import { addressRequestOf, type Facts } from "./facts.ts";
 import { readController } from "./controller.ts";
+import { poolNamesOf } from "./network-plan.ts";
 import { renderExplain } from "./render.ts";
 import { explain } from "./report.ts";
+import { readNetworks } from "./requested-networks.ts";
 
 /**
  * Makes the command `antctl ipam explain`, with its subcommand `pod NAMESPACE/NAME`, which prints an ExplainReport. Its
@@ -27,7 +30,8 @@ export function explainCommand(context: CommandContext): Command {
         .summary("explain where a Pod's addresses come from, and what blocks")
         .description(
             "Explains which annotation of a Pod or its Namespace counts, which pools are tried in which order and why " +
-                "each serves or not, what the Pod has, and what blocks it now.",
+                "each serves or not, which networks it requests and where their addresses come from, what the Pod has, " +
+                "and what blocks it now.",
         )
         .argument("POD", "NAMESPACE/NAME, or NAME or pod/NAME with --namespace")
         .action(async (text: string) => {
@@ -83,10 +87,15 @@ async function gather(cluster: Cluster, ref: PodRef, nowMs: number): Promise<Fac
     const request = addressRequestOf(pod, namespaceAnnotations);
     const agents = await cluster.pods({ labelSelector: agentSelector });
     const antreaNamespace = agents[0]?.namespace ?? "kube-system";
+    const networks = pod.hostNetwork
+        ? undefined
+        : await readNetworks(cluster, pod, () => readGate(cluster, antreaNamespace, "SecondaryNetwork"));
+    const isOfSet = request?.set !== undefined || (networks !== undefined && statefulSetOf(pod) !== undefined);
+    const names = [...(request?.named.names ?? []), ...(networks === undefined ? [] : poolNamesOf(networks, pools))];
     const [gate, controller, allocations, events, setEvents] = await Promise.all([
         readGate(cluster, antreaNamespace),
-        request?.set === undefined ? ("unknown" as const) : readController(cluster, antreaNamespace, nowMs),
-        allocationsFor(cluster, pools, pod, request),
+        isOfSet ? readController(cluster, antreaNamespace, nowMs) : ("unknown" as const),
+        allocationsFor(cluster, pools, pod, names),
         eventsOf(cluster, { kind: "Pod", ...ref }),
         request?.set === undefined
             ? []
@@ -99,6 +108,7 @@ async function gather(cluster: Cluster, ref: PodRef, nowMs: number): Promise<Fac
         gate,
         controller,
         pools,
+        networks,
         allocations,
         agent: agents.find(({ nodeName, deleting }) => nodeName === pod.nodeName && !deleting),
         events,
@@ -111,11 +121,9 @@ async function allocationsFor(
     cluster: Cluster,
     pools: PoolSet,
     pod: PodInfo,
-    request: AddressRequest | undefined,
+    poolNames: readonly string[],
 ): Promise<readonly Allocation[]> {
-    const named = (request?.named.names ?? [])
-        .map((name) => pools.get(name)?.pool)
-        .filter((pool) => pool !== undefined);
+    const named = poolNames.map((name) => pools.get(name)?.pool).filter((pool) => pool !== undefined);
     const names = new Set([...named, ...named.flatMap((pool) => pools.overlapping(pool))].map(({ name }) => name));
     const lists = await Promise.all([
         ...[...names].map((pool) => cluster.allocations({ pool })),

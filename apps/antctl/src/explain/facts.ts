@@ -12,6 +12,7 @@ import {
 } from "../cluster/index.ts";
 import { type PoolSet } from "../pools/index.ts";
 import { type ControllerState } from "./controller.ts";
+import { type NetworkFacts } from "./requested-networks.ts";
 
 /**
  * The state of the Pod and of everything that its addresses depend on, read at about the same time; `explain` and its
@@ -27,7 +28,9 @@ export interface Facts {
     /** `unknown` if the Pod is not of a StatefulSet: only that needs the controller. */
     readonly controller: ControllerState;
     readonly pools: PoolSet;
-    /** Allocations of the named pools, of pools that overlap them, and of the Pod itself. */
+    /** The networks that it requests; undefined for none. */
+    readonly networks: NetworkFacts | undefined;
+    /** Allocations of the named pools, also by networks, of pools that overlap them, and of the Pod itself. */
     readonly allocations: readonly Allocation[];
     /** The agent Pod on its Node; undefined if there is none. */
     readonly agent: PodInfo | undefined;
@@ -86,14 +89,21 @@ export function runsOnNodeSubnet(facts: Facts): boolean {
     });
 }
 
+/** The current allocations of the Pod on other networks, as `allocationsOfPod`. */
+export function networkAllocationsOf({ allocations, pod }: Pick<Facts, "allocations" | "pod">): readonly Allocation[] {
+    const find = podLookup([pod]);
+    return allocations.filter(({ pod: holder }) => holder?.network !== undefined && find(holder) !== undefined);
+}
+
 /**
- * The allocations for an ordinal of the StatefulSet `set` in `namespace`, on the Pod network, whether or not a Pod uses
- * them; its UID is not compared.
+ * The allocations for an ordinal of the StatefulSet `set` in `namespace`, whether or not a Pod uses them: on the Pod
+ * network, or those of an interface on another one; its UID is not compared.
  */
 export function allocationsOfOrdinal(
     allocations: readonly Allocation[],
     namespace: string,
     set: StatefulSetPlace,
+    ifName?: string,
 ): readonly Allocation[] {
     return allocations.filter(
         ({ owner }) =>
@@ -101,7 +111,7 @@ export function allocationsOfOrdinal(
             owner.namespace === namespace &&
             owner.name === set.name &&
             owner.index === set.ordinal &&
-            owner.interface === undefined,
+            owner.interface === ifName,
     );
 }
 

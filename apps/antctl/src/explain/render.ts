@@ -1,4 +1,5 @@
 import { age, fields, list, oneLine, table, type Style } from "../output/index.ts";
+import { renderNetworks } from "./render-networks.ts";
 import { type ExplainReport } from "./report.ts";
 
 /**
@@ -40,14 +41,20 @@ export function renderExplain(report: ExplainReport, style: Style, nowMs: number
         const rows = report.pools.map((trial, at) => ({ ...trial, at: at + 1 }));
         sections.push(table(columns, rows, style));
     }
-    if (report.has.length > 0) {
+    sections.push(...renderNetworks(report.networks, style));
+    const has = [
+        ...report.has,
+        ...report.networks.requested.flatMap((network) => network.has),
+        ...report.networks.others,
+    ];
+    if (has.length > 0) {
         const columns = [
             { title: "HAS", value: (row: ExplainReport["has"][number]) => row.address },
             { title: "FROM POOL", value: (row: ExplainReport["has"][number]) => row.pool },
             { title: "INTERFACE", value: (row: ExplainReport["has"][number]) => row.interface },
             { title: "AGE", value: (row: ExplainReport["has"][number]) => age(row.since, nowMs) },
         ];
-        sections.push(table(columns, report.has, style));
+        sections.push(table(columns, has, style));
     }
     sections.push(blocks(report, style));
     if (report.events.length > 0) {
@@ -65,7 +72,7 @@ export function renderExplain(report: ExplainReport, style: Style, nowMs: number
 
 function blocks({ verdict, blocks: all }: ExplainReport, style: Style): string {
     if (all.length === 0) return style.good(verdict);
-    const texts = all.map(({ what, next }) => `${what}\nnext: ${next}`);
+    const texts = all.map(({ what, next }) => `${oneLine(what)}\nnext: ${oneLine(next)}`);
     return `${style.bad(verdict)}\n${list(texts, style)}`;
 }
 

@@ -1,7 +1,9 @@
 import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
 import { isFinished, type EventInfo } from "../cluster/index.ts";
-import { blocksOf, type Block } from "./blocks.ts";
+import { type Block } from "./block.ts";
+import { blocksOf } from "./blocks.ts";
 import { allocationsOfPod, runsOnNodeSubnet, addressRequestOf, type Facts, type AddressRequest } from "./facts.ts";
+import { explainNetworks, type InterfaceAddress, type NetworksReport } from "./networks.ts";
 import { tryPools, type PoolTrial } from "./pool-trials.ts";
 
 /** The report of `ipam explain pod`, as `-o json` prints it. */
@@ -23,14 +25,10 @@ export interface ExplainReport {
     readonly gate: "on" | "off" | "unknown";
     /** In the order of the list; empty unless `source` is `Pools`. */
     readonly pools: readonly PoolTrial[];
-    /** The allocations that the Pod has. */
-    readonly has: readonly {
-        readonly address: string;
-        readonly pool: string;
-        readonly interface: string;
-        readonly since?: string;
-    }[];
-    /** What keeps the Pod from its addresses; empty if nothing is known to. */
+    /** The allocations that the Pod has on the Pod network. */
+    readonly has: readonly InterfaceAddress[];
+    readonly networks: NetworksReport;
+    /** What keeps the Pod from its addresses and networks; empty if nothing is known to. */
     readonly blocks: readonly Block[];
     /** One sentence: whether the Pod is blocked. */
     readonly verdict: string;
@@ -46,7 +44,8 @@ export function explain(facts: Facts): ExplainReport {
     const request = addressRequestOf(pod, facts.namespaceAnnotations);
     const onSubnet = request !== undefined && gate.state !== "off" && runsOnNodeSubnet(facts);
     const trials = request === undefined || gate.state === "off" || onSubnet ? [] : tryPools(facts, request);
-    const blocks = request === undefined ? [] : blocksOf(facts, request, trials);
+    const networks = explainNetworks(facts);
+    const blocks = [...(request === undefined ? [] : blocksOf(facts, request, trials)), ...networks.blocks];
     const has = allocationsOfPod(facts).map(({ address, pool, pod: holder, since }) => ({
         address,
         pool,
@@ -78,6 +77,7 @@ export function explain(facts: Facts): ExplainReport {
         gate: gate.state,
         pools: trials,
         has,
+        networks: networks.report,
         blocks,
         verdict: verdictOf(facts, blocks, has.length > 0 || pod.ips.length > 0),
         events: folded([

@@ -20,6 +20,9 @@ export const listPorts: readonly string[] = [
     "Port",
 ];
 
+/** Instead of the IPPool of an address, in records of other networks than the Pod network: there is none. */
+const staticMark = "-";
+
 /** One address of an interface. */
 export interface RecordAddress {
     readonly ip: IpAddress;
@@ -41,12 +44,15 @@ export interface PortRecord {
     readonly podNamespace: string;
     readonly podName: string;
     readonly podUid: string;
+    /** Its network, as the agent names it; undefined for the Pod network. */
+    readonly network: string | undefined;
+    /** On another network than the Pod network without static ones, which nobody allocates. */
     readonly addresses: readonly RecordAddress[];
 }
 
 /**
  * Parses the output of {@link listPorts}: a table with cells in the notation of RFC 7047 section 5.1. Ports that are
- * not Antrea's, incomplete ones without an address, and invalid addresses are left out. Throws OvsOutputError
+ * not Antrea's, those without an address of interest, and invalid addresses are left out. Throws OvsOutputError
  * `BAD_OUTPUT`.
  */
 export function readPorts(text: string): readonly PortRecord[] {
@@ -87,8 +93,12 @@ function readMap(cell: unknown): ReadonlyMap<string, string> {
 }
 
 function readRecord(port: string, ids: ReadonlyMap<string, string>): PortRecord | undefined {
-    const addresses = ids.get("ip-address") ?? "";
-    if (ids.get("antrea-type") !== "container" || addresses === "") return undefined;
+    const texts = ids.get("ip-address") ?? "";
+    if (ids.get("antrea-type") !== "container" || texts === "") return undefined;
+    const network = ids.get("secondary-network");
+    const all = readAddresses(texts, ids.get("ip-pool"));
+    const addresses = network === undefined ? all : all.filter(({ pool }) => pool !== staticMark);
+    if (network !== undefined && addresses.length === 0) return undefined;
     return {
         port,
         containerId: ids.get("container-id") ?? "",
@@ -96,7 +106,8 @@ function readRecord(port: string, ids: ReadonlyMap<string, string>): PortRecord 
         podNamespace: ids.get("pod-namespace") ?? "",
         podName: ids.get("pod-name") ?? "",
         podUid: ids.get("pod-uid") ?? "",
-        addresses: readAddresses(addresses, ids.get("ip-pool")),
+        network,
+        addresses,
     };
 }
 

@@ -73,6 +73,17 @@ describe("findingsOf", () => {
             },
         ],
         [
+            "an interface of the agent on another network with its claim and its port",
+            {
+                allocations: [allocation("10.2.0.13", { pod: "web-0", interface: "eth1", network: "shop/vlan100" })],
+                pods: [pod("web-0", { ips: ["10.10.1.7"] })],
+                node1: [
+                    record("web-0", { "10.10.1.7": undefined }),
+                    record("web-0", { "10.2.0.13": "web" }, { ifName: "eth1", network: "shop/vlan100" }),
+                ],
+            },
+        ],
+        [
             "a reservation for an interface that the template requests",
             {
                 allocations: [allocation("10.2.0.12", { owner: { ...ofSet("db", 0), interface: "net1" } })],
@@ -395,6 +406,28 @@ describe("findingsOf", () => {
             },
             "leak 10.2.0.13",
             /held for interface net1 \(network macnet\) of Pod shop\/web-0, of a container that is gone; its next container takes it/,
+        ],
+        [
+            "a claim of an interface of the agent on another network that no port has",
+            {
+                allocations: [allocation("10.2.0.13", { pod: "web-0", interface: "eth1", network: "shop/vlan100" })],
+                pods: [pod("web-0", { ips: ["10.10.1.7"] })],
+                node1: [record("web-0", { "10.10.1.7": undefined })],
+            },
+            "leak 10.2.0.13",
+            /held for Pod shop\/web-0, which runs, but OVS of Node node1 has no port with it: restart the Pod/,
+        ],
+        [
+            "an address of an interface on another network without its claim",
+            {
+                pods: [pod("web-0", { ips: ["10.10.1.7"] })],
+                node1: [
+                    record("web-0", { "10.10.1.7": undefined }),
+                    record("web-0", { "10.2.0.13": "web" }, { ifName: "eth1", network: "shop/vlan100" }),
+                ],
+            },
+            "orphan 10.2.0.13",
+            /not claimed; the agent of Node node1 claims it again/,
         ],
         [
             "a reservation for an interface that the template does not request",

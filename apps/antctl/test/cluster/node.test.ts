@@ -23,4 +23,11 @@ describe("readNode", () => {
         expect(readNode({ metadata: { name: "n", annotations } }).isBridged).toBe(true);
         expect(readNode({ metadata: { name: "n" } }).isBridged).toBe(false);
     });
+
+    it("has the condition of its bridge of networks, if its agent reports one", () => {
+        const condition = { type: "antrea.io/SecondaryBridgeReady", status: "False", message: "eth1 has an address" };
+        const { networkBridge } = readNode({ metadata: { name: "n" }, status: { conditions: [condition] } });
+        expect(networkBridge).toEqual({ ready: false, message: "eth1 has an address" });
+        expect(readNode({ metadata: { name: "n" } }).networkBridge).toBeUndefined();
+    });
 });

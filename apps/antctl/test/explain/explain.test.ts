@@ -32,6 +32,7 @@ function facts(about: PodInfo, o: Partial<Facts> = {}): Facts {
         gate: { state: "on" },
         controller: "runs",
         pools: poolSet(),
+        networks: undefined,
         allocations: [],
         agent: pod("antrea-agent-node1", { namespace: "kube-system" }),
         events: [],
@@ -321,6 +322,11 @@ describe("what blocks", () => {
 });
 
 describe("gateIn", () => {
+    it("reads another gate", () => {
+        const text = "featureGates: {SecondaryNetwork: true}";
+        expect([gateIn(text, "SecondaryNetwork").state, gateIn(text).state]).toEqual(["on", "off"]);
+    });
+
     it.each([
         ["", "off"],
         ["featureGates:\n", "off"],

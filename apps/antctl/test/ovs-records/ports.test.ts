@@ -50,6 +50,17 @@ describe("readPorts", () => {
         expect(of(print(["p", ids(...without, ["ip-pool", "web"])]))).toEqual(["web", ""]);
     });
 
+    it("reads interfaces on other networks, without the static addresses that nobody allocates", () => {
+        const onNetwork = (pools: string): unknown[] => [
+            "web-0-net",
+            ids(...record.slice(0, 7), ["secondary-network", "shop/vlan100"], ["ip-pool", pools]),
+        ];
+        const [port] = readPorts(print(onNetwork("-,web6")));
+        expect(port).toMatchObject({ port: "web-0-net", network: "shop/vlan100" });
+        expect(port?.addresses.map(({ ip, pool }) => `${formatIp(ip)} ${pool}`)).toEqual(["fd00:2::5 web6"]);
+        expect(readPorts(print(onNetwork("-,-")))).toEqual([]);
+    });
+
     it("leaves out addresses that cannot be read, and fills in what older agents did not write", () => {
         const [port] = readPorts(print(["p", ids(["antrea-type", "container"], ["ip-address", "x, 10.2.0.13"])]));
         expect(port).toMatchObject({ ifName: "eth0", podUid: "", containerId: "" });

@@ -45,6 +45,7 @@ export function node(
         ready: o.ready ?? true,
         outOfService: o.outOfService ?? false,
         isBridged: o.isBridged ?? false,
+        networkBridge: o.networkBridge,
     };
 }
 
@@ -143,6 +144,7 @@ export function record(
         podNamespace: "shop",
         podName,
         podUid: `uid-${podName}`,
+        network: undefined,
         addresses: Object.entries(addresses).map(([text, pool]) => ({ ip: parseIp(text), pool })),
         ...o,
     };

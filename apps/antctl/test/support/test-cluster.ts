@@ -12,11 +12,20 @@ import {
 } from "@antrea/crd";
 import { customResourceDefinitions } from "@antrea/crd/schema";
 import { parseIp } from "@antrea/ip";
-import { namespaces, nodes, pods, type ApiClient, type KubeObject, type Pod } from "@antrea/kube";
+import {
+    namespaces,
+    networkAttachmentDefinitions,
+    nodes,
+    pods,
+    type ApiClient,
+    type KubeObject,
+    type Pod,
+} from "@antrea/kube";
 import { TestApiServer, type TestApiServerOptions } from "@antrea/kube/testing";
 import { antctl, type Exit } from "./antctl.ts";
 import { makeClientCertificate, type ClientCertificate } from "./client-certificate.ts";
 import { FakeKubelet } from "./kubelet.ts";
+import { networkDefinitionsCrd } from "./network-definitions.ts";
 import { NodeOvs } from "./node-ovs.ts";
 
 /**
@@ -124,6 +133,14 @@ export class TestCluster implements AsyncDisposable {
 
     async addPool(name: string, ranges: readonly IpRangeSpec[], ipVersion: 4 | 6 = 4): Promise<IpPool> {
         return this.api.create(ipPools, { metadata: { name }, spec: { ipVersion, ipRanges: ranges } });
+    }
+
+    /** A NetworkAttachmentDefinition of Namespace shop, and the definition of these if there is none yet. */
+    async addNetwork(name: string, plugin: Readonly<Record<string, unknown>>): Promise<void> {
+        await this.server.apply([networkDefinitionsCrd]);
+        const config = JSON.stringify({ cniVersion: "1.0.0", type: "antrea", ...plugin });
+        const object = { metadata: { namespace: "shop", name }, spec: { config } };
+        await this.api.create(networkAttachmentDefinitions, object);
     }
 
     async addPod(o: {

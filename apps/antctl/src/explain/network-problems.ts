@@ -1,0 +1,119 @@
+import { AntreaError } from "@antrea/errors";
+import { type AddressPlan, type OwnNetwork } from "@antrea/networks";
+import { type Allocation } from "../cluster/index.ts";
+import { blockOf, type Block } from "./block.ts";
+import { nodeOf, type Facts } from "./facts.ts";
+import { type JudgedTrial } from "./network-trials.ts";
+import { type RequestedNetwork } from "./requested-networks.ts";
+
+/** Something that is wrong with a network; `stops`: the Pod does not start with it. */
+export interface Problem extends Block {
+    readonly stops: boolean;
+}
+
+const minMtuOfIpv6 = 1280;
+
+/** The plan, or why there is none. */
+export function settledPlan(
+    network: string,
+    plan: () => AddressPlan,
+): { readonly plan: AddressPlan } | { readonly problem: Problem } {
+    try {
+        return { plan: plan() };
+    } catch (error) {
+        if (!(error instanceof AntreaError) || error.fault === "internal") throw error;
+        const next = "correct the network, or the annotation";
+        return { problem: { ...blockOf(`network ${network}: ${error.message}`, next), stops: true } };
+    }
+}
+
+/** What keeps an interface, of this or another plugin, from addresses of IPPools, besides the state of each pool. */
+export function poolProblems(
+    { gate, pod }: Facts,
+    network: string,
+    trials: readonly JudgedTrial[],
+    has: readonly Allocation[],
+): readonly Problem[] {
+    if (trials.every(({ trial }) => trial.pool === undefined)) return [];
+    const problems: Problem[] = [];
+    if (gate.state === "off") {
+        const what = `network ${network}: its IPPools cannot be used, as the feature gate AntreaIPAM is off`;
+        const next = "install with featureGates.AntreaIPAM=true, or remove ipam.ippools";
+        problems.push({ what, next, stops: true });
+    }
+    if (pod.phase === "Running" && has.length === 0) {
+        const what = `network ${network}: the running Pod has no address of an IPPool on it; a change of the annotation has no effect on a running Pod`;
+        const next = "delete the Pod, so that it is created again with the annotation";
+        problems.push({ what, next, stops: false });
+    }
+    return problems;
+}
+
+/** Requested addresses that do not reach the plugin. */
+export function unheardIps({ network, selection }: RequestedNetwork): readonly Problem[] {
+    if (network.kind !== "delegated" || network.takesIps || selection.ips.length === 0) return [];
+    const what = `network ${network.network}: the requested addresses have no effect, as its plugin has no capability ips`;
+    return [{ what, next: 'add "capabilities": {"ips": true} to its configuration', stops: false }];
+}
+
+/** What is wrong with a network that the agent attaches, besides its addresses. */
+export function ownProblems(
+    facts: Facts,
+    { selection }: RequestedNetwork,
+    { ipam, kind, mtu, network }: OwnNetwork,
+    trials: readonly JudgedTrial[],
+): readonly Problem[] {
+    const problems: Problem[] = [];
+    const add = (stops: boolean, what: string, next: string): void =>
+        void problems.push({ what: `network ${network}: ${what}`, next, stops });
+    if (kind === "sriov") {
+        add(true, 'networkType "sriov" is not available in this version', 'use "vlan", or another plugin');
+        return problems;
+    }
+    if (ipam === undefined && selection.ips.length > 0) {
+        const next = 'request no address, or give the network an ipam of type "antrea"';
+        add(true, "the requested addresses cannot be had, as the network has no ipam", next);
+    }
+    if (mtu !== undefined && mtu < minMtuOfIpv6 && trials.some(({ trial }) => trial.ipVersion === 6)) {
+        add(true, `mtu ${mtu} is under ${minMtuOfIpv6}, the minimum of IPv6`, "raise it, or use IPv4 only");
+    }
+    if (selection.ignored.length > 0) {
+        add(false, `the keys ${selection.ignored.join(", ")} of the annotation have no effect`, "remove them");
+    }
+    const node = nodeOf(facts, facts.pod.nodeName);
+    if (node !== undefined && node.networkBridge === undefined) {
+        const next = "name a bridge and its NICs in secondaryNetwork.ovsBridges";
+        add(true, `Node ${node.name} reports no bridge for it`, next);
+    }
+    if (node?.networkBridge?.ready === false) {
+        add(
+            true,
+            `the bridge of Node ${node.name} is not ready: ${node.networkBridge.message}`,
+            "correct what it says",
+        );
+    }
+    return problems;
+}
+
+/** The VLAN of the network, 0 for untagged, else those of the addresses that the IPPools may give, which must agree. */
+export function vlansOf(
+    { pools }: Facts,
+    { kind, network, vlan }: OwnNetwork,
+    plan: AddressPlan | undefined,
+): { readonly vlans: readonly number[]; readonly problems: readonly Problem[] } {
+    if (kind === "sriov") return { vlans: [], problems: [] };
+    if (vlan !== undefined) return { vlans: [vlan], problems: [] };
+    const demanded = (plan?.demands ?? []).flatMap(({ pool: name, fixed }) => {
+        const pool = pools.get(name)?.pool;
+        const subnets = fixed === undefined ? pool?.subnets : [pool?.subnetOf(fixed)];
+        const vlans = new Set((subnets ?? []).flatMap((subnet) => subnet?.vlan ?? []));
+        return vlans.size === 0 ? [] : [{ name, vlans }];
+    });
+    const all = [...new Set(demanded.flatMap(({ vlans }) => [...vlans]))].sort((a, b) => a - b);
+    if (all.length <= 1) return { vlans: all.length === 0 ? [0] : all, problems: [] };
+    const areApart = all.every((one) => demanded.some(({ vlans }) => !vlans.has(one)));
+    const texts = demanded.map(({ name, vlans }) => `${name}: ${[...vlans].join(" or ")}`);
+    const next = "set vlan in the network, or name IPPools of one VLAN";
+    const what = `network ${network}: its IPPools have different VLANs (${texts.join(", ")}), and an interface has one`;
+    return { vlans: all, problems: [{ what, next, stops: areApart }] };
+}
