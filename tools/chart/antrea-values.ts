@@ -32,7 +32,7 @@ export const antreaValues: readonly AntreaValue[] = [
     ),
     ...off("multicluster.enableStretchedNetworkPolicy webhooks.labelsMutator.enable testing.coverage"),
     ...off("testing.simulator.enable ovs.hwOffload agent.antreaSysctlInit.enable"),
-    ...empty("image podCIDRs dnsServerOverride clientCAFile secondaryNetwork.ovsBridges multicluster.namespace"),
+    ...empty("image podCIDRs dnsServerOverride clientCAFile multicluster.namespace"),
     ...empty("antreaProxy.nodePortAddresses antreaProxy.skipServices antreaProxy.serviceProxyName"),
     ...empty(
         "egress.exceptCIDRs egress.snatFullyRandomPorts multicast.multicastInterfaces flowExporter.protocolFilter",

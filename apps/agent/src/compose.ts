@@ -14,17 +14,21 @@ import {
     delegatedPools,
     hasContainer,
     isOwnInterface,
+    networkClaims,
     poolErrorCode,
     recordAllocations,
     type IpPools,
 } from "./features/ip-pools/index.ts";
 import { masquerade } from "./features/masquerade/feature.ts";
+import { podNetworks } from "./features/networks/feature.ts";
+import { networksErrorCode } from "./features/networks/index.ts";
 import { nodeRoutes } from "./features/node-routes/feature.ts";
 import { allPodPrefixes } from "./features/node-routes/index.ts";
 import { podNetwork, type PodNodeParts } from "./features/pod-network/feature.ts";
 import { checkInterface, wiringErrorCode } from "./features/pod-network/index.ts";
+import { secondaryBridge } from "./features/secondary-bridge/feature.ts";
 import { secondaryNetworks } from "./features/secondary-networks/feature.ts";
-import { type Attachment } from "./platform/pod-interfaces/index.ts";
+import { NetworkInterfaces, type Attachment } from "./platform/pod-interfaces/index.ts";
 import { startFeatures, stopFeatures, type Feature } from "./platform/feature.ts";
 import { ownNode } from "./platform/node/own-node.ts";
 import { withNode, type NodePlatform } from "./platform/node-platform.ts";
@@ -71,7 +75,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = ownParts): L
     const pools = parts.ipPools(platform);
     const uplink = parts.uplink(platform);
     const { end, recovery, move } = uplinkParts(platform, uplink);
-    const cni = cniServer(platform, parts, [poolErrorCode, delegatedErrorCode, wiringErrorCode]);
+    const cni = cniServer(platform, parts, [poolErrorCode, delegatedErrorCode, networksErrorCode, wiringErrorCode]);
     // Known once the Node has podCIDRs.
     let started: NodeFeatures | undefined;
 
@@ -138,6 +142,24 @@ function featuresOf(
 ): NodeFeatures {
     const { pools } = o;
     const bridged = bridging(platform);
+    const secondary = secondaryBridge(platform);
+    const hasNetworks = platform.gates.enabled("SecondaryNetwork");
+    const networks = new NetworkInterfaces();
+    const containers = {
+        hasContainer: (id: string) => hasContainer(platform.podInterfaces, id),
+        isOwn: (attachment: Attachment) =>
+            isOwnInterface(platform.podInterfaces, attachment) || networks.get(attachment) !== undefined,
+    };
+    const delegated = pools && delegatedPools(pools, containers);
+    const addresses = delegated && delegatedIpam(platform, { ...delegated, ...containers, pools: delegated });
+    const requested = hasNetworks
+        ? podNetworks(platform, {
+              bridge: secondary.served?.state,
+              interfaces: networks,
+              pools: delegated,
+              pods: pools?.pods.informer,
+          })
+        : undefined;
     const pods = podNetwork(
         platform,
         {
@@ -145,18 +167,29 @@ function featuresOf(
             allocations: pools && recordAllocations(pools),
             allocationProblem: (record) => allocationProblem(pools, record),
             bridging: bridged.pods,
+            networks: requested && {
+                table: networks,
+                ports: secondary.served?.ports,
+                announce: (port) => secondary.served?.announce(port),
+                claims: pools && networkClaims(pools),
+                plan: (request, signal) => requested.networks.plan(request, signal),
+                planCall: (call, signal) => requested.networks.planCall(call, signal),
+                report: (wired) => requested.report(wired),
+                failed: (request, error) => requested.networks.failed(request, error),
+            },
         },
         o.parts,
     );
-    const containers = {
-        hasContainer: (id: string) => hasContainer(platform.podInterfaces, id),
-        isOwn: (attachment: Attachment) => isOwnInterface(platform.podInterfaces, attachment),
-    };
-    const delegated = pools && delegatedPools(pools, containers);
-    const addresses = delegated && delegatedIpam(platform, { ...delegated, ...containers, pools: delegated });
     // A feature whose gate is disabled is undefined.
     const features: readonly (Feature | undefined)[] = [
-        o.cni.serve({ network: pods.network, check: pods.check, addresses: addresses?.ipam }),
+        o.cni.serve({
+            network: pods.network,
+            check: pods.check,
+            addresses: addresses?.ipam,
+            networks: pods.networks,
+        }),
+        // Before the Pods, whose interfaces are restored on it.
+        secondary,
         pods,
         nodeRoutes(platform, pods),
         masquerade(platform, {
@@ -166,8 +199,8 @@ function featuresOf(
         o.remember,
         hostFilter(platform),
         bridged,
-        secondaryNetworks(platform),
-        ipPools(platform, pools, pods.network),
+        requested ?? secondaryNetworks(platform),
+        ipPools({ ...platform, networks }, pools, pods.network),
         addresses,
     ];
     return {

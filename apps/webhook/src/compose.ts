@@ -54,13 +54,16 @@ export function compose({ flags: given, logger }: MainContext): Lifecycle {
         userAgent: `antrea-webhook/${version}`,
     });
     const namespace = process.env.POD_NAMESPACE ?? clients.namespace ?? "kube-system";
-    const { poolsOn, clusterCidrs } = settingsOf(given.config);
+    const { poolsOn, networksOn, clusterCidrs } = settingsOf(given.config);
     if (!poolsOn) logger.info("AntreaIPAM is off: annotations of IPPools have no effect, and all of them are allowed");
+    if (!networksOn)
+        logger.info("SecondaryNetwork is off: annotations that request networks are left to other plugins");
     const { parts } = webhook(
         { api: clients.api, logger },
         {
             namespace,
             poolsOn,
+            networksOn,
             port: portOf(given.own.port),
             probePort: probePortFrom(process.env),
             clusterCidrs,
@@ -87,6 +90,11 @@ export interface WebhookOptions {
      * always validated. Default true.
      */
     readonly poolsOn?: boolean;
+    /**
+     * Whether Antrea attaches networks (feature gate SecondaryNetwork); otherwise no annotation that requests networks
+     * is refused. Networks are always reviewed. Default false.
+     */
+    readonly networksOn?: boolean;
     /** Lifetimes and intervals of certificates, in milliseconds. Default: those of CertificateKeeper. */
     readonly times?: CertificateTimes;
     /** How long it keeps serving after it reports not ready, in milliseconds. Default 3,000. */
@@ -109,6 +117,7 @@ export function webhook(
         logger,
         clusterCidrs: options.clusterCidrs ?? [],
         poolsOn: options.poolsOn ?? true,
+        networksOn: options.networksOn ?? false,
     });
     const app = reviewApp({ logger: logger.child("review"), metrics: reviewMetrics(metrics) }, routes);
     const authorizer = new TokenReviewAuthorizer({ api }, { path: "/metrics" });
@@ -158,11 +167,13 @@ function leaving(health: DaemonServer, ms: number): LifecyclePart {
 }
 
 /**
- * The webhook's settings in antrea-controller.conf; without the file pools are enabled and there are no cluster
- * CIDRs.
+ * The webhook's settings in antrea-controller.conf; without the file pools are enabled, networks are not, and there are no
+ * cluster CIDRs. The file has all feature gates, also those of the agent: the chart writes one list into both files.
  */
-function settingsOf(path: string | undefined): Required<Pick<WebhookOptions, "poolsOn" | "clusterCidrs">> {
-    if (path === undefined) return { poolsOn: true, clusterCidrs: [] };
+function settingsOf(
+    path: string | undefined,
+): Required<Pick<WebhookOptions, "poolsOn" | "networksOn" | "clusterCidrs">> {
+    if (path === undefined) return { poolsOn: true, networksOn: false, clusterCidrs: [] };
     let text: string;
     try {
         text = readFileSync(path, "utf8");
@@ -172,7 +183,11 @@ function settingsOf(path: string | undefined): Required<Pick<WebhookOptions, "po
     const { config, gates } = loadControllerConfig(text);
     const { enableNodeIPAM, clusterCIDRs } = config.nodeIPAM;
     const isGiving = enableNodeIPAM && gates.enabled("NodeIPAM");
-    return { poolsOn: gates.enabled("AntreaIPAM"), clusterCidrs: isGiving ? clusterCIDRs : [] };
+    return {
+        poolsOn: gates.enabled("AntreaIPAM"),
+        networksOn: gates.enabled("SecondaryNetwork"),
+        clusterCidrs: isGiving ? clusterCIDRs : [],
+    };
 }
 
 function portOf(text: string | undefined): number {

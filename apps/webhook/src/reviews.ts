@@ -4,7 +4,8 @@ import { type Logger } from "@antrea/runtime";
 import { ClusterCache } from "./cluster/index.ts";
 import { WebhookError } from "./errors.ts";
 import { AllocationReader, PoolReviewer } from "./ip-pools/index.ts";
-import { allowed, type Reviewer, type ReviewRoute } from "./review/index.ts";
+import { NetworkReviewer, NetworkUsers } from "./networks/index.ts";
+import { type Reviewer, type ReviewRoute } from "./review/index.ts";
 import { routesOf } from "./routes.ts";
 import { WorkloadReviewer } from "./workloads/index.ts";
 
@@ -19,6 +20,11 @@ export interface ReviewPlatform {
      * always validated.
      */
     readonly poolsOn: boolean;
+    /**
+     * Whether Antrea attaches networks (feature gate SecondaryNetwork); otherwise the annotation of Pods that requests
+     * them is that of other plugins, whose grammar may be another, and none is refused. Networks are always reviewed.
+     */
+    readonly networksOn: boolean;
 }
 
 /** The reviews of the webhook, and the caches that they need, whose `part` must be started. */
@@ -33,19 +39,21 @@ export interface Reviews {
  * Builds what answers admission requests, without HTTP and certificates; starts nothing: the caller starts and stops
  * the `part` of `cluster`.
  */
-export function composeReviews({ api, logger, clusterCidrs, poolsOn }: ReviewPlatform): Reviews {
+export function composeReviews({ api, logger, clusterCidrs, poolsOn, networksOn }: ReviewPlatform): Reviews {
     const cluster = new ClusterCache({ api, logger: logger.child("cluster") });
     const { pools, users, addresses } = cluster;
     const allocations = new AllocationReader({ api });
-    const ipPools = new PoolReviewer({ pools, users, addresses, allocations, clusterCidrs });
+    const networkUsers = new NetworkUsers({ api });
+    const ipPools = new PoolReviewer({ pools, users, networks: networkUsers, addresses, allocations, clusterCidrs });
     const { namespaces, pods, deployments, statefulSets } = users;
-    const workloads = new WorkloadReviewer({ api, pools, namespaces, pods, deployments, statefulSets });
-    const routes = routesOf({ ipPools, workloads }).map((route) => ({
+    const workloads = poolsOn
+        ? new WorkloadReviewer({ api, pools, namespaces, pods, deployments, statefulSets })
+        : undefined;
+    const networks = new NetworkReviewer({ pools });
+    const routes = routesOf({ ipPools, workloads, networks, reviewsSelections: networksOn }).map((route) => ({
         ...route,
-        review:
-            route.webhook === "workloads" && !poolsOn
-                ? () => Promise.resolve(allowed)
-                : whenSynced(cluster, route.review),
+        // Without pools, workloads are reviewed by what they have themselves.
+        review: route.webhook === "workloads" && !poolsOn ? route.review : whenSynced(cluster, route.review),
     }));
     return { cluster, routes };
 }

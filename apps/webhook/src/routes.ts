@@ -7,14 +7,20 @@ import {
     type Verdict,
     type WorkloadShape,
 } from "@antrea/ipam";
+import { type NetworkAttachmentDefinition } from "@antrea/kube";
 import { type PoolReviewer } from "./ip-pools/index.ts";
+import { checkSelections, templateOf, type NetworkReviewer, type NetworkVerdict } from "./networks/index.ts";
 import { allowed, type AdmissionRequest, type Decision, type JsonObject, type ReviewRoute } from "./review/index.ts";
 import { isScaled, type WorkloadReviewer } from "./workloads/index.ts";
 
 /** The reviewers to which `routesOf` passes the requests. */
 export interface RouteComponents {
     readonly ipPools: PoolReviewer;
-    readonly workloads: WorkloadReviewer;
+    /** Undefined: annotations of IPPools have no effect, and all are allowed. */
+    readonly workloads: WorkloadReviewer | undefined;
+    readonly networks: NetworkReviewer;
+    /** Whether the annotation of Pods that requests networks is reviewed. */
+    readonly reviewsSelections: boolean;
 }
 
 /** The kinds with a Pod template, by their plural names. */
@@ -28,10 +34,10 @@ const templates: Readonly<Record<string, TemplateKind>> = {
 };
 
 /**
- * The webhook paths, /validate/ippool and /validate/workload, and their reviewers. A request that no rule covers, by
- * kind or operation, is allowed. The reviewers reject with KubeError if they cannot decide.
+ * The webhook paths, /validate/ippool, /validate/workload and /validate/network, and their reviewers. A request that no
+ * rule covers, by kind or operation, is allowed. The reviewers reject with KubeError if they cannot decide.
  */
-export function routesOf({ ipPools, workloads }: RouteComponents): readonly ReviewRoute[] {
+export function routesOf({ ipPools, workloads, networks, reviewsSelections }: RouteComponents): readonly ReviewRoute[] {
     return [
         {
             path: "/validate/ippool",
@@ -43,7 +49,17 @@ export function routesOf({ ipPools, workloads }: RouteComponents): readonly Revi
             path: "/validate/workload",
             webhook: "workloads",
             kinds: ["Pod", ...Object.values(templates), "Scale", "Namespace"],
-            review: async (request, signal) => decided(request, await workloadVerdict(workloads, request, signal)),
+            review: async (request, signal) => {
+                const ofPools = workloads && (await workloadVerdict(workloads, request, signal));
+                const ofNetworks = reviewsSelections ? selectionVerdict(request) : undefined;
+                return decided(request, bothOf(ofPools, ofNetworks));
+            },
+        },
+        {
+            path: "/validate/network",
+            webhook: "networks",
+            kinds: ["NetworkAttachmentDefinition"],
+            review: async (request, signal) => decidedNetwork(await networkVerdict(networks, request, signal)),
         },
     ];
 }
@@ -54,6 +70,17 @@ function decided({ operation }: AdmissionRequest, verdict: Verdict | undefined):
     if (errors.length === 0) return { warnings };
     const reason = operation === "DELETE" ? "Forbidden" : "Invalid";
     return { refused: { message: refusalsText(errors), reason }, warnings };
+}
+
+function bothOf(one: Verdict | undefined, other: Verdict | undefined): Verdict | undefined {
+    if (one === undefined || other === undefined) return one ?? other;
+    return { errors: [...one.errors, ...other.errors], warnings: [...one.warnings, ...other.warnings] };
+}
+
+function decidedNetwork(verdict: NetworkVerdict | undefined): Decision {
+    if (verdict === undefined) return allowed;
+    const { refusal, warnings } = verdict;
+    return refusal === undefined ? { warnings } : { refused: { message: refusal, reason: "Invalid" }, warnings };
 }
 
 // The casts below: the API server validates objects against their schema before it calls the webhook.
@@ -100,6 +127,30 @@ async function workloadVerdict(
             return known && workloads.template(known, request, signal);
         }
     }
+}
+
+function selectionVerdict({ kind, namespace, operation, object, oldObject }: AdmissionRequest): Verdict | undefined {
+    if (object === undefined || (operation !== "CREATE" && operation !== "UPDATE")) return undefined;
+    if (kind === "Pod") {
+        const [old, pod] = [oldObject as PodShape | undefined, object as PodShape];
+        return checkSelections({ namespace, path: "metadata", old, pod });
+    }
+    const known = Object.values(templates).find((one) => one === kind);
+    if (known === undefined) return undefined;
+    const { path, template: pod } = templateOf(known, object as WorkloadShape);
+    const old = oldObject && templateOf(known, oldObject as WorkloadShape).template;
+    return checkSelections({ namespace, path, old, pod });
+}
+
+async function networkVerdict(
+    networks: NetworkReviewer,
+    { kind, subResource, namespace, operation, object, oldObject }: AdmissionRequest,
+    signal: AbortSignal,
+): Promise<NetworkVerdict | undefined> {
+    if (kind !== "NetworkAttachmentDefinition" || subResource !== "" || object === undefined) return undefined;
+    if (operation !== "CREATE" && operation !== "UPDATE") return undefined;
+    const old = oldObject as NetworkAttachmentDefinition | undefined;
+    return networks.review({ namespace, old, object: object as NetworkAttachmentDefinition }, signal);
 }
 
 function annotationsOf(object: JsonObject | undefined): Annotations {

@@ -1,14 +1,20 @@
 import { spawn, type ChildProcess } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
-import { describe, expect, it } from "@jest/globals";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, describe, expect, it } from "@jest/globals";
 import { customResourceDefinitions } from "@antrea/crd/schema";
 import { secrets } from "@antrea/kube";
 import { TestApiServer, eventually, freePort } from "@antrea/kube/testing";
 import { admissionObjects, rightsOf } from "./support/configuration.ts";
 import { KubeRequests } from "./support/kube-request.ts";
-import { paths, podOf, annotated, poolOf } from "./support/objects.ts";
+import { networkDefinitionsCrd } from "./support/network-definitions.ts";
+import { paths, podOf, annotated, networkOf, poolOf, requesting } from "./support/objects.ts";
 
 const main = new URL("../src/main.ts", import.meta.url).pathname;
+const folder = mkdtempSync(join(tmpdir(), "webhook-"));
+afterAll(() => rmSync(folder, { recursive: true }));
 
 class WebhookProcess implements AsyncDisposable {
     readonly #child: ChildProcess;
@@ -55,11 +61,15 @@ describe("antrea-webhook", () => {
         const { api } = server.clients();
         await server.apply([
             ...customResourceDefinitions(),
+            networkDefinitionsCrd,
             ...(await rightsOf("webhook")),
             ...(await admissionObjects(`https://127.0.0.1:${port}`)),
         ]);
         using requests = new KubeRequests(server);
+        const config = join(folder, "antrea-controller.conf");
+        writeFileSync(config, JSON.stringify({ featureGates: { AntreaIPAM: true, SecondaryNetwork: true } }));
         await using webhook = new WebhookProcess(
+            `--config=${config}`,
             `--port=${port}`,
             "--kubeconfig",
             server.kubeconfig("webhook"),
@@ -76,7 +86,8 @@ describe("antrea-webhook", () => {
         );
         expect(await get(port, "/livez")).toEqual({ status: 200, text: "ok\n" });
 
-        const pool = poolOf("one", { cidr: "10.1.0.0/28", gateway: "10.1.0.1", prefixLength: 24 });
+        const range = { cidr: "10.1.0.0/28", gateway: "10.1.0.1", prefixLength: 24 };
+        const pool = poolOf("one", range);
         const created = await requests.send("POST", paths.pools, pool);
         expect(created).toMatchObject({ status: 201 });
         expect(await requests.send("POST", paths.pools, { ...pool, metadata: { name: "two" } })).toMatchObject({
@@ -84,6 +95,25 @@ describe("antrea-webhook", () => {
         });
         const pod = podOf("p", annotated("one", "10.1.0.1"));
         expect(await requests.send("POST", paths.pods("default"), pod)).toMatchObject({ status: 422 });
+        const requested = podOf("p", requesting("net1@eth0"));
+        expect(await requests.send("POST", paths.pods("default"), requested)).toMatchObject({ status: 422 });
+        // Networks are listed for a pool that shrinks.
+        const ipam = { type: "antrea", ippools: ["one"] };
+        const network = { cniVersion: "0.3.0", type: "antrea", networkType: "vlan", ipam };
+        for (const [vlan, status] of [[5000, 422] as const, [100, 201] as const]) {
+            const answer = await requests.send(
+                "POST",
+                paths.networks("default"),
+                networkOf("net1", { ...network, vlan }),
+            );
+            expect(answer).toMatchObject({ status });
+        }
+        const shrunk = { spec: { ipRanges: [{ ...range, cidr: "10.1.0.0/29" }] } };
+        const merge = { contentType: "application/merge-patch+json" };
+        expect(await requests.send("PATCH", `${paths.pools}/one`, shrunk, merge)).toMatchObject({
+            status: 422,
+            message: expect.stringContaining("named by NetworkAttachmentDefinition default/net1"),
+        });
         // Allocations are searched, too. With the version, since without the API server may ask about an older one first.
         const { resourceVersion } = created.body.metadata as { readonly resourceVersion: string };
         const options = { apiVersion: "v1", kind: "DeleteOptions", preconditions: { resourceVersion } };
@@ -93,8 +123,11 @@ describe("antrea-webhook", () => {
         const { status, text } = await get(port, "/metrics", "token-admin");
         expect(status).toBe(200);
         expect(text).toMatch(/requests_total\{webhook="ippools",kind="IPPool",operation="CREATE",allowed="false"\} 1/);
-        expect(text).toMatch(/requests_total\{webhook="workloads",kind="Pod",operation="CREATE",allowed="false"\} 1/);
-        expect(text).toMatch(/antrea_webhook_request_duration_seconds_count\{webhook="ippools"\} 3/);
+        expect(text).toMatch(/requests_total\{webhook="workloads",kind="Pod",operation="CREATE",allowed="false"\} 2/);
+        expect(text).toMatch(
+            /requests_total\{webhook="networks",kind="NetworkAttachmentDefinition",operation="CREATE",allowed="false"\} 1/,
+        );
+        expect(text).toMatch(/antrea_webhook_request_duration_seconds_count\{webhook="ippools"\} 4/);
         for (const certificate of ["authority", "serving"]) {
             expect(text).toContain(`antrea_webhook_certificate_expiry_timestamp_seconds{certificate="${certificate}"}`);
         }

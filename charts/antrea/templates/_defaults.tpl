@@ -34,6 +34,8 @@ nodeIPAM:
 ipam:
   cooldown: 30s
   cleanInterval: 60s
+secondaryNetwork:
+  ovsBridges: []
 cni:
   version: 1.0.0
   hostBinPath: /opt/cni/bin
@@ -178,4 +180,4 @@ webhook:
         memory: 80Mi
 {{- end }}
 
-{{- define "antrea.sections" -}}["uplink","ovs","nodeIPAM","ipam","cni","cni.plugins","agentImage","controllerImage","webhookImage","agent","agent.installCNI","agent.antreaAgent","agent.antreaOVS","agent.antreaOVS.securityContext","controller","controller.antreaController","webhook","webhook.antreaWebhook"]{{- end }}
+{{- define "antrea.sections" -}}["uplink","ovs","nodeIPAM","ipam","secondaryNetwork","cni","cni.plugins","agentImage","controllerImage","webhookImage","agent","agent.installCNI","agent.antreaAgent","agent.antreaOVS","agent.antreaOVS.securityContext","controller","controller.antreaController","webhook","webhook.antreaWebhook"]{{- end }}

@@ -24,6 +24,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- include "antrea.gateOn" (list .Values.featureGates "AntreaIPAM" "Alpha") }}
 {{- end }}
 
+{{- /* Whether the gate SecondaryNetwork is on, as the agent reads featureGates: "true", else nothing. */ -}}
+{{- define "antrea.secondaryNetworkEnabled" -}}
+{{- include "antrea.gateOn" (list .Values.featureGates "SecondaryNetwork" "Alpha") }}
+{{- end }}
+
 {{- /* The part of the ConfigMap that a program reads; a change of it restarts that program, and no other. */ -}}
 {{- define "antrea.agentConfig" -}}
 antrea-agent.conf: |

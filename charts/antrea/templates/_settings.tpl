@@ -1,6 +1,6 @@
 {{- /* Generated from libs/settings by make generate. */ -}}
 {{- define "antrea.settings" -}}
-{{- include "antrea.gates" (dict "gates" .Values.featureGates "available" (list "NodeIPAM" "AntreaIPAM") "unavailable" (list "AntreaProxy" "EndpointSlice" "AntreaPolicy" "Traceflow" "FlowExporter" "NetworkPolicyStats" "NodePortLocal" "Egress" "Multicast" "SecondaryNetwork" "TopologyAwareHints" "ServiceTrafficDistribution" "PreferSameTrafficDistribution" "CleanupStaleUDPSvcConntrack" "LoadBalancerModeDSR" "ServiceExternalIP" "TrafficControl" "Multicluster" "IPsecCertAuth" "ExternalNode" "SupportBundleCollection" "L7NetworkPolicy" "L7FlowExporter" "AdminNetworkPolicy" "ClusterNetworkPolicy" "EgressTrafficShaping" "EgressSeparateSubnet" "NodeNetworkPolicy" "BGPPolicy" "NodeLatencyMonitor" "PacketCapture" "NFTablesHostNetworkMode" "AntreaNodeConfig")) }}
+{{- include "antrea.gates" (dict "gates" .Values.featureGates "available" (list "NodeIPAM" "AntreaIPAM" "SecondaryNetwork") "unavailable" (list "AntreaProxy" "EndpointSlice" "AntreaPolicy" "Traceflow" "FlowExporter" "NetworkPolicyStats" "NodePortLocal" "Egress" "Multicast" "TopologyAwareHints" "ServiceTrafficDistribution" "PreferSameTrafficDistribution" "CleanupStaleUDPSvcConntrack" "LoadBalancerModeDSR" "ServiceExternalIP" "TrafficControl" "Multicluster" "IPsecCertAuth" "ExternalNode" "SupportBundleCollection" "L7NetworkPolicy" "L7FlowExporter" "AdminNetworkPolicy" "ClusterNetworkPolicy" "EgressTrafficShaping" "EgressSeparateSubnet" "NodeNetworkPolicy" "BGPPolicy" "NodeLatencyMonitor" "PacketCapture" "NFTablesHostNetworkMode" "AntreaNodeConfig")) }}
 {{- include "antrea.text" (dict "key" "ovs.bridgeName" "value" .Values.ovs.bridgeName "rule" "must be an interface name: 1 to 15 characters without / : and spaces, and none that the kernel, Open vSwitch or antrea-agent uses: lo, all, default, ovs-system, ovs-netdev, antrea-tun0" "match" `^[!-.0-9;-~]{1,15}$` "except" `^[.]{1,2}$|^(lo|all|default|ovs-system|ovs-netdev|antrea-tun0)$`) }}
 {{- include "antrea.words" (dict "key" "ovs.datapathType" "value" .Values.ovs.datapathType "rule" "must be one of system, netdev" "words" (list "system" "netdev")) }}
 {{- include "antrea.text" (dict "key" "hostGateway" "value" .Values.hostGateway "rule" "must be an interface name: 1 to 15 characters without / : and spaces, and none that the kernel, Open vSwitch or antrea-agent uses: lo, all, default, ovs-system, ovs-netdev, antrea-tun0" "match" `^[!-.0-9;-~]{1,15}$` "except" `^[.]{1,2}$|^(lo|all|default|ovs-system|ovs-netdev|antrea-tun0)$`) }}
@@ -67,7 +67,6 @@
 {{- include "antrea.unserved" (dict "key" "podCIDRs" "values" $values "accepted" (list "\"\"" "null" "[]" "{}")) }}
 {{- include "antrea.unserved" (dict "key" "dnsServerOverride" "values" $values "accepted" (list "\"\"" "null" "[]" "{}")) }}
 {{- include "antrea.unserved" (dict "key" "clientCAFile" "values" $values "accepted" (list "\"\"" "null" "[]" "{}")) }}
-{{- include "antrea.unserved" (dict "key" "secondaryNetwork.ovsBridges" "values" $values "accepted" (list "\"\"" "null" "[]" "{}")) }}
 {{- include "antrea.unserved" (dict "key" "multicluster.namespace" "values" $values "accepted" (list "\"\"" "null" "[]" "{}")) }}
 {{- include "antrea.unserved" (dict "key" "antreaProxy.nodePortAddresses" "values" $values "accepted" (list "\"\"" "null" "[]" "{}")) }}
 {{- include "antrea.unserved" (dict "key" "antreaProxy.skipServices" "values" $values "accepted" (list "\"\"" "null" "[]" "{}")) }}
@@ -156,7 +155,7 @@
 
 {{- /* What a switch of a whole stage leaves off, for the notes. */ -}}
 {{- define "antrea.leftOff.AllAlpha" -}}
-EndpointSlice, FlowExporter, Egress, Multicast, SecondaryNetwork, PreferSameTrafficDistribution, LoadBalancerModeDSR, TrafficControl, Multicluster, IPsecCertAuth, ExternalNode, SupportBundleCollection, L7NetworkPolicy, L7FlowExporter, AdminNetworkPolicy, ClusterNetworkPolicy, EgressTrafficShaping, NodeNetworkPolicy, BGPPolicy, NodeLatencyMonitor, PacketCapture, NFTablesHostNetworkMode
+EndpointSlice, FlowExporter, Egress, Multicast, PreferSameTrafficDistribution, LoadBalancerModeDSR, TrafficControl, Multicluster, IPsecCertAuth, ExternalNode, SupportBundleCollection, L7NetworkPolicy, L7FlowExporter, AdminNetworkPolicy, ClusterNetworkPolicy, EgressTrafficShaping, NodeNetworkPolicy, BGPPolicy, NodeLatencyMonitor, PacketCapture, NFTablesHostNetworkMode
 {{- end }}
 {{- define "antrea.leftOff.AllBeta" -}}
 AntreaProxy, AntreaPolicy, Traceflow, NetworkPolicyStats, NodePortLocal, CleanupStaleUDPSvcConntrack, ServiceExternalIP, EgressSeparateSubnet, AntreaNodeConfig

@@ -188,10 +188,57 @@ once, one line each.
 {{- include "antrea.wrong" (dict "key" $key "value" (int $port) "rule" "must not be a port of the Node's kubelet, 10248 or 10250") }}
 {{- end }}
 {{- end }}
+{{- include "antrea.secondaryBridges" . }}
 {{- $ofFile := dict "own" (list "config") "rule" "the known arguments are --config=FILE and --v=N, with N from 0 to 999" }}
 {{- include "antrea.arguments" (merge (dict "key" "agent.antreaAgent.extraArgs" "value" .Values.agent.antreaAgent.extraArgs) $ofFile) }}
 {{- include "antrea.arguments" (merge (dict "key" "controller.antreaController.extraArgs" "value" .Values.controller.antreaController.extraArgs) $ofFile) }}
 {{- include "antrea.arguments" (dict "key" "webhook.antreaWebhook.extraArgs" "value" .Values.webhook.antreaWebhook.extraArgs "own" (list "config" "kube-apiserver" "kubeconfig" "port") "rule" "the known arguments are --config=FILE, --kube-apiserver=ADDRESS, --kubeconfig=FILE, --port=PORT and --v=N, with N from 0 to 999") }}
+{{- end }}
+
+{{- /*
+The rules of the agent about secondaryNetwork.ovsBridges, in its words: no generated rule is about members that are maps.
+They are not in values.schema.json, whose messages have neither value nor next step.
+*/ -}}
+{{- define "antrea.secondaryBridges" -}}
+{{- $key := "secondaryNetwork.ovsBridges" }}
+{{- $bridges := .Values.secondaryNetwork.ovsBridges }}
+{{- $interface := "must be an interface name: 1 to 15 characters without / : and spaces" }}
+{{- $own := "and none that the kernel, Open vSwitch or antrea-agent uses: lo, all, default, ovs-system, ovs-netdev, antrea-tun0" }}
+{{- $match := `^[!-.0-9;-~]{1,15}$` }}
+{{- $wrong := "" }}
+{{- if gt (len $bridges) 1 }}
+{{- $wrong = include "antrea.wrong" (dict "key" $key "value" $bridges "rule" "must be a list of at most 1 bridge; list all NICs in it") }}
+{{- else }}
+{{- range $index, $bridge := $bridges }}
+{{- $at := printf "%s[%d]" $key $index }}
+{{- $name := $bridge.bridgeName | default "" }}
+{{- $wrong = print $wrong (include "antrea.text" (dict "key" (printf "%s.bridgeName" $at) "value" $name "rule" (printf "%s, %s" $interface $own) "match" $match "except" `^[.]{1,2}$|^(lo|all|default|ovs-system|ovs-netdev|antrea-tun0)$`)) }}
+{{- $nics := $bridge.physicalInterfaces | default list }}
+{{- $list := dict "key" (printf "%s.physicalInterfaces" $at) "value" $nics }}
+{{- if or (empty $nics) (gt (len $nics) 8) }}
+{{- $wrong = print $wrong (include "antrea.wrong" (set $list "rule" "must be a list of 1 to 8 interfaces; name the NICs to connect to the bridge")) }}
+{{- else }}
+{{- $wrong = print $wrong (include "antrea.list" (merge (dict "rule" $interface "test" "antrea.text" "match" $match "except" `^[.]{1,2}$`) $list)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if $wrong }}{{ $wrong }}
+{{- else }}
+{{- range $bridges }}
+{{- if eq .bridgeName (toString $.Values.ovs.bridgeName) }}
+{{- include "antrea.wrong" (dict "key" $key "value" $bridges "rule" "must not name the bridge of ovs.bridgeName; choose another name") }}
+{{- end }}
+{{- $seen := list }}
+{{- $twice := "" }}
+{{- range .physicalInterfaces }}
+{{- if and (has . $seen) (not $twice) }}{{ $twice = . }}{{ end }}
+{{- $seen = append $seen . }}
+{{- end }}
+{{- if $twice }}
+{{- include "antrea.wrong" (dict "key" $key "value" $bridges "rule" (printf "must not name the interface %s twice; remove one" $twice)) }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{- /* The arguments that a program understands, each by itself. */ -}}

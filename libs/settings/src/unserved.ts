@@ -28,7 +28,7 @@ export const agentUnserved: UnservedKeys = new Map([
     ...keysOf(
         "wireGuard clusterPort memberlist flowCollectorAddr flowPollInterval activeFlowExportTimeout " +
             "idleFlowExportTimeout flowExporter nodePortLocal dnsServerOverride fqdnCacheMinTTL multicast egress ipsec " +
-            "multicluster externalNode auditLogging secondaryNetwork packetInRate hostNetworkAcceleration",
+            "multicluster externalNode auditLogging packetInRate hostNetworkAcceleration",
         feature,
     ),
     ...keysOf("hostNetworkMode", "this version always uses nftables for the rules of the Node"),

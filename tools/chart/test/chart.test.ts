@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
 import { parse } from "yaml";
 import { conflistText } from "@antrea/agent/features/cni-server/conflist";
+import { loadAgentConfig, loadControllerConfig } from "@antrea/settings";
 import { chart, named, render, required, run, type Manifest } from "./render.ts";
 
 /** Every leaf of values.yaml; a map that users fill is a leaf. */
@@ -243,7 +244,7 @@ describe("chart antrea", () => {
             expect(kinds("ValidatingWebhookConfiguration")).toEqual(["antrea"]);
             expect(kinds("Deployment").sort()).toEqual(["antrea-controller", "antrea-webhook"]);
             expect(kinds("Service")).toEqual(["antrea-webhook"]);
-            expect(kinds("ValidatingAdmissionPolicy")).toHaveLength(10);
+            expect(kinds("ValidatingAdmissionPolicy")).toHaveLength(11);
             expect(kinds("ValidatingAdmissionPolicyBinding").sort()).toEqual(kinds("ValidatingAdmissionPolicy").sort());
             for (const definition of manifests.filter(({ kind }) => kind === "CustomResourceDefinition")) {
                 expect(definition.metadata.annotations).toEqual({ "helm.sh/resource-policy": "keep" });
@@ -348,8 +349,21 @@ describe("chart antrea", () => {
             ["ippools.antrea.io", "Fail", 5],
             ["workloads.antrea.io", "Ignore", 2],
             ["scale.antrea.io", "Ignore", 2],
+            ["networks.antrea.io", "Ignore", 5],
         ]);
         expect(JSON.stringify(webhooks)).not.toContain("caBundle");
+    });
+
+    it.each([
+        [[], false],
+        [["--set", "featureGates.SecondaryNetwork=true"], true],
+        [["--set", "featureGates.AllAlpha=true"], true],
+        [["--set", "featureGates.AllAlpha=true,featureGates.SecondaryNetwork=false"], false],
+    ])("tells the webhook of the gate of the agent that attaches networks: %j", async (options, isOn) => {
+        const { data = {} } = named(await render(...options), "ConfigMap", "antrea-config");
+        const ofAgent = loadAgentConfig(data["antrea-agent.conf"] ?? "").gates;
+        const ofWebhook = loadControllerConfig(data["antrea-controller.conf"] ?? "").gates;
+        expect([ofAgent, ofWebhook].map((gates) => gates.enabled("SecondaryNetwork"))).toEqual([isOn, isOn]);
     });
 
     it("gives the agents, which are one user, a level of the API server with room for a thousand of them", async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { macAnnotation, transportAnnotation, uplinkCondition } from "@antrea/crd";
+import { macAnnotation, secondaryBridgeCondition, transportAnnotation, uplinkCondition } from "@antrea/crd";
 import { nodes, pods, type ApiClient, type Node } from "@antrea/kube";
 import { TestApiServer } from "@antrea/kube/testing";
 import { outcome } from "./outcome.ts";
@@ -81,6 +81,29 @@ describe("what an agent may change of Nodes", () => {
             { subresource: "status" },
         );
         expect(await outcome(moved)).toContain("nothing of its Node but");
+    });
+
+    it("the condition of its secondary bridge, and of it alone", async () => {
+        const ready = { type: secondaryBridgeCondition, status: "True", reason: "BridgeReady", message: "eth1" };
+        const set = (name: string, ...conditions: readonly object[]): Promise<string> =>
+            outcome(
+                agent.patch(
+                    nodes,
+                    { name },
+                    { type: "strategic", body: { status: { conditions } } },
+                    { subresource: "status" },
+                ),
+            );
+        expect(await set(here, ready)).toBe("ok");
+        expect((await admin.get(nodes, { name: here })).status?.conditions).toMatchObject([ready]);
+        expect(await set(here, { ...ready, status: "False", reason: "NICNotConnected" })).toBe("ok");
+        expect(await set(there, ready)).toContain("it is not its own");
+        expect(await set(here, ready, { ...ready, type: "Ready" })).toContain("nothing of its Node but");
+        expect(await set(here, { ...ready, type: `${secondaryBridgeCondition}2` })).toContain(
+            "nothing of its Node but",
+        );
+        expect(await set(here, { type: secondaryBridgeCondition, $patch: "delete" })).toBe("ok");
+        expect((await admin.get(nodes, { name: here })).status?.conditions ?? []).toEqual([]);
     });
 
     it.each<[string, string, Readonly<Record<string, unknown>>, string]>([

@@ -28,7 +28,6 @@ const others: Readonly<Record<string, unknown>> = {
     "ipsec.authenticationMode": "cert",
     "multicluster.trafficEncryptionMode": "wireGuard",
     "externalNode.policyBypassRules": [{ direction: "ingress", protocol: "icmp", cidr: "1.0.0.0/8" }],
-    "secondaryNetwork.ovsBridges": [{ bridgeName: "br-sec", physicalInterfaces: ["eth1"] }],
 };
 
 describe.each(["agent", "controller"] as const)("each key of antrea-%s.conf", (component) => {

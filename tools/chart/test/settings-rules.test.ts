@@ -58,13 +58,13 @@ function findingsOf(load: () => unknown): readonly Finding[] {
 }
 
 function pathOf(own: readonly MappedValue[], key: string): string {
-    const [name = "", index = ""] = key.split(/(?=\[)/);
-    return (own.find((one) => one.key === name)?.path ?? name) + index;
+    const [name = "", ...within] = key.split(/(?=\[)/);
+    return (own.find((one) => one.key === name)?.path ?? name) + within.join("");
 }
 
 function inValues(rule: string): string {
     return rule
-        .replace("differ from ovsBridge", "differ from ovs.bridgeName")
+        .replace(/(differ from|the bridge of) ovsBridge/, "$1 ovs.bridgeName")
         .replace("enableNodeIPAM is", "enable is");
 }
 
@@ -106,7 +106,8 @@ function schemaOf(path: string): Tree {
 const ofType = (type: string): readonly string[] =>
     [...new Set(mapped.map(({ path }) => path))].filter((path) => schemaOf(path)["type"] === type);
 const texts = ofType("string").filter((path) => schemaOf(path)["enum"] === undefined);
-const lists = ofType("array");
+/** Lists of texts; one of maps has a test of its own. */
+const lists = ofType("array").filter((path) => at(schemaOf(path), "items.type") === "string");
 const numbers = ofType("integer");
 
 /** Each value of a kind has this value at once. */
@@ -297,6 +298,51 @@ describe("the chart refuses what agent or controller would refuse", () => {
             "featureGates.antreaIPAM: true: unknown feature gate; did you mean AntreaIPAM?",
         ]);
         expect(refusals({ featureGates: { Nonsense: false, antreaIPAM: true } })).toHaveLength(2);
+    });
+
+    const nics = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `eth${index}`);
+    const bridge = { bridgeName: "br-sec", physicalInterfaces: ["eth1", "eth2"] };
+    it.each<[name: string, findings: number, ovsBridges: readonly Tree[], more?: Values]>([
+        ["none", 0, []],
+        ["one", 0, [bridge]],
+        ["one with all keys", 0, [{ ...bridge, physicalInterfaces: nics(8), enableMulticastSnooping: true }]],
+        ["two", 1, [bridge, { ...bridge, bridgeName: "br-other" }]],
+        ["two that are wrong themselves", 1, [{}, { bridgeName: "br-int", physicalInterfaces: ["a b"] }]],
+        ["without keys", 2, [{}]],
+        ["without name", 1, [{ physicalInterfaces: ["eth1"] }]],
+        ["with an empty name", 1, [{ ...bridge, bridgeName: "" }]],
+        ...["br sec", "br/sec", "br:sec", "..", "sixteen-letters0", "é", "lo", "ovs-system", "antrea-tun0"].map(
+            (bridgeName): [string, number, readonly Tree[]] => [`called ${bridgeName}`, 1, [{ ...bridge, bridgeName }]],
+        ),
+        ["without NICs", 1, [{ bridgeName: "br-sec" }]],
+        ["with no NIC", 1, [{ ...bridge, physicalInterfaces: [] }]],
+        ["with nine NICs", 1, [{ ...bridge, physicalInterfaces: nics(9) }]],
+        ["with nine NICs of one name", 1, [{ ...bridge, physicalInterfaces: nics(9).map(() => "a b") }]],
+        ["with NICs of no valid names", 4, [{ ...bridge, physicalInterfaces: ["", "a b", "a/b", "sixteen-letters0"] }]],
+        ["with a NIC called lo", 0, [{ ...bridge, physicalInterfaces: ["lo"] }]],
+        ["with a NIC twice", 1, [{ ...bridge, physicalInterfaces: ["eth2", "eth1", "eth1", "eth2"] }]],
+        ["called as the Pod network's", 1, [{ ...bridge, bridgeName: "br-int" }]],
+        [
+            "called as the Pod network's, with a NIC twice",
+            2,
+            [{ bridgeName: "br-int", physicalInterfaces: ["a", "a"] }],
+        ],
+        ["called as the Pod network's was", 0, [{ ...bridge, bridgeName: "br-int" }], { "ovs.bridgeName": "br-pods" }],
+        ["called as the Pod network's is", 1, [{ ...bridge, bridgeName: "br-pods" }], { "ovs.bridgeName": "br-pods" }],
+    ])("of secondary bridges: %s", async (_name, findings, ovsBridges, more = {}) => {
+        for (const featureGates of [{}, { SecondaryNetwork: true }]) {
+            const values = { ...more, featureGates, "secondaryNetwork.ovsBridges": ovsBridges };
+            expect(await expectSame(values)).toBe(findings);
+        }
+    });
+
+    it.each<[name: string, ovsBridges: readonly unknown[], named: string]>([
+        ["a key that is misspelt", [{ ...bridge, physicalInterface: "eth1" }], "physicalInterface"],
+        ["NICs that are a text", [{ ...bridge, physicalInterfaces: "eth1" }], "physicalInterfaces"],
+        ["a switch that is a text", [{ ...bridge, enableMulticastSnooping: "yes" }], "enableMulticastSnooping"],
+        ["a name without its key", ["br-sec"], "ovsBridges/0"],
+    ])("of secondary bridges by their schema: %s", async (_name, ovsBridges, named) => {
+        expect((await helmSays({ "secondaryNetwork.ovsBridges": ovsBridges })).join()).toContain(named);
     });
 
     it.each([

@@ -19,7 +19,12 @@ const kinds = [
     "ValidatingAdmissionPolicyBinding",
 ];
 /** Every right that the chart can give is given. */
-const values = ["featureGates.AntreaIPAM=true", "nodeIPAM.enable=true", "nodeIPAM.clusterCIDRs={10.244.0.0/16}"];
+const values = [
+    "featureGates.AntreaIPAM=true",
+    "featureGates.SecondaryNetwork=true",
+    "nodeIPAM.enable=true",
+    "nodeIPAM.clusterCIDRs={10.244.0.0/16}",
+];
 
 interface Answer {
     readonly status: number;
@@ -33,6 +38,8 @@ const own = `${core}/namespaces/${namespace}`;
 const crd = "/apis/crd.antrea.io";
 const rbac = "/apis/rbac.authorization.k8s.io/v1";
 const admission = "/apis/admissionregistration.k8s.io/v1";
+const networks = "/apis/k8s.cni.cncf.io/v1";
+const networkStatus = { metadata: { annotations: { "k8s.v1.cni.cncf.io/network-status": "[]" } } };
 const tokenOf = (account: string) => `${own}/serviceaccounts/${account}/token`;
 const tokenRequest = { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", spec: {} };
 const named = (kind: string, name: string, rest: object = {}, apiVersion = "v1") => ({
@@ -162,6 +169,10 @@ describe("with a stolen token", () => {
         await server.addNode("bare");
         await admin.create(namespaces, { metadata: { name: "shop" } });
         await admin.create(pods, { ...podObject, metadata: { namespace: "shop", name: "web" } });
+        for (const nodeName of [here, there]) {
+            const metadata = { namespace: "shop", name: `on-${nodeName}` };
+            await admin.create(pods, { ...podObject, metadata, spec: { ...podObject.spec, nodeName } });
+        }
         for (const name of ["other", "antrea-webhook-ca"])
             await admin.create(secrets, { metadata: { namespace, name } });
         await admin.create(leases, { metadata: { namespace, name: "kube-scheduler" }, spec: {} });
@@ -263,6 +274,31 @@ describe("with a stolen token", () => {
                 `${core}/nodes/${here}`,
                 { spec: { taints: [{ key: "a", effect: "NoExecute" }] } },
             ],
+            [
+                "write the networks of a Pod on another Node",
+                "PATCH",
+                `${core}/namespaces/shop/pods/on-${there}/status`,
+                networkStatus,
+            ],
+            [
+                "write the addresses of a Pod on its own Node",
+                "PATCH",
+                `${core}/namespaces/shop/pods/on-${here}/status`,
+                { ...networkStatus, status: { podIP: "10.7.7.7" } },
+            ],
+            [
+                "label a Pod on its own Node",
+                "PATCH",
+                `${core}/namespaces/shop/pods/on-${here}/status`,
+                { metadata: { labels: { a: "b" } } },
+            ],
+            ["list networks", "GET", `${networks}/network-attachment-definitions`],
+            [
+                "change a network",
+                "PATCH",
+                `${networks}/namespaces/shop/network-attachment-definitions/vlan`,
+                { metadata: { labels: { a: "b" } } },
+            ],
             ["write the status of an IPPool", "PATCH", `${crd}/v1alpha2/ippools/pool1/status`, { status: {} }],
             ["read the authority of the webhook", "GET", `${own}/secrets/antrea-webhook-ca`],
             ["write a ConfigMap", "POST", `${own}/configmaps`, named("ConfigMap", "antrea-node-ipam")],
@@ -271,7 +307,7 @@ describe("with a stolen token", () => {
             expect(await ask("agent", row)).toMatchObject({ status: 403 });
         });
 
-        it("do anything to Nodes and claims with a token that names no Node", async () => {
+        it("do anything to Nodes, Pods and claims with a token that names no Node", async () => {
             const address = someAddress();
             await admin.create(ipAllocations, claim(address));
             const annotations = { metadata: { annotations: { "node.antrea.io/mac-address": "02:00:00:00:00:01" } } };
@@ -279,6 +315,8 @@ describe("with a stolen token", () => {
                 ["", "POST", claims, typed(claim(someAddress()))],
                 ["", "DELETE", `${claims}/${address}`],
                 ["", "PATCH", `${core}/nodes/${here}`, annotations],
+                ["", "PATCH", `${core}/namespaces/shop/pods/on-${here}/status`, networkStatus],
+                ["", "PATCH", `${core}/namespaces/shop/pods/web/status`, networkStatus],
             ] as const) {
                 expect(await ask("unbound agent", row)).toMatchObject({ status: 403 });
             }
@@ -306,9 +344,21 @@ describe("with a stolen token", () => {
                     regarding: { kind: "Pod", namespace: "shop", name: "web" },
                 },
             ],
+            [
+                "writes any state of the networks of Pods on its Node",
+                "PATCH",
+                `${core}/namespaces/shop/pods/on-${here}/status`,
+                networkStatus,
+            ],
             ["claims for a Pod of its Node that is not there", "POST", claims, typed(claim("10.7.200.1"))],
         ])("but: %s", async (...row) => {
             expect((await ask("agent", row)).status).toBeLessThan(300);
+        });
+
+        it("but: reads every network", async () => {
+            const row: Row = ["", "GET", `${networks}/namespaces/shop/network-attachment-definitions/vlan`];
+            // It may ask, but nobody has installed the definition of this kind.
+            expect(await ask("agent", row)).toMatchObject({ status: 404 });
         });
 
         it("but: takes up what is reserved for any StatefulSet", async () => {

@@ -7,6 +7,7 @@ import {
     daemonSets,
     deployments,
     namespaces,
+    networkAttachmentDefinitions,
     pods,
     replicaSets,
     statefulSets,
@@ -18,12 +19,14 @@ import {
 } from "@antrea/kube";
 import { eventually, TestApiServer } from "@antrea/kube/testing";
 import { createSelfSigned } from "@antrea/serving";
+import { networkDefinitionsCrd } from "@antrea/webhook/testing/network-definitions";
 import { outcome } from "./outcome.ts";
 import { chart, named, render, required, run } from "./render.ts";
 
 const ipam = ["--set", "featureGates.AntreaIPAM=true"];
 const namespace = "default";
 const pool = { [poolsAnnotation]: "pool1" };
+const networks = "k8s.v1.cni.cncf.io/networks";
 const range = { cidr: "10.2.0.0/24", gateway: "10.2.0.1", prefixLength: 24 };
 
 /** A webhook that allows everything and writes down what it was asked. */
@@ -124,6 +127,7 @@ describe("what the webhook is asked", () => {
         });
         await server.apply([
             named(manifests, "CustomResourceDefinition", "ippools.crd.antrea.io"),
+            networkDefinitionsCrd,
             { ...configuration, webhooks } as KubeObject,
         ]);
         const asked = async (): Promise<boolean> => {
@@ -151,7 +155,31 @@ describe("what the webhook is asked", () => {
         expect(recorder.asked.slice(1)).toEqual(["/validate/ippool UPDATE ippools", "/validate/ippool DELETE ippools"]);
     });
 
-    it.each([[poolsAnnotation], [podIpsAnnotation]])(
+    it("is each network with a plugin or addresses of Antrea, when it may mean something else", async () => {
+        const ref = { namespace, name: some() };
+        const config = JSON.stringify({ type: "antrea", networkType: "vlan" });
+        await api.create(networkAttachmentDefinitions, { metadata: ref, spec: { config } });
+        await merge(networkAttachmentDefinitions, ref, {
+            metadata: { labels: { a: "b" }, annotations: { other: "x" } },
+        });
+        expect(recorder.asked.splice(0)).toEqual(["/validate/network CREATE network-attachment-definitions"]);
+        const annotations = { "k8s.v1.cni.cncf.io/resourceName": "intel.com/sriov" };
+        await merge(networkAttachmentDefinitions, ref, { metadata: { annotations } });
+        await merge(networkAttachmentDefinitions, ref, { spec: { config: config.replace("vlan", "sriov") } });
+        const update = "/validate/network UPDATE network-attachment-definitions";
+        expect(recorder.asked.splice(0)).toEqual([update, update]);
+        // no longer ours
+        await merge(networkAttachmentDefinitions, ref, { spec: { config: "{}" } });
+        await remove(networkAttachmentDefinitions, ref);
+        const others = [{ config: JSON.stringify({ type: "macvlan" }) }, { config: "" }, {}, undefined];
+        for (const spec of others) {
+            const metadata = { namespace, name: some() };
+            await api.create(networkAttachmentDefinitions, { metadata, ...(spec !== undefined && { spec }) });
+        }
+        expect(recorder.asked).toEqual([]);
+    });
+
+    it.each([[poolsAnnotation], [podIpsAnnotation], [networks]])(
         "is the creation of a Pod with %s, and no change of it",
         async (key) => {
             const metadata = { namespace, name: some() };
@@ -182,6 +210,23 @@ describe("what the webhook is asked", () => {
         await api.create(namespaces, { metadata: { name } });
         await merge(namespaces, { name }, { metadata: { annotations: { other: "x" } } });
         expect(recorder.asked).toEqual([]);
+    });
+
+    it("is each Pod and template that requests networks, whoever creates it, and each that comes to do so", async () => {
+        const annotations = { [networks]: "net1" };
+        const owned = { namespace, name: some(), ownerReferences: [owner] };
+        await api.create(pods, { metadata: { ...owned, annotations }, spec });
+        expect(recorder.asked.splice(0)).toEqual(["/validate/workload CREATE pods"]);
+        const ref = { namespace, name: some() };
+        const resource = deployments as Resource<KubeObject>;
+        const made = workload(ref.name, {}, 1);
+        await api.create(resource, { ...made, metadata: { ...made.metadata, ownerReferences: [owner] } });
+        expect(recorder.asked).toEqual([]);
+        await merge(resource, ref, { spec: { template: { metadata: { annotations } } } });
+        await merge(resource, ref, { metadata: { labels: { a: "b" } } });
+        await merge(resource, ref, { spec: { template: { metadata: { annotations: { [networks]: null } } } } });
+        const update = "/validate/workload UPDATE deployments";
+        expect(recorder.asked).toEqual([update, update]);
     });
 
     it("is what resembles the annotations, when it comes", async () => {
@@ -308,6 +353,8 @@ describe("what the webhook is asked", () => {
         expect(await outcome(api.create(statefulSets as Resource<KubeObject>, set))).toBe("ok");
         const ref = { namespace, name: set.metadata?.name ?? "" };
         expect(await outcome(merge(statefulSets, ref, { spec: { replicas: 2 } }, "scale"))).toBe("ok");
+        const network = { metadata: { namespace, name: some() }, spec: { config: '{"type": "antrea"}' } };
+        expect(await outcome(api.create(networkAttachmentDefinitions, network))).toBe("ok");
     });
 });
 
@@ -335,7 +382,7 @@ describe("helm upgrade", () => {
             {
                 type: "strategic",
                 body: {
-                    webhooks: ["ippools", "workloads", "scale"].map((name) => ({
+                    webhooks: ["ippools", "workloads", "scale", "networks"].map((name) => ({
                         name: `${name}.antrea.io`,
                         clientConfig: { caBundle: bundle },
                     })),
@@ -347,9 +394,9 @@ describe("helm upgrade", () => {
                 (one) => one.clientConfig.caBundle,
             );
         await upgrade(...ipam, "--set", "webhook.port=9555");
-        expect(await bundles()).toEqual([bundle, bundle, bundle]);
+        expect(await bundles()).toEqual([bundle, bundle, bundle, bundle]);
         await upgrade();
-        expect(await bundles()).toEqual([bundle, bundle, bundle]);
+        expect(await bundles()).toEqual([bundle, bundle, bundle, bundle]);
         await helm("uninstall", "antrea");
         await api.create(ipPools, { metadata: { name: "kept" }, spec: { ipVersion: 4, ipRanges: [range] } });
         await upgrade();

@@ -6,21 +6,25 @@ export interface Mode {
     readonly name: string;
     readonly nodeIpam: boolean;
     readonly ipam: boolean;
+    readonly networks: boolean;
     /** Values of the chart. */
     readonly values: readonly string[];
 }
 
 const nodeIpam = ["nodeIPAM.enable=true", "nodeIPAM.clusterCIDRs={10.244.0.0/16}"];
 const ipam = ["featureGates.AntreaIPAM=true"];
+const networks = ["featureGates.SecondaryNetwork=true"];
 const bridging = [...ipam, "enableBridgingMode=true", "noSNAT=true", "trafficEncapMode=noEncap"];
 
 /** All combinations under test. */
 export const modes: readonly Mode[] = [
-    { name: "no IPAM at all", nodeIpam: false, ipam: false, values: [] },
-    { name: "NodeIPAM", nodeIpam: true, ipam: false, values: nodeIpam },
-    { name: "IPPools", nodeIpam: false, ipam: true, values: ipam },
-    { name: "IPPools and NodeIPAM", nodeIpam: true, ipam: true, values: [...ipam, ...nodeIpam] },
-    { name: "bridging mode", nodeIpam: false, ipam: true, values: bridging },
+    { name: "no IPAM at all", nodeIpam: false, ipam: false, networks: false, values: [] },
+    { name: "NodeIPAM", nodeIpam: true, ipam: false, networks: false, values: nodeIpam },
+    { name: "IPPools", nodeIpam: false, ipam: true, networks: false, values: ipam },
+    { name: "IPPools and NodeIPAM", nodeIpam: true, ipam: true, networks: false, values: [...ipam, ...nodeIpam] },
+    { name: "bridging mode", nodeIpam: false, ipam: true, networks: false, values: bridging },
+    { name: "VLAN networks", nodeIpam: false, ipam: false, networks: true, values: networks },
+    { name: "VLAN networks and IPPools", nodeIpam: false, ipam: true, networks: true, values: [...ipam, ...networks] },
 ];
 
 type Works = (mode: Mode) => boolean;
@@ -30,6 +34,10 @@ const conditional: readonly (readonly [where: string, works: Works])[] = [
     ["apps/agent/src/features/ip-pools/ignored-annotations.ts", ({ ipam }) => !ipam],
     ["apps/agent/src/features/ip-pools/isolated-pods.ts", ({ ipam }) => !ipam],
     ["apps/agent/src/features/ip-pools/", ({ ipam }) => ipam],
+    // with IPPools their informer of Pods serves both
+    ["apps/agent/src/features/networks/feature.ts", ({ ipam, networks: on }) => on && !ipam],
+    ["apps/agent/src/features/networks/", ({ networks: on }) => on],
+    ["apps/agent/src/features/secondary-networks/", ({ networks: on }) => !on],
     ["apps/controller/src/features/node-ipam/", ({ nodeIpam }) => nodeIpam],
     ...[
         "features/claim-cleaner",

@@ -19,6 +19,8 @@ const conditions: readonly (readonly [text: string, holds: (mode: Mode) => boole
     ["always", () => true],
     ["IPPools", ({ ipam }) => ipam],
     ["no IPPools", ({ ipam }) => !ipam],
+    ["networks", ({ networks }) => networks],
+    ["IPPools or networks", ({ ipam, networks }) => ipam || networks],
     ["NodeIPAM", ({ nodeIpam }) => nodeIpam],
     ["IPPools or NodeIPAM", ({ ipam, nodeIpam }) => ipam || nodeIpam],
 ];

@@ -216,6 +216,8 @@ describe("with the rights that the chart gives them, and no others", () => {
         // what the webhook refuses, it has looked at as it is stored
         const moved = { spec: { ipRanges: [{ ...range, gateway: "10.4.0.11" }] } };
         expect(await outcome(api.patch(ipPools, { name: "a" }, { type: "merge", body: moved }))).not.toBe("ok");
+        const shrunk = { spec: { ipRanges: [{ ...range, end: "10.4.0.28" }] } };
+        expect(await outcome(api.patch(ipPools, { name: "a" }, { type: "merge", body: shrunk }))).not.toBe("ok");
         const overlapping = { metadata: { name: "b" }, spec: { ipVersion: 4, ipRanges: [range] } } as const;
         expect(await outcome(api.create(ipPools, overlapping))).not.toBe("ok");
         const wrong = template({ [poolsAnnotation]: "a", "ipam.antrea.io/pod-ips": "10.4.0.1" });

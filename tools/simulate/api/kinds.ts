@@ -9,6 +9,7 @@ import {
     events,
     leases,
     namespaces,
+    networkAttachmentDefinitions,
     nodes,
     pods,
     serviceCidrs,
@@ -58,6 +59,7 @@ export const kinds: readonly Kind[] = [
     kind(configMaps),
     kind(events),
     kind(serviceCidrs),
+    kind(networkAttachmentDefinitions, { custom: true, hasGeneration: true }),
     kind(ipPools, { custom: true, ...built }),
     kind(ipAllocations, {
         custom: true,

@@ -1,4 +1,5 @@
 import { type Clock } from "@antrea/async";
+import { AntreaError } from "@antrea/errors";
 import { KubeError } from "@antrea/kube";
 import { Jobs } from "@antrea/runtime";
 import { loadAgentConfig } from "@antrea/settings";
@@ -71,6 +72,12 @@ export function platformOn(
         database: new MachineDatabase(machine, io),
         openflow,
         bridge: new MachineBridge(machine, io, config.ovsBridge),
+        // The gate SecondaryNetwork is off.
+        switchBridges: {
+            names: () => [],
+            of: noBridge,
+            connection: noBridge,
+        },
         flowTable: new MachineFlows(machine, io),
         podInterfaces: new PodInterfaces(),
         datapath: datapathOf(config.ovsDatapathType),
@@ -81,4 +88,11 @@ export function platformOn(
             },
         },
     };
+}
+
+class SwitchBridgeMissing extends AntreaError<"NO_BRIDGE"> {}
+
+/** The simulated Nodes have no bridge for networks other than the Pod network. */
+function noBridge(): never {
+    throw new SwitchBridgeMissing("NO_BRIDGE", "internal", "no bridge is configured on a simulated Node");
 }

@@ -20,7 +20,7 @@ export class Webhook {
 
     constructor({ transport, logger, clusterCidrs }: WebhookComponents) {
         this.#transport = transport;
-        this.#reviews = composeReviews({ api: transport.api, logger, clusterCidrs, poolsOn: true });
+        this.#reviews = composeReviews({ api: transport.api, logger, clusterCidrs, poolsOn: true, networksOn: false });
         void this.#reviews.cluster.part.start?.(this.#stop.signal);
     }
 

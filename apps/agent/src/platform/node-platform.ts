@@ -48,6 +48,10 @@ export interface NodePlatform extends Platform {
      * Undefined outside of bridging mode, and if nothing watches them: flows then use the CIDRs of the configuration.
      */
     readonly services: ServiceCidrs | undefined;
+    /** Sets sysctls of the Node, and knows what they were before. */
+    readonly sysctls: Pick<NodeSysctls, "set" | "undo">;
+    /** The current Service CIDRs, from the API server or else from the configuration. */
+    readonly serviceCidrs: () => readonly Prefix[];
 }
 
 /**
@@ -71,7 +75,10 @@ export async function withNode(
     if (tooSmall !== undefined) throw new MtuError("MTU_TOO_SMALL", "caller", tooSmall);
     const mtu = (): number =>
         podMtu({ config, transportMtu: transport.state.mtu, tunnelFamily: transport.tunnelFamily });
-    const gateway = gatewayOf(platform, node, { mtu, disableTxChecksumOffload });
+    const { stateFolder: folder, bootId } = platform.environment;
+    const { settings } = platform.host;
+    const sysctls = new NodeSysctls({ logger: logger.child("sysctls"), settings }, { folder, bootId });
+    const gateway = gatewayOf(platform, node, { mtu, disableTxChecksumOffload, sysctls });
     await bridge.ensure(signal);
     const bridgedMac = config.enableBridgingMode ? bridgedMacOf(node) : undefined;
     if (bridgedMac !== undefined) await bridge.fixDatapathId(bridgedMac, signal);
@@ -113,6 +120,8 @@ export async function withNode(
         disableTxChecksumOffload,
         bridgedMac,
         services: config.enableBridgingMode ? services : undefined,
+        sysctls,
+        serviceCidrs: () => currentServiceCidrs(platform, services),
     };
 }
 
@@ -131,13 +140,18 @@ function bridgedMacOf({ transport: { name, mac } }: NodeConfig): string {
 }
 
 function gatewayOf(
-    { bridge, clock, config, environment, host: { settings }, logger: parent, netlink }: Platform,
+    { bridge, clock, config, host: { settings }, logger: parent, netlink }: Platform,
     { podPrefixes, gatewayIps, transport }: NodeConfig,
-    options: { readonly mtu: () => number; readonly disableTxChecksumOffload: boolean },
+    {
+        sysctls,
+        ...options
+    }: {
+        readonly mtu: () => number;
+        readonly disableTxChecksumOffload: boolean;
+        readonly sysctls: NodeSysctls;
+    },
 ): Gateway {
     const logger = parent.child("gateway");
-    const { stateFolder: folder, bootId } = environment;
-    const sysctls = new NodeSysctls({ logger, settings }, { folder, bootId });
     return new Gateway(
         { ports: bridge, netlink, sysctls, settings, clock, logger },
         {

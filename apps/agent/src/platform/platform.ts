@@ -24,7 +24,7 @@ import { buildReadiness } from "./agent-readiness.ts";
 import { readEnvironment, type AgentEnvironment } from "./environment.ts";
 import { formerJobNames } from "./former-job-names.ts";
 import { nodeHost, type Host } from "./host/host.ts";
-import { monitoredColumns, OvsBridge } from "./ovs/bridge/index.ts";
+import { monitoredColumns, OvsBridge, ownSwitchBridges, SwitchBridge, type SwitchBridges } from "./ovs/bridge/index.ts";
 import { datapathCondition, datapathOf, DatapathProbe, Unixctl, type Datapath } from "./ovs/datapath/index.ts";
 import { FlowTable } from "./ovs/flow-table/index.ts";
 import { PodInterfaces } from "./pod-interfaces/index.ts";
@@ -84,6 +84,8 @@ export interface Platform {
     readonly openflow: Pick<OpenFlowConnection, "start" | "close" | "state" | "onReady" | "packetOut" | "dumpFlows">;
     /** The bridge of the agent in OVSDB; usable when `database` is ready. */
     readonly bridge: Pick<OvsBridge, keyof OvsBridge>;
+    /** The bridges of networks other than the Pod network. */
+    readonly switchBridges: SwitchBridges;
     /** The desired flows of all features; sends them by `openflow`. */
     readonly flowTable: Pick<FlowTable, keyof FlowTable>;
     readonly datapath: Datapath;
@@ -191,6 +193,15 @@ export function buildPlatform({ logger, flags, fail }: MainContext): Platform {
         database,
         openflow,
         bridge: new OvsBridge({ database }, { bridge: config.ovsBridge, datapathType: config.ovsDatapathType }),
+        switchBridges: {
+            names: () => ownSwitchBridges(database),
+            of: (options) => new SwitchBridge({ database }, { ...options, datapathType: config.ovsDatapathType }),
+            connection: (name) =>
+                new OpenFlowConnection(
+                    { logger: logger.child("openflow") },
+                    { socketPath: join(config.ovsRunDir, `${name}.mgmt`) },
+                ),
+        },
         flowTable: new FlowTable({ link: openflow, logger: logger.child("flows") }),
         datapath,
         podInterfaces: new PodInterfaces(),

@@ -12,6 +12,8 @@ import { PrivateOvs } from "@antrea/openflow/testing";
 import { OvsdbSession } from "@antrea/ovsdb/session";
 import { createCniBackend } from "../../src/features/cni-server/backend.ts";
 import { poolErrorCode } from "../../src/features/ip-pools/index.ts";
+import { networksErrorCode } from "../../src/features/networks/index.ts";
+import { judge } from "../../src/features/networks/judge.ts";
 import { CniCalls, type CniCommand } from "../../src/features/cni-server/index.ts";
 import { FlowRestore, FlowTable } from "../../src/platform/ovs/flow-table/index.ts";
 import { Gateway, NodeSysctls } from "../../src/platform/host/gateway/index.ts";
@@ -35,8 +37,11 @@ import {
     PodReconciler,
     wiringErrorCode,
     type KnownPod,
+    type FurtherInterfacesComponents,
     type NetworkClaims,
     type PodPools,
+    checkNetworkInterface,
+    SingleNetworks,
 } from "../../src/features/pod-network/index.ts";
 import type { PodFlowTable, PodPorts } from "../../src/features/pod-network/types.ts";
 import { netnsPathHere } from "../../src/features/cni-server/netns-path.ts";
@@ -159,6 +164,8 @@ export class TestAgent {
         Pick<TestAgentOptions, "networks"> & { readonly pools: PodPools | undefined };
     /** The bridge of further networks. */
     readonly secondary: SwitchBridge;
+    /** The announcements of further interfaces. */
+    readonly announced: Parameters<FurtherInterfacesComponents["announce"]>[0][] = [];
     round = 0;
 
     private constructor(node: TestNode, options: TestAgentOptions) {
@@ -220,6 +227,7 @@ export class TestAgent {
                     ports: this.secondary,
                     netlink,
                     pools: of.claims,
+                    announce: (port) => void this.announced.push(port),
                     serviceCidrs: () => [parsePrefix("10.96.0.0/12")],
                     clock: systemClock,
                     logger,
@@ -267,11 +275,40 @@ export class TestAgent {
             },
             { bootId, podPrefixes },
         );
+        const single =
+            this.network.further &&
+            new SingleNetworks({
+                network: this.network,
+                further: this.network.further,
+                netlink,
+                plan: ({ asked, ifName, mac, wanted }) =>
+                    Promise.resolve().then(() =>
+                        judge(
+                            asked,
+                            { ifName, mac, wanted, defaultGateways: [] },
+                            { bridgeProblem: undefined, nicMtu: 1_500, poolOf: () => undefined },
+                        ),
+                    ),
+                check: (record, input) =>
+                    checkNetworkInterface(
+                        {
+                            netlink,
+                            port: (name) => this.secondary.ports().find((port) => port.name === name),
+                            allocationProblem: () => Promise.resolve(undefined),
+                        },
+                        record,
+                        input,
+                    ),
+                failed: () => Promise.resolve(),
+                clock: systemClock,
+                logger,
+            });
         this.calls = new CniCalls({
             backend: createCniBackend({
                 readiness: this.readiness,
                 network: () => this.network,
-                errorCodes: [poolErrorCode, wiringErrorCode],
+                networks: networks === undefined ? undefined : () => single,
+                errorCodes: [poolErrorCode, networksErrorCode, wiringErrorCode],
                 netnsPath: (path) => netnsPathHere(path, this.#options.hostProcPathPrefix),
                 networkName: "antrea",
                 isNodeNetns: (path) => isNodeNetns(path, this.#options.hostProcPathPrefix),

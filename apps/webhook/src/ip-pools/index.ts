@@ -1,2 +1,2 @@
 export { AllocationReader } from "./allocations.ts";
-export { PoolReviewer, type PoolReviewComponents } from "./reviewer.ts";
+export { PoolReviewer, type PoolRanges, type PoolReviewComponents } from "./reviewer.ts";

@@ -34,8 +34,12 @@ export interface PoolReviewComponents {
     };
     /** The same object until something changes. */
     readonly addresses: { readonly current: ClusterAddresses & { readonly bridgedNodes: readonly IpAddress[] } };
-    /** The objects that name the pool, for messages. */
+    /** The objects that name the pool in an annotation, for messages. */
     readonly users: { of(pool: string): readonly string[] };
+    /** The networks that take addresses of the pool, for messages. Rejects with KubeError. */
+    readonly networks: {
+        of(pool: Pick<Pool, "name" | "subnetOf">, signal: AbortSignal): Promise<readonly string[]>;
+    };
     readonly allocations: Pick<AllocationReader, "anyOf" | "of" | "at">;
     /** `nodeIPAM.clusterCIDRs`, from which antrea-controller assigns Node subnets. */
     readonly clusterCidrs: readonly Prefix[];
@@ -99,19 +103,20 @@ export class PoolReviewer {
     async #use(old: Pool, pool: Pool, signal: AbortSignal): Promise<PoolUse> {
         const { asks } = comparePools(old, pool);
         if (!asks.inUse && asks.allocationsIn.isEmpty && asks.gateways.isEmpty) return notInUse;
-        const { allocations, users } = this.#components;
+        const { allocations, users, networks } = this.#components;
         const { name } = old;
-        const [any, affected, ofGateways] = await Promise.all([
+        const [any, affected, ofGateways, ofNetworks] = await Promise.all([
             asks.inUse ? allocations.anyOf(name, signal) : notInUse,
             asks.allocationsIn.isEmpty ? [] : allocations.of(name, asks.allocationsIn, signal),
             allocations.at(asks.gateways, signal),
+            asks.inUse ? networks.of(old, signal) : [],
         ]);
         const every = [...any.allocations, ...affected, ...ofGateways];
         const all = new Map(every.map((allocation) => [allocation.spec.address, allocation]));
         return {
             ...any,
             allocations: [...all.values()],
-            references: asks.inUse ? users.of(name) : [],
+            references: asks.inUse ? [...users.of(name), ...ofNetworks] : [],
         };
     }
 

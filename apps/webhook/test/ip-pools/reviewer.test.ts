@@ -61,6 +61,7 @@ class Known {
             },
             addresses: { current: addresses },
             users: { of: () => ["Namespace a"] },
+            networks: { of: async () => [] },
             allocations: {
                 anyOf: async () => ({ allocations: [], isPart: false }),
                 of: noAllocations,

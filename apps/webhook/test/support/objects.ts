@@ -7,6 +7,8 @@ import {
     type IpAllocation,
 } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
+import { type NetworkAttachmentDefinition } from "@antrea/kube";
+import { networksAnnotation } from "@antrea/networks";
 
 export type RangeFields = Readonly<Record<string, unknown>>;
 
@@ -16,6 +18,8 @@ export const paths = {
     pods: (namespace: string): string => `/api/v1/namespaces/${namespace}/pods`,
     deployments: (namespace: string): string => `/apis/apps/v1/namespaces/${namespace}/deployments`,
     statefulSets: (namespace: string): string => `/apis/apps/v1/namespaces/${namespace}/statefulsets`,
+    networks: (namespace: string): string =>
+        `/apis/k8s.cni.cncf.io/v1/namespaces/${namespace}/network-attachment-definitions`,
 };
 
 /** An IPPool; its version is that of its first range's gateway. */
@@ -65,6 +69,25 @@ export function workloadOf(
             ...spec,
         },
     };
+}
+
+/** A network in Namespace default; its configuration is a text, or becomes one. */
+export function networkOf(
+    name: string,
+    config: unknown,
+    annotations: Readonly<Record<string, string>> = {},
+): NetworkAttachmentDefinition & { readonly apiVersion: string; readonly kind: string } {
+    return {
+        apiVersion: "k8s.cni.cncf.io/v1",
+        kind: "NetworkAttachmentDefinition",
+        metadata: { name, namespace: "default", annotations },
+        spec: config === undefined ? {} : { config: typeof config === "string" ? config : JSON.stringify(config) },
+    };
+}
+
+/** The annotation of a Pod that requests networks. */
+export function requesting(networks: string): Readonly<Record<string, string>> {
+    return { [networksAnnotation]: networks };
 }
 
 interface PodName {

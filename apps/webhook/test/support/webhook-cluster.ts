@@ -5,7 +5,7 @@ import { TestApiServer, eventually } from "@antrea/kube/testing";
 import { Lifecycle } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
 import { type CertificateTimes } from "@antrea/serving/certificates";
-import { webhook } from "../../src/compose.ts";
+import { webhook, type WebhookOptions } from "../../src/compose.ts";
 import { admissionObjects } from "./configuration.ts";
 import { KubeRequests } from "./kube-request.ts";
 import { TestService } from "./service.ts";
@@ -19,6 +19,8 @@ export const quickTimes: CertificateTimes = {
     checkMs: 200,
 };
 
+type Gates = Pick<WebhookOptions, "networksOn">;
+
 /** One replica in this process. */
 export class Replica {
     readonly log: MemoryLog;
@@ -31,12 +33,12 @@ export class Replica {
         this.port = port;
     }
 
-    static async start(server: TestApiServer): Promise<Replica> {
+    static async start(server: TestApiServer, gates: Gates): Promise<Replica> {
         const log = new MemoryLog();
         const clients = server.clients();
         const { parts, health } = webhook(
             { api: clients.api, logger: log.logger },
-            { namespace: "kube-system", port: 0, times: quickTimes },
+            { namespace: "kube-system", port: 0, times: quickTimes, ...gates },
         );
         const lifecycle = new Lifecycle({ logger: log.logger });
         for (const part of parts) lifecycle.append(part);
@@ -74,20 +76,22 @@ export class WebhookCluster implements AsyncDisposable {
     readonly api: ApiClient;
     readonly requests: KubeRequests;
     readonly service: TestService;
+    readonly #gates: Gates;
     readonly #replicas = new Set<Replica>();
     readonly #probes: NodeJS.Timeout;
 
-    private constructor(server: TestApiServer, service: TestService) {
+    private constructor(server: TestApiServer, service: TestService, gates: Gates) {
         this.server = server;
+        this.#gates = gates;
         this.api = server.clients().api;
         this.requests = new KubeRequests(server);
         this.service = service;
         this.#probes = setInterval(() => void this.#probe(), 100);
     }
 
-    static async start(replicas: number): Promise<WebhookCluster> {
+    static async start(replicas: number, gates: Gates = {}): Promise<WebhookCluster> {
         const server = await TestApiServer.start();
-        const cluster = new WebhookCluster(server, await TestService.start());
+        const cluster = new WebhookCluster(server, await TestService.start(), gates);
         await server.apply([
             ...customResourceDefinitions(),
             ...(await admissionObjects(`https://127.0.0.1:${cluster.service.port}`)),
@@ -102,7 +106,7 @@ export class WebhookCluster implements AsyncDisposable {
     }
 
     async add(): Promise<Replica> {
-        const replica = await Replica.start(this.server);
+        const replica = await Replica.start(this.server, this.#gates);
         this.#replicas.add(replica);
         return replica;
     }

@@ -9,14 +9,15 @@ import {
     listOf,
     member,
     oneOfAnyCase,
+    ownInterfaceName,
     port,
     portRange,
     readable,
     wholeNumber,
 } from "../leaves.ts";
 
-// The groups of keys of antrea-agent.conf whose features are not available yet: accepted, so that a file of upstream
-// Antrea is valid, and without effect until then.
+// Groups of keys of antrea-agent.conf. Of most the features are not available yet: they are accepted, so that a file of
+// upstream Antrea is valid, and without effect until then.
 
 /** HOST[:PORT][:PROTO]; HOST may be namespace/service, a name, IPv4 or [IPv6]. */
 const collector = readable("must be HOST[:PORT][:PROTO] with PROTO one of grpc, tls, tcp, udp", (text) =>
@@ -117,15 +118,15 @@ export const auditLogging = group({
     compress: flag.default(true),
 });
 
-const maxBridges = "must be a list of at most 1 bridge";
-const interfaces = "must be a list of 1 to 8 interfaces";
+const maxBridges = "must be a list of at most 1 bridge; list all NICs in it";
+const interfaces = "must be a list of 1 to 8 interfaces; name the NICs to connect to the bridge";
 
-/** Schema of the group secondaryNetwork: accepted for compatibility, without effect in this version. */
+/** Schema of the group secondaryNetwork: the bridge of networks other than the Pod network. */
 export const secondaryNetwork = group({
     ovsBridges: z
         .array(
             member({
-                bridgeName: interfaceName,
+                bridgeName: ownInterfaceName,
                 physicalInterfaces: z
                     .array(interfaceName, { error: interfaces })
                     .min(1, { error: interfaces })

@@ -73,8 +73,24 @@ export const agentRules: readonly Rule<AgentConfig>[] = [
         keys: ["secondaryNetwork.ovsBridges", "ovsBridge"],
         check: ({ secondaryNetwork, ovsBridge }) =>
             secondaryNetwork.ovsBridges.some(({ bridgeName }) => bridgeName === ovsBridge)
-                ? { key: "secondaryNetwork.ovsBridges", rule: "must not name the bridge of ovsBridge" }
+                ? {
+                      key: "secondaryNetwork.ovsBridges",
+                      rule: "must not name the bridge of ovsBridge; choose another name",
+                  }
                 : undefined,
+    },
+    {
+        keys: ["secondaryNetwork.ovsBridges"],
+        check: ({ secondaryNetwork }) => {
+            const nics = secondaryNetwork.ovsBridges.flatMap(({ physicalInterfaces }) => physicalInterfaces);
+            const twice = nics.find((name, index) => nics.indexOf(name) !== index);
+            return twice === undefined
+                ? undefined
+                : {
+                      key: "secondaryNetwork.ovsBridges",
+                      rule: `must not name the interface ${twice} twice; remove one`,
+                  };
+        },
     },
     {
         keys: ["multicluster"],
@@ -102,5 +118,16 @@ export const agentNotices: readonly Notice<AgentConfig>[] = [
             enableBridgingMode && ovsDatapathType === "netdev"
                 ? "enableBridgingMode with ovsDatapathType netdev is for trials: all traffic of the Node passes a process in userspace; use system in production"
                 : undefined,
+    },
+    {
+        check: ({ secondaryNetwork }, gates) => {
+            const isOn = gates.enabled("SecondaryNetwork");
+            const isEmpty = secondaryNetwork.ovsBridges.length === 0;
+            if (isOn && isEmpty)
+                return "featureGates.SecondaryNetwork has no effect on VLAN networks without secondaryNetwork.ovsBridges: Pods that request one do not start";
+            return !isOn && !isEmpty
+                ? "secondaryNetwork.ovsBridges has no effect: the feature gate SecondaryNetwork is off"
+                : undefined;
+        },
     },
 ];

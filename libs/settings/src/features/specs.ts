@@ -39,7 +39,7 @@ export const gateSpecs = [
     { name: "NodeIPAM", stage: "Beta", components: controller, available: true },
     { name: "AntreaIPAM", stage: "Alpha", components: both, available: true },
     { name: "Multicast", stage: "Alpha", components: agent, available: false },
-    { name: "SecondaryNetwork", stage: "Alpha", components: agent, available: false },
+    { name: "SecondaryNetwork", stage: "Alpha", components: agent, available: true },
     { name: "TopologyAwareHints", stage: "GA", components: agent, available: false },
     { name: "ServiceTrafficDistribution", stage: "GA", components: agent, available: false },
     { name: "PreferSameTrafficDistribution", stage: "Alpha", components: agent, available: false },

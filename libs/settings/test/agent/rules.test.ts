@@ -4,6 +4,7 @@ import { fileWith, findingsOf, rules } from "../tables.ts";
 
 const later = "not available in this version";
 const bridge = { bridgeName: "br-int", physicalInterfaces: ["eth1"] };
+const secondary = { bridgeName: "br-sec", physicalInterfaces: ["eth1"] };
 
 describe("rules of antrea-agent.conf", () => {
     it.each<[name: string, file: Record<string, unknown>, findings: readonly string[]]>([
@@ -67,13 +68,32 @@ describe("rules of antrea-agent.conf", () => {
         [
             "second bridge called as the first",
             { secondaryNetwork: { ovsBridges: [bridge] } },
-            [`secondaryNetwork.ovsBridges: ${JSON.stringify([bridge])}: must not name the bridge of ovsBridge`],
+            [
+                `secondaryNetwork.ovsBridges: ${JSON.stringify([bridge])}: ` +
+                    "must not name the bridge of ovsBridge; choose another name",
+            ],
+        ],
+        [
+            "second bridge called as the first, whose name is no default",
+            { ovsBridge: "br0", secondaryNetwork: { ovsBridges: [{ ...bridge, bridgeName: "br0" }] } },
+            [
+                'secondaryNetwork.ovsBridges: [{"bridgeName":"br0","physicalInterfaces":["eth1"]}]: ' +
+                    "must not name the bridge of ovsBridge; choose another name",
+            ],
+        ],
+        [
+            "an interface twice",
+            { secondaryNetwork: { ovsBridges: [{ ...secondary, physicalInterfaces: ["eth1", "eth2", "eth1"] }] } },
+            [
+                'secondaryNetwork.ovsBridges: [{"bridgeName":"br-sec","physicalInterfaces":["eth1","eth2","eth1"]}]: ' +
+                    "must not name the interface eth1 twice; remove one",
+            ],
         ],
         [
             "two secondary bridges",
             { secondaryNetwork: { ovsBridges: [{ bridgeName: "a" }, { bridgeName: "b" }] } },
             [
-                'secondaryNetwork.ovsBridges: [{"bridgeName":"a"},{"bridgeName":"b"}]: must be a list of at most 1 bridge',
+                'secondaryNetwork.ovsBridges: [{"bridgeName":"a"},{"bridgeName":"b"}]: must be a list of at most 1 bridge; list all NICs in it',
             ],
         ],
         ...[undefined, [], Array.from({ length: 9 }, (_, at) => `eth${at}`)].map(
@@ -86,17 +106,42 @@ describe("rules of antrea-agent.conf", () => {
                 },
                 [
                     `secondaryNetwork.ovsBridges[0].physicalInterfaces: ${JSON.stringify(physicalInterfaces) ?? "(missing)"}: ` +
-                        "must be a list of 1 to 8 interfaces",
+                        "must be a list of 1 to 8 interfaces; name the NICs to connect to the bridge",
                 ],
             ],
         ),
         [
             "secondary bridge without name",
             { secondaryNetwork: { ovsBridges: [{ physicalInterfaces: ["eth1"] }] } },
-            [
-                "secondaryNetwork.ovsBridges[0].bridgeName: (missing): " +
-                    "must be an interface name: 1 to 15 characters without / : and spaces",
+            [`secondaryNetwork.ovsBridges[0].bridgeName: (missing): ${rules.ownInterface}`],
+        ],
+        ...[
+            "",
+            "br sec",
+            "br/sec",
+            "br:sec",
+            "..",
+            "sixteen-letters0",
+            "é".repeat(8),
+            "lo",
+            "ovs-system",
+            "antrea-tun0",
+        ].map((bridgeName): [string, Record<string, unknown>, readonly string[]] => [
+            `secondary bridge called ${JSON.stringify(bridgeName)}`,
+            { secondaryNetwork: { ovsBridges: [{ ...secondary, bridgeName }] } },
+            [`secondaryNetwork.ovsBridges[0].bridgeName: ${JSON.stringify(bridgeName)}: ${rules.ownInterface}`],
+        ]),
+        ...["", "eth 1", "eth/1", "eth:1", ".", "sixteen-letters0", "é".repeat(8)].map(
+            (name): [string, Record<string, unknown>, readonly string[]] => [
+                `NIC called ${JSON.stringify(name)}`,
+                { secondaryNetwork: { ovsBridges: [{ ...secondary, physicalInterfaces: ["eth1", name] }] } },
+                [`secondaryNetwork.ovsBridges[0].physicalInterfaces[1]: ${JSON.stringify(name)}: ${rules.interface}`],
             ],
+        ),
+        [
+            "two NICs with invalid names, whose equality is no second finding",
+            { secondaryNetwork: { ovsBridges: [{ ...secondary, physicalInterfaces: ["a b", "a b"] }] } },
+            [0, 1].map((at) => `secondaryNetwork.ovsBridges[0].physicalInterfaces[${at}]: "a b": ${rules.interface}`),
         ],
         [
             "stretched policies without gateway",
@@ -126,11 +171,45 @@ describe("rules of antrea-agent.conf", () => {
         ["antreaProxy.proxyAll", true],
         ["multicluster.enable", true],
         ["multicluster.enableGateway", true],
-        ["secondaryNetwork.ovsBridges", [{ bridgeName: "br-sec", physicalInterfaces: ["eth1"] }]],
     ])("%s on is allowed and said to have no effect", (key, value) => {
         const [warning, ...others] = loadAgentConfig(fileWith(key, value, { trafficEncapMode: "noEncap" })).warnings;
         expect(warning).toMatch(`${key} has no effect: the feature is ${later}`);
         expect(others).toEqual([]);
+    });
+
+    it("takes a secondary bridge with as many NICs as it may have, with names as long as they may be", () => {
+        const physicalInterfaces = Array.from({ length: 8 }, (_, at) => `nic-with-name-${at}`);
+        const ovsBridges = [{ bridgeName: "br-fifteen-char", physicalInterfaces, enableMulticastSnooping: true }];
+        const file = { featureGates: { SecondaryNetwork: true }, secondaryNetwork: { ovsBridges } };
+        const { config, warnings } = loadAgentConfig(JSON.stringify(file));
+        expect([config.secondaryNetwork, warnings]).toEqual([{ ovsBridges }, []]);
+    });
+
+    it.each<[name: string, featureGates: Record<string, boolean>, ovsBridges: readonly unknown[], RegExp | undefined]>([
+        ["neither gate nor bridge", {}, [], undefined],
+        ["gate and bridge", { SecondaryNetwork: true }, [secondary], undefined],
+        [
+            "a bridge without the gate",
+            {},
+            [secondary],
+            /^secondaryNetwork\.ovsBridges has no effect: the feature gate SecondaryNetwork is off$/,
+        ],
+        [
+            "a bridge without the gate, of which all others are on",
+            { AllAlpha: true, SecondaryNetwork: false },
+            [secondary],
+            /^secondaryNetwork\.ovsBridges has no effect: the feature gate SecondaryNetwork is off$/,
+        ],
+        [
+            "the gate without a bridge",
+            { SecondaryNetwork: true },
+            [],
+            /^featureGates\.SecondaryNetwork has no effect on VLAN networks without secondaryNetwork\.ovsBridges: /,
+        ],
+    ])("warns of what has no effect: %s", (_name, featureGates, ovsBridges, warning) => {
+        const { warnings } = loadAgentConfig(JSON.stringify({ featureGates, secondaryNetwork: { ovsBridges } }));
+        const ofNetworks = warnings.filter((line) => line.includes("secondaryNetwork"));
+        expect(ofNetworks).toEqual(warning === undefined ? [] : [expect.stringMatching(warning)]);
     });
 
     it.each([

@@ -99,7 +99,7 @@ const wrong: readonly WrongRow[] = [
     ["auditLogging.maxBackups", "3", rules.million],
     ["auditLogging.maxAge", 0.5, rules.million],
     ["auditLogging.compress", "x", rules.flag],
-    ["secondaryNetwork.ovsBridges", {}, "must be a list of at most 1 bridge"],
+    ["secondaryNetwork.ovsBridges", {}, "must be a list of at most 1 bridge; list all NICs in it"],
     ["packetInRate", 0, "must be a whole number from 1 to 1000000"],
     ["hostNetworkAcceleration.enable", "x", rules.flag],
     ["hostNetworkMode", "ebpf", "must be one of iptables, nftables"],

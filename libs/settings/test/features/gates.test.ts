@@ -69,7 +69,10 @@ describe("the gates of this version", () => {
             "AntreaIPAM Alpha Disabled",
             "NodeIPAM Beta Enabled",
         ]);
-        expect(stages("agent").filter((line) => !line.endsWith("NotAvailable"))).toEqual(["AntreaIPAM Alpha Disabled"]);
+        expect(stages("agent").filter((line) => !line.endsWith("NotAvailable"))).toEqual([
+            "AntreaIPAM Alpha Disabled",
+            "SecondaryNetwork Alpha Disabled",
+        ]);
         expect(stages("controller")).toContain("Traceflow Beta NotAvailable");
         expect(stages("agent")).toContain("AntreaProxy Beta NotAvailable");
         const off = loadControllerConfig("featureGates: {AllBeta: false}").gates.list("controller");

@@ -3,7 +3,8 @@ import { parseMac, type IpAddress } from "@antrea/ip";
 import type { Feature } from "../../platform/feature.ts";
 import type { NodePlatform } from "../../platform/node-platform.ts";
 import { attachmentKey, isAddCompleted } from "../../platform/pod-interfaces/index.ts";
-import { Announcer, BridgedPods, ServiceRoute, serviceSources } from "./bridged-pods/index.ts";
+import { BridgedPods, ServiceRoute, serviceSources } from "./bridged-pods/index.ts";
+import { Announcer } from "../../platform/ovs/announcer.ts";
 
 const resyncMs = 60_000;
 

@@ -11,6 +11,7 @@ import {
 } from "../../platform/pod-interfaces/index.ts";
 import type { AddressBackend } from "./address-calls.ts";
 import type { AddedInterface, CniBackend } from "./calls.ts";
+import type { NetworkBackend } from "./network-calls.ts";
 import { cniErrorCode, type ErrorCodeOf } from "./error-code.ts";
 
 /** The Pod network, as the CNI calls use it; the contract of each method is that of PodNetwork. */
@@ -42,7 +43,9 @@ export interface CniBackendComponents {
     readonly check: CheckWiring;
     /** What gives addresses to interfaces of other plugins, as `network`; absent if there are no IPPools. */
     readonly addresses?: (() => AddressBackend | undefined) | undefined;
-    /** The CNI error codes of the errors of `network` and `addresses`; the first that is not undefined counts. */
+    /** What makes interfaces on other networks, as `network`; absent if the agent makes none. */
+    readonly networks?: (() => NetworkBackend | undefined) | undefined;
+    /** The CNI error codes of the errors of `network`, `networks` and `addresses`; the first that is not undefined counts. */
     readonly errorCodes: readonly ErrorCodeOf[];
     /** Maps the path of a network namespace from the runtime to the path in this container. */
     readonly netnsPath: (path: string) => string;
@@ -91,7 +94,7 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
     const network = (): PodWiring => {
         const built = current();
         if (built !== undefined) return built;
-        throw new CniBackendError("NOT_READY", "timeout", readiness.missing() ?? "the Pod network is being built");
+        throw notBuilt(readiness);
     };
     const podNetns = ({ containerId, netns }: Attachment & { readonly netns: string }, next = ""): string => {
         const path = components.netnsPath(netns);
@@ -102,15 +105,20 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
             `CNI_NETNS: ${shown(netns)} is the network namespace of the Node itself, not of container ${containerId}; the process it names may have ended, and a process of the Node have its number now${next}`,
         );
     };
+    /** The request with the Pod's UID, and the path in this container. */
+    const resolved = async <Request extends AddRequest>(request: Request): Promise<Request> => {
+        const podUid =
+            request.podUid === "" ? await components.podUid(request.podNamespace, request.podName) : request.podUid;
+        const netns = podNetns(
+            request,
+            `; next: let the runtime make the sandbox of Pod ${request.podNamespace}/${request.podName} anew`,
+        );
+        return { ...request, podUid, netns };
+    };
+    const networks = components.networks && lateNetworks(components, components.networks, { podNetns, resolved });
     return {
         async add(request, signal): Promise<AddedInterface> {
-            const podUid =
-                request.podUid === "" ? await components.podUid(request.podNamespace, request.podName) : request.podUid;
-            const netns = podNetns(
-                request,
-                `; next: let the runtime make the sandbox of Pod ${request.podNamespace}/${request.podName} anew`,
-            );
-            const record = await network().add({ ...request, podUid, netns }, signal);
+            const record = await network().add(await resolved(request), signal);
             return { ...record, netns: request.netns };
         },
         async delete(attachment): Promise<void> {
@@ -144,13 +152,39 @@ export function createCniBackend(components: CniBackendComponents): PodCniBacken
             return garbage.length;
         },
         addresses,
+        networks,
         networkBuilt: () => {
             current();
             addresses?.built();
+            networks?.built();
         },
         notReady: () => readiness.missing(),
         ready: (signal) => readiness.ready(signal),
         errorCode: (error) => cniErrorCode(error, components.errorCodes),
+    };
+}
+
+/** `NetworkBackend` until it is built and afterwards; see `createCniBackend`. */
+function lateNetworks(
+    { readiness }: Pick<CniBackendComponents, "readiness">,
+    networks: () => NetworkBackend | undefined,
+    paths: {
+        readonly podNetns: (request: Attachment & { readonly netns: string }) => string;
+        readonly resolved: <Request extends AddRequest>(request: Request) => Promise<Request>;
+    },
+): NetworkBackend & { built(): void } {
+    const early = new EarlyDeletes();
+    const built = (): NetworkBackend => {
+        const found = networks();
+        if (found !== undefined) return found;
+        throw notBuilt(readiness);
+    };
+    return {
+        add: async (call, signal) => built().add(await paths.resolved(call), signal),
+        delete: (attachment) => early.delete(attachment, networks()),
+        check: async (request) => built().check({ ...request, netns: paths.podNetns(request) }),
+        collect: async (...asked) => built().collect(...asked),
+        built: () => early.execute(networks()),
     };
 }
 
@@ -159,28 +193,48 @@ function lateAddresses(
     { podUid, readiness }: Pick<CniBackendComponents, "podUid" | "readiness">,
     addresses: () => AddressBackend | undefined,
 ): AddressBackend & { built(): void } {
-    const early = new Map<string, Attachment>();
+    const early = new EarlyDeletes();
     const built = (): AddressBackend => {
         const found = addresses();
         if (found !== undefined) return found;
-        throw new CniBackendError("NOT_READY", "timeout", readiness.missing() ?? "the Pod network is being built");
+        throw notBuilt(readiness);
     };
     return {
         async add(call, signal) {
             const uid = call.podUid === "" ? await podUid(call.podNamespace, call.podName) : call.podUid;
             return built().add({ ...call, podUid: uid }, signal);
         },
-        async delete(attachment) {
-            const found = addresses();
-            if (found === undefined) early.set(attachmentKey(attachment), attachment);
-            else await found.delete(attachment);
-        },
+        delete: (attachment) => early.delete(attachment, addresses()),
         check: async (attachment, previous) => built().check(attachment, previous),
         collect: async (...asked) => built().collect(...asked),
-        built: () => {
-            // None rejects because of an unavailable dependency.
-            for (const attachment of early.values()) void addresses()?.delete(attachment);
-            early.clear();
-        },
+        built: () => early.execute(addresses()),
     };
+}
+
+/** Executes deletions. */
+interface Deletes {
+    /** Never rejects because of an unavailable dependency. */
+    delete(attachment: Attachment): Promise<void>;
+}
+
+/** The DELs received before what executes them is built: until then the addresses stay in use. */
+class EarlyDeletes {
+    readonly #attachments = new Map<string, Attachment>();
+
+    /** Executes a deletion, or keeps it until `execute`. */
+    async delete(attachment: Attachment, target: Deletes | undefined): Promise<void> {
+        if (target === undefined) this.#attachments.set(attachmentKey(attachment), attachment);
+        else await target.delete(attachment);
+    }
+
+    /** Begins what was kept. */
+    execute(target: Deletes | undefined): void {
+        if (target === undefined) return;
+        for (const attachment of this.#attachments.values()) void target.delete(attachment);
+        this.#attachments.clear();
+    }
+}
+
+function notBuilt(readiness: Pick<Readiness, "missing">): CniBackendError {
+    return new CniBackendError("NOT_READY", "timeout", readiness.missing() ?? "the Pod network is being built");
 }

@@ -15,6 +15,7 @@ import {
 import { formatIp, parseIp } from "@antrea/ip";
 import type { Logger } from "@antrea/runtime";
 import { addressAdd, addressResult, noPools, type AddressBackend } from "./address-calls.ts";
+import { networkAdd, networkResult, noNetworks, type NetworkBackend } from "./network-calls.ts";
 import { purposeOf } from "./served-config.ts";
 import { StatusLog } from "./status-log.ts";
 import type {
@@ -63,7 +64,9 @@ export interface CniBackend {
     ready(signal: AbortSignal): Promise<void>;
     /** Gives addresses to interfaces that other plugins make; undefined if there are no IPPools. */
     readonly addresses?: AddressBackend | undefined;
-    /** The CNI error code for an error of `add`, `delete` or `collect`, also of `addresses`. */
+    /** Makes interfaces on other networks; undefined if the agent makes none. */
+    readonly networks?: NetworkBackend | undefined;
+    /** The CNI error code for an error of `add`, `delete` or `collect`, also of `addresses` and `networks`. */
     errorCode(error: unknown): ErrorCodeName;
 }
 
@@ -127,8 +130,14 @@ export class CniCalls {
         checkCommandVersion(cniCommands[command], config.cniVersion);
         const purpose = purposeOf(config);
         if (purpose.kind === "addresses") return this.#answerAddresses(command, args, config, receivedAt, signal);
+        if (purpose.kind === "network") {
+            const { networks } = this.#components.backend;
+            if (networks !== undefined) return this.#answerNetwork(networks, command, args, config, receivedAt, signal);
+            if (command !== "del" && command !== "gc") throw noNetworks(purpose.networkType);
+        }
+        const isServed = purpose.kind === "pod-network";
         // DEL deletes whatever exists; for GC such a network has no interfaces here.
-        if (purpose.kind === "unserved" && command === "gc") return empty;
+        if (!isServed && command === "gc") return empty;
         if (purpose.kind === "unserved" && command !== "del") throw purpose.error;
         switch (command) {
             case "add":
@@ -182,6 +191,39 @@ export class CniCalls {
                 return empty;
             case "gc":
                 await this.#collect(config, (...asked) => addresses.collect(...asked), receivedAt);
+                return empty;
+            case "status":
+                this.#status();
+                return empty;
+        }
+    }
+
+    /** A call for one interface on another network, by a meta plugin. */
+    async #answerNetwork(
+        networks: NetworkBackend,
+        command: CniCommand,
+        args: CniCmdArgs,
+        config: NetworkConfig,
+        receivedAt: number,
+        signal: AbortSignal,
+    ): Promise<Uint8Array> {
+        switch (command) {
+            case "add": {
+                checkArgs(args);
+                const request = { ...podAttachmentOf(args), netns: args.netns, network: config.name, receivedAt };
+                const call = networkAdd(args, config, request);
+                await this.#ready(signal);
+                return encodeResult(networkResult(call, await networks.add(call, signal)), config.cniVersion);
+            }
+            case "del":
+                await networks.delete(attachmentOf(args));
+                return empty;
+            case "check":
+                checkArgs(args);
+                await networks.check({ ...attachmentOf(args), netns: args.netns, previous: previousOf(config) });
+                return empty;
+            case "gc":
+                await this.#collect(config, (...asked) => networks.collect(...asked), receivedAt);
                 return empty;
             case "status":
                 this.#status();

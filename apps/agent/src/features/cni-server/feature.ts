@@ -10,6 +10,7 @@ import { conflistText, networkNameOf, type Conflist, type ConflistOptions } from
 import type { ErrorCodeOf } from "./error-code.ts";
 import { leavesForGood } from "./leaves-for-good.ts";
 import { observeCalls } from "./metrics.ts";
+import type { NetworkBackend } from "./network-calls.ts";
 import { netnsPathHere } from "./netns-path.ts";
 import type { CniServer } from "./server.ts";
 
@@ -31,6 +32,8 @@ export interface ServedPods {
     readonly check: CheckWiring;
     /** Undefined if the feature gate AntreaIPAM is off. */
     readonly addresses: AddressBackend | undefined;
+    /** Undefined if the agent makes no interfaces on other networks. */
+    readonly networks: NetworkBackend | undefined;
 }
 
 /** The CNI server. Until there is a Pod network, calls wait or report that. */
@@ -67,6 +70,7 @@ export function cniServer(platform: Platform, parts: CniNodeParts, errorCodes: r
         readiness,
         network: () => served?.network,
         addresses: platform.gates.enabled("AntreaIPAM") ? () => served?.addresses : undefined,
+        networks: hasSecondaryBridge(platform) ? () => served?.networks : undefined,
         check: async (known, input) => served?.check(known, input),
         errorCodes,
         netnsPath: (path) => netnsPathHere(path, config.hostProcPathPrefix),
@@ -95,4 +99,9 @@ export function cniServer(platform: Platform, parts: CniNodeParts, errorCodes: r
             },
         }),
     };
+}
+
+/** Whether the agent makes interfaces on networks other than the Pod network. */
+function hasSecondaryBridge({ config, gates }: Pick<Platform, "config" | "gates">): boolean {
+    return gates.enabled("SecondaryNetwork") && config.secondaryNetwork.ovsBridges.length > 0;
 }

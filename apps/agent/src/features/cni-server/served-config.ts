@@ -14,6 +14,8 @@ export type CallPurpose =
     | { readonly kind: "pod-network" }
     /** Only the addresses of an interface, which another plugin makes. */
     | { readonly kind: "addresses" }
+    /** One interface on another network, which a meta plugin asks for; the value of `networkType` is not checked. */
+    | { readonly kind: "network"; readonly networkType: unknown }
     | { readonly kind: "unserved"; readonly error: CniCallError };
 
 /**
@@ -23,21 +25,13 @@ export type CallPurpose =
 export function purposeOf(config: NetworkConfig): CallPurpose {
     const { type, ipam } = config;
     if (type !== pluginType && ipam?.type === pluginType) return { kind: "addresses" };
+    const networkType = config.raw["networkType"] ?? undefined;
+    if (type === pluginType && networkType !== undefined) return { kind: "network", networkType };
     const error = unserved(config);
     return error === undefined ? { kind: "pod-network" } : { kind: "unserved", error };
 }
 
-/** A secondary network would otherwise become another interface on the Pod network with the Pod's default route. */
-function unserved({ type, ipam, raw }: NetworkConfig): CniCallError | undefined {
-    const networkType = raw["networkType"] ?? undefined;
-    if (networkType !== undefined) {
-        return refused(
-            "networkType",
-            networkType,
-            "secondary networks are not available in this version",
-            "take the NetworkAttachmentDefinition out of the Pod's annotation k8s.v1.cni.cncf.io/networks, or serve it by another plugin",
-        );
-    }
+function unserved({ type, ipam }: NetworkConfig): CniCallError | undefined {
     if (type !== pluginType) {
         return refused(
             "type",

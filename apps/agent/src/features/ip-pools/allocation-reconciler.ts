@@ -275,7 +275,7 @@ export class AllocationReconciler {
                 ? await writer.create(ip, known, holder, {
                       signal,
                       readExisting: true,
-                      owner,
+                      owner: owner && wired.network !== undefined ? { ...owner, interface: wired.ifName } : owner,
                       version,
                       requestMs: lockLimitMs,
                   })
@@ -298,8 +298,8 @@ export class AllocationReconciler {
         return pool === "" ? undefined : pool;
     }
 
-    #holderOf({ containerId, ifName }: PoolInterface, pod: NamedPodUid): Holder {
-        return { pod, nodeName: this.#options.nodeName, containerId, ifName };
+    #holderOf({ containerId, ifName, network }: PoolInterface, pod: NamedPodUid): Holder {
+        return { pod, nodeName: this.#options.nodeName, containerId, ifName, network };
     }
 }
 

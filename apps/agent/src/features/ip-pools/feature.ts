@@ -8,7 +8,7 @@ import { guardedPrefixes } from "./guarded-prefixes.ts";
 import { IpPools } from "./ip-pools.ts";
 import { poolWiring, subnetWiring } from "./node-interfaces.ts";
 import { addJobsWithoutPools } from "./without-pools.ts";
-import type { InterfaceControl } from "../../platform/pod-interfaces/index.ts";
+import type { InterfaceControl, NetworkInterfaceView } from "../../platform/pod-interfaces/index.ts";
 
 const resyncMs = 60_000;
 const ownNodeCheckMs = 5_000;
@@ -60,10 +60,15 @@ export function buildIpPools({
  * Adds jobs, and listeners for changes of Nodes and IPPools that trigger them: they keep IPAllocations in sync with the
  * Pod interfaces or, without pools, report what is ignored.
  *
+ * @param platform with the interfaces on other networks than the Pod network, if the agent makes any
  * @param pools undefined if the feature gate AntreaIPAM is disabled; the caller starts and closes it
  * @param control isolates and reconnects interfaces under the lock of their container
  */
-export function ipPools(platform: Platform, pools: IpPools | undefined, control: InterfaceControl): Feature {
+export function ipPools(
+    platform: Platform & { readonly networks?: NetworkInterfaceView },
+    pools: IpPools | undefined,
+    control: InterfaceControl,
+): Feature {
     return {
         name: "ip-pools",
         start: () => {
@@ -78,13 +83,16 @@ function addPoolJobs(
         environment,
         jobs,
         netlink,
+        networks,
         nodes,
         podInterfaces,
-    }: Pick<Platform, "environment" | "jobs" | "netlink" | "nodes" | "podInterfaces">,
+    }: Pick<Platform, "environment" | "jobs" | "netlink" | "nodes" | "podInterfaces"> & {
+        readonly networks?: NetworkInterfaceView;
+    },
     pools: IpPools,
     control: InterfaceControl,
 ): void {
-    const wiring = poolWiring({ podInterfaces, control, netlink });
+    const wiring = poolWiring({ podInterfaces, networks, control, netlink });
     const ofSubnet = subnetWiring({ podInterfaces, control, netlink });
     const allocations = jobs.every(
         "ip-pools/claims",

@@ -1,8 +1,11 @@
+import { sameIp } from "@antrea/ip";
 import type { Netlink } from "@antrea/netlink";
 import {
     isPoolRecord,
     type Attachment,
     type InterfaceControl,
+    type NetworkInterfaceView,
+    type NetworkRecord,
     type PodInterfaceView,
     type PodRecord,
 } from "../../platform/pod-interfaces/index.ts";
@@ -13,6 +16,8 @@ import type { InterfaceActions, PoolInterface, Wiring } from "./wiring.ts";
 /** Dependencies of the wiring adapters. */
 export interface NodeInterfacesComponents {
     readonly podInterfaces: PodInterfaceView;
+    /** The interfaces on other networks than the Pod network; default: none. */
+    readonly networks?: NetworkInterfaceView | undefined;
     readonly control: InterfaceControl;
     readonly netlink: Pick<Netlink, "link">;
 }
@@ -22,21 +27,34 @@ export interface NodeInterfacesComponents {
  * being removed. A live view: each call reads the current records.
  */
 export function poolWiring(components: NodeInterfacesComponents): Wiring {
-    const { podInterfaces, control } = components;
+    const { podInterfaces, networks, control } = components;
     return {
-        interfaces: () =>
-            podInterfaces
+        interfaces: () => [
+            ...podInterfaces
                 .list()
                 // Includes those being removed: their allocations are in use until the port and flows are gone.
                 .filter(({ record }) => isPoolRecord(record))
                 .map(({ record }) => poolInterfaceOf(record)),
+            ...(networks?.list() ?? []).flatMap(({ record }) => networkInterfaceOf(record)),
+        ],
         isWired: (podUid, ifName) =>
             podUid !== "" &&
-            podInterfaces.list().some(({ record }) => record.podUid === podUid && record.ifName === ifName),
+            [
+                ...podInterfaces.list(),
+                // One that was rebuilt before the allocations were known has none of its addresses yet.
+                ...(networks?.list() ?? []).filter(({ record }) => record.addresses.length > 0),
+            ].some(({ record }) => record.podUid === podUid && record.ifName === ifName),
         hasContainer: (containerId) => hasContainer(podInterfaces, containerId),
         isAdding: (containerIdOrPodUid) => control.isAdding(containerIdOrPodUid),
         isUndecided: (wired) => podInterfaces.isUndecided(wired),
-        isConnected: (ip) => podInterfaces.isConnected(ip),
+        isConnected: (ip) =>
+            podInterfaces.isConnected(ip) ||
+            (networks?.list() ?? []).some(
+                ({ record, leaving }) =>
+                    leaving === undefined &&
+                    record.isolated !== true &&
+                    record.addresses.some((one) => one.pool !== undefined && sameIp(one.ip, ip)),
+            ),
         ...isolation(components),
     };
 }
@@ -72,22 +90,26 @@ export function subnetWiring(components: NodeInterfacesComponents): SubnetWiring
     };
 }
 
-function isolation({ podInterfaces, control, netlink }: NodeInterfacesComponents): InterfaceActions {
+function isolation({ podInterfaces, networks, control, netlink }: NodeInterfacesComponents): InterfaceActions {
     return {
         exclusively: (containerId, work, signal) => control.exclusively(containerId, work, signal),
         linkExists: async (wired) => {
-            const known = podInterfaces.get(wired);
+            const known = podInterfaces.get(wired) ?? networks?.get(wired);
             return known !== undefined && (await netlink.link(known.record.hostIfName)) !== undefined;
         },
-        isIsolated: (wired) => podInterfaces.isIsolated(wired),
+        isIsolated: (wired) => podInterfaces.isIsolated(wired) || networks?.get(wired)?.record.isolated === true,
         isolate: async (wired) => {
             const known = podInterfaces.get(wired);
             // Also if it is isolated already: an earlier attempt may have failed halfway.
             if (known !== undefined) await control.isolate(known);
+            const other = networks?.get(wired);
+            if (other !== undefined) await control.setNetworkIsolated?.(other.record, true);
         },
         reconnect: async (wired) => {
             const known = podInterfaces.get(wired);
             if (known?.record.isolated === true) await control.reconnect(known);
+            const other = networks?.get(wired);
+            if (other?.record.isolated === true) await control.setNetworkIsolated?.(other.record, false);
         },
     };
 }
@@ -122,6 +144,16 @@ export function isolatedInterfaces(
 
 function subnetWiredOf({ containerId, ifName, podNamespace, podName, podUid, addresses }: PodRecord): SubnetWired {
     return { containerId, ifName, podNamespace, podName, podUid, addresses: addresses.map(({ ip }) => ip) };
+}
+
+/** Those of its addresses that are allocated; none for an interface without. */
+function networkInterfaceOf(record: NetworkRecord): readonly PoolInterface[] {
+    const { containerId, ifName, podNamespace, podName, podUid, network } = record;
+    const addresses = record.addresses.flatMap(({ pool, ...address }) =>
+        pool === undefined ? [] : [{ ...address, pool }],
+    );
+    if (addresses.length === 0) return [];
+    return [{ containerId, ifName, podNamespace, podName, podUid, vlan: undefined, network, addresses }];
 }
 
 function poolInterfaceOf(record: PodRecord): PoolInterface {

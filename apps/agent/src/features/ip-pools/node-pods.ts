@@ -12,6 +12,7 @@ import {
     type Pod,
     type NamedPodUid,
 } from "@antrea/kube";
+import { networksAnnotation } from "@antrea/networks";
 import { podOfUid, type NamedPod } from "../../platform/pod-object.ts";
 
 /** Dependencies of NodePods. */
@@ -21,12 +22,18 @@ export interface NodePodsComponents {
     readonly clock: Clock;
 }
 
-const keptAnnotations = [poolsAnnotation, podIpsAnnotation, configHashAnnotation, configMirrorAnnotation];
+const keptAnnotations = [
+    poolsAnnotation,
+    podIpsAnnotation,
+    networksAnnotation,
+    configHashAnnotation,
+    configMirrorAnnotation,
+];
 const requestLimitMs = 10_000;
 
 /**
- * The Pods of this Node, reduced to the fields that pool allocation reads: identity, owners, the annotations of IPPools
- * and of static Pods, `spec.hostNetwork` and `status.phase`. UIDs are those that CNI passes, see NamedPodUid. The owner
+ * The Pods of this Node, reduced to the fields that pool allocation reads: identity, owners, the annotations of IPPools,
+ * of networks and of static Pods, `spec.hostNetwork` and `status.phase`. UIDs are those that CNI passes, see NamedPodUid. The owner
  * starts and closes `informer`; without it only `live` and `isOver` find Pods.
  */
 export class NodePods {

@@ -28,7 +28,7 @@ export function differenceOf({ ip, prefixLength, gateway, vlan }: SetUp, pool: P
     if (subnet === undefined) return `IPPool ${pool.name} no longer contains the address`;
     if (pool.gateways.some((one) => sameIp(one.ip, ip))) return `IPPool ${pool.name} has the address as a gateway now`;
     const differences = [
-        ...(sameIp(subnet.gateway, gateway) ? [] : [`gateway ${formatIp(subnet.gateway)}`]),
+        ...(gateway === undefined || sameIp(subnet.gateway, gateway) ? [] : [`gateway ${formatIp(subnet.gateway)}`]),
         ...(subnet.prefix.length === prefixLength ? [] : [`prefix length ${subnet.prefix.length}`]),
         ...(vlan === undefined || subnet.vlan === vlan ? [] : [`VLAN ${subnet.vlan}`]),
     ];

@@ -1,5 +1,5 @@
 import { formatIp } from "@antrea/ip";
-import { isPoolRecord, type PodRecord } from "../../platform/pod-interfaces/index.ts";
+import { isPoolRecord, type NetworkRecord, type PodRecord } from "../../platform/pod-interfaces/index.ts";
 import type { IpPools } from "./ip-pools.ts";
 
 /**
@@ -27,7 +27,10 @@ const allocationsKnownMs = 2_000;
  * (`address … is not allocated to it: …`). Undefined if there is none, `pools` is undefined, the record has no
  * addresses of pools, or the allocations are not synced within 2 s. Never rejects.
  */
-export async function allocationProblem(pools: IpPools | undefined, record: PodRecord): Promise<string | undefined> {
+export async function allocationProblem(
+    pools: IpPools | undefined,
+    record: PodRecord | NetworkRecord,
+): Promise<string | undefined> {
     if (pools === undefined || !isPoolRecord(record)) return undefined;
     try {
         await pools.own.synced(AbortSignal.timeout(allocationsKnownMs));
@@ -35,7 +38,8 @@ export async function allocationProblem(pools: IpPools | undefined, record: PodR
         return undefined;
     }
     const claimed = new Set(pools.own.ofContainer(record).map(({ spec }) => spec.address));
-    const lost = record.addresses.map(({ ip }) => formatIp(ip)).find((text) => !claimed.has(text));
+    const ofPools = record.addresses.filter(({ pool }) => pool !== undefined).map(({ ip }) => formatIp(ip));
+    const lost = ofPools.find((text) => !claimed.has(text));
     return lost === undefined
         ? undefined
         : `address ${lost} is not allocated to it: no IPAllocation names the container`;

@@ -80,7 +80,9 @@ export interface PoolChange {
 }
 
 /** The pool settings by which an interface was set up. */
-export interface SetUp extends InterfaceAddress {
+export interface SetUp extends Omit<InterfaceAddress, "gateway"> {
+    /** Undefined: not compared. */
+    readonly gateway: InterfaceAddress["gateway"] | undefined;
     /** VLAN ID; 0 is untagged. Undefined: not compared. */
     readonly vlan?: number | undefined;
 }

@@ -1,15 +1,21 @@
 import { type IpAddress } from "@antrea/ip";
-import {
-    type Attachment,
-    type InterfaceAddress,
-    type PodAttachment,
-    type PodRecord,
-} from "../../platform/pod-interfaces/index.ts";
+import { type Attachment, type InterfaceAddress, type PodAttachment } from "../../platform/pod-interfaces/index.ts";
 
 /** An interface of this Node with addresses of IPPools, from its record. */
-export interface PoolInterface extends PodAttachment, Pick<PodRecord, "vlan"> {
-    /** `pool` is "" if it is not known. */
-    readonly addresses: readonly (InterfaceAddress & { readonly pool: string })[];
+export interface PoolInterface extends PodAttachment {
+    /** VLAN of its pools; 0 is untagged. Undefined: not compared with them, as a network may have one of its own. */
+    readonly vlan: number | undefined;
+    /** `namespace/name` of its network; undefined for a Pod's own interface. */
+    readonly network?: string | undefined;
+    readonly addresses: readonly PoolInterfaceAddress[];
+}
+
+/** An address of an interface that is allocated from an IPPool. */
+export interface PoolInterfaceAddress extends Omit<InterfaceAddress, "gateway"> {
+    /** Undefined if it has none: a requested address of a network may have settings of its own. */
+    readonly gateway: IpAddress | undefined;
+    /** "" if it is not known. */
+    readonly pool: string;
 }
 
 /** Actions on a wired interface; `isolate` and `reconnect` are called under the container's lock (`exclusively`). */

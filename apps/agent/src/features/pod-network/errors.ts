@@ -18,6 +18,8 @@ import { AntreaError } from "@antrea/errors";
  * - `LINK_VANISHED`: the interface is gone while it is set up.
  * - `BAD_ROUTE`: the kernel does not take a route of a network.
  * - `VLANS_APART`: the IPPools of a network have different VLANs, and the network names none.
+ * - `LOW_MTU`: the MTU of a network is under the minimum of IPv6, and an interface on it has an IPv6 address.
+ * - `OTHERS_SANDBOX`: a further interface is asked for in a container whose interface on the Pod network is not ours.
  */
 export class PodNetworkError extends AntreaError<
     | "DELETED_MEANWHILE"
@@ -34,6 +36,8 @@ export class PodNetworkError extends AntreaError<
     | "NO_FURTHER"
     | "LINK_VANISHED"
     | "BAD_ROUTE"
-    | "VLANS_APART",
+    | "VLANS_APART"
+    | "LOW_MTU"
+    | "OTHERS_SANDBOX",
     { /** The IDs of the skipped containers; only of `BUSY`. */ readonly containers: readonly string[] }
 > {}

@@ -2,8 +2,24 @@ import type { IpAddress, Prefix } from "@antrea/ip";
 import type { Feature } from "../../platform/feature.ts";
 import { OwnSubnet } from "../../platform/node/config/index.ts";
 import type { NodePlatform } from "../../platform/node-platform.ts";
-import type { PodInterface, PodRecord } from "../../platform/pod-interfaces/index.ts";
+import type {
+    AddRequest,
+    NetworkCall,
+    NetworkInterfaces,
+    NetworkRecord,
+    PlannedNetwork,
+    PodInterface,
+    PodRecord,
+    WiredNetworks,
+} from "../../platform/pod-interfaces/index.ts";
 import { type checkInterface, type CheckInput } from "./check.ts";
+import { checkNetworkInterface } from "./check-network.ts";
+import {
+    FurtherInterfaces,
+    type FurtherInterfacesComponents,
+    type NetworkClaims,
+    type NetworkPorts,
+} from "./further-interfaces.ts";
 import { HostRoutes } from "./host-routes.ts";
 import { addBandwidthJob, addLockJob, addOvsJob } from "./jobs.ts";
 import type { PodNamespaces } from "./link.ts";
@@ -13,9 +29,10 @@ import { NodeSubnet } from "./node-subnet.ts";
 import { flowOwner } from "./parts.ts";
 import { PodNetwork } from "./pod-network.ts";
 import { PodReconciler } from "./reconciler.ts";
+import { SingleNetworks } from "./single-networks.ts";
 import type { RecordAllocations } from "./take-over.ts";
 import { isRoutedToPod } from "./routed.ts";
-import type { PodBridging, PodPools } from "./types.ts";
+import type { PodBridging, PodNetworkComponents, PodPools } from "./types.ts";
 
 /** The IPPools, as the Pod network uses them. */
 export interface NetworkPools extends PodPools {
@@ -33,8 +50,30 @@ export interface PodNetworkNeeds {
     readonly allocations: RecordAllocations | undefined;
     /** Undefined outside bridging mode. */
     readonly bridging: PodBridging | undefined;
+    /** The networks other than the Pod network; undefined if the feature gate SecondaryNetwork is disabled. */
+    readonly networks?: NetworksOfPods | undefined;
     /** A problem with the allocations of a record; undefined if there is none. */
-    readonly allocationProblem: (record: PodRecord) => Promise<string | undefined>;
+    readonly allocationProblem: (record: PodRecord | NetworkRecord) => Promise<string | undefined>;
+}
+
+/** The networks other than the Pod network, as the Pod network uses them. */
+export interface NetworksOfPods {
+    /** Filled by Pod wiring. */
+    readonly table: NetworkInterfaces;
+    /** The ports of their bridge; undefined if none is configured, and no Pod gets such an interface. */
+    readonly ports: NetworkPorts | undefined;
+    /** Undefined without IPPools. */
+    readonly claims: NetworkClaims | undefined;
+    /** Announces the addresses of a port of `ports` in its VLAN; never throws. */
+    readonly announce: FurtherInterfacesComponents["announce"];
+    /** The interfaces that a Pod is to get, checked; rejects with the error that ADD returns. */
+    readonly plan: (request: AddRequest, signal: AbortSignal) => Promise<readonly PlannedNetwork[]>;
+    /** The one that a meta plugin asks for; rejects as `plan`. */
+    readonly planCall: (call: NetworkCall, signal: AbortSignal) => Promise<PlannedNetwork>;
+    /** Reports the interfaces of a Pod; resolves after one second at the latest, never rejects. */
+    readonly report: (wired: WiredNetworks) => Promise<void>;
+    /** Records on the Pod why its networks were not attached; never rejects. */
+    readonly failed: (request: AddRequest, error: unknown) => Promise<void>;
 }
 
 /** The parts of Pod wiring that use the network namespaces of Pods; a simulated Node replaces them. */
@@ -45,14 +84,19 @@ export interface PodNodeParts {
     readonly namespaces?: PodNamespaces;
 }
 
+/** Paths and addresses that a CHECK is called with. */
+export type CheckedAs = Pick<CheckInput, "netns" | "previous">;
+
 /** The feature, and what it provides to others. */
 export interface PodNetworkFeature extends Feature {
     /** Wires Pods. */
     readonly network: PodNetwork;
     /** The addresses of the podCIDRs. */
     readonly subnet: NodeSubnet;
-    /** CHECK of an interface; rejects with CheckError. */
-    check(known: PodInterface, input: Omit<CheckInput, "known">): Promise<void>;
+    /** CHECK of an interface, and of those of its container on other networks; rejects with CheckError. */
+    check(known: PodInterface, input: CheckedAs): Promise<void>;
+    /** The interfaces that a meta plugin asks for; undefined if the agent makes none on other networks. */
+    readonly networks: SingleNetworks | undefined;
     /** Whether a Pod of this Node, that is neither being removed nor isolated, needs the route to this destination. */
     isRouted(dst: Prefix): boolean;
     /**
@@ -114,12 +158,38 @@ export function podNetwork(platform: NodePlatform, needs: PodNetworkNeeds, parts
         { bootId: environment.bootId, podPrefixes },
     );
     let resync = (): void => undefined;
+    const { further } = network;
+    const checkNetwork = (record: NetworkRecord, input: CheckedAs): Promise<void> =>
+        checkNetworkInterface(
+            {
+                netlink,
+                port: (name) => needs.networks?.ports?.ports().find((port) => port.name === name),
+                allocationProblem: needs.allocationProblem,
+            },
+            record,
+            input,
+        );
     return {
         name: "pod-network",
         network,
         subnet,
-        check: (known, input) =>
-            parts.checkInterface(
+        networks:
+            further &&
+            needs.networks &&
+            new SingleNetworks({
+                network,
+                further,
+                netlink,
+                plan: needs.networks.planCall,
+                failed: needs.networks.failed,
+                check: checkNetwork,
+                clock,
+                logger,
+                namespaces: parts.namespaces,
+            }),
+        check: async (known, input) => {
+            const { containerId } = known.record;
+            await parts.checkInterface(
                 {
                     netlink,
                     port: (name) => platform.bridge.port(name),
@@ -127,8 +197,12 @@ export function podNetwork(platform: NodePlatform, needs: PodNetworkNeeds, parts
                     dumpFlows: () => platform.openflow.dumpFlows(),
                     allocationProblem: needs.allocationProblem,
                 },
-                { known, ...input },
-            ),
+                { known, ...input, movedRoutes: further?.defaultFamilies(containerId) },
+            );
+            for (const { record, leaving } of further?.ofContainer(containerId) ?? []) {
+                if (leaving === undefined) await checkNetwork(record, { netns: input.netns, previous: undefined });
+            }
+        },
         isRouted: (dst) => isRoutedToPod(podInterfaces, dst),
         resync: () => resync(),
         holdKnownAddresses: (signal) => reconciler.holdKnownAddresses(signal),
@@ -145,9 +219,31 @@ export function podNetwork(platform: NodePlatform, needs: PodNetworkNeeds, parts
     };
 }
 
+/** What an ADD does about the networks other than the Pod network. */
+function networkCallbacks(
+    { failed, plan, report, table }: NetworksOfPods,
+    further: FurtherInterfaces | undefined,
+    mtu: () => number,
+): Partial<PodNetworkComponents> {
+    return {
+        further,
+        planNetworks: plan,
+        networksFailed: failed,
+        reportNetworks: (own, planned) =>
+            report({
+                own,
+                mtu: mtu(),
+                networks: planned.flatMap(({ ifName, dns }) => {
+                    const record = table.get({ containerId: own.containerId, ifName })?.record;
+                    return record === undefined ? [] : [{ record, dns }];
+                }),
+            }),
+    };
+}
+
 function networkOf(
     platform: NodePlatform,
-    { pools, bridging }: PodNetworkNeeds,
+    { pools, bridging, networks }: PodNetworkNeeds,
     {
         subnet,
         ownSubnet,
@@ -162,6 +258,22 @@ function networkOf(
 ): PodNetwork {
     const { bridge, clock, environment, flowTable, gateway, netlink } = platform;
     const { disableTxChecksumOffload, pipeline, podInterfaces, podMtu } = platform;
+    const logger = platform.logger.child("pod-network");
+    const further =
+        networks?.ports &&
+        new FurtherInterfaces(
+            {
+                table: networks.table,
+                ports: networks.ports,
+                netlink,
+                pools: networks.claims,
+                announce: networks.announce,
+                serviceCidrs: () => platform.serviceCidrs(),
+                clock,
+                logger,
+            },
+            { bootId: environment.bootId, disableTxChecksumOffload, namespaces },
+        );
     return new PodNetwork(
         {
             subnet,
@@ -174,8 +286,9 @@ function networkOf(
             pools,
             confirmSubnet: () => ownSubnet.confirm(),
             bridging,
+            ...(networks && networkCallbacks(networks, further, podMtu)),
             clock,
-            logger: platform.logger.child("pod-network"),
+            logger,
         },
         {
             get mtu() {

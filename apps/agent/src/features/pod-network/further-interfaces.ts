@@ -1,21 +1,19 @@
 import { settleAll, type Clock } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
 import { formatIp, type IpAddress, type Prefix } from "@antrea/ip";
-import { isNetlinkError, type Link, type Netlink } from "@antrea/netlink";
-import { addressesOf } from "@antrea/networks";
+import { isNetlinkError, type Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import { podLinkGroup } from "../../platform/kernel-ids.ts";
 import type { StoredPort } from "./found-records.ts";
 import type { Progress } from "./interface-wiring.ts";
 import { Limit } from "./limit.ts";
-import { createPair, deletePodLink, releasePodLink, type PodLinkDraft, type PodLinkOptions } from "./link.ts";
-import { draftMacOf, hostInterfaceName, macOf } from "./names.ts";
+import { FurtherUpkeep } from "./further-upkeep.ts";
+import { createPair, deletePodLink, releasePodLink, type PodLinkOptions } from "./link.ts";
+import { hostInterfaceName } from "./names.ts";
+import { macOfDraft, networkRecordOf, type NetworkDraft } from "./network-draft.ts";
 import { configureNetworkEnd, moveDefaultRoutes } from "./network-end.ts";
-import { PodNetworkError } from "./errors.ts";
 import {
     attachmentKey,
-    fromNetworkAlias,
-    fromNetworkIds,
     pendingAlias,
     podText,
     toNetworkAlias,
@@ -30,15 +28,22 @@ import {
     type NetworkRecord,
     type NetworkRecordAddress,
     type PlannedNetwork,
-    type PodAttachment,
     type PodRecord,
 } from "../../platform/pod-interfaces/index.ts";
+
+/** A port of the bridge for networks other than the Pod network. */
+export interface NetworkPort extends StoredPort {
+    /** Why OVS could not open the link; undefined if it could, or has not tried yet. */
+    readonly error: string | undefined;
+    /** Undefined if the port is a trunk. */
+    readonly vlan: number | undefined;
+}
 
 /** The ports of the bridge for networks other than the Pod network; the contract of each method is that of SwitchBridge. */
 export interface NetworkPorts {
     /** Whether the bridge exists. */
     readonly exists: boolean;
-    ports(): readonly StoredPort[];
+    ports(): readonly NetworkPort[];
     ensurePorts(
         ports: readonly {
             readonly name: string;
@@ -59,6 +64,8 @@ export interface NetworkClaims {
     release(attachment: Attachment): Promise<void>;
     /** The interfaces of a container that have allocations and that this agent makes, without eth0. */
     networkInterfacesOf(containerId: string): readonly Attachment[];
+    /** The network that the known allocations of an interface name; "" if there are none. */
+    networkOf(attachment: Attachment): string;
     /** The known allocations of an interface, with the settings of their pools. */
     addressesFor(attachment: Attachment): readonly NetworkRecordAddress[];
 }
@@ -71,6 +78,12 @@ export interface FurtherInterfacesComponents {
     readonly netlink: Netlink;
     /** Undefined if AntreaIPAM is disabled. */
     readonly pools: NetworkClaims | undefined;
+    /** Announces the addresses of a port in its VLAN; never throws. */
+    readonly announce: (port: {
+        readonly ofPort: number;
+        readonly mac: string;
+        readonly ips: readonly IpAddress[];
+    }) => void;
     /** The current Service CIDRs. */
     readonly serviceCidrs: () => readonly Prefix[];
     readonly clock: Clock;
@@ -86,10 +99,6 @@ export interface FurtherInterfacesOptions extends Omit<PodLinkOptions, "mtu"> {
 const openLimitMs = 20_000;
 const unwireLimitMs = 5_000;
 
-interface Draft extends PodAttachment, PodLinkDraft {
-    readonly planned: PlannedNetwork;
-}
-
 /**
  * The interfaces of Pods on networks other than the Pod network, which come and go with the one on the Pod network. Methods
  * about a container are called under its lock.
@@ -97,10 +106,13 @@ interface Draft extends PodAttachment, PodLinkDraft {
 export class FurtherInterfaces {
     readonly #components: FurtherInterfacesComponents;
     readonly #options: FurtherInterfacesOptions;
+    /** What earlier starts, crashes and Open vSwitch have left. */
+    readonly upkeep: FurtherUpkeep;
 
     constructor(components: FurtherInterfacesComponents, options: FurtherInterfacesOptions) {
         this.#components = components;
         this.#options = options;
+        this.upkeep = new FurtherUpkeep(components, options);
     }
 
     /** All interfaces, also those being wired or removed. */
@@ -117,15 +129,17 @@ export class FurtherInterfaces {
     async add(planned: readonly PlannedNetwork[], request: AddRequest, progress: Progress): Promise<void> {
         if (planned.length === 0) return;
         const { table } = this.#components;
-        const drafts = planned.map((one) => this.#draft(one, request));
+        const drafts = this.#drafts(planned, request);
         try {
             const [claimed] = await settleAll([
                 settleAll(drafts.map((draft) => this.#claim(draft, progress.signal))),
                 this.#prepare(drafts, progress),
             ]);
-            const records = drafts.map((draft, index) => this.#recordOf(draft, claimed[index] ?? []));
+            const records = drafts.map((draft, index) =>
+                networkRecordOf(draft, claimed[index] ?? [], this.#options.bootId),
+            );
             progress.checkpoint();
-            for (const record of records) table.put(record);
+            for (const record of records) table.put(record, Infinity);
             await settleAll([
                 this.#components.ports.ensurePorts(records.map(portOf), progress.signal),
                 ...records.map((record, index) => this.#configure(record, planned[index])),
@@ -133,6 +147,10 @@ export class FurtherInterfaces {
             progress.checkpoint();
             await this.#opened(records, progress.signal);
             await settleAll(records.map((record) => this.#complete(record)));
+            for (const record of records) {
+                table.put(record, this.#components.clock.monotonic());
+                this.#announce(record);
+            }
         } catch (error) {
             await this.#takeBack(drafts);
             throw error;
@@ -155,6 +173,21 @@ export class FurtherInterfaces {
         }
     }
 
+    /** The interface of an attachment; undefined if there is none. */
+    get(attachment: Attachment): NetworkInterface | undefined {
+        return this.#components.table.get(attachment);
+    }
+
+    /** The interfaces of a container. */
+    ofContainer(containerId: string): readonly NetworkInterface[] {
+        return this.#components.table.ofContainer(containerId);
+    }
+
+    /** Marks an interface as being removed: the reconcile completes that. */
+    leave(attachment: Attachment): void {
+        this.#components.table.leave(attachment, "release");
+    }
+
     /** The families of which another interface than that of the Pod network has the default route. */
     defaultFamilies(containerId: string): ReadonlySet<IpAddress["family"]> {
         const all = this.#components.table.ofContainer(containerId);
@@ -162,13 +195,15 @@ export class FurtherInterfaces {
     }
 
     /**
-     * Removes all interfaces of a container: ports with their records in one transaction, then the allocations if
-     * `allocations` is "release", also those of an ADD that failed before it wrote a record. False if OVS did not do it
-     * within 5 s: the interfaces then stay known until the reconcile has removed them.
+     * Removes all interfaces of a container, or only the one of this name: ports with their records in one transaction,
+     * then the allocations if `allocations` is "release", also those of an ADD that failed before it wrote a record. False
+     * if OVS did not do it within 5 s: the interfaces then stay known until the reconcile has removed them.
      */
-    async remove(containerId: string, allocations: Claims): Promise<boolean> {
+    async remove(containerId: string, allocations: Claims, ifName?: string): Promise<boolean> {
         const { clock, logger, pools, ports, table } = this.#components;
-        const all = table.ofContainer(containerId);
+        const all = table
+            .ofContainer(containerId)
+            .filter(({ record }) => ifName === undefined || record.ifName === ifName);
         const fates = all.map(({ record }) => ({ record, fate: table.leave(record, allocations) }));
         await Promise.all(all.map(({ record }) => this.#releaseLink(record)));
         using limit = new Limit(clock, unwireLimitMs, "unwiring");
@@ -185,9 +220,15 @@ export class FurtherInterfaces {
             });
             return false;
         }
-        for (const { record } of all) table.remove(record);
+        for (const { record } of all) {
+            // The namespace goes on without it; with it the kernel removes the link.
+            if (ifName !== undefined) await this.#deleteLink(record);
+            table.remove(record);
+        }
         const released = fates.filter(({ fate }) => fate === "release").map(({ record }) => record as Attachment);
-        const left = allocations === "release" ? (pools?.networkInterfacesOf(containerId) ?? []) : [];
+        const unwired =
+            ifName === undefined ? (pools?.networkInterfacesOf(containerId) ?? []) : [{ containerId, ifName }];
+        const left = allocations === "release" ? unwired : [];
         const keys = new Map([...released, ...left].map((one) => [attachmentKey(one), one]));
         if (pools !== undefined) await Promise.all([...keys.values()].map((one) => pools.release(one)));
         for (const { record } of all) {
@@ -201,9 +242,15 @@ export class FurtherInterfaces {
         return true;
     }
 
-    /** Restores ports and links of a container, where the link exists; rejects with the error of a part. */
+    /**
+     * Restores ports and links of a container, where the link exists, and completes removals of single interfaces; rejects
+     * with the error of a part.
+     */
     async restore(containerId: string, signal: AbortSignal): Promise<void> {
         const { netlink, ports, table } = this.#components;
+        for (const { record, leaving } of table.ofContainer(containerId)) {
+            if (leaving !== undefined) await this.remove(containerId, leaving, record.ifName);
+        }
         const present = table.ofContainer(containerId).filter(({ leaving }) => leaving === undefined);
         if (present.length === 0) return;
         // Without its link OVS could not open the port.
@@ -218,75 +265,13 @@ export class FurtherInterfaces {
         return [...new Set(this.list().map(({ record }) => record.containerId))];
     }
 
-    /** The containers of other sandboxes of the Pod that have such interfaces; none for UID "". */
-    olderContainers({ containerId, podUid }: AddRequest): readonly string[] {
-        const others = this.list().filter(({ record }) => podUid !== "" && record.podUid === podUid);
-        return [...new Set(others.map(({ record }) => record.containerId))].filter((id) => id !== containerId);
-    }
-
-    /**
-     * At startup, before any ADD is served: adopts the interfaces that an earlier start has wired, from the ports of the
-     * bridge or, if the database was lost, from the links; deletes ports without a valid record. Rejects with
-     * OvsdbError if a port cannot be deleted.
-     */
-    async rebuild(links: readonly Link[], signal: AbortSignal): Promise<void> {
-        const { logger, ports, table } = this.#components;
-        const { bootId } = this.#options;
-        const dropped: string[] = [];
-        for (const port of ports.ports()) {
-            const record = fromNetworkIds(port.name, port.externalIds);
-            if (record !== undefined && record !== "unfinished" && (record.bootId === "" || record.bootId === bootId)) {
-                table.put(record);
-            } else dropped.push(port.name);
-        }
-        const known = new Set(this.list().map(({ record }) => record.hostIfName));
-        for (const link of links.filter(({ name }) => !known.has(name))) {
-            const record = this.#fromLink(link);
-            if (record !== undefined) table.put(record);
-        }
-        if (dropped.length > 0) {
-            logger.warn("ports of further interfaces without a valid record are dropped", { ports: dropped });
-            await ports.deletePorts(dropped, signal);
-        }
-        if (this.list().length > 0) logger.info("further Pod interfaces rebuilt", { interfaces: this.list().length });
-    }
-
-    /**
-     * What the container needs in a round of the reconcile: "remove" if the removal of an interface is not complete, or
-     * all links are gone, and so its network namespace; "restore" if a port or link differs; undefined if all is right.
-     */
-    need(containerId: string, links: ReadonlyMap<string, Link>): "remove" | "restore" | undefined {
-        const all = this.#components.table.ofContainer(containerId);
-        if (all.some(({ leaving }) => leaving !== undefined)) return "remove";
-        const present = all.filter(({ record }) => links.has(record.hostIfName));
-        if (present.length === 0) return "remove";
-        const ports = new Map(this.#components.ports.ports().map((port) => [port.name, port]));
-        const isRight = ({ record: { hostIfName, isolated } }: NetworkInterface): boolean => {
-            const link = links.get(hostIfName);
-            return (
-                (ports.get(hostIfName)?.ofPort ?? -1) > 0 &&
-                link?.up === (isolated !== true) &&
-                link.group === podLinkGroup
-            );
-        };
-        return present.every(isRight) ? undefined : "restore";
-    }
-
-    /** Deletes ports of Pods without a record whose container has no ADD in progress. Rejects with OvsdbError. */
-    async dropPorts(isAdding: (containerId: string) => boolean, signal: AbortSignal): Promise<void> {
-        const { logger, ports } = this.#components;
-        const known = new Set(this.list().map(({ record }) => record.hostIfName));
-        const stale = ports.ports().filter(({ name, externalIds }) => {
-            return !known.has(name) && !isAdding(externalIds.get("container-id") ?? "");
-        });
-        if (stale.length === 0) return;
-        logger.warn("ports of further interfaces without a record are dropped", {
-            ports: stale.map(({ name }) => name),
-        });
-        await ports.deletePorts(
-            stale.map(({ name }) => name),
-            signal,
+    /** The containers of other sandboxes of the Pod that have such interfaces, or one of this name; none for UID "". */
+    olderContainers({ containerId, podUid }: AddRequest, ifName?: string): readonly string[] {
+        const others = this.list().filter(
+            ({ record }) =>
+                podUid !== "" && record.podUid === podUid && (ifName === undefined || record.ifName === ifName),
         );
+        return [...new Set(others.map(({ record }) => record.containerId))].filter((id) => id !== containerId);
     }
 
     /** Takes the traffic of an interface whose address belongs to another Pod, or gives it back; see `InterfaceControl`. */
@@ -309,17 +294,20 @@ export class FurtherInterfaces {
         table.put(changed);
     }
 
-    #draft(planned: PlannedNetwork, request: AddRequest): Draft {
+    #drafts(all: readonly PlannedNetwork[], request: AddRequest): readonly NetworkDraft[] {
         const { containerId, netns, podNamespace, podName, podUid } = request;
-        const { ifName } = planned;
         const taken = new Set(this.list().map(({ record }) => record.hostIfName));
-        let attempt = 0;
-        while (taken.has(hostInterfaceName(podName, containerId, ifName, attempt))) attempt += 1;
-        const hostIfName = hostInterfaceName(podName, containerId, ifName, attempt);
-        return { containerId, ifName, netns, podNamespace, podName, podUid, hostIfName, planned };
+        return all.map((planned) => {
+            const { ifName } = planned;
+            let attempt = 0;
+            while (taken.has(hostInterfaceName(podName, containerId, ifName, attempt))) attempt += 1;
+            const hostIfName = hostInterfaceName(podName, containerId, ifName, attempt);
+            taken.add(hostIfName);
+            return { containerId, ifName, netns, podNamespace, podName, podUid, hostIfName, planned };
+        });
     }
 
-    async #claim(draft: Draft, signal: AbortSignal): Promise<readonly NetworkAddress[]> {
+    async #claim(draft: NetworkDraft, signal: AbortSignal): Promise<readonly NetworkAddress[]> {
         const { planned, containerId, ifName, podNamespace, podName, podUid } = draft;
         const demands = planned.addresses?.demands ?? [];
         const { pools } = this.#components;
@@ -329,12 +317,12 @@ export class FurtherInterfaces {
     }
 
     /** All links, and all ports in one transaction, without addresses: a port without a MAC address is unfinished. */
-    async #prepare(drafts: readonly Draft[], { signal, checkpoint }: Progress): Promise<void> {
+    async #prepare(drafts: readonly NetworkDraft[], { signal, checkpoint }: Progress): Promise<void> {
         const { netlink, ports } = this.#components;
         await settleAll(
             drafts.map((draft) =>
                 createPair(netlink, draft, {
-                    mac: draft.planned.mac ?? draftMacOf(`${draft.containerId}/${draft.ifName}`),
+                    mac: macOfDraft(draft),
                     alias: pendingAlias(draft.containerId),
                     mtu: draft.planned.mtu,
                 }),
@@ -355,18 +343,6 @@ export class FurtherInterfaces {
             })),
             signal,
         );
-    }
-
-    #recordOf(draft: Draft, claimed: readonly NetworkAddress[]): NetworkRecord {
-        const { planned, containerId, ifName, podNamespace, podName, podUid, netns, hostIfName } = draft;
-        const { network, mtu, defaultGateways } = planned;
-        const vlan = planned.vlan ?? vlanOf(claimed, network);
-        const addresses = recordAddresses(planned, claimed);
-        const first = claimed[0] ?? addresses[0];
-        const mac = planned.mac ?? (first === undefined ? draftMacOf(`${containerId}/${ifName}`) : macOf(first.ip));
-        const { bootId } = this.#options;
-        const pod = { containerId, ifName, podNamespace, podName, podUid };
-        return { ...pod, network, netns, hostIfName, mac, addresses, vlan, mtu, defaultGateways, bootId };
     }
 
     async #configure(record: NetworkRecord, planned: PlannedNetwork | undefined): Promise<void> {
@@ -402,8 +378,15 @@ export class FurtherInterfaces {
         });
     }
 
+    /** A Pod that was on another Node before has the same addresses and MAC address: switches learn its new place. */
+    #announce({ addresses, hostIfName, mac }: NetworkRecord): void {
+        const { announce, ports } = this.#components;
+        const { ofPort } = ports.ports().find(({ name }) => name === hostIfName) ?? {};
+        if (ofPort !== undefined && ofPort > 0) announce({ ofPort, mac, ips: addresses.map(({ ip }) => ip) });
+    }
+
     /** After a failed ADD. Never rejects: what remains is removed by the reconcile. */
-    async #takeBack(drafts: readonly Draft[]): Promise<void> {
+    async #takeBack(drafts: readonly NetworkDraft[]): Promise<void> {
         const { clock, logger, netlink, pools, ports, table } = this.#components;
         using limit = new Limit(clock, unwireLimitMs, "unwiring");
         for (const draft of drafts) table.leave(draft, "release");
@@ -438,13 +421,15 @@ export class FurtherInterfaces {
         }
     }
 
-    #fromLink(link: Link): NetworkRecord | undefined {
-        const alias = fromNetworkAlias(link.alias);
-        const { bootId } = this.#options;
-        if (alias === undefined || !bootId.startsWith(alias.bootId)) return undefined;
-        const addresses = this.#components.pools?.addressesFor(alias) ?? [];
-        const unknown = { podNamespace: "", podName: "", network: "", netns: "", defaultGateways: [] };
-        return { ...unknown, ...alias, bootId, hostIfName: link.name, addresses };
+    async #deleteLink(record: NetworkRecord): Promise<void> {
+        try {
+            await deletePodLink(this.#components.netlink, record);
+        } catch (error) {
+            this.#components.logger.warn("link of a Pod cannot be deleted", {
+                link: record.hostIfName,
+                reason: messageOf(error),
+            });
+        }
     }
 
     #linkOptions({ mtu }: NetworkRecord): PodLinkOptions {
@@ -454,26 +439,4 @@ export class FurtherInterfaces {
 
 function portOf(record: NetworkRecord): Parameters<NetworkPorts["ensurePorts"]>[0][number] {
     return { name: record.hostIfName, vlan: record.vlan, externalIds: toNetworkIds(record) };
-}
-
-/** The VLAN of the IPPools, which must be the same for all addresses. */
-function vlanOf(claimed: readonly NetworkAddress[], network: string): number {
-    const [first] = claimed;
-    const other = claimed.find(({ vlan }) => vlan !== first?.vlan);
-    if (first === undefined || other === undefined) return first?.vlan ?? 0;
-    throw new PodNetworkError(
-        "VLANS_APART",
-        "caller",
-        `network ${network}: its IPPools ${first.pool} and ${other.pool} have the VLANs ${first.vlan} and ${other.vlan}, and an interface has one; next: set vlan in the network, or name IPPools of one VLAN`,
-    );
-}
-
-/** In the order of the network's result, each with the IPPool that it is allocated from. */
-function recordAddresses(
-    { addresses }: PlannedNetwork,
-    claimed: readonly NetworkAddress[],
-): readonly NetworkRecordAddress[] {
-    if (addresses === undefined) return [];
-    const pools = new Map(claimed.map(({ ip, pool }) => [formatIp(ip), pool]));
-    return addressesOf(addresses, claimed).map((address) => ({ ...address, pool: pools.get(formatIp(address.ip)) }));
 }

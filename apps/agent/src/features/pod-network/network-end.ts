@@ -27,6 +27,9 @@ export async function configureNetworkEnd(
         // A kernel without IPv6 has no router advertisements.
         if (hasIpv6 || !isNetlinkError(error, "ENOENT")) throw error;
     }
+    // Neighbours of one network learn nothing of the Pod's addresses in others.
+    namespaces.setSysctl(netns, `net/ipv4/conf/${ifName}/arp_ignore`, "1");
+    namespaces.setSysctl(netns, `net/ipv4/conf/${ifName}/arp_announce`, "2");
     preparePodEnd(record, options);
     using pod = namespaces.openIn(netns);
     const link = await pod.link(ifName);

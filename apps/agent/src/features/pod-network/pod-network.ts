@@ -2,6 +2,8 @@ import { KeyedLock, systemClock, type Clock, settleAll } from "@antrea/async";
 import { AntreaError, messageOf } from "@antrea/errors";
 import { formatIp } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
+import { AddsInProgress } from "./adds-in-progress.ts";
+import { isOfNetwork } from "./cni-codes.ts";
 import { InterfaceWiring, type Progress } from "./interface-wiring.ts";
 import type { FurtherInterfaces } from "./further-interfaces.ts";
 import { checkNamespace, completePodLink, createPodLink, deletePodLink, kernelNamespaces } from "./link.ts";
@@ -21,6 +23,7 @@ import {
     attachmentKey,
     type Claims,
     type InterfaceControl,
+    type NetworkRecord,
     type PlannedNetwork,
     type PodInterface,
     type PodInterfaces,
@@ -50,10 +53,8 @@ export class PodNetwork implements InterfaceControl {
     readonly #wiring: InterfaceWiring;
     readonly #unwiring: Unwiring;
     readonly #locks = new KeyedLock();
-    readonly #podLocks = new KeyedLock();
     readonly #tombstones: Tombstones;
-    /** Number of ADDs in progress, by container. */
-    readonly #adding = new Map<string, number>();
+    readonly #adds = new AddsInProgress();
 
     constructor(components: PodNetworkComponents, options: PodNetworkOptions) {
         this.#components = components;
@@ -97,27 +98,29 @@ export class PodNetwork implements InterfaceControl {
      * or the error of a part, on abort with `CANCELLED` or that of the part that waited. What it has created is rolled
      * back then, or by the reconcile, until which its addresses stay in use.
      */
-    async add(request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
-        const { containerId, ifName, podUid } = request;
-        const adding = [containerId, podUid];
-        for (const one of adding) this.#adding.set(one, (this.#adding.get(one) ?? 0) + 1);
-        try {
-            const add = (): Promise<PodRecord> =>
-                this.exclusively(containerId, () => this.#add(request, signal), signal);
-            // The kubelet retries with a new container: two ADDs must not compete for one allocation.
-            return await this.#podLocks.run(`${podUid === "" ? containerId : podUid}/${ifName}`, add, signal);
-        } finally {
-            for (const one of adding) {
-                const left = (this.#adding.get(one) ?? 1) - 1;
-                if (left === 0) this.#adding.delete(one);
-                else this.#adding.set(one, left);
-            }
-        }
+    add(request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
+        return this.adding(request, () => this.#add(request, signal), signal);
+    }
+
+    /** Runs an ADD under the lock of its container, see `AddsInProgress.run`. */
+    adding<T>(request: AddRequest, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+        const { containerId } = request;
+        return this.#adds.run(request, () => this.exclusively(containerId, work, signal), signal);
+    }
+
+    /** The progress of an ADD, which a DEL of its container ends, or an abort. */
+    progress(request: AddRequest, signal: AbortSignal): Progress {
+        return { signal, checkpoint: () => this.#checkpoint(request, signal) };
+    }
+
+    /** Whether the container has an interface on the Pod network that is not being removed. */
+    hasContainer(containerId: string): boolean {
+        return this.interfaces().some((one) => one.record.containerId === containerId && !this.isLeaving(one));
     }
 
     /** Whether an ADD of this container, or of the Pod with this UID, is in progress. */
     isAdding(containerIdOrPodUid: string): boolean {
-        return this.#adding.has(containerIdOrPodUid);
+        return this.#adds.has(containerIdOrPodUid);
     }
 
     /**
@@ -134,6 +137,8 @@ export class PodNetwork implements InterfaceControl {
             else {
                 // An ADD that failed before it wrote a record may have allocated addresses already.
                 await this.#components.pools?.release({ containerId, ifName });
+                // A container that lives keeps the others.
+                if (this.hasContainer(containerId)) return;
                 await this.#components.further?.remove(containerId, "release");
             }
         };
@@ -205,6 +210,11 @@ export class PodNetwork implements InterfaceControl {
         return this.#wiring.reconnect(known);
     }
 
+    /** See `InterfaceControl`. */
+    async setNetworkIsolated(record: NetworkRecord, isolated: boolean): Promise<void> {
+        await this.#components.further?.setIsolated(record, isolated);
+    }
+
     /**
      * Removes a wired interface, and with it those of its container on other networks; to be called inside `exclusively`.
      * False if flows or port cannot be removed within 5
@@ -242,6 +252,7 @@ export class PodNetwork implements InterfaceControl {
                 ? this.#addFromSubnet(draft, request, signal)
                 : this.#addFromPools(draft, wanted, request, signal);
         const record = planned.length === 0 ? await addOwn() : await this.#addAll(addOwn, planned, request, signal);
+        if (planned.length > 0) await this.#components.reportNetworks?.(record, planned);
         this.#noteAnswer(record);
         this.#logger.info("Pod interface added", {
             pod: podText(record),
@@ -267,13 +278,11 @@ export class PodNetwork implements InterfaceControl {
             await this.exclusively(older, () => further.remove(older, "keep"), signal);
         }
         try {
-            const [record] = await settleAll([
-                addOwn(),
-                further.add(planned, request, this.#progress(request, signal)),
-            ]);
+            const [record] = await settleAll([addOwn(), further.add(planned, request, this.progress(request, signal))]);
             await further.moveDefaultRoutes(record);
             return record;
         } catch (error) {
+            if (isOfNetwork(error)) void this.#components.networksFailed?.(request, error);
             const own = this.find(request.containerId, request.ifName);
             if (own !== undefined) {
                 await this.remove(own, "release");
@@ -300,7 +309,7 @@ export class PodNetwork implements InterfaceControl {
         }
         try {
             this.#checkpoint(request, signal);
-            await this.#wiring.wire(record, ofPort, this.#progress(request, signal));
+            await this.#wiring.wire(record, ofPort, this.progress(request, signal));
             // From here on a check of new allocations finds the interface.
             this.#components.subnet.refuseTaken(addresses);
         } catch (error) {
@@ -321,11 +330,11 @@ export class PodNetwork implements InterfaceControl {
         const ofPort = this.ofPorts.take();
         let record: PodRecord | undefined;
         try {
-            const progress = this.#progress(request, signal);
+            const progress = this.progress(request, signal);
             const [allocation] = await settleAll([wanted.claim(signal), this.#wiring.prepare(draft, ofPort, progress)]);
             record = recordOf(draft, allocation);
             this.#checkpoint(request, signal);
-            await this.#wiring.wire(record, ofPort, this.#progress(request, signal));
+            await this.#wiring.wire(record, ofPort, this.progress(request, signal));
             await completePodLink(this.#components.netlink, record);
         } catch (error) {
             if (record === undefined) await this.#unwiring.undoDraft(draft, ofPort);
@@ -416,10 +425,7 @@ export class PodNetwork implements InterfaceControl {
         }
     }
 
-    #progress(request: AddRequest, signal: AbortSignal): Progress {
-        return { signal, checkpoint: () => this.#checkpoint(request, signal) };
-    }
-
+    /** The progress of an ADD, which a DEL of its container ends, or an abort. */
     #checkpoint(request: AddRequest, signal: AbortSignal): void {
         if (signal.aborted) {
             const { reason }: { readonly reason: unknown } = signal;

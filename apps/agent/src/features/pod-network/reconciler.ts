@@ -65,7 +65,7 @@ export class PodReconciler {
     async rebuild(signal: AbortSignal): Promise<void> {
         const { netlink, network } = this.#components;
         await this.#takeOver.run(signal);
-        await network.further?.rebuild(await netlink.links(), signal);
+        await network.further?.upkeep.rebuild(await netlink.links(), signal);
     }
 
     /**
@@ -163,10 +163,11 @@ export class PodReconciler {
         const { network } = this.#components;
         const { further } = network;
         if (further === undefined) return;
+        further.upkeep.complete();
         for (const containerId of further.containers()) {
-            if (further.need(containerId, links) === undefined) continue;
+            if (further.upkeep.need(containerId, links) === undefined) continue;
             const work = async (): Promise<void> => {
-                const need = further.need(containerId, links);
+                const need = further.upkeep.need(containerId, links);
                 if (need === "restore") await further.restore(containerId, signal);
                 // An ADD under way holds the lock; a living Pod keeps what its own interface shows to be alive.
                 else if (need === "remove") await further.remove(containerId, "keep");
@@ -180,7 +181,7 @@ export class PodReconciler {
                 });
             }
         }
-        await further.dropPorts((containerId) => network.isAdding(containerId), signal);
+        await further.upkeep.dropPorts((containerId) => network.isAdding(containerId), signal);
     }
 
     /** Runs the work under the container's lock, unless that is not available or the interface was removed. */

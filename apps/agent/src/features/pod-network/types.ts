@@ -14,6 +14,7 @@ import {
     type PlannedNetwork,
     type PodAttachment,
     type PodInterfaces,
+    type PodRecord,
 } from "../../platform/pod-interfaces/index.ts";
 
 /**
@@ -116,6 +117,13 @@ export interface PodNetworkComponents {
      * them. Rejects with the error that ADD returns. Set with `further`.
      */
     readonly planNetworks?: (request: AddRequest, signal: AbortSignal) => Promise<readonly PlannedNetwork[]>;
+    /**
+     * Reports the interfaces of a Pod on all networks, once they are made; resolves after one second at the latest, never
+     * rejects.
+     */
+    readonly reportNetworks?: (own: PodRecord, planned: readonly PlannedNetwork[]) => Promise<void>;
+    /** Records on the Pod why its networks were not attached; never rejects. */
+    readonly networksFailed?: (request: AddRequest, error: unknown) => Promise<void>;
     /** For timeouts while waiting for OVS. Default: the system clock. */
     readonly clock?: Clock;
     readonly logger: Logger;

@@ -20,15 +20,19 @@ const delaysMs = [0, 50, 100] as const;
 /**
  * Announces the addresses of a Pod by gratuitous ARP (RFC 5227 section 2.3) and unsolicited neighbour advertisements
  * (RFC 4861 section 7.2.6): switches of the physical network learn the port, and neighbours update a cached MAC
- * address. The frames enter the flow tables as those that the Pod sends. Its owner disposes of it, which cancels
+ * address. The frames enter the flow tables as those that the Pod sends
+ * or, with `Port.NORMAL`, are switched as these. Its owner disposes of it, which cancels
  * pending announcements.
  */
 export class Announcer implements Disposable {
     readonly #components: AnnouncerComponents;
+    readonly #output: number;
     readonly #timers = new Set<Disposable>();
 
-    constructor(components: AnnouncerComponents) {
+    /** @param options `output`: the port of the action; default `Port.TABLE` */
+    constructor(components: AnnouncerComponents, { output = Port.TABLE }: { readonly output?: number } = {}) {
         this.#components = components;
+        this.#output = output;
     }
 
     /**
@@ -54,7 +58,7 @@ export class Announcer implements Disposable {
 
     #send(inPort: number, data: Uint8Array): void {
         try {
-            this.#components.packetOut({ inPort, data, actions: [{ type: "output", port: Port.TABLE }] });
+            this.#components.packetOut({ inPort, data, actions: [{ type: "output", port: this.#output }] });
         } catch (error) {
             this.#components.logger.debug("an address was not announced", { port: inPort, reason: messageOf(error) });
         }

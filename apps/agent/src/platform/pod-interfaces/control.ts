@@ -1,3 +1,4 @@
+import type { NetworkRecord } from "./network-record.ts";
 import type { PodInterface } from "./pod-interface.ts";
 
 /**
@@ -24,4 +25,9 @@ export interface InterfaceControl {
      * blocked again then.
      */
     reconnect(known: PodInterface): Promise<void>;
+    /**
+     * Does the same for an interface on another network than the Pod network; absent if the agent makes none. Rejects with
+     * the error of a part, or after 20 s: retry then.
+     */
+    setNetworkIsolated?(record: NetworkRecord, isolated: boolean): Promise<void>;
 }

@@ -13,7 +13,7 @@ export {
     type NetworkRecord,
     type NetworkRecordAddress,
 } from "./network-record.ts";
-export { type PlannedNetwork } from "./planned-network.ts";
+export { type PlannedNetwork, type WiredNetworks } from "./planned-network.ts";
 export { bridgedPod, type BridgedPod, type PodInterface } from "./pod-interface.ts";
 export { isPoolRecord, type InterfaceAddress, type PodAddress, type PodRecord } from "./record.ts";
 export {
@@ -22,6 +22,7 @@ export {
     type AddressRequest,
     type NetworkAddress,
     type NetworkAddresses,
+    type NetworkCall,
     type PoolDemand,
 } from "./requests.ts";
 export { isAddCompleted, PodInterfaces, type Claims, type PodInterfaceChange, type PodInterfaceView } from "./table.ts";

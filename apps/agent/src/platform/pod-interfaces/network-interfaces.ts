@@ -7,6 +7,8 @@ export interface NetworkInterface {
     readonly record: NetworkRecord;
     /** Undefined unless its removal has begun and is not complete; then what it does with the allocations. */
     readonly leaving: Claims | undefined;
+    /** When the ADD that made it was answered, monotonic (ms): 0 before the start of this agent, Infinity until then. */
+    readonly addedAt: number;
 }
 
 /** The table as used by everything except Pod wiring: read-only. */
@@ -35,10 +37,11 @@ export class NetworkInterfaces {
         return this.list().filter(({ record }) => record.containerId === containerId);
     }
 
-    /** Adds an interface, or replaces its record. */
-    put(record: NetworkRecord): void {
-        const leaving = this.get(record)?.leaving;
-        this.#entries.set(attachmentKey(record), { record, leaving });
+    /** Adds an interface, or replaces its record; default of `addedAt`: what it was, or 0. */
+    put(record: NetworkRecord, addedAt?: number): void {
+        const known = this.get(record);
+        const leaving = known?.leaving;
+        this.#entries.set(attachmentKey(record), { record, leaving, addedAt: addedAt ?? known?.addedAt ?? 0 });
     }
 
     /**

@@ -50,6 +50,8 @@ export interface PodRecord extends PodAttachment {
 }
 
 /** Whether addresses of the record are allocated from IPPools, also if the pool is not known (""). */
-export function isPoolRecord(record: Pick<PodRecord, "addresses">): boolean {
+export function isPoolRecord(record: {
+    readonly addresses: readonly { readonly pool?: string | undefined }[];
+}): boolean {
     return record.addresses.some((address) => address.pool !== undefined);
 }

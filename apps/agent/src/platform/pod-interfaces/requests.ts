@@ -1,4 +1,5 @@
 import type { IpAddress } from "@antrea/ip";
+import type { OwnNetwork, WantedAddresses } from "@antrea/networks";
 import type { PodAttachment } from "./attachment.ts";
 import type { InterfaceAddress, PodAddress } from "./record.ts";
 
@@ -10,6 +11,16 @@ export interface AddRequest extends PodAttachment {
     readonly network: string;
     /** When the call was received, in milliseconds of the monotonic clock; a DEL received later takes precedence. */
     readonly receivedAt: number;
+}
+
+/** The request of a meta plugin for one interface on a network other than the Pod network. */
+export interface NetworkCall extends AddRequest {
+    /** The network that the call carries. */
+    readonly asked: OwnNetwork;
+    /** The requested MAC address, as text; undefined if none is. */
+    readonly mac: string | undefined;
+    /** The requested addresses; undefined: those of the network. */
+    readonly wanted: WantedAddresses | undefined;
 }
 
 /** The demand for one address of the IPPool of this name; `fixed` undefined takes any free one. */

@@ -1,9 +1,16 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { formatIp, formatPrefix, parseIp, parsePrefix } from "@antrea/ip";
 import { heldOwner, NodeSubnet } from "../../../src/features/pod-network/node-subnet.ts";
-import { isolatedInterfaces } from "../../../src/features/ip-pools/node-interfaces.ts";
+import { isolatedInterfaces, poolWiring, subnetWiring } from "../../../src/features/ip-pools/node-interfaces.ts";
 import { guardedPrefixes, recordAllocations, type IpPools } from "../../../src/features/ip-pools/index.ts";
-import { addressOf, podRecord } from "../../support/records.ts";
+import type { Wiring } from "../../../src/features/ip-pools/wiring.ts";
+import {
+    NetworkInterfaces,
+    PodInterfaces,
+    type InterfaceControl,
+    type NetworkRecord,
+} from "../../../src/platform/pod-interfaces/index.ts";
+import { addressOf, podRecord, testBootId } from "../../support/records.ts";
 
 describe("where claims of others concern a Node", () => {
     const podPrefixes = [parsePrefix("10.10.1.0/24"), parsePrefix("fd10:10:0:1::/64")];
@@ -89,5 +96,157 @@ describe("the claims of a record", () => {
             ips.every((ip) => claimed.includes(formatIp(ip)));
         const own = { synced: () => Promise.resolve() } as unknown as IpPools["own"];
         expect(recordAllocations({ own, hasAllocations }).cover(record)).toBe(isCovered);
+    });
+});
+
+describe("the interfaces on networks, as the reconcile of allocations uses them", () => {
+    const own = podRecord({
+        containerId: "c1",
+        podUid: "uid",
+        addresses: [{ ...addressOf("10.2.0.5/24"), pool: "pool1" }],
+    });
+    const pooled = { ...addressOf("10.3.0.5/24"), pool: "pool2" };
+    const isStatic = { ...addressOf("10.9.0.5/24"), pool: undefined };
+    const recordOf = (change: Partial<NetworkRecord> = {}): NetworkRecord => ({
+        containerId: "c1",
+        ifName: "eth1",
+        podNamespace: "default",
+        podName: "web-0",
+        podUid: "uid",
+        network: "default/net1",
+        netns: "",
+        hostIfName: "web-0-eth1",
+        mac: "02:00:00:00:00:01",
+        addresses: [pooled, isStatic],
+        vlan: 100,
+        mtu: 1500,
+        defaultGateways: [],
+        bootId: testBootId,
+        ...change,
+    });
+    const eth1 = { containerId: "c1", ifName: "eth1" } as Parameters<Wiring["isIsolated"]>[0];
+    const eth0 = { containerId: "c1", ifName: "eth0" } as Parameters<Wiring["isIsolated"]>[0];
+
+    let podInterfaces: PodInterfaces;
+    let networks: NetworkInterfaces;
+    let links: Set<string>;
+    let done: string[];
+    let wiring: Wiring;
+
+    beforeEach(() => {
+        [podInterfaces, networks, links, done] = [new PodInterfaces(), new NetworkInterfaces(), new Set(), []];
+        const put = (isolated: boolean): InterfaceControl["isolate"] => {
+            return ({ record: { ifName } }) => Promise.resolve(void done.push(`${ifName} ${isolated}`));
+        };
+        const control: InterfaceControl = {
+            exclusively: (_, work) => work(),
+            isAdding: (id) => id === "adding",
+            isolate: put(true),
+            reconnect: put(false),
+            setNetworkIsolated: ({ ifName }, isolated) => Promise.resolve(void done.push(`${ifName} ${isolated}`)),
+        };
+        const netlink = { link: (name: string) => Promise.resolve(links.has(name) ? ({ name } as never) : undefined) };
+        wiring = poolWiring({ podInterfaces, networks, control, netlink: netlink as never });
+        podInterfaces.put({ record: own, ofPort: 7, addedAt: 0 });
+    });
+
+    it("are listed beside the Pods' own with the addresses that are allocated, their network, and no VLAN", () => {
+        const ownSettings = { ...pooled, gateway: undefined };
+        networks.put(recordOf({ addresses: [pooled, isStatic, ownSettings] }));
+        networks.put(recordOf({ ifName: "eth2", addresses: [isStatic] }));
+        networks.put(recordOf({ ifName: "eth3", addresses: [] }));
+        expect(wiring.interfaces().map(({ ifName, network }) => [ifName, network])).toEqual([
+            ["eth0", undefined],
+            ["eth1", "default/net1"],
+        ]);
+        expect(wiring.interfaces()[1]).toEqual({
+            containerId: "c1",
+            ifName: "eth1",
+            podNamespace: "default",
+            podName: "web-0",
+            podUid: "uid",
+            vlan: undefined,
+            network: "default/net1",
+            addresses: [pooled, ownSettings],
+        });
+    });
+
+    it("are listed while they are being removed: their addresses are in use until then", () => {
+        networks.put(recordOf());
+        networks.leave(eth1, "release");
+        expect(wiring.interfaces()).toHaveLength(2);
+        networks.remove(eth1);
+        expect(wiring.interfaces()).toHaveLength(1);
+    });
+
+    it("are wired with addresses of any source; not while none is known, nor for a Pod whose UID is not known", () => {
+        networks.put(recordOf({ addresses: [isStatic] }));
+        networks.put(recordOf({ ifName: "eth2", podUid: "" }));
+        networks.put(recordOf({ ifName: "eth3", addresses: [] }));
+        const asked = ["uid eth0", "uid eth1", "uid eth2", "uid eth3", "other eth1", " eth2"].map((text) => {
+            const [podUid = "", ifName = ""] = text.split(" ");
+            return wiring.isWired(podUid, ifName);
+        });
+        expect(asked).toEqual([true, true, false, false, false, false]);
+    });
+
+    it("have traffic with an allocated address unless they are isolated or being removed", () => {
+        const isConnected = (): readonly boolean[] =>
+            ["10.2.0.5", "10.3.0.5", "10.9.0.5", "10.3.0.6"].map((text) => wiring.isConnected(parseIp(text)));
+        networks.put(recordOf());
+        expect(isConnected()).toEqual([true, true, false, false]);
+        networks.put(recordOf({ isolated: true }));
+        expect(isConnected()).toEqual([true, false, false, false]);
+        networks.put(recordOf());
+        networks.leave(eth1, "keep");
+        expect(isConnected()).toEqual([true, false, false, false]);
+    });
+
+    it("are isolated, also again, and reconnected by their own means, apart from the Pods' own", async () => {
+        networks.put(recordOf());
+        expect(wiring.isIsolated(eth1)).toBe(false);
+        await wiring.isolate(eth1);
+        await wiring.reconnect(eth1);
+        expect(done).toEqual(["eth1 true"]);
+        networks.put(recordOf({ isolated: true }));
+        expect([wiring.isIsolated(eth1), wiring.isIsolated(eth0)]).toEqual([true, false]);
+        await wiring.isolate(eth1);
+        await wiring.reconnect(eth1);
+        expect(done).toEqual(["eth1 true", "eth1 true", "eth1 false"]);
+        await wiring.isolate(eth0);
+        podInterfaces.put({ record: { ...own, isolated: true }, ofPort: 7, addedAt: 0 });
+        await wiring.reconnect(eth0);
+        expect(done.slice(3)).toEqual(["eth0 true", "eth0 false"]);
+    });
+
+    it("exist as long as their link does", async () => {
+        networks.put(recordOf());
+        links.add("web-0-eth1");
+        expect(await Promise.all([eth1, eth0].map((one) => wiring.linkExists(one)))).toEqual([true, false]);
+        networks.remove(eth1);
+        expect(await wiring.linkExists(eth1)).toBe(false);
+    });
+
+    it("are none of the podCIDRs", () => {
+        networks.put(recordOf({ addresses: [isStatic] }));
+        const ofSubnet = podRecord({ containerId: "c2" });
+        podInterfaces.put({ record: ofSubnet, ofPort: 8, addedAt: 0 });
+        const components = { podInterfaces, networks, control: {} as InterfaceControl, netlink: {} as never };
+        expect(
+            subnetWiring(components)
+                .interfaces()
+                .map(({ containerId }) => containerId),
+        ).toEqual(["c2"]);
+    });
+
+    it("are none without such networks", () => {
+        const components = { podInterfaces, control: {} as InterfaceControl, netlink: {} as never };
+        const without = poolWiring(components);
+        expect(without.interfaces().map(({ ifName }) => ifName)).toEqual(["eth0"]);
+        expect([
+            without.isWired("uid", "eth1"),
+            without.isConnected(parseIp("10.3.0.5")),
+            without.isIsolated(eth1),
+        ]).toEqual([false, false, false]);
     });
 });

@@ -180,7 +180,9 @@ describe("what is reported of an isolated interface", () => {
         await node.reconcile();
         node.wiring.wire(
             "p1",
-            (wired?.addresses ?? []).map((one) => ({ ...one, vlan: 0 })),
+            (wired?.addresses ?? []).flatMap(({ gateway, ...one }) =>
+                gateway === undefined ? [] : [{ ...one, gateway, vlan: 0 }],
+            ),
         );
         await node.reconcile();
         expect(reportedEvents()).toBe(first + 1);

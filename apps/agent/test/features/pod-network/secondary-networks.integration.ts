@@ -35,6 +35,10 @@ class FakeClaims implements NetworkClaims {
         return owners.flatMap(([id = "", ifName = ""]) => (id === containerId ? [{ containerId, ifName }] : []));
     }
 
+    networkOf(): string {
+        return "";
+    }
+
     addressesFor({ containerId, ifName }: Attachment): ReturnType<NetworkClaims["addressesFor"]> {
         const own = [...this.held].filter(([, { owner }]) => owner === `${containerId}/${ifName}`);
         return own.map(([ip, { pool }]) => ({

@@ -3,7 +3,7 @@ import { isAborted } from "@antrea/errors";
 import { OfPort, vlanFlows, type FlowSet, type NextTable } from "@antrea/flows";
 import { Reconciler, type Logger, type MetricsFactory, type PassResult } from "@antrea/runtime";
 import type { BridgedPod } from "../../../platform/pod-interfaces/index.ts";
-import type { Announcer } from "./announcer.ts";
+import type { Announcer } from "../../../platform/ovs/announcer.ts";
 
 /**
  * The desired flows by owner, as in FlowTable: `stage` sends nothing before the first replay; `set` and `remove`

@@ -58,17 +58,26 @@ export class NodeSysctls {
      * boot. One that no longer exists is skipped. Keeps the file. Throws NetlinkError; those before stay restored.
      */
     restore(): readonly string[] {
-        return [...this.#read()].flatMap(([key, { before, after }]) => {
-            try {
-                if (this.#settings.get(key) !== after) return [];
-                this.#settings.set(key, before);
-                return [key];
-            } catch (error) {
-                // The interface no longer exists.
-                if (isNetlinkError(error, "ENOENT")) return [];
-                throw error;
-            }
-        });
+        return [...this.#read()].flatMap(([key, change]) => (this.#restoreOne(key, change) ? [key] : []));
+    }
+
+    /** Restores one sysctl, if it was recorded in this boot and still has the agent's value. Throws NetlinkError. */
+    undo(key: string): void {
+        const change = this.#read().get(key);
+        if (change === undefined || !this.#restoreOne(key, change)) return;
+        this.#logger.info("sysctl of the Node set back", { sysctl: key, value: change.before });
+    }
+
+    #restoreOne(key: string, { before, after }: Change): boolean {
+        try {
+            if (this.#settings.get(key) !== after) return false;
+            this.#settings.set(key, before);
+            return true;
+        } catch (error) {
+            // The interface no longer exists.
+            if (isNetlinkError(error, "ENOENT")) return false;
+            throw error;
+        }
     }
 
     #remember(key: string, change: Change): void {

@@ -10,5 +10,12 @@ export {
     type OvsPort,
     type PortSpec,
 } from "./ovs-bridge.ts";
-export { SwitchBridge, type AccessPort, type SwitchBridgeOptions, type SwitchPort } from "./switch-bridge.ts";
+export {
+    ownSwitchBridges,
+    SwitchBridge,
+    type AccessPort,
+    type SwitchBridgeOptions,
+    type SwitchBridges,
+    type SwitchPort,
+} from "./switch-bridge.ts";
 export { formatRounds, nextRounds, roundsKey, type Rounds } from "./rounds.ts";

@@ -36,8 +36,17 @@ export interface OvsBridgeOptions {
 /** Tables and columns that the agent reads, as the `monitor` option of the session. */
 export const monitoredColumns = {
     Open_vSwitch: ["bridges", "ovs_version", "iface_types", "next_cfg", "cur_cfg", "other_config"],
-    Bridge: ["name", "ports", "datapath_id", "datapath_type", "fail_mode", "protocols", "external_ids"],
-    Port: ["name", "interfaces", "tag", "external_ids"],
+    Bridge: [
+        "name",
+        "ports",
+        "datapath_id",
+        "datapath_type",
+        "fail_mode",
+        "mcast_snooping_enable",
+        "protocols",
+        "external_ids",
+    ],
+    Port: ["name", "interfaces", "tag", "vlan_mode", "protected", "external_ids"],
     Interface: ["name", "type", "ofport", "ofport_request", "mac", "mac_in_use", "mtu", "options", "error"],
 } as const;
 

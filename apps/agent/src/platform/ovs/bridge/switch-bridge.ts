@@ -17,6 +17,7 @@ import {
     type Operation,
     type Row,
 } from "@antrea/ovsdb";
+import type { OpenFlowConnection } from "@antrea/openflow/connection";
 import { OvsBridgeError, type OvsDatabase } from "./ovs-bridge.ts";
 
 /** Settings of SwitchBridge. */
@@ -43,6 +44,8 @@ export interface AccessPort {
 export interface SwitchPort {
     readonly name: string;
     readonly externalIds: ReadonlyMap<string, string>;
+    /** Its VLAN; undefined if it is a trunk. */
+    readonly vlan: number | undefined;
     /** The OpenFlow port number; undefined until OVS has assigned one, -1 if it could not open the link. */
     readonly ofPort: number | undefined;
     /** Why OVS could not open the link; undefined if it could, or has not tried yet. */
@@ -52,7 +55,11 @@ export interface SwitchPort {
 interface PortRows extends SwitchPort {
     readonly uuid: string;
     readonly interfaceUuid: string;
+    readonly row: Row;
 }
+
+/** The columns of a NIC's Port. */
+const nicColumns: InputRow = { vlan_mode: set("trunk"), protected: true, tag: set() };
 
 /** In external_ids of the bridge and of its NICs: made by this agent. */
 const ownKey = "antrea-secondary";
@@ -85,7 +92,7 @@ export class SwitchBridge {
 
     /**
      * Creates the bridge, or updates what differs, and makes its NICs exactly the given ones: links that exist and are of
-     * no other bridge. Idempotent; also after ovsdb-server restarted with an empty database.
+     * no other bridge. Idempotent: without a difference nothing is sent; also after ovsdb-server restarted with an empty database.
      */
     async ensure(nics: readonly string[], signal?: AbortSignal): Promise<void> {
         const { bridge, datapathType, multicastSnooping } = this.#options;
@@ -118,9 +125,13 @@ export class SwitchBridge {
             return;
         }
         const stale = present.filter((port) => !nics.includes(port.name));
+        const changed = present.filter((port) => nics.includes(port.name) && !isNicAsWanted(port.row));
+        const isRight = fresh.length + stale.length + changed.length === 0 && this.#isAsWanted(row.row);
+        if (isRight) return;
         await this.#transact(
             [
                 update("Bridge", [byUuid(row.uuid)], wanted),
+                ...changed.map((port) => update("Port", [byUuid(port.uuid)], nicColumns)),
                 ...created,
                 ...(ids.length === 0 ? [] : [mutate("Bridge", [byUuid(row.uuid)], [["ports", "insert", set(...ids)]])]),
                 ...this.#removal(row.uuid, stale),
@@ -205,6 +216,16 @@ export class SwitchBridge {
         );
     }
 
+    #isAsWanted(row: Row): boolean {
+        const { datapathType, multicastSnooping } = this.#options;
+        return (
+            textOf(row, "datapath_type") === datapathType &&
+            optionalTextOf(row, "fail_mode") === "standalone" &&
+            row["mcast_snooping_enable"] === multicastSnooping &&
+            textMapOf(row, "external_ids").get(ownKey) === "true"
+        );
+    }
+
     #transact(operations: readonly Operation[], signal: AbortSignal | undefined): Promise<unknown> {
         return this.#database.transact(operations, { signal });
     }
@@ -237,8 +258,10 @@ export class SwitchBridge {
                 {
                     uuid: id,
                     interfaceUuid,
+                    row: port,
                     name: textOf(port, "name"),
                     externalIds: textMapOf(port, "external_ids"),
+                    vlan: optionalNumberOf(port, "tag"),
                     ofPort: row && optionalNumberOf(row, "ofport"),
                     error: row && optionalTextOf(row, "error"),
                 },
@@ -256,6 +279,14 @@ export class SwitchBridge {
     }
 }
 
+function isNicAsWanted(row: Row): boolean {
+    return (
+        optionalTextOf(row, "vlan_mode") === "trunk" &&
+        row["protected"] === true &&
+        optionalNumberOf(row, "tag") === undefined
+    );
+}
+
 function nicRows(name: string, index: number): readonly Operation[] {
     const externalIds = map({ [ownKey]: "nic" });
     const interfaceId = `nic_interface_${index}`;
@@ -266,11 +297,27 @@ function nicRows(name: string, index: number): readonly Operation[] {
             {
                 name,
                 interfaces: set(named(interfaceId)),
-                vlan_mode: set("trunk"),
-                protected: true,
+                ...nicColumns,
                 external_ids: externalIds,
             },
             `nic_port_${index}`,
         ),
     ];
+}
+
+/** Access to the switching bridges of the Node. */
+export interface SwitchBridges {
+    /** See `ownSwitchBridges`. */
+    names(): readonly string[];
+    /** One of them, by name; it need not exist. */
+    of(options: Omit<SwitchBridgeOptions, "datapathType">): Pick<SwitchBridge, keyof SwitchBridge>;
+    /** An OpenFlow connection to the bridge of this name, for packets; its owner starts and closes it. */
+    connection(name: string): Pick<OpenFlowConnection, "start" | "packetOut" | "close">;
+}
+
+/** The names of the bridges that this agent or an earlier one made by SwitchBridge. */
+export function ownSwitchBridges(database: Pick<OvsDatabase, "rows">): readonly string[] {
+    return [...database.rows("Bridge").values()]
+        .filter((row) => textMapOf(row, "external_ids").get(ownKey) === "true")
+        .map((row) => textOf(row, "name"));
 }

@@ -1,0 +1,66 @@
+import {
+    CniCallError,
+    parseCniArgs,
+    shown,
+    type CniCmdArgs,
+    type CniDns,
+    type CniResult,
+    type CniRoute,
+    type NetworkConfig,
+} from "@antrea/cni";
+import { formatIp } from "@antrea/ip";
+import { networkOfCall, requestedMac, wantedAddresses, type IpamSection } from "@antrea/networks";
+import type { AddRequest, Attachment, NetworkCall, NetworkRecord } from "../../platform/pod-interfaces/index.ts";
+import type { CniBackend } from "./calls.ts";
+
+/** Makes interfaces that a meta plugin asks for one by one. Paths of network namespaces are as the runtime passes them. */
+export interface NetworkBackend {
+    /** Makes an interface; all or nothing. */
+    add(call: NetworkCall, signal: AbortSignal): Promise<NetworkRecord>;
+    /** Removes it; succeeds if there is none, and while a dependency is unavailable. */
+    delete(attachment: Attachment): Promise<void>;
+    /** Rejects with the first difference, or if there is no such interface. */
+    check(request: Parameters<CniBackend["check"]>[0]): Promise<void>;
+    /** Removes the interfaces of a network that are not in the list and are older; see `CniBackend.collect`. */
+    collect(network: string, valid: readonly Attachment[], receivedAt: number): Promise<number>;
+}
+
+const noAddresses: IpamSection = { ippools: [], addresses: [], routes: [], dns: undefined, ignored: [] };
+
+/** The error for every call but DEL and GC while the agent makes no such interfaces. */
+export function noNetworks(networkType: unknown): CniCallError {
+    return new CniCallError(
+        "UNSUPPORTED_FIELD",
+        "caller",
+        `networkType: ${shown(networkType)} is not served: the feature gate SecondaryNetwork is off, or secondaryNetwork.ovsBridges is empty; next: install with featureGates.SecondaryNetwork=true and a bridge, take the NetworkAttachmentDefinition out of the Pod's annotation k8s.v1.cni.cncf.io/networks, or serve it by another plugin`,
+    );
+}
+
+/**
+ * Reads an ADD for one interface; `request` has the Pod of CNI_ARGS. Throws NetworkError or CniCallError for a
+ * configuration or a request that breaks a rule.
+ */
+export function networkAdd(args: CniCmdArgs, config: NetworkConfig, request: AddRequest): NetworkCall {
+    const asked = networkOfCall(config);
+    const input = { args: parseCniArgs(args.args), config };
+    const wanted = wantedAddresses(asked.ipam ?? noAddresses, input);
+    // What only the network lists is no request.
+    const isRequested = wanted.source !== "ipam.addresses";
+    return { ...request, asked, mac: requestedMac(input), wanted: isRequested ? wanted : undefined };
+}
+
+/** The result of an ADD for one interface. Routes and DNS are those of the network's section. */
+export function networkResult({ asked, netns }: NetworkCall, record: NetworkRecord): CniResult {
+    const routes: readonly CniRoute[] = asked.ipam?.routes ?? [];
+    const dns: CniDns = asked.ipam?.dns ?? {};
+    return {
+        interfaces: [{ name: record.hostIfName }, { name: record.ifName, mac: record.mac, sandbox: netns }],
+        ips: record.addresses.map(({ ip, prefixLength, gateway }) => ({
+            address: `${formatIp(ip)}/${prefixLength}`,
+            ...(gateway === undefined ? {} : { gateway: formatIp(gateway) }),
+            interface: 1,
+        })),
+        routes,
+        dns,
+    };
+}

@@ -1,0 +1,47 @@
+import {
+    isKubeError,
+    networkAttachmentDefinitions,
+    type ApiClient,
+    type NetworkAttachmentDefinition,
+} from "@antrea/kube";
+import { NetworksError } from "./errors.ts";
+
+const askLimitMs = 10_000;
+
+/**
+ * Reads networks when a Pod asks for them: no watch, so nothing is outdated and idle agents cost nothing. Requests for one
+ * network that are under way are shared.
+ */
+export class Definitions {
+    readonly #api: Pick<ApiClient, "find">;
+    readonly #asked = new Map<string, Promise<NetworkAttachmentDefinition | undefined>>();
+
+    constructor(components: { readonly api: Pick<ApiClient, "find"> }) {
+        this.#api = components.api;
+    }
+
+    /** The network of this name. Rejects with NetworksError `NO_NETWORK` or `API_AWAY`. */
+    async find(namespace: string, name: string): Promise<NetworkAttachmentDefinition> {
+        const key = `${namespace}/${name}`;
+        const shared = this.#asked.get(key) ?? this.#ask(key, namespace, name);
+        try {
+            const found = await shared;
+            if (found !== undefined) return found;
+        } catch (error) {
+            if (!isKubeError(error)) throw error;
+            throw new NetworksError("API_AWAY", `network ${key} cannot be read`, { cause: error });
+        }
+        throw new NetworksError(
+            "NO_NETWORK",
+            `network ${key}: there is no NetworkAttachmentDefinition of this name, or the CustomResourceDefinition of these (k8s.cni.cncf.io/v1) is not installed; next: create it, or correct the annotation k8s.v1.cni.cncf.io/networks`,
+        );
+    }
+
+    #ask(key: string, namespace: string, name: string): Promise<NetworkAttachmentDefinition | undefined> {
+        const asked = this.#api.find(networkAttachmentDefinitions, { namespace, name }, { timeoutMs: askLimitMs });
+        this.#asked.set(key, asked);
+        const forget = (): void => void this.#asked.delete(key);
+        asked.then(forget, forget);
+        return asked;
+    }
+}

@@ -1,0 +1,52 @@
+import type { ErrorCodeName } from "@antrea/cni";
+import { AntreaError, type Fault } from "@antrea/errors";
+import { NetworkError } from "@antrea/networks";
+
+/**
+ * Why a Pod cannot get the networks that it requests:
+ *
+ * - `NO_NETWORK`: a network does not exist, or its definition (CRD) is not installed.
+ * - `NO_BRIDGE`: there is no bridge for networks, or no NIC of it is connected; retry.
+ * - `NO_POOLS`: a network has IPAM, and the feature gate AntreaIPAM is off.
+ * - `BAD_MTU`: the MTU of a network is above that of the NICs.
+ * - `BAD_REQUEST`: what the Pod requests of a network does not fit to it.
+ * - `UNAVAILABLE`: the type of the network is not available in this version.
+ * - `API_AWAY`: the API server did not answer in time; retry.
+ *
+ * The message names network, field, rule and next step.
+ */
+export type NetworksErrorCode =
+    "NO_NETWORK" | "NO_BRIDGE" | "NO_POOLS" | "BAD_MTU" | "BAD_REQUEST" | "UNAVAILABLE" | "API_AWAY";
+
+const faults: Readonly<Record<NetworksErrorCode, Fault>> = {
+    NO_NETWORK: "caller",
+    NO_BRIDGE: "timeout",
+    NO_POOLS: "caller",
+    BAD_MTU: "caller",
+    BAD_REQUEST: "caller",
+    UNAVAILABLE: "unsupported",
+    API_AWAY: "timeout",
+};
+
+/** Failure to find or judge the networks of a Pod; the fault follows from the code. */
+export class NetworksError extends AntreaError<NetworksErrorCode> {
+    constructor(code: NetworksErrorCode, message: string, options: { readonly cause?: unknown } = {}) {
+        super(code, faults[code], message, options);
+    }
+}
+
+const codes: Readonly<Record<NetworksErrorCode, ErrorCodeName>> = {
+    NO_NETWORK: "INVALID_NETWORK_CONFIG",
+    NO_BRIDGE: "TRY_AGAIN_LATER",
+    NO_POOLS: "INVALID_NETWORK_CONFIG",
+    BAD_MTU: "INVALID_NETWORK_CONFIG",
+    BAD_REQUEST: "INVALID_NETWORK_CONFIG",
+    UNAVAILABLE: "UNSUPPORTED_FIELD",
+    API_AWAY: "TRY_AGAIN_LATER",
+};
+
+/** The code of the CNI error result for a failure about the networks of a Pod; undefined for other errors. */
+export function networksErrorCode(error: unknown): ErrorCodeName | undefined {
+    if (error instanceof NetworkError) return "INVALID_NETWORK_CONFIG";
+    return error instanceof NetworksError ? codes[error.code] : undefined;
+}

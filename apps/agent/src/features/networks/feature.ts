@@ -1,0 +1,121 @@
+import { orAborted } from "@antrea/async";
+import type { IpAddress } from "@antrea/ip";
+import { configHashAnnotation, configMirrorAnnotation, hasPodUid, Informer, pods, type Pod } from "@antrea/kube";
+import { networksAnnotation } from "@antrea/networks";
+import type { Feature } from "../../platform/feature.ts";
+import type { Platform } from "../../platform/platform.ts";
+import type { NetworkInterfaceView, WiredNetworks } from "../../platform/pod-interfaces/index.ts";
+import { reportChangedAnnotations, type PodWatch } from "./changed-annotations.ts";
+import { Definitions } from "./definitions.ts";
+import { networkMetrics } from "./metrics.ts";
+import { Networks } from "./networks.ts";
+import { StatusReports } from "./status-reports.ts";
+import { isCalledFirst } from "./who-attaches.ts";
+
+/** What the networks of Pods need of other features. */
+export interface NetworksNeeds {
+    /** The bridge of networks; undefined if none is configured. */
+    readonly bridge: { readonly mtu: number; readonly problem: string | undefined } | undefined;
+    /** The IPPools; undefined if AntreaIPAM is disabled. */
+    readonly pools:
+        | {
+              synced(signal: AbortSignal): Promise<void>;
+              poolOf(ip: IpAddress, named: readonly string[]): string | undefined;
+          }
+        | undefined;
+    /** What this agent has made. */
+    readonly interfaces: Pick<NetworkInterfaceView, "list">;
+    /** The Pods of this Node, if another feature watches them already. */
+    readonly pods: PodWatch | undefined;
+}
+
+/** The feature, and what wiring uses. */
+export interface NetworksFeature extends Feature {
+    /** Finds and judges the networks that Pods request. */
+    readonly networks: Networks;
+    /** Reports the interfaces of a Pod; resolves after one second at the latest, never rejects. */
+    report(wired: WiredNetworks): Promise<void>;
+}
+
+const retryMs = 10_000;
+const noBridge =
+    "there is no bridge for it: secondaryNetwork.ovsBridges is empty; next: name a bridge and its NICs there, or take the network out of the annotation";
+
+/**
+ * Finds and judges the networks that Pods request, and reports on Pods what they got: adds the job `networks/status`, which
+ * repeats what could not be written, and an event for each annotation that is changed too late.
+ */
+export function podNetworks(
+    platform: Pick<Platform, "environment" | "events" | "jobs" | "kube" | "logger" | "metrics" | "podInterfaces">,
+    { bridge, interfaces, pools, pods: watched }: NetworksNeeds,
+): NetworksFeature {
+    const { environment, events, jobs, kube, podInterfaces } = platform;
+    const logger = platform.logger.child("networks");
+    const networks = new Networks({
+        api: kube.api,
+        definitions: new Definitions({ api: kube.api }),
+        isCalledFirst: () => isCalledFirst(environment.cniConfFolder),
+        surroundings: async (signal) => {
+            if (pools !== undefined) await orAborted(pools.synced(signal), signal);
+            return {
+                bridgeProblem: bridge === undefined ? noBridge : bridge.problem,
+                nicMtu: bridge?.mtu ?? 0,
+                poolOf: pools && ((ip, named) => pools.poolOf(ip, named)),
+            };
+        },
+        record: (event) => events.record(event),
+        metrics: networkMetrics(platform.metrics, interfaces),
+        logger,
+    });
+    const reports = new StatusReports({
+        api: kube.api,
+        isWired: (attachment) => podInterfaces.get(attachment) !== undefined,
+        logger,
+    });
+    const ownWatch =
+        watched === undefined
+            ? new Informer(
+                  { api: kube.api, logger },
+                  {
+                      resource: pods,
+                      fieldSelector: `spec.nodeName=${environment.nodeName}`,
+                      transform: onlyNetworks,
+                  },
+              )
+            : undefined;
+    const hasInterfaces = (pod: Pod): boolean =>
+        podInterfaces.list().some(({ record }) => record.podUid !== "" && hasPodUid(pod, record.podUid));
+    let listener: Disposable | undefined;
+    return {
+        name: "networks",
+        networks,
+        report: (wired) => reports.report(wired),
+        start: (signal) => {
+            listener = reportChangedAnnotations(ownWatch ?? watched ?? noWatch, hasInterfaces, (event) =>
+                events.record(event),
+            );
+            ownWatch?.start(signal);
+            jobs.every("networks/status", retryMs, async (limit) => {
+                if (reports.isPending) await reports.retry(limit);
+            });
+        },
+        stop: async () => {
+            listener?.[Symbol.dispose]();
+            await ownWatch?.close();
+        },
+    };
+}
+
+const noWatch: PodWatch = { onChange: () => ({ [Symbol.dispose]: () => undefined }) };
+
+function onlyNetworks({ metadata }: Pod): Pod {
+    const { namespace = "", name = "", uid = "", resourceVersion = "", annotations = {} } = metadata ?? {};
+    const kept = [networksAnnotation, configHashAnnotation, configMirrorAnnotation].flatMap((key) => {
+        const value = annotations[key];
+        return value === undefined ? [] : [[key, value] as const];
+    });
+    return {
+        metadata: { namespace, name, uid, resourceVersion, annotations: Object.fromEntries(kept) },
+        spec: { containers: [] },
+    };
+}

@@ -1,0 +1,2 @@
+export { networksErrorCode } from "./errors.ts";
+export { type Networks } from "./networks.ts";

@@ -1,0 +1,168 @@
+import { CniCallError } from "@antrea/cni";
+import { isAborted, messageOf } from "@antrea/errors";
+import { pods, referenceTo, type ApiClient, type EventInput, type Pod } from "@antrea/kube";
+import {
+    networksAnnotation,
+    NetworkError,
+    parseNetwork,
+    parseSelections,
+    type ForeignNetwork,
+    type NetworkSelection,
+    type OwnNetwork,
+} from "@antrea/networks";
+import type { Logger } from "@antrea/runtime";
+import type { AddRequest, NetworkCall, PlannedNetwork } from "../../platform/pod-interfaces/index.ts";
+import { isPodOf } from "../../platform/pod-object.ts";
+import { type Definitions } from "./definitions.ts";
+import { NetworksError } from "./errors.ts";
+import type { NetworkMetrics } from "./metrics.ts";
+import { judge, wishOf, type Surroundings, type Wish } from "./judge.ts";
+
+/** Dependencies of Networks. */
+export interface NetworksComponents {
+    readonly api: Pick<ApiClient, "find">;
+    readonly definitions: Pick<Definitions, "find">;
+    /** Whether the container runtime calls this plugin first, so that no meta plugin attaches networks. */
+    readonly isCalledFirst: () => Promise<boolean>;
+    /** What networks are judged against, now. Rejects if the IPPools are not known in time. */
+    readonly surroundings: (signal: AbortSignal) => Promise<Surroundings>;
+    /** Records an event; never blocks, never throws. */
+    readonly record: (event: EventInput) => void;
+    readonly metrics: NetworkMetrics;
+    readonly logger: Logger;
+}
+
+const askLimitMs = 10_000;
+
+interface Requested {
+    readonly selection: NetworkSelection;
+    readonly network: OwnNetwork | ForeignNetwork;
+}
+
+/**
+ * The networks that a Pod requests by its annotation: found, read and judged before anything is changed. All of ours are
+ * attached, or the Pod does not start; those of another type are left to others. A refusal is one event on the Pod.
+ */
+export class Networks {
+    readonly #components: NetworksComponents;
+
+    constructor(components: NetworksComponents) {
+        this.#components = components;
+    }
+
+    /**
+     * The interfaces that the Pod is to get; empty if it requests none, or a meta plugin attaches them. Rejects with
+     * NetworkError, NetworksError or CniCallError of the first rule that is broken, or on abort with the signal's reason.
+     */
+    async plan(request: AddRequest, signal: AbortSignal): Promise<readonly PlannedNetwork[]> {
+        if (!(await this.#components.isCalledFirst())) return [];
+        const pod = await this.#pod(request, signal);
+        const text = pod?.metadata?.annotations?.[networksAnnotation] ?? "";
+        if (pod === undefined || text.trim() === "" || pod.spec?.hostNetwork === true) return [];
+        try {
+            const selections = parseSelections(text, request.podNamespace);
+            const requested = await Promise.all(selections.map((selection) => this.#read(selection)));
+            signal.throwIfAborted();
+            this.#reportIgnored(pod, requested);
+            const own = requested.flatMap(({ network, selection }) =>
+                network.kind === "foreign" ? [] : [{ network, selection }],
+            );
+            if (own.length === 0) return [];
+            const surroundings = await this.#components.surroundings(signal);
+            return own.map(({ network, selection }) => judgeNamed(network, wishOf(selection, network), surroundings));
+        } catch (error) {
+            if (!isAborted(error)) this.#refused(pod, error);
+            throw error;
+        }
+    }
+
+    /** The interface of one network that a meta plugin asks for. Rejects as `plan`. */
+    async planCall(call: NetworkCall, signal: AbortSignal): Promise<PlannedNetwork> {
+        const { asked, ifName, mac, wanted } = call;
+        try {
+            const surroundings = await this.#components.surroundings(signal);
+            return judgeNamed(asked, { ifName, mac, wanted, defaultGateways: [] }, surroundings);
+        } catch (error) {
+            if (!isAborted(error)) await this.failed(call, error);
+            throw error;
+        }
+    }
+
+    /** Records on the Pod why its networks were not attached. Never rejects: without the Pod nothing is recorded. */
+    async failed(request: AddRequest, error: unknown): Promise<void> {
+        try {
+            const pod = await this.#pod(request, AbortSignal.timeout(askLimitMs));
+            if (pod !== undefined) this.#refused(pod, error);
+        } catch (cause) {
+            this.#components.logger.debug("no event about networks", { reason: messageOf(cause) });
+        }
+    }
+
+    /** Undefined if the Pod is gone: its ADD fails elsewhere. */
+    async #pod(request: AddRequest, signal: AbortSignal): Promise<Pod | undefined> {
+        const { podNamespace: namespace, podName: name } = request;
+        try {
+            const pod = await this.#components.api.find(pods, { namespace, name }, { signal, timeoutMs: askLimitMs });
+            return pod !== undefined && isPodOf(pod, request) ? pod : undefined;
+        } catch (cause) {
+            signal.throwIfAborted();
+            const text = `the networks of Pod ${namespace}/${name} cannot be read`;
+            throw new NetworksError("API_AWAY", text, { cause });
+        }
+    }
+
+    async #read(selection: NetworkSelection): Promise<Requested> {
+        const { namespace, name } = selection;
+        const { metadata, spec } = await this.#components.definitions.find(namespace, name);
+        const annotations = metadata?.annotations ?? {};
+        return { selection, network: parseNetwork({ namespace, name, annotations, config: spec?.config }) };
+    }
+
+    /** What has no effect is said once for each ADD. */
+    #reportIgnored(pod: Pod, requested: readonly Requested[]): void {
+        const foreign = requested.flatMap(({ network }) => (network.kind === "foreign" ? [network] : []));
+        if (foreign.length > 0) {
+            const texts = foreign.map(({ network, type }) => `${network} (type "${type}")`);
+            this.#event(
+                pod,
+                "Warning",
+                "NetworksOfOthers",
+                `networks of other plugins are not attached by Antrea: ${texts.join(", ")}; install a meta plugin such as Multus for them, or take them out of the annotation`,
+            );
+        }
+        const ignored = requested.flatMap(({ selection: { name, ignored: keys } }) =>
+            keys.map((key) => `${name}: ${key}`),
+        );
+        if (ignored.length === 0) return;
+        this.#event(
+            pod,
+            "Warning",
+            "NetworkKeysIgnored",
+            `keys in the annotation ${networksAnnotation} have no effect: ${ignored.join(", ")}`,
+        );
+    }
+
+    #refused(pod: Pod, error: unknown): void {
+        this.#components.metrics.failed(error);
+        this.#event(pod, "Warning", "NetworksNotAttached", messageOf(error));
+    }
+
+    #event(pod: Pod, type: "Normal" | "Warning", reason: string, note: string): void {
+        const { logger, record } = this.#components;
+        const regarding = referenceTo(pods, pod);
+        record({ type, reason, action: "AttachNetworks", regarding, note });
+        logger.warn("networks of a Pod", { pod: `${pod.metadata?.namespace}/${pod.metadata?.name}`, reason, note });
+    }
+}
+
+/** Errors of the parsers of CNI do not name the network. */
+function judgeNamed(network: OwnNetwork, wish: Wish, surroundings: Surroundings): PlannedNetwork {
+    try {
+        return judge(network, wish, surroundings);
+    } catch (error) {
+        if (!(error instanceof CniCallError)) throw error;
+        throw new NetworkError("INVALID_NETWORK", "caller", `network ${network.network}: ${error.message}`, {
+            details: { network: network.network },
+        });
+    }
+}

@@ -1,0 +1,136 @@
+import { messageOf } from "@antrea/errors";
+import { formatIp } from "@antrea/ip";
+import { isKubeError, pods, type ApiClient } from "@antrea/kube";
+import { mergeStatus, statusAnnotation, type NetworkStatus } from "@antrea/networks";
+import type { Logger } from "@antrea/runtime";
+import {
+    attachmentKey,
+    podText,
+    type NetworkRecord,
+    type PodAttachment,
+    type PodRecord,
+    type WiredNetworks,
+} from "../../platform/pod-interfaces/index.ts";
+import { isPodOf } from "../../platform/pod-object.ts";
+
+/** Dependencies of StatusReports. */
+export interface StatusReportsComponents {
+    readonly api: Pick<ApiClient, "find" | "patch">;
+    /** Whether the interface is still wired. */
+    readonly isWired: (attachment: PodAttachment) => boolean;
+    readonly logger: Logger;
+}
+
+interface Report {
+    readonly pod: PodAttachment;
+    readonly statuses: readonly NetworkStatus[];
+}
+
+/** An ADD is answered after this time, also if the API server did not answer. */
+const waitMs = 1_000;
+/** Others write the status of a Pod that starts too. */
+const maxConflicts = 5;
+
+/**
+ * Writes which interfaces Pods have into their annotation `statusAnnotation`, by the rules of `mergeStatus`. What could not be
+ * written within an ADD is written by `retry`; after a restart of the agent it is not.
+ */
+export class StatusReports {
+    readonly #components: StatusReportsComponents;
+    /** What is not written yet, by the attachment of the Pod's own interface. */
+    readonly #pending = new Map<string, Report>();
+
+    constructor(components: StatusReportsComponents) {
+        this.#components = components;
+    }
+
+    /** Whether something is not written yet. */
+    get isPending(): boolean {
+        return this.#pending.size > 0;
+    }
+
+    /** Writes the interfaces of a container; resolves after one second at the latest, and never rejects. */
+    async report(wired: WiredNetworks): Promise<void> {
+        const { own } = wired;
+        const report: Report = { pod: own, statuses: statusesOf(wired) };
+        this.#pending.set(attachmentKey(own), report);
+        try {
+            await this.#write(report, AbortSignal.timeout(waitMs));
+        } catch (error) {
+            this.#components.logger.warn("the annotation about the interfaces of a Pod is not written yet", {
+                pod: podText(own),
+                annotation: statusAnnotation,
+                reason: messageOf(error),
+            });
+        }
+    }
+
+    /** Writes what is not written yet. Rejects with the first KubeError, to be repeated. */
+    async retry(signal: AbortSignal): Promise<void> {
+        const failures: unknown[] = [];
+        for (const [key, report] of this.#pending) {
+            if (!this.#components.isWired(report.pod)) {
+                this.#pending.delete(key);
+                continue;
+            }
+            try {
+                await this.#write(report, signal);
+            } catch (error) {
+                signal.throwIfAborted();
+                failures.push(error);
+            }
+        }
+        const [first] = failures;
+        if (first instanceof Error) throw first;
+    }
+
+    async #write(report: Report, signal: AbortSignal): Promise<void> {
+        const key = attachmentKey(report.pod);
+        for (let attempt = 1; ; attempt += 1) {
+            try {
+                await this.#writeOnce(report, signal);
+                if (this.#pending.get(key) === report) this.#pending.delete(key);
+                return;
+            } catch (error) {
+                if (!isKubeError(error, "CONFLICT") || attempt === maxConflicts) throw error;
+            }
+        }
+    }
+
+    async #writeOnce({ pod, statuses }: Report, signal: AbortSignal): Promise<void> {
+        const { api } = this.#components;
+        const ref = { namespace: pod.podNamespace, name: pod.podName };
+        const found = await api.find(pods, ref, { signal });
+        // A Pod that is gone needs no report.
+        if (found === undefined || !isPodOf(found, pod)) return;
+        const earlier = found.metadata?.annotations?.[statusAnnotation];
+        const text = mergeStatus(earlier, statuses);
+        if (text === earlier) return;
+        const resourceVersion = found.metadata?.resourceVersion;
+        const body = { metadata: { resourceVersion, annotations: { [statusAnnotation]: text } } };
+        await api.patch(pods, ref, { type: "merge", body }, { subresource: "status", signal });
+    }
+}
+
+function statusesOf({ own, mtu, networks }: WiredNetworks): readonly NetworkStatus[] {
+    return [
+        { ...statusOf(own, own.network ?? "", mtu), default: true, dns: {} },
+        ...networks.map(({ record, dns }) => ({ ...statusOf(record, record.network, record.mtu), dns: dns ?? {} })),
+    ];
+}
+
+function statusOf(
+    { addresses, ifName, mac }: Pick<PodRecord | NetworkRecord, "addresses" | "ifName" | "mac">,
+    name: string,
+    mtu: number,
+): Omit<NetworkStatus, "default" | "dns"> {
+    const gateways = addresses.flatMap(({ gateway }) => (gateway === undefined ? [] : [formatIp(gateway)]));
+    return {
+        name,
+        interface: ifName,
+        ips: addresses.map(({ ip }) => formatIp(ip)),
+        mac,
+        mtu,
+        ...(gateways.length === 0 ? {} : { gateway: gateways }),
+    };
+}

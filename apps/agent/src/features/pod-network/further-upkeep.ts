@@ -1,0 +1,113 @@
+import type { Link } from "@antrea/netlink";
+import { podLinkGroup } from "../../platform/kernel-ids.ts";
+import type { FurtherInterfacesComponents, FurtherInterfacesOptions } from "./further-interfaces.ts";
+import {
+    fromNetworkAlias,
+    fromNetworkIds,
+    type NetworkInterface,
+    type NetworkRecord,
+} from "../../platform/pod-interfaces/index.ts";
+
+/** Dependencies of FurtherUpkeep. */
+export type FurtherUpkeepComponents = Pick<FurtherInterfacesComponents, "logger" | "pools" | "ports" | "table">;
+
+/** Finds what earlier starts, crashes and Open vSwitch have left of the interfaces on other networks. */
+export class FurtherUpkeep {
+    readonly #components: FurtherUpkeepComponents;
+    readonly #options: Pick<FurtherInterfacesOptions, "bootId">;
+
+    constructor(components: FurtherUpkeepComponents, options: Pick<FurtherInterfacesOptions, "bootId">) {
+        this.#components = components;
+        this.#options = options;
+    }
+
+    /**
+     * At startup, before any ADD is served: adopts the interfaces that an earlier start has wired, from the ports of the
+     * bridge or, if the database was lost, from the links; deletes ports without a valid record. Rejects with
+     * OvsdbError if a port cannot be deleted.
+     */
+    async rebuild(links: readonly Link[], signal: AbortSignal): Promise<void> {
+        const { logger, ports, table } = this.#components;
+        const { bootId } = this.#options;
+        const dropped: string[] = [];
+        for (const port of ports.ports()) {
+            const record = fromNetworkIds(port.name, port.externalIds);
+            if (record !== undefined && record !== "unfinished" && (record.bootId === "" || record.bootId === bootId)) {
+                table.put(record);
+            } else dropped.push(port.name);
+        }
+        const known = new Set(this.#components.table.list().map(({ record }) => record.hostIfName));
+        for (const link of links.filter(({ name }) => !known.has(name))) {
+            const record = this.#fromLink(link);
+            if (record !== undefined) table.put(record);
+        }
+        if (dropped.length > 0) {
+            logger.warn("ports of further interfaces without a valid record are dropped", { ports: dropped });
+            await ports.deletePorts(dropped, signal);
+        }
+        if (this.#components.table.list().length > 0)
+            logger.info("further Pod interfaces rebuilt", { interfaces: this.#components.table.list().length });
+    }
+
+    /**
+     * What the container needs in a round of the reconcile: "remove" if all links are gone, and so its network namespace;
+     * "restore" if a port or link differs, or the removal of an interface is not complete; undefined if all is right.
+     */
+    need(containerId: string, links: ReadonlyMap<string, Link>): "remove" | "restore" | undefined {
+        const all = this.#components.table.ofContainer(containerId);
+        const present = all.filter(({ record }) => links.has(record.hostIfName));
+        if (present.length === 0) return "remove";
+        if (all.some(({ leaving }) => leaving !== undefined)) return "restore";
+        const ports = new Map(this.#components.ports.ports().map((port) => [port.name, port]));
+        const isRight = ({ record: { hostIfName, isolated, vlan } }: NetworkInterface): boolean => {
+            const [link, port] = [links.get(hostIfName), ports.get(hostIfName)];
+            return (
+                (port?.ofPort ?? -1) > 0 &&
+                port?.vlan === vlan &&
+                link?.up === (isolated !== true) &&
+                link.group === podLinkGroup
+            );
+        };
+        return present.every(isRight) ? undefined : "restore";
+    }
+
+    /** Completes records that were rebuilt before the allocations of this Node were known. */
+    complete(): void {
+        const { pools, table } = this.#components;
+        if (pools === undefined) return;
+        for (const { record } of table.list()) {
+            if (record.addresses.length > 0) continue;
+            const addresses = pools.addressesFor(record);
+            if (addresses.length === 0) continue;
+            const network = record.network === "" ? pools.networkOf(record) : record.network;
+            table.put({ ...record, addresses, network });
+        }
+    }
+
+    /** Deletes ports of Pods without a record whose container has no ADD in progress. Rejects with OvsdbError. */
+    async dropPorts(isAdding: (containerId: string) => boolean, signal: AbortSignal): Promise<void> {
+        const { logger, ports } = this.#components;
+        const known = new Set(this.#components.table.list().map(({ record }) => record.hostIfName));
+        const stale = ports.ports().filter(({ name, externalIds }) => {
+            return !known.has(name) && !isAdding(externalIds.get("container-id") ?? "");
+        });
+        if (stale.length === 0) return;
+        logger.warn("ports of further interfaces without a record are dropped", {
+            ports: stale.map(({ name }) => name),
+        });
+        await ports.deletePorts(
+            stale.map(({ name }) => name),
+            signal,
+        );
+    }
+
+    #fromLink(link: Link): NetworkRecord | undefined {
+        const alias = fromNetworkAlias(link.alias);
+        const { bootId } = this.#options;
+        if (alias === undefined || !bootId.startsWith(alias.bootId)) return undefined;
+        const addresses = this.#components.pools?.addressesFor(alias) ?? [];
+        const network = this.#components.pools?.networkOf(alias) ?? "";
+        const unknown = { podNamespace: "", podName: "", network, netns: "", defaultGateways: [] };
+        return { ...unknown, ...alias, bootId, hostIfName: link.name, addresses };
+    }
+}

@@ -1,0 +1,73 @@
+import { formatIp } from "@antrea/ip";
+import { addressesOf } from "@antrea/networks";
+import { PodNetworkError } from "./errors.ts";
+import type { PodLinkDraft } from "./link.ts";
+import { draftMacOf, macOf } from "./names.ts";
+import type {
+    NetworkAddress,
+    NetworkRecord,
+    NetworkRecordAddress,
+    PlannedNetwork,
+    PodAttachment,
+} from "../../platform/pod-interfaces/index.ts";
+
+/** An interface of a network that is being made: what is known before its addresses are. */
+export interface NetworkDraft extends PodAttachment, PodLinkDraft {
+    readonly planned: PlannedNetwork;
+}
+
+/** RFC 8200 section 5. */
+const minMtuOfIpv6 = 1_280;
+
+/** The MAC address of an interface without an address, as text. */
+export function macOfDraft({ containerId, ifName, planned }: NetworkDraft): string {
+    return planned.mac ?? draftMacOf(`${containerId}/${ifName}`);
+}
+
+/**
+ * The record of an interface, once its addresses are allocated (`claimed`, in the order of the demands). Throws
+ * PodNetworkError `VLANS_APART` or `LOW_MTU`.
+ */
+export function networkRecordOf(
+    draft: NetworkDraft,
+    claimed: readonly NetworkAddress[],
+    bootId: string,
+): NetworkRecord {
+    const { planned, containerId, ifName, podNamespace, podName, podUid, netns, hostIfName } = draft;
+    const { network, mtu, defaultGateways } = planned;
+    const vlan = planned.vlan ?? vlanOf(claimed, network);
+    const addresses = recordAddresses(planned, claimed);
+    if (mtu < minMtuOfIpv6 && addresses.some(({ ip }) => ip.family === 6)) {
+        throw new PodNetworkError(
+            "LOW_MTU",
+            "caller",
+            `network ${network}: mtu: ${mtu} is under ${minMtuOfIpv6}, the minimum of IPv6 (RFC 8200), and an address of the interface is IPv6; next: raise it, or use IPPools of IPv4 only`,
+        );
+    }
+    const first = claimed[0] ?? addresses[0];
+    const mac = planned.mac ?? (first === undefined ? draftMacOf(`${containerId}/${ifName}`) : macOf(first.ip));
+    const pod = { containerId, ifName, podNamespace, podName, podUid };
+    return { ...pod, network, netns, hostIfName, mac, addresses, vlan, mtu, defaultGateways, bootId };
+}
+
+/** The VLAN of the IPPools, which must be the same for all addresses. */
+function vlanOf(claimed: readonly NetworkAddress[], network: string): number {
+    const [first] = claimed;
+    const other = claimed.find(({ vlan }) => vlan !== first?.vlan);
+    if (first === undefined || other === undefined) return first?.vlan ?? 0;
+    throw new PodNetworkError(
+        "VLANS_APART",
+        "caller",
+        `network ${network}: its IPPools ${first.pool} and ${other.pool} have the VLANs ${first.vlan} and ${other.vlan}, and an interface has one; next: set vlan in the network, or name IPPools of one VLAN`,
+    );
+}
+
+/** In the order of the network's result, each with the IPPool that it is allocated from. */
+function recordAddresses(
+    { addresses }: PlannedNetwork,
+    claimed: readonly NetworkAddress[],
+): readonly NetworkRecordAddress[] {
+    if (addresses === undefined) return [];
+    const pools = new Map(claimed.map(({ ip, pool }) => [formatIp(ip), pool]));
+    return addressesOf(addresses, claimed).map((address) => ({ ...address, pool: pools.get(formatIp(address.ip)) }));
+}

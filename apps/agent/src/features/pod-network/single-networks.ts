@@ -1,0 +1,188 @@
+import type { Clock } from "@antrea/async";
+import { messageOf } from "@antrea/errors";
+import { type Netlink } from "@antrea/netlink";
+import type { Logger } from "@antrea/runtime";
+import { CheckError, type CheckEnds } from "./check-ends.ts";
+import { isOfNetwork } from "./cni-codes.ts";
+import { PodNetworkError } from "./errors.ts";
+import type { FurtherInterfaces } from "./further-interfaces.ts";
+import type { Progress } from "./interface-wiring.ts";
+import { Limit } from "./limit.ts";
+import { kernelNamespaces, type PodNamespaces } from "./link.ts";
+import { refuseOthersNamespace } from "./one-interface.ts";
+import type { PodNetwork } from "./pod-network.ts";
+import { Tombstones } from "./tombstones.ts";
+import {
+    attachmentKey,
+    podText,
+    type AddRequest,
+    type Attachment,
+    type NetworkCall,
+    type NetworkRecord,
+    type PlannedNetwork,
+} from "../../platform/pod-interfaces/index.ts";
+
+/** Dependencies of SingleNetworks. */
+export interface SingleNetworksComponents {
+    readonly network: Pick<PodNetwork, "adding" | "exclusively" | "hasContainer" | "progress">;
+    readonly further: FurtherInterfaces;
+    readonly netlink: Pick<Netlink, "link" | "netnsId">;
+    /** The interface that a call asks for, checked; rejects with the error that ADD returns. */
+    readonly plan: (call: NetworkCall, signal: AbortSignal) => Promise<PlannedNetwork>;
+    /** CHECK of an interface; rejects with CheckError. */
+    readonly check: (record: NetworkRecord, input: Omit<CheckEnds, "record">) => Promise<void>;
+    /** Records on the Pod why a network was not attached; never rejects. */
+    readonly failed: (call: AddRequest, error: unknown) => Promise<void>;
+    readonly clock: Clock;
+    readonly logger: Logger;
+    /** Default: the kernel's namespaces. */
+    readonly namespaces?: PodNamespaces | undefined;
+}
+
+/** Limit of DEL for other work on the container; the reconcile removes what remains. */
+const deleteLimitMs = 5_000;
+
+/**
+ * Interfaces that a meta plugin asks for one by one, in containers whose interface on the Pod network is of this agent.
+ * They end by their own DEL, and at the latest with the container.
+ */
+export class SingleNetworks {
+    readonly #components: SingleNetworksComponents;
+    readonly #tombstones: Tombstones;
+
+    constructor(components: SingleNetworksComponents) {
+        this.#components = components;
+        this.#tombstones = new Tombstones(() => components.clock.monotonic());
+    }
+
+    /**
+     * Makes the interface, or restores one that is there; all or nothing. Rejects with PodNetworkError `OTHERS_SANDBOX`,
+     * `DELETED_MEANWHILE` or `SECOND_INTERFACE`, or with the error of a part.
+     */
+    add(call: NetworkCall, signal: AbortSignal): Promise<NetworkRecord> {
+        return this.#components.network.adding(call, () => this.#add(call, signal), signal);
+    }
+
+    /** CHECK of an interface; rejects with CheckError, also if there is no such interface. */
+    async check({ netns, previous, ...attachment }: Attachment & Omit<CheckEnds, "record">): Promise<void> {
+        const known = this.#components.further.get(attachment);
+        if (known !== undefined) return this.#components.check(known.record, { netns, previous });
+        const { containerId, ifName } = attachment;
+        throw new CheckError(
+            "INTERFACE",
+            "environment",
+            `container ${containerId} has no interface ${ifName} on this Node`,
+        );
+    }
+
+    /**
+     * Removes an interface, if it is there: waits 5 s for other work on the container and 5 s for OVS; the rest is logged
+     * and left to the reconcile. Refuses an ADD of the interface in progress, or requested before.
+     */
+    async delete(attachment: Attachment): Promise<void> {
+        const { clock, further, logger, network } = this.#components;
+        const { containerId, ifName } = attachment;
+        this.#tombstones.add(attachmentKey(attachment));
+        let hasBegun = false;
+        using limit = new Limit(clock, deleteLimitMs, "other work on the container");
+        try {
+            const remove = async (): Promise<void> => {
+                hasBegun = true;
+                await further.remove(containerId, "release", ifName);
+            };
+            await network.exclusively(containerId, remove, limit.signal);
+        } catch (error) {
+            if (hasBegun) throw error;
+            further.leave(attachment);
+            logger.warn("unwiring of a further interface is left to the reconcile", {
+                container: containerId,
+                interface: ifName,
+                reason: messageOf(error),
+            });
+        }
+    }
+
+    /**
+     * Removes the interfaces of a network that are not in the list and whose ADD was answered before `receivedAt`
+     * (monotonic, ms); their number.
+     */
+    async collect(network: string, valid: readonly Attachment[], receivedAt: number): Promise<number> {
+        const keep = new Set(valid.map(attachmentKey));
+        const garbage = this.#components.further
+            .list()
+            .filter(({ record, addedAt }) => record.network === network && addedAt < receivedAt)
+            .filter(({ record }) => !keep.has(attachmentKey(record)));
+        await Promise.all(garbage.map(({ record }) => this.delete(record)));
+        return garbage.length;
+    }
+
+    async #add(call: NetworkCall, signal: AbortSignal): Promise<NetworkRecord> {
+        const { further, netlink, network, namespaces = kernelNamespaces, plan } = this.#components;
+        const { containerId, ifName } = call;
+        const progress = this.#progress(call, signal);
+        progress.checkpoint();
+        this.#refuseOthersSandbox(call);
+        const known = further.get(call);
+        if (known !== undefined) {
+            if (known.leaving === undefined && (await netlink.link(known.record.hostIfName)) !== undefined) {
+                if (known.record.network !== call.asked.network) throw taken(call, known.record);
+                await further.restore(containerId, signal);
+                return known.record;
+            }
+            await further.remove(containerId, "keep", ifName);
+        }
+        await refuseOthersNamespace(call, netlink, namespaces);
+        const planned = await plan(call, signal);
+        for (const older of further.olderContainers(call, ifName)) {
+            // Two sandboxes of a Pod never have one address.
+            await network.exclusively(older, () => further.remove(older, "keep", ifName), signal);
+        }
+        try {
+            await further.add([planned], call, progress);
+        } catch (error) {
+            if (isOfNetwork(error)) void this.#components.failed(call, error);
+            throw error;
+        }
+        const added = further.get(call);
+        if (added !== undefined) return added.record;
+        throw new PodNetworkError(
+            "LINK_VANISHED",
+            "environment",
+            `interface ${ifName} of Pod ${podText(call)} was removed while it was made`,
+        );
+    }
+
+    #progress(call: NetworkCall, signal: AbortSignal): Progress {
+        const { checkpoint } = this.#components.network.progress(call, signal);
+        return {
+            signal,
+            checkpoint: () => {
+                checkpoint();
+                if (!this.#tombstones.hasSince(attachmentKey(call), call.receivedAt)) return;
+                throw new PodNetworkError(
+                    "DELETED_MEANWHILE",
+                    "caller",
+                    `interface ${call.ifName} of container ${call.containerId} was deleted after this ADD was asked for`,
+                );
+            },
+        };
+    }
+
+    /** Its interface on the Pod network shows how long the container lives. */
+    #refuseOthersSandbox(call: NetworkCall): void {
+        if (this.#components.network.hasContainer(call.containerId)) return;
+        throw new PodNetworkError(
+            "OTHERS_SANDBOX",
+            "caller",
+            `network ${call.asked.network}: container ${call.containerId} of Pod ${podText(call)} has no interface on the Pod network of antrea, and only such containers get further interfaces; next: let antrea be the network of the cluster, which the runtime or the meta plugin attaches first`,
+        );
+    }
+}
+
+function taken({ asked, containerId, ifName }: NetworkCall, { network }: NetworkRecord): PodNetworkError {
+    return new PodNetworkError(
+        "SECOND_INTERFACE",
+        "caller",
+        `network ${asked.network}: container ${containerId} has interface ${ifName} of network ${network === "" ? "another name" : network} already; next: request another interface name in the Pod's annotation k8s.v1.cni.cncf.io/networks, or DEL ${ifName} first`,
+    );
+}

@@ -1,0 +1,54 @@
+import type { Netlink } from "@antrea/netlink";
+import type { Logger } from "@antrea/runtime";
+import type { SwitchBridge, SwitchBridges } from "../../platform/ovs/bridge/index.ts";
+import type { NicSettings } from "./nic-settings.ts";
+
+/** Dependencies of FormerBridges. */
+export interface FormerBridgesComponents {
+    readonly bridges: Pick<SwitchBridges, "names" | "of">;
+    readonly netlink: Pick<Netlink, "link">;
+    readonly settings: Pick<NicSettings, "release">;
+    readonly logger: Logger;
+}
+
+/** The bridges that earlier starts made and that are no longer configured. Methods reject with OvsdbError or NetlinkError. */
+export class FormerBridges {
+    readonly #components: FormerBridgesComponents;
+
+    constructor(components: FormerBridgesComponents) {
+        this.#components = components;
+    }
+
+    /** Deletes the bridges in which no Pod has a port any more; ports whose links are gone do not count. */
+    async deleteUnused(signal: AbortSignal): Promise<void> {
+        const { netlink } = this.#components;
+        for (const [name, bridge] of this.#found()) {
+            const ports = bridge.ports();
+            const gone: string[] = [];
+            for (const port of ports) if ((await netlink.link(port.name)) === undefined) gone.push(port.name);
+            await bridge.deletePorts(gone, signal);
+            if (gone.length === ports.length) await this.#delete(name, bridge, signal);
+        }
+    }
+
+    /**
+     * Deletes all bridges but this one, which takes their place: it needs their NICs, and the ports of Pods are made in it
+     * again.
+     */
+    async deleteAllBut(kept: string, signal: AbortSignal): Promise<void> {
+        for (const [name, bridge] of this.#found()) if (name !== kept) await this.#delete(name, bridge, signal);
+    }
+
+    #found(): readonly (readonly [string, Pick<SwitchBridge, "delete" | "deletePorts" | "nics" | "ports">])[] {
+        const { bridges } = this.#components;
+        return bridges.names().map((bridge) => [bridge, bridges.of({ bridge, multicastSnooping: false })] as const);
+    }
+
+    async #delete(name: string, bridge: Pick<SwitchBridge, "delete" | "nics">, signal: AbortSignal): Promise<void> {
+        const { logger, settings } = this.#components;
+        const nics = bridge.nics().map((nic) => nic.name);
+        await bridge.delete(signal);
+        for (const nic of nics) await settings.release(nic);
+        logger.info("bridge that is no longer configured deleted", { bridge: name, nics });
+    }
+}

@@ -1,0 +1,406 @@
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { settle } from "@antrea/async/testing";
+import { parseNetworkConfig } from "@antrea/cni";
+import { messageOf } from "@antrea/errors";
+import { parseIp, sameIp } from "@antrea/ip";
+import { KubeError, type EventInput } from "@antrea/kube";
+import { networkOfCall } from "@antrea/networks";
+import { Jobs, Metrics } from "@antrea/runtime";
+import { MemoryLog } from "@antrea/runtime/testing";
+import { podNetworks, type NetworksNeeds } from "../../../src/features/networks/feature.ts";
+import type { Networks } from "../../../src/features/networks/index.ts";
+import {
+    NetworkInterfaces,
+    PodInterfaces,
+    type AddRequest,
+    type NetworkCall,
+    type PlannedNetwork,
+} from "../../../src/platform/pod-interfaces/index.ts";
+import type { Platform } from "../../../src/platform/platform.ts";
+import { silentLogger } from "../../support/logger.ts";
+import { FakeKube, vlanConfig } from "./fake-kube.ts";
+
+const request: AddRequest = {
+    containerId: "ab12".repeat(16),
+    ifName: "eth0",
+    podNamespace: "default",
+    podName: "web",
+    podUid: "uid",
+    netns: "/var/run/netns/web",
+    network: "antrea",
+    receivedAt: 0,
+};
+const pooled = { ipam: { type: "antrea", ippools: ["pool1"] } };
+
+let folder: string;
+let kube: FakeKube;
+let recorded: EventInput[];
+let log: MemoryLog;
+let metrics: Metrics;
+let bridge: { mtu: number; problem: string | undefined };
+let synced: () => Promise<void>;
+/** Of `pool1` is one address. */
+const pools: NonNullable<NetworksNeeds["pools"]> = {
+    synced: () => synced(),
+    poolOf: (ip, named) => (named.includes("pool1") && sameIp(ip, parseIp("10.2.0.7")) ? "pool1" : undefined),
+};
+
+beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "net.d-"));
+    writeFileSync(join(folder, "10-antrea.conflist"), JSON.stringify({ plugins: [{ type: "antrea" }] }));
+    kube = new FakeKube();
+    kube.addNetwork("default/net1", vlanConfig({ vlan: 100, ...pooled }));
+    kube.addNetwork("default/net2", vlanConfig({ vlan: 200 }));
+    kube.addNetwork("other/net3", vlanConfig({ vlan: 300 }));
+    kube.addNetwork("default/macnet", { cniVersion: "1.0.0", type: "macvlan" });
+    kube.addNetwork("default/chain", { cniVersion: "1.0.0", plugins: [{ type: "bridge" }, { type: "tuning" }] });
+    recorded = [];
+    log = new MemoryLog();
+    bridge = { mtu: 1500, problem: undefined };
+    synced = () => Promise.resolve();
+});
+afterEach(() => {
+    rmSync(folder, { recursive: true, force: true });
+});
+
+function make(needs: Partial<NetworksNeeds> = {}): Networks {
+    metrics = new Metrics({ processMetrics: false });
+    const platform = {
+        environment: { cniConfFolder: folder, nodeName: "worker" },
+        events: { record: (event: EventInput) => void recorded.push(event) },
+        jobs: new Jobs({ logger: silentLogger }),
+        kube: { api: kube },
+        logger: log.logger,
+        metrics,
+        podInterfaces: new PodInterfaces(),
+    } as unknown as Platform;
+    const watched = { onChange: () => ({ [Symbol.dispose]: () => undefined }) };
+    return podNetworks(platform, { bridge, pools, interfaces: new NetworkInterfaces(), pods: watched, ...needs })
+        .networks;
+}
+
+async function failures(reason: string): Promise<number> {
+    const lines = (await metrics.text()).split("\n");
+    const line = lines.find((one) => one.startsWith(`antrea_agent_network_failures_total{reason="${reason}"}`));
+    return Number(line?.split(" ")[1] ?? 0);
+}
+
+function plan(
+    change: Partial<AddRequest> = {},
+    signal: AbortSignal = new AbortController().signal,
+): Promise<readonly PlannedNetwork[]> {
+    return make().plan({ ...request, ...change }, signal);
+}
+
+const shown = (planned: readonly PlannedNetwork[]): readonly string[] =>
+    planned.map(({ ifName, network, vlan }) => `${ifName} ${network} ${vlan}`);
+const eventTexts = (): readonly string[] => recorded.map(({ type, reason, note }) => `${type} ${reason} ${note}`);
+
+describe("a Pod that gets no networks", () => {
+    it.each<[string, () => void, Partial<AddRequest>]>([
+        ["has no annotation", () => kube.addPod(undefined), {}],
+        ["has an empty annotation", () => kube.addPod(""), {}],
+        ["has an annotation of white space", () => kube.addPod(" \n"), {}],
+        ["has an annotation that lists nothing", () => kube.addPod("[]"), {}],
+        ["is in the network of the Node", () => kube.addPod("net1", { hostNetwork: true }), {}],
+        ["is no object", () => undefined, {}],
+        ["has another UID", () => kube.addPod("net1"), { podUid: "other" }],
+    ])("%s", async (_, prepare, change) => {
+        prepare();
+        expect(await plan(change)).toEqual([]);
+        expect(kube.requests).toEqual(["pods default/web"]);
+        expect(recorded).toEqual([]);
+    });
+
+    it("is attached by a meta plugin, and nothing is asked", async () => {
+        writeFileSync(join(folder, "00-multus.conf"), JSON.stringify({ type: "multus-shim" }));
+        kube.addPod("net1");
+        expect(await plan()).toEqual([]);
+        expect([kube.requests, recorded]).toEqual([[], []]);
+    });
+
+    it("requests those of other plugins only: then the IPPools need not be known", async () => {
+        synced = () => Promise.reject(new Error("not synced"));
+        kube.addPod("macnet");
+        expect(await plan()).toEqual([]);
+        expect(recorded).toHaveLength(1);
+    });
+});
+
+describe("the networks of a Pod", () => {
+    it("are in the order of the annotation, whatever the order of the answers", async () => {
+        kube.addPod("other/net3@data0, net2, net1");
+        const answers = new Map(["other/net3", "default/net2"].map((key) => [key, Promise.withResolvers<void>()]));
+        kube.before = async (_plural, key) => {
+            await answers.get(key)?.promise;
+            if (key === "default/net1") answers.get("default/net2")?.resolve();
+            if (key === "default/net2") answers.get("other/net3")?.resolve();
+        };
+        expect(shown(await plan())).toEqual(["data0 other/net3 300", "eth1 default/net2 200", "eth2 default/net1 100"]);
+        expect(recorded).toEqual([]);
+    });
+
+    it("may be one network several times, which is read once", async () => {
+        kube.addPod("net2,net2@b,net2");
+        expect(shown(await plan())).toEqual(["eth1 default/net2 200", "b default/net2 200", "eth2 default/net2 200"]);
+        expect(kube.requests).toEqual(["pods default/web", "network-attachment-definitions default/net2"]);
+    });
+
+    it("are found without a UID too, which not every runtime sends", async () => {
+        kube.addPod("net2");
+        expect(shown(await plan({ podUid: "" }))).toEqual(["eth1 default/net2 200"]);
+    });
+
+    it("are ours, after one event that names those of other plugins with their types", async () => {
+        kube.addPod("macnet,net2,chain");
+        expect(shown(await plan())).toEqual(["eth2 default/net2 200"]);
+        expect(eventTexts()).toEqual([
+            expect.stringMatching(
+                /^Warning NetworksOfOthers .* default\/macnet \(type "macvlan"\), default\/chain \(type "bridge"\); install a meta plugin such as Multus/,
+            ),
+        ]);
+        expect(recorded[0]?.regarding).toEqual({
+            apiVersion: "v1",
+            kind: "Pod",
+            namespace: "default",
+            name: "web",
+            uid: "uid",
+        });
+        expect(log.records).toMatchObject([{ level: "warn", pod: "default/web", reason: "NetworksOfOthers" }]);
+    });
+
+    it("are attached also if keys of the annotation have no effect, which one event names", async () => {
+        kube.addPod(
+            JSON.stringify([
+                { name: "net1", bandwidth: {}, portMappings: [] },
+                { name: "net2", gateway: "x" },
+            ]),
+        );
+        expect(shown(await plan())).toEqual(["eth1 default/net1 100", "eth2 default/net2 200"]);
+        expect(eventTexts()).toEqual([
+            "Warning NetworkKeysIgnored keys in the annotation k8s.v1.cni.cncf.io/networks have no effect: net1: bandwidth, net1: portMappings, net2: gateway",
+        ]);
+    });
+
+    it("claim from the IPPools what these contain, once they are known", async () => {
+        let isKnown = false;
+        synced = async () => {
+            await settle();
+            isKnown = true;
+        };
+        const poolOf: typeof pools.poolOf = (...args) => (isKnown ? pools.poolOf(...args) : undefined);
+        kube.addPod(JSON.stringify([{ name: "net1", ips: ["10.2.0.7"] }]));
+        const networks = make({ pools: { ...pools, poolOf } });
+        const [planned] = await networks.plan(request, new AbortController().signal);
+        expect(planned?.addresses?.demands).toEqual([{ pool: "pool1", fixed: parseIp("10.2.0.7") }]);
+    });
+
+    it("need no IPPools without IPAM", async () => {
+        kube.addPod("net2");
+        const [planned] = await make({ pools: undefined }).plan(request, new AbortController().signal);
+        expect(planned).toMatchObject({ network: "default/net2", mtu: 1500, addresses: undefined });
+    });
+
+    it("are judged against the bridge as it is at the time", async () => {
+        kube.addPod("net2");
+        const networks = make();
+        const signal = new AbortController().signal;
+        expect((await networks.plan(request, signal))[0]?.mtu).toBe(1500);
+        bridge.mtu = 1300;
+        expect((await networks.plan(request, signal))[0]?.mtu).toBe(1300);
+        bridge.problem = "the bridge br1 is not made yet";
+        await expect(networks.plan(request, signal)).rejects.toMatchObject({ code: "NO_BRIDGE" });
+    });
+});
+
+describe("a refusal is the error of the ADD and one event with the same text", () => {
+    it.each<[string, string, Partial<NetworksNeeds>, string, RegExp]>([
+        [
+            "of the annotation",
+            "net1@eth0",
+            {},
+            "INVALID_SELECTION",
+            /^annotation k8s\.v1\.cni\.cncf\.io\/networks, item 1/,
+        ],
+        ["of a network that is not there", "net1,none", {}, "NO_NETWORK", /^network default\/none: .*; next: /],
+        [
+            "of a network that breaks a rule",
+            "bad",
+            {},
+            "INVALID_NETWORK",
+            /^network default\/bad: vlan: 5000 .*; next: /,
+        ],
+        ["of a network of kind sriov", "sriov", {}, "UNAVAILABLE", /^network default\/sriov: .*; next: /],
+        ["of an MTU", "big", {}, "BAD_MTU", /^network default\/big: mtu: 9000 .*; next: /],
+        [
+            "without a bridge",
+            "net1",
+            { bridge: undefined },
+            "NO_BRIDGE",
+            /^network default\/net1: .*ovsBridges.*; next: /,
+        ],
+        [
+            "without IPPools",
+            "net1",
+            { pools: undefined },
+            "NO_POOLS",
+            /^network default\/net1: ipam\.ippools: .*; next: /,
+        ],
+        [
+            "of a requested address",
+            '[{"name": "net1", "ips": ["10.9.0.7"]}]',
+            {},
+            "INVALID_NETWORK",
+            /^network default\/net1: ips: 10\.9\.0\.7 has no prefix length, .*; next: /,
+        ],
+        [
+            "of requested addresses without IPAM",
+            '[{"name": "net2", "ips": ["10.9.0.7/24"]}]',
+            {},
+            "BAD_REQUEST",
+            /^network default\/net2: ips: 10\.9\.0\.7 .*; next: /,
+        ],
+    ])("%s", async (_, annotation, needs, code, text) => {
+        kube.addNetwork("default/bad", vlanConfig({ vlan: 5000 }));
+        kube.addNetwork("default/big", vlanConfig({ mtu: 9000 }));
+        kube.addNetwork("default/sriov", vlanConfig({ networkType: "sriov" }), {
+            "k8s.v1.cni.cncf.io/resourceName": "intel.com/sriov",
+        });
+        kube.addPod(annotation);
+        const error: unknown = await make(needs)
+            .plan(request, new AbortController().signal)
+            .catch((cause: unknown) => cause);
+        expect(error).toMatchObject({ code, message: expect.stringMatching(text) });
+        expect(recorded.map(({ type, reason, note }) => [type, reason, note])).toEqual([
+            ["Warning", "NetworksNotAttached", messageOf(error)],
+        ]);
+        expect(messageOf(error).match(/next: /g)).toHaveLength(1);
+        expect(await failures(code)).toBe(1);
+    });
+
+    it("when a network cannot be read", async () => {
+        kube.addPod("net1");
+        kube.before = (plural) =>
+            plural === "pods" ? Promise.resolve() : Promise.reject(new KubeError("CONNECTION_FAILED", "no connection"));
+        await expect(plan()).rejects.toMatchObject({ code: "API_AWAY" });
+        expect(eventTexts()).toEqual([
+            expect.stringMatching(/NetworksNotAttached network default\/net1 .*no connection/),
+        ]);
+    });
+
+    it("when the IPPools are not known in time", async () => {
+        kube.addPod("net1");
+        synced = () => Promise.reject(new KubeError("CONNECTION_FAILED", "the IPPools are not known"));
+        await expect(plan()).rejects.toThrow("the IPPools are not known");
+        expect(eventTexts()).toEqual(["Warning NetworksNotAttached the IPPools are not known"]);
+    });
+
+    it("but after what is said of other plugins", async () => {
+        bridge.problem = "none";
+        kube.addPod("macnet,net2");
+        await expect(plan()).rejects.toMatchObject({ code: "NO_BRIDGE" });
+        expect(recorded.map(({ reason }) => reason)).toEqual(["NetworksOfOthers", "NetworksNotAttached"]);
+    });
+
+    it("but an error only when the Pod itself cannot be read: then nobody knows whether it requests networks", async () => {
+        kube.addPod("net1");
+        kube.before = () => Promise.reject(new KubeError("CONNECTION_FAILED", "no connection"));
+        const error: unknown = await plan().catch((cause: unknown) => cause);
+        expect(error).toMatchObject({ code: "API_AWAY" });
+        expect(messageOf(error)).toBe("the networks of Pod default/web cannot be read: no connection");
+        expect(recorded).toEqual([]);
+    });
+
+    it.each(["pods", "network-attachment-definitions"])(
+        "but only the signal's reason when the caller leaves while %s are read",
+        async (plural) => {
+            kube.addPod("net1");
+            const stop = new AbortController();
+            const reason = new DOMException("the caller left", "AbortError");
+            kube.before = (asked) => {
+                if (asked !== plural) return Promise.resolve();
+                stop.abort(reason);
+                return plural === "pods" ? Promise.reject(new KubeError("ABORTED", "aborted")) : Promise.resolve();
+            };
+            await expect(plan({}, stop.signal)).rejects.toBe(reason);
+            expect(recorded).toEqual([]);
+        },
+    );
+
+    it("but only the signal's reason when the caller leaves while the IPPools are not known", async () => {
+        kube.addPod("net1");
+        const stop = new AbortController();
+        synced = () => {
+            queueMicrotask(() => stop.abort(new DOMException("the caller left", "AbortError")));
+            return new Promise(() => undefined);
+        };
+        await expect(plan({}, stop.signal)).rejects.toMatchObject({ message: expect.stringMatching(/left|abort/i) });
+        expect(recorded).toEqual([]);
+    });
+});
+
+describe("a network that a meta plugin asks for", () => {
+    function callOf(keys: Readonly<Record<string, unknown>>, change: Partial<NetworkCall> = {}): NetworkCall {
+        const asked = networkOfCall(parseNetworkConfig(JSON.stringify(vlanConfig({ name: "net1", ...keys }))));
+        return { ...request, ifName: "net1", asked, mac: undefined, wanted: undefined, ...change };
+    }
+    const planCall = (call: NetworkCall, signal = new AbortController().signal): Promise<PlannedNetwork> =>
+        make().planCall(call, signal);
+
+    it("is judged as the call carries it, whoever is called first and whatever the annotation says", async () => {
+        writeFileSync(join(folder, "00-multus.conf"), JSON.stringify({ type: "multus-shim" }));
+        const planned = await planCall(callOf({ vlan: 7, mtu: 1400, ...pooled }, { mac: "02:00:00:00:00:07" }));
+        expect(planned).toMatchObject({
+            ifName: "net1",
+            network: "net1",
+            vlan: 7,
+            mtu: 1400,
+            mac: "02:00:00:00:00:07",
+        });
+        expect(planned.addresses?.demands).toEqual([{ pool: "pool1", fixed: undefined }]);
+        expect([kube.requests, recorded]).toEqual([[], []]);
+    });
+
+    it("gets the requested addresses in place of those of the network", async () => {
+        const ip = parseIp("10.9.0.7");
+        const wanted = {
+            addresses: [{ ip, prefixLength: 24, gateway: undefined }],
+            source: "runtimeConfig.ips",
+        } as const;
+        const ipam = { type: "antrea", addresses: [{ address: "10.9.0.5/24" }] };
+        const planned = await planCall(callOf({ ipam }, { wanted }));
+        expect(planned.addresses?.order).toEqual([{ ip, prefixLength: 24, gateway: undefined }]);
+    });
+
+    it("that is refused is an event on the Pod with the text of the error, if the Pod can be read", async () => {
+        kube.addPod(undefined);
+        const error: unknown = await planCall(callOf({ mtu: 9000 })).catch((cause: unknown) => cause);
+        expect(error).toMatchObject({ code: "BAD_MTU", message: expect.stringMatching(/^network net1: mtu: 9000 /) });
+        expect(eventTexts()).toEqual([`Warning NetworksNotAttached ${messageOf(error)}`]);
+        expect(await failures("BAD_MTU")).toBe(1);
+    });
+
+    it.each<[string, () => void, Partial<NetworkCall>]>([
+        ["is gone", () => undefined, {}],
+        ["has another UID", () => kube.addPod(undefined), { podUid: "other" }],
+        ["cannot be read", () => (kube.before = () => Promise.reject(new Error("no connection"))), {}],
+    ])("that is refused is the error of the call alone if the Pod %s", async (_, prepare, change) => {
+        prepare();
+        await expect(planCall(callOf({ mtu: 9000 }, change))).rejects.toMatchObject({ code: "BAD_MTU" });
+        expect(recorded).toEqual([]);
+    });
+
+    it("is no event when the caller leaves", async () => {
+        kube.addPod(undefined);
+        const stop = new AbortController();
+        synced = () => {
+            queueMicrotask(() => stop.abort());
+            return new Promise(() => undefined);
+        };
+        await expect(planCall(callOf({}), stop.signal)).rejects.toThrow();
+        expect([kube.requests, recorded]).toEqual([[], []]);
+    });
+});

@@ -1,0 +1,217 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
+import { execFileSync } from "node:child_process";
+import { AntreaError } from "@antrea/errors";
+import { formatIp, parseIp } from "@antrea/ip";
+import { type CniCommand } from "../../../src/features/cni-server/index.ts";
+import type { NetworkClaims } from "../../../src/features/pod-network/index.ts";
+import type { Attachment } from "../../../src/platform/pod-interfaces/index.ts";
+import { eventually } from "../../support/eventually.ts";
+import { TestNode, type NodeState, type TestAgent } from "../../support/test-node.ts";
+import { type AddAnswer, TestPod } from "../../support/test-pod.ts";
+
+/** Addresses 192.168.X.n of pool "X", in VLAN X. */
+class Claims implements NetworkClaims {
+    readonly held = new Map<string, string>();
+    #next = 2;
+
+    claimForNetwork: NetworkClaims["claimForNetwork"] = ({ containerId, ifName, demands }) =>
+        Promise.resolve(
+            demands.map(({ pool }) => {
+                const ip = parseIp(`192.168.${pool}.${this.#next++}`);
+                this.held.set(formatIp(ip), `${containerId}/${ifName}`);
+                return { ip, prefixLength: 24, gateway: parseIp(`192.168.${pool}.1`), vlan: Number(pool), pool };
+            }),
+        );
+
+    release({ containerId, ifName }: Attachment): Promise<void> {
+        for (const [ip, owner] of this.held) if (owner === `${containerId}/${ifName}`) this.held.delete(ip);
+        return Promise.resolve();
+    }
+
+    networkInterfacesOf = (): readonly Attachment[] => [];
+    networkOf = (): string => "";
+    addressesFor = (): ReturnType<NetworkClaims["addressesFor"]> => [];
+}
+
+let node: TestNode;
+let agent: TestAgent;
+let claims: Claims;
+let empty: NodeState;
+let pods: TestPod[] = [];
+
+const start = (): Promise<TestAgent> => node.startAgent({ networks: { nic: "nic0", plan: () => [], claims } });
+
+beforeAll(async () => {
+    node = await TestNode.start();
+    execFileSync("ip", ["link", "add", "nic0", "type", "veth", "peer", "name", "wire"]);
+    execFileSync("ip", ["link", "set", "nic0", "up"]);
+    claims = new Claims();
+    agent = await start();
+    empty = await node.state();
+});
+afterAll(async () => {
+    await agent?.stop();
+    await node?.[Symbol.asyncDispose]();
+});
+
+beforeEach(() => {
+    pods = [];
+});
+afterEach(async () => {
+    for (const pod of pods) {
+        await agent.del(pod);
+        pod[Symbol.dispose]();
+    }
+    const state = (): Promise<NodeState> => agent.resync().then(() => node.state());
+    expect(await eventually(state, (found) => found.links.length <= empty.links.length)).toEqual(empty);
+    expect(await podPorts()).toEqual([]);
+    expect([...claims.held]).toEqual([]);
+});
+
+async function podPorts(): Promise<readonly string[]> {
+    const names = (await node.ovs.vsctl("list-ports", "br-secondary")).split("\n").filter((name) => name !== "");
+    return names.filter((name) => name !== "nic0");
+}
+
+async function sandbox(name: string): Promise<TestPod> {
+    const pod = new TestPod(name);
+    pods.push(pod);
+    await agent.add(pod);
+    return pod;
+}
+
+const vlan100 = {
+    name: "vlan100",
+    type: "antrea",
+    networkType: "vlan",
+    ipam: { type: "antrea", ippools: ["100"], routes: [{ dst: "10.20.0.0/16" }] },
+};
+
+/** One call, as a meta plugin makes it. */
+async function call(
+    command: CniCommand,
+    pod: TestPod,
+    ifname: string,
+    config: Readonly<Record<string, unknown>> = vlan100,
+): Promise<AddAnswer> {
+    const { signal } = new AbortController();
+    const bytes = await agent.calls.call(command, pod.args(config, { ifname }), signal);
+    return JSON.parse(new TextDecoder().decode(bytes) || "{}") as AddAnswer;
+}
+
+/** The error of a call, with the code that CNI gets. */
+async function refusal(...asked: Parameters<typeof call>): Promise<string> {
+    try {
+        await call(...asked);
+    } catch (error) {
+        if (error instanceof AntreaError) return `${error.code}: ${error.message}`;
+        throw error;
+    }
+    return "";
+}
+
+describe("an interface that a meta plugin asks for", () => {
+    it("has the address, MAC address and routes that its answer says, and passes CHECK", async () => {
+        const [a, b] = [await sandbox("a"), await sandbox("b")];
+        const answer = await call("add", a, "net1");
+        const other = await call("add", b, "net1", { ...vlan100, runtimeConfig: { mac: "02:00:00:00:00:07" } });
+        expect(answer.ips).toEqual([
+            { address: expect.stringMatching(/^192\.168\.100\.\d+\/24$/), gateway: "192.168.100.1", interface: 1 },
+        ]);
+        expect(answer.interfaces[1]).toMatchObject({ name: "net1", sandbox: a.netns.path });
+        expect(answer.routes).toEqual([{ dst: "10.20.0.0/16" }]);
+        expect(other.interfaces[1]?.mac).toBe("02:00:00:00:00:07");
+        const peer = other.ips[0]?.address.split("/")[0] ?? "";
+        expect(await a.ping(peer, { from: "net1" })).toBe(1);
+        expect(a.netns.run("ip", "route", "show", "default")).toContain("dev eth0");
+        expect(await call("add", a, "net1")).toEqual(answer);
+        await call("check", a, "net1", { ...vlan100, prevResult: answer });
+        a.netns.run("ip", "link", "set", "net1", "down");
+        expect(await refusal("check", a, "net1", { ...vlan100, prevResult: answer })).toMatch(/net1 is down/);
+        expect(await refusal("check", a, "net2", vlan100)).toMatch(/has no interface net2 on this Node/);
+    });
+
+    it("ends with its DEL alone, while the others of the container live on", async () => {
+        const pod = await sandbox("a");
+        await call("add", pod, "net1");
+        const second = await call("add", pod, "net2");
+        await call("del", pod, "net1");
+        await call("del", pod, "net1");
+        expect(pod.netns.run("ip", "-o", "link", "show")).not.toMatch(/net1/);
+        expect(pod.netns.run("ip", "-o", "link", "show")).toMatch(/eth0/);
+        expect([...claims.held.keys()]).toEqual([second.ips[0]?.address.split("/")[0]]);
+        expect(await podPorts()).toHaveLength(1);
+        // A DEL that names an interface nobody has changes nothing.
+        await agent.calls.call("del", pod.args({}, { ifname: "net9" }), new AbortController().signal);
+        expect(await podPorts()).toHaveLength(1);
+        await call("add", pod, "net1");
+        await agent.del(pod);
+        expect(await podPorts()).toEqual([]);
+        expect([...claims.held]).toEqual([]);
+    });
+
+    it("is refused in a container of another plugin, under a name in use, and for a network that breaks a rule", async () => {
+        const [pod, other] = [await sandbox("a"), new TestPod("b")];
+        pods.push(other);
+        expect(await refusal("add", other, "net1")).toMatch(
+            /^INVALID_NETWORK_CONFIG: network vlan100: container .* has no interface on the Pod network of antrea/,
+        );
+        await call("add", pod, "net1");
+        expect(await refusal("add", pod, "net1", { ...vlan100, name: "vlan7", vlan: 7 })).toMatch(
+            /^INVALID_NETWORK_CONFIG: network vlan7: container .* has interface net1 of network vlan100 already/,
+        );
+        expect(await refusal("add", pod, "net2", { ...vlan100, vlan: 5000 })).toMatch(
+            /^INVALID_NETWORK_CONFIG: network vlan100: vlan: 5000 must be a whole number from 0 to 4094/,
+        );
+        expect(
+            await refusal("add", pod, "net2", { ...vlan100, ipam: undefined, args: { cni: { ips: ["10.0.0.1/24"] } } }),
+        ).toMatch(/args\.cni\.ips: 10\.0\.0\.1 cannot be had, as the network has no ipam/);
+        expect(await refusal("add", pod, "net2", { ...vlan100, runtimeConfig: { mac: "01:00:5e:00:00:01" } })).toMatch(
+            /runtimeConfig\.mac: .* is a multicast address/,
+        );
+        expect(await podPorts()).toHaveLength(1);
+    });
+
+    it("is removed by a GC that does not list it, and by no other", async () => {
+        const pod = await sandbox("a");
+        await call("add", pod, "net1");
+        await call("add", pod, "net2", { name: "vlan7", type: "antrea", networkType: "vlan", vlan: 7 });
+        const gc = (name: string, listed: readonly string[]): Promise<Uint8Array> =>
+            agent.calls.call(
+                "gc",
+                {
+                    ...pod.args({
+                        name,
+                        networkType: "vlan",
+                        "cni.dev/valid-attachments": listed.map((ifname) => ({
+                            containerID: pod.containerId,
+                            ifname,
+                        })),
+                    }),
+                    containerId: "",
+                    netns: "",
+                    ifname: "",
+                    args: "",
+                },
+                new AbortController().signal,
+            );
+        await gc("vlan100", ["eth0", "net1"]);
+        await gc("other", []);
+        expect(await podPorts()).toHaveLength(2);
+        await gc("vlan100", ["eth0"]);
+        expect(await podPorts()).toHaveLength(1);
+        expect(pod.netns.run("ip", "-o", "link", "show")).toMatch(/net2/);
+    });
+
+    it("stays over a restart of the agent, which knows it for DEL", async () => {
+        const pod = await sandbox("a");
+        await call("add", pod, "net1");
+        await agent.stop();
+        agent = await start();
+        await agent.resync();
+        expect(await podPorts()).toHaveLength(1);
+        await call("del", pod, "net1");
+        expect(await podPorts()).toEqual([]);
+        expect([...claims.held]).toEqual([]);
+    });
+});

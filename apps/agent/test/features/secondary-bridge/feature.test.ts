@@ -1,0 +1,106 @@
+import { expect, it } from "@jest/globals";
+import { ManualClock, settle } from "@antrea/async/testing";
+import { OpenFlowConnection } from "@antrea/openflow/connection";
+import { Jobs, Metrics } from "@antrea/runtime";
+import {
+    secondaryBridge,
+    type BridgePlatform,
+    type SecondaryBridgeFeature,
+} from "../../../src/features/secondary-bridge/feature.ts";
+import { SwitchBridge } from "../../../src/platform/ovs/bridge/index.ts";
+import { listLogger, silentLogger, type LogEntry } from "../../support/logger.ts";
+import { fakeNetlink, linkOf } from "../bridging/uplink/support/fake-links.ts";
+
+/** A database without an answer. */
+class Unreachable {
+    readonly rows = (): ReadonlyMap<string, never> => new Map();
+    asked = 0;
+    readonly #listeners: (() => void)[] = [];
+
+    transact = (): Promise<never> => {
+        this.asked += 1;
+        return Promise.reject(new Error("no database"));
+    };
+
+    onConnect = (listener: () => void): void => void this.#listeners.push(listener);
+
+    connect(): void {
+        for (const listener of this.#listeners) listener();
+    }
+}
+
+function make({ isEnabled, log = [] }: { readonly isEnabled: boolean; readonly log?: LogEntry[] }): {
+    readonly feature: SecondaryBridgeFeature;
+    readonly jobs: Jobs;
+    readonly database: Unreachable;
+} {
+    const database = new Unreachable();
+    const clock = new ManualClock();
+    const jobs = new Jobs({ logger: silentLogger, clock });
+    const wanted = { bridgeName: "br1", physicalInterfaces: ["nic0"], enableMulticastSnooping: false };
+    const feature = secondaryBridge({
+        bridge: { bridgeOf: () => undefined },
+        clock,
+        config: { secondaryNetwork: { ovsBridges: [wanted] } },
+        database,
+        datapath: { copiesFrames: false },
+        environment: { nodeName: "worker" },
+        gates: { enabled: () => isEnabled },
+        jobs,
+        kube: { api: {} },
+        logger: listLogger(log),
+        metrics: new Metrics({ processMetrics: false }),
+        netlink: { ...fakeNetlink([linkOf(2, "nic0")]), subscribe: () => ({ [Symbol.dispose]: () => undefined }) },
+        sysctls: { set: () => undefined, undo: () => undefined },
+        switchBridges: {
+            names: () => [],
+            of: (options: object) =>
+                new SwitchBridge({ database: database as never }, { ...options, datapathType: "system" } as never),
+            connection: () => new OpenFlowConnection({ logger: silentLogger }, { socketPath: "/none" }),
+        },
+    } as unknown as BridgePlatform);
+    return { feature, jobs, database };
+}
+
+const jobNames = (jobs: Jobs): readonly string[] =>
+    jobs
+        .health()
+        .map(({ name }) => name)
+        .sort();
+
+it("a database that does not answer delays no start: the jobs repeat it, and Pods are told to try again", async () => {
+    const log: LogEntry[] = [];
+    const { feature, jobs } = make({ isEnabled: true, log });
+    await feature.start?.(new AbortController().signal);
+    expect(log).toMatchObject([{ level: "warn", fields: { reason: "no database" } }]);
+    expect(feature.served?.state.problem).toBe("the bridge br1 is not made yet");
+    expect(jobNames(jobs)).toEqual(["secondary-bridge/bridge", "secondary-bridge/report"]);
+    await feature.stop?.();
+});
+
+it("a start that is aborted is over", async () => {
+    const { feature, jobs } = make({ isEnabled: true });
+    await expect(feature.start?.(AbortSignal.abort(new Error("the end")))).rejects.toThrow("the end");
+    expect(jobs.health()).toEqual([]);
+    await feature.stop?.();
+});
+
+it("without the feature gate no bridge is served, whatever is configured", async () => {
+    const { feature, jobs } = make({ isEnabled: false });
+    expect(feature.served).toBeUndefined();
+    await feature.start?.(new AbortController().signal);
+    expect(jobNames(jobs)).toEqual(["secondary-bridge/bridge", "secondary-bridge/report"]);
+});
+
+it("a new connection to the database is a check at once, without waiting for the next try", async () => {
+    const { feature, jobs, database } = make({ isEnabled: true });
+    await feature.start?.(new AbortController().signal);
+    jobs.start();
+    await settle();
+    const before = database.asked;
+    database.connect();
+    await settle();
+    expect(database.asked).toBe(before + 1);
+    await jobs.stop();
+    await feature.stop?.();
+});

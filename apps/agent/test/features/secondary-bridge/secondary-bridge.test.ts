@@ -1,0 +1,199 @@
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import { secondaryBridgeCondition } from "@antrea/crd";
+import { parseIp } from "@antrea/ip";
+import type { Address, Link } from "@antrea/netlink";
+import { NicSettings } from "../../../src/features/secondary-bridge/nic-settings.ts";
+import { SecondaryBridge } from "../../../src/features/secondary-bridge/secondary-bridge.ts";
+import { listLogger, type LogEntry } from "../../support/logger.ts";
+import { addressOf, fakeNetlink, linkOf } from "../bridging/uplink/support/fake-links.ts";
+
+/** The bridge, as far as its NICs are concerned. */
+class FakeBridge {
+    readonly name = "br1";
+    /** Why OVS cannot open a NIC. */
+    readonly errors = new Map<string, string>();
+    failure: Error | undefined;
+    #nics: readonly string[] = [];
+
+    ensure(nics: readonly string[]): Promise<void> {
+        if (this.failure !== undefined) return Promise.reject(this.failure);
+        this.#nics = [...nics];
+        return Promise.resolve();
+    }
+
+    nics(): readonly { readonly name: string; readonly error: string | undefined }[] {
+        return this.#nics.map((name) => ({ name, error: this.errors.get(name) }));
+    }
+
+    get names(): readonly string[] {
+        return this.#nics;
+    }
+}
+
+const signal = new AbortController().signal;
+let links: Link[];
+let addresses: Address[];
+let bridge: FakeBridge;
+/** Sysctls that are set. */
+let disabled: Set<string>;
+let log: LogEntry[];
+let state: SecondaryBridge;
+
+beforeEach(() => {
+    links = [linkOf(2, "nic0", { mtu: 9000 }), linkOf(3, "nic1", { mtu: 1600 }), linkOf(4, "other", { mtu: 1200 })];
+    addresses = [];
+    bridge = new FakeBridge();
+    log = [];
+    disabled = new Set();
+    const netlink = fakeNetlink(links, addresses);
+    const sysctls = { set: (key: string) => disabled.add(key), undo: (key: string) => void disabled.delete(key) };
+    state = new SecondaryBridge(
+        {
+            bridge,
+            netlink,
+            settings: new NicSettings({ netlink, sysctls }, { linkGroup: 7 }),
+            bridgeOf: (name) => (bridge.names.includes(name) ? "br1" : undefined),
+            logger: listLogger(log),
+        },
+        { nics: ["nic0", "nic1"] },
+    );
+});
+
+function remove(name: string): void {
+    links.splice(
+        links.findIndex((link) => link.name === name),
+        1,
+    );
+}
+
+describe("before the first check", () => {
+    it("no Pod is connected, and the Node says nothing yet", async () => {
+        expect([state.problem, state.mtu, state.connected, state.condition]).toEqual([
+            "the bridge br1 is not made yet",
+            0,
+            0,
+            undefined,
+        ]);
+        bridge.failure = new Error("no database");
+        await expect(state.check(signal)).rejects.toThrow("no database");
+        expect([state.problem, state.mtu, state.connected, state.condition]).toEqual([
+            "the bridge br1 is not made yet",
+            0,
+            0,
+            undefined,
+        ]);
+    });
+});
+
+describe("with all NICs", () => {
+    it("Pods are connected, with an MTU that each NIC has", async () => {
+        await state.check(signal);
+        expect(bridge.names).toEqual(["nic0", "nic1"]);
+        expect([state.problem, state.mtu, state.connected]).toEqual([undefined, 1600, 2]);
+        expect(state.condition).toEqual({
+            type: secondaryBridgeCondition,
+            status: "True",
+            reason: "BridgeReady",
+            message: "the NICs nic0, nic1 are ports of br1",
+        });
+        expect(log).toEqual([]);
+    });
+
+    it("the NICs are set up and apart from the Node, and nothing else is, also when they are reset", async () => {
+        for (let times = 0; times < 2; times += 1) {
+            for (const [at, link] of links.entries()) links[at] = { ...link, up: false, group: 0 };
+            await state.check(signal);
+            expect(links.map(({ name, up, group }) => [name, up, group])).toEqual([
+                ["nic0", true, 7],
+                ["nic1", true, 7],
+                ["other", false, 0],
+            ]);
+            expect([...disabled]).toEqual(["nic0", "nic1"].map((name) => `net/ipv6/conf/${name}/disable_ipv6`));
+        }
+    });
+
+    it("one that gets an address stays connected, and the Node says what is wrong", async () => {
+        await state.check(signal);
+        addresses.push(addressOf(3, parseIp("192.0.2.1")));
+        await state.check(signal);
+        expect([bridge.names, state.connected, state.problem, state.mtu]).toEqual([
+            ["nic0", "nic1"],
+            2,
+            undefined,
+            1600,
+        ]);
+        expect(state.condition).toMatchObject({
+            status: "False",
+            message: expect.stringMatching(/^nic1 has the address 192\.0\.2\.1, /),
+        });
+    });
+
+    it("one that another takes is given back as it was", async () => {
+        await state.check(signal);
+        const [, nic1] = links;
+        if (nic1 === undefined) throw new Error("no NIC");
+        links[1] = { ...nic1, master: 4 };
+        await state.check(signal);
+        expect(links[1]).toMatchObject({ group: 0, up: true });
+        expect([...disabled]).toEqual(["net/ipv6/conf/nic0/disable_ipv6"]);
+        expect(bridge.names).toEqual(["nic0"]);
+    });
+});
+
+describe("without one of the NICs", () => {
+    it("Pods are connected by the others, and the Node names the missing one; the log does so once", async () => {
+        remove("nic1");
+        for (let times = 0; times < 2; times += 1) await state.check(signal);
+        expect(bridge.names).toEqual(["nic0"]);
+        expect([state.problem, state.mtu, state.connected]).toEqual([undefined, 9000, 1]);
+        expect(state.condition).toMatchObject({
+            status: "False",
+            reason: "NICNotConnected",
+            message: expect.stringMatching(/^nic1 does not exist; /),
+        });
+        expect(log).toMatchObject([{ level: "warn", fields: { reason: state.condition?.message } }]);
+    });
+
+    it("the check finds it when it comes, and another loss is logged again", async () => {
+        const [, nic1] = links;
+        if (nic1 === undefined) throw new Error("no NIC");
+        remove("nic1");
+        await state.check(signal);
+        links.push(nic1);
+        await state.check(signal);
+        expect([bridge.names, state.mtu, state.condition?.status]).toEqual([["nic0", "nic1"], 1600, "True"]);
+        remove("nic1");
+        await state.check(signal);
+        expect(log).toHaveLength(2);
+    });
+
+    it("that OVS cannot open, the Node has its words", async () => {
+        bridge.errors.set("nic1", "could not open network device nic1 (Device busy)");
+        await state.check(signal);
+        expect([state.problem, state.connected]).toEqual([undefined, 1]);
+        expect(state.condition).toMatchObject({
+            status: "False",
+            message:
+                "OVS cannot open nic1: could not open network device nic1 (Device busy); see the log of ovs-vswitchd",
+        });
+    });
+});
+
+describe("without any NIC", () => {
+    it("no Pod is connected, for reasons that name each", async () => {
+        remove("nic0");
+        bridge.errors.set("nic1", "busy");
+        await state.check(signal);
+        expect(state.problem).toMatch(
+            /^no NIC of br1 is connected: nic0 does not exist; .*; OVS cannot open nic1: busy/,
+        );
+        expect(state.condition?.message).toMatch(/^nic0 does not exist; .*; OVS cannot open nic1: busy/);
+    });
+
+    it("the bridge is made nevertheless, and has no MTU", async () => {
+        addresses.push(addressOf(2, parseIp("192.0.2.1")), addressOf(3, parseIp("2001:db8::1")));
+        await state.check(signal);
+        expect([bridge.names, state.mtu, state.connected]).toEqual([[], 0, 0]);
+        expect(state.problem).toMatch(/nic0 has the address 192\.0\.2\.1, .*; nic1 has the address 2001:db8::1, /);
+    });
+});
