@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { inPrefix, families, ipOf, ofFamily } from "../fixture/addresses.ts";
 import {
     apply,
+    helmRevision,
     helmRollback,
     helmUpgrade,
     kubectl,
@@ -14,7 +15,7 @@ import { claimsOf, eventsAbout, poolManifest, poolsKey, setIpam, type ClaimJson 
 import { Outside, sourceSeenBy } from "../fixture/outside.ts";
 import { answersPings } from "../fixture/pings.ts";
 import { TestNamespace, type TestPod } from "../fixture/pods.ts";
-import { eventually, run } from "../fixture/run.ts";
+import { eventually } from "../fixture/run.ts";
 
 // one upgrade for both, as every upgrade restarts all agents
 describe("the feature gate AntreaIPAM and noSNAT", () => {
@@ -28,13 +29,6 @@ describe("the feature gate AntreaIPAM and noSNAT", () => {
     /** The revision of the release with both disabled. */
     let off: string;
 
-    /** The current revision of the release. */
-    const revision = async (): Promise<string> => {
-        const history = JSON.parse(
-            await run("helm", ["history", "antrea", "--namespace", systemNamespace, "-o", "json"]),
-        ) as { revision: number }[];
-        return String(history.at(-1)?.revision);
-    };
     const ping = async (from: string, to: string): Promise<void> => {
         await eventually(`${to} answers`, () => namespace.exec(from, `ping -c 1 -W 2 ${to}`));
         await namespace.exec(from, answersPings(to));
@@ -65,7 +59,7 @@ describe("the feature gate AntreaIPAM and noSNAT", () => {
     beforeAll(async () => {
         await setIpam(false);
         [namespace, outside] = await Promise.all([TestNamespace.create("e2e-settings"), Outside.start()]);
-        off = await revision();
+        off = await helmRevision();
     });
     afterAll(async () => {
         await setIpam(true);

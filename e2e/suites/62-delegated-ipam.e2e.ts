@@ -160,7 +160,9 @@ describe("interfaces of macvlan with addresses of IPPools", () => {
     it("are refused in a sandbox that is not of antrea, with the next step", async () => {
         const foreign = { ...sandbox("b"), id: "f".repeat(64) };
         const { msg } = await callPlugin("ADD", foreign, network);
-        expect(msg).toMatch(/^network e2e-macvlan: container f+ of Pod .* has no interface on the Pod network.*next: /);
+        expect(msg).toMatch(
+            /^network e2e-macvlan, interface net1: container f+ of Pod .* has no interface on the Pod network.*next: /,
+        );
         expect(await callPlugin("DEL", foreign, network)).toEqual({});
     });
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { answer, refused } from "../fixture/admission.ts";
-import { apply, kubectl, systemNamespace } from "../fixture/cluster.ts";
+import { apply, kubectl, scaleTo, systemNamespace } from "../fixture/cluster.ts";
 import { antctl, poolManifest, poolsKey, setIpam, TestPools } from "../fixture/ipam.ts";
 import { TestNamespace } from "../fixture/pods.ts";
 import { eventually } from "../fixture/run.ts";
@@ -17,13 +17,6 @@ describe("a webhook of IPAM", () => {
     });
     let namespace: TestNamespace;
     let pools: TestPools;
-
-    const scaleTo = (replicas: Readonly<Record<string, number>>): Promise<unknown> =>
-        Promise.all(
-            Object.entries(replicas).map(([name, count]) =>
-                kubectl(["-n", systemNamespace, "scale", `deployment/${name}`, `--replicas=${count}`]),
-            ),
-        );
 
     beforeAll(async () => {
         await setIpam(true);
