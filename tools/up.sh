@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From a fresh clone to a running demo: installs what is missing, builds, creates the kind cluster `antrea`, installs
 # the chart, starts demo Pods and shows who reaches whom. Run again, it does only what is needed. BRIDGING=1 shows bridging
-# mode instead of pools that are on no wire; without it the next run goes back.
+# mode instead of pools that are on no wire, SECONDARY=1 VLANs of a second NIC as well; without them the next run goes back.
 . "$(dirname "$0")/lib.sh"
 export KUBECONFIG
 KUBECONFIG=$(kubeconfig_of "$CLUSTER")
@@ -44,6 +44,7 @@ end_other_demo() {
     else
         kubectl delete namespace antrea-demo-bridging --ignore-not-found
     fi
+    [ -n "${SECONDARY:-}" ] || kubectl delete namespace antrea-demo-secondary --ignore-not-found
 }
 
 "$TOOLS/setup/bootstrap.sh"
@@ -64,6 +65,11 @@ if [ -n "${BRIDGING:-}" ]; then
     "$TOOLS/demo/bridging-router.sh" up "$CLUSTER"
     values+=(--set "enableBridgingMode=true,noSNAT=true")
 fi
+if [ -n "${SECONDARY:-}" ]; then
+    "$TOOLS/demo/secondary-switch.sh" up "$CLUSTER"
+    values+=(--set featureGates.SecondaryNetwork=true
+        --set-json 'secondaryNetwork.ovsBridges=[{"bridgeName": "br-secondary", "physicalInterfaces": ["eth2"]}]')
+fi
 "$TOOLS/cluster/install-chart.sh" "$CLUSTER" "${values[@]}"
 QUIET_WHEN_INSTANT=1 step "Nodes and agents become ready" wait_for_nodes
 step "demo Pods" start_demo
@@ -78,6 +84,12 @@ else
     "$TOOLS/demo/bridging-router.sh" down "$CLUSTER"
     step "Pods of pools" start_pool_demo
     "$TOOLS/demo/show-pools.sh" || rc=$?
+fi
+if [ -n "${SECONDARY:-}" ]; then
+    echo
+    "$TOOLS/demo/secondary.sh" || rc=$?
+else
+    "$TOOLS/demo/secondary-switch.sh" down "$CLUSTER"
 fi
 say "up after $(($(date +%s) - begin)) s. Look around with: $KUBERNETES_BIN/kubectl --context kind-$CLUSTER get pods -A -o wide"
 exit "$rc"

@@ -21,7 +21,7 @@ import { pidOfPod, startedAt } from "../fixture/containers.ts";
 import { watchFrames, type Frame, type Place } from "../fixture/frames.ts";
 import { claimsOf, eventNote, eventsAbout, expectConsistent, setIpam, TestPools } from "../fixture/ipam.ts";
 import { reaches, serve } from "../fixture/matrix.ts";
-import { sandboxOf } from "../fixture/meta-plugin.ts";
+import { callNetwork, callPlugin, installMetaPlugin, sandboxOf } from "../fixture/meta-plugin.ts";
 import {
     addressIn,
     bridgeCondition,
@@ -420,6 +420,43 @@ it("the Pod of a StatefulSet moves to another Node with its address, and is reac
     await eventually("its addresses are free", async () =>
         (await holders()).some((holder) => holder.startsWith("kept")) ? undefined : true,
     );
+});
+
+describe("an interface that a meta plugin asks for", () => {
+    const net = { cniVersion: "1.0.0", name: "red-by-multus", type: "antrea", networkType: "vlan", vlan: 100 };
+    const network = { ...net, capabilities: { ips: true, mac: true }, ipam: antrea(red4) };
+    let sandbox: Awaited<ReturnType<typeof sandboxOf>>;
+
+    beforeAll(async () => {
+        await installMetaPlugin();
+        sandbox = await sandboxOf(space, "c");
+    });
+
+    it("is in its VLAN, with the requested addresses, passes CHECK and ends with its DEL alone", async () => {
+        const capabilities = { ips: ["10.70.100.77"], mac: "02:00:00:00:00:78" };
+        const { interfaces, ips } = await callNetwork("ADD", sandbox, network, { capabilities });
+        expect(interfaces?.[1]).toMatchObject({ name: "net1", mac: "02:00:00:00:00:78" });
+        expect(ips).toEqual([{ address: "10.70.100.77/24", gateway: routers.red, interface: 1 }]);
+        await warmUp("a", "10.70.100.77");
+        await callNetwork("CHECK", sandbox, network, { capabilities });
+        expect(await holders()).toContain("c/net1");
+        await callNetwork("DEL", sandbox, network, { capabilities });
+        expect(await holders()).not.toContain("c/net1");
+        expect(Object.keys(await linksOf(namespace, "c")).sort()).toEqual(["eth0", "eth1"]);
+        expect((await portsOf(sandbox.node)).filter(({ pod: owner }) => owner === `${space}/c`)).toHaveLength(1);
+    });
+
+    it("is refused for what breaks a rule, with the next step, and leaves nothing", async () => {
+        const { code, msg } = await callPlugin("ADD", sandbox, { ...net, vlan: 5000 });
+        expect([code, msg]).toEqual([
+            7,
+            expect.stringMatching(/^network red-by-multus: vlan: 5000 must be a whole number from 0 to 4094; next: /),
+        ]);
+        expect((await callPlugin("ADD", sandbox, { ...net, networkType: "sriov", vlan: undefined }))["msg"]).toMatch(
+            /networkType: "sriov" is not available in this version; next: /,
+        );
+        expect(Object.keys(await linksOf(namespace, "c")).sort()).toEqual(["eth0", "eth1"]);
+    });
 });
 
 describe("a Pod is refused", () => {

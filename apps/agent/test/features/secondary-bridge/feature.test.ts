@@ -1,4 +1,4 @@
-import { expect, it } from "@jest/globals";
+import { afterEach, expect, it } from "@jest/globals";
 import { ManualClock, settle } from "@antrea/async/testing";
 import { OpenFlowConnection } from "@antrea/openflow/connection";
 import { Jobs, Metrics } from "@antrea/runtime";
@@ -13,7 +13,7 @@ import { fakeNetlink, linkOf } from "../bridging/uplink/support/fake-links.ts";
 
 /** A database without an answer. */
 class Unreachable {
-    readonly rows = (): ReadonlyMap<string, never> => new Map();
+    readonly rows = (): ReadonlyMap<string, never> => new Map<string, never>();
     asked = 0;
     readonly #listeners: (() => void)[] = [];
 
@@ -28,6 +28,16 @@ class Unreachable {
         for (const listener of this.#listeners) listener();
     }
 }
+
+let made: { readonly feature: SecondaryBridgeFeature; readonly jobs: Jobs }[] = [];
+
+afterEach(async () => {
+    for (const { feature, jobs } of made) {
+        await jobs.stop();
+        await feature.stop?.();
+    }
+    made = [];
+});
 
 function make({ isEnabled, log = [] }: { readonly isEnabled: boolean; readonly log?: LogEntry[] }): {
     readonly feature: SecondaryBridgeFeature;
@@ -59,6 +69,7 @@ function make({ isEnabled, log = [] }: { readonly isEnabled: boolean; readonly l
             connection: () => new OpenFlowConnection({ logger: silentLogger }, { socketPath: "/none" }),
         },
     } as unknown as BridgePlatform);
+    made.push({ feature, jobs });
     return { feature, jobs, database };
 }
 
@@ -75,14 +86,12 @@ it("a database that does not answer delays no start: the jobs repeat it, and Pod
     expect(log).toMatchObject([{ level: "warn", fields: { reason: "no database" } }]);
     expect(feature.served?.state.problem).toBe("the bridge br1 is not made yet");
     expect(jobNames(jobs)).toEqual(["secondary-bridge/bridge", "secondary-bridge/report"]);
-    await feature.stop?.();
 });
 
 it("a start that is aborted is over", async () => {
     const { feature, jobs } = make({ isEnabled: true });
     await expect(feature.start?.(AbortSignal.abort(new Error("the end")))).rejects.toThrow("the end");
     expect(jobs.health()).toEqual([]);
-    await feature.stop?.();
 });
 
 it("without the feature gate no bridge is served, whatever is configured", async () => {
@@ -101,6 +110,4 @@ it("a new connection to the database is a check at once, without waiting for the
     database.connect();
     await settle();
     expect(database.asked).toBe(before + 1);
-    await jobs.stop();
-    await feature.stop?.();
 });
