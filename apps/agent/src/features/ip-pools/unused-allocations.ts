@@ -77,8 +77,9 @@ export class UnusedAllocations {
         const { pod } = allocation.spec;
         if (pod === undefined || !isOfPods(allocation.spec.owner) || this.#recordOf(allocation) !== undefined)
             return false;
-        // The interfaces that other plugins make have no record: they end with their container.
-        if (isDelegated(allocation) && this.#components.wiring.hasContainer(pod.containerID)) return false;
+        // Interfaces on networks end with their container. Those of other plugins have no record, and one that was rebuilt
+        // while an IPPool was not known lacks addresses.
+        if (pod.network !== undefined && this.#components.wiring.hasContainer(pod.containerID)) return false;
         if (isAdding(this.#components.wiring, { containerId: pod.containerID, podUid: pod.uid })) return false;
         return this.#isSurplus(allocation) || !this.#components.pods.isKnownAlive(pod);
     }

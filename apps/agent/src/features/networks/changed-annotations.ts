@@ -12,15 +12,15 @@ export interface PodWatch {
  * Records an event on each Pod whose annotation about networks changes after its interfaces were made: the change has no
  * effect on them.
  *
- * @param hasInterfaces whether this agent has made interfaces for the Pod
+ * @param isOurs whether this agent attached the networks of the Pod; must not reject
  */
 export function reportChangedAnnotations(
     watch: PodWatch,
-    hasInterfaces: (pod: Pod) => boolean,
+    isOurs: (pod: Pod) => Promise<boolean>,
     record: (event: EventInput) => void,
 ): Disposable {
-    return watch.onChange((type, _key, pod, old) => {
-        if (type !== "updated" || old === undefined || textOf(old) === textOf(pod) || !hasInterfaces(pod)) return;
+    const report = async (pod: Pod): Promise<void> => {
+        if (!(await isOurs(pod))) return;
         record({
             type: "Warning",
             reason: "NetworksChangeIgnored",
@@ -28,6 +28,9 @@ export function reportChangedAnnotations(
             regarding: referenceTo(pods, pod),
             note: `the change of the annotation ${networksAnnotation} has no effect on the running Pod; next: ${newSandboxStep(isStaticPod(pod), "delete the Pod, so that it is created again with the annotation")}`,
         });
+    };
+    return watch.onChange((type, _key, pod, old) => {
+        if (type === "updated" && old !== undefined && textOf(old) !== textOf(pod)) void report(pod);
     });
 }
 

@@ -83,15 +83,19 @@ export function podNetworks(
                   },
               )
             : undefined;
-    const hasInterfaces = (pod: Pod): boolean =>
-        podInterfaces.list().some(({ record }) => record.podUid !== "" && hasPodUid(pod, record.podUid));
+    const isOurs = async (pod: Pod): Promise<boolean> => {
+        const isWired = podInterfaces
+            .list()
+            .some(({ record }) => record.podUid !== "" && hasPodUid(pod, record.podUid));
+        return isWired && (await isCalledFirst(environment.cniConfFolder).catch(() => false));
+    };
     let listener: Disposable | undefined;
     return {
         name: "networks",
         networks,
         report: (wired) => reports.report(wired),
         start: (signal) => {
-            listener = reportChangedAnnotations(ownWatch ?? watched ?? noWatch, hasInterfaces, (event) =>
+            listener = reportChangedAnnotations(ownWatch ?? watched ?? noWatch, isOurs, (event) =>
                 events.record(event),
             );
             ownWatch?.start(signal);

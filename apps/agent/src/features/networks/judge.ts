@@ -26,18 +26,19 @@ export interface Wish extends Pick<PlannedNetwork, "defaultGateways" | "ifName" 
     readonly wanted: WantedAddresses | undefined;
 }
 
-/** The wish that an element of the annotation is. A requested address that the network lists keeps the gateway of there. */
+/**
+ * The wish that an element of the annotation is. A requested address that the network lists has the gateway of there, and its
+ * prefix length unless it names one.
+ */
 export function wishOf({ interfaceName, mac, ips, defaultRoute }: NetworkSelection, { ipam }: OwnNetwork): Wish {
-    const gatewayFor = (ip: IpAddress): IpAddress | undefined =>
-        ipam?.addresses.find((one) => sameIp(one.ip, ip))?.gateway;
-    const wanted: WantedAddresses = {
-        addresses: ips.map((one) => ({ ...one, gateway: gatewayFor(one.ip) })),
-        source: "ips",
-    };
+    const addresses = ips.map(({ ip, prefixLength }) => {
+        const listed = ipam?.addresses.find((one) => sameIp(one.ip, ip));
+        return { ip, prefixLength: prefixLength ?? listed?.prefixLength, gateway: listed?.gateway };
+    });
     return {
         ifName: interfaceName,
         mac,
-        wanted: ips.length === 0 ? undefined : wanted,
+        wanted: ips.length === 0 ? undefined : { addresses, source: "ips" },
         defaultGateways: defaultRoute,
     };
 }

@@ -1,3 +1,4 @@
+import { orAborted } from "@antrea/async";
 import { CniCallError } from "@antrea/cni";
 import { isAborted, messageOf } from "@antrea/errors";
 import { pods, referenceTo, type ApiClient, type EventInput, type Pod } from "@antrea/kube";
@@ -61,8 +62,7 @@ export class Networks {
         if (pod === undefined || text.trim() === "" || pod.spec?.hostNetwork === true) return [];
         try {
             const selections = parseSelections(text, request.podNamespace);
-            const requested = await Promise.all(selections.map((selection) => this.#read(selection)));
-            signal.throwIfAborted();
+            const requested = await orAborted(inOrder(selections.map((selection) => this.#read(selection))), signal);
             this.#reportIgnored(pod, requested);
             const own = requested.flatMap(({ network, selection }) =>
                 network.kind === "foreign" ? [] : [{ network, selection }],
@@ -153,6 +153,12 @@ export class Networks {
         record({ type, reason, action: "AttachNetworks", regarding, note });
         logger.warn("networks of a Pod", { pod: `${pod.metadata?.namespace}/${pod.metadata?.name}`, reason, note });
     }
+}
+
+/** All results; rejects with the failure of the first that failed, whichever failed first in time. */
+async function inOrder<T>(works: readonly Promise<T>[]): Promise<readonly T[]> {
+    await Promise.allSettled(works);
+    return Promise.all(works);
 }
 
 /** Errors of the parsers of CNI do not name the network. */

@@ -1,24 +1,46 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isJsonObject } from "@antrea/cni";
+import { NetworksError } from "./errors.ts";
 
 const extensions = [".conf", ".conflist", ".json"];
 
 /**
- * Whether the container runtime calls this plugin first: the configuration in the CNI folder that it reads, the first by
- * name, has a plugin of type antrea. Else a meta plugin calls it, and calls again for each network of a Pod. False if
- * there is none that can be read.
+ * Whether the container runtime calls this plugin first: of the configurations in the CNI folder that can be read, the first
+ * by name has a plugin of type antrea. Else a meta plugin calls it, and calls again for each network of a Pod. False if
+ * there is none. Rejects with NetworksError `NO_FOLDER` if the folder cannot be read.
  */
 export async function isCalledFirst(folder: string): Promise<boolean> {
+    for (const name of await filesOf(folder)) {
+        const plugins = await pluginsOf(join(folder, name));
+        if (plugins.length > 0) return plugins.includes("antrea");
+    }
+    return false;
+}
+
+async function filesOf(folder: string): Promise<readonly string[]> {
     try {
-        const names = (await readdir(folder)).sort();
-        const first = names.find((name) => extensions.some((extension) => name.endsWith(extension)));
-        if (first === undefined) return false;
-        const document: unknown = JSON.parse(await readFile(join(folder, first), "utf8"));
-        if (!isJsonObject(document)) return false;
+        const entries = await readdir(folder, { withFileTypes: true });
+        return entries
+            .filter((entry) => !entry.isDirectory() && extensions.some((one) => entry.name.endsWith(one)))
+            .map(({ name }) => name)
+            .sort();
+    } catch (cause) {
+        const text = `the CNI configurations in ${folder} cannot be read, which say who attaches networks`;
+        throw new NetworksError("NO_FOLDER", text, { cause });
+    }
+}
+
+/** The types of the plugins of a configuration; none of a file that is no configuration, which runtimes skip. */
+async function pluginsOf(path: string): Promise<readonly unknown[]> {
+    try {
+        const document: unknown = JSON.parse(await readFile(path, "utf8"));
+        if (!isJsonObject(document)) return [];
         const plugins: readonly unknown[] = Array.isArray(document["plugins"]) ? document["plugins"] : [document];
-        return plugins.some((plugin) => isJsonObject(plugin) && plugin["type"] === "antrea");
+        return plugins.flatMap((plugin) =>
+            isJsonObject(plugin) && plugin["type"] !== undefined ? [plugin["type"]] : [],
+        );
     } catch {
-        return false;
+        return [];
     }
 }

@@ -7,7 +7,7 @@ import { podLinkGroup } from "../../platform/kernel-ids.ts";
 import { NodeCondition } from "../../platform/node/node-condition.ts";
 import type { NodePlatform } from "../../platform/node-platform.ts";
 import { Announcer } from "../../platform/ovs/announcer.ts";
-import { type SwitchBridge } from "../../platform/ovs/bridge/index.ts";
+import { type AccessPort, type SwitchBridge } from "../../platform/ovs/bridge/index.ts";
 import { FormerBridges } from "./former-bridges.ts";
 import { NicSettings } from "./nic-settings.ts";
 import { SecondaryBridge } from "./secondary-bridge.ts";
@@ -110,30 +110,40 @@ function withBridge(
         { packetOut: (packet) => connection.packetOut(packet), logger, clock },
         { output: Port.NORMAL },
     );
+    /** Ports of Pods that a former bridge had. */
+    const moved: AccessPort[] = [];
     const check = async (signal: AbortSignal): Promise<void> => {
-        await former.deleteAllBut(bridgeName, signal);
+        moved.push(...(await former.deleteAllBut(bridgeName, signal)));
         await state.check(signal);
+        if (moved.length > 0) await ports.ensurePorts(moved, signal);
+        moved.length = 0;
     };
     let events: Disposable | undefined;
     return {
         name: "secondary-bridge",
         served: { ports, state, announce: (pod) => announcer.announce(pod) },
-        start: async (signal) => {
-            connection.start(signal);
-            declareMetrics(metrics, state, physicalInterfaces.length);
+        // Before the interfaces of Pods are rebuilt from its ports.
+        stage: async (signal) => {
             try {
                 await check(signal);
             } catch (error) {
                 signal.throwIfAborted();
                 logger.warn("the secondary bridge is not ready yet", { reason: messageOf(error) });
             }
+        },
+        start: (signal) => {
+            connection.start(signal);
+            declareMetrics(metrics, state, physicalInterfaces.length);
             const report = jobs.every("secondary-bridge/report", resyncMs, async (limit) => {
                 const text = state.condition;
                 if (text !== undefined) await condition.set(text, limit);
             });
             const job = jobs.every("secondary-bridge/bridge", resyncMs, async (limit) => {
-                await check(limit);
-                report.trigger();
+                try {
+                    await check(limit);
+                } finally {
+                    report.trigger();
+                }
             });
             database.onConnect(() => job.trigger());
             events = netlink.subscribe(["link", "address"], (event) => {

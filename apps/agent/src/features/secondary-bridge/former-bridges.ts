@@ -1,6 +1,6 @@
 import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
-import type { SwitchBridge, SwitchBridges } from "../../platform/ovs/bridge/index.ts";
+import type { AccessPort, SwitchBridge, SwitchBridges } from "../../platform/ovs/bridge/index.ts";
 import type { NicSettings } from "./nic-settings.ts";
 
 /** Dependencies of FormerBridges. */
@@ -32,11 +32,18 @@ export class FormerBridges {
     }
 
     /**
-     * Deletes all bridges but this one, which takes their place: it needs their NICs, and the ports of Pods are made in it
-     * again.
+     * Deletes all bridges but this one, which takes their place: it needs their NICs. Resolves with the ports of Pods that
+     * they had, which are to be made in it again.
      */
-    async deleteAllBut(kept: string, signal: AbortSignal): Promise<void> {
-        for (const [name, bridge] of this.#found()) if (name !== kept) await this.#delete(name, bridge, signal);
+    async deleteAllBut(kept: string, signal: AbortSignal): Promise<readonly AccessPort[]> {
+        const moved: AccessPort[] = [];
+        for (const [name, bridge] of this.#found()) {
+            if (name === kept) continue;
+            for (const { name: port, vlan = 0, externalIds } of bridge.ports())
+                moved.push({ name: port, vlan, externalIds: Object.fromEntries(externalIds) });
+            await this.#delete(name, bridge, signal);
+        }
+        return moved;
     }
 
     #found(): readonly (readonly [string, Pick<SwitchBridge, "delete" | "deletePorts" | "nics" | "ports">])[] {

@@ -32,8 +32,8 @@ export class NicSettings {
     /** Makes a NIC ready to be a port; idempotent. A link that is gone meanwhile is left. Rejects with NetlinkError. */
     async prepare(name: string): Promise<void> {
         const { netlink, sysctls } = this.#components;
+        await ifPresent(() => sysctls.set(ipv6Of(name), "1"));
         await ifPresent(async () => {
-            sysctls.set(ipv6Of(name), "1");
             const link = await netlink.link(name);
             if (link === undefined) return;
             if (this.#linkGroup !== undefined && link.group !== this.#linkGroup)
@@ -50,8 +50,8 @@ export class NicSettings {
             if (link === undefined) return;
             if (this.#linkGroup !== undefined && link.group === this.#linkGroup)
                 await netlink.setLink(link.index, { group: defaultGroup });
-            sysctls.undo(ipv6Of(name));
         });
+        await ifPresent(() => sysctls.undo(ipv6Of(name)));
     }
 }
 
@@ -60,7 +60,7 @@ function ipv6Of(name: string): string {
 }
 
 /** A kernel without IPv6 has no such sysctl; a link may be removed at any time. */
-async function ifPresent(work: () => Promise<void>): Promise<void> {
+async function ifPresent(work: () => Promise<void> | void): Promise<void> {
     try {
         await work();
     } catch (error) {

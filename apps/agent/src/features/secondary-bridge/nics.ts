@@ -12,6 +12,8 @@ export interface Nic {
     readonly mtu: number;
 }
 
+/** The device of Open vSwitch's kernel module. */
+const kernelDatapath = "ovs-system";
 /** ARPHRD_ETHER. */
 const ethernet = 1;
 
@@ -39,14 +41,17 @@ export async function readNics(
             if (link === undefined)
                 return refused("does not exist; correct secondaryNetwork.ovsBridges, or add the NIC");
             if (link.loopback || link.type !== ethernet) return refused("is no Ethernet link; name another NIC");
-            if (link.master !== undefined) {
-                const master = (await netlink.link(link.master))?.name ?? `link ${link.master}`;
-                return refused(`belongs to ${master}; take it out, or name ${master}`);
-            }
             const bridge = bridgeOf(name);
             if (bridge !== undefined && bridge !== ownBridge) {
                 return refused(`is a port of OVS bridge ${bridge}; take it out with "ovs-vsctl del-port"`);
             }
+            const master =
+                link.master === undefined
+                    ? undefined
+                    : ((await netlink.link(link.master))?.name ?? `link ${link.master}`);
+            // The kernel datapath is the master of the ports that it has.
+            const isPort = bridge === ownBridge && master === kernelDatapath;
+            if (master !== undefined && !isPort) return refused(`belongs to ${master}; take it out, or name ${master}`);
             const address = (await netlink.addresses(link.index)).find(({ scope }) => scope !== RouteScope.LINK);
             if (address === undefined) return { name, problem: undefined, isUsable: true, mtu: link.mtu };
             const text = formatIp(address.ip);

@@ -1,4 +1,5 @@
 import { secondaryBridgeCondition } from "@antrea/crd";
+import { isAborted, messageOf } from "@antrea/errors";
 import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import type { ConditionText } from "../../platform/node/node-condition.ts";
@@ -24,6 +25,8 @@ export class SecondaryBridge {
     readonly #components: SecondaryBridgeComponents;
     readonly #nicNames: readonly string[];
     #nics: readonly Nic[] | undefined;
+    /** Why the last check failed. */
+    #failure: string | undefined;
     #logged = "";
 
     constructor(components: SecondaryBridgeComponents, options: { readonly nics: readonly string[] }) {
@@ -36,6 +39,16 @@ export class SecondaryBridge {
      * written. Rejects with OvsdbError or NetlinkError, to be repeated.
      */
     async check(signal: AbortSignal): Promise<void> {
+        try {
+            await this.#check(signal);
+            this.#failure = undefined;
+        } catch (error) {
+            if (!isAborted(error)) this.#failure = messageOf(error);
+            throw error;
+        }
+    }
+
+    async #check(signal: AbortSignal): Promise<void> {
         const { bridge, bridgeOf, logger, netlink, settings } = this.#components;
         const former = bridge.nics().map(({ name }) => name);
         const nics = await readNics(netlink, this.#nicNames, { bridgeOf, ownBridge: bridge.name });
@@ -54,24 +67,28 @@ export class SecondaryBridge {
     /** Why no Pod can be connected, as part of a sentence; undefined if Pods can be. */
     get problem(): string | undefined {
         const { bridge } = this.#components;
-        if (this.#nics === undefined) return `the bridge ${bridge.name} is not made yet`;
+        if (this.#nics === undefined)
+            return `the bridge ${bridge.name} is not made yet${this.#failure === undefined ? "" : `: ${this.#failure}`}`;
         return this.connected > 0 ? undefined : `no NIC of ${bridge.name} is connected: ${this.#problems().join("; ")}`;
     }
 
     /** The largest MTU that all connected NICs have, in bytes; 0 while there are none. */
     get mtu(): number {
-        const mtus = (this.#nics ?? []).filter(({ isUsable }) => isUsable).map(({ mtu }) => mtu);
+        const mtus = this.#connected().map(({ mtu }) => mtu);
         return mtus.length === 0 ? 0 : Math.min(...mtus);
     }
 
     /** The number of NICs that are connected. */
     get connected(): number {
-        const refused = this.#refused();
-        return (this.#nics ?? []).filter(({ name, isUsable }) => isUsable && !refused.has(name)).length;
+        return this.#connected().length;
     }
 
     /** The condition of the Node; undefined before the first check. */
     get condition(): ConditionText | undefined {
+        if (this.#failure !== undefined) {
+            const message = `the bridge cannot be made as configured: ${this.#failure}`;
+            return { type: secondaryBridgeCondition, status: "False", reason: "BridgeNotReady", message };
+        }
         if (this.#nics === undefined) return undefined;
         const problems = this.#problems();
         const { name } = this.#components.bridge;
@@ -94,6 +111,13 @@ export class SecondaryBridge {
             const error = refused.get(name);
             return error === undefined ? [] : [`OVS cannot open ${name}: ${error}; see the log of ovs-vswitchd`];
         });
+    }
+
+    /** Those that are ports which OVS could open. */
+    #connected(): readonly Nic[] {
+        const { bridge } = this.#components;
+        const opened = new Set(bridge.nics().flatMap(({ name, error }) => (error === undefined ? [name] : [])));
+        return (this.#nics ?? []).filter(({ name, isUsable }) => isUsable && opened.has(name));
     }
 
     /** Why OVS could not open a NIC, by its name. */

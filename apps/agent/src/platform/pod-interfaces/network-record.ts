@@ -95,8 +95,9 @@ export function fromNetworkIds(
     const mac = ids.get("attached-mac") ?? "";
     const addresses = readAddresses(ids);
     const defaultGateways = readGateways(ids.get("default-route"));
-    const mtu = Number(ids.get("mtu"));
-    if (containerId === "" || ifName === "" || !isMac(mac) || !Number.isInteger(mtu)) return "unfinished";
+    const [mtu, vlan] = [readMtu(ids.get("mtu")), readOwnVlan(ids.get("vlan") ?? "0")];
+    if (containerId === "" || ifName === "" || !isMac(mac) || mtu === undefined || vlan === undefined)
+        return "unfinished";
     if (addresses === undefined || defaultGateways === undefined) return "unfinished";
     return {
         containerId,
@@ -109,7 +110,7 @@ export function fromNetworkIds(
         hostIfName,
         mac,
         addresses,
-        vlan: readVlan(ids.get("vlan") ?? "0"),
+        vlan,
         mtu,
         defaultGateways,
         bootId: ids.get("boot-id") ?? "",
@@ -142,10 +143,21 @@ function readAddresses(ids: ReadonlyMap<string, string>): readonly NetworkRecord
 
 function readGateways(text: string | undefined): readonly IpAddress[] | undefined {
     try {
-        return text === undefined ? [] : text.split(separator).map((one) => parseIp(one));
+        const gateways = text === undefined ? [] : text.split(separator).map((one) => parseIp(one));
+        return new Set(gateways.map(({ family }) => family)).size === gateways.length ? gateways : undefined;
     } catch {
         return undefined;
     }
+}
+
+/** Undefined for a text that is no VLAN: the interface must not get into another one, nor into none. */
+function readOwnVlan(text: string): number | undefined {
+    const vlan = readVlan(text);
+    return String(vlan) === text ? vlan : undefined;
+}
+
+function readMtu(text: string | undefined): number | undefined {
+    return text !== undefined && /^[1-9]\d{1,4}$/.test(text) ? Number(text) : undefined;
 }
 
 function isMac(text: string): boolean {
@@ -160,16 +172,22 @@ function isMac(text: string): boolean {
 /** Prefix and format of the aliases. */
 export const networkAliasMark = "antrea3";
 const isolatedMark = "iso";
+const maxAliasBytes = 255;
 
 /**
  * Encodes the record as link alias for `fromNetworkAlias`, words separated by spaces, at most 255 bytes (IFALIASZ,
- * linux/if.h): container ID 96, interface 15, UID 36, MAC 17, VLAN, MTU, half of the boot ID and a mark. Addresses are
- * not in it: forwarding does not need them, and allocations have those that matter.
+ * linux/if.h): container ID 96, interface 15, UID 36, MAC 17, VLAN, MTU, half of the boot ID and a mark; a longer UID is
+ * left out. Addresses are not in it: forwarding does not need them, and allocations have those that matter.
  */
 export function toNetworkAlias(record: NetworkRecord): string {
     const { containerId, ifName, podUid, mac, vlan, mtu, bootId, isolated } = record;
-    const words = [networkAliasMark, containerId, ifName, podUid || none, mac, vlan, mtu, bootId.slice(0, 8) || none];
-    return [...words, ...(isolated === true ? [isolatedMark] : [])].join(" ");
+    const withUid = (uid: string): string =>
+        [
+            ...[networkAliasMark, containerId, ifName, uid, mac, vlan, mtu, bootId.slice(0, 8) || none],
+            ...(isolated === true ? [isolatedMark] : []),
+        ].join(" ");
+    const alias = withUid(podUid || none);
+    return new TextEncoder().encode(alias).length <= maxAliasBytes ? alias : withUid(none);
 }
 
 /** The fields of a record that a link alias contains. */
@@ -183,14 +201,15 @@ export function fromNetworkAlias(alias: string | undefined): NetworkAlias | unde
     const [mark, containerId, ifName, podUid, mac, vlan, mtu, bootId, isolated] = (alias ?? "").split(" ");
     if (mark !== networkAliasMark || !containerId || !ifName || podUid === undefined || mac === undefined)
         return undefined;
-    if (!isMac(mac) || !/^\d{1,5}$/.test(mtu ?? "") || bootId === undefined) return undefined;
+    const [ownMtu, ownVlan] = [readMtu(mtu), readOwnVlan(vlan ?? "")];
+    if (!isMac(mac) || ownMtu === undefined || ownVlan === undefined || bootId === undefined) return undefined;
     return {
         containerId,
         ifName,
         podUid: podUid === none ? "" : podUid,
         mac,
-        vlan: readVlan(vlan ?? "0"),
-        mtu: Number(mtu),
+        vlan: ownVlan,
+        mtu: ownMtu,
         bootId: bootId === none ? "" : bootId,
         ...(isolated === isolatedMark ? { isolated: true } : {}),
     };

@@ -1,4 +1,5 @@
 import { beforeEach, expect, it } from "@jest/globals";
+import { settle } from "@antrea/async/testing";
 import type { ChangeListener, ChangeType, EventInput, Pod } from "@antrea/kube";
 import { networksAnnotation } from "@antrea/networks";
 import { reportChangedAnnotations } from "../../../src/features/networks/changed-annotations.ts";
@@ -17,7 +18,7 @@ beforeEach(() => {
     };
     subscription = reportChangedAnnotations(
         watch,
-        (pod) => pod.metadata?.name !== "unwired",
+        (pod) => Promise.resolve(pod.metadata?.name !== "unwired"),
         (event) => recorded.push(event),
     );
 });
@@ -27,16 +28,17 @@ function podWith(text: string | undefined, name = "web", others: Readonly<Record
     return { metadata: { namespace: "default", name, uid: `uid-${name}`, annotations } } as Pod;
 }
 
-function change(type: ChangeType, pod: Pod, old: Pod | undefined): void {
+async function change(type: ChangeType, pod: Pod, old: Pod | undefined): Promise<void> {
     for (const listener of listeners) listener(type, "default/web", pod, old, { by: "watch", after: 0 });
+    await settle();
 }
 
 it.each<[string, string | undefined, string | undefined]>([
     ["is changed", "net1", "net2"],
     ["is added", undefined, "net1"],
     ["is removed", "net1", undefined],
-])("an annotation that %s too late is one event on the Pod, with the next step", (_, before, after) => {
-    change("updated", podWith(after), podWith(before));
+])("an annotation that %s too late is one event on the Pod, with the next step", async (_, before, after) => {
+    await change("updated", podWith(after), podWith(before));
     expect(recorded).toEqual([
         {
             type: "Warning",
@@ -50,9 +52,9 @@ it.each<[string, string | undefined, string | undefined]>([
     ]);
 });
 
-it("a static Pod's says what to do with its manifest", () => {
+it("a static Pod's says what to do with its manifest", async () => {
     const mirror = { "kubernetes.io/config.hash": "hash", "kubernetes.io/config.mirror": "hash" };
-    change("updated", podWith("net2", "web", mirror), podWith("net1", "web", mirror));
+    await change("updated", podWith("net2", "web", mirror), podWith("net1", "web", mirror));
     expect(recorded.map(({ note }) => note)).toEqual([
         expect.stringMatching(/next: move the manifest of this static Pod/),
     ]);
@@ -70,13 +72,13 @@ it.each<[string, ChangeType, Pod, Pod | undefined]>([
     ["this agent has made no interface of the Pod", "updated", podWith("net2", "unwired"), podWith("net1", "unwired")],
     ["the Pod is new", "added", podWith("net1"), undefined],
     ["the Pod goes", "deleted", podWith("net2"), podWith("net1")],
-])("nothing is recorded when %s", (_, type, pod, old) => {
-    change(type, pod, old);
+])("nothing is recorded when %s", async (_, type, pod, old) => {
+    await change(type, pod, old);
     expect(recorded).toEqual([]);
 });
 
-it("nothing is recorded after the end", () => {
+it("nothing is recorded after the end", async () => {
     subscription[Symbol.dispose]();
-    change("updated", podWith("net2"), podWith("net1"));
+    await change("updated", podWith("net2"), podWith("net1"));
     expect(recorded).toEqual([]);
 });

@@ -63,7 +63,14 @@ it("the runtime does so with the list that the agent writes by default", async (
 });
 
 it("nobody knows it without the folder", async () => {
-    expect(await isCalledFirst(join(folder, "none"))).toBe(false);
+    await expect(isCalledFirst(join(folder, "none"))).rejects.toMatchObject({ code: "NO_FOLDER" });
+});
+
+it("what is no configuration is skipped, as runtimes do", async () => {
+    writeFileSync(join(folder, "10-antrea.conflist"), antrea);
+    mkdirSync(join(folder, "05-old.conf"));
+    writeFileSync(join(folder, "06-broken.conf"), "{");
+    expect(await isCalledFirst(folder)).toBe(true);
 });
 
 it("it is asked anew each time", async () => {

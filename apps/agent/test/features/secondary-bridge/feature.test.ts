@@ -13,7 +13,8 @@ import { fakeNetlink, linkOf } from "../bridging/uplink/support/fake-links.ts";
 
 /** A database without an answer. */
 class Unreachable {
-    readonly rows = (): ReadonlyMap<string, never> => new Map<string, never>();
+    readonly rows = (table: string): ReadonlyMap<string, object> =>
+        new Map(table === "Open_vSwitch" ? [["uuid", {}]] : []);
     asked = 0;
     readonly #listeners: (() => void)[] = [];
 
@@ -82,15 +83,16 @@ const jobNames = (jobs: Jobs): readonly string[] =>
 it("a database that does not answer delays no start: the jobs repeat it, and Pods are told to try again", async () => {
     const log: LogEntry[] = [];
     const { feature, jobs } = make({ isEnabled: true, log });
+    await feature.stage?.(new AbortController().signal);
     await feature.start?.(new AbortController().signal);
     expect(log).toMatchObject([{ level: "warn", fields: { reason: "no database" } }]);
-    expect(feature.served?.state.problem).toBe("the bridge br1 is not made yet");
+    expect(feature.served?.state.problem).toBe("the bridge br1 is not made yet: no database");
     expect(jobNames(jobs)).toEqual(["secondary-bridge/bridge", "secondary-bridge/report"]);
 });
 
 it("a start that is aborted is over", async () => {
     const { feature, jobs } = make({ isEnabled: true });
-    await expect(feature.start?.(AbortSignal.abort(new Error("the end")))).rejects.toThrow("the end");
+    await expect(feature.stage?.(AbortSignal.abort(new Error("the end")))).rejects.toThrow("the end");
     expect(jobs.health()).toEqual([]);
 });
 

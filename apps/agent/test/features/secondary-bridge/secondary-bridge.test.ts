@@ -76,12 +76,16 @@ describe("before the first check", () => {
         ]);
         bridge.failure = new Error("no database");
         await expect(state.check(signal)).rejects.toThrow("no database");
-        expect([state.problem, state.mtu, state.connected, state.condition]).toEqual([
-            "the bridge br1 is not made yet",
+        expect([state.problem, state.mtu, state.connected]).toEqual([
+            "the bridge br1 is not made yet: no database",
             0,
             0,
-            undefined,
         ]);
+        expect(state.condition).toMatchObject({
+            status: "False",
+            reason: "BridgeNotReady",
+            message: "the bridge cannot be made as configured: no database",
+        });
     });
 });
 

@@ -77,7 +77,7 @@ const anyRecord: fc.Arbitrary<NetworkRecord> = fc.record({
     addresses: fc.array(recordAddress, { maxLength: 6 }),
     vlan: fc.integer({ min: 0, max: 4094 }),
     mtu: fc.integer({ min: 68, max: 65_535 }),
-    defaultGateways: fc.array(addressOf, { maxLength: 2 }),
+    defaultGateways: fc.uniqueArray(addressOf, { maxLength: 2, selector: ({ family }) => family }),
     bootId: fc.oneof(fc.uuid(), fc.constant("")),
 });
 const isolatedOrNot: fc.Arbitrary<NetworkRecord> = fc
@@ -156,6 +156,11 @@ describe("a record of a network in external_ids", () => {
         ["no pools", { "ip-pool": undefined }],
         ["a pool too few", { "ip-pool": "pool1" }],
         ["an empty default route", { "default-route": "" }],
+        ["two default routes of a family", { "default-route": "10.0.0.1,10.0.0.2" }],
+        ["a VLAN that is none", { vlan: "x" }],
+        ["a VLAN that there is not", { vlan: "5000" }],
+        ["an empty MTU", { mtu: "" }],
+        ["a negative MTU", { mtu: "-5" }],
         ["a default route that is none", { "default-route": "192.168.100.1,?" }],
     ])("is unfinished: %s", (_, changes) => {
         expect(fromNetworkIds("port", idsOf(record, changes))).toBe("unfinished");

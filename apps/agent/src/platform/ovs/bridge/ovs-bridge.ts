@@ -96,7 +96,7 @@ const flowRestoreKey = "flow-restore-wait";
  * - `BRIDGE_MISSING`: the database has no bridge of this name.
  * - `NO_DEVICE`: a device of OVS is missing, and OVS does not create it again.
  */
-export class OvsBridgeError extends AntreaError<"PORT_REFUSED" | "BRIDGE_MISSING" | "NO_DEVICE"> {}
+export class OvsBridgeError extends AntreaError<"PORT_REFUSED" | "BRIDGE_MISSING" | "FOREIGN_BRIDGE" | "NO_DEVICE"> {}
 
 /**
  * The bridge of the agent and its ports in OVSDB (ovs-vswitchd.conf.db(5)). Reads use the session's copy. Writes are
@@ -263,12 +263,20 @@ export class OvsBridge {
         return undefined;
     }
 
-    /** The name of the bridge that has a port of this name, this agent's or another one; undefined if none has. */
-    bridgeOf(portName: string): string | undefined {
-        const ports = this.#database.rows("Port");
+    /**
+     * The name of the bridge that has a port of this name, or a bond with an interface of this name, this agent's or another
+     * one; undefined if none has.
+     */
+    bridgeOf(name: string): string | undefined {
+        const [ports, interfaces] = [this.#database.rows("Port"), this.#database.rows("Interface")];
         for (const row of this.#database.rows("Bridge").values()) {
-            const names = referencesOf(row, "ports").map((uuid) => ports.get(uuid)?.["name"]);
-            if (names.includes(portName)) return textOf(row, "name");
+            const names = referencesOf(row, "ports").flatMap((uuid) => {
+                const port = ports.get(uuid);
+                if (port === undefined) return [];
+                const ofPort = referencesOf(port, "interfaces").map((id) => interfaces.get(id)?.["name"]);
+                return [port["name"], ...ofPort];
+            });
+            if (names.includes(name)) return textOf(row, "name");
         }
         return undefined;
     }

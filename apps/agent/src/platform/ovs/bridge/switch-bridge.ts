@@ -58,11 +58,16 @@ interface PortRows extends SwitchPort {
     readonly row: Row;
 }
 
-/** The columns of a NIC's Port. */
-const nicColumns: InputRow = { vlan_mode: set("trunk"), protected: true, tag: set() };
-
 /** In external_ids of the bridge and of its NICs: made by this agent. */
 const ownKey = "antrea-secondary";
+
+/** The columns of a NIC's Port. */
+const nicColumns: InputRow = {
+    vlan_mode: set("trunk"),
+    protected: true,
+    tag: set(),
+    external_ids: map({ [ownKey]: "nic" }),
+};
 
 /**
  * A bridge in OVSDB that switches by itself (`fail_mode=standalone`), without flows of the agent, so that a restart of the
@@ -92,7 +97,8 @@ export class SwitchBridge {
 
     /**
      * Creates the bridge, or updates what differs, and makes its NICs exactly the given ones: links that exist and are of
-     * no other bridge. Idempotent: without a difference nothing is sent; also after ovsdb-server restarted with an empty database.
+     * no other bridge. Rejects with OvsBridgeError `FOREIGN_BRIDGE` if somebody else made a bridge of this name, `BRIDGE_MISSING`
+     * while the database has no configuration of Open vSwitch. Idempotent: without a difference nothing is sent; also after ovsdb-server restarted with an empty database.
      */
     async ensure(nics: readonly string[], signal?: AbortSignal): Promise<void> {
         const { bridge, datapathType, multicastSnooping } = this.#options;
@@ -103,11 +109,13 @@ export class SwitchBridge {
             external_ids: map({ [ownKey]: "true" }),
         };
         const row = this.#bridge();
-        const present = this.#nics();
+        if (row !== undefined && !isOwn(row.row)) throw this.#foreign();
+        const present = this.#rows().filter(({ name, externalIds }) => isNic(externalIds) || nics.includes(name));
         const fresh = nics.filter((name) => !present.some((port) => port.name === name));
         const created = fresh.flatMap((name, index) => nicRows(name, index));
         const ids = fresh.map((_, index) => named(`nic_port_${index}`));
         if (row === undefined) {
+            if (this.#database.rows("Open_vSwitch").size === 0) throw this.#missing();
             await this.#transact(
                 [
                     insert("Interface", { name: bridge, type: "internal" }, "local_interface"),
@@ -143,7 +151,7 @@ export class SwitchBridge {
     /** Deletes the bridge with all its ports, if this agent made it; succeeds if there is none. */
     async delete(signal?: AbortSignal): Promise<void> {
         const row = this.#bridge();
-        if (row === undefined || textMapOf(row.row, "external_ids").get(ownKey) !== "true") return;
+        if (row === undefined || !isOwn(row.row)) return;
         // What nothing refers to is deleted by ovsdb-server.
         await this.#transact([mutate("Open_vSwitch", [], [["bridges", "delete", set(uuid(row.uuid))]])], signal);
     }
@@ -222,7 +230,7 @@ export class SwitchBridge {
             textOf(row, "datapath_type") === datapathType &&
             optionalTextOf(row, "fail_mode") === "standalone" &&
             row["mcast_snooping_enable"] === multicastSnooping &&
-            textMapOf(row, "external_ids").get(ownKey) === "true"
+            isOwn(row)
         );
     }
 
@@ -242,7 +250,7 @@ export class SwitchBridge {
     }
 
     #nics(): readonly PortRows[] {
-        return this.#rows().filter(({ externalIds }) => externalIds.get(ownKey) === "nic");
+        return this.#rows().filter(({ externalIds }) => isNic(externalIds));
     }
 
     #rows(): readonly PortRows[] {
@@ -274,13 +282,30 @@ export class SwitchBridge {
         return undefined;
     }
 
+    #foreign(): OvsBridgeError {
+        return new OvsBridgeError(
+            "FOREIGN_BRIDGE",
+            "environment",
+            `OVS has a bridge ${this.name} that this agent did not make; next: choose another bridgeName in secondaryNetwork.ovsBridges, or delete the bridge with "ovs-vsctl del-br ${this.name}"`,
+        );
+    }
+
     #missing(): OvsBridgeError {
         return new OvsBridgeError("BRIDGE_MISSING", "environment", `OVS has no bridge ${this.name} yet`);
     }
 }
 
+function isOwn(bridge: Row): boolean {
+    return textMapOf(bridge, "external_ids").get(ownKey) === "true";
+}
+
+function isNic(externalIds: ReadonlyMap<string, string>): boolean {
+    return externalIds.get(ownKey) === "nic";
+}
+
 function isNicAsWanted(row: Row): boolean {
     return (
+        isNic(textMapOf(row, "external_ids")) &&
         optionalTextOf(row, "vlan_mode") === "trunk" &&
         row["protected"] === true &&
         optionalNumberOf(row, "tag") === undefined
@@ -288,7 +313,6 @@ function isNicAsWanted(row: Row): boolean {
 }
 
 function nicRows(name: string, index: number): readonly Operation[] {
-    const externalIds = map({ [ownKey]: "nic" });
     const interfaceId = `nic_interface_${index}`;
     return [
         insert("Interface", { name, type: "" }, interfaceId),
@@ -298,7 +322,6 @@ function nicRows(name: string, index: number): readonly Operation[] {
                 name,
                 interfaces: set(named(interfaceId)),
                 ...nicColumns,
-                external_ids: externalIds,
             },
             `nic_port_${index}`,
         ),
@@ -317,7 +340,5 @@ export interface SwitchBridges {
 
 /** The names of the bridges that this agent or an earlier one made by SwitchBridge. */
 export function ownSwitchBridges(database: Pick<OvsDatabase, "rows">): readonly string[] {
-    return [...database.rows("Bridge").values()]
-        .filter((row) => textMapOf(row, "external_ids").get(ownKey) === "true")
-        .map((row) => textOf(row, "name"));
+    return [...database.rows("Bridge").values()].filter(isOwn).map((row) => textOf(row, "name"));
 }
