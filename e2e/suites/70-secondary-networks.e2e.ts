@@ -450,7 +450,9 @@ describe("an interface that a meta plugin asks for", () => {
         const { code, msg } = await callPlugin("ADD", sandbox, { ...net, vlan: 5000 });
         expect([code, msg]).toEqual([
             7,
-            expect.stringMatching(/^network red-by-multus: vlan: 5000 must be a whole number from 0 to 4094; next: /),
+            expect.stringMatching(
+                /^network e2e-secondary\/red-by-multus: vlan: 5000 must be a whole number from 0 to 4094; next: /,
+            ),
         ]);
         expect((await callPlugin("ADD", sandbox, { ...net, networkType: "sriov", vlan: undefined }))["msg"]).toMatch(
             /networkType: "sriov" is not available in this version; next: /,

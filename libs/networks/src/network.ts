@@ -68,11 +68,13 @@ export function parseNetwork(definition: NetworkDefinition): OwnNetwork | Foreig
 }
 
 /**
- * The network that a CNI call for one interface carries in its configuration, named as there: a meta plugin read the
- * NetworkAttachmentDefinition, whose annotations are not known. Throws as `parseNetwork`.
+ * The network that a CNI call for one interface carries in its configuration. A meta plugin read the
+ * NetworkAttachmentDefinition, whose Namespace and annotations are not known: it is named by the Pod's Namespace and the name
+ * in the configuration. Throws as `parseNetwork`.
  */
-export function networkOfCall(config: NetworkConfig): OwnNetwork {
-    return ownNetwork({ config, ipam: ipamOf(config, config.name) }, config.name);
+export function networkOfCall(config: NetworkConfig, podNamespace: string): OwnNetwork {
+    const network = `${podNamespace}/${config.name}`;
+    return ownNetwork({ config, ipam: ipamOf(config, network) }, network);
 }
 
 function pluginOf({ config, name }: NetworkDefinition, network: string): JsonObject {

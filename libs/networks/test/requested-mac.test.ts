@@ -53,21 +53,32 @@ describe("requestedMac", () => {
 describe("networkOfCall", () => {
     it("reads the network of the call, whose name it has", () => {
         const ipam = { type: "antrea", ippools: ["pool1"] };
-        expect(networkOfCall(config({ networkType: "vlan", vlan: 7, mtu: 1400, ipam }))).toMatchObject({
+        expect(networkOfCall(config({ networkType: "vlan", vlan: 7, mtu: 1400, ipam }), "default")).toMatchObject({
             kind: "vlan",
-            network: "n",
+            network: "default/n",
             vlan: 7,
             mtu: 1400,
             ipam: { ippools: ["pool1"] },
         });
-        expect(networkOfCall(config({ networkType: "sriov" }))).toMatchObject({ kind: "sriov", network: "n" });
+        expect(networkOfCall(config({ networkType: "sriov" }), "default")).toMatchObject({
+            kind: "sriov",
+            network: "default/n",
+        });
     });
 
     it.each<[string, object, RegExp]>([
-        ["an unknown type", { networkType: "vxlan" }, /^network n: networkType: "vxlan" is not supported/],
-        ["another IPAM plugin", { networkType: "vlan", ipam: { type: "host-local" } }, /^network n: ipam\.type: /],
-        ["a broken section", { networkType: "vlan", ipam: { type: "antrea", ippools: "a" } }, /^network n: .*ippools/],
+        ["an unknown type", { networkType: "vxlan" }, /^network default\/n: networkType: "vxlan" is not supported/],
+        [
+            "another IPAM plugin",
+            { networkType: "vlan", ipam: { type: "host-local" } },
+            /^network default\/n: ipam\.type: /,
+        ],
+        [
+            "a broken section",
+            { networkType: "vlan", ipam: { type: "antrea", ippools: "a" } },
+            /^network default\/n: .*ippools/,
+        ],
     ])("refuses %s", (_, document, message) => {
-        expect(() => networkOfCall(config(document))).toThrow(message);
+        expect(() => networkOfCall(config(document), "default")).toThrow(message);
     });
 });

@@ -70,7 +70,7 @@ function read(config: string): OwnNetwork | ForeignNetwork {
 /** Undefined if one of the two parsers rejects it. */
 function ofCall(input: Uint8Array): OwnNetwork | undefined {
     try {
-        const network = networkOfCall(parseNetworkConfig(input));
+        const network = networkOfCall(parseNetworkConfig(input), "default");
         check(network);
         return network;
     } catch (error) {

@@ -77,7 +77,6 @@ function checkAlias(text: string): void {
         netns: "",
         hostIfName: "veth1",
         addresses: [],
-        defaultGateways: [],
         ...alias,
     };
     mustEqual("an alias written and read", fromNetworkAlias(toNetworkAlias(record)), {

@@ -224,6 +224,7 @@ export class TestAgent {
             new FurtherInterfaces(
                 {
                     table: new NetworkInterfaces(),
+                    podInterfaces: this.podInterfaces,
                     ports: this.secondary,
                     netlink,
                     pools: of.claims,
@@ -322,7 +323,11 @@ export class TestAgent {
                             dumpFlows: () => this.openflow.dumpFlows(),
                             allocationProblem: () => Promise.resolve(undefined),
                         },
-                        { known, ...input },
+                        {
+                            known,
+                            ...input,
+                            movedRoutes: this.network.further?.defaultFamilies(known.record.containerId),
+                        },
                     ),
             }),
             logger,

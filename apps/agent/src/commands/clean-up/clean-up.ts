@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { messageOf } from "@antrea/errors";
 import type { Link, Netlink } from "@antrea/netlink";
+import { podLinkGroup } from "../../platform/kernel-ids.ts";
 import type { Logger } from "@antrea/runtime";
 import type { RunProgram } from "../../platform/program.ts";
 import { CleanUpDatabase } from "./database.ts";
@@ -100,7 +101,15 @@ export async function cleanUp(components: CleanUpComponents, options: CleanUpOpt
     const podLinks = new Set(database.podLinks());
     const isPodLink = (link: Link): boolean =>
         components.isPodLink(link) || (link.kind === "veth" && podLinks.has(link.name));
+    const nics = database.secondaryNics();
     await step("the bridge", () => database.removeBridges());
+    await step("settings of NICs", async () => {
+        for (const name of nics) {
+            const link = await netlink.link(name);
+            if (link?.group === podLinkGroup) await netlink.setLink(link.index, { group: 0 });
+        }
+        return [];
+    });
     await step("ports of the datapath", () => removeDatapathPorts({ run, netlink, isPodLink }, names, database));
     await step("links", () => removeDevices({ netlink, isPodLink }, names, database));
     await step("routes", () => removeRoutes(netlink, options.routeProtocols));

@@ -8,7 +8,7 @@ import { messageOf } from "@antrea/errors";
 import { mutate, referencesOf, set, textMapOf, textOf, uuid, type Row } from "@antrea/ovsdb";
 import { OvsdbSession } from "@antrea/ovsdb/session";
 import { type Logger } from "@antrea/runtime";
-import { vswitchdAck, configurationColumns, roundsKey } from "../../platform/ovs/bridge/index.ts";
+import { vswitchdAck, configurationColumns, roundsKey, secondaryBridgeKey } from "../../platform/ovs/bridge/index.ts";
 import type { DeviceNames } from "./devices.ts";
 import { agentRunning, CleanUpError } from "./errors.ts";
 
@@ -114,12 +114,18 @@ export class CleanUpDatabase implements AsyncDisposable {
      * have been on this Node, since other plugins use the same names. Undefined if nothing is known to be the agent's.
      */
     names(fallback: DeviceNames, isAntreaKnown: boolean): DeviceNames | undefined {
-        const [own] = this.#ownBridges();
+        const own = this.#ownBridges().find(({ isSecondary }) => !isSecondary);
         if (own === undefined) {
             return isAntreaKnown && !this.otherBridges().includes(fallback.bridge) ? fallback : undefined;
         }
         const gateway = own.ports.find(({ type }) => type === "gateway");
         return { bridge: own.name, gateway: gateway?.name ?? fallback.gateway };
+    }
+
+    /** The names of the NICs that are ports of bridges of networks other than the Pod network. */
+    secondaryNics(): readonly string[] {
+        const secondary = this.#ownBridges().filter(({ isSecondary }) => isSecondary);
+        return secondary.flatMap(({ ports }) => ports.flatMap(({ name, isNic }) => (isNic ? [name] : [])));
     }
 
     /** The names of the host ends of Pods' links, as far as the database has them. */
@@ -164,11 +170,14 @@ export class CleanUpDatabase implements AsyncDisposable {
                 if (found === undefined) return [];
                 const ids = textMapOf(found, "external_ids");
                 const isPod = ids.has("container-id");
-                return [{ name: textOf(found, "name"), type: ids.get("antrea-type"), isPod }];
+                const isNic = ids.has(secondaryBridgeKey);
+                return [{ name: textOf(found, "name"), type: ids.get("antrea-type"), isPod, isNic }];
             });
             const isMarked = ports.some(({ type, isPod }) => type !== undefined || isPod);
-            const isOwn = isMarked || textMapOf(row, "external_ids").has(roundsKey);
-            return isOwn ? [{ id, name: textOf(row, "name"), ports }] : [];
+            const ids = textMapOf(row, "external_ids");
+            const isSecondary = ids.has(secondaryBridgeKey);
+            const isOwn = isMarked || isSecondary || ids.has(roundsKey);
+            return isOwn ? [{ id, name: textOf(row, "name"), isSecondary, ports }] : [];
         });
     }
 }
@@ -176,11 +185,15 @@ export class CleanUpDatabase implements AsyncDisposable {
 interface OwnBridge {
     readonly id: string;
     readonly name: string;
+    /** It is of networks other than the Pod network. */
+    readonly isSecondary: boolean;
     readonly ports: readonly {
         readonly name: string;
         readonly type: string | undefined;
         /** It is the host end of a Pod's veth pair. */
         readonly isPod: boolean;
+        /** It is a NIC of the bridge of networks. */
+        readonly isNic: boolean;
     }[];
 }
 

@@ -41,12 +41,23 @@ export function noNetworks(networkType: unknown): CniCallError {
  * configuration or a request that breaks a rule.
  */
 export function networkAdd(args: CniCmdArgs, config: NetworkConfig, request: AddRequest): NetworkCall {
-    const asked = networkOfCall(config);
+    refuseOwnNames(request);
+    const asked = networkOfCall(config, request.podNamespace);
     const input = { args: parseCniArgs(args.args), config };
     const wanted = wantedAddresses(asked.ipam ?? noAddresses, input);
     // What only the network lists is no request.
     const isRequested = wanted.source !== "ipam.addresses";
     return { ...request, asked, mac: requestedMac(input), wanted: isRequested ? wanted : undefined };
+}
+
+/** What every Pod has is nobody else's. */
+function refuseOwnNames({ ifName, network }: AddRequest): void {
+    if (ifName !== "eth0" && ifName !== "lo") return;
+    throw new CniCallError(
+        "INVALID_ENVIRONMENT_VARIABLES",
+        "caller",
+        `network ${network}: CNI_IFNAME: ${ifName} is the name of an interface that every Pod has; next: request another interface name in the Pod's annotation k8s.v1.cni.cncf.io/networks`,
+    );
 }
 
 /** The result of an ADD for one interface. Routes and DNS are those of the network's section. */

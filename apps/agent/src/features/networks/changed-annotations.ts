@@ -6,6 +6,8 @@ import { newSandboxStep, isStaticPod } from "../../platform/pod-object.ts";
 export interface PodWatch {
     /** Registers a listener until the result is disposed of. */
     onChange(listener: ChangeListener<Pod>): Disposable;
+    /** The Pod `namespace/name`; undefined if it was not delivered. */
+    get(key: string): Pod | undefined;
 }
 
 /**

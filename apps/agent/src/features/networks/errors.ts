@@ -12,12 +12,21 @@ import { NetworkError } from "@antrea/networks";
  * - `BAD_REQUEST`: what the Pod requests of a network does not fit to it.
  * - `UNAVAILABLE`: the type of the network is not available in this version.
  * - `API_AWAY`: the API server did not answer in time; retry.
+ * - `NO_POD`: the API server does not have the Pod; retry.
  * - `NO_FOLDER`: the CNI folder of the Node cannot be read; retry.
  *
  * The message names network, field, rule and next step.
  */
 export type NetworksErrorCode =
-    "NO_NETWORK" | "NO_BRIDGE" | "NO_POOLS" | "BAD_MTU" | "BAD_REQUEST" | "UNAVAILABLE" | "API_AWAY" | "NO_FOLDER";
+    | "NO_NETWORK"
+    | "NO_BRIDGE"
+    | "NO_POOLS"
+    | "BAD_MTU"
+    | "BAD_REQUEST"
+    | "UNAVAILABLE"
+    | "API_AWAY"
+    | "NO_POD"
+    | "NO_FOLDER";
 
 const faults: Readonly<Record<NetworksErrorCode, Fault>> = {
     NO_NETWORK: "caller",
@@ -27,6 +36,7 @@ const faults: Readonly<Record<NetworksErrorCode, Fault>> = {
     BAD_REQUEST: "caller",
     UNAVAILABLE: "unsupported",
     API_AWAY: "timeout",
+    NO_POD: "timeout",
     NO_FOLDER: "environment",
 };
 
@@ -45,6 +55,7 @@ const codes: Readonly<Record<NetworksErrorCode, ErrorCodeName>> = {
     BAD_REQUEST: "INVALID_NETWORK_CONFIG",
     UNAVAILABLE: "UNSUPPORTED_FIELD",
     API_AWAY: "TRY_AGAIN_LATER",
+    NO_POD: "TRY_AGAIN_LATER",
     NO_FOLDER: "TRY_AGAIN_LATER",
 };
 

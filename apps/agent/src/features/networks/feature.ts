@@ -51,10 +51,17 @@ export function podNetworks(
 ): NetworksFeature {
     const { environment, events, jobs, kube, podInterfaces } = platform;
     const logger = platform.logger.child("networks");
+    const ownWatch = new Informer(
+        { api: kube.api, logger },
+        { resource: pods, fieldSelector: `spec.nodeName=${environment.nodeName}`, transform: onlyNetworks },
+    );
+    // One watch of the Pods is enough.
+    const watch: PodWatch = watched ?? ownWatch;
     const networks = new Networks({
         api: kube.api,
         definitions: new Definitions({ api: kube.api }),
         isCalledFirst: () => isCalledFirst(environment.cniConfFolder),
+        known: (key) => watch.get(key),
         surroundings: async (signal) => {
             if (pools !== undefined) await orAborted(pools.synced(signal), signal);
             return {
@@ -72,17 +79,6 @@ export function podNetworks(
         isWired: (attachment) => podInterfaces.get(attachment) !== undefined,
         logger,
     });
-    const ownWatch =
-        watched === undefined
-            ? new Informer(
-                  { api: kube.api, logger },
-                  {
-                      resource: pods,
-                      fieldSelector: `spec.nodeName=${environment.nodeName}`,
-                      transform: onlyNetworks,
-                  },
-              )
-            : undefined;
     const isOurs = async (pod: Pod): Promise<boolean> => {
         const isWired = podInterfaces
             .list()
@@ -95,22 +91,18 @@ export function podNetworks(
         networks,
         report: (wired) => reports.report(wired),
         start: (signal) => {
-            listener = reportChangedAnnotations(ownWatch ?? watched ?? noWatch, isOurs, (event) =>
-                events.record(event),
-            );
-            ownWatch?.start(signal);
+            listener = reportChangedAnnotations(watch, isOurs, (event) => events.record(event));
+            if (watched === undefined) ownWatch.start(signal);
             jobs.every("networks/status", retryMs, async (limit) => {
                 if (reports.isPending) await reports.retry(limit);
             });
         },
         stop: async () => {
             listener?.[Symbol.dispose]();
-            await ownWatch?.close();
+            await ownWatch.close();
         },
     };
 }
-
-const noWatch: PodWatch = { onChange: () => ({ [Symbol.dispose]: () => undefined }) };
 
 function onlyNetworks({ metadata }: Pod): Pod {
     const { namespace = "", name = "", uid = "", resourceVersion = "", annotations = {} } = metadata ?? {};

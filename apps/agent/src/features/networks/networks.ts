@@ -1,6 +1,7 @@
 import { orAborted } from "@antrea/async";
 import { CniCallError } from "@antrea/cni";
 import { isAborted, messageOf } from "@antrea/errors";
+import { parsePrefix, type Family } from "@antrea/ip";
 import { pods, referenceTo, type ApiClient, type EventInput, type Pod } from "@antrea/kube";
 import {
     networksAnnotation,
@@ -27,6 +28,8 @@ export interface NetworksComponents {
     readonly isCalledFirst: () => Promise<boolean>;
     /** What networks are judged against, now. Rejects if the IPPools are not known in time. */
     readonly surroundings: (signal: AbortSignal) => Promise<Surroundings>;
+    /** The Pod `namespace/name` as the watch of this Node's Pods last delivered it; undefined if it has not. */
+    readonly known: (key: string) => Pod | undefined;
     /** Records an event; never blocks, never throws. */
     readonly record: (event: EventInput) => void;
     readonly metrics: NetworkMetrics;
@@ -58,8 +61,13 @@ export class Networks {
     async plan(request: AddRequest, signal: AbortSignal): Promise<readonly PlannedNetwork[]> {
         if (!(await this.#components.isCalledFirst())) return [];
         const pod = await this.#pod(request, signal);
-        const text = pod?.metadata?.annotations?.[networksAnnotation] ?? "";
-        if (pod === undefined || text.trim() === "" || pod.spec?.hostNetwork === true) return [];
+        if (pod === undefined) {
+            const { podNamespace, podName, podUid } = request;
+            const text = `the networks of Pod ${podNamespace}/${podName} cannot be read: the API server has no Pod of this name with UID ${podUid}`;
+            throw new NetworksError("NO_POD", text);
+        }
+        const text = pod.metadata?.annotations?.[networksAnnotation] ?? "";
+        if (text.trim() === "" || pod.spec?.hostNetwork === true) return [];
         try {
             const selections = parseSelections(text, request.podNamespace);
             const requested = await orAborted(inOrder(selections.map((selection) => this.#read(selection))), signal);
@@ -69,7 +77,11 @@ export class Networks {
             );
             if (own.length === 0) return [];
             const surroundings = await this.#components.surroundings(signal);
-            return own.map(({ network, selection }) => judgeNamed(network, wishOf(selection, network), surroundings));
+            const planned = own.map(({ network, selection }) =>
+                judgeNamed(network, wishOf(selection, network), surroundings),
+            );
+            refuseSecondDefaults(planned);
+            return planned;
         } catch (error) {
             if (!isAborted(error)) this.#refused(pod, error);
             throw error;
@@ -98,9 +110,12 @@ export class Networks {
         }
     }
 
-    /** Undefined if the Pod is gone: its ADD fails elsewhere. */
+    /** Undefined if the Pod is gone, or the mirror Pod of a static Pod is not there yet. */
     async #pod(request: AddRequest, signal: AbortSignal): Promise<Pod | undefined> {
         const { podNamespace: namespace, podName: name } = request;
+        // Without the API server, sandboxes of running Pods can be made again.
+        const known = this.#components.known(`${namespace}/${name}`);
+        if (known !== undefined && request.podUid !== "" && isPodOf(known, request)) return known;
         try {
             const pod = await this.#components.api.find(pods, { namespace, name }, { signal, timeoutMs: askLimitMs });
             return pod !== undefined && isPodOf(pod, request) ? pod : undefined;
@@ -152,6 +167,24 @@ export class Networks {
         const regarding = referenceTo(pods, pod);
         record({ type, reason, action: "AttachNetworks", regarding, note });
         logger.warn("networks of a Pod", { pod: `${pod.metadata?.namespace}/${pod.metadata?.name}`, reason, note });
+    }
+}
+
+/** A Pod has one default route of each family, by the annotation or by a network. */
+function refuseSecondDefaults(planned: readonly PlannedNetwork[]): void {
+    const first = new Map<Family, string>();
+    for (const { network, defaultGateways, routes } of planned) {
+        const defaults = routes.map(({ dst }) => parsePrefix(dst)).filter(({ length }) => length === 0);
+        for (const family of new Set([...defaultGateways, ...defaults].map((one) => one.family))) {
+            const other = first.get(family);
+            if (other !== undefined) {
+                throw new NetworksError(
+                    "BAD_REQUEST",
+                    `network ${network}: a second default route of IPv${family}, after that of network ${other}; next: keep one of default-route in the annotation and default routes in ipam.routes`,
+                );
+            }
+            first.set(family, network);
+        }
     }
 }
 

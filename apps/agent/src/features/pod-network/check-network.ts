@@ -26,6 +26,8 @@ export async function checkNetworkInterface(
     record: NetworkRecord,
     { netns, previous }: Omit<CheckEnds, "record">,
 ): Promise<void> {
+    // First: its link is down then.
+    if (record.isolated === true) throw differs("ISOLATED", record, isolatedText);
     const { link, routes } = await checkEnds(netlink, { record, netns, previous });
     for (const gateway of record.defaultGateways) {
         const found = routes.some(
@@ -45,5 +47,4 @@ export async function checkNetworkInterface(
     }
     const problem = await allocationProblem(record);
     if (problem !== undefined) throw differs("CLAIM", record, problem);
-    if (record.isolated === true) throw differs("ISOLATED", record, isolatedText);
 }

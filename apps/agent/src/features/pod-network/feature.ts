@@ -264,6 +264,7 @@ function networkOf(
         new FurtherInterfaces(
             {
                 table: networks.table,
+                podInterfaces: platform.podInterfaces,
                 ports: networks.ports,
                 netlink,
                 pools: networks.claims,

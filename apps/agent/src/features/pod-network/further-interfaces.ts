@@ -9,6 +9,7 @@ import type { Progress } from "./interface-wiring.ts";
 import { Limit } from "./limit.ts";
 import { FurtherUpkeep } from "./further-upkeep.ts";
 import { createPair, deletePodLink, releasePodLink, type PodLinkOptions } from "./link.ts";
+import { PodNetworkError } from "./errors.ts";
 import { hostInterfaceName } from "./names.ts";
 import { macOfDraft, networkRecordOf, type NetworkDraft } from "./network-draft.ts";
 import { configureNetworkEnd, moveDefaultRoutes } from "./network-end.ts";
@@ -28,6 +29,7 @@ import {
     type NetworkRecord,
     type NetworkRecordAddress,
     type PlannedNetwork,
+    type PodInterfaceView,
     type PodRecord,
 } from "../../platform/pod-interfaces/index.ts";
 
@@ -74,6 +76,8 @@ export interface NetworkClaims {
 export interface FurtherInterfacesComponents {
     /** Written only here. */
     readonly table: NetworkInterfaces;
+    /** The interfaces on the Pod network. */
+    readonly podInterfaces: Pick<PodInterfaceView, "list">;
     readonly ports: NetworkPorts;
     readonly netlink: Netlink;
     /** Undefined if AntreaIPAM is disabled. */
@@ -147,6 +151,8 @@ export class FurtherInterfaces {
             progress.checkpoint();
             await this.#opened(records, progress.signal);
             await settleAll(records.map((record) => this.#complete(record)));
+            // A DEL may have given up waiting for this.
+            progress.checkpoint();
             for (const record of records) {
                 table.put(record, this.#components.clock.monotonic());
                 this.#announce(record);
@@ -186,6 +192,11 @@ export class FurtherInterfaces {
     /** Marks an interface as being removed: the reconcile completes that. */
     leave(attachment: Attachment): void {
         this.#components.table.leave(attachment, "release");
+    }
+
+    /** Does so for all interfaces of a container. */
+    leaveAll(containerId: string): void {
+        for (const { record } of this.ofContainer(containerId)) this.leave(record);
     }
 
     /** The families of which another interface than that of the Pod network has the default route. */
@@ -243,6 +254,18 @@ export class FurtherInterfaces {
     }
 
     /**
+     * As `remove`, for an ADD that needs it done: rejects with PodNetworkError `STILL_REMOVED` if it is not.
+     */
+    async removeOlder(containerId: string, allocations: Claims, request: AddRequest, ifName?: string): Promise<void> {
+        if (await this.remove(containerId, allocations, ifName)) return;
+        throw new PodNetworkError(
+            "STILL_REMOVED",
+            "timeout",
+            `further interfaces of an earlier sandbox of Pod ${podText(request)} are not removed yet; is ovs-vswitchd up?`,
+        );
+    }
+
+    /**
      * Restores ports and links of a container, where the link exists, and completes removals of single interfaces; rejects
      * with the error of a part.
      */
@@ -296,7 +319,8 @@ export class FurtherInterfaces {
 
     #drafts(all: readonly PlannedNetwork[], request: AddRequest): readonly NetworkDraft[] {
         const { containerId, netns, podNamespace, podName, podUid } = request;
-        const taken = new Set(this.list().map(({ record }) => record.hostIfName));
+        const known = [...this.list(), ...this.#components.podInterfaces.list()];
+        const taken = new Set(known.map(({ record }) => record.hostIfName));
         return all.map((planned) => {
             const { ifName } = planned;
             let attempt = 0;
@@ -316,7 +340,10 @@ export class FurtherInterfaces {
         return pools.claimForNetwork({ containerId, ifName, podNamespace, podName, podUid, network, demands }, signal);
     }
 
-    /** All links, and all ports in one transaction, without addresses: a port without a MAC address is unfinished. */
+    /**
+     * All links, and the ports whose VLAN is known in one transaction, without addresses: a port without a MAC address is
+     * unfinished. A port without its VLAN would let frames out untagged.
+     */
     async #prepare(drafts: readonly NetworkDraft[], { signal, checkpoint }: Progress): Promise<void> {
         const { netlink, ports } = this.#components;
         await settleAll(
@@ -329,8 +356,11 @@ export class FurtherInterfaces {
             ),
         );
         checkpoint();
+        const withVlan = drafts.filter(
+            ({ planned }) => planned.vlan !== undefined || (planned.addresses?.demands ?? []).length === 0,
+        );
         await ports.ensurePorts(
-            drafts.map((draft) => ({
+            withVlan.map((draft) => ({
                 name: draft.hostIfName,
                 vlan: draft.planned.vlan ?? 0,
                 externalIds: {
@@ -390,6 +420,8 @@ export class FurtherInterfaces {
         const { clock, logger, netlink, pools, ports, table } = this.#components;
         using limit = new Limit(clock, unwireLimitMs, "unwiring");
         for (const draft of drafts) table.leave(draft, "release");
+        // With its link down no address is in use, whatever becomes of the ports.
+        const isDown = await Promise.all(drafts.map((draft) => this.#releaseLink(draft)));
         try {
             await ports.deletePorts(
                 drafts.map(({ hostIfName }) => hostIfName),
@@ -406,18 +438,22 @@ export class FurtherInterfaces {
             });
         }
         if (pools === undefined) return;
-        await Promise.all(drafts.map(({ containerId, ifName }) => pools.release({ containerId, ifName })));
+        const ended = drafts.filter((_, index) => isDown[index]);
+        await Promise.all(ended.map(({ containerId, ifName }) => pools.release({ containerId, ifName })));
     }
 
-    async #releaseLink(record: NetworkRecord): Promise<void> {
+    /** False if the link may still be up. */
+    async #releaseLink(record: Pick<NetworkRecord, "containerId" | "hostIfName">): Promise<boolean> {
         try {
             await releasePodLink(this.#components.netlink, record);
+            return true;
         } catch (error) {
-            if (isNetlinkError(error, "ENODEV")) return;
+            if (isNetlinkError(error, "ENODEV")) return true;
             this.#components.logger.warn("link of a Pod cannot be set down", {
                 link: record.hostIfName,
                 reason: messageOf(error),
             });
+            return false;
         }
     }
 

@@ -1,4 +1,6 @@
 import type { Link } from "@antrea/netlink";
+import type { StoredPort } from "./found-records.ts";
+import { releaseLinkOf } from "./leftovers.ts";
 import { podLinkGroup } from "../../platform/kernel-ids.ts";
 import type { FurtherInterfacesComponents, FurtherInterfacesOptions } from "./further-interfaces.ts";
 import {
@@ -9,7 +11,10 @@ import {
 } from "../../platform/pod-interfaces/index.ts";
 
 /** Dependencies of FurtherUpkeep. */
-export type FurtherUpkeepComponents = Pick<FurtherInterfacesComponents, "logger" | "pools" | "ports" | "table">;
+export type FurtherUpkeepComponents = Pick<
+    FurtherInterfacesComponents,
+    "logger" | "netlink" | "pools" | "ports" | "table"
+>;
 
 /** Finds what earlier starts, crashes and Open vSwitch have left of the interfaces on other networks. */
 export class FurtherUpkeep {
@@ -43,6 +48,8 @@ export class FurtherUpkeep {
         }
         if (dropped.length > 0) {
             logger.warn("ports of further interfaces without a valid record are dropped", { ports: dropped });
+            for (const port of ports.ports())
+                if (dropped.includes(port.name)) await releaseLinkOf(port, this.#components);
             await ports.deletePorts(dropped, signal);
         }
         if (this.#components.table.list().length > 0)
@@ -50,13 +57,13 @@ export class FurtherUpkeep {
     }
 
     /**
-     * What the container needs in a round of the reconcile: "remove" if all links are gone, and so its network namespace;
-     * "restore" if a port or link differs, or the removal of an interface is not complete; undefined if all is right.
+     * What the container needs in a round of the reconcile: "remove" if all links are gone, and with them its network
+     * namespace, as its interface on the Pod network is too; "restore" if a port or link differs, or the removal of an interface is not complete; undefined if all is right.
      */
-    need(containerId: string, links: ReadonlyMap<string, Link>): "remove" | "restore" | undefined {
+    need(containerId: string, links: ReadonlyMap<string, Link>, isAlive: boolean): "remove" | "restore" | undefined {
         const all = this.#components.table.ofContainer(containerId);
         const present = all.filter(({ record }) => links.has(record.hostIfName));
-        if (present.length === 0) return "remove";
+        if (present.length === 0 && !isAlive) return "remove";
         if (all.some(({ leaving }) => leaving !== undefined)) return "restore";
         const ports = new Map(this.#components.ports.ports().map((port) => [port.name, port]));
         const isRight = ({ record: { hostIfName, isolated, vlan } }: NetworkInterface): boolean => {
@@ -84,21 +91,30 @@ export class FurtherUpkeep {
         }
     }
 
-    /** Deletes ports of Pods without a record whose container has no ADD in progress. Rejects with OvsdbError. */
-    async dropPorts(isAdding: (containerId: string) => boolean, signal: AbortSignal): Promise<void> {
-        const { logger, ports } = this.#components;
-        const known = new Set(this.#components.table.list().map(({ record }) => record.hostIfName));
-        const stale = ports.ports().filter(({ name, externalIds }) => {
-            return !known.has(name) && !isAdding(externalIds.get("container-id") ?? "");
-        });
+    /** The containers of ports of Pods without a record; "" for ports that name none. */
+    unknownContainers(): readonly string[] {
+        return [...new Set(this.#unknownPorts().map(containerOf))];
+    }
+
+    /** Deletes the ports of a container without a record; called under its lock. Rejects with OvsdbError. */
+    async dropPorts(containerId: string, signal: AbortSignal): Promise<void> {
+        const { ports } = this.#components;
+        const stale = this.#unknownPorts().filter((port) => containerOf(port) === containerId);
         if (stale.length === 0) return;
-        logger.warn("ports of further interfaces without a record are dropped", {
+        this.#components.logger.warn("ports of further interfaces without a record are dropped", {
             ports: stale.map(({ name }) => name),
         });
+        for (const port of stale) await releaseLinkOf(port, this.#components);
         await ports.deletePorts(
             stale.map(({ name }) => name),
             signal,
         );
+    }
+
+    #unknownPorts(): readonly StoredPort[] {
+        const { ports, table } = this.#components;
+        const known = new Set(table.list().map(({ record }) => record.hostIfName));
+        return ports.ports().filter(({ name }) => !known.has(name));
     }
 
     #fromLink(link: Link): NetworkRecord | undefined {
@@ -107,7 +123,11 @@ export class FurtherUpkeep {
         if (alias === undefined || !bootId.startsWith(alias.bootId)) return undefined;
         const addresses = this.#components.pools?.addressesFor(alias) ?? [];
         const network = this.#components.pools?.networkOf(alias) ?? "";
-        const unknown = { podNamespace: "", podName: "", network, netns: "", defaultGateways: [] };
+        const unknown = { podNamespace: "", podName: "", network, netns: "" };
         return { ...unknown, ...alias, bootId, hostIfName: link.name, addresses };
     }
+}
+
+function containerOf({ externalIds }: StoredPort): string {
+    return externalIds.get("container-id") ?? "";
 }

@@ -6,7 +6,7 @@ import type { StoredPort } from "./found-records.ts";
 import { releasePodLink } from "./link.ts";
 import { podOfPort } from "./parts.ts";
 import type { PodNetwork } from "./pod-network.ts";
-import { containerOfAlias } from "../../platform/pod-interfaces/index.ts";
+import { containerOfAlias, fromNetworkAlias } from "../../platform/pod-interfaces/index.ts";
 
 /** The ports of the bridge with their records, as read from OVSDB. */
 export interface StoredPorts {
@@ -18,7 +18,7 @@ export interface StoredPorts {
 
 /** Dependencies of Leftovers. */
 export interface LeftoversComponents {
-    readonly network: Pick<PodNetwork, "find" | "further" | "interfaces" | "isAdding">;
+    readonly network: Pick<PodNetwork, "find" | "further" | "hasContainer" | "interfaces" | "isAdding">;
     readonly netlink: Netlink;
     readonly ports: StoredPorts;
     readonly busy: Pick<BusyContainers, "run">;
@@ -80,8 +80,17 @@ export class Leftovers {
         const names = (): readonly string[] =>
             [...network.interfaces(), ...(network.further?.list() ?? [])].map(({ record }) => record.hostIfName);
         const known = new Set(names());
+        // While the feature gate is off nobody looks after these, and their Pods run on with them.
+        const isKept = ({ alias }: Link): boolean =>
+            network.further === undefined &&
+            fromNetworkAlias(alias) !== undefined &&
+            network.hasContainer(containerOfAlias(alias) ?? "");
         const leftovers = links.filter(
-            (link) => link.kind === "veth" && !known.has(link.name) && containerOfAlias(link.alias) !== undefined,
+            (link) =>
+                link.kind === "veth" &&
+                !known.has(link.name) &&
+                containerOfAlias(link.alias) !== undefined &&
+                !isKept(link),
         );
         for (const link of leftovers.filter(({ index }) => this.#sweepCandidates.has(index))) {
             const sweep = async (): Promise<void> => {

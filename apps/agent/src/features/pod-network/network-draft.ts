@@ -3,6 +3,7 @@ import { addressesOf } from "@antrea/networks";
 import { PodNetworkError } from "./errors.ts";
 import type { PodLinkDraft } from "./link.ts";
 import { draftMacOf, macOf } from "./names.ts";
+import { defaultGatewaysOf } from "./network-end.ts";
 import type {
     NetworkAddress,
     NetworkRecord,
@@ -26,7 +27,7 @@ export function macOfDraft({ containerId, ifName, planned }: NetworkDraft): stri
 
 /**
  * The record of an interface, once its addresses are allocated (`claimed`, in the order of the demands). Throws
- * PodNetworkError `VLANS_APART` or `LOW_MTU`.
+ * PodNetworkError `VLANS_APART`, `LOW_MTU` or `BAD_ROUTE`.
  */
 export function networkRecordOf(
     draft: NetworkDraft,
@@ -34,7 +35,7 @@ export function networkRecordOf(
     bootId: string,
 ): NetworkRecord {
     const { planned, containerId, ifName, podNamespace, podName, podUid, netns, hostIfName } = draft;
-    const { network, mtu, defaultGateways } = planned;
+    const { network, mtu } = planned;
     const vlan = planned.vlan ?? vlanOf(claimed, network);
     const addresses = recordAddresses(planned, claimed);
     if (mtu < minMtuOfIpv6 && addresses.some(({ ip }) => ip.family === 6)) {
@@ -45,6 +46,7 @@ export function networkRecordOf(
         );
     }
     const first = claimed[0] ?? addresses[0];
+    const defaultGateways = defaultGatewaysOf(planned, addresses);
     const mac = planned.mac ?? (first === undefined ? draftMacOf(`${containerId}/${ifName}`) : macOf(first.ip));
     const pod = { containerId, ifName, podNamespace, podName, podUid };
     return { ...pod, network, netns, hostIfName, mac, addresses, vlan, mtu, defaultGateways, bootId };

@@ -3,7 +3,12 @@ import { formatIp, parseIp, parsePrefix, type IpAddress, type Prefix } from "@an
 import { isNetlinkError } from "@antrea/netlink";
 import { kernelNamespaces, preparePodEnd, type PodLinkOptions } from "./link.ts";
 import { PodNetworkError } from "./errors.ts";
-import type { NetworkRecord, PodRecord } from "../../platform/pod-interfaces/index.ts";
+import type {
+    NetworkRecord,
+    NetworkRecordAddress,
+    PlannedNetwork,
+    PodRecord,
+} from "../../platform/pod-interfaces/index.ts";
 
 /**
  * Configures the Pod end of an interface of a network: addresses, routes and link-up in one batch, through a netlink
@@ -47,7 +52,7 @@ export async function configureNetworkEnd(
             batch.replaceAddress({ index: link.index, ip, prefixLength, noDad: true });
         }
     });
-    for (const route of routes) {
+    for (const route of routes.filter((one) => !isDefaultRoute(one))) {
         const { dst, via } = routeOf(route, record);
         try {
             await pod.batch((batch) =>
@@ -66,10 +71,39 @@ export async function configureNetworkEnd(
     }
 }
 
+/** Whether the route takes the place of the Pod's default route. */
+export function isDefaultRoute({ dst }: CniRoute): boolean {
+    return parsePrefix(dst).length === 0;
+}
+
+/**
+ * The gateways to which the Pod's default routes move: those of the annotation, and of each other family the first default
+ * route of the network. Throws PodNetworkError `BAD_ROUTE` for one without a gateway.
+ */
+export function defaultGatewaysOf(
+    { defaultGateways, routes, network }: PlannedNetwork,
+    addresses: readonly NetworkRecordAddress[],
+): readonly IpAddress[] {
+    const found = [...defaultGateways];
+    for (const route of routes.filter(isDefaultRoute)) {
+        const { dst, via } = routeOf(route, { addresses });
+        if (found.some(({ family }) => family === dst.family)) continue;
+        if (via === undefined) {
+            throw new PodNetworkError(
+                "BAD_ROUTE",
+                "caller",
+                `network ${network}: ipam.routes: ${route.dst} has no gateway, and no address of the interface has one; next: write gw`,
+            );
+        }
+        found.push(via);
+    }
+    return found;
+}
+
 /** A route without a gateway uses the first one of its family, if the interface has any. */
 function routeOf(
     { dst, gw }: CniRoute,
-    { addresses }: NetworkRecord,
+    { addresses }: Pick<NetworkRecord, "addresses">,
 ): { readonly dst: Prefix; readonly via: IpAddress | undefined } {
     const prefix = parsePrefix(dst);
     const first = addresses.find(({ gateway }) => gateway?.family === prefix.family)?.gateway;

@@ -155,6 +155,7 @@ export class PodNetwork implements InterfaceControl {
     #leaveToReconcile(containerId: string, ifName: string, reason: string): void {
         const found = this.find(containerId, ifName);
         if (found !== undefined) this.#table.leave(found.record, "release");
+        this.#components.further?.leaveAll(containerId);
         this.#logger.warn("unwiring is left to the reconcile", {
             ...(found === undefined ? {} : { pod: podText(found.record) }),
             container: containerId,
@@ -217,8 +218,7 @@ export class PodNetwork implements InterfaceControl {
 
     /**
      * Removes a wired interface, and with it those of its container on other networks; to be called inside `exclusively`.
-     * False if flows or port cannot be removed within 5
-     * s: the interface then stays known and its address in use until the next reconcile. `allocations`: "keep" leaves
+     * False if flows or port cannot be removed within 5 s: the interface then stays known and its address in use until the next reconcile. `allocations`: "keep" leaves
      * them to the next sandbox of the Pod.
      */
     async remove(known: PodInterface, allocations: Claims): Promise<boolean> {
@@ -275,11 +275,12 @@ export class PodNetwork implements InterfaceControl {
         for (const older of further.olderContainers(request)) {
             checkNamespace(request.netns, this.#options);
             // Two sandboxes of a Pod never have one address: see `#removeOlder`.
-            await this.exclusively(older, () => further.remove(older, "keep"), signal);
+            await this.exclusively(older, () => further.removeOlder(older, "keep", request), signal);
         }
         try {
             const [record] = await settleAll([addOwn(), further.add(planned, request, this.progress(request, signal))]);
             await further.moveDefaultRoutes(record);
+            this.#checkpoint(request, signal);
             return record;
         } catch (error) {
             if (isOfNetwork(error)) void this.#components.networksFailed?.(request, error);
@@ -393,11 +394,21 @@ export class PodNetwork implements InterfaceControl {
         const record = { ...existing.record, netns, podNamespace, podName, podUid, network };
         await this.#wiring.configurePodEnd(record);
         await this.#wiring.restore({ ...existing, record, addedAt: Infinity }, signal);
-        await this.#components.further?.restore(record.containerId, signal);
+        await this.#mendFurther(request, signal);
         await this.#components.further?.moveDefaultRoutes(record);
         this.#checkpoint(request, signal);
         this.#noteAnswer(record);
         return record;
+    }
+
+    /** The agent may have been killed after it made the interface on the Pod network and before the others. */
+    async #mendFurther(request: AddRequest, signal: AbortSignal): Promise<void> {
+        const { further, planNetworks } = this.#components;
+        if (further === undefined) return;
+        await further.restore(request.containerId, signal);
+        const planned = (await planNetworks?.(request, signal)) ?? [];
+        const missing = planned.filter(({ ifName }) => further.get({ ...request, ifName }) === undefined);
+        await further.add(missing, request, this.progress(request, signal));
     }
 
     #noteAnswer(record: PodRecord): void {

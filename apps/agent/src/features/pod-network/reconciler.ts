@@ -164,10 +164,13 @@ export class PodReconciler {
         const { further } = network;
         if (further === undefined) return;
         further.upkeep.complete();
+        const failures: unknown[] = [];
+        const needOf = (id: string): "remove" | "restore" | undefined =>
+            further.upkeep.need(id, links, network.hasContainer(id));
         for (const containerId of further.containers()) {
-            if (further.upkeep.need(containerId, links) === undefined) continue;
+            if (needOf(containerId) === undefined) continue;
             const work = async (): Promise<void> => {
-                const need = further.upkeep.need(containerId, links);
+                const need = needOf(containerId);
                 if (need === "restore") await further.restore(containerId, signal);
                 // An ADD under way holds the lock; a living Pod keeps what its own interface shows to be alive.
                 else if (need === "remove") await further.remove(containerId, "keep");
@@ -175,13 +178,20 @@ export class PodReconciler {
             try {
                 await this.#busy.run(containerId, work, signal);
             } catch (error) {
+                failures.push(error);
                 this.#logger.warn("further interfaces of a container are not restored", {
                     container: containerId,
                     reason: messageOf(error),
                 });
             }
         }
-        await further.upkeep.dropPorts((containerId) => network.isAdding(containerId), signal);
+        for (const containerId of further.upkeep.unknownContainers()) {
+            if (network.isAdding(containerId)) continue;
+            await this.#busy.run(containerId, () => further.upkeep.dropPorts(containerId, signal), signal);
+        }
+        // The bridge may not be there again yet: the next round comes soon then.
+        const [first] = failures;
+        if (first instanceof Error) throw first;
     }
 
     /** Runs the work under the container's lock, unless that is not available or the interface was removed. */

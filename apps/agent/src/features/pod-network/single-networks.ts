@@ -24,7 +24,7 @@ import {
 
 /** Dependencies of SingleNetworks. */
 export interface SingleNetworksComponents {
-    readonly network: Pick<PodNetwork, "adding" | "exclusively" | "hasContainer" | "progress">;
+    readonly network: Pick<PodNetwork, "adding" | "exclusively" | "find" | "hasContainer" | "progress">;
     readonly further: FurtherInterfaces;
     readonly netlink: Pick<Netlink, "link" | "netnsId">;
     /** The interface that a call asks for, checked; rejects with the error that ADD returns. */
@@ -82,6 +82,8 @@ export class SingleNetworks {
     async delete(attachment: Attachment): Promise<void> {
         const { clock, further, logger, network } = this.#components;
         const { containerId, ifName } = attachment;
+        // Of the Pod network: it ends with the container.
+        if (this.#isOfPodNetwork(attachment)) return;
         this.#tombstones.add(attachmentKey(attachment));
         let hasBegun = false;
         using limit = new Limit(clock, deleteLimitMs, "other work on the container");
@@ -110,7 +112,7 @@ export class SingleNetworks {
         const keep = new Set(valid.map(attachmentKey));
         const garbage = this.#components.further
             .list()
-            .filter(({ record, addedAt }) => record.network === network && addedAt < receivedAt)
+            .filter(({ record, addedAt }) => record.network.endsWith(`/${network}`) && addedAt < receivedAt)
             .filter(({ record }) => !keep.has(attachmentKey(record)));
         await Promise.all(garbage.map(({ record }) => this.delete(record)));
         return garbage.length;
@@ -122,20 +124,22 @@ export class SingleNetworks {
         const progress = this.#progress(call, signal);
         progress.checkpoint();
         this.#refuseOthersSandbox(call);
+        if (this.#isOfPodNetwork(call)) throw taken(call, "the Pod network");
         const known = further.get(call);
         if (known !== undefined) {
             if (known.leaving === undefined && (await netlink.link(known.record.hostIfName)) !== undefined) {
-                if (known.record.network !== call.asked.network) throw taken(call, known.record);
+                if (known.record.network !== call.asked.network)
+                    throw taken(call, `network ${known.record.network || "of another name"}`);
                 await further.restore(containerId, signal);
                 return known.record;
             }
-            await further.remove(containerId, "keep", ifName);
+            await further.removeOlder(containerId, "keep", call, ifName);
         }
         await refuseOthersNamespace(call, netlink, namespaces);
         const planned = await plan(call, signal);
         for (const older of further.olderContainers(call, ifName)) {
             // Two sandboxes of a Pod never have one address.
-            await network.exclusively(older, () => further.remove(older, "keep", ifName), signal);
+            await network.exclusively(older, () => further.removeOlder(older, "keep", call, ifName), signal);
         }
         try {
             await further.add([planned], call, progress);
@@ -143,6 +147,8 @@ export class SingleNetworks {
             if (isOfNetwork(error)) void this.#components.failed(call, error);
             throw error;
         }
+        const own = network.find(containerId, "eth0");
+        if (own !== undefined) await further.moveDefaultRoutes(own.record);
         const added = further.get(call);
         if (added !== undefined) return added.record;
         throw new PodNetworkError(
@@ -168,6 +174,10 @@ export class SingleNetworks {
         };
     }
 
+    #isOfPodNetwork({ containerId, ifName }: Attachment): boolean {
+        return ifName === "lo" || this.#components.network.find(containerId, ifName) !== undefined;
+    }
+
     /** Its interface on the Pod network shows how long the container lives. */
     #refuseOthersSandbox(call: NetworkCall): void {
         if (this.#components.network.hasContainer(call.containerId)) return;
@@ -179,10 +189,10 @@ export class SingleNetworks {
     }
 }
 
-function taken({ asked, containerId, ifName }: NetworkCall, { network }: NetworkRecord): PodNetworkError {
+function taken({ asked, containerId, ifName }: NetworkCall, by: string): PodNetworkError {
     return new PodNetworkError(
         "SECOND_INTERFACE",
         "caller",
-        `network ${asked.network}: container ${containerId} has interface ${ifName} of network ${network === "" ? "another name" : network} already; next: request another interface name in the Pod's annotation k8s.v1.cni.cncf.io/networks, or DEL ${ifName} first`,
+        `network ${asked.network}: container ${containerId} has interface ${ifName} of ${by} already; next: request another interface name in the Pod's annotation k8s.v1.cni.cncf.io/networks, or DEL ${ifName} first`,
     );
 }

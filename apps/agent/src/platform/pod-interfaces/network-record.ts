@@ -176,33 +176,41 @@ const maxAliasBytes = 255;
 
 /**
  * Encodes the record as link alias for `fromNetworkAlias`, words separated by spaces, at most 255 bytes (IFALIASZ,
- * linux/if.h): container ID 96, interface 15, UID 36, MAC 17, VLAN, MTU, half of the boot ID and a mark; a longer UID is
- * left out. Addresses are not in it: forwarding does not need them, and allocations have those that matter.
+ * linux/if.h): container ID 96, interface 15, UID 36, MAC 17, VLAN, MTU, half of the boot ID, a mark, and the gateways of
+ * default routes if there is room; a UID that is too long is left out. Addresses are not in it: forwarding does not need them,
+ * and allocations have those that matter.
  */
 export function toNetworkAlias(record: NetworkRecord): string {
     const { containerId, ifName, podUid, mac, vlan, mtu, bootId, isolated } = record;
-    const withUid = (uid: string): string =>
-        [
-            ...[networkAliasMark, containerId, ifName, uid, mac, vlan, mtu, bootId.slice(0, 8) || none],
-            ...(isolated === true ? [isolatedMark] : []),
-        ].join(" ");
-    const alias = withUid(podUid || none);
-    return new TextEncoder().encode(alias).length <= maxAliasBytes ? alias : withUid(none);
+    const gateways = record.defaultGateways.map(formatIp).join(separator);
+    const mark = isolated === true ? isolatedMark : none;
+    const words = (uid: string, more: readonly string[]): string =>
+        [networkAliasMark, containerId, ifName, uid, mac, vlan, mtu, bootId.slice(0, 8) || none, ...more].join(" ");
+    const short = mark === none ? [] : [mark];
+    const candidates = [
+        words(podUid || none, gateways === "" ? short : [mark, gateways]),
+        words(podUid || none, short),
+        words(none, short),
+    ];
+    const fitting = candidates.find((one) => new TextEncoder().encode(one).length <= maxAliasBytes);
+    return fitting ?? words(none, []);
 }
 
 /** The fields of a record that a link alias contains. */
 export type NetworkAlias = Pick<
     NetworkRecord,
-    "containerId" | "ifName" | "podUid" | "mac" | "vlan" | "mtu" | "bootId" | "isolated"
+    "containerId" | "ifName" | "podUid" | "mac" | "vlan" | "mtu" | "defaultGateways" | "bootId" | "isolated"
 >;
 
 /** Decodes a link alias; undefined if it is not of such an interface, or invalid. The boot ID is cut to 8 characters. */
 export function fromNetworkAlias(alias: string | undefined): NetworkAlias | undefined {
-    const [mark, containerId, ifName, podUid, mac, vlan, mtu, bootId, isolated] = (alias ?? "").split(" ");
+    const [mark, containerId, ifName, podUid, mac, vlan, mtu, bootId, isolated, gateways] = (alias ?? "").split(" ");
     if (mark !== networkAliasMark || !containerId || !ifName || podUid === undefined || mac === undefined)
         return undefined;
     const [ownMtu, ownVlan] = [readMtu(mtu), readOwnVlan(vlan ?? "")];
+    const defaultGateways = readGateways(gateways);
     if (!isMac(mac) || ownMtu === undefined || ownVlan === undefined || bootId === undefined) return undefined;
+    if (defaultGateways === undefined) return undefined;
     return {
         containerId,
         ifName,
@@ -210,6 +218,7 @@ export function fromNetworkAlias(alias: string | undefined): NetworkAlias | unde
         mac,
         vlan: ownVlan,
         mtu: ownMtu,
+        defaultGateways,
         bootId: bootId === none ? "" : bootId,
         ...(isolated === isolatedMark ? { isolated: true } : {}),
     };

@@ -15,6 +15,7 @@ beforeEach(() => {
             listeners.add(listener);
             return { [Symbol.dispose]: () => void listeners.delete(listener) };
         },
+        get: () => undefined,
     };
     subscription = reportChangedAnnotations(
         watch,

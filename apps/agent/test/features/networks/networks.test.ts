@@ -77,7 +77,7 @@ function make(needs: Partial<NetworksNeeds> = {}): Networks {
         metrics,
         podInterfaces: new PodInterfaces(),
     } as unknown as Platform;
-    const watched = { onChange: () => ({ [Symbol.dispose]: () => undefined }) };
+    const watched = { onChange: () => ({ [Symbol.dispose]: () => undefined }), get: () => undefined };
     return podNetworks(platform, { bridge, pools, interfaces: new NetworkInterfaces(), pods: watched, ...needs })
         .networks;
 }
@@ -106,12 +106,19 @@ describe("a Pod that gets no networks", () => {
         ["has an annotation of white space", () => kube.addPod(" \n"), {}],
         ["has an annotation that lists nothing", () => kube.addPod("[]"), {}],
         ["is in the network of the Node", () => kube.addPod("net1", { hostNetwork: true }), {}],
-        ["is no object", () => undefined, {}],
-        ["has another UID", () => kube.addPod("net1"), { podUid: "other" }],
     ])("%s", async (_, prepare, change) => {
         prepare();
         expect(await plan(change)).toEqual([]);
         expect(kube.requests).toEqual(["pods default/web"]);
+        expect(recorded).toEqual([]);
+    });
+
+    it.each<[string, () => void, Partial<AddRequest>]>([
+        ["is no object yet", () => undefined, {}],
+        ["has another UID", () => kube.addPod("net1"), { podUid: "other" }],
+    ])("is to be tried again if it %s: nobody knows what it requests", async (_, prepare, change) => {
+        prepare();
+        await expect(plan(change)).rejects.toMatchObject({ code: "NO_POD", fault: "timeout" });
         expect(recorded).toEqual([]);
     });
 
@@ -344,7 +351,10 @@ describe("a refusal is the error of the ADD and one event with the same text", (
 
 describe("a network that a meta plugin asks for", () => {
     function callOf(keys: Readonly<Record<string, unknown>>, change: Partial<NetworkCall> = {}): NetworkCall {
-        const asked = networkOfCall(parseNetworkConfig(JSON.stringify(vlanConfig({ name: "net1", ...keys }))));
+        const asked = networkOfCall(
+            parseNetworkConfig(JSON.stringify(vlanConfig({ name: "net1", ...keys }))),
+            "default",
+        );
         return { ...request, ifName: "net1", asked, mac: undefined, wanted: undefined, ...change };
     }
     const planCall = (call: NetworkCall, signal = new AbortController().signal): Promise<PlannedNetwork> =>
@@ -355,7 +365,7 @@ describe("a network that a meta plugin asks for", () => {
         const planned = await planCall(callOf({ vlan: 7, mtu: 1400, ...pooled }, { mac: "02:00:00:00:00:07" }));
         expect(planned).toMatchObject({
             ifName: "net1",
-            network: "net1",
+            network: "default/net1",
             vlan: 7,
             mtu: 1400,
             mac: "02:00:00:00:00:07",
@@ -378,7 +388,10 @@ describe("a network that a meta plugin asks for", () => {
     it("that is refused is an event on the Pod with the text of the error, if the Pod can be read", async () => {
         kube.addPod(undefined);
         const error: unknown = await planCall(callOf({ mtu: 9000 })).catch((cause: unknown) => cause);
-        expect(error).toMatchObject({ code: "BAD_MTU", message: expect.stringMatching(/^network net1: mtu: 9000 /) });
+        expect(error).toMatchObject({
+            code: "BAD_MTU",
+            message: expect.stringMatching(/^network default\/net1: mtu: 9000 /),
+        });
         expect(eventTexts()).toEqual([`Warning NetworksNotAttached ${messageOf(error)}`]);
         expect(await failures("BAD_MTU")).toBe(1);
     });

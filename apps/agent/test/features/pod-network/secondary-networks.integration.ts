@@ -201,6 +201,28 @@ describe("a Pod with networks", () => {
         }
     });
 
+    it("has the default route of the network's own routes, and passes CHECK", async () => {
+        const pod = new TestPod("a");
+        pods.push(pod);
+        plans.set("a", [network("eth1", { pool: "100", routes: [{ dst: "0.0.0.0/0" }] })]);
+        const answer = await agent.add(pod);
+        expect(pod.netns.run("ip", "-4", "route", "show", "default")).toMatch(/^default via 192\.168\.100\.1 dev eth1/);
+        expect(pod.netns.run("ip", "-4", "route", "show", "10.96.0.0/12")).toContain("dev eth0");
+        expect(await agent.check(pod, answer)).toBe("");
+    });
+
+    it("runs on with them while the feature gate is off", async () => {
+        const pod = await add("a", network("eth1", { pool: "100" }));
+        await agent.stop();
+        agent = await node.startAgent({});
+        for (let round = 0; round < 3; round += 1) await agent.resync();
+        expect(addressOf(pod, "eth1")).not.toBe("");
+        await agent.stop();
+        agent = await start();
+        await agent.resync();
+        expect(await podPorts()).toHaveLength(1);
+    });
+
     it("keeps them over a restart of the agent, of Open vSwitch and the loss of the database", async () => {
         const [a, b] = [
             await add("a", network("eth1", { pool: "100" })),

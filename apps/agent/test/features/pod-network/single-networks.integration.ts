@@ -154,14 +154,14 @@ describe("an interface that a meta plugin asks for", () => {
         const [pod, other] = [await sandbox("a"), new TestPod("b")];
         pods.push(other);
         expect(await refusal("add", other, "net1")).toMatch(
-            /^INVALID_NETWORK_CONFIG: network vlan100: container .* has no interface on the Pod network of antrea/,
+            /^INVALID_NETWORK_CONFIG: network default\/vlan100: container .* has no interface on the Pod network of antrea/,
         );
         await call("add", pod, "net1");
         expect(await refusal("add", pod, "net1", { ...vlan100, name: "vlan7", vlan: 7 })).toMatch(
-            /^INVALID_NETWORK_CONFIG: network vlan7: container .* has interface net1 of network vlan100 already/,
+            /^INVALID_NETWORK_CONFIG: network default\/vlan7: container .* has interface net1 of network default\/vlan100 already/,
         );
         expect(await refusal("add", pod, "net2", { ...vlan100, vlan: 5000 })).toMatch(
-            /^INVALID_NETWORK_CONFIG: network vlan100: vlan: 5000 must be a whole number from 0 to 4094/,
+            /^INVALID_NETWORK_CONFIG: network default\/vlan100: vlan: 5000 must be a whole number from 0 to 4094/,
         );
         expect(
             await refusal("add", pod, "net2", { ...vlan100, ipam: undefined, args: { cni: { ips: ["10.0.0.1/24"] } } }),
@@ -170,6 +170,16 @@ describe("an interface that a meta plugin asks for", () => {
             /runtimeConfig\.mac: .* is a multicast address/,
         );
         expect(await podPorts()).toHaveLength(1);
+    });
+
+    it("is never eth0: neither ADD nor DEL touch the Pod network", async () => {
+        const pod = await sandbox("a");
+        expect(await refusal("add", pod, "eth0")).toMatch(
+            /^INVALID_ENVIRONMENT_VARIABLES: network vlan100: CNI_IFNAME: eth0 is the name of an interface that every Pod has/,
+        );
+        await call("del", pod, "eth0");
+        expect(pod.netns.run("ip", "-o", "link", "show", "eth0")).toMatch(/state UP/);
+        expect(await pod.ping("10.10.1.1")).toBe(1);
     });
 
     it("is removed by a GC that does not list it, and by no other", async () => {

@@ -155,6 +155,7 @@ async function startWith(bridgeName: string, physicalInterfaces: readonly string
     } as unknown as BridgePlatform);
     jobs.push(own);
     features.push(feature);
+    await feature.stage?.(new AbortController().signal);
     await feature.start?.(new AbortController().signal);
     own.start();
     return { feature, later: () => clock.advance(60_000), log, scrape: () => metrics.text() };

@@ -12,6 +12,7 @@ export {
 } from "./ovs-bridge.ts";
 export {
     ownSwitchBridges,
+    secondaryBridgeKey,
     SwitchBridge,
     type AccessPort,
     type SwitchBridgeOptions,

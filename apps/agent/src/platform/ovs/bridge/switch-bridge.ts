@@ -59,7 +59,8 @@ interface PortRows extends SwitchPort {
 }
 
 /** In external_ids of the bridge and of its NICs: made by this agent. */
-const ownKey = "antrea-secondary";
+export const secondaryBridgeKey = "antrea-secondary";
+const ownKey = secondaryBridgeKey;
 
 /** The columns of a NIC's Port. */
 const nicColumns: InputRow = {
