@@ -52,7 +52,9 @@ const red6 = "e2e-sec-red-6";
 const blue = "e2e-sec-blue";
 const green = "e2e-sec-green";
 const flat = "e2e-sec-flat";
-const pools = [red4, red6, blue, green, flat] as const;
+/** One address, which a call requests. */
+const asked4 = "e2e-sec-asked";
+const pools = [red4, red6, blue, green, flat, asked4] as const;
 const routers = { red: "10.70.100.1", blue: "10.70.200.1", flat: "10.70.0.1" } as const;
 /** Nobody has them. */
 const absent = "10.70.100.250";
@@ -122,6 +124,7 @@ beforeAll(async () => {
             [blue]: subnet("10.70.200", { vlan: 200 }),
             [green]: subnet("10.70.40"),
             [flat]: subnet("10.70.0"),
+            [asked4]: [{ start: "10.70.100.200", end: "10.70.100.200", gateway: "10.70.100.1", prefixLength: 24 }],
         }),
     );
     namespace = stack.use(await TestNamespace.create(space));
@@ -424,7 +427,7 @@ it("the Pod of a StatefulSet moves to another Node with its address, and is reac
 
 describe("an interface that a meta plugin asks for", () => {
     const net = { cniVersion: "1.0.0", name: "red-by-multus", type: "antrea", networkType: "vlan", vlan: 100 };
-    const network = { ...net, capabilities: { ips: true, mac: true }, ipam: antrea(red4) };
+    const network = { ...net, capabilities: { ips: true, mac: true }, ipam: antrea(asked4) };
     let sandbox: Awaited<ReturnType<typeof sandboxOf>>;
 
     beforeAll(async () => {
@@ -433,11 +436,11 @@ describe("an interface that a meta plugin asks for", () => {
     });
 
     it("is in its VLAN, with the requested addresses, passes CHECK and ends with its DEL alone", async () => {
-        const capabilities = { ips: ["10.70.100.77"], mac: "02:00:00:00:00:78" };
+        const capabilities = { ips: ["10.70.100.200"], mac: "02:00:00:00:00:78" };
         const { interfaces, ips } = await callNetwork("ADD", sandbox, network, { capabilities });
         expect(interfaces?.[1]).toMatchObject({ name: "net1", mac: "02:00:00:00:00:78" });
-        expect(ips).toEqual([{ address: "10.70.100.77/24", gateway: routers.red, interface: 1 }]);
-        await warmUp("a", "10.70.100.77");
+        expect(ips).toEqual([{ address: "10.70.100.200/24", gateway: routers.red, interface: 1 }]);
+        await warmUp("a", "10.70.100.200");
         await callNetwork("CHECK", sandbox, network, { capabilities });
         expect(await holders()).toContain("c/net1");
         await callNetwork("DEL", sandbox, network, { capabilities });
