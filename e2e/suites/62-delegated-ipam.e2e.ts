@@ -171,7 +171,7 @@ describe("interfaces of macvlan with addresses of IPPools", () => {
         await callPlugin("ADD", sandbox("c"), config);
         const { msg } = await callPlugin("ADD", sandbox("b"), config);
         expect(msg).toMatch(/^network e2e-macvlan, interface net1: no free address in IPPool e2e-mac-one/);
-        await eventually("the Pod says so", async () =>
+        await eventually("an event on the Pod reports it", async () =>
             (await eventsAbout(namespace.name, "Pod", "b", "IPAllocationFailed")).some(({ note }) =>
                 note.includes("e2e-mac-one"),
             ),

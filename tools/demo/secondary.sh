@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Shows secondary networks: a Pod with eth0, interfaces in two VLANs and one of macvlan, what its annotation says, who has
+# Shows secondary networks: a Pod with eth0, interfaces in two VLANs and one of macvlan, its annotation, who has
 # which address, who reaches whom, and a tagged frame on the cable. Fails if one of these fails. macvlan is called by libcni,
 # as Multus does, which cannot be had here.
 . "$(dirname "$0")/../lib.sh"
@@ -64,7 +64,7 @@ IFS=$'\t' read -r peer _ _ address <<<"${lines[1]}"
 echo "Pod $pod on $node has eth0 and, of its annotation, eth1 in VLAN 100 and lan in VLAN 200; now macvlan makes net1:"
 demo exec "$pod" -- ip link show net1 >/dev/null 2>&1 || macvlan ADD "$pod" "$node" "$uid" >/dev/null
 show demo exec "$pod" -- ip -brief address
-echo 'What its annotation k8s.v1.cni.cncf.io/network-status says of the interfaces that Antrea makes:'
+echo 'Its annotation k8s.v1.cni.cncf.io/network-status, about the interfaces that Antrea makes:'
 demo get pod "$pod" --output json | jq '.metadata.annotations["k8s.v1.cni.cncf.io/network-status"] | fromjson'
 echo
 echo 'Who has these addresses:'

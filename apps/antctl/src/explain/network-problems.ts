@@ -89,7 +89,7 @@ export function ownProblems(
         add(
             true,
             `the bridge of Node ${node.name} is not ready: ${node.networkBridge.message}`,
-            "correct what it says",
+            "correct what it reports",
         );
     }
     return problems;

@@ -11,6 +11,7 @@ import {
 } from "../../platform/pod-interfaces/index.ts";
 import type { AddressBackend } from "./address-calls.ts";
 import type { AddedInterface, CniBackend } from "./calls.ts";
+import type { CheckRequest } from "./check-request.ts";
 import type { NetworkBackend } from "./network-calls.ts";
 import { cniErrorCode, type ErrorCodeOf } from "./error-code.ts";
 
@@ -29,10 +30,7 @@ export interface PodWiring {
  * Compares a wired interface with the kernel and OVS; rejects with the first difference. `netns` is the path in this
  * container; `previous` has the addresses of `prevResult`, undefined without one.
  */
-export type CheckWiring = (
-    known: PodInterface,
-    input: Pick<Parameters<CniBackend["check"]>[0], "netns" | "previous">,
-) => Promise<void>;
+export type CheckWiring = (known: PodInterface, input: Pick<CheckRequest, "netns" | "previous">) => Promise<void>;
 
 /** Dependencies of createCniBackend. */
 export interface CniBackendComponents {

@@ -15,6 +15,7 @@ import {
 import { formatIp, parseIp } from "@antrea/ip";
 import type { Logger } from "@antrea/runtime";
 import { addressAdd, addressResult, noPools, type AddressBackend } from "./address-calls.ts";
+import type { CheckRequest } from "./check-request.ts";
 import { networkAdd, networkResult, noNetworks, type NetworkBackend } from "./network-calls.ts";
 import { purposeOf } from "./served-config.ts";
 import { StatusLog } from "./status-log.ts";
@@ -47,12 +48,7 @@ export interface CniBackend {
      * Rejects with the first difference, or if there is no such interface; `previous` has the addresses of
      * `prevResult`, undefined without one.
      */
-    check(
-        request: Attachment & {
-            readonly netns: string;
-            readonly previous: readonly Omit<InterfaceAddress, "gateway">[] | undefined;
-        },
-    ): Promise<void>;
+    check(request: CheckRequest): Promise<void>;
     /**
      * Removes the interfaces of a network whose containers are not in the list and that are older than the call, which was received at
      * `receivedAt` (monotonic, ms); resolves with their number.

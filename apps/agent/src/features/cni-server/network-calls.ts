@@ -11,7 +11,7 @@ import {
 import { formatIp } from "@antrea/ip";
 import { networkOfCall, requestedMac, wantedAddresses, type IpamSection } from "@antrea/networks";
 import type { AddRequest, Attachment, NetworkCall, NetworkRecord } from "../../platform/pod-interfaces/index.ts";
-import type { CniBackend } from "./calls.ts";
+import type { CheckRequest } from "./check-request.ts";
 
 /** Makes interfaces that a meta plugin asks for one by one. Paths of network namespaces are as the runtime passes them. */
 export interface NetworkBackend {
@@ -20,7 +20,7 @@ export interface NetworkBackend {
     /** Removes it; succeeds if there is none, and while a dependency is unavailable. */
     delete(attachment: Attachment): Promise<void>;
     /** Rejects with the first difference, or if there is no such interface. */
-    check(request: Parameters<CniBackend["check"]>[0]): Promise<void>;
+    check(request: CheckRequest): Promise<void>;
     /** Removes the interfaces of a network that are not in the list and are older; see `CniBackend.collect`. */
     collect(network: string, valid: readonly Attachment[], receivedAt: number): Promise<number>;
 }

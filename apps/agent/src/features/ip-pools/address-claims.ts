@@ -11,6 +11,7 @@ import { type PoolSearch } from "./pool-search.ts";
 import { ownerOf, type OrdinalAllocations, type OrdinalHolder } from "./ordinal-allocations.ts";
 import { exhausted, heldByOther, notInPool, openPools } from "./refusals.ts";
 import { type Reservations } from "./reservations.ts";
+import { type Demand } from "./demand.ts";
 import { type ClaimedAddress, type SetPlace } from "./types.ts";
 
 /** Dependencies of AddressAllocations. */
@@ -25,17 +26,6 @@ export interface AddressAllocationsComponents {
     /** Returns the search state of the pool of this name; the same object for later allocations. */
     readonly search: (pool: string) => PoolSearch;
     readonly metrics: Pick<IpamMetrics, "conflict">;
-}
-
-/**
- * The demand for one address of an interface. Two demands of an interface have no pool in common, unless both are
- * fixed.
- */
-export interface Demand {
-    /** At least one, all of one family, in the order in which they are tried. */
-    readonly pools: readonly KnownPool[];
-    /** Undefined takes any free address. */
-    readonly fixed: IpAddress | undefined;
 }
 
 /**

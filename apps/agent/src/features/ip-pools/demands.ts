@@ -1,5 +1,5 @@
 import { formatIp } from "@antrea/ip";
-import { type Demand } from "./address-claims.ts";
+import { type Demand } from "./demand.ts";
 import { IpPoolError } from "./errors.ts";
 import { type KnownPool } from "./pool-cache.ts";
 import { type AllocationRequest, type NetworkRequest } from "./types.ts";

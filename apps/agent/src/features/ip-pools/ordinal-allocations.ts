@@ -3,13 +3,13 @@ import { ipAllocations, type AllocationOwner, type IpAllocation } from "@antrea/
 import { formatIp } from "@antrea/ip";
 import { compareOfOrdinal } from "@antrea/ipam";
 import { type ApiClient } from "@antrea/kube";
-import { type Demand } from "./address-claims.ts";
 import { type AllocationWriter } from "./allocation-writer.ts";
 import { allocationIp, interfaceOfOwner, isForOrdinal, mayTake, objectName, type Holder } from "./allocations.ts";
 import { addressOf } from "./claimed-address.ts";
 import { IpPoolError } from "./errors.ts";
 import { type IpamMetrics } from "./metrics.ts";
 import { retryUntilAnswered } from "./requests.ts";
+import { type Demand } from "./demand.ts";
 import { type ClaimedAddress, type SetPlace } from "./types.ts";
 
 /** Dependencies of OrdinalAllocations. */

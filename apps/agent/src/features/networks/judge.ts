@@ -21,16 +21,19 @@ export interface Surroundings {
 }
 
 /** What is requested of a network for one interface. */
-export interface Wish extends Pick<PlannedNetwork, "defaultGateways" | "ifName" | "mac"> {
+export interface InterfaceRequest extends Pick<PlannedNetwork, "defaultGateways" | "ifName" | "mac"> {
     /** Undefined: the addresses of the network. */
     readonly wanted: WantedAddresses | undefined;
 }
 
 /**
- * The wish that an element of the annotation is. A requested address that the network lists has the gateway of there, and its
+ * The request that an element of the annotation is. A requested address that the network lists has the gateway of there, and its
  * prefix length unless it names one.
  */
-export function wishOf({ interfaceName, mac, ips, defaultRoute }: NetworkSelection, { ipam }: OwnNetwork): Wish {
+export function interfaceRequestOf(
+    { interfaceName, mac, ips, defaultRoute }: NetworkSelection,
+    { ipam }: OwnNetwork,
+): InterfaceRequest {
     const addresses = ips.map(({ ip, prefixLength }) => {
         const listed = ipam?.addresses.find((one) => sameIp(one.ip, ip));
         return { ip, prefixLength: prefixLength ?? listed?.prefixLength, gateway: listed?.gateway };
@@ -51,7 +54,7 @@ const defaultMtu = 1_500;
  */
 export function judge(
     network: OwnNetwork,
-    { ifName, mac, wanted, defaultGateways }: Wish,
+    { ifName, mac, wanted, defaultGateways }: InterfaceRequest,
     { bridgeProblem, nicMtu, poolOf }: Surroundings,
 ): PlannedNetwork {
     const name = network.network;

@@ -18,7 +18,7 @@ import { isPodOf } from "../../platform/pod-object.ts";
 import { type Definitions } from "./definitions.ts";
 import { NetworksError } from "./errors.ts";
 import type { NetworkMetrics } from "./metrics.ts";
-import { judge, wishOf, type Surroundings, type Wish } from "./judge.ts";
+import { judge, interfaceRequestOf, type Surroundings, type InterfaceRequest } from "./judge.ts";
 
 /** Dependencies of Networks. */
 export interface NetworksComponents {
@@ -78,7 +78,7 @@ export class Networks {
             if (own.length === 0) return [];
             const surroundings = await this.#components.surroundings(signal);
             const planned = own.map(({ network, selection }) =>
-                judgeNamed(network, wishOf(selection, network), surroundings),
+                judgeNamed(network, interfaceRequestOf(selection, network), surroundings),
             );
             refuseSecondDefaults(planned);
             return planned;
@@ -195,9 +195,9 @@ async function inOrder<T>(works: readonly Promise<T>[]): Promise<readonly T[]> {
 }
 
 /** Errors of the parsers of CNI do not name the network. */
-function judgeNamed(network: OwnNetwork, wish: Wish, surroundings: Surroundings): PlannedNetwork {
+function judgeNamed(network: OwnNetwork, request: InterfaceRequest, surroundings: Surroundings): PlannedNetwork {
     try {
-        return judge(network, wish, surroundings);
+        return judge(network, request, surroundings);
     } catch (error) {
         if (!(error instanceof CniCallError)) throw error;
         throw new NetworkError("INVALID_NETWORK", "caller", `network ${network.network}: ${error.message}`, {

@@ -26,7 +26,7 @@ async function filesOf(folder: string): Promise<readonly string[]> {
             .map(({ name }) => name)
             .sort();
     } catch (cause) {
-        const text = `the CNI configurations in ${folder} cannot be read, which say who attaches networks`;
+        const text = `the CNI configurations in ${folder} cannot be read, and with them who attaches networks`;
         throw new NetworksError("NO_FOLDER", text, { cause });
     }
 }

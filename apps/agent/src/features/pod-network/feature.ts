@@ -14,12 +14,8 @@ import type {
 } from "../../platform/pod-interfaces/index.ts";
 import { type checkInterface, type CheckInput } from "./check.ts";
 import { checkNetworkInterface } from "./check-network.ts";
-import {
-    FurtherInterfaces,
-    type FurtherInterfacesComponents,
-    type NetworkClaims,
-    type NetworkPorts,
-} from "./further-interfaces.ts";
+import { FurtherInterfaces } from "./further-interfaces.ts";
+import type { FurtherInterfacesComponents, NetworkClaims, NetworkPorts } from "./further-types.ts";
 import { HostRoutes } from "./host-routes.ts";
 import { addBandwidthJob, addLockJob, addOvsJob } from "./jobs.ts";
 import type { PodNamespaces } from "./link.ts";

@@ -1,12 +1,11 @@
-import { settleAll, type Clock } from "@antrea/async";
+import { settleAll } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
-import { formatIp, type IpAddress, type Prefix } from "@antrea/ip";
-import { isNetlinkError, type Netlink } from "@antrea/netlink";
-import type { Logger } from "@antrea/runtime";
+import { formatIp, type IpAddress } from "@antrea/ip";
+import { isNetlinkError } from "@antrea/netlink";
 import { podLinkGroup } from "../../platform/kernel-ids.ts";
-import type { StoredPort } from "./found-records.ts";
-import type { Progress } from "./interface-wiring.ts";
+import type { Progress } from "./progress.ts";
 import { Limit } from "./limit.ts";
+import type { FurtherInterfacesComponents, FurtherInterfacesOptions, NetworkPorts } from "./further-types.ts";
 import { FurtherUpkeep } from "./further-upkeep.ts";
 import { createPair, deletePodLink, releasePodLink, type PodLinkOptions } from "./link.ts";
 import { PodNetworkError } from "./errors.ts";
@@ -23,82 +22,11 @@ import {
     type Attachment,
     type Claims,
     type NetworkAddress,
-    type NetworkAddresses,
     type NetworkInterface,
-    type NetworkInterfaces,
     type NetworkRecord,
-    type NetworkRecordAddress,
     type PlannedNetwork,
-    type PodInterfaceView,
     type PodRecord,
 } from "../../platform/pod-interfaces/index.ts";
-
-/** A port of the bridge for networks other than the Pod network. */
-export interface NetworkPort extends StoredPort {
-    /** Why OVS could not open the link; undefined if it could, or has not tried yet. */
-    readonly error: string | undefined;
-    /** Undefined if the port is a trunk. */
-    readonly vlan: number | undefined;
-}
-
-/** The ports of the bridge for networks other than the Pod network; the contract of each method is that of SwitchBridge. */
-export interface NetworkPorts {
-    /** Whether the bridge exists. */
-    readonly exists: boolean;
-    ports(): readonly NetworkPort[];
-    ensurePorts(
-        ports: readonly {
-            readonly name: string;
-            readonly vlan: number;
-            readonly externalIds: Readonly<Record<string, string>>;
-        }[],
-        signal?: AbortSignal,
-    ): Promise<void>;
-    deletePorts(names: readonly string[], signal?: AbortSignal): Promise<void>;
-    opened(names: readonly string[], timeoutMs: number, signal?: AbortSignal): Promise<void>;
-}
-
-/** The IPPools, as further interfaces use them. */
-export interface NetworkClaims {
-    /** Allocates the addresses of one interface, all or nothing; rejects with the error that ADD returns. */
-    claimForNetwork(asked: NetworkAddresses, signal: AbortSignal): Promise<readonly NetworkAddress[]>;
-    /** Frees the allocations of an interface; resolves when that is done, or after one second. Never rejects. */
-    release(attachment: Attachment): Promise<void>;
-    /** The interfaces of a container that have allocations and that this agent makes, without eth0. */
-    networkInterfacesOf(containerId: string): readonly Attachment[];
-    /** The network that the known allocations of an interface name; "" if there are none. */
-    networkOf(attachment: Attachment): string;
-    /** The known allocations of an interface, with the settings of their pools. */
-    addressesFor(attachment: Attachment): readonly NetworkRecordAddress[];
-}
-
-/** Dependencies of FurtherInterfaces. */
-export interface FurtherInterfacesComponents {
-    /** Written only here. */
-    readonly table: NetworkInterfaces;
-    /** The interfaces on the Pod network. */
-    readonly podInterfaces: Pick<PodInterfaceView, "list">;
-    readonly ports: NetworkPorts;
-    readonly netlink: Netlink;
-    /** Undefined if AntreaIPAM is disabled. */
-    readonly pools: NetworkClaims | undefined;
-    /** Announces the addresses of a port in its VLAN; never throws. */
-    readonly announce: (port: {
-        readonly ofPort: number;
-        readonly mac: string;
-        readonly ips: readonly IpAddress[];
-    }) => void;
-    /** The current Service CIDRs. */
-    readonly serviceCidrs: () => readonly Prefix[];
-    readonly clock: Clock;
-    readonly logger: Logger;
-}
-
-/** Settings of FurtherInterfaces. */
-export interface FurtherInterfacesOptions extends Omit<PodLinkOptions, "mtu"> {
-    /** /proc/sys/kernel/random/boot_id. */
-    readonly bootId: string;
-}
 
 const openLimitMs = 20_000;
 const unwireLimitMs = 5_000;

@@ -1,8 +1,8 @@
 import type { Link } from "@antrea/netlink";
 import type { StoredPort } from "./found-records.ts";
-import { releaseLinkOf } from "./leftovers.ts";
+import { releaseLinkOf } from "./release-link.ts";
 import { podLinkGroup } from "../../platform/kernel-ids.ts";
-import type { FurtherInterfacesComponents, FurtherInterfacesOptions } from "./further-interfaces.ts";
+import type { FurtherInterfacesComponents, FurtherInterfacesOptions } from "./further-types.ts";
 import {
     fromNetworkAlias,
     fromNetworkIds,

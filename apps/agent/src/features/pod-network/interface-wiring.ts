@@ -2,6 +2,7 @@ import { systemClock, type Clock, settleAll } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
 import { podFlows, type FlowSet, type PodInput } from "@antrea/flows";
 import { formatIp, parseMac } from "@antrea/ip";
+import type { Progress } from "./progress.ts";
 import { PodNetworkError } from "./errors.ts";
 import { Limit } from "./limit.ts";
 import {
@@ -31,13 +32,6 @@ import {
 const ofPortTimeoutMs = 20_000;
 /** How long other work on a wired interface waits for OVS while it holds the lock of its container. */
 const rewireLimitMs = 20_000;
-
-/** The controls of one ADD: signal and checkpoint. */
-export interface Progress {
-    readonly signal: AbortSignal;
-    /** Throws if the ADD must not continue. */
-    readonly checkpoint: () => void;
-}
 
 /** Dependencies of InterfaceWiring. */
 export interface InterfaceWiringComponents extends PodNetworkComponents {

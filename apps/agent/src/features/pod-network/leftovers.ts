@@ -1,9 +1,8 @@
-import { messageOf } from "@antrea/errors";
 import type { Link, Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import type { BusyContainers } from "./busy-containers.ts";
 import type { StoredPort } from "./found-records.ts";
-import { releasePodLink } from "./link.ts";
+import { releaseLinkOf } from "./release-link.ts";
 import { podOfPort } from "./parts.ts";
 import type { PodNetwork } from "./pod-network.ts";
 import { containerOfAlias, fromNetworkAlias } from "../../platform/pod-interfaces/index.ts";
@@ -102,26 +101,5 @@ export class Leftovers {
             await busy.run(containerOfAlias(link.alias) ?? "", sweep, signal);
         }
         this.#sweepCandidates = new Set(leftovers.map((link) => link.index));
-    }
-}
-
-/**
- * Releases the link of a port that is dropped, see `releasePodLink`. Never rejects: a failure is logged. No effect if
- * the port names no container.
- */
-export async function releaseLinkOf(
-    { name: hostIfName, externalIds }: StoredPort,
-    { logger, netlink }: Pick<LeftoversComponents, "logger" | "netlink">,
-): Promise<void> {
-    const containerId = externalIds.get("container-id") ?? "";
-    if (containerId === "") return;
-    try {
-        await releasePodLink(netlink, { hostIfName, containerId });
-    } catch (error) {
-        // It may be disappearing with its namespace.
-        logger.warn("link of a removed Pod port cannot be deleted", {
-            link: hostIfName,
-            reason: messageOf(error),
-        });
     }
 }

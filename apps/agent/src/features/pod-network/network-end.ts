@@ -72,7 +72,7 @@ export async function configureNetworkEnd(
 }
 
 /** Whether the route takes the place of the Pod's default route. */
-export function isDefaultRoute({ dst }: CniRoute): boolean {
+function isDefaultRoute({ dst }: CniRoute): boolean {
     return parsePrefix(dst).length === 0;
 }
 

@@ -6,7 +6,7 @@ import { CheckError, type CheckEnds } from "./check-ends.ts";
 import { isOfNetwork } from "./cni-codes.ts";
 import { PodNetworkError } from "./errors.ts";
 import type { FurtherInterfaces } from "./further-interfaces.ts";
-import type { Progress } from "./interface-wiring.ts";
+import type { Progress } from "./progress.ts";
 import { Limit } from "./limit.ts";
 import { kernelNamespaces, type PodNamespaces } from "./link.ts";
 import { refuseOthersNamespace } from "./one-interface.ts";

@@ -19,7 +19,7 @@ const ethernet = 1;
 
 /**
  * Reads the NICs of these names, in order; changes nothing. One that has addresses is not connected: a port of a bridge
- * does not use them, and the Node might be cut off. Rejects with NetlinkError.
+ * does not use them, and the Node might lose its connections. Rejects with NetlinkError.
  *
  * @param bridgeOf the OVS bridge that has a port of this name; undefined if none has
  * @param ownBridge the bridge that the NICs are for
@@ -55,7 +55,7 @@ export async function readNics(
             const address = (await netlink.addresses(link.index)).find(({ scope }) => scope !== RouteScope.LINK);
             if (address === undefined) return { name, problem: undefined, isUsable: true, mtu: link.mtu };
             const text = formatIp(address.ip);
-            // Pods would be cut off because of an address that somebody adds by mistake.
+            // Pods would lose their connections by an address that somebody adds by mistake.
             if (bridge === ownBridge)
                 return refused(`has the address ${text}, which does not work on a port of a bridge; take it off`, true);
             return refused(

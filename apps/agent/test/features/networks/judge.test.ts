@@ -10,7 +10,7 @@ import {
     type OwnNetwork,
 } from "@antrea/networks";
 import { NetworksError } from "../../../src/features/networks/errors.ts";
-import { judge, wishOf, type Surroundings } from "../../../src/features/networks/judge.ts";
+import { judge, interfaceRequestOf, type Surroundings } from "../../../src/features/networks/judge.ts";
 import type { PlannedNetwork } from "../../../src/platform/pod-interfaces/index.ts";
 
 const whole: Surroundings = { bridgeProblem: undefined, nicMtu: 1500, poolOf: () => undefined };
@@ -36,7 +36,7 @@ function plan(
     requested: NetworkSelection = selection(),
     surroundings: Partial<Surroundings> = {},
 ): PlannedNetwork {
-    return judge(ofNetwork, wishOf(requested, ofNetwork), { ...whole, ...surroundings });
+    return judge(ofNetwork, interfaceRequestOf(requested, ofNetwork), { ...whole, ...surroundings });
 }
 
 function refusal(...input: Parameters<typeof plan>): { readonly code: string; readonly message: string } {
