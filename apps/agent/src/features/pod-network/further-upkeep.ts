@@ -13,7 +13,7 @@ import {
 /** Dependencies of FurtherUpkeep. */
 export type FurtherUpkeepComponents = Pick<
     FurtherInterfacesComponents,
-    "logger" | "netlink" | "pools" | "ports" | "table"
+    "logger" | "netlink" | "podInterfaces" | "pools" | "ports" | "table"
 >;
 
 /** Finds what earlier starts, crashes and Open vSwitch have left of the interfaces on other networks. */
@@ -58,7 +58,8 @@ export class FurtherUpkeep {
 
     /**
      * What the container needs in a round of the reconcile: "remove" if all links are gone, and with them its network
-     * namespace, as its interface on the Pod network is too; "restore" if a port or link differs, or the removal of an interface is not complete; undefined if all is right.
+     * namespace, as its interface on the Pod network is too; "restore" if a port or link differs, or the removal of an
+     * interface is not complete; undefined if all is right.
      */
     need(containerId: string, links: ReadonlyMap<string, Link>, isAlive: boolean): "remove" | "restore" | undefined {
         const all = this.#components.table.ofContainer(containerId);
@@ -78,16 +79,18 @@ export class FurtherUpkeep {
         return present.every(isRight) ? undefined : "restore";
     }
 
-    /** Completes records that were rebuilt before the allocations of this Node were known. */
+    /** Completes records that were rebuilt before the allocations of this Node, or the names of its Pods, were known. */
     complete(): void {
-        const { pools, table } = this.#components;
-        if (pools === undefined) return;
+        const { podInterfaces, pools, table } = this.#components;
+        const own = new Map(podInterfaces.list().map(({ record }) => [record.containerId, record]));
         for (const { record } of table.list()) {
-            if (record.addresses.length > 0) continue;
-            const addresses = pools.addressesFor(record);
-            if (addresses.length === 0) continue;
-            const network = record.network === "" ? pools.networkOf(record) : record.network;
-            table.put({ ...record, addresses, network });
+            const found = own.get(record.containerId);
+            const { podNamespace, podName, podUid } = record.podName === "" && found !== undefined ? found : record;
+            const allocated = record.addresses.length > 0 ? [] : (pools?.addressesFor(record) ?? []);
+            if (podName === record.podName && allocated.length === 0) continue;
+            const addresses = allocated.length > 0 ? allocated : record.addresses;
+            const network = record.network === "" ? (pools?.networkOf(record) ?? "") : record.network;
+            table.put({ ...record, podNamespace, podName, podUid, addresses, network });
         }
     }
 

@@ -238,6 +238,9 @@ describe("a Pod with networks", () => {
         await agent.resync();
         expect(await a.ping(peer, { from: "eth1" })).toBe(1);
         expect((await podPorts()).length).toBe(2);
+        // What the link does not have comes from the allocations and from the Pod's own interface.
+        const records = agent.network.further?.list().map(({ record }) => record) ?? [];
+        expect(records.map(({ addresses }) => addresses.length)).toEqual([1, 1]);
     });
 
     it("does not start without one of them, and leaves nothing", async () => {
