@@ -37,4 +37,5 @@ export {
 } from "./range.ts";
 export { RangeIndex, type IndexedRange } from "./range-index.ts";
 export { formatRangeSet, RangeSet } from "./range-set.ts";
+export { minMtuOfIpv6 } from "./mtu.ts";
 export { specialUse, unroutedUse, type SpecialUse } from "./special-use.ts";

@@ -3,7 +3,7 @@ import { addAddress, deleteAddress, replaceAddress } from "./message/address.ts"
 import { addAltName, deleteAltName, deleteLink, setLink, type LinkKey } from "./message/link.ts";
 import { deleteNeighbour, probeNeighbour, replaceNeighbour } from "./message/neighbour.ts";
 import { type Request } from "./message/request.ts";
-import { appendRoute, deleteRoute, replaceRoute } from "./message/route.ts";
+import { addRoute, appendRoute, deleteRoute, replaceRoute } from "./message/route.ts";
 import { openNetns } from "./system/namespace.ts";
 import {
     type AddressKey,
@@ -41,6 +41,8 @@ export interface Batch {
     replaceAddress(options: AddressOptions): this;
     /** Deletes an address, as `AddressKey` identifies it. */
     deleteAddress(key: AddressKey): this;
+    /** Adds a route; the kernel rejects one whose destination, table and metric another has with `EEXIST`. */
+    addRoute(options: RouteOptions): this;
     /** Adds a route, or replaces one with the same destination, table and metric. */
     replaceRoute(options: RouteOptions): this;
     /** Adds a route beside others of the same destination, table and metric; `EEXIST` for an identical one. */
@@ -89,6 +91,10 @@ export class RequestBatch implements Batch, Disposable {
 
     deleteAddress(key: AddressKey): this {
         return this.#add(deleteAddress(key));
+    }
+
+    addRoute(options: RouteOptions): this {
+        return this.#add(addRoute(options));
     }
 
     replaceRoute(options: RouteOptions): this {

@@ -325,6 +325,9 @@ describe("addresses and routes", () => {
         expect(runIn(podPath, "ip", "route", "show", "198.51.100.0/24")).toContain(
             "mtu lock 1300 advmss 1200 congctl cubic",
         );
+        await expect(pod.batch((batch) => batch.addRoute(four))).rejects.toMatchObject({ code: "EEXIST" });
+        await pod.batch((batch) => batch.addRoute({ ...four, metric: 5 }));
+        await pod.deleteRoute({ ...four, metric: 5 });
         const six = { dst: parsePrefix("2001:db8::/32"), dev: index, via: parseIp("fd00::1"), protocol: 9, metric: 7 };
         await pod.replaceRoute({ ...six, expiresSeconds: 300, preference: 3 });
         const [read] = await pod.routes({ protocol: 9 });

@@ -1,5 +1,6 @@
 import { messageOf } from "@antrea/errors";
 import { CniCallError, isJsonObject, parseNetworkConfig, type JsonObject, type NetworkConfig } from "@antrea/cni";
+import { minMtuOfIpv6 } from "@antrea/ip";
 import { fault, NetworkError } from "./error.ts";
 import { antreaIpamType, parseIpamSection, type IpamSection } from "./ipam-section.ts";
 
@@ -43,7 +44,6 @@ export const resourceNameAnnotation = "k8s.v1.cni.cncf.io/resourceName";
 
 const pluginType = "antrea";
 const maxVlan = 4094;
-const minMtuOfIpv6 = 1280;
 
 /**
  * Parses a NetworkAttachmentDefinition. Its configuration may be that of one plugin, or a list: of one plugin for a

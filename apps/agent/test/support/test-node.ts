@@ -38,7 +38,6 @@ import {
     wiringErrorCode,
     type KnownPod,
     type FurtherInterfacesComponents,
-    type NetworkClaims,
     type PodPools,
     checkNetworkInterface,
     SingleNetworks,
@@ -55,6 +54,7 @@ import {
     NetworkInterfaces,
     PodInterfaces,
     type AddRequest,
+    type NetworkClaims,
     type PlannedNetwork,
 } from "../../src/platform/pod-interfaces/index.ts";
 

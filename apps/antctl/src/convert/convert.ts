@@ -28,7 +28,7 @@ export interface RefusedPool {
     readonly refusals: readonly Refusal[];
 }
 
-const nobody = { namespaces: [], pods: [], workloads: [] };
+const nobody = { namespaces: [], pods: [], workloads: [], networks: [] };
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
 /**

@@ -1,4 +1,5 @@
 import { AntreaError } from "@antrea/errors";
+import { minMtuOfIpv6 } from "@antrea/ip";
 import { type AddressPlan, type OwnNetwork } from "@antrea/networks";
 import { type Allocation } from "../cluster/index.ts";
 import { blockOf, type Block } from "./block.ts";
@@ -10,8 +11,6 @@ import { type RequestedNetwork } from "./requested-networks.ts";
 export interface Problem extends Block {
     readonly stops: boolean;
 }
-
-const minMtuOfIpv6 = 1280;
 
 /** The plan, or why there is none. */
 export function settledPlan(

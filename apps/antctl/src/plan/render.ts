@@ -101,6 +101,7 @@ function userFields({ namedBy }: PoolPlan): readonly Field[] {
         ["DaemonSets", namedBy.daemonSets],
         ["CronJobs", namedBy.cronJobs],
         ["Pods", namedBy.pods],
+        ["NetworkAttachmentDefinitions", namedBy.networks ?? []],
     ] as const;
     const texts = named.filter(([, names]) => names.length > 0).map(([kind, names]) => `${kind} ${someOf(names)}`);
     return texts.length === 0 ? [["Named by", "nobody"]] : [["Named by", texts.join("; ")]];

@@ -73,9 +73,9 @@ export function planPool({ planned, pools, allocations, users }: PlanInput): Omi
     const { object } = planned;
     const name = object.metadata?.name ?? "";
     const { object: existing, pool: before } = pools.get(name) ?? {};
-    const named = namedBy(users, name);
     const readable = planned.refusals.length === 0;
     const after = readable ? readPool(object) : undefined;
+    const named = namedBy(users, name, before ?? after);
     const verdict: Verdict =
         after === undefined
             ? { errors: planned.refusals, warnings: [] }
@@ -89,7 +89,7 @@ export function planPool({ planned, pools, allocations, users }: PlanInput): Omi
         action: existing === undefined ? "create" : sameSpec(existing, object) ? "none" : "change",
         refused: verdict.errors.length > 0,
         errors: verdict.errors,
-        warnings: verdict.warnings,
+        warnings: [...verdict.warnings, ...(named.networks === undefined ? [networksUnread] : [])],
         overlaps: after === undefined ? [] : overlapsOf(after, pools),
         removed: formatRangeSet(gone),
         added: formatRangeSet(fresh.intersect(handedOut)),
@@ -107,6 +107,9 @@ export function planPool({ planned, pools, allocations, users }: PlanInput): Omi
         },
     };
 }
+
+const networksUnread =
+    "you may not list NetworkAttachmentDefinitions, so the networks that take addresses of it are not counted; get the permissions of docs/antctl.md";
 
 function judge(
     planned: Pool,

@@ -22,7 +22,7 @@ import {
 } from "../support/objects.ts";
 import { parseIp } from "@antrea/ip";
 
-const nobody: Users = { namespaces: [], pods: [], workloads: [] };
+const nobody: Users = { namespaces: [], pods: [], workloads: [], networks: [] };
 
 function plan(
     object: IpPool,
@@ -88,6 +88,16 @@ describe("planPool", () => {
                 ...(["Deployment", "DaemonSet", "CronJob"] as const).map((kind) => set(`a-${kind}`, { kind })),
                 set("other", { annotations: {} }),
             ],
+            networks: [
+                { namespace: "shop", name: "vlan2", config: '{"ipam": {"type": "antrea", "ippools": ["web"]}}' },
+                {
+                    namespace: "shop",
+                    name: "static",
+                    config: '{"ipam": {"type": "antrea", "addresses": [{"address": "10.2.0.13/24"}]}}',
+                },
+                { namespace: "shop", name: "other", config: '{"ipam": {"type": "antrea", "ippools": ["tiny"]}}' },
+                { namespace: "shop", name: "bad", config: "{" },
+            ],
         };
         const allocations = [
             allocation("10.2.0.12", { pod: "a" }),
@@ -111,7 +121,17 @@ describe("planPool", () => {
             statefulSets: ["shop/db"],
             daemonSets: ["shop/a-DaemonSet"],
             cronJobs: ["shop/a-CronJob"],
+            networks: ["shop/vlan2", "shop/static"],
         });
+        // Three are named; the networks are among the others.
+        expect(planned.errors.map(({ rule }) => rule).join()).toContain("StatefulSet shop/db and 5 more");
+    });
+
+    it("says that networks are not counted that may not be read", () => {
+        const users: Users = { ...nobody, networks: undefined };
+        const planned = plan(poolObject("web", { start: "10.2.0.10", end: "10.2.0.30", ...range }), { users });
+        expect(planned.namedBy.networks).toBeUndefined();
+        expect(planned.warnings.join()).toMatch(/may not list NetworkAttachmentDefinitions/);
     });
 
     it("lets an unused pool shrink, whatever its neighbours have", () => {
@@ -137,7 +157,7 @@ describe("planPool", () => {
 
     it("keeps what a template of a DaemonSet or CronJob names from being taken away", () => {
         for (const kind of ["DaemonSet", "CronJob"] as const) {
-            const users: Users = { namespaces: [], pods: [], workloads: [set("a", { kind })] };
+            const users: Users = { namespaces: [], pods: [], workloads: [set("a", { kind })], networks: [] };
             const planned = plan(poolObject("web", { start: "10.2.0.14", end: "10.2.0.20", ...range }), { users });
             expect(planned.errors.map(refusalText).join()).toContain(`${kind} shop/a`);
         }

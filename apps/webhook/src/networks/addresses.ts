@@ -1,9 +1,15 @@
 import { CniCallError } from "@antrea/cni";
 import { quote, rangeOf } from "@antrea/ip";
 import { type Pool } from "@antrea/ipam";
-import { NetworkError, parseIpamSection, planAddresses, type IpamSection, type PlannedDemand } from "@antrea/networks";
+import {
+    NetworkError,
+    parseIpamSection,
+    planAddresses,
+    type IpamSection,
+    type OwnSection,
+    type PlannedDemand,
+} from "@antrea/networks";
 import { type PoolRanges } from "../ip-pools/index.ts";
-import { type OwnSection } from "./own-parts.ts";
 
 /** What an IPAM section asks of IPPools. */
 export interface SectionDemands {

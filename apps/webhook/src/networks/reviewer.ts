@@ -1,8 +1,13 @@
 import { type NetworkAttachmentDefinition } from "@antrea/kube";
-import { NetworkError, parseNetwork, resourceNameAnnotation, type NetworkDefinition } from "@antrea/networks";
+import {
+    NetworkError,
+    ownPartsOf,
+    parseNetwork,
+    resourceNameAnnotation,
+    type NetworkDefinition,
+} from "@antrea/networks";
 import { type PoolRanges } from "../ip-pools/index.ts";
 import { demandsOf, poolWarnings, vlanWarnings } from "./addresses.ts";
-import { ownPartsOf } from "./own-parts.ts";
 
 /** Dependencies of NetworkReviewer; the caller starts and closes the cache of pools. */
 export interface NetworkReviewComponents {

@@ -24,7 +24,7 @@ import {
     RouteType,
 } from "./constants.ts";
 import { linkIndex } from "./link.ts";
-import { APPEND, CREATE_OR_REPLACE, type Query, type Request } from "./request.ts";
+import { APPEND, CREATE, CREATE_OR_REPLACE, type Query, type Request } from "./request.ts";
 
 const TYPES_WITHOUT_LINK: readonly number[] = [
     RouteType.BLACKHOLE,
@@ -180,6 +180,14 @@ export function queryRoutes(family: Family, filter: RouteFilter): Query {
         body: body.finish(),
         label: `list IPv${family} routes`,
     };
+}
+
+/**
+ * The request that adds a route; the kernel answers `EEXIST` if one has the same destination, table and metric. Throws as
+ * `replaceRoute`.
+ */
+export function addRoute(options: RouteOptions): Request {
+    return { ...newRoute(options), flags: CREATE, label: `add ${textOf(options)}` };
 }
 
 /**

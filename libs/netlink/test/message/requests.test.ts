@@ -20,7 +20,7 @@ import {
 import { deleteNeighbour, probeNeighbour, queryNeighbours, replaceNeighbour } from "../../src/message/neighbour.ts";
 import { decodeNetnsId, queryNetnsId } from "../../src/message/netns-id.ts";
 import { type Query, type Request } from "../../src/message/request.ts";
-import { appendRoute, decodeRoute, deleteRoute, queryRoutes, replaceRoute } from "../../src/message/route.ts";
+import { addRoute, appendRoute, decodeRoute, deleteRoute, queryRoutes, replaceRoute } from "../../src/message/route.ts";
 import { fromHex } from "./captured.ts";
 
 const ip = parseIp("10.1.2.3");
@@ -58,6 +58,7 @@ describe("a request", () => {
         ],
         [queryRoutes(4, {}), 26, 0x300, "list IPv4 routes", []],
         [queryRoutes(6, {}), 26, 0x300, "list IPv6 routes", []],
+        [addRoute({ dst, dev: 2 }), 24, 0x600, "add route 10.0.0.0/8 on link 2", []],
         [replaceRoute({ dst, dev: 2 }), 24, 0x500, "replace route 10.0.0.0/8 on link 2", []],
         [
             appendRoute({ dst: "default", via: ip, dev: 2, table: 7 }),

@@ -5,6 +5,7 @@ import type { NodePlatform } from "../../platform/node-platform.ts";
 import type {
     AddRequest,
     NetworkCall,
+    NetworkClaims,
     NetworkInterfaces,
     NetworkRecord,
     PlannedNetwork,
@@ -15,7 +16,7 @@ import type {
 import { type checkInterface, type CheckInput } from "./check.ts";
 import { checkNetworkInterface } from "./check-network.ts";
 import { FurtherInterfaces } from "./further-interfaces.ts";
-import type { FurtherInterfacesComponents, NetworkClaims, NetworkPorts } from "./further-types.ts";
+import type { FurtherInterfacesComponents, NetworkPorts } from "./further-types.ts";
 import { HostRoutes } from "./host-routes.ts";
 import { addBandwidthJob, addLockJob, addOvsJob } from "./jobs.ts";
 import type { PodNamespaces } from "./link.ts";

@@ -5,11 +5,8 @@ import type { Logger } from "@antrea/runtime";
 import type { StoredPort } from "./found-records.ts";
 import type { PodLinkOptions } from "./link.ts";
 import type {
-    Attachment,
-    NetworkAddress,
-    NetworkAddresses,
+    NetworkClaims,
     NetworkInterfaces,
-    NetworkRecordAddress,
     PodInterfaceView,
 } from "../../platform/pod-interfaces/index.ts";
 
@@ -36,20 +33,6 @@ export interface NetworkPorts {
     ): Promise<void>;
     deletePorts(names: readonly string[], signal?: AbortSignal): Promise<void>;
     opened(names: readonly string[], timeoutMs: number, signal?: AbortSignal): Promise<void>;
-}
-
-/** The IPPools, as further interfaces use them. */
-export interface NetworkClaims {
-    /** Allocates the addresses of one interface, all or nothing; rejects with the error that ADD returns. */
-    claimForNetwork(asked: NetworkAddresses, signal: AbortSignal): Promise<readonly NetworkAddress[]>;
-    /** Frees the allocations of an interface; resolves when that is done, or after one second. Never rejects. */
-    release(attachment: Attachment): Promise<void>;
-    /** The interfaces of a container that have allocations and that this agent makes, without eth0. */
-    networkInterfacesOf(containerId: string): readonly Attachment[];
-    /** The network that the known allocations of an interface name; "" if there are none. */
-    networkOf(attachment: Attachment): string;
-    /** The known allocations of an interface, with the settings of their pools. */
-    addressesFor(attachment: Attachment): readonly NetworkRecordAddress[];
 }
 
 /** Dependencies of FurtherInterfaces. */

@@ -4,7 +4,7 @@ export { CheckError } from "./check-ends.ts";
 export { wiringErrorCode } from "./cni-codes.ts";
 export { PodNetworkError } from "./errors.ts";
 export { FurtherInterfaces } from "./further-interfaces.ts";
-export { type FurtherInterfacesComponents, type NetworkClaims, type NetworkPorts } from "./further-types.ts";
+export { type FurtherInterfacesComponents, type NetworkPorts } from "./further-types.ts";
 export { HostRoutes } from "./host-routes.ts";
 export { type PodNamespaces } from "./link.ts";
 export { NodeSubnet, NodeSubnetError, type NodeSubnetErrorCode } from "./node-subnet.ts";

@@ -15,7 +15,7 @@ import {
 /** Access to the network namespaces of Pods. */
 export interface PodNamespaces {
     /** Throws NetlinkError if there is no such namespace, PodLinkError if it is the Node's own. */
-    openIn(netns: string): Pick<Netlink, "batch" | "link" | "links" | "neighbours" | "setLink"> & Disposable;
+    openIn(netns: string): Pick<Netlink, "batch" | "link" | "links" | "neighbours" | "routes" | "setLink"> & Disposable;
     /** Sets a sysctl of the namespace by its path below /proc/sys; throws as `openIn`. */
     setSysctl(netns: string, path: string, value: string): void;
     /** Sets transmit checksum offload of an interface in the namespace; throws as `openIn`. */

@@ -1,6 +1,6 @@
 import type { CniRoute } from "@antrea/cni";
-import { formatIp, parseIp, parsePrefix, type IpAddress, type Prefix } from "@antrea/ip";
-import { isNetlinkError } from "@antrea/netlink";
+import { formatIp, formatPrefix, parseIp, parsePrefix, sameIp, type IpAddress, type Prefix } from "@antrea/ip";
+import { isNetlinkError, RouteTable, type Netlink } from "@antrea/netlink";
 import { kernelNamespaces, preparePodEnd, type PodLinkOptions } from "./link.ts";
 import { PodNetworkError } from "./errors.ts";
 import type {
@@ -53,22 +53,49 @@ export async function configureNetworkEnd(
         }
     });
     for (const route of routes.filter((one) => !isDefaultRoute(one))) {
-        const { dst, via } = routeOf(route, record);
-        try {
-            await pod.batch((batch) =>
-                batch.replaceRoute({ dst, family: dst.family, dev: link.index, ...(via && { via }) }),
-            );
-        } catch (cause) {
-            if (!isNetlinkError(cause)) throw cause;
-            const gateway = via === undefined ? "" : ` via ${formatIp(via)}`;
-            throw new PodNetworkError(
-                "BAD_ROUTE",
-                "caller",
-                `network ${record.network}: ipam.routes: the kernel does not take the route to ${route.dst}${gateway} on ${ifName}: ${cause.message}; next: correct the route; its gateway must be in the subnet of an address of the interface`,
-                { cause },
+        await addRoute(pod, link.index, routeOf(route, record), record);
+    }
+}
+
+/** Adds a route of the network, never in the place of another one of the Pod, such as that of its own subnet. */
+async function addRoute(
+    pod: Pick<Netlink, "batch" | "links" | "routes">,
+    dev: number,
+    { dst, via }: NetworkRoute,
+    { network, ifName }: NetworkRecord,
+): Promise<void> {
+    const { family } = dst;
+    const bad = (text: string, cause: unknown): PodNetworkError => {
+        const gateway = via === undefined ? "" : ` via ${formatIp(via)}`;
+        const route = `the route to ${formatPrefix(dst)}${gateway} on ${ifName}`;
+        return new PodNetworkError("BAD_ROUTE", "caller", `network ${network}: ipam.routes: ${route} ${text}`, {
+            cause,
+        });
+    };
+    try {
+        await pod.batch((batch) => batch.addRoute({ dst, family, dev, via }));
+    } catch (cause) {
+        if (!isNetlinkError(cause)) throw cause;
+        if (cause.code !== "EEXIST") {
+            throw bad(
+                `is not taken by the kernel: ${cause.message}; next: correct the route; its gateway must be in the subnet of an address of the interface`,
+                cause,
             );
         }
+        const there = (await pod.routes({ family, table: RouteTable.MAIN })).filter(
+            (one) => formatPrefix(one.dst) === formatPrefix(dst),
+        );
+        if (there.some((one) => one.dev === dev && isSameGateway(one.via, via))) return;
+        const holder = (await pod.links()).find(({ index }) => there.some((one) => one.dev === index));
+        throw bad(
+            `cannot be added, as ${holder?.name ?? "the Pod"} has a route to that range; next: remove the route or narrow its range`,
+            cause,
+        );
     }
+}
+
+function isSameGateway(one: IpAddress | undefined, other: IpAddress | undefined): boolean {
+    return one === undefined || other === undefined ? one === other : sameIp(one, other);
 }
 
 /** Whether the route takes the place of the Pod's default route. */
@@ -100,11 +127,13 @@ export function defaultGatewaysOf(
     return found;
 }
 
+interface NetworkRoute {
+    readonly dst: Prefix;
+    readonly via: IpAddress | undefined;
+}
+
 /** A route without a gateway uses the first one of its family, if the interface has any. */
-function routeOf(
-    { dst, gw }: CniRoute,
-    { addresses }: Pick<NetworkRecord, "addresses">,
-): { readonly dst: Prefix; readonly via: IpAddress | undefined } {
+function routeOf({ dst, gw }: CniRoute, { addresses }: Pick<NetworkRecord, "addresses">): NetworkRoute {
     const prefix = parsePrefix(dst);
     const first = addresses.find(({ gateway }) => gateway?.family === prefix.family)?.gateway;
     return { dst: prefix, via: gw === undefined ? first : parseIp(gw) };

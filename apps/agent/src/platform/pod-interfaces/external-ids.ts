@@ -1,6 +1,6 @@
-import { formatIp, parseIp, parseMac } from "@antrea/ip";
+import { formatIp, parseIp } from "@antrea/ip";
 import type { PodAttachment } from "./attachment.ts";
-import { readAddress, readVlan, separator } from "./record-text.ts";
+import { isMac, readAddress, readVlan, separator } from "./record-text.ts";
 import { isPoolRecord, type PodAddress, type PodRecord } from "./record.ts";
 
 const networkKey = "cni-network";
@@ -97,14 +97,5 @@ function readAddresses(ids: ReadonlyMap<string, string>): readonly PodAddress[] 
         }));
     } catch {
         return undefined;
-    }
-}
-
-function isMac(text: string): boolean {
-    try {
-        parseMac(text);
-        return true;
-    } catch {
-        return false;
     }
 }

@@ -2,6 +2,7 @@ export { attachmentKey, isSameAttachment, podText, type Attachment, type PodAtta
 export { type InterfaceControl } from "./control.ts";
 export { fromExternalIds, toExternalIds, unfinishedExternalIds } from "./external-ids.ts";
 export { containerOfAlias, fromAlias, pendingAlias, releasedAlias, toAlias, type AliasRecord } from "./link-alias.ts";
+export { type NetworkClaims } from "./network-claims.ts";
 export { isOfNetwork, networkHash, networkOfHash, networkText } from "./network-mark.ts";
 export { NetworkInterfaces, type NetworkInterface, type NetworkInterfaceView } from "./network-interfaces.ts";
 export {

@@ -1,6 +1,6 @@
-import { formatIp, parseIp, parseMac, type IpAddress } from "@antrea/ip";
+import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
 import type { PodAttachment } from "./attachment.ts";
-import { readAddress, readVlan, separator } from "./record-text.ts";
+import { isMac, readAddress, readVlan, separator } from "./record-text.ts";
 
 /** One address of an interface of a network other than the Pod network. */
 export interface NetworkRecordAddress {
@@ -158,15 +158,6 @@ function readOwnVlan(text: string): number | undefined {
 
 function readMtu(text: string | undefined): number | undefined {
     return text !== undefined && /^[1-9]\d{1,4}$/.test(text) ? Number(text) : undefined;
-}
-
-function isMac(text: string): boolean {
-    try {
-        parseMac(text);
-        return true;
-    } catch {
-        return false;
-    }
 }
 
 /** Prefix and format of the aliases. */

@@ -1,6 +1,6 @@
 import { AntreaError } from "@antrea/errors";
 import { maxVlan } from "@antrea/flows";
-import { parseIp, type IpAddress } from "@antrea/ip";
+import { parseIp, parseMac, type IpAddress } from "@antrea/ip";
 
 /** Separator of the lists of addresses in link aliases and external_ids. */
 export const separator = ",";
@@ -22,4 +22,14 @@ export function readAddress(ip: string, length: string): { readonly ip: IpAddres
 export function readVlan(text: string): number {
     const vlan = /^[0-9]{1,4}$/.test(text) ? Number(text) : 0;
     return vlan <= maxVlan ? vlan : 0;
+}
+
+/** Whether a text of a record is a MAC address. */
+export function isMac(text: string): boolean {
+    try {
+        parseMac(text);
+        return true;
+    } catch {
+        return false;
+    }
 }

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { formatIp, parseIp } from "@antrea/ip";
 import { networkClaims } from "../../../src/features/ip-pools/index.ts";
-import type { NetworkClaims } from "../../../src/features/ip-pools/network-claims.ts";
 import { poolWiring } from "../../../src/features/ip-pools/node-interfaces.ts";
 import {
     NetworkInterfaces,
     PodInterfaces,
     type NetworkAddress,
     type NetworkAddresses,
+    type NetworkClaims,
     type NetworkRecordAddress,
 } from "../../../src/platform/pod-interfaces/index.ts";
 import { testBootId } from "../../support/records.ts";

@@ -5,8 +5,7 @@ import { eventually } from "../../support/eventually.ts";
 import { TestNetns } from "../../support/namespace.ts";
 import { TestNode, type NodeState, type TestAgent } from "../../support/test-node.ts";
 import { ipsOf, TestPod } from "../../support/test-pod.ts";
-import type { NetworkClaims } from "../../../src/features/pod-network/index.ts";
-import type { AddRequest, Attachment, PlannedNetwork } from "../../../src/platform/pod-interfaces/index.ts";
+import type { AddRequest, Attachment, NetworkClaims, PlannedNetwork } from "../../../src/platform/pod-interfaces/index.ts";
 
 /** Addresses 192.168.X.n of pool "X", in VLAN X. */
 class FakeClaims implements NetworkClaims {
@@ -249,6 +248,9 @@ describe("a Pod with networks", () => {
         for (const bad of [
             network("eth2", { pool: "full" }),
             network("eth2", { pool: "100", routes: [{ dst: "10.20.0.0/16", gw: "172.31.0.1" }] }),
+            // The subnet of the Pod's own interface, and one that another network leads to.
+            network("eth2", { pool: "100", routes: [{ dst: "10.10.1.0/24" }] }),
+            network("eth2", { pool: "100", routes: [{ dst: "192.168.100.0/24" }] }),
         ]) {
             plans.set("a", [network("eth1", { pool: "100" }), bad]);
             await expect(agent.add(pod)).rejects.toThrow(/no free address in full|network default\/eth2: ipam\.routes/);

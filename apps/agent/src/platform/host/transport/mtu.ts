@@ -1,4 +1,4 @@
-import type { Family } from "@antrea/ip";
+import { minMtuOfIpv6, type Family } from "@antrea/ip";
 import type { AgentConfig } from "@antrea/settings";
 import { maxTunnelMtu } from "../../ovs/datapath/index.ts";
 import type { NodeConfig } from "../../node/config/index.ts";
@@ -33,9 +33,6 @@ export function podMtu({ config, transportMtu, tunnelFamily }: MtuInput): number
     return Math.min(transportMtu - outer - extra, maxTunnelMtu);
 }
 
-/** The minimum MTU of a link for IPv6 (RFC 8200 section 5), in bytes. */
-const leastIpv6Mtu = 1280;
-
 /**
  * Why Pods of these families cannot have their MTU, and which key to change, as text for users; undefined if they can.
  * The kernel rejects IPv6 addresses on a link with an MTU of less than 1280 bytes. Pure function.
@@ -44,12 +41,12 @@ export function mtuProblem(
     input: MtuInput & { readonly families: readonly Family[]; readonly transportName: string },
 ): string | undefined {
     const mtu = podMtu(input);
-    if (mtu >= leastIpv6Mtu || !input.families.includes(6)) return undefined;
-    const needed = `Pods of this Node have IPv6, which needs an MTU of at least ${leastIpv6Mtu}, and theirs is ${mtu}`;
+    if (mtu >= minMtuOfIpv6 || !input.families.includes(6)) return undefined;
+    const needed = `Pods of this Node have IPv6, which needs an MTU of at least ${minMtuOfIpv6}, and theirs is ${mtu}`;
     if (input.config.defaultMTU !== 0)
-        return `${needed} by defaultMTU: set it to 0 (discover it) or to ${leastIpv6Mtu} or more`;
+        return `${needed} by defaultMTU: set it to 0 (discover it) or to ${minMtuOfIpv6} or more`;
     const overheadOfTunnel = input.transportMtu - mtu;
-    const least = leastIpv6Mtu + overheadOfTunnel;
+    const least = minMtuOfIpv6 + overheadOfTunnel;
     return `${needed}, as transport interface ${input.transportName} has ${input.transportMtu}: give the interface an MTU of at least ${least}, or choose another one by transportInterface`;
 }
 

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "@antrea/cni";
-import { antreaIpamType } from "@antrea/networks";
+import { antreaIpamType } from "./ipam-section.ts";
 
 /** An `ipam` section of type antrea as it is written; nothing of it is checked. */
 export interface OwnSection {
