@@ -126,7 +126,7 @@ export const forgetters: Readonly<Record<string, SeededBug>> = {
         what: "an agent does not detect allocations of addresses that its Pods have from its Node's subnet",
         hooks: {
             agent: (agent) => {
-                agent.pools.checkSubnets = () => Promise.resolve();
+                agent.pools.podCidrs.check = () => Promise.resolve();
             },
         },
     },
@@ -140,10 +140,10 @@ export const forgetters: Readonly<Record<string, SeededBug>> = {
                     const claim = store.get(claimKind, allocationName(ip))?.object as IpAllocation | undefined;
                     return claim !== undefined && store.get(poolKind, claim.spec.pool) === undefined;
                 };
-                const isClaimed = pools.isClaimed.bind(pools);
-                pools.isClaimed = (ip) => (isOverlooked(ip) ? false : isClaimed(ip));
-                const check = pools.checkSubnets.bind(pools);
-                pools.checkSubnets = (wiring, signal) => {
+                const isClaimed = pools.podCidrs.isClaimed.bind(pools);
+                pools.podCidrs.isClaimed = (ip) => (isOverlooked(ip) ? false : isClaimed(ip));
+                const check = pools.podCidrs.check.bind(pools);
+                pools.podCidrs.check = (wiring, signal) => {
                     const interfaces = (): ReturnType<typeof wiring.interfaces> =>
                         wiring.interfaces().filter(({ addresses }) => !addresses.some(isOverlooked));
                     return check({ ...wiring, interfaces }, signal);

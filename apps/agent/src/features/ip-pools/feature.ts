@@ -102,9 +102,9 @@ function addPoolJobs(
     );
     pools.onReconcileDue(() => allocations.trigger());
     const subnetAllocations = jobs.every("ip-pools/subnet-claims", resyncMs, (limit) =>
-        pools.checkSubnets(ofSubnet, limit),
+        pools.podCidrs.check(ofSubnet, limit),
     );
-    pools.onSubnetAllocation(() => subnetAllocations.trigger());
+    pools.podCidrs.onChange(() => subnetAllocations.trigger());
     jobs.every("ip-pools/own-node", ownNodeCheckMs, (limit) => pools.checkOwnNode(wiring, limit));
     nodes.onChange((type, name, node, old) => {
         const hasOtherPodCidrs = changesPodCidrs(type, node, old);
@@ -128,7 +128,7 @@ export async function guardSubnets(
 ): Promise<void> {
     const prefixes = guardedPrefixes(node.podPrefixes, podInterfaces, subnet);
     try {
-        await pools?.guard(prefixes, AbortSignal.any([signal, AbortSignal.timeout(allocationsSoonMs)]));
+        await pools?.podCidrs.guard(prefixes, AbortSignal.any([signal, AbortSignal.timeout(allocationsSoonMs)]));
     } catch (error) {
         signal.throwIfAborted();
         logger.warn("allocations in the podCIDRs of this Node cannot be read now", { reason: messageOf(error) });

@@ -1,13 +1,12 @@
 import { systemClock, type Clock, orAborted } from "@antrea/async";
 import { allocationName } from "@antrea/crd";
 import { isAborted } from "@antrea/errors";
-import { type IpAddress, type Prefix } from "@antrea/ip";
+import { type IpAddress } from "@antrea/ip";
 import { type Pool } from "@antrea/ipam";
 import { type KubeError, type NamedPodUid } from "@antrea/kube";
 import { PoolAllocator } from "./allocator.ts";
 import { Blocks } from "./blocks.ts";
 import { AllocationReconciler } from "./allocation-reconciler.ts";
-import { AllocationsWithin } from "./allocations-within.ts";
 import { AllocationWriter } from "./allocation-writer.ts";
 import { isForPod, namesContainer } from "./allocations.ts";
 import { Cooldown } from "./cooldown.ts";
@@ -21,13 +20,13 @@ import { type IpPoolsComponents, type IpPoolsOptions } from "./options.ts";
 import { OrdinalAllocations } from "./ordinal-allocations.ts";
 import { OwnAllocations } from "./own-allocations.ts";
 import { OwnNode } from "./own-node.ts";
+import { PodCidrAllocations } from "./pod-cidr-allocations.ts";
 import { PodEvents } from "./pod-events.ts";
 import { PodPools } from "./pod-pools.ts";
 import { PoolCache } from "./pool-cache.ts";
 import { PoolSearch } from "./pool-search.ts";
 import { ReservationHolders } from "./reservation-holders.ts";
 import { Reservations } from "./reservations.ts";
-import { SubnetAllocations, type SubnetWiring } from "./subnet-allocations.ts";
 import { SubnetHolders } from "./subnet-holders.ts";
 import { type ClaimedAddress, type NetworkRequest, type PoolsWanted, type SetPlace, podOf } from "./types.ts";
 import { type Wiring } from "./wiring.ts";
@@ -59,6 +58,7 @@ export class IpPools implements AsyncDisposable {
     readonly podPools: PodPools;
     readonly allocator: PoolAllocator;
     readonly subnetHolders: SubnetHolders;
+    readonly podCidrs: PodCidrAllocations;
     readonly #components: IpPoolsComponents;
     readonly #options: IpPoolsOptions;
     readonly #clock: Clock;
@@ -71,9 +71,6 @@ export class IpPools implements AsyncDisposable {
     readonly #searches = new Map<string, PoolSearch>();
     readonly #node: OwnNode;
     #reconciler: AllocationReconciler | undefined;
-    #within: AllocationsWithin | undefined;
-    #subnetAllocations: SubnetAllocations | undefined;
-    readonly #subnetListeners = new Set<() => void>();
 
     constructor(components: IpPoolsComponents, options: IpPoolsOptions) {
         const { api, logger, nodes, record } = components;
@@ -87,7 +84,7 @@ export class IpPools implements AsyncDisposable {
             blockViews: () => this.#blocks.size,
             ownAllocations: () => this.own.size,
             leakCandidates: () => this.#reconciler?.suspects ?? 0,
-            isolated: () => (this.#reconciler?.isolated ?? 0) + (this.#subnetAllocations?.isolated ?? 0),
+            isolated: () => (this.#reconciler?.isolated ?? 0) + this.podCidrs.isolated,
             poolChanged: () => this.#reconciler?.changed ?? 0,
         });
         this.#metrics = metrics;
@@ -100,6 +97,15 @@ export class IpPools implements AsyncDisposable {
         const namespaces = new NamespacePools({ api, clock });
         this.podPools = new PodPools({ pods: this.pods, namespaces, cache: this.cache, clock });
         this.#events = new PodEvents({ record, objectUid: (pod) => this.pods.objectUid(pod) });
+        this.podCidrs = new PodCidrAllocations({
+            api,
+            logger,
+            metrics,
+            cache: this.cache,
+            events: this.#events,
+            pods: this.pods,
+            holders: this.subnetHolders,
+        });
         this.#writer = new AllocationWriter({ api, own: this.own, cooldown, clock, metrics });
         this.#blocks = new Blocks({ api, logger, clock, cooldown });
         this.#goneNodes = new GoneNodes({ nodes, clock });
@@ -229,6 +235,7 @@ export class IpPools implements AsyncDisposable {
             { nodeName: this.#options.nodeName },
         );
     }
+
     /**
      * Frees all allocations of a container's interface. Resolves within one second and never rejects: the release goes
      * on for 10 s in the background, and `reconcile` frees what remains.
@@ -249,40 +256,6 @@ export class IpPools implements AsyncDisposable {
                 error,
             });
         }
-    }
-
-    /**
-     * Watches for allocations within these podCIDRs of this Node, made before the Node got the podCIDRs or by an agent
-     * that does not know that it has them; the prefixes of the first call count. Resolves when they are known; if the
-     * signal aborts first, rejects and continues to watch.
-     */
-    async guard(prefixes: readonly Prefix[], signal: AbortSignal): Promise<void> {
-        this.#within ??= this.#newWithin(prefixes);
-        await this.#within.synced(signal);
-    }
-
-    /** Registers a listener, for good, for changes of allocations within the podCIDRs that `guard` guards. */
-    onSubnetAllocation(listener: () => void): void {
-        this.#subnetListeners.add(listener);
-    }
-
-    /**
-     * Isolates and reports interfaces whose podCIDR address is allocated to another Pod or belongs to another Node, and
-     * reconnects those for which that has ended. Rejects at the end if an interface could not be checked. `wiring` must
-     * be the same object on each call.
-     */
-    async checkSubnets(wiring: SubnetWiring, signal: AbortSignal): Promise<void> {
-        this.#subnetAllocations ??= this.#newSubnetAllocations(wiring);
-        await this.#subnetAllocations.check(signal);
-    }
-
-    /**
-     * Whether an address of the guarded podCIDRs is allocated from a pool, for a Pod of any Node, or reserved; false
-     * before `guard`, for other addresses, and while a block that is watched since `guard` (the first of each prefix)
-     * has not been read. Undefined while another block, queried for the first time, is being read: ask again later.
-     */
-    isClaimed(ip: IpAddress): boolean | undefined {
-        return this.#within === undefined ? false : this.#within.has(ip);
     }
 
     /** The pool that an address of this Node is allocated from; undefined if no allocation of it is known. */
@@ -365,7 +338,7 @@ export class IpPools implements AsyncDisposable {
             this.pods.informer.close(),
             this.#blocks.close(),
             this.#reservations.close(),
-            this.#within?.close(),
+            this.podCidrs.close(),
         ]);
     }
 
@@ -389,28 +362,6 @@ export class IpPools implements AsyncDisposable {
             }
             throw error;
         }
-    }
-
-    #newWithin(prefixes: readonly Prefix[]): AllocationsWithin {
-        const { api, logger } = this.#components;
-        const within = new AllocationsWithin({ api, logger, cache: this.cache }, { prefixes });
-        within.onChange(() => {
-            for (const listener of this.#subnetListeners) listener();
-        });
-        return within;
-    }
-
-    #newSubnetAllocations(wiring: SubnetWiring): SubnetAllocations {
-        const { api, logger } = this.#components;
-        return new SubnetAllocations({
-            logger,
-            wiring,
-            events: this.#events,
-            metrics: this.#metrics,
-            allocations: { api, of: (ip) => this.#within?.get(ip) },
-            withNames: (wired) => this.pods.withNames(wired),
-            holders: this.subnetHolders,
-        });
     }
 
     #newReconciler(wiring: Wiring): AllocationReconciler {

@@ -33,8 +33,10 @@ import type { PodBridging, PodNetworkComponents, PodPools } from "./types.ts";
 
 /** The IPPools, as the Pod network uses them. */
 export interface NetworkPools extends PodPools {
-    /** Whether an address of the podCIDRs is allocated from a pool; undefined while that is being read. */
-    isClaimed(ip: IpAddress): boolean | undefined;
+    readonly podCidrs: {
+        /** Whether an address of the podCIDRs is allocated from a pool; undefined while that is being read. */
+        isClaimed(ip: IpAddress): boolean | undefined;
+    };
     /** The pool that an address of this Node is allocated from; undefined while the allocations are not synced. */
     poolOf(ip: IpAddress): string | undefined;
 }
@@ -128,7 +130,7 @@ export function podNetwork(platform: NodePlatform, needs: PodNetworkNeeds, parts
     const subnet = new NodeSubnet(
         podPrefixes,
         (size) => BigInt(Math.floor(platform.random() * Number(size))),
-        (ip) => (pools === undefined ? false : pools.isClaimed(ip)),
+        (ip) => (pools === undefined ? false : pools.podCidrs.isClaimed(ip)),
     );
     const hostRoutes = new HostRoutes(
         { netlink, logger: parent.child("host-routes"), metrics, clock },

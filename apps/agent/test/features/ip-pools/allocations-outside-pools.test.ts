@@ -22,7 +22,7 @@ afterEach(() => node[Symbol.asyncDispose]());
 
 async function started(): Promise<TestPoolAgent> {
     const agent = node.cluster.agent("b", { confirmMs: 0 });
-    await agent.pools.guard([podCidr], limit());
+    await agent.pools.podCidrs.guard([podCidr], limit());
     return agent;
 }
 
@@ -64,9 +64,9 @@ describe.each([
         const subnet = new NodeSubnet(
             [podCidr],
             () => parseIp(ip).value - podCidr.base,
-            (one) => pools.isClaimed(one),
+            (one) => pools.podCidrs.isClaimed(one),
         );
-        expect(pools.isClaimed(parseIp(ip))).toBe(true);
+        expect(pools.podCidrs.isClaimed(parseIp(ip))).toBe(true);
         expect(subnet.allocate("c-b").map((one) => formatIp(one.ip))).not.toContain(ip);
     });
 
@@ -75,7 +75,7 @@ describe.each([
         change();
         const { pools } = await started();
         const wiring = new OneInterface(ip);
-        await pools.checkSubnets(wiring, limit());
+        await pools.podCidrs.check(wiring, limit());
         expect(wiring.isDown).toBe(true);
     });
 
@@ -83,11 +83,11 @@ describe.each([
         const { pools } = await started();
         const wiring = new OneInterface("10.2.0.77");
         const checked = Promise.withResolvers<void>();
-        pools.onSubnetAllocation(() => checked.resolve());
+        pools.podCidrs.onChange(() => checked.resolve());
         change();
         node.put("10.2.0.77");
         await checked.promise;
-        await pools.checkSubnets(wiring, limit());
+        await pools.podCidrs.check(wiring, limit());
         expect(wiring.isDown).toBe(true);
     });
 });

@@ -21,11 +21,11 @@ it("claims in a podCIDR that a Node was given later are known to its agent, whoe
     const other = cluster.agent("other");
     await other.claim("p1", { pools: ["wide"], fixed: [address] });
     const agent = cluster.agent("late");
-    await agent.pools.guard([parsePrefix("10.10.1.0/24")], signal);
-    expect(agent.pools.isClaimed(address)).toBe(true);
-    expect(agent.pools.isClaimed(parseIp("10.10.1.21"))).toBe(false);
+    await agent.pools.podCidrs.guard([parsePrefix("10.10.1.0/24")], signal);
+    expect(agent.pools.podCidrs.isClaimed(address)).toBe(true);
+    expect(agent.pools.podCidrs.isClaimed(parseIp("10.10.1.21"))).toBe(false);
     await other.release("p1");
-    await eventually(() => !agent.pools.isClaimed(address));
+    await eventually(() => !agent.pools.podCidrs.isClaimed(address));
 });
 
 it.each([
@@ -50,14 +50,14 @@ it.each([
     await cluster.api.update(ipPools, { ...moved, spec: { ...moved.spec, ipRanges } });
 
     const { pools } = cluster.agent("late");
-    await pools.guard([parsePrefix(podCidr)], signal);
-    const isClaimed = (): unknown[] => addresses.map((ip) => pools.isClaimed(ip));
+    await pools.podCidrs.guard([parsePrefix(podCidr)], signal);
+    const isClaimed = (): unknown[] => addresses.map((ip) => pools.podCidrs.isClaimed(ip));
     await eventually(() => !isClaimed().includes(undefined));
     expect(isClaimed()).toEqual([true, true]);
-    expect(pools.isClaimed({ ...addresses[0], value: addresses[0].value + 9n })).toBe(false);
+    expect(pools.podCidrs.isClaimed({ ...addresses[0], value: addresses[0].value + 9n })).toBe(false);
     await other.release("gone");
-    await eventually(() => pools.isClaimed(addresses[0]) === false);
-    expect(pools.isClaimed(addresses[1])).toBe(true);
+    await eventually(() => pools.podCidrs.isClaimed(addresses[0]) === false);
+    expect(pools.podCidrs.isClaimed(addresses[1])).toBe(true);
 });
 
 it("a claim is not stored with another block than its address is of, or another name than its address has", async () => {

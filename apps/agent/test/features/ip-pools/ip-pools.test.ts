@@ -97,7 +97,7 @@ describe("an ADD", () => {
         {
             const agent = cluster.agent("a", { reservationWaitMs: 0 });
             await using pools = agent.pools;
-            await pools.guard([parsePrefix("10.2.0.0/28")], AbortSignal.timeout(60_000));
+            await pools.podCidrs.guard([parsePrefix("10.2.0.0/28")], AbortSignal.timeout(60_000));
             await agent.claim("p1", { pools: ["four"] });
             const statefulSet = { name: "web", ordinal: 0 };
             await expect(agent.claim("web-0", { pools: ["four"], statefulSet })).rejects.toMatchObject({
@@ -175,15 +175,18 @@ describe("the podCIDRs of a Node", () => {
     it("know which of their addresses are claimed once they are guarded, and who listens hears of each change", async () => {
         claimFor("10.2.0.20");
         const agent = cluster.agent("a");
-        expect(agent.pools.isClaimed(parseIp("10.2.0.20"))).toBe(false);
+        expect(agent.pools.podCidrs.isClaimed(parseIp("10.2.0.20"))).toBe(false);
         let changes = 0;
-        agent.pools.onSubnetAllocation(() => (changes += 1));
-        await agent.pools.guard([parsePrefix("10.2.0.0/27")], AbortSignal.timeout(60_000));
-        expect(["10.2.0.20", "10.2.0.21"].map((ip) => agent.pools.isClaimed(parseIp(ip)))).toEqual([true, false]);
+        agent.pools.podCidrs.onChange(() => (changes += 1));
+        await agent.pools.podCidrs.guard([parsePrefix("10.2.0.0/27")], AbortSignal.timeout(60_000));
+        expect(["10.2.0.20", "10.2.0.21"].map((ip) => agent.pools.podCidrs.isClaimed(parseIp(ip)))).toEqual([
+            true,
+            false,
+        ]);
         const before = changes;
         claimFor("10.2.0.21");
         claimFor("10.2.0.99");
-        await eventually(() => agent.pools.isClaimed(parseIp("10.2.0.21")));
+        await eventually(() => agent.pools.podCidrs.isClaimed(parseIp("10.2.0.21")));
         expect(changes).toBe(before + 1);
     });
 });

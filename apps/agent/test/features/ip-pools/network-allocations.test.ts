@@ -65,7 +65,7 @@ describe("an interface of a network", () => {
         expect((await claim(agent, asked)).slice(0, 2)).toEqual(["pool1 10.2.0.77", "pool1 10.2.0.76"]);
     });
 
-    it("gets nothing if one pool is full, and the error says of which network", async () => {
+    it("gets nothing if one pool is full, and the error names the network", async () => {
         const agent = cluster.agent("a");
         await claim(agent, request("first", ["tiny"]));
         await expect(claim(agent, request("web", ["pool1", "tiny", "pool6"]))).rejects.toMatchObject({

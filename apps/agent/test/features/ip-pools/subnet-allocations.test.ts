@@ -76,15 +76,15 @@ let notified: number;
 
 async function start(): Promise<TestPoolAgent> {
     const started = cluster.agent("a", { confirmMs: 0, nodes });
-    started.pools.onSubnetAllocation(() => void (notified += 1));
-    await started.pools.guard(podCidrs, AbortSignal.timeout(60_000));
+    started.pools.podCidrs.onChange(() => void (notified += 1));
+    await started.pools.podCidrs.guard(podCidrs, AbortSignal.timeout(60_000));
     return started;
 }
 
 async function check(times = 1): Promise<void> {
     // Events of what was done before come first.
     await new Promise((resolve) => setTimeout(resolve, 15));
-    for (let at = 0; at < times; at += 1) await agent.pools.checkSubnets(wiring, AbortSignal.timeout(60_000));
+    for (let at = 0; at < times; at += 1) await agent.pools.podCidrs.check(wiring, AbortSignal.timeout(60_000));
 }
 
 /** A look that does not come to its end, and so is repeated soon. */
@@ -145,7 +145,9 @@ describe("a claim of an address that a Pod has from the Node's subnet", () => {
         void wiring.exclusively("c-web", () => free.promise);
         const clock = new ManualClock();
         using _ = timeoutsBy(clock);
-        const outcome = agent.pools.checkSubnets(wiring, new AbortController().signal).catch((error: unknown) => error);
+        const outcome = agent.pools.podCidrs
+            .check(wiring, new AbortController().signal)
+            .catch((error: unknown) => error);
         let isOver = false;
         void outcome.then(() => (isOver = true));
         await clock.advance(2_999);
@@ -173,14 +175,14 @@ describe("a claim of an address that a Pod has from the Node's subnet", () => {
         await eventually(() => notified === 1);
         await check();
         expect([...wiring.isolated]).toEqual(["c-web"]);
-        expect(agent.pools.isClaimed(parseIp("fd10:10:0:1::20"))).toBe(true);
+        expect(agent.pools.podCidrs.isClaimed(parseIp("fd10:10:0:1::20"))).toBe(true);
     });
 
     it("of an address that nobody here has isolates nobody, and is not handed out", async () => {
         claim("10.10.1.22");
         await check();
         expect([wiring.isolated.size, agent.events.length]).toEqual([0, 0]);
-        expect(agent.pools.isClaimed(parseIp("10.10.1.22"))).toBe(true);
+        expect(agent.pools.podCidrs.isClaimed(parseIp("10.10.1.22"))).toBe(true);
     });
 
     it("that is gone again, of which the watch reports late, isolates nobody", async () => {
@@ -315,7 +317,7 @@ describe("an isolated Pod of the Node's subnet", () => {
         await agent.kill();
         cluster.api.accident = () => ({ refuse: away() });
         agent = cluster.agent("a");
-        await agent.pools.guard(podCidrs, AbortSignal.timeout(50)).catch(() => undefined);
+        await agent.pools.podCidrs.guard(podCidrs, AbortSignal.timeout(50)).catch(() => undefined);
         await failedCheck();
         expect([...wiring.isolated]).toEqual(["c-web"]);
         // Its watch knows nothing yet; a live look does.
@@ -520,7 +522,7 @@ describe("what was reported of an interface", () => {
         await agent.kill();
         const log = new MemoryLog();
         agent = cluster.agent("a", { logger: log.logger });
-        await agent.pools.guard(podCidrs, AbortSignal.timeout(60_000));
+        await agent.pools.podCidrs.guard(podCidrs, AbortSignal.timeout(60_000));
         claim(inUse);
         reserve("10.10.1.21");
         await check();
@@ -550,7 +552,7 @@ describe("what was reported of an interface", () => {
     it("ends with the signal: nobody is isolated after that", async () => {
         claim(inUse);
         await eventually(() => notified === 1);
-        await agent.pools.checkSubnets(wiring, AbortSignal.abort());
+        await agent.pools.podCidrs.check(wiring, AbortSignal.abort());
         expect([wiring.isolated.size, agent.events.length]).toEqual([0, 0]);
     });
 });

@@ -102,7 +102,7 @@ describe("a network that is refused", () => {
         for (const word of words) expect(message).toContain(word);
     });
 
-    it("because of the bridge says what the bridge says", () => {
+    it("that the bridge causes has the reason of the bridge", () => {
         const { code, message } = refusal(network(), selection(), { bridgeProblem: "no NIC is connected; wait" });
         expect([code, message]).toEqual(["NO_BRIDGE", "network default/net1: no NIC is connected; wait"]);
     });
@@ -196,7 +196,7 @@ describe("the addresses of an interface", () => {
     });
 });
 
-describe("what network and annotation say besides", () => {
+describe("what else network and annotation have", () => {
     it("is passed on: interface, MAC address, gateways of the default route, routes and DNS", () => {
         const ipam = {
             ...pooled.ipam,
@@ -219,7 +219,7 @@ describe("what network and annotation say besides", () => {
         });
     });
 
-    it("is left to others where it is not said", () => {
+    it("is left to others where it is absent", () => {
         expect(plan(network())).toEqual({
             ifName: "eth1",
             network: "default/net1",

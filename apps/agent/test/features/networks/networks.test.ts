@@ -360,7 +360,7 @@ describe("a network that a meta plugin asks for", () => {
     const planCall = (call: NetworkCall, signal = new AbortController().signal): Promise<PlannedNetwork> =>
         make().planCall(call, signal);
 
-    it("is judged as the call carries it, whoever is called first and whatever the annotation says", async () => {
+    it("is judged as the call carries it, whoever is called first and whatever is in the annotation", async () => {
         writeFileSync(join(folder, "00-multus.conf"), JSON.stringify({ type: "multus-shim" }));
         const planned = await planCall(callOf({ vlan: 7, mtu: 1400, ...pooled }, { mac: "02:00:00:00:00:07" }));
         expect(planned).toMatchObject({

@@ -27,13 +27,13 @@ let checking: Promise<unknown>;
 async function start(cidrs: readonly string[] = podCidrs): Promise<void> {
     nodes = new TestNodes([{ metadata: { name: "here" }, spec: { podCIDRs: cidrs } }]);
     allocations = cluster.agent("here", { nodes });
-    agent = await node.startAgent({ podCidrs: cidrs, isClaimed: (ip) => allocations.pools.isClaimed(ip) });
+    agent = await node.startAgent({ podCidrs: cidrs, isClaimed: (ip) => allocations.pools.podCidrs.isClaimed(ip) });
     const wiring = subnetWiring({ podInterfaces: agent.podInterfaces, control: agent.network, netlink: agent.netlink });
-    const check = (): Promise<void> => allocations.pools.checkSubnets(wiring, AbortSignal.timeout(60_000));
-    allocations.pools.onSubnetAllocation(() => void (checking = checking.then(check, check)));
+    const check = (): Promise<void> => allocations.pools.podCidrs.check(wiring, AbortSignal.timeout(60_000));
+    allocations.pools.podCidrs.onChange(() => void (checking = checking.then(check, check)));
     nodes.onChange(() => void (checking = checking.then(check, check)));
     const podPrefixes = cidrs.map((cidr) => parsePrefix(cidr));
-    await allocations.pools.guard(
+    await allocations.pools.podCidrs.guard(
         guardedPrefixes(podPrefixes, agent.podInterfaces, agent.subnet),
         AbortSignal.timeout(60_000),
     );
@@ -206,7 +206,7 @@ describe("an address of the Node's subnet that is in use and is claimed from a p
         await agent.del(web.pod);
         const free = [2, 3, 4].map((number) => `10.10.1.${number}`).filter((ip) => ip !== web.ip);
         for (const ip of free.slice(0, 1)) await other.claim(`q${ip}`, { pools: ["wide"], fixed: [parseIp(ip)] });
-        await eventually(() => allocations.pools.isClaimed(parseIp(free[0] ?? "")), Boolean);
+        await eventually(() => allocations.pools.podCidrs.isClaimed(parseIp(free[0] ?? "")), Boolean);
         const given = [await added("one"), await added("two")].flatMap(({ known }) =>
             known.record.addresses.map(({ ip }) => formatIp(ip)),
         );

@@ -5,7 +5,12 @@ import { eventually } from "../../support/eventually.ts";
 import { TestNetns } from "../../support/namespace.ts";
 import { TestNode, type NodeState, type TestAgent } from "../../support/test-node.ts";
 import { ipsOf, TestPod } from "../../support/test-pod.ts";
-import type { AddRequest, Attachment, NetworkClaims, PlannedNetwork } from "../../../src/platform/pod-interfaces/index.ts";
+import type {
+    AddRequest,
+    Attachment,
+    NetworkClaims,
+    PlannedNetwork,
+} from "../../../src/platform/pod-interfaces/index.ts";
 
 /** Addresses 192.168.X.n of pool "X", in VLAN X. */
 class FakeClaims implements NetworkClaims {

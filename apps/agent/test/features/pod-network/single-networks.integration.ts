@@ -110,7 +110,7 @@ async function refusal(...asked: Parameters<typeof call>): Promise<string> {
 }
 
 describe("an interface that a meta plugin asks for", () => {
-    it("has the address, MAC address and routes that its answer says, and passes CHECK", async () => {
+    it("has the address, MAC address and routes of its answer, and passes CHECK", async () => {
         const [a, b] = [await sandbox("a"), await sandbox("b")];
         const answer = await call("add", a, "net1");
         const other = await call("add", b, "net1", { ...vlan100, runtimeConfig: { mac: "02:00:00:00:00:07" } });

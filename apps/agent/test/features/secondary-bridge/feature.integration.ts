@@ -176,7 +176,7 @@ const reported = (text: RegExp): Promise<readonly string[]> =>
     );
 
 describe("a bridge that is configured", () => {
-    it("is there when the start is over, with its NICs, which are up, and the Node says so", async () => {
+    it("is there when the start is over, with its NICs, which are up, and its condition is True", async () => {
         const { feature, log } = await start("nic0", "nic1");
         expect(await portNames()).toEqual(["nic0", "nic1"]);
         expect(await node.ovs.vsctl("get", "bridge", "br1", "mcast_snooping_enable")).toBe("true\n");

@@ -80,7 +80,7 @@ const jobNames = (jobs: Jobs): readonly string[] =>
         .map(({ name }) => name)
         .sort();
 
-it("a database that does not answer delays no start: the jobs repeat it, and Pods are told to try again", async () => {
+it("a database that does not answer delays no start: the jobs repeat it, and Pods get an error to try again", async () => {
     const log: LogEntry[] = [];
     const { feature, jobs } = make({ isEnabled: true, log });
     await feature.stage?.(new AbortController().signal);

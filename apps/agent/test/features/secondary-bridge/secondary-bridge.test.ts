@@ -67,7 +67,7 @@ function remove(name: string): void {
 }
 
 describe("before the first check", () => {
-    it("no Pod is connected, and the Node says nothing yet", async () => {
+    it("no Pod is connected, and there is no condition yet", async () => {
         expect([state.problem, state.mtu, state.connected, state.condition]).toEqual([
             "the bridge br1 is not made yet",
             0,
@@ -116,7 +116,7 @@ describe("with all NICs", () => {
         }
     });
 
-    it("one that gets an address stays connected, and the Node says what is wrong", async () => {
+    it("one that gets an address stays connected, and the condition names what is wrong", async () => {
         await state.check(signal);
         addresses.push(addressOf(3, parseIp("192.0.2.1")));
         await state.check(signal);
