@@ -46,6 +46,7 @@ import type { PodFlowTable, PodPorts } from "../../src/features/pod-network/type
 import { netnsPathHere } from "../../src/features/cni-server/netns-path.ts";
 import { isNodeNetns } from "../../src/platform/host/node-netns.ts";
 import { Readiness } from "../../src/platform/readiness.ts";
+import { type Interruptions } from "./interruptions.ts";
 import { silentLogger } from "./logger.ts";
 import { OwnNamespace } from "./namespace.ts";
 import { ipsOf, type AddAnswer, type TestPod } from "./test-pod.ts";
@@ -81,6 +82,8 @@ export interface TestNetworks {
     readonly nic: string;
     readonly plan: (request: AddRequest) => readonly PlannedNetwork[];
     readonly claims?: NetworkClaims;
+    /** Of the calls of an ADD and DEL; default: none. */
+    readonly interruptions?: Interruptions;
 }
 
 export type NodeState = Readonly<Record<"ports" | "flows" | "links", readonly string[]>>;
@@ -220,14 +223,17 @@ export class TestAgent {
         );
         this.podInterfaces = new PodInterfaces();
         const { networks } = this.#options;
+        const interrupted = <T extends object>(name: string, part: T): T =>
+            networks?.interruptions?.of(name, part) ?? part;
+        const ofPods = interrupted("netlink", netlink);
         const further = (of: TestNetworks): FurtherInterfaces =>
             new FurtherInterfaces(
                 {
                     table: new NetworkInterfaces(),
                     podInterfaces: this.podInterfaces,
-                    ports: this.secondary,
-                    netlink,
-                    pools: of.claims,
+                    ports: interrupted("secondary", this.secondary),
+                    netlink: ofPods,
+                    pools: of.claims && interrupted("claims", of.claims),
                     announce: (port) => void this.announced.push(port),
                     serviceCidrs: () => [parsePrefix("10.96.0.0/12")],
                     clock: systemClock,
@@ -238,10 +244,10 @@ export class TestAgent {
         this.network = new PodNetwork(
             {
                 podInterfaces: this.podInterfaces,
-                ports: this.#heldPorts(),
-                flowTable: this.#heldFlows(),
+                ports: interrupted("ports", this.#heldPorts()),
+                flowTable: interrupted("flows", this.#heldFlows()),
                 next: pipeline,
-                netlink,
+                netlink: ofPods,
                 subnet: this.subnet,
                 hostRoutes,
                 pools: this.#options.pools,

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { execFileSync, spawn } from "node:child_process";
 import { formatIp, parseIp } from "@antrea/ip";
 import { eventually } from "../../support/eventually.ts";
+import { Interruptions, interruptions } from "../../support/interruptions.ts";
 import { TestNetns } from "../../support/namespace.ts";
 import { TestNode, type NodeState, type TestAgent } from "../../support/test-node.ts";
 import { ipsOf, TestPod } from "../../support/test-pod.ts";
@@ -15,14 +16,15 @@ import type {
 /** Addresses 192.168.X.n of pool "X", in VLAN X. */
 class FakeClaims implements NetworkClaims {
     readonly held = new Map<string, { readonly owner: string; readonly pool: string }>();
-    #next = 2;
 
     claimForNetwork: NetworkClaims["claimForNetwork"] = (asked) => {
         if (asked.demands.some(({ pool }) => pool === "full"))
             return Promise.reject(new Error("no free address in full"));
         return Promise.resolve(
             asked.demands.map(({ pool }) => {
-                const ip = parseIp(`192.168.${pool}.${this.#next++}`);
+                let host = 2;
+                while (this.held.has(`192.168.${pool}.${host}`)) host += 1;
+                const ip = parseIp(`192.168.${pool}.${host}`);
                 this.held.set(formatIp(ip), { owner: `${asked.containerId}/${asked.ifName}`, pool });
                 return { ip, prefixLength: 24, gateway: parseIp(`192.168.${pool}.1`), vlan: Number(pool), pool };
             }),
@@ -59,12 +61,18 @@ let outside: TestNetns;
 let agent: TestAgent;
 let claims: FakeClaims;
 let plans: Map<string, readonly PlannedNetwork[]>;
+let steps: Interruptions;
 let empty: NodeState;
 let pods: TestPod[] = [];
 
 const start = (): Promise<TestAgent> =>
     node.startAgent({
-        networks: { nic: "nic0", plan: ({ podName }: AddRequest) => plans.get(podName) ?? [], claims },
+        networks: {
+            nic: "nic0",
+            plan: ({ podName }: AddRequest) => plans.get(podName) ?? [],
+            claims,
+            interruptions: steps,
+        },
     });
 
 beforeAll(async () => {
@@ -73,7 +81,7 @@ beforeAll(async () => {
     execFileSync("ip", ["link", "add", "nic0", "type", "veth", "peer", "name", "wire", "netns", outside.name]);
     execFileSync("ip", ["link", "set", "nic0", "up"]);
     outside.run("ip", "link", "set", "wire", "up");
-    [claims, plans] = [new FakeClaims(), new Map()];
+    [claims, plans, steps] = [new FakeClaims(), new Map(), new Interruptions()];
     agent = await start();
     empty = await node.state();
 });
@@ -265,5 +273,53 @@ describe("a Pod with networks", () => {
         }
         plans.set("a", [network("eth1", { pool: "100" })]);
         expect(ipsOf(await agent.add(pod))).toHaveLength(2);
+    });
+});
+
+describe("an ADD with 16 networks", () => {
+    const networks = Array.from({ length: 16 }, (_, at) => network(`eth${at + 1}`, { pool: "100" }));
+    let calls: readonly string[];
+    /** The first and the last call of each kind. */
+    let telling: readonly number[];
+
+    beforeAll(async () => {
+        plans.set("counted", networks);
+        const pod = new TestPod("counted");
+        calls = await steps.recorded(() => agent.add(pod));
+        await agent.del(pod);
+        pod[Symbol.dispose]();
+        telling = [...new Set(calls.flatMap((name) => [calls.indexOf(name), calls.lastIndexOf(name)]))];
+    });
+
+    it("makes the ports of all interfaces in one transaction, and their records in another", () => {
+        expect(calls.filter((name) => name.startsWith("secondary."))).toEqual([
+            "secondary.ensurePorts",
+            "secondary.ensurePorts",
+            "secondary.opened",
+        ]);
+        expect(calls.filter((name) => name === "claims.claimForNetwork")).toHaveLength(16);
+        expect(telling.length).toBeGreaterThan(10);
+    });
+
+    it.each(interruptions)("leaves nothing after its DEL, whatever call is interrupted: %s", async (how) => {
+        for (const at of telling) {
+            const pod = new TestPod("a");
+            plans.set("a", networks);
+            const context = `${how}: call ${at}, ${calls[at]}`;
+            if (await steps.during(at, how, () => agent.add(pod))) {
+                await agent.stop();
+                agent = await start();
+            } else {
+                // What a failed ADD did is taken back at once, but for what could not be known.
+                if (how === "not made") expect([context, [...claims.held]]).toEqual([context, []]);
+            }
+            await agent.del(pod);
+            pod[Symbol.dispose]();
+            const left = await eventually(
+                async () => ({ state: await agent.resync().then(() => node.state()), ports: await podPorts() }),
+                ({ state }) => state.links.length <= empty.links.length,
+            );
+            expect([context, left, [...claims.held]]).toEqual([context, { state: empty, ports: [] }, []]);
+        }
     });
 });

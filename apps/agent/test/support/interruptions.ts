@@ -1,0 +1,81 @@
+import { AntreaError } from "@antrea/errors";
+
+/**
+ * What happens to a call: it is not made; it is made and its answer is lost; or the agent is killed before it, or after
+ * it, so that nobody ever gets an answer.
+ */
+export const interruptions = ["not made", "answer lost", "killed before", "killed after"] as const;
+
+/**
+ * Interrupts one of the calls that go out to real parts of a Node. Only asynchronous methods count, which is what the calls to
+ * the kernel, OVS and the API server are.
+ */
+export class Interruptions {
+    #calls: string[] | undefined;
+    #at = -1;
+    #how: (typeof interruptions)[number] = "not made";
+    #killed = Promise.withResolvers<void>();
+
+    /** The part with its calls counted under this name. */
+    of<T extends object>(name: string, part: T): T {
+        return new Proxy(part, {
+            get: (target, key) => {
+                const value: unknown = Reflect.get(target, key, target);
+                if (typeof value !== "function") return value;
+                return (...args: readonly unknown[]): unknown => {
+                    const call = (): unknown => Reflect.apply(value, target, args);
+                    if (this.#calls === undefined || typeof key === "symbol") return call();
+                    const number = this.#calls.length;
+                    const interrupted = number === this.#at;
+                    if (!interrupted) {
+                        const result = call();
+                        if (result instanceof Promise) this.#calls.push(`${name}.${key}`);
+                        return result;
+                    }
+                    return this.#interrupt(`${name}.${key}`, call);
+                };
+            },
+        });
+    }
+
+    /** The names of the calls that the work makes, in their order. */
+    async recorded(work: () => Promise<unknown>): Promise<readonly string[]> {
+        const calls: string[] = [];
+        this.#calls = calls;
+        try {
+            await work();
+        } finally {
+            this.#calls = undefined;
+        }
+        return calls;
+    }
+
+    /**
+     * Does the work with its call of this number interrupted; resolves with true if the agent was killed then, with false
+     * when the work has ended otherwise, however that was.
+     */
+    async during(at: number, how: (typeof interruptions)[number], work: () => Promise<unknown>): Promise<boolean> {
+        [this.#at, this.#how, this.#calls] = [at, how, []];
+        this.#killed = Promise.withResolvers();
+        const ended = work().then(
+            () => false,
+            () => false,
+        );
+        try {
+            return await Promise.race([ended, this.#killed.promise.then(() => true)]);
+        } finally {
+            [this.#at, this.#calls] = [-1, undefined];
+        }
+    }
+
+    async #interrupt(name: string, call: () => unknown): Promise<unknown> {
+        this.#calls?.push(name);
+        const how = this.#how;
+        if (how === "answer lost" || how === "killed after") await call();
+        if (how === "not made" || how === "answer lost") {
+            throw new AntreaError("INTERRUPTED", "environment", `${name}: ${how}`);
+        }
+        this.#killed.resolve();
+        return new Promise(() => undefined);
+    }
+}
