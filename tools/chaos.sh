@@ -3,7 +3,8 @@
 # hold meanwhile and after (docs/chaos.md). The cluster is the one of the e2e suites, made afresh and removed after.
 #   MINUTES=30     how long
 #   BRIDGING=1     in bridging mode
-#   WRITE=1        writes docs/benchmarks/chaos-{overlay,bridging}.md
+#   NETWORKS=1     with Pods that have four VLAN networks
+#   WRITE=1        writes docs/benchmarks/chaos-{overlay,bridging,networks}.md
 #   KEEP=1         keeps the cluster; REUSE=1 takes one that was kept
 . "$(dirname "$0")/lib.sh"
 cluster=$TEST_CLUSTER
@@ -27,6 +28,9 @@ fi
 "$TOOLS/images/load.sh" "$cluster"
 "$TOOLS/cluster/install-chart.sh" "$cluster" --set featureGates.AntreaIPAM=true
 
+mode=overlay
+[ -z "${NETWORKS:-}" ] || mode=networks
+[ -z "${BRIDGING:-}" ] || mode=bridging
 result=0
-node e2e/chaos/main.ts --minutes "${MINUTES:-30}" ${BRIDGING:+--bridging} ${WRITE:+--write} || result=$?
+node e2e/chaos/main.ts --minutes "${MINUTES:-30}" --mode "$mode" ${WRITE:+--write} || result=$?
 exec "$TOOLS/cluster/leave.sh" "$cluster" "$result"

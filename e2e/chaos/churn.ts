@@ -1,6 +1,7 @@
 import { randomInt } from "node:crypto";
 import { apply, kubectl, workers } from "../fixture/cluster.ts";
 import { poolManifest, poolsKey } from "../fixture/ipam.ts";
+import { requesting } from "../fixture/networks.ts";
 import { manifest } from "../fixture/pods.ts";
 import { deployment, statefulSet } from "../fixture/workloads.ts";
 import { type Stage } from "./stage.ts";
@@ -101,7 +102,10 @@ export class Churn {
         await apply(
             names.map((name) => {
                 const pools = randomInt(3) === 0 ? undefined : pick(this.#stage.choices);
-                const annotations = pools === undefined ? {} : { [poolsKey]: pools };
+                const annotations = {
+                    ...(pools === undefined ? {} : { [poolsKey]: pools }),
+                    ...(randomInt(2) === 0 ? {} : this.#networks()),
+                };
                 const node = pick(workers);
                 return manifest(this.#stage.namespace.name, { name, node, labels: { chaos: "pod" }, annotations });
             }),
@@ -117,7 +121,7 @@ export class Churn {
     async #createSet(): Promise<void> {
         const [name, replicas] = [this.#name("set"), 1 + randomInt(3)];
         this.#scaled(name, replicas);
-        const annotations = { [poolsKey]: pick(this.#stage.choices) };
+        const annotations = { [poolsKey]: pick(this.#stage.choices), ...this.#networks() };
         await apply([statefulSet(this.#stage.namespace.name, { name, replicas, annotations })]);
         this.#sets.set(name, replicas);
     }
@@ -146,7 +150,7 @@ export class Churn {
 
     async #createDeployment(): Promise<void> {
         const name = this.#name("deployment");
-        const annotations = { [poolsKey]: pick(this.#stage.choices) };
+        const annotations = { [poolsKey]: pick(this.#stage.choices), ...this.#networks() };
         await apply([deployment(this.#stage.namespace.name, { name, replicas: 2, annotations })]);
         this.#deployments.set(name, 2);
     }
@@ -179,6 +183,11 @@ export class Churn {
         await this.#kubectl(["delete", "pod", "--ignore-not-found", "--wait=false", "--grace-period=1", pod]);
         await this.#kubectl(["delete", "ippool", "--ignore-not-found", "--wait=false", pool]);
         this.#passing = undefined;
+    }
+
+    #networks(): Readonly<Record<string, string>> {
+        const { networks } = this.#stage;
+        return networks === undefined ? {} : requesting(networks);
     }
 
     #kubectl(args: readonly string[]): Promise<string> {

@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { setTimeout as pause } from "node:timers/promises";
 import { allNodes, kubectl, systemNamespace, waitForAgents } from "../fixture/cluster.ts";
+import { looseLinks, secondaryPorts } from "../fixture/networks.ts";
 import { getJson } from "../fixture/objects.ts";
 import { antctl, expectConsistent, type ClaimJson } from "../fixture/ipam.ts";
 import { eventually } from "../fixture/run.ts";
@@ -11,13 +12,13 @@ import { faults, stateFolder, stateIsSeparate, type Fault } from "./faults.ts";
 import { Observer } from "./observer.ts";
 import { PortWatch } from "./ports.ts";
 import { report, type Strike } from "./report.ts";
-import { setStage, type Stage } from "./stage.ts";
+import { setStage, type Mode, type Stage } from "./stage.ts";
 import { findQuarrels, WireListener } from "./wire.ts";
 
 const { values } = parseArgs({
     options: {
         minutes: { type: "string", default: "30" },
-        bridging: { type: "boolean", default: false },
+        mode: { type: "string", default: "overlay" },
         write: { type: "boolean", default: false },
     },
 });
@@ -108,14 +109,37 @@ async function onlyPods(stage: Stage, names: readonly string[]): Promise<string>
     );
 }
 
+/** Of VLAN networks only Pods that run have ports, and nobody a link that is no port. */
+async function noPortLeft(staying: readonly string[]): Promise<string> {
+    return eventually("ports of Pods that are gone are deleted", async () => {
+        const all = await Promise.all(
+            allNodes.map(async (node) => [(await secondaryPorts(node)) ?? [], await looseLinks(node)] as const),
+        );
+        const ports = all.flatMap(([of]) => of).filter(({ pod }) => pod !== undefined);
+        const left = [
+            ...ports.filter(({ pod }) => !staying.includes(pod?.split("/")[1] ?? "")).map(({ name }) => `port ${name}`),
+            ...all.flatMap(([, links]) => links.map((link) => `link ${link}`)),
+        ];
+        if (left.length > 0) throw new BrokenError(left.join());
+        return `${ports.length} ports`;
+    });
+}
+
+function modeOf(text: string): Mode {
+    const found = (["overlay", "bridging", "networks"] as const).find((mode) => mode === text);
+    if (found === undefined) throw new Error(`--mode ${text}: must be overlay, bridging or networks`);
+    return found;
+}
+
 async function main(): Promise<number> {
+    const mode = modeOf(values.mode);
     if (!(await stateIsSeparate()))
         throw new Error(
             `${stateFolder} is on the disk of the machine, which would be filled: run tools/chaos.sh without REUSE`,
         );
     const ms = Number(values.minutes) * 60_000;
-    say(`setting the stage${values.bridging ? " in bridging mode" : ""}`);
-    const stage = await setStage(values.bridging, ms / 1_000 + 1_800);
+    say(`setting the stage: ${mode}`);
+    const stage = await setStage(mode, ms / 1_000 + 1_800);
     const observer = new Observer(stage);
     const churn = new Churn(stage, (set, replicas) => observer.scaled(set, replicas));
     const ports = new PortWatch();
@@ -218,6 +242,9 @@ async function main(): Promise<number> {
             );
             return `${staying.length} Pods`;
         }),
+        ...(stage.networks === undefined
+            ? []
+            : [await checked("only Pods that are there have ports of VLAN networks", () => noPortLeft(staying))]),
         await checked("`antctl ipam check` at the end", () => antctl(["ipam", "check"]).then(() => "clean")),
     );
     const restarts = await kubectl([
@@ -231,13 +258,14 @@ async function main(): Promise<number> {
         "jsonpath={range .items[*]}{.metadata.name}: {range .status.containerStatuses[*]}{.name} {.restartCount} {end}\n{end}",
     ]);
     const seconds = Math.round((end - begin) / 1_000);
-    const text = report({ bridging: values.bridging, seconds, strikes, churn, checks, ways: stage.ways, end });
+    const text = report({ mode, seconds, strikes, churn, checks, ways: stage.ways, end });
     process.stdout.write(`\n${text}\nrestarts:\n${restarts}\n`);
-    if (values.write) await writeReport(`chaos-${values.bridging ? "bridging" : "overlay"}`, text);
+    if (values.write) await writeReport(`chaos-${mode}`, text);
     for (const one of [...listeners, ...stage.ways]) await one[Symbol.asyncDispose]();
     await stage.namespace[Symbol.asyncDispose]();
     if (churn.passingPool !== undefined) await kubectl(["delete", "ippool", "--ignore-not-found", churn.passingPool]);
     await stage.pools[Symbol.asyncDispose]();
+    await stage.surroundings[Symbol.asyncDispose]();
     return checks.every(({ ok }) => ok) ? 0 : 1;
 }
 

@@ -1,3 +1,4 @@
+import { networksKey, statusKey } from "../fixture/networks.ts";
 import { getJson } from "../fixture/objects.ts";
 import { type Stage } from "./stage.ts";
 
@@ -6,10 +7,24 @@ interface SeenPod {
         readonly name: string;
         readonly namespace: string;
         readonly deletionTimestamp?: string;
+        readonly annotations?: Readonly<Record<string, string>>;
         readonly ownerReferences?: readonly { readonly kind: string; readonly name: string; readonly uid: string }[];
     };
     readonly spec: { readonly hostNetwork?: boolean };
     readonly status: { readonly phase: string; readonly podIPs?: readonly { readonly ip: string }[] };
+}
+
+/**
+ * The addresses of all interfaces of a Pod; none while it has none on the Pod network, or requests networks and their status is
+ * not written yet.
+ */
+function addressesOf({ metadata: { annotations = {} }, status }: SeenPod): readonly string[] {
+    const own = (status.podIPs ?? []).map(({ ip }) => ip);
+    if (own.length === 0 || annotations[networksKey] === undefined) return own;
+    const written = annotations[statusKey];
+    if (written === undefined) return [];
+    const all = JSON.parse(written) as readonly { readonly ips?: readonly string[]; readonly default?: boolean }[];
+    return [...own, ...all.filter((one) => one.default !== true).flatMap(({ ips = [] }) => ips)];
 }
 
 /** Checks the Pods of the API server: no two have one address, and an ordinal keeps its own. */
@@ -53,7 +68,7 @@ export class Observer {
         const owners = new Map<string, string>();
         for (const pod of living) {
             const name = `${pod.metadata.namespace}/${pod.metadata.name}`;
-            const ips = (pod.status.podIPs ?? []).map(({ ip }) => ip);
+            const ips = addressesOf(pod);
             for (const ip of ips) {
                 const other = owners.get(ip);
                 if (other !== undefined) this.duplicates.add(`${ip}: ${other} and ${name}`);

@@ -1,6 +1,7 @@
 import { type Gap } from "../fixture/watched-way.ts";
 import { type Check } from "./checks.ts";
 import { type Churn } from "./churn.ts";
+import { type Mode } from "./stage.ts";
 
 /** One fault, and when all was well again; times in milliseconds as Date.now() counts. */
 export interface Strike {
@@ -15,7 +16,7 @@ export interface Strike {
 }
 
 export interface Run {
-    readonly bridging: boolean;
+    readonly mode: Mode;
     readonly seconds: number;
     readonly strikes: readonly Strike[];
     readonly churn: Pick<Churn, "done" | "refused">;
@@ -23,6 +24,12 @@ export interface Run {
     readonly ways: readonly { readonly name: string; readonly gaps: (longerThanMs: number) => readonly Gap[] }[];
     readonly end: number;
 }
+
+const titles: Readonly<Record<Mode, { readonly suffix: string; readonly option: string }>> = {
+    overlay: { suffix: "", option: "" },
+    bridging: { suffix: ", in bridging mode", option: " BRIDGING=1" },
+    networks: { suffix: ", with VLAN networks", option: " NETWORKS=1" },
+};
 
 /** A pause between answers is a loss from here on; the pings are 200 ms apart, and the machine is busy. */
 const lossMs = 700;
@@ -48,13 +55,13 @@ const seconds = (ms: number): string => (ms / 1_000).toFixed(1);
 const row = (...cells: readonly (string | number)[]): string => `| ${cells.join(" | ")} |`;
 
 /** The report of a run, as Markdown. */
-export function report({ bridging, seconds: took, strikes, churn, checks, ways, end }: Run): string {
+export function report({ mode, seconds: took, strikes, churn, checks, ways, end }: Run): string {
     const names = [...new Set(strikes.map(({ fault }) => fault))];
     const lossOf = ways.map((way) => way.gaps(lossMs).filter(({ from }) => from < end));
     const lines = [
-        `# Faults on a real cluster${bridging ? ", in bridging mode" : ""}`,
+        `# Faults on a real cluster${titles[mode].suffix}`,
         "",
-        `Written by \`make chaos${bridging ? " BRIDGING=1" : ""} WRITE=1\`; [what it does](../chaos.md). ${strikes.length} faults in`,
+        `Written by \`make chaos${titles[mode].option} WRITE=1\`; [what it does](../chaos.md). ${strikes.length} faults in`,
         `${Math.round(took / 60)} minutes, while Pods, StatefulSets, Deployments and pools came and went.`,
         "",
         row("What must hold", "", "Looked at"),

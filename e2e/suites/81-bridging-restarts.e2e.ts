@@ -109,12 +109,9 @@ describe("bridged Pods", () => {
             50,
         );
         const back = await up;
-        for (const arrivals of await watching) {
-            const { to, ms } = longestGap(arrivals);
-            // eslint-disable-next-line no-restricted-syntax -- the promised limit of the interruption
-            expect(ms).toBeLessThan(15_000);
-            expect(to - back).toBeLessThan(5_000);
-        }
+        // the promised limit of the interruption
+        const tooLong = (await watching).map(longestGap).filter(({ to, ms }) => ms >= 15_000 || to - back >= 5_000);
+        expect({ back, tooLong }).toEqual({ back, tooLong: [] });
         await Promise.all(streams);
         await waitForAgents();
     });

@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "@jest/globals";
+import { arrivalsOf, longestGap } from "../fixture/bridging-streams.ts";
 import { answeredOf, answersPings } from "../fixture/pings.ts";
 
 const reply = (number: number, more = ""): string =>
@@ -38,5 +39,23 @@ describe("answeredOf", () => {
 
     it("does not count errors of routers", async () => {
         await expect(count(["From fd00::2 icmp_seq=1 Destination unreachable: No route"])).resolves.toBe(0);
+    });
+});
+
+describe("arrivalsOf", () => {
+    const at = (seconds: number, number: number): string => `[${seconds}.0] ${reply(number)}`;
+    const output = (...lines: readonly string[]): string =>
+        ["PING fd00::1", ...lines, "From fd00::2 icmp_seq=9 Destination unreachable: No route"].join("\n");
+
+    it("ends with the reply to the last request, however long ping waits for others", () => {
+        const arrivals = arrivalsOf(output(at(1, 1), at(3, 3), at(4, 4)), 4, 9_000);
+        expect(arrivals).toEqual({ times: [1_000, 3_000, 4_000], end: 4_000 });
+        expect(longestGap(arrivals).ms).toBe(2_000);
+    });
+
+    it("ends with ping if the last request has no reply", () => {
+        const arrivals = arrivalsOf(output(at(1, 1), at(2, 2)), 4, 9_000);
+        expect(longestGap(arrivals)).toEqual({ from: 2_000, to: 9_000, ms: 7_000 });
+        expect(arrivalsOf(output(), 4, 9_000)).toEqual({ times: [], end: 9_000 });
     });
 });
