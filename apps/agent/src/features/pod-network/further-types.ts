@@ -4,11 +4,7 @@ import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import type { StoredPort } from "./found-records.ts";
 import type { PodLinkOptions } from "./link.ts";
-import type {
-    NetworkClaims,
-    NetworkInterfaces,
-    PodInterfaceView,
-} from "../../platform/pod-interfaces/index.ts";
+import type { NetworkClaims, NetworkInterfaces, PodInterfaceView } from "../../platform/pod-interfaces/index.ts";
 
 /** A port of the bridge for networks other than the Pod network. */
 export interface NetworkPort extends StoredPort {
