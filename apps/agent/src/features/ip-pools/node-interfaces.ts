@@ -45,6 +45,17 @@ export function poolWiring(components: NodeInterfacesComponents): Wiring {
                 ...(networks?.list() ?? []).filter(({ record }) => record.addresses.length > 0),
             ].some(({ record }) => record.podUid === podUid && record.ifName === ifName),
         hasContainer: (containerId) => hasContainer(podInterfaces, containerId),
+        hasOtherContainer: (podUid, containerId) =>
+            podUid !== "" &&
+            podInterfaces
+                .list()
+                .some(
+                    ({ record, addedAt }) =>
+                        record.podUid === podUid &&
+                        record.containerId !== containerId &&
+                        Number.isFinite(addedAt) &&
+                        !podInterfaces.isLeaving(record),
+                ),
         isAdding: (containerIdOrPodUid) => control.isAdding(containerIdOrPodUid),
         isUndecided: (wired) => podInterfaces.isUndecided(wired),
         isConnected: (ip) =>

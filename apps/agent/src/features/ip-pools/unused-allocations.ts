@@ -111,17 +111,20 @@ export class UnusedAllocations {
     /**
      * Whether an allocation without a record is superfluous: the Pod's interface is wired with other addresses of this
      * family, or of another family since the Pod requests other pools now; or, made by another plugin, has addresses in
-     * the Pod's next container.
+     * the Pod's next container; or, on a network, came with a container that has ended, and the next one has no such
+     * interface.
      */
     #isSurplus(allocation: IpAllocation): boolean {
         const { own, wiring } = this.#components;
-        const { uid = "", interface: ifName = "", containerID = "" } = allocation.spec.pod ?? {};
+        const { uid = "", interface: ifName = "", containerID = "", network } = allocation.spec.pod ?? {};
         if (wiring.isWired(uid, ifName)) return true;
         if (isDelegated(allocation)) {
             // Its container has ended, and the next one has other addresses.
             const containers = own.ofPod(uid, ifName).map(({ spec }) => spec.pod?.containerID ?? "");
             return containers.some((other) => other !== containerID && wiring.hasContainer(other));
         }
+        // All interfaces of a container come with its own; without SecondaryNetwork, for example, only that one does.
+        if (network !== undefined && wiring.hasOtherContainer(uid, containerID)) return true;
         // A record rebuilt from incomplete data has no UID.
         const { family } = allocationIp(allocation);
         return own

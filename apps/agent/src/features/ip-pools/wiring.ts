@@ -49,6 +49,8 @@ export interface Wiring extends InterfaceActions {
     isWired(podUid: string, ifName: string): boolean;
     /** Whether the container has an interface, with addresses of any source, that is not being removed. */
     hasContainer(containerId: string): boolean;
+    /** Whether another container of the Pod has its interface on the Pod network, which is not being removed; false for UID "". */
+    hasOtherContainer(podUid: string, containerId: string): boolean;
     /** Whether an ADD of the container or for the Pod is in progress. */
     isAdding(containerIdOrPodUid: string): boolean;
     /** Whether this run of the agent isolated the previously connected interface until its allocations are compared. */

@@ -6,6 +6,7 @@ import { eventually } from "@antrea/kube/testing";
 import { type NetworkRequest } from "../../../src/features/ip-pools/types.ts";
 import { away } from "./support/fake-api.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";
+import { FakeWiring } from "./support/fake-wiring.ts";
 import { requestOf, type TestPoolAgent } from "./support/test-agent.ts";
 
 let cluster: FakeCluster;
@@ -103,6 +104,36 @@ describe("an interface of a network", () => {
         await claim(agent, request("web", ["pool1", "pool2"]));
         await claim(agent, request("web", ["pool2"], { containerId: "c2" }));
         expect(cluster.allocations().map(({ spec }) => spec.pool)).toEqual(["pool2"]);
+    });
+});
+
+describe("an interface of a network whose container has ended without DEL", () => {
+    let agent: TestPoolAgent;
+    let wiring: FakeWiring;
+    const reconcile = async (): Promise<void> => {
+        for (let round = 0; round < 3; round += 1) await agent.pools.reconcile(wiring, limit());
+    };
+
+    beforeEach(async () => {
+        agent = cluster.agent("a", { confirmMs: 0 });
+        wiring = new FakeWiring();
+        cluster.addPod("web", { nodeName: "a" });
+        await claim(agent, request("web", ["pool1", "pool6"], { containerId: "c1" }));
+    });
+
+    it("keeps its addresses for the next container, while there is none or an ADD is in progress", async () => {
+        await reconcile();
+        expect(cluster.allocations()).toHaveLength(2);
+        wiring.wire("web", [], "c2");
+        wiring.adding.add("uid-web");
+        await reconcile();
+        expect(cluster.allocations()).toHaveLength(2);
+    });
+
+    it("gives them back when the next one was made without it, as while SecondaryNetwork is off", async () => {
+        wiring.wire("web", [], "c2");
+        await reconcile();
+        expect(cluster.allocations()).toEqual([]);
     });
 });
 

@@ -190,6 +190,21 @@ describe("the interfaces on networks, as the reconcile of allocations uses them"
         expect(asked).toEqual([true, true, false, false, false, false]);
     });
 
+    it("are those of a container; another one of the Pod counts when its ADD is answered, until its removal", () => {
+        const next = { ...own, containerId: "c2", hostIfName: "web-0-next" };
+        const hasOther = (): readonly boolean[] =>
+            [wiring.hasOtherContainer("uid", "c1"), wiring.hasOtherContainer("uid", "c2")].concat(
+                wiring.hasOtherContainer("", "c2"),
+            );
+        expect(hasOther()).toEqual([false, true, false]);
+        podInterfaces.put({ record: next, ofPort: 8, addedAt: Infinity });
+        expect(hasOther()).toEqual([false, true, false]);
+        podInterfaces.put({ record: next, ofPort: 8, addedAt: 5 });
+        expect(hasOther()).toEqual([true, true, false]);
+        podInterfaces.leave(next, "keep");
+        expect(hasOther()).toEqual([false, true, false]);
+    });
+
     it("have traffic with an allocated address unless they are isolated or being removed", () => {
         const isConnected = (): readonly boolean[] =>
             ["10.2.0.5", "10.3.0.5", "10.9.0.5", "10.3.0.6"].map((text) => wiring.isConnected(parseIp(text)));

@@ -58,6 +58,10 @@ export class FakeWiring implements Wiring {
         return this.#records.has(containerId);
     }
 
+    hasOtherContainer(podUid: string, containerId: string): boolean {
+        return this.interfaces().some((wired) => wired.podUid === podUid && wired.containerId !== containerId);
+    }
+
     isOwn({ ifName }: { readonly ifName: string }): boolean {
         return ifName === "eth0";
     }
