@@ -32,6 +32,8 @@ import {
     podText,
 } from "../../platform/pod-interfaces/index.ts";
 
+/** A Pod's interface on the Pod network, as all runtimes name it. */
+const ownIfName = "eth0";
 /** Limit of DEL for other work on the container, and again for OVS; the reconcile removes what remains. */
 const deleteLimitMs = 5_000;
 
@@ -136,8 +138,9 @@ export class PodNetwork implements InterfaceControl {
             const found = this.find(containerId, ifName);
             if (found !== undefined) await this.remove(found, "release");
             else {
-                // An ADD that failed before it wrote a record may have allocated addresses already.
-                await this.#components.pools?.release({ containerId, ifName });
+                // An ADD that failed before it wrote a record may have allocated addresses already. Those of an interface on
+                // another network, made before the agent stopped making them, are in use until the container ends.
+                if (ifName === ownIfName) await this.#components.pools?.release({ containerId, ifName });
                 // A container that lives keeps the others.
                 if (this.hasContainer(containerId)) return;
                 await this.#components.further?.remove(containerId, "release");

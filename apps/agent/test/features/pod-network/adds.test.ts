@@ -308,6 +308,14 @@ describe("a DEL", () => {
         expect([...node.allocations]).toEqual([]);
     });
 
+    it("of an interface on another network, which the agent does not make now, leaves what is in use until the container ends", async () => {
+        await node.add();
+        const { claims } = node.taken();
+        expect(claims).not.toEqual([]);
+        await node.network.delete(first, "net1");
+        expect(node.taken().claims).toEqual(claims);
+    });
+
     it("that waits for other work is left to the reconcile, and the log reports whose it is and why", async () => {
         await node.add();
         const { promise: work, resolve } = Promise.withResolvers<undefined>();
