@@ -36,6 +36,14 @@ import {
     touchClaim,
     forceDeleteClaim,
 } from "./user-actions.ts";
+import {
+    changeNetwork,
+    createNetwork,
+    createNetworkPool,
+    deleteNetwork,
+    shrinkNetworkPool,
+    switchNetworks,
+} from "./network-actions.ts";
 import { createPool, deletePool, growPool, overlapPool, redefinePool, replacePool, shrinkPool } from "./pools.ts";
 import { Random } from "./time/random.ts";
 import { annotateNamespace, replaceNamespace } from "./tenants.ts";
@@ -78,6 +86,12 @@ const acts = {
     deletePool: [1.5, deletePool],
     redefinePool: [1.5, redefinePool],
     replacePool: [1.5, replacePool],
+    createNetworkPool: [1, createNetworkPool],
+    createNetwork: [1.5, createNetwork],
+    changeNetwork: [1.5, changeNetwork],
+    deleteNetwork: [1, deleteNetwork],
+    shrinkNetworkPool: [1, shrinkNetworkPool],
+    switchNetworks: [1, switchNetworks],
     touchClaim: [3, touchClaim],
     claimInSubnet: [2, claimInSubnet],
     forceDeleteClaim: [1.5, forceDeleteClaim],
@@ -101,7 +115,7 @@ const acts = {
     stopWebhook: [2, stopWebhook],
     confuseRuntime: [4, confuseRuntime],
     killSandbox: [4, killSandbox],
-    collectGarbage: [1, (cluster, random) => stationOf(cluster, random)?.kubelet.collect()],
+    collectGarbage: [2, (cluster, random) => stationOf(cluster, random)?.kubelet.collect()],
     check: [1, (cluster, random) => stationOf(cluster, random)?.kubelet.check()],
     skewClock: [1, skewClock],
 } as const satisfies Readonly<Record<string, readonly [weight: number, act: Act]>>;

@@ -114,7 +114,8 @@ export async function shrinkPool(cluster: SimulatedCluster, random: Random): Pro
     );
 }
 
-async function changePool(
+/** Replaces the ranges of a pool. */
+export async function changePool(
     cluster: SimulatedCluster,
     { metadata }: IpPool,
     ipRanges: readonly IpRangeSpec[],

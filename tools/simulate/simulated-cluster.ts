@@ -1,4 +1,4 @@
-import { formatIp, parsePrefix, type Prefix } from "@antrea/ip";
+import { formatIp } from "@antrea/ip";
 import { type ApiClient, type EventInput, type Node } from "@antrea/kube";
 import { type RequestFaults, type WatchFaults, noFaults, noWatchFaults } from "./api/faults.ts";
 import { FlowControl } from "./api/flow-control.ts";
@@ -9,11 +9,12 @@ import { ApiServer, kindOf, type ApiRequest } from "./api/server.ts";
 import { type Change } from "./api/store.ts";
 import { Checks } from "./check/checks.ts";
 import { Counters } from "./check/counters.ts";
-import { Truth, type Container } from "./check/truth.ts";
+import { Truth, type Container, type User as AddressUser } from "./check/truth.ts";
 import { Admission } from "./cluster/admission.ts";
 import { Agent } from "./cluster/agent.ts";
-import { clusterCidr, Controller } from "./cluster/controller.ts";
+import { Controller } from "./cluster/controller.ts";
 import { Kubelet } from "./cluster/kubelet.ts";
+import { metaPluginFiles } from "./cluster/meta-plugin.ts";
 import { noRuntimeFaults, type RuntimeFaults } from "./cluster/runtime-faults.ts";
 import { NamespaceEnds } from "./cluster/namespaces.ts";
 import { historyLogger } from "./cluster/quiet.ts";
@@ -22,7 +23,8 @@ import { Workloads } from "./cluster/workloads.ts";
 import { Machine } from "./machine/machine.ts";
 import { Random } from "./time/random.ts";
 import { VirtualTime } from "./time/virtual-time.ts";
-import { stoppedReplica, type Replica, type Station } from "./station.ts";
+import { modesByChance, type Modes } from "./modes.ts";
+import { newStation, stoppedReplica, type Replica, type Station } from "./station.ts";
 
 export interface SimulatedClusterOptions {
     readonly seed: number;
@@ -59,14 +61,13 @@ export class SimulatedCluster {
     readonly server: ApiServer;
     readonly flows: FlowControl;
     readonly truth: Truth = new Truth({
-        isClaimed: (name, container) => this.#isClaimed(name, container),
+        isClaimed: (name, user) => this.#isClaimed(name, user),
         isForeign: (name, node) => this.checks.foreignSubnets.holderOf(name, node) !== undefined,
         isUnheard: (node) => this.checks.goneNodes.isUnheard(node),
         mayReturn: (name, container) => this.checks.forcedClaims.mayReturn(name, container),
     });
     readonly checks: Checks;
-    /** All agents are in bridging mode. */
-    readonly isBridged: boolean;
+    readonly modes: Modes;
     readonly counters: Counters = new Counters();
     readonly stations: Station[] = [];
     readonly controllers: readonly Replica<Controller>[];
@@ -84,8 +85,6 @@ export class SimulatedCluster {
     readonly #onHistoryLine: ((line: string) => void) | undefined;
     readonly #hooks: BugHooks;
     readonly #namespaceEnds: NamespaceEnds;
-    /** The webhook's configuration of Node subnets. */
-    readonly #clusterCidrs: readonly Prefix[];
     readonly #replaced: Disposable | undefined;
     #starts = 0;
 
@@ -100,10 +99,8 @@ export class SimulatedCluster {
             { time: this.time, random: new Random(seed, 9), counters: this.counters, store },
             shapeByChance(new Random(seed, 10)),
         );
-        const modes = new Random(seed, 4);
-        this.isBridged = modes.chance(0.4);
-        this.#clusterCidrs = modes.chance(0.5) ? [parsePrefix(clusterCidr)] : [];
-        this.counters.count(this.isBridged ? "cluster.bridged" : "cluster.routed");
+        this.modes = modesByChance(new Random(seed, 4), this.counters);
+        const { isBridged, attacher } = this.modes;
         const startsOfControllers = (): readonly number[] =>
             this.controllers.flatMap(({ process, startedAt }) => (process ? [startedAt] : []));
         this.checks = new Checks(
@@ -112,7 +109,7 @@ export class SimulatedCluster {
                 store: this.server.store,
                 time: this.time,
                 startsOfControllers,
-                isClaimed: (name, container) => this.#isClaimed(name, container),
+                isClaimed: (name, user) => this.#isClaimed(name, user),
                 hearing: (node) => this.#hearing(node),
                 namesPool: (name, { id, node }) => this.station(node)?.machine.namesPool(id, name) === true,
                 databasesOf: (node) => this.station(node)?.machine.databases ?? 0,
@@ -121,7 +118,7 @@ export class SimulatedCluster {
                         container.podUid === uid ? [container.id] : [],
                     ),
             },
-            { isBridged: this.isBridged },
+            { isBridged, attacher },
         );
         this.workloads = new Workloads({
             server: this.server,
@@ -171,7 +168,9 @@ export class SimulatedCluster {
         const machine = new Machine(this.truth, {
             name,
             address: `192.168.0.${10 + at}`,
+            cniFiles: this.modes.attacher === "meta plugin" ? metaPluginFiles : {},
             wired: (container, setUp, vlan) => this.checks.wirings.wired(container, setUp, vlan),
+            wiredNetwork: (...interfaceOfPod) => this.checks.networks.wired(...interfaceOfPod),
         });
         const kubelet = new Kubelet({
             machine,
@@ -179,6 +178,8 @@ export class SimulatedCluster {
             truth: this.truth,
             time: this.time,
             answered: this.#answered,
+            attached: (...made) => this.checks.networks.attached(...made),
+            attacher: this.modes.attacher,
             random: new Random(this.#seed, 100 + at),
             counters: this.counters,
             step: this.step,
@@ -188,21 +189,7 @@ export class SimulatedCluster {
             isCut: () => station.isCut || station.isKubeletCut,
         });
         const kubeletTransport = this.#transportOf(`kubelet-${name}`, { name: `system:node:${name}` }, () => 0);
-        const station: Station = {
-            machine,
-            kubelet,
-            kubeletTransport,
-            agent: undefined,
-            agentTransport: undefined,
-            isCut: false,
-            reachableSince: 0,
-            skewMs: 0,
-            isLost: false,
-            isForgotten: false,
-            isRefused: false,
-            isKubeletCut: false,
-            heldUntil: 0,
-        };
+        const station: Station = newStation({ machine, kubelet, kubeletTransport });
         this.stations.push(station);
         return station;
     }
@@ -224,7 +211,8 @@ export class SimulatedCluster {
             random: this.#nextRandom(),
             logger: historyLogger(this.log, name),
             record: this.#record,
-            isBridged: this.isBridged,
+            isBridged: this.modes.isBridged,
+            hasNetworks: this.modes.hasNetworks,
             exit: () => {
                 this.counters.count("agent.exit");
                 this.killAgent(station);
@@ -265,7 +253,7 @@ export class SimulatedCluster {
         replica.transport = transport;
         this.#hooks.webhook?.(transport.api);
         const logger = historyLogger(this.log, replica.name);
-        replica.process = new Webhook({ transport, logger, clusterCidrs: this.#clusterCidrs });
+        replica.process = new Webhook({ transport, logger, ...this.modes });
     }
 
     kill(replica: Replica<{ kill(): void }>): void {
@@ -340,14 +328,16 @@ export class SimulatedCluster {
     #hearing(node: string): object | undefined {
         const station = this.station(node);
         const { machine, agent, agentTransport, isCut } = station ?? {};
-        const isAway = isCut === true || machine?.isOn !== true || !machine.hasOvs || agent?.isKilled !== false;
+        const isOff = this.modes.attacher === "antrea" && agent?.attachesNetworks !== true;
+        const isAway =
+            isOff || isCut === true || machine?.isOn !== true || !machine.hasOvs || agent?.isKilled !== false;
         const hasFaults = this.isFlooded || this.requests !== noFaults || this.watches !== noWatchFaults;
         return isAway || hasFaults || agentTransport?.isRefused === true ? undefined : agent;
     }
 
     /** Addresses of a Node's own subnet are not allocated, but a pool may contain them too. */
-    #isClaimed(name: string, container: Container): boolean {
-        return !name.startsWith("10.50.") || this.#isOfPool(container, name);
+    #isClaimed(name: string, user: AddressUser): boolean {
+        return !name.startsWith("10.50.") || user.ifName !== "eth0" || this.#isOfPool(user, name);
     }
 
     /** Whether the container has the address from a pool, according to its record. */

@@ -4,6 +4,7 @@ import { actionsOf, perform, type Action } from "./actions.ts";
 import { unsettled } from "./check/settled.ts";
 import { type Violation } from "./check/truth.ts";
 import { noRuntimeFaults } from "./cluster/runtime-faults.ts";
+import { setNetworks, setUpNetworks } from "./network-actions.ts";
 import { namespaces } from "./user-actions.ts";
 import { poolInCluster } from "./pools.ts";
 import { Random } from "./time/random.ts";
@@ -129,6 +130,7 @@ async function setUp(cluster: SimulatedCluster): Promise<void> {
     });
     const v6 = { start: "fd00:10::30", end: "fd00:10::38", gateway: "fd00:10::1", prefixLength: 64 };
     await pool("pool-6", 6, v6);
+    await setUpNetworks(cluster, cluster.random);
 }
 
 /** No new actions, all faults end, everything recoverable recovers: the remaining state must be correct. */
@@ -146,6 +148,7 @@ async function rest(cluster: SimulatedCluster, failed: () => boolean): Promise<v
             if (station.heldUntil <= cluster.time.now) await bringBack(cluster, station);
             else cluster.time.after(station.heldUntil - cluster.time.now + 1, () => void bringBack(cluster, station));
         }
+        setNetworks(cluster, cluster.random, cluster.modes.usesNetworks);
         await cluster.workloads.resync();
     };
     // Some conditions last longer, and only show if they do.

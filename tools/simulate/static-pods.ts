@@ -1,4 +1,5 @@
 import { namespaces, poolAnnotations } from "./user-actions.ts";
+import { withNetworks } from "./network-requests.ts";
 import { stationOf } from "./fault-actions.ts";
 import { type Manifest } from "./cluster/mirror-pods.ts";
 import { type Random } from "./time/random.ts";
@@ -24,7 +25,7 @@ function manifestOf(
         namespace,
         name,
         hash: random.hex(32),
-        annotations: isPlain ? undefined : poolAnnotations(cluster, random),
+        annotations: withNetworks(cluster, random, isPlain ? undefined : poolAnnotations(cluster, random)),
         mirrorAt: isNever ? Infinity : time.now + (isLate ? random.between(5_000, 120_000) : 0),
     };
 }

@@ -27,6 +27,23 @@ export interface Station {
     heldUntil: number;
 }
 
+/** The state of a station whose agent was never started. */
+export function newStation(parts: Pick<Station, "machine" | "kubelet" | "kubeletTransport">): Station {
+    return {
+        ...parts,
+        agent: undefined,
+        agentTransport: undefined,
+        isCut: false,
+        reachableSince: 0,
+        skewMs: 0,
+        isLost: false,
+        isForgotten: false,
+        isRefused: false,
+        isKubeletCut: false,
+        heldUntil: 0,
+    };
+}
+
 /** One replica of a cluster program. */
 export interface Replica<T> {
     readonly name: string;

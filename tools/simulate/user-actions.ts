@@ -1,6 +1,8 @@
 import { forceDeleteAnnotation, podIpsAnnotation, poolsAnnotation, type IpAllocation } from "@antrea/crd";
 import { type KubeObject } from "@antrea/kube";
 import { kindOf } from "./api/server.ts";
+import { isOfAnotherPlugin } from "./check/truth.ts";
+import { withNetworks } from "./network-requests.ts";
 import { deploymentsOf, podsOf, poolsOf, setsOf } from "./objects.ts";
 import { type Random } from "./time/random.ts";
 import { type SimulatedCluster } from "./simulated-cluster.ts";
@@ -108,9 +110,9 @@ function annotationsOf(
     if (isInherited) cluster.counters.count(`${kind}.ofNamespace`);
     const annotations = isInherited ? undefined : poolAnnotations(cluster, random);
     const fixed = annotations !== undefined && random.chance(0.15) ? fixedIn(cluster, random, annotations) : undefined;
-    if (fixed === undefined) return annotations;
+    if (fixed === undefined) return withNetworks(cluster, random, annotations);
     cluster.counters.count(`${kind}.fixed`);
-    return { ...annotations, [podIpsAnnotation]: fixed };
+    return withNetworks(cluster, random, { ...annotations, [podIpsAnnotation]: fixed });
 }
 
 /** Deletes one to three Pods. */
@@ -192,7 +194,7 @@ export async function createSet(
     const name = `set-${random.below(3)}`;
     const isInherited = namespace !== "default" && random.chance(0.7);
     if (isInherited) cluster.counters.count("set.ofNamespace");
-    const annotations = isInherited ? undefined : poolAnnotations(cluster, random);
+    const annotations = withNetworks(cluster, random, isInherited ? undefined : poolAnnotations(cluster, random));
     const spec = {
         replicas: random.below(5),
         serviceName: name,
@@ -250,8 +252,9 @@ export async function deleteByForce(cluster: SimulatedCluster, claim: IpAllocati
         [...machine.netns.values()].map((one) => one.container),
     );
     const users = containers.filter(({ podUid }) => podUid === claim.spec.pod?.uid);
-    cluster.checks.forcedClaims.deleted(name, users);
-    cluster.checks.sticky.forced(claim.spec.address);
+    if (isOfAnotherPlugin(claim)) for (const { id } of users) cluster.truth.excuse(name, id, "of another plugin");
+    else cluster.checks.forcedClaims.deleted(name, users);
+    cluster.checks.forced(claim.spec.address);
     await send(cluster, "DELETE", path);
 }
 

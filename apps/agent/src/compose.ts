@@ -20,12 +20,12 @@ import {
     type IpPools,
 } from "./features/ip-pools/index.ts";
 import { masquerade } from "./features/masquerade/feature.ts";
-import { podNetworks } from "./features/networks/feature.ts";
-import { networksErrorCode } from "./features/networks/index.ts";
+import { podNetworks, type NetworkNodeParts } from "./features/networks/feature.ts";
+import { networksErrorCode, nodeCniFiles } from "./features/networks/index.ts";
 import { nodeRoutes } from "./features/node-routes/feature.ts";
 import { allPodPrefixes } from "./features/node-routes/index.ts";
 import { podNetwork, type PodNodeParts } from "./features/pod-network/feature.ts";
-import { checkInterface, wiringErrorCode } from "./features/pod-network/index.ts";
+import { checkInterface, checkNetworkInterface, wiringErrorCode } from "./features/pod-network/index.ts";
 import { secondaryBridge } from "./features/secondary-bridge/feature.ts";
 import { secondaryNetworks } from "./features/secondary-networks/feature.ts";
 import { NetworkInterfaces, type Attachment } from "./platform/pod-interfaces/index.ts";
@@ -41,7 +41,7 @@ const bridgedSyncLimitMs = 1_000;
  * The parts of features that a simulated Node replaces or has to access, since most of them use files, sockets and
  * namespaces of the Node. Functions that build a part start nothing.
  */
-export interface NodeParts extends CniNodeParts, PodNodeParts {
+export interface NodeParts extends CniNodeParts, NetworkNodeParts, PodNodeParts {
     /** Builds the IPPools of the Node; undefined if they are disabled. */
     readonly ipPools: typeof buildIpPools;
     /** Builds what moves the Node's NIC into OVS and back, in bridging mode. */
@@ -55,6 +55,8 @@ const ownParts: NodeParts = {
     conflist: (options) => new Conflist(options),
     cniServer: (calls, options) => new CniServer({ calls }, options),
     checkInterface,
+    checkNetworkInterface,
+    cniFiles: nodeCniFiles,
 };
 
 /**
@@ -135,7 +137,7 @@ function featuresOf(
     platform: NodePlatform,
     o: {
         readonly cni: CniFeature;
-        readonly parts: PodNodeParts;
+        readonly parts: NetworkNodeParts & PodNodeParts;
         readonly pools: IpPools | undefined;
         readonly remember: Feature;
     },
@@ -153,12 +155,16 @@ function featuresOf(
     const delegated = pools && delegatedPools(pools, containers);
     const addresses = delegated && delegatedIpam(platform, { ...delegated, ...containers, pools: delegated });
     const requested = hasNetworks
-        ? podNetworks(platform, {
-              bridge: secondary.served?.state,
-              interfaces: networks,
-              pools: delegated,
-              pods: pools?.pods.informer,
-          })
+        ? podNetworks(
+              platform,
+              {
+                  bridge: secondary.served?.state,
+                  interfaces: networks,
+                  pools: delegated,
+                  pods: pools?.pods.informer,
+              },
+              o.parts,
+          )
         : undefined;
     const pods = podNetwork(
         platform,

@@ -11,6 +11,7 @@ import {
 import { ipAllocationSpec, ipPoolSpec } from "@antrea/crd/schema";
 import { formatIp, parseIp } from "@antrea/ip";
 import { type KubeObject } from "@antrea/kube";
+import { statusAnnotation } from "@antrea/networks";
 import { Refusal } from "./answer.ts";
 import { type Kind } from "./kinds.ts";
 
@@ -104,6 +105,7 @@ function checkPool(pool: IpPool, old: IpPool | undefined): void {
 export function checkPolicies(write: Write): void {
     const { plural } = write.kind.resource;
     if (plural === "ipallocations") checkClaimPolicies(write);
+    if (plural === "pods" && write.operation === "UPDATE") checkAgentsPods(write);
     if (write.operation !== "UPDATE" || write.subresource !== "") return;
     if (plural === "pods") checkAnnotations(write, (object) => object?.metadata?.annotations);
     if (plural === "deployments" || plural === "statefulsets") {
@@ -146,6 +148,29 @@ function checkClaimPolicies({ user, operation, name, before, after }: Write): vo
     if (old.metadata?.annotations?.[forceDeleteAnnotation] === "true") return;
     if (claim !== undefined && isDeepStrictEqual(claim.spec, old.spec)) return;
     throw new Refusal(403, `address ${name} is used by a Pod`);
+}
+
+/** An agent writes one annotation of the Pods on its Node. */
+function checkAgentsPods({ user, before, after, name }: Write): void {
+    if (user.name !== agentUser) return;
+    const { node = "" } = user;
+    const [old, now] = [before, after].map((object) => withoutStatus(object as PodObject | undefined));
+    const isIts = node !== "" && (before as PodObject | undefined)?.spec?.nodeName === node;
+    if (!isIts) throw new Refusal(403, `the agent of Node ${node} cannot change Pod ${name}: it is not on its Node`);
+    if (isDeepStrictEqual(old, now)) return;
+    throw new Refusal(403, `an agent changes nothing of a Pod but the annotation ${statusAnnotation}`);
+}
+
+interface PodObject extends KubeObject {
+    readonly spec?: { readonly nodeName?: string };
+    readonly status?: object;
+}
+
+/** What an agent must not change. */
+function withoutStatus(pod: PodObject | undefined): unknown {
+    const { labels, finalizers, ownerReferences, annotations = {} } = pod?.metadata ?? {};
+    const { [statusAnnotation]: _, ...others } = annotations;
+    return { labels, finalizers, ownerReferences, others, spec: pod?.spec, status: pod?.status ?? {} };
 }
 
 function checkAnnotations(

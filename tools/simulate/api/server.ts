@@ -107,7 +107,7 @@ export class ApiServer {
         this.#pages.clear();
     }
 
-    #dispatch({ method, path, body = "" }: ApiRequest, user: User): string | Promise<string> {
+    #dispatch({ method, path, body = "", contentType = "" }: ApiRequest, user: User): string | Promise<string> {
         const to = target(path);
         switch (method) {
             case "GET":
@@ -117,7 +117,7 @@ export class ApiServer {
             case "PUT":
                 return this.#change(to, () => JSON.parse(body) as KubeObject, user);
             case "PATCH":
-                return this.#change(to, (before) => merged(before, JSON.parse(body)) as KubeObject, user, true);
+                return this.#change(to, patchOf(JSON.parse(body), contentType), user, true);
             case "DELETE":
                 return this.#delete(to, body === "" ? {} : (JSON.parse(body) as DeleteBody), user);
         }
@@ -323,6 +323,11 @@ export class ApiServer {
     #timestamp(afterSeconds = 0): string {
         return `${new Date(this.#time.wall + afterSeconds * 1000).toISOString().slice(0, 19)}Z`;
     }
+}
+
+function patchOf(patch: unknown, contentType: string): (before: KubeObject) => KubeObject {
+    const isStrategic = contentType.includes("strategic");
+    return (before) => merged(before, patch, isStrategic) as KubeObject;
 }
 
 /** The kind with this API version and plural name. Throws Refusal 404. */

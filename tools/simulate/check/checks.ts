@@ -1,10 +1,12 @@
 import { type EventInput } from "@antrea/kube";
 import { type Change, type Store } from "../api/store.ts";
 import { type VirtualTime } from "../time/virtual-time.ts";
+import { type Attacher } from "../cluster/network-objects.ts";
 import { ForcedClaims, type ForcedClaimsComponents } from "./forced-claims.ts";
 import { ForeignSubnets, type ForeignSubnetsComponents } from "./foreign-subnets.ts";
 import { Gateways } from "./gateways.ts";
 import { GoneNodes, type GoneNodesComponents } from "./gone-nodes.ts";
+import { Networks } from "./networks.ts";
 import { Sticky } from "./sticky.ts";
 import { SubnetUsers } from "./subnet-users.ts";
 import { Subnets } from "./subnets.ts";
@@ -33,11 +35,13 @@ export class Checks {
     readonly poolSelections: PoolSelections;
     readonly goneNodes: GoneNodes;
     readonly forcedClaims: ForcedClaims;
+    readonly networks: Networks;
 
-    constructor(components: ChecksComponents, options: { readonly isBridged: boolean }) {
+    constructor(components: ChecksComponents, options: { readonly isBridged: boolean; readonly attacher: Attacher }) {
         const { truth, store } = components;
         this.sticky = new Sticky(truth, store);
         this.wirings = new Wirings(truth, options);
+        this.networks = new Networks({ truth, store, wirings: this.wirings }, options);
         this.gateways = new Gateways(truth, store);
         this.subnets = new Subnets(components);
         this.foreignSubnets = new ForeignSubnets(components);
@@ -49,13 +53,20 @@ export class Checks {
     }
 
     changed(change: Change): void {
-        for (const one of [this.subnets, this.poolSelections, this.sticky, this.wirings]) one.changed(change);
+        for (const one of [this.subnets, this.poolSelections, this.sticky, this.wirings, this.networks])
+            one.changed(change);
     }
 
     recorded(event: EventInput): void {
         this.wirings.recorded(event);
         this.gateways.recorded(event);
         this.subnetUsers.recorded(event);
+    }
+
+    /** A user takes this address from its owner: another may get it. */
+    forced(address: string): void {
+        this.sticky.forced(address);
+        this.networks.sticky.forced(address);
     }
 
     /** An ADD returned this address to a container. */

@@ -1,15 +1,26 @@
 import { type IpAllocation, type IpPool } from "@antrea/crd";
 import { parseIp, parsePrefix, RangeSet, type Family } from "@antrea/ip";
 import { Exclusions, poolsOf, readPool, type Pool } from "@antrea/ipam";
-import { type KubeObject, type Namespace, type Node, type Pod, type StatefulSet } from "@antrea/kube";
+import {
+    keyOf,
+    networkAttachmentDefinitions,
+    type KubeObject,
+    type Namespace,
+    type NetworkAttachmentDefinition,
+    type Node,
+    type Pod,
+    type StatefulSet,
+} from "@antrea/kube";
 import { kindOf } from "../api/server.ts";
 import { mirroredHash } from "../cluster/mirror-pods.ts";
+import { readNetwork, selectionsOf, type Attacher, type Network, type Selection } from "../cluster/network-objects.ts";
 import { type SimulatedCluster } from "../simulated-cluster.ts";
 
 const nodeKind = kindOf("v1", "nodes");
 const podKind = kindOf("v1", "pods");
 const namespaceKind = kindOf("v1", "namespaces");
 const setKind = kindOf("apps/v1", "statefulsets");
+const networkKind = kindOf("k8s.cni.cncf.io/v1", networkAttachmentDefinitions.plural);
 const poolKind = kindOf("crd.antrea.io/v1alpha2", "ippools");
 
 /** A pool in its current state. */
@@ -29,15 +40,22 @@ export class ClusterObjects {
     readonly sets: readonly StatefulSet[];
     /** By the UID that kubelet uses. */
     readonly pods: ReadonlyMap<string, Pod>;
+    /** By `namespace/name`. */
+    readonly networks: ReadonlyMap<string, Network>;
+    readonly #attacher: Attacher;
     readonly #namespaces: ReadonlyMap<string, Namespace>;
 
-    constructor({ server: { store }, truth }: SimulatedCluster) {
+    constructor({ server: { store }, truth, modes }: SimulatedCluster) {
         const objects = <T extends KubeObject>(kind: ReturnType<typeof kindOf>): readonly T[] =>
             [...store.all(kind)].map(({ object }) => object as T);
         this.claims = truth.claims;
         this.nodes = objects<Node>(nodeKind);
         this.sets = objects<StatefulSet>(setKind);
         this.pods = new Map(objects<Pod>(podKind).map((pod) => [mirroredHash(pod) ?? pod.metadata?.uid ?? "", pod]));
+        this.#attacher = modes.attacher;
+        this.networks = new Map(
+            objects<NetworkAttachmentDefinition>(networkKind).map((one) => [keyOf(one), readNetwork(one)]),
+        );
         this.#namespaces = new Map(objects<Namespace>(namespaceKind).map((one) => [one.metadata?.name ?? "", one]));
         const objectsOfPools = objects<IpPool>(poolKind);
         const read = new Map(objectsOfPools.map((object) => [object, readPool(object)]));
@@ -59,6 +77,26 @@ export class ClusterObjects {
                 return [pool.name, { object, pool, usable, free: usable.subtract(claimed).size }];
             }),
         );
+    }
+
+    /** The interfaces that these annotations request. */
+    selectionsOf(annotations: Readonly<Record<string, string>> | undefined): readonly Selection[] {
+        return selectionsOf(annotations, this.#attacher);
+    }
+
+    /** The StatefulSet of this name; undefined if there is none, or it is being deleted. */
+    setOf(namespace: string | undefined, name: string | undefined): StatefulSet | undefined {
+        return this.sets.find(
+            ({ metadata }) =>
+                metadata?.namespace === namespace &&
+                metadata?.name === name &&
+                metadata?.deletionTimestamp === undefined,
+        );
+    }
+
+    isOrdinalOf(set: StatefulSet, index: number): boolean {
+        const { start, end } = ordinalsOf(set);
+        return index >= start && index < end;
     }
 
     /** Names of the pools that a Pod, or the Pods of a StatefulSet, request. */

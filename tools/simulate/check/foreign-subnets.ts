@@ -4,7 +4,7 @@ import { kindOf } from "../api/server.ts";
 import { type Store } from "../api/store.ts";
 import { type VirtualTime } from "../time/virtual-time.ts";
 import { HearingTime } from "./hearing-time.ts";
-import { type Container, type Truth } from "./truth.ts";
+import { type Truth, type User } from "./truth.ts";
 
 const nodeKind = kindOf("v1", "nodes");
 /** A connected agent has learned of the other Node's subnet by then, and has had time to isolate. */
@@ -16,7 +16,7 @@ export interface ForeignSubnetsComponents {
     readonly store: Store;
     readonly time: VirtualTime;
     /** Whether the container's address is allocated from a pool. */
-    readonly isClaimed: (name: string, container: Container) => boolean;
+    readonly isClaimed: (name: string, user: User) => boolean;
     /** The current start of this Node's agent, if nothing prevents it from receiving changes and isolating. */
     readonly hearing: (node: string) => object | undefined;
 }
@@ -63,7 +63,7 @@ export class ForeignSubnets {
     }
 
     /** The key of an address in another Node's subnet. */
-    #see(name: string, user: Container): string | undefined {
+    #see(name: string, user: User): string | undefined {
         const { truth, hearing, isClaimed } = this.#components;
         if (isClaimed(name, user) && truth.claims.has(name)) return undefined;
         const holder = this.holderOf(name, user.node);

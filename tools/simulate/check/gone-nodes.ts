@@ -2,7 +2,7 @@ import { type IpAllocation } from "@antrea/crd";
 import { kindOf } from "../api/server.ts";
 import { type Change } from "../api/store.ts";
 import { type VirtualTime } from "../time/virtual-time.ts";
-import { type Truth } from "./truth.ts";
+import { isOfAnotherPlugin, type Truth } from "./truth.ts";
 
 const nodeKind = kindOf("v1", "nodes");
 const claimKind = kindOf("crd.antrea.io/v1alpha1", "ipallocations");
@@ -117,8 +117,10 @@ export class GoneNodes {
         const pod = before?.spec.pod;
         const gone = pod === undefined ? undefined : this.#gone.get(pod.nodeName);
         if (pod === undefined || gone === undefined || after?.spec.pod?.uid === pod.uid) return;
-        if (gone.hearingMs >= heardMs || time.now - gone.since < freedMs) return;
+        if (time.now - gone.since < freedMs) return;
         const containers = containersOf(pod.nodeName, pod.uid);
+        if (isOfAnotherPlugin(before)) return containers.forEach((id) => truth.excuse(name, id, "of another plugin"));
+        if (gone.hearingMs >= heardMs) return;
         for (const container of containers) {
             truth.excuse(name, container, "unheard");
             gone.excused.push([name, container]);

@@ -9,6 +9,7 @@ import { type SimulatedCluster } from "../simulated-cluster.ts";
 import { type Station } from "../station.ts";
 import { ClusterObjects, familyOf, ordinalsOf } from "./cluster-objects.ts";
 import { type ForeignSubnets } from "./foreign-subnets.ts";
+import { isWantedOnInterface, leftPorts, mayWaitForNetworks, unconnected } from "./settled-networks.ts";
 import { type Truth } from "./truth.ts";
 
 /**
@@ -30,6 +31,7 @@ export function unsettled(cluster: SimulatedCluster): readonly string[] {
         ...traffic(built, cluster),
         ...cluster.checks.subnetUsers.unsettled(built),
         ...setUps(built, cluster),
+        ...unconnected(built, (running) => isIsolated(cluster.truth, running)),
         ...tokens(cluster),
     ];
 }
@@ -38,20 +40,22 @@ export function unsettled(cluster: SimulatedCluster): readonly string[] {
  * All faults on Nodes have ended; otherwise the checks below would fail because of a fault that the simulation left
  * active.
  */
-function* faults({ stations }: SimulatedCluster): Iterable<string> {
-    for (const { machine, isCut, isKubeletCut, isRefused } of stations)
-        if (isCut || isKubeletCut || isRefused) yield `the simulation did not end what it did to ${machine.name}`;
+function* faults({ stations, modes }: SimulatedCluster): Iterable<string> {
+    for (const { agent, machine, isCut, isKubeletCut, isRefused } of stations) {
+        const isSwitched = agent?.isKilled === false && agent.attachesNetworks !== modes.usesNetworks;
+        if (isCut || isKubeletCut || isRefused || isSwitched)
+            yield `the simulation did not end what it did to ${machine.name}`;
+    }
 }
 
 /** Every allocation has an owner that uses or needs it. */
-function* leaks(
-    { truth, stations }: SimulatedCluster,
-    objects: ClusterObjects,
-    unbuilt: ReadonlySet<string>,
-): Iterable<string> {
+function* leaks(cluster: SimulatedCluster, objects: ClusterObjects, unbuilt: ReadonlySet<string>): Iterable<string> {
+    const { truth, stations } = cluster;
     const waitingPods = new Set(stations.flatMap(({ kubelet }) => kubelet.waiting));
     const running = stations.flatMap(({ kubelet }) => kubelet.running);
-    const isolated = new Set(running.filter((one) => isIsolated(truth, one)).map(({ uid }) => uid));
+    const isolated = new Set(
+        running.filter((one) => isIsolated(truth, one)).map(({ uid, ifName }) => `${uid}/${ifName}`),
+    );
     const idleNodes = new Set(objects.nodes.filter((node) => !hasSubnet(node)).map(({ metadata }) => metadata?.name));
     const outOfService = new Set(objects.nodes.filter(isOutOfService).map(({ metadata }) => metadata?.name));
     // A Pod's addresses are not checked before its Node wires Pods and all its pools exist; those of another machine's
@@ -63,13 +67,16 @@ function* leaks(
         // Kubernetes does not evict static Pods: they exist until the Node is deleted.
         if (mirroredHash(pod) === uid && outOfService.has(nodeName)) return true;
         if (!waitingPods.has(uid)) return false;
+        if (mayWaitForNetworks(cluster, objects, pod)) return true;
+        // Its pool may have lost the address while no webhook was configured.
+        if (requestedIps(pod).length > 0) return true;
         return idleNodes.has(pod.spec?.nodeName) || objects.poolsOfPod(pod).some((name) => !objects.isThere(name));
     };
     for (const [name, claim] of objects.claims) {
         const { spec } = claim;
         if (spec.pod !== undefined) {
             const isUsed = truth.usersOf(name).some(({ podUid }) => podUid === spec.pod?.uid);
-            if (!isUsed && !isHeldUp(spec.pod) && !isolated.has(spec.pod.uid))
+            if (!isUsed && !isHeldUp(spec.pod) && !isolated.has(`${spec.pod.uid}/${spec.pod.interface}`))
                 yield `claim ${name} is Allocated and not used: ${text(claim)}`;
         } else if (!isWanted(claim, objects)) {
             yield `claim ${name} is Reserved and nobody wants it: ${text(claim)}`;
@@ -94,15 +101,11 @@ function isWanted(claim: IpAllocation, objects: ClusterObjects): boolean {
         const { value } = parseIp(claim.spec.address);
         return [...objects.pools.values()].some(({ pool }) => pool.gateways.some(({ ip }) => ip.value === value));
     }
-    return objects.sets.some((set) => {
-        const { metadata } = set;
-        const { start, end } = ordinalsOf(set);
-        if (metadata?.namespace !== namespace || metadata?.name !== name) return false;
-        if (metadata?.deletionTimestamp !== undefined) return false;
-        const isOrdinal = index !== undefined && index >= start && index < end;
-        const isListed = objects.poolsOfSet(set).includes(claim.spec.pool);
-        return isOrdinal && isListed && (!objects.isThere(claim.spec.pool) || objects.isInside(claim));
-    });
+    if (claim.spec.owner.interface !== undefined) return isWantedOnInterface(claim, objects);
+    const set = objects.setOf(namespace, name);
+    if (set === undefined || !objects.isOrdinalOf(set, index ?? -1)) return false;
+    const isListed = objects.poolsOfSet(set).includes(claim.spec.pool);
+    return isListed && (!objects.isThere(claim.spec.pool) || objects.isInside(claim));
 }
 
 /** Every ordinal has an address of each family, unless none is left. */
@@ -133,7 +136,8 @@ function* reservations({ checks: { sticky } }: SimulatedCluster, objects: Cluste
 }
 
 /** A Pod waits only for a reason. */
-function* waiting({ stations, isBridged }: SimulatedCluster, objects: ClusterObjects): Iterable<string> {
+function* waiting(cluster: SimulatedCluster, objects: ClusterObjects): Iterable<string> {
+    const { stations } = cluster;
     for (const { kubelet, machine } of stations) {
         const node = objects.nodes.find(({ metadata }) => metadata?.name === machine.name);
         // Its agent waits, and its Pods with it.
@@ -143,7 +147,7 @@ function* waiting({ stations, isBridged }: SimulatedCluster, objects: ClusterObj
             if (pod === undefined) continue;
             const why =
                 pod.metadata?.deletionTimestamp === undefined
-                    ? noReason(pod, objects, isBridged)
+                    ? noReason(cluster, objects, pod)
                     : "although it is to end";
             if (why !== undefined) yield `Pod ${pod.metadata?.name} waits on ${machine.name} ${why}`;
         }
@@ -151,11 +155,13 @@ function* waiting({ stations, isBridged }: SimulatedCluster, objects: ClusterObj
 }
 
 /** Why the Pod should not wait; undefined if it has to. */
-function noReason(pod: Pod, objects: ClusterObjects, isBridged: boolean): string | undefined {
-    const { annotations, name = "", ownerReferences = [] } = pod.metadata ?? {};
+function noReason(cluster: SimulatedCluster, objects: ClusterObjects, pod: Pod): string | undefined {
+    const { isBridged } = cluster.modes;
+    if (mayWaitForNetworks(cluster, objects, pod)) return undefined;
+    const { name = "", ownerReferences = [] } = pod.metadata ?? {};
     const names = objects.poolsOfPod(pod);
     if (names.some((pool) => !objects.isThere(pool))) return undefined;
-    if (readPodIps(annotations?.[podIpsAnnotation] ?? "").ips.length > 0) return undefined;
+    if (requestedIps(pod).length > 0) return undefined;
     const families = [...objects.families(names)];
     // An interface can be in only one of two VLANs.
     const vlans = (family: Family): readonly number[] =>
@@ -172,6 +178,10 @@ function noReason(pod: Pod, objects: ClusterObjects, isBridged: boolean): string
     const canBeHad = held.filter((claim) => claim.spec.pod === undefined && names.includes(claim.spec.pool));
     const isHeld = families.every((family) => canBeHad.some((claim) => familyOf(claim) === family));
     return isHeld ? "although its addresses are reserved" : undefined;
+}
+
+function requestedIps({ metadata }: Pod): readonly unknown[] {
+    return readPodIps(metadata?.annotations?.[podIpsAnnotation] ?? "").ips;
 }
 
 /** Nodes have subnets as long as any are free. */
@@ -200,7 +210,8 @@ function* statuses(objects: ClusterObjects): Iterable<string> {
 
 /** No port and no flow exists for a removed container. */
 function* records(stations: readonly Station[]): Iterable<string> {
-    for (const { machine } of stations) {
+    for (const station of stations) {
+        const { machine } = station;
         if (!machine.isOn) continue;
         for (const { name, externalIds } of machine.ports.values()) {
             // Gateway and tunnel belong to no container.
@@ -209,6 +220,7 @@ function* records(stations: readonly Station[]): Iterable<string> {
             if (!machine.netns.has(`/run/netns/${container}`))
                 yield `port ${name} of ${machine.name} is left of ${container}`;
         }
+        yield* leftPorts(station);
         for (const owner of machine.flows.keys()) {
             // Flows of a VLAN belong to no container.
             if (owner.startsWith("pod/") && !machine.netns.has(`/run/netns/${owner.split("/")[1]}`))
@@ -225,11 +237,11 @@ function* traffic(
     for (const { kubelet, machine } of stations) {
         for (const running of kubelet.running) {
             if (isIsolated(truth, running) || isAnothers(truth, foreignSubnets, running, machine.name)) continue;
-            const { container, addresses } = running;
+            const { container, ifName, addresses } = running;
             for (const address of addresses) {
                 const users = truth.usersOf(allocationName(parseIp(address)));
-                if (!users.some(({ id }) => id === container))
-                    yield `container ${container} on ${machine.name} has ${address} and no flows`;
+                if (!users.some((user) => user.id === container && user.ifName === ifName))
+                    yield `${ifName} of container ${container} on ${machine.name} has ${address} and no traffic`;
             }
         }
     }
@@ -250,7 +262,7 @@ function* setUps(
     for (const { kubelet, machine } of stations) {
         for (const running of kubelet.running) {
             const container = machine.netns.get(`/run/netns/${running.container}`)?.container;
-            const setUp = machine.setUpOf(running.container);
+            const setUp = machine.setUpOf(running.container, running.ifName);
             if (container === undefined || setUp === undefined || isIsolated(truth, running)) continue;
             if (!isAnothers(truth, foreignSubnets, running, machine.name)) yield* wirings.unsettled(container, setUp);
         }

@@ -153,7 +153,8 @@ export class Sticky {
     }
 }
 
-function covers({ metadata, spec }: StatefulSet, ordinal: number): boolean {
+/** Whether the StatefulSet has the ordinal. */
+export function covers({ metadata, spec }: StatefulSet, ordinal: number): boolean {
     if (metadata?.deletionTimestamp !== undefined) return false;
     const start = spec?.ordinals?.start ?? 0;
     return ordinal >= start && ordinal < start + (spec?.replicas ?? 1);

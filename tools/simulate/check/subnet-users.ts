@@ -29,7 +29,8 @@ export class SubnetUsers {
 
     *unsettled(stations: readonly Station[]): Iterable<string> {
         for (const { kubelet, machine } of stations) {
-            for (const { uid, container, addresses } of kubelet.running) {
+            for (const { uid, container, addresses, ifName } of kubelet.running) {
+                if (ifName !== "eth0") continue;
                 const { podNamespace, podName } = machine.netns.get(`/run/netns/${container}`)?.container ?? {};
                 const ofPools = new Set(machine.setUpOf(container)?.addresses.map(({ ip }) => formatIp(ip)));
                 for (const address of addresses.filter((one) => !ofPools.has(one))) {

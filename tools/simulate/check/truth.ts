@@ -9,14 +9,22 @@ export interface Container {
     readonly podNamespace: string;
     readonly podName: string;
     readonly podUid: string;
+    /** The version of the store when it was created. */
+    readonly since: number;
+}
+
+/** A container that uses an address, on this interface. */
+export interface User extends Container {
+    readonly ifName: string;
 }
 
 /**
  * The exceptions for a container whose allocation was deleted while it runs. "unheard": its agent cannot have learned
  * of it, so that the address may be free or allocated to another. "in no pool": the address is available to no one,
- * so that it may lack an allocation; a second user is a violation.
+ * so that it may lack an allocation; a second user is a violation. "of another plugin": no agent can isolate the
+ * interface, until its end.
  */
-export type Excuse = "unheard" | "in no pool";
+export type Excuse = "unheard" | "in no pool" | "of another plugin";
 
 /** A violated invariant. */
 export interface Violation {
@@ -26,7 +34,7 @@ export interface Violation {
 
 export interface TruthOptions {
     /** Whether the container's address is allocated; addresses of a Node's own subnet are not. */
-    readonly isClaimed: (name: string, container: Container) => boolean;
+    readonly isClaimed: (name: string, user: User) => boolean;
     /** The Node was deleted, and its agent cannot have learned of it. */
     readonly isUnheard: (node: string) => boolean;
     /** The address, of no pool, is in the subnet of another Node; ForeignSubnets checks how long it is used. */
@@ -44,8 +52,8 @@ export interface TruthOptions {
  */
 export class Truth {
     readonly violations: Violation[] = [];
-    /** By name of the allocation. */
-    readonly #users = new Map<string, Map<string, Container>>();
+    /** By name of the allocation, then container and interface. */
+    readonly #users = new Map<string, Map<string, User>>();
     readonly #claims = new Map<string, IpAllocation>();
     /** By name of the allocation and container. */
     readonly #excused = new Map<string, Map<string, Excuse>>();
@@ -62,21 +70,21 @@ export class Truth {
         this.#mayReturn = options.mayReturn ?? (() => false);
     }
 
-    /** The container becomes reachable at this address. */
-    connected(container: Container, ip: IpAddress): void {
+    /** The container becomes reachable at this address, by this interface. */
+    connected(container: Container, ip: IpAddress, ifName = "eth0"): void {
         const name = allocationName(ip);
         if (!this.isExcused(name, container.id) && this.#mayReturn(name, container))
             this.excuse(name, container.id, "in no pool");
-        const users = this.#users.get(name) ?? new Map<string, Container>();
-        this.#users.set(name, users.set(container.id, container));
+        const users = this.#users.get(name) ?? new Map<string, User>();
+        this.#users.set(name, users.set(`${container.id}/${ifName}`, { ...container, ifName }));
         this.#check(name);
     }
 
     /** It becomes unreachable. */
-    disconnected(containerId: string, ip: IpAddress): void {
+    disconnected(containerId: string, ip: IpAddress, ifName = "eth0"): void {
         const name = allocationName(ip);
         const users = this.#users.get(name);
-        users?.delete(containerId);
+        users?.delete(`${containerId}/${ifName}`);
         if (users?.size === 0) this.#users.delete(name);
     }
 
@@ -86,9 +94,10 @@ export class Truth {
      */
     excuse(name: string, containerId: string, excuse: Excuse): void {
         const excused = this.#excused.get(name) ?? new Map<string, Excuse>();
+        if (excused.get(containerId) === "of another plugin") return;
         this.#excused.set(name, excused.set(containerId, excuse));
         // A reduced exception requires a new check; the allocation that is to be deleted still exists.
-        if (excuse !== "unheard") this.#check(name);
+        if (excuse === "in no pool") this.#check(name);
     }
 
     isExcused(name: string, containerId: string): boolean {
@@ -102,7 +111,9 @@ export class Truth {
 
     /** Its agent had enough time to learn of the change. */
     endExcuse(name: string, containerId: string): void {
-        if (this.#excused.get(name)?.delete(containerId) === true) this.#check(name);
+        const excused = this.#excused.get(name);
+        if (excused?.get(containerId) === "of another plugin") return;
+        if (excused?.delete(containerId) === true) this.#check(name);
     }
 
     /** All agents had enough time to learn of every change. */
@@ -113,7 +124,7 @@ export class Truth {
         }
     }
 
-    usersOf(name: string): readonly Container[] {
+    usersOf(name: string): readonly User[] {
         return [...(this.#users.get(name)?.values() ?? [])];
     }
 
@@ -140,7 +151,7 @@ export class Truth {
     #check(name: string): void {
         const claim = this.#claims.get(name);
         const excused = this.#excused.get(name);
-        for (const { id, podUid } of this.usersOf(name)) if (claim?.spec.pod?.uid === podUid) excused?.delete(id);
+        for (const user of this.usersOf(name)) if (isFor(claim, user)) excused?.delete(user.id);
         const users = this.usersOf(name).filter(
             (user) => !this.#isUnheardOf(name, user, excused?.get(user.id)) && !this.#isOverlooked(name, user),
         );
@@ -149,7 +160,7 @@ export class Truth {
             this.violated("no address has two owners", `${name} is used by ${users.map(textOf).join(" and by ")}`);
         }
         for (const user of users) {
-            if (!this.#isClaimed(name, user) || claim?.spec.pod?.uid === user.podUid) continue;
+            if (!this.#isClaimed(name, user) || isFor(claim, user)) continue;
             if (excused?.has(user.id) === true) continue;
             const claimed = claim === undefined ? "is free" : `is allocated: ${JSON.stringify(claim.spec)}`;
             this.violated("a running container's address is not free", `${name} of ${textOf(user)} ${claimed}`);
@@ -161,7 +172,9 @@ export class Truth {
      */
     #isUnheardOf(name: string, { node }: Container, excuse: Excuse | undefined): boolean {
         return (
-            excuse === "unheard" || (excuse !== undefined && (this.#claims.has(name) || this.#isForeign(name, node)))
+            excuse === "unheard" ||
+            excuse === "of another plugin" ||
+            (excuse !== undefined && (this.#claims.has(name) || this.#isForeign(name, node)))
         );
     }
 
@@ -171,12 +184,22 @@ export class Truth {
      * A Node whose deletion its agent has not learned of keeps its subnet, to which no traffic is sent; one whose
      * subnet now belongs to another Node uses it until its agent learned of that.
      */
-    #isOverlooked(name: string, user: Container): boolean {
+    #isOverlooked(name: string, user: User): boolean {
         if (this.#isClaimed(name, user)) return false;
         return this.#claims.has(name) || this.#isUnheard(user.node) || this.#isForeign(name, user.node);
     }
 }
 
-function textOf({ id, node, podNamespace, podName, podUid }: Container): string {
-    return `container ${id} of Pod ${podNamespace}/${podName} (${podUid}) on ${node}`;
+/** Whether another plugin makes the interface of the allocation. */
+export function isOfAnotherPlugin(claim: IpAllocation | undefined): boolean {
+    return claim?.spec.pod?.network?.includes("/") === false;
+}
+
+/** Whether the allocation is for this interface of the user's Pod. */
+function isFor(claim: IpAllocation | undefined, { podUid, ifName }: User): boolean {
+    return claim?.spec.pod?.uid === podUid && claim.spec.pod.interface === ifName;
+}
+
+function textOf({ id, node, podNamespace, podName, podUid, ifName }: User): string {
+    return `${ifName} of container ${id} of Pod ${podNamespace}/${podName} (${podUid}) on ${node}`;
 }

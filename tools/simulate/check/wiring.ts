@@ -20,6 +20,8 @@ export interface SetUp {
         readonly pool?: string | undefined;
     }[];
     readonly vlan: number;
+    /** Of an interface on another network than the Pod network. */
+    readonly ifName?: string;
 }
 
 /** A pool between two writes. */
@@ -75,11 +77,35 @@ export class Wirings {
 
     /** The container gets flows with these addresses; `vlan`: the tag that its flows push, if any. */
     wired(container: Container, setUp: SetUp, vlan: number | undefined): void {
-        const which = `container ${container.id} of Pod ${container.podNamespace}/${container.podName} on ${container.node}`;
-        const wrong = (text: string): void =>
-            this.#truth.violated("a Pod has what its pool specifies", `${which}: ${text}`);
+        const wrong = this.#wrong(container);
         if (this.#isBridged !== (vlan !== undefined)) wrong(`its flows mark VLAN ${vlan}`);
         if (vlan !== undefined && vlan !== setUp.vlan) wrong(`its flows mark VLAN ${vlan}, its record ${setUp.vlan}`);
+        const vlans = this.#checkAddresses(container, setUp, wrong);
+        if (vlans !== undefined && !this.#isVlanOf(setUp.vlan, vlans))
+            wrong(
+                `its VLAN is ${setUp.vlan}, and its pools specified ${vlans.map((set) => [...set].join("|")).join()}`,
+            );
+    }
+
+    /**
+     * An interface on another network has traffic, by a port in this VLAN; `ofNetwork`: those that its network had since
+     * the container was made, 0 for those of its pools; undefined if they are not known.
+     */
+    wiredNetwork(container: Container, setUp: SetUp, vlan: number, ofNetwork: readonly number[] | undefined): void {
+        const wrong = this.#wrong(container);
+        if (vlan !== setUp.vlan) wrong(`its port is in VLAN ${vlan}, its record in ${setUp.vlan}`);
+        const vlans = this.#checkAddresses(container, setUp, wrong);
+        if (ofNetwork === undefined || vlans === undefined || ofNetwork.includes(vlan)) return;
+        const isOfPools = ofNetwork.includes(0) && vlans.every((possible) => possible.has(vlan));
+        if (!isOfPools) wrong(`its port is in VLAN ${vlan}, and its network specified ${ofNetwork.join(" or ")}`);
+    }
+
+    /** The VLANs that the pool of each address may have specified; undefined if one has no allocation. */
+    #checkAddresses(
+        container: Container,
+        setUp: SetUp,
+        wrong: (text: string) => void,
+    ): readonly ReadonlySet<number>[] | undefined {
         const possible = setUp.addresses.map(({ ip }) => this.#definitionsOf(container, ip));
         for (const [at, address] of setUp.addresses.entries()) {
             const subnets = possible[at];
@@ -88,12 +114,13 @@ export class Wirings {
             const expected = subnets.map((subnet) => (subnet === undefined ? "nothing" : textOf(subnet))).join(" or ");
             wrong(`${setUpText(address)}, of which its pool specified ${expected}`);
         }
-        if (possible.some((subnets) => subnets === undefined)) return;
-        const vlans = possible.map((subnets = []) => new Set(subnets.flatMap((subnet) => subnet?.vlan ?? [])));
-        if (!this.#isVlanOf(setUp.vlan, vlans))
-            wrong(
-                `its VLAN is ${setUp.vlan}, and its pools specified ${vlans.map((set) => [...set].join("|")).join()}`,
-            );
+        if (possible.some((subnets) => subnets === undefined)) return undefined;
+        return possible.map((subnets = []) => new Set(subnets.flatMap((subnet) => subnet?.vlan ?? [])));
+    }
+
+    #wrong({ id, podNamespace, podName, node }: Container): (text: string) => void {
+        const which = `container ${id} of Pod ${podNamespace}/${podName} on ${node}`;
+        return (text) => this.#truth.violated("a Pod has what its pool specifies", `${which}: ${text}`);
     }
 
     /** Differences from the pool's current definition without an event. */
@@ -103,7 +130,8 @@ export class Wirings {
             return this.#definitions.get(pool)?.at(-1)?.pool?.subnetOf(ip);
         });
         const vlans = now.map((subnet) => new Set(subnet === undefined ? [] : [subnet.vlan]));
-        const isVlanRight = this.#isVlanOf(setUp.vlan, vlans);
+        // A network may have a VLAN of its own.
+        const isVlanRight = setUp.ifName !== undefined || this.#isVlanOf(setUp.vlan, vlans);
         const name = `${container.podNamespace}/${container.podName}`;
         const isReported = ({ ip }: SetUp["addresses"][number]): boolean =>
             this.#reported.has(`${name} ${formatIp(ip)}`);

@@ -11,7 +11,7 @@ export interface AdmissionComponents {
     readonly counters: Counters;
 }
 
-const reviewMs = { ippools: 5_000, others: 2_000 } as const;
+const reviewMs = { ippools: 5_000, networks: 5_000, others: 2_000 } as const;
 
 /** The webhook configurations of the chart: which writes are reviewed, for how long, and whether failures reject them. */
 export class Admission {
@@ -30,15 +30,22 @@ export class Admission {
             (["statefulsets", "deployments", "namespaces"].includes(plural) &&
                 write.operation !== "DELETE" &&
                 write.subresource === "");
-        if (!isPool && !isWorkload) return undefined;
-        if (write.operation === "UPDATE" && isPool && write.before !== undefined && sameSpec(write)) return undefined;
-        return this.#ask(write, isPool);
+        const isNetwork = plural === "network-attachment-definitions" && write.operation !== "DELETE";
+        if (!isPool && !isWorkload && !isNetwork) return undefined;
+        if (write.operation === "UPDATE" && (isPool || isNetwork) && sameSpec(write)) return undefined;
+        return this.#ask(write, {
+            mustAnswer: isPool,
+            limitMs: reviewMs[isPool ? "ippools" : isNetwork ? "networks" : "others"],
+        });
     }
 
-    async #ask(write: Write, mustAnswer: boolean): Promise<void> {
+    async #ask(
+        write: Write,
+        { mustAnswer, limitMs }: { readonly mustAnswer: boolean; readonly limitMs: number },
+    ): Promise<void> {
         const { counters, gateways } = this.#components;
         const webhook = this.#components.webhook();
-        const limit = AbortSignal.timeout(mustAnswer ? reviewMs.ippools : reviewMs.others);
+        const limit = AbortSignal.timeout(limitMs);
         const late = new Promise<never>((_, reject) =>
             limit.addEventListener("abort", () => reject(new Refusal(500, "failed calling webhook: timeout")), {
                 once: true,

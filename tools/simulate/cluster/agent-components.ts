@@ -17,6 +17,8 @@ export interface AgentComponents {
     readonly record: (event: EventInput) => void;
     /** Bridging mode. */
     readonly isBridged: boolean;
+    /** The feature gate SecondaryNetwork, with a bridge for its networks. */
+    readonly hasNetworks: boolean;
     /** The process ends by itself, to be started again. */
     readonly exit: () => void;
 }

@@ -1,5 +1,4 @@
 import { type Clock } from "@antrea/async";
-import { AntreaError } from "@antrea/errors";
 import { KubeError } from "@antrea/kube";
 import { Jobs } from "@antrea/runtime";
 import { loadAgentConfig } from "@antrea/settings";
@@ -13,23 +12,31 @@ import { MachineFlows } from "../machine/flows.ts";
 import { type LocalIo } from "../machine/io.ts";
 import { MachineLinks } from "../machine/netlink.ts";
 import { hostOf } from "../machine/node-parts.ts";
+import { switchBridgesOf } from "../machine/switch-bridge.ts";
 import { type AgentComponents } from "./agent-components.ts";
 import { noMetrics, quietEvents, quietHealth, type QuietHealth } from "./quiet.ts";
 
-const routed = loadAgentConfig("featureGates: {AntreaIPAM: true}");
-const bridged = loadAgentConfig(`
-featureGates: {AntreaIPAM: true}
+const bridging = `
 enableBridgingMode: true
 trafficEncapMode: noEncap
 noSNAT: true
-`);
+`;
+const bridge = `
+secondaryNetwork: {ovsBridges: [{bridgeName: br-secondary, physicalInterfaces: [eth1]}]}
+`;
+const configOf = (more: string, hasNetworks: boolean): ReturnType<typeof loadAgentConfig> =>
+    loadAgentConfig(
+        `featureGates: {AntreaIPAM: true, SecondaryNetwork: ${hasNetworks}}\n${more}${hasNetworks ? bridge : ""}`,
+    );
+const routed = { off: configOf("", false), on: configOf("", true) };
+const bridged = { off: configOf(bridging, false), on: configOf(bridging, true) };
 
 /** The platform of one start of antrea-agent, on a simulated Node and its transport to the API server. */
 export function platformOn(
-    { machine, transport, random, logger, record, isBridged }: AgentComponents,
+    { machine, transport, random, logger, record, isBridged, hasNetworks }: AgentComponents,
     { io, clock, fail }: { readonly io: LocalIo; readonly clock: Clock; readonly fail: (error: unknown) => void },
 ): Platform & { readonly health: QuietHealth } {
-    const { config, gates } = isBridged ? bridged : routed;
+    const { config, gates } = (isBridged ? bridged : routed)[hasNetworks ? "on" : "off"];
     const { api } = transport;
     const health = quietHealth();
     const jobs = new Jobs({ logger: logger.child("jobs"), clock });
@@ -72,12 +79,7 @@ export function platformOn(
         database: new MachineDatabase(machine, io),
         openflow,
         bridge: new MachineBridge(machine, io, config.ovsBridge),
-        // The gate SecondaryNetwork is off.
-        switchBridges: {
-            names: () => [],
-            of: noBridge,
-            connection: noBridge,
-        },
+        switchBridges: switchBridgesOf(machine, io),
         flowTable: new MachineFlows(machine, io),
         podInterfaces: new PodInterfaces(),
         datapath: datapathOf(config.ovsDatapathType),
@@ -88,11 +90,4 @@ export function platformOn(
             },
         },
     };
-}
-
-class SwitchBridgeMissing extends AntreaError<"NO_BRIDGE"> {}
-
-/** The simulated Nodes have no bridge for networks other than the Pod network. */
-function noBridge(): never {
-    throw new SwitchBridgeMissing("NO_BRIDGE", "internal", "no bridge is configured on a simulated Node");
 }

@@ -16,6 +16,8 @@ const callLimitMs = 60_000;
 /** One start of antrea-agent: what its compose.ts starts, on a simulated Node. */
 export class Agent {
     readonly pools: IpPools;
+    /** It makes interfaces on networks other than the Pod network. */
+    readonly attachesNetworks: boolean;
     readonly #transport: Transport;
     readonly #io: LocalIo;
     readonly #platform: ReturnType<typeof platformOn>;
@@ -27,6 +29,7 @@ export class Agent {
 
     constructor(components: AgentComponents) {
         const { machine, transport, time, random, logger, exit } = components;
+        this.attachesNetworks = components.hasNetworks;
         this.#transport = transport;
         this.#io = new LocalIo(time, random);
         const io = this.#io;

@@ -1,15 +1,19 @@
 import { messageOf } from "@antrea/errors";
-import { isKubeError, pods, type Pod } from "@antrea/kube";
+import { isKubeError, pods, type KubeObject, type Pod } from "@antrea/kube";
 import { type Transport } from "../api/transport.ts";
 import { kindOf } from "../api/server.ts";
 import { type Change, type Store } from "../api/store.ts";
 import { type Counters } from "../check/counters.ts";
 import { type Container, type Truth } from "../check/truth.ts";
-import { type Machine, type Netns } from "../machine/machine.ts";
+import { type Machine } from "../machine/machine.ts";
+import { type Netns } from "../machine/netns.ts";
 import { type Random } from "../time/random.ts";
 import { type VirtualTime } from "../time/virtual-time.ts";
 import { AgentAway, type Agent } from "./agent.ts";
+import { Attachments } from "./attachments.ts";
+import { type Added } from "./meta-plugin.ts";
 import { mirroredHash, MirrorPods, type Manifest } from "./mirror-pods.ts";
+import { isStatic, type Attacher } from "./network-objects.ts";
 import { type RuntimeFaults } from "./runtime-faults.ts";
 
 export interface KubeletComponents {
@@ -20,6 +24,9 @@ export interface KubeletComponents {
     readonly truth: Truth;
     /** An ADD returned this address: from now on only this container has it. */
     readonly answered: (container: Container, address: string) => void;
+    /** All ADDs of a container have returned; `isAttaching`: its agent attaches the networks that Pods request. */
+    readonly attached: (netns: Netns, ofNetworks: readonly Added[], isAttaching: boolean) => void;
+    readonly attacher: Attacher;
     readonly time: VirtualTime;
     readonly random: Random;
     readonly counters: Counters;
@@ -30,10 +37,6 @@ export interface KubeletComponents {
 }
 
 const podKind = kindOf("v1", "pods");
-const networkConfiguration = new TextEncoder().encode(
-    JSON.stringify({ cniVersion: "1.1.0", name: "antrea", type: "antrea" }),
-);
-
 interface Worker {
     readonly uid: string;
     readonly namespace: string;
@@ -42,7 +45,17 @@ interface Worker {
     sandbox: Netns | undefined;
     /** The addresses of its sandbox. */
     addresses: readonly string[];
+    /** Its interfaces on other networks. */
+    ofNetworks: readonly Added[];
+    /** Its earlier sandbox is being removed. */
+    isEnding: boolean;
     wake: () => void;
+}
+
+/** An interface of a running Pod, with those of its addresses that it does not list itself. */
+export interface RunningInterface extends Added {
+    readonly uid: string;
+    readonly container: string;
 }
 
 /** kubelet and the container runtime of one Node, with the faults of real ones. */
@@ -51,6 +64,7 @@ export class Kubelet {
     /** The manifests of static Pods on the machine's disk, by `namespace/name`. */
     readonly manifests = new Map<string, Manifest>();
     readonly #mirrors: MirrorPods;
+    readonly #attachments: Attachments;
     readonly #workers = new Map<string, Worker>();
     /** Incremented when the machine stops: earlier work is cancelled. */
     #life = 0;
@@ -61,19 +75,21 @@ export class Kubelet {
         const { machine, isCut } = components;
         const isAble = (): boolean => machine.isOn && !isCut();
         this.#mirrors = new MirrorPods({ ...components, node: machine.name, manifests: this.manifests, isAble });
+        this.#attachments = new Attachments(components);
     }
 
-    /** Pods with a network on this Node. */
-    get running(): readonly {
-        readonly uid: string;
-        readonly container: string;
-        readonly addresses: readonly string[];
-    }[] {
-        return [...this.#workers.values()].flatMap(({ uid, sandbox, addresses }) =>
-            sandbox === undefined || addresses.length === 0
-                ? []
-                : [{ uid, container: sandbox.container.id, addresses }],
-        );
+    /** The interfaces of Pods on this Node. */
+    get running(): readonly RunningInterface[] {
+        return [...this.#workers.values()].flatMap(({ uid, sandbox, addresses, ofNetworks }) => {
+            if (sandbox === undefined || addresses.length === 0) return [];
+            const all = [{ ifName: "eth0", addresses }, ...ofNetworks];
+            return all.map(({ ifName, addresses: ofInterface }) => ({
+                ifName,
+                addresses: ofInterface.filter((address) => !isStatic(address)),
+                uid,
+                container: sandbox.container.id,
+            }));
+        });
     }
 
     /** Pods that wait for their network on this Node. */
@@ -128,32 +144,33 @@ export class Kubelet {
         const old = worker.sandbox;
         worker.sandbox = undefined;
         worker.addresses = [];
+        worker.ofNetworks = [];
         const life = this.#life;
-        void this.#tearDown(old, () => life === this.#life);
-        worker.wake();
+        void this.#replace(worker, old, () => life === this.#life);
         return true;
     }
 
-    /** CNI GC, with the current attachments; or a delayed call. */
-    async collect(): Promise<void> {
-        const valid = [...this.#components.machine.netns.values()].map(({ container }) => ({
-            containerID: container.id,
-            ifname: "eth0",
-        }));
-        const config = { cniVersion: "1.1.0", name: "antrea", type: "antrea", "cni.dev/valid-attachments": valid };
-        const args = { containerId: "", netns: "", ifname: "", args: "", path: "/opt/cni/bin" };
-        const networkConfiguration = new TextEncoder().encode(JSON.stringify(config));
-        const never = new AbortController().signal;
-        const agent = this.#components.agent();
-        await agent?.call("gc", { ...args, networkConfiguration }, never).catch(() => undefined);
+    /** No next sandbox is made while a meta plugin removes the interfaces of this one, as real kubelets do. */
+    async #replace(worker: Worker, old: Netns, alive: () => boolean): Promise<void> {
+        const isOver = this.#tearDown(old, alive);
+        if (this.#components.attacher === "meta plugin") {
+            worker.isEnding = true;
+            await isOver;
+            worker.isEnding = false;
+        }
+        worker.wake();
+    }
+
+    /** CNI GC, with the current attachments. */
+    collect(): Promise<void> {
+        return this.#attachments.collect();
     }
 
     /** CHECK of a running container. */
     async check(): Promise<void> {
-        const worker = this.#components.random.pick(
-            [...this.#workers.values()].filter(({ addresses }) => addresses.length > 0),
-        );
-        if (worker?.sandbox !== undefined) await this.#call("check", worker.sandbox).catch(() => undefined);
+        const { random } = this.#components;
+        const worker = random.pick([...this.#workers.values()].filter(({ addresses }) => addresses.length > 0));
+        if (worker?.sandbox !== undefined) await this.#attachments.check(worker.sandbox);
     }
 
     #syncPod(uid: string, pod: Pod): void {
@@ -179,7 +196,14 @@ export class Kubelet {
     }
 
     #begin(pod: Pick<Worker, "uid" | "namespace" | "name" | "isStatic">): void {
-        const worker: Worker = { ...pod, sandbox: undefined, addresses: [], wake: () => undefined };
+        const worker: Worker = {
+            ...pod,
+            sandbox: undefined,
+            addresses: [],
+            ofNetworks: [],
+            isEnding: false,
+            wake: () => undefined,
+        };
         this.#workers.set(pod.uid, worker);
         void this.#work(worker);
     }
@@ -207,7 +231,7 @@ export class Kubelet {
         let backoff = 500;
         while (alive()) {
             if (!this.#isWanted(worker)) break;
-            if (worker.sandbox === undefined) {
+            if (worker.sandbox === undefined && !worker.isEnding) {
                 await this.#start(worker, alive);
                 if (!alive()) return;
                 if (worker.sandbox === undefined) {
@@ -224,6 +248,7 @@ export class Kubelet {
         const { sandbox } = worker;
         worker.sandbox = undefined;
         worker.addresses = [];
+        worker.ofNetworks = [];
         if (sandbox !== undefined) await this.#tearDown(sandbox, alive);
         if (!alive()) return;
         if (!worker.isStatic) await this.#removePod(worker, alive);
@@ -237,7 +262,8 @@ export class Kubelet {
         const { uid: podUid, namespace: podNamespace, name: podName } = worker;
         this.#containers += 1;
         const id = `${machine.name}-${machine.boots}-${this.#containers}`;
-        const container: Container = { id, node: machine.name, podNamespace, podName, podUid };
+        const since = this.#components.store.version;
+        const container: Container = { id, node: machine.name, podNamespace, podName, podUid, since };
         const sandbox = machine.addNetns(container);
         const giveUp = new AbortController();
         const { cancelAdd, repeat, delOvertakes } = faults();
@@ -249,7 +275,7 @@ export class Kubelet {
         }
         if (random.chance(repeat)) {
             counters.count("runtime.repeatAdd");
-            time.after(random.latency(1, 2_000), () => void this.#call("add", sandbox).catch(() => undefined));
+            time.after(random.latency(1, 2_000), () => void this.#attachments.addOwn(sandbox).catch(() => undefined));
         }
         if (random.chance(delOvertakes)) {
             time.after(random.latency(1, 500), () => {
@@ -257,11 +283,13 @@ export class Kubelet {
                 if (worker.sandbox === sandbox || !alive()) return;
                 counters.count("runtime.delOvertakes");
                 giveUp.abort();
-                void this.#call("del", sandbox).catch(() => undefined);
+                void this.#attachments.delete(sandbox).catch(() => undefined);
             });
         }
         try {
-            const result = await this.#call("add", sandbox, giveUp.signal);
+            const isAttaching = this.#components.agent()?.attachesNetworks === true;
+            const result = await this.#attachments.addOwn(sandbox, giveUp.signal);
+            const attached = await this.#attachments.addOthers(sandbox, this.#annotationsOf(worker), giveUp.signal);
             if (!alive()) return;
             if (giveUp.signal.aborted || !machine.netns.has(sandbox.path)) return await this.#tearDown(sandbox, alive);
             const { ips = [] } = JSON.parse(new TextDecoder().decode(result)) as {
@@ -270,6 +298,8 @@ export class Kubelet {
             worker.sandbox = sandbox;
             worker.addresses = ips.map(({ address }) => address.split("/")[0] ?? "");
             for (const address of worker.addresses) this.#components.answered(container, address);
+            worker.ofNetworks = attached;
+            this.#components.attached(sandbox, attached, isAttaching);
             void this.#publish(worker, alive);
         } catch (error) {
             this.#components.step(() => `kubelet ${machine.name}: ADD ${id} failed: ${messageOf(error)}`);
@@ -288,7 +318,7 @@ export class Kubelet {
         if (random.chance(lateDel)) {
             counters.count("runtime.lateDel");
             time.after(random.between(500, 90_000), () => {
-                if (alive()) void this.#call("del", sandbox).catch(() => undefined);
+                if (alive()) void this.#attachments.delete(sandbox).catch(() => undefined);
             });
             return machine.endNetns(sandbox.path);
         }
@@ -299,12 +329,12 @@ export class Kubelet {
         if (random.chance(repeat)) {
             counters.count("runtime.repeatDel");
             time.after(random.latency(1, 5_000), () => {
-                if (alive()) void this.#call("del", sandbox).catch(() => undefined);
+                if (alive()) void this.#attachments.delete(sandbox).catch(() => undefined);
             });
         }
         for (let tries = 0; alive(); tries += 1) {
             try {
-                await this.#call("del", sandbox);
+                await this.#attachments.delete(sandbox);
                 break;
             } catch (error) {
                 if (!(error instanceof AgentAway)) {
@@ -321,37 +351,11 @@ export class Kubelet {
         if (alive()) machine.endNetns(sandbox.path);
     }
 
-    async #call(
-        command: "add" | "del" | "check",
-        { path, container }: Netns,
-        cancelled?: AbortSignal,
-    ): Promise<Uint8Array> {
-        const { time, random, agent, step, machine, counters } = this.#components;
-        await time.sleep(random.latency(1, 30));
-        const current = agent();
-        counters.count(`cni.${command}`);
-        step(
-            () =>
-                `kubelet ${machine.name}: ${command} ${container.id} of Pod ${container.podNamespace}/${container.podName}`,
-        );
-        if (current === undefined) throw new AgentAway();
-        const args = [
-            "IgnoreUnknown=1",
-            `K8S_POD_NAMESPACE=${container.podNamespace}`,
-            `K8S_POD_NAME=${container.podName}`,
-            `K8S_POD_UID=${container.podUid}`,
-        ].join(";");
-        const call = {
-            containerId: container.id,
-            netns: path,
-            ifname: "eth0",
-            args,
-            path: "/opt/cni/bin",
-            networkConfiguration,
-        };
-        const result = await current.call(command, call, cancelled ?? new AbortController().signal);
-        step(() => `kubelet ${machine.name}: ${command} ${container.id} answered ${new TextDecoder().decode(result)}`);
-        return result;
+    /** What a meta plugin reads of a Pod; undefined if it cannot. */
+    #annotationsOf({ isStatic, namespace, name, uid }: Worker): KubeObject["metadata"] {
+        if (isStatic) return { annotations: this.manifests.get(`${namespace}/${name}`)?.annotations ?? {} };
+        const live = this.#live({ metadata: { namespace, name } });
+        return this.#components.isCut() || live?.uid !== uid ? undefined : live;
     }
 
     async #publish(worker: Worker, alive: () => boolean): Promise<void> {

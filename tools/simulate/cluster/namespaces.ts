@@ -10,6 +10,7 @@ const contents = [
     { kind: kindOf("v1", "pods"), path: "/api/v1" },
     { kind: kindOf("apps/v1", "statefulsets"), path: "/apis/apps/v1" },
     { kind: kindOf("apps/v1", "deployments"), path: "/apis/apps/v1" },
+    { kind: kindOf("k8s.cni.cncf.io/v1", "network-attachment-definitions"), path: "/apis/k8s.cni.cncf.io/v1" },
 ] as const;
 const user = { name: "system:serviceaccount:kube-system:namespace-controller" };
 

@@ -11,6 +11,10 @@ export interface RuntimeFaults {
     readonly earlyEnd: number;
     /** Sends a DEL while the ADD is in progress. */
     readonly delOvertakes: number;
+    /** Does not send the DEL of an interface that a meta plugin attached. */
+    readonly loseDel: number;
+    /** Sends the DEL of the Pod's own interface before those of the others. */
+    readonly ownFirst: number;
 }
 
 /** No container runtime faults. */
@@ -21,4 +25,6 @@ export const noRuntimeFaults: RuntimeFaults = {
     noDel: 0,
     earlyEnd: 0,
     delOvertakes: 0,
+    loseDel: 0,
+    ownFirst: 0,
 };

@@ -10,6 +10,8 @@ export interface WebhookComponents {
     readonly logger: Logger;
     /** `nodeIPAM.clusterCIDRs`. */
     readonly clusterCidrs: readonly Prefix[];
+    /** The feature gate SecondaryNetwork. */
+    readonly hasNetworks: boolean;
 }
 
 /** One start of antrea-webhook: its own reviews and caches, called without HTTP. */
@@ -18,9 +20,9 @@ export class Webhook {
     readonly #stop = new AbortController();
     readonly #reviews: Reviews;
 
-    constructor({ transport, logger, clusterCidrs }: WebhookComponents) {
+    constructor({ transport, logger, clusterCidrs, hasNetworks: networksOn }: WebhookComponents) {
         this.#transport = transport;
-        this.#reviews = composeReviews({ api: transport.api, logger, clusterCidrs, poolsOn: true, networksOn: false });
+        this.#reviews = composeReviews({ api: transport.api, logger, clusterCidrs, poolsOn: true, networksOn });
         void this.#reviews.cluster.part.start?.(this.#stop.signal);
     }
 

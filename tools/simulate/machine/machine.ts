@@ -1,11 +1,15 @@
 import { allocationName } from "@antrea/crd";
 import { Reg, type FlowSet } from "@antrea/flows";
 import { formatMac, ipToBytes, parseIp, type IpAddress } from "@antrea/ip";
-import { type Address, type Link, type Neighbour, type Route } from "@antrea/netlink";
+import { NetlinkError, type Address, type Neighbour, type Route } from "@antrea/netlink";
 import { type SubField } from "@antrea/openflow";
 import { type Container, type Truth } from "../check/truth.ts";
 import { type SetUp } from "../check/wiring.ts";
-import { setUpOf } from "./set-up.ts";
+import { etherLink, nicsOf, type MachineLink } from "./links.ts";
+import { newNetns, type Netns } from "./netns.ts";
+import { NetworkUsers } from "./network-users.ts";
+import { networkSetUpOf, setUpOf } from "./set-up.ts";
+import { type StoredSwitch } from "./stored-switch.ts";
 
 /** A port of the bridge in ovsdb-server. */
 export interface StoredPort {
@@ -17,23 +21,15 @@ export interface StoredPort {
     readonly ofPort: number;
 }
 
-/** A kernel link; `netns` of its peer, "" if that is not in a container. */
-export type MachineLink = Link & { readonly netns: string };
-
-/** A container's network namespace. */
-export interface Netns {
-    readonly path: string;
-    readonly container: Container;
-    /** The host end of its veth pair. */
-    hostIfName: string | undefined;
-    mac: string;
-}
-
 export interface MachineOptions {
     readonly name: string;
     readonly address: string;
+    /** Files of others in the CNI configuration folder, by name. */
+    readonly cniFiles: Readonly<Record<string, string>>;
     /** Called for each container that gets flows, with its configuration and the VLAN tag that its flows push. */
     readonly wired: (container: Container, setUp: SetUp, vlan: number | undefined) => void;
+    /** Called for each interface on another network that has traffic, with its record and the VLAN of its port. */
+    readonly wiredNetwork: (container: Container, setUp: SetUp, vlan: number) => void;
 }
 
 /** A Node: the state that outlives its processes. */
@@ -48,8 +44,8 @@ export class Machine {
     isUplinkMoved = false;
     /** How often OVS became unavailable. */
     stops = 0;
-    /** The interface to other Nodes, and its address. */
-    readonly nic: MachineLink;
+    /** The NICs: eth0, with this address, leads to other Nodes, eth1 to the switch with VLANs. */
+    nics: Map<string, MachineLink>;
     readonly nicAddress: Address;
     /** Addresses of the other links, and the kernel's routes and neighbours. */
     readonly addresses = new Map<string, Address>();
@@ -58,7 +54,7 @@ export class Machine {
     /** Below /proc/sys; a machine that runs Pods has forwarding enabled. */
     readonly settings = new Map<string, string>([["net/ipv4/ip_forward", "1"]]);
     /** Files in the CNI configuration folder, by name. */
-    readonly files = new Map<string, string>();
+    readonly files: Map<string, string>;
     /** How often the OVS database was lost. */
     databases = 0;
     readonly links = new Map<string, MachineLink>();
@@ -66,8 +62,13 @@ export class Machine {
     /** Flows in OVS, by owner; with the address from which they let the container send. */
     readonly flows = new Map<string, readonly IpAddress[]>();
     readonly netns = new Map<string, Netns>();
+    /** The bridges for other networks than the Pod network, by name. */
+    readonly switches = new Map<string, StoredSwitch>();
+    readonly networkUsers: NetworkUsers;
     readonly #truth: Truth;
     readonly #wired: MachineOptions["wired"];
+    readonly #wiredNetwork: MachineOptions["wiredNetwork"];
+    readonly #cniFiles: MachineOptions["cniFiles"];
     #index = 10;
     /** Callbacks that wait until OVS is available; undefined while it runs. */
     #waiters: Set<() => void> | undefined;
@@ -79,11 +80,14 @@ export class Machine {
         this.name = options.name;
         this.address = options.address;
         this.#wired = options.wired;
+        this.#wiredNetwork = options.wiredNetwork;
+        this.#cniFiles = options.cniFiles;
+        this.files = new Map(Object.entries(options.cniFiles));
+        this.networkUsers = new NetworkUsers({ truth, links: this.links, switches: this.switches });
         const ip = parseIp(options.address);
-        const mac = formatMac(Uint8Array.of(2, 0, ...ipToBytes(ip)));
-        this.nic = { ...etherLink({ index: 2, name: "eth0", mac, mtu: 1500 }), up: true };
+        this.nics = nicsOf(formatMac(Uint8Array.of(2, 0, ...ipToBytes(ip))));
         this.nicAddress = {
-            index: this.nic.index,
+            index: this.uplink.index,
             ip,
             prefixLength: 24,
             scope: 0,
@@ -104,23 +108,54 @@ export class Machine {
         return this.bridgeIds?.get("antrea-node");
     }
 
+    /** The NIC that leads to other Nodes. */
+    get uplink(): MachineLink {
+        const [first] = this.nics.values();
+        if (first === undefined) throw new NetlinkError("ENODEV", "internal", "a machine has NICs");
+        return first;
+    }
+
     nextIndex(): number {
         return (this.#index += 1);
     }
 
     addNetns(container: Container): Netns {
-        const netns = { path: `/run/netns/${container.id}`, container, hostIfName: undefined, mac: "" };
+        const netns = newNetns(container);
         this.netns.set(netns.path, netns);
         return netns;
     }
 
-    /** Removes the namespace, with both ends of its veth pair. */
+    /** Removes the namespace, with both ends of its veth pairs. */
     endNetns(path: string): void {
         const netns = this.netns.get(path);
         if (netns === undefined) return;
         this.netns.delete(path);
-        if (netns.hostIfName !== undefined) this.links.delete(netns.hostIfName);
+        for (const { hostIfName } of netns.ends.values()) this.links.delete(hostIfName);
         for (const ip of this.#flowsOf(netns.container.id)) this.#truth.disconnected(netns.container.id, ip);
+        this.networkUsers.update(netns, true);
+    }
+
+    /** Something changed that may connect or disconnect interfaces on other networks. */
+    networksChanged(netns: Netns): void {
+        if (this.netns.get(netns.path) !== netns) return;
+        this.networkUsers.update(netns);
+        const { container } = netns;
+        for (const { ifName } of netns.ends.values()) {
+            const setUp = ifName === "eth0" ? undefined : this.setUpOf(container.id, ifName);
+            const port = setUp && this.#switchPortOf(container.id, ifName);
+            if (setUp === undefined || port === undefined) continue;
+            if (this.networkUsers.isReachable(container, ifName)) this.#wiredNetwork(container, setUp, port.vlan);
+            else if (port.externalIds["isolated"] === "true")
+                for (const { ip } of setUp.addresses) this.#truth.isolated(container.id, ip);
+        }
+    }
+
+    /** Ports of a bridge for other networks were changed or deleted. */
+    portsChanged(names: readonly string[]): void {
+        for (const name of names) {
+            const netns = this.netns.get(this.links.get(name)?.netns ?? "");
+            if (netns !== undefined) this.networksChanged(netns);
+        }
     }
 
     /** The device of an internal port, which OVS creates; an existing one stays. */
@@ -143,8 +178,10 @@ export class Machine {
         this.links.delete(name);
         this.#forgetLink(link.index);
         const netns = this.netns.get(link.netns);
-        if (netns?.hostIfName !== name) return;
-        netns.hostIfName = undefined;
+        const end = [...(netns?.ends.values() ?? [])].find(({ hostIfName }) => hostIfName === name);
+        if (netns === undefined || end === undefined) return;
+        netns.ends.delete(end.ifName);
+        if (end.ifName !== "eth0") return this.networksChanged(netns);
         for (const ip of this.#flowsOf(netns.container.id)) this.#truth.disconnected(netns.container.id, ip);
     }
 
@@ -168,18 +205,21 @@ export class Machine {
         );
     }
 
-    /** The configuration of a container with addresses of pools, from its record. */
-    setUpOf(containerId: string): SetUp | undefined {
+    /** The configuration of an interface of a container with addresses of pools, from its record. */
+    setUpOf(containerId: string, ifName = "eth0"): SetUp | undefined {
+        if (ifName !== "eth0") return networkSetUpOf(this.#switchPortOf(containerId, ifName)?.externalIds);
         const port = [...this.ports.values()].find(
             ({ externalIds }) => externalIds.get("container-id") === containerId,
         );
-        const link = this.links.get(this.netns.get(`/run/netns/${containerId}`)?.hostIfName ?? "");
-        return setUpOf(port?.externalIds, link?.alias);
+        const end = this.netns.get(`/run/netns/${containerId}`)?.ends.get("eth0");
+        return setUpOf(port?.externalIds, this.links.get(end?.hostIfName ?? "")?.alias);
     }
 
-    /** Whether the record of the container names the pool of the address. */
+    /** Whether a record of the container names the pool of the address. */
     namesPool(containerId: string, name: string): boolean {
-        const addresses = this.setUpOf(containerId)?.addresses ?? [];
+        const { ends } = this.netns.get(`/run/netns/${containerId}`) ?? {};
+        const all = [...(ends?.keys() ?? ["eth0"])].map((ifName) => this.setUpOf(containerId, ifName));
+        const addresses = all.flatMap((setUp) => setUp?.addresses ?? []);
         return addresses.some(({ ip, pool = "" }) => allocationName(ip) === name && pool !== "");
     }
 
@@ -220,8 +260,10 @@ export class Machine {
     loseDatabase(): void {
         for (const { type, name } of this.ports.values()) if (type === "internal") this.deleteLink(name);
         this.ports.clear();
+        this.switches.clear();
         this.bridgeIds = undefined;
         this.databases += 1;
+        for (const netns of this.netns.values()) this.networksChanged(netns);
     }
 
     /** OVS becomes unavailable; it keeps its state. */
@@ -273,6 +315,7 @@ export class Machine {
         for (const path of [...this.netns.keys()]) this.endNetns(path);
         this.links.clear();
         for (const kernel of [this.addresses, this.routes, this.neighbours]) kernel.clear();
+        this.nics = nicsOf(this.uplink.mac ?? "");
         this.isUplinkMoved = false;
         this.#watchers.clear();
     }
@@ -283,13 +326,21 @@ export class Machine {
         if (options.diskLost) {
             this.loseDatabase();
             this.files.clear();
+            for (const [name, content] of Object.entries(this.#cniFiles)) this.files.set(name, content);
         }
         this.startOvs();
     }
 
     #living(containerId: string): Container | undefined {
         const netns = this.netns.get(`/run/netns/${containerId}`);
-        return netns?.hostIfName === undefined ? undefined : netns.container;
+        return netns?.ends.has("eth0") === true ? netns.container : undefined;
+    }
+
+    #switchPortOf(containerId: string, ifName: string): ReturnType<StoredSwitch["ports"]["get"]> {
+        const ports = [...this.switches.values()].flatMap((one) => [...one.ports.values()]);
+        return ports.find(
+            ({ externalIds }) => externalIds["container-id"] === containerId && externalIds["if-dev"] === ifName,
+        );
     }
 
     #flowsOf(containerId: string): readonly IpAddress[] {
@@ -326,19 +377,4 @@ function sourcesOf({ flows }: FlowSet): readonly IpAddress[] {
             found.set(`6 ${ipv6_src}`, { family: 6, value: ipv6_src });
     }
     return [...found.values()];
-}
-
-function etherLink(link: Pick<Link, "index" | "name" | "mtu"> & { readonly mac: string }): MachineLink {
-    return {
-        ...link,
-        kind: "",
-        type: 1,
-        up: false,
-        running: true,
-        loopback: false,
-        promiscuous: false,
-        group: 0,
-        altNames: [],
-        netns: "",
-    };
 }

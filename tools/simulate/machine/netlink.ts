@@ -18,7 +18,8 @@ import {
     type VethOptions,
 } from "@antrea/netlink";
 import { type LocalIo } from "./io.ts";
-import { type Machine, type MachineLink } from "./machine.ts";
+import { type MachineLink } from "./links.ts";
+import { type Machine } from "./machine.ts";
 
 /** The kernel of a machine, as far as it concerns Pods and the gateway. */
 export class MachineLinks {
@@ -36,7 +37,7 @@ export class MachineLinks {
     }
 
     links(): Promise<Link[]> {
-        return this.#io.call(() => [this.#machine.nic, ...this.#machine.links.values()]);
+        return this.#io.call(() => [...this.#machine.nics.values(), ...this.#machine.links.values()]);
     }
 
     link(key: string | number): Promise<Link | undefined> {
@@ -48,9 +49,10 @@ export class MachineLinks {
             const { links, netns } = this.#machine;
             const inside = netns.get(peer.netnsPath);
             if (inside === undefined) throw kernelError("ENOENT", `${peer.netnsPath} is gone`);
-            if (links.has(name) || inside.hostIfName !== undefined) throw kernelError("EEXIST", `${name} is there`);
-            inside.hostIfName = name;
-            inside.mac = peer.mac;
+            if (links.has(name) || inside.ends.has(peer.name)) throw kernelError("EEXIST", `${name} is there`);
+            const index = this.#machine.nextIndex();
+            const end = { index, ifName: peer.name, hostIfName: name, mac: peer.mac, mtu, addresses: [] };
+            inside.ends.set(peer.name, end);
             links.set(name, {
                 index: this.#machine.nextIndex(),
                 name,
@@ -155,7 +157,8 @@ export class MachineLinks {
     #setLink(index: number, { alias, mtu, up, group, mac }: LinkChanges): void {
         const link = this.#find(index);
         if (link === undefined) throw kernelError("ENODEV", `link ${index} is gone`);
-        this.#machine.links.set(link.name, {
+        const { links, netns, nics } = this.#machine;
+        (nics.has(link.name) ? nics : links).set(link.name, {
             ...link,
             ...(alias !== undefined && { alias }),
             ...(mtu !== undefined && { mtu }),
@@ -163,6 +166,8 @@ export class MachineLinks {
             ...(group !== undefined && { group }),
             ...(mac !== undefined && { mac }),
         });
+        const inside = netns.get(link.netns);
+        if (inside !== undefined) this.#machine.networksChanged(inside);
     }
 
     #replaceRoute(options: RouteOptions): void {
@@ -186,9 +191,9 @@ export class MachineLinks {
     }
 
     #find(key: string | number): MachineLink | undefined {
-        const { links, nic } = this.#machine;
-        if (key === nic.name || key === nic.index) return nic;
-        return typeof key === "string" ? links.get(key) : [...links.values()].find(({ index }) => index === key);
+        const { links, nics } = this.#machine;
+        if (typeof key === "string") return nics.get(key) ?? links.get(key);
+        return [...nics.values(), ...links.values()].find(({ index }) => index === key);
     }
 }
 

@@ -47,6 +47,15 @@ export function partsOf(
             const problem = await allocationProblem(known.record);
             if (problem !== undefined) throw new CheckError("CLAIM", "environment", problem);
         },
+        checkNetworkInterface: async ({ port, allocationProblem }, record) => {
+            const isOpen = (port(record.hostIfName)?.ofPort ?? -1) > 0;
+            const problem = isOpen ? await allocationProblem(record) : `OVS has not opened port ${record.hostIfName}`;
+            if (problem !== undefined) throw new CheckError(isOpen ? "CLAIM" : "OVS_PORT", "environment", problem);
+        },
+        cniFiles: {
+            list: () => io.call(() => [...machine.files.keys()]),
+            read: (path) => io.call(() => machine.files.get(path.split("/").at(-1) ?? "") ?? ""),
+        },
         namespaces: namespacesOf(machine),
     };
 }

@@ -1,6 +1,15 @@
-import { NetlinkError, type Batch, type Link, type Neighbour } from "@antrea/netlink";
+import {
+    NetlinkError,
+    type AddressOptions,
+    type Batch,
+    type Link,
+    type LinkChanges,
+    type Neighbour,
+} from "@antrea/netlink";
+import { formatIp } from "@antrea/ip";
 import { type PodNamespaces } from "@antrea/agent/features/pod-network";
-import { type Machine, type Netns } from "./machine.ts";
+import { type Machine } from "./machine.ts";
+import { type Netns, type NetnsEnd } from "./netns.ts";
 
 /** The simulated network namespaces of a machine. */
 export function namespacesOf(machine: Machine): PodNamespaces {
@@ -9,9 +18,9 @@ export function namespacesOf(machine: Machine): PodNamespaces {
         if (found === undefined) throw new NetlinkError("ENOENT", "environment", `network namespace ${path} is gone`);
         return found;
     };
-    const openIn = (path: string): PodEnd => {
+    const openIn = (path: string): PodEnds => {
         find(path);
-        return new PodEnd(() => find(path));
+        return new PodEnds(machine, () => find(path));
     };
     return {
         // The agent uses only these methods of Netlink.
@@ -21,18 +30,20 @@ export function namespacesOf(machine: Machine): PodNamespaces {
     };
 }
 
-/** The Pod's end of a veth pair. */
-class PodEnd implements Disposable {
+/** The Pod's ends of veth pairs. */
+class PodEnds implements Disposable {
+    readonly #machine: Machine;
     readonly #find: () => Netns;
 
-    constructor(find: () => Netns) {
+    constructor(machine: Machine, find: () => Netns) {
+        this.#machine = machine;
         this.#find = find;
     }
 
     async link(name: string): Promise<Pick<Link, "index" | "name" | "mac" | "mtu"> | undefined> {
         await Promise.resolve();
-        const { hostIfName, mac } = this.#find();
-        return hostIfName === undefined ? undefined : { index: 2, name, mac, mtu: 1450 };
+        const end = this.#find().ends.get(name);
+        return end && { index: end.index, name, mac: end.mac, mtu: end.mtu };
     }
 
     /** Links of other containers: no namespace is reused on these machines. */
@@ -45,13 +56,20 @@ class PodEnd implements Disposable {
         const netns = this.#find();
         const nothing = (): void => undefined;
         const batch = {
-            setLink: (_index: number, { mac }: { readonly mac?: string }) => (netns.mac = mac ?? netns.mac),
-            replaceAddress: nothing,
+            setLink: (index: number, { mac }: LinkChanges) => {
+                const end = endOf(netns, index);
+                end.mac = mac ?? end.mac;
+            },
+            replaceAddress: ({ index, ip }: AddressOptions) => {
+                const { addresses } = endOf(netns, index);
+                if (!addresses.some((one) => formatIp(one) === formatIp(ip))) addresses.push(ip);
+            },
             replaceRoute: nothing,
             replaceNeighbour: nothing,
             deleteNeighbour: nothing,
         };
         write(batch as unknown as Batch);
+        this.#machine.networksChanged(netns);
     }
 
     setLink(): Promise<void> {
@@ -65,4 +83,10 @@ class PodEnd implements Disposable {
     [Symbol.dispose](): void {
         // nothing to close
     }
+}
+
+function endOf({ ends, path }: Netns, index: number): NetnsEnd {
+    const end = [...ends.values()].find((one) => one.index === index);
+    if (end === undefined) throw new NetlinkError("ENODEV", "environment", `link ${index} is gone from ${path}`);
+    return end;
 }

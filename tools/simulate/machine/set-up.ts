@@ -1,4 +1,4 @@
-import { fromAlias, fromExternalIds } from "@antrea/agent/platform/pod-interfaces";
+import { fromAlias, fromExternalIds, fromNetworkIds } from "@antrea/agent/platform/pod-interfaces";
 import { type SetUp } from "../check/wiring.ts";
 
 /** The configuration in the record of an interface with addresses of pools; undefined if it has none. */
@@ -17,4 +17,14 @@ export function setUpOf(
         gateway === undefined ? [] : [{ ...address, gateway }],
     );
     return addresses.length === 0 ? undefined : { addresses, vlan: known?.vlan ?? 0 };
+}
+
+/** The same of an interface on another network, from the record of its port. */
+export function networkSetUpOf(externalIds: Readonly<Record<string, string>> | undefined): SetUp | undefined {
+    const record = externalIds && fromNetworkIds("", new Map(Object.entries(externalIds)));
+    if (record === undefined || record === "unfinished") return undefined;
+    const addresses = record.addresses.flatMap(({ pool, gateway, ...address }) =>
+        pool === undefined || gateway === undefined ? [] : [{ ...address, pool, gateway }],
+    );
+    return addresses.length === 0 ? undefined : { addresses, vlan: record.vlan, ifName: record.ifName };
 }

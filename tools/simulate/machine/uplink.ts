@@ -21,7 +21,7 @@ export class MachineUplink implements Uplink {
 
     recover(): Promise<Uplink["state"]> {
         return this.#io.call(() => {
-            if (this.#machine.isUplinkMoved) this.#state = { kind: "found", name: this.#machine.nic.name };
+            if (this.#machine.isUplinkMoved) this.#state = { kind: "found", name: this.#machine.uplink.name };
             return this.#state;
         });
     }
@@ -30,7 +30,7 @@ export class MachineUplink implements Uplink {
         if (!this.#machine.hasOvs) return (this.#state = { kind: "waiting", name, reason: "OVS is away" });
         return this.#io.call(() => {
             this.#machine.isUplinkMoved = true;
-            const { mac = "" } = this.#machine.nic;
+            const { mac = "" } = this.#machine.uplink;
             return (this.#state = { kind: "bridged", name, physicalName: `${name}~`, mac });
         });
     }

@@ -148,14 +148,16 @@ export const cleaners: Readonly<Record<string, SeededBug>> = {
     },
 };
 
-function periodically(cluster: SimulatedCluster, ms: number, work: () => void): void {
+/** Works again and again, in an interval of so many milliseconds. */
+export function periodically(cluster: SimulatedCluster, ms: number, work: () => void): void {
     cluster.time.after(ms, () => {
         work();
         periodically(cluster, ms, work);
     });
 }
 
-function freeAll(cluster: SimulatedCluster, isToBeFreed: (claim: IpAllocation) => boolean): void {
+/** Releases allocations in use, and reserves those of StatefulSets. */
+export function freeAll(cluster: SimulatedCluster, isToBeFreed: (claim: IpAllocation) => boolean): void {
     for (const [name, claim] of [...cluster.truth.claims]) {
         if (claim.spec.pod === undefined || !isToBeFreed(claim)) continue;
         const path = `/apis/crd.antrea.io/v1alpha1/ipallocations/${name}`;

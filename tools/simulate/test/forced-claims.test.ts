@@ -29,7 +29,7 @@ let agent: object | undefined;
 let namesPool: boolean;
 
 function containerOf(id: string, node: string): Container {
-    return { id, node, podNamespace: "default", podName: id, podUid: `uid-${id}` };
+    return { id, node, podNamespace: "default", podName: id, podUid: `uid-${id}`, since: 0 };
 }
 
 async function pass(seconds: number): Promise<void> {
@@ -47,7 +47,8 @@ describe.each([
 
     const put = (kind: typeof claimKind, metadata: KubeObject["metadata"], spec: unknown): void =>
         void store.put(kind, { metadata, spec } as KubeObject);
-    const claim = ({ podUid }: Container): void => put(claimKind, { name }, { pod: { uid: podUid } });
+    const claim = ({ podUid }: Container): void =>
+        put(claimKind, { name }, { pod: { uid: podUid, interface: "eth0" } });
     const free = (): void => store.delete(claimKind, name);
     const makePool = (): void => {
         const gateway = ip.family === 4 ? "10.9.0.1" : "fd00:9::1";

@@ -10,7 +10,7 @@ import { Definitions } from "./definitions.ts";
 import { networkMetrics } from "./metrics.ts";
 import { Networks } from "./networks.ts";
 import { StatusReports } from "./status-reports.ts";
-import { isCalledFirst } from "./who-attaches.ts";
+import { isCalledFirst, type CniFiles } from "./who-attaches.ts";
 
 /** What the networks of Pods need of other features. */
 export interface NetworksNeeds {
@@ -27,6 +27,12 @@ export interface NetworksNeeds {
     readonly interfaces: Pick<NetworkInterfaceView, "list">;
     /** The Pods of this Node, if another feature watches them already. */
     readonly pods: PodWatch | undefined;
+}
+
+/** What reads files of the Node. */
+export interface NetworkNodeParts {
+    /** Reads the folder of CNI configurations. */
+    readonly cniFiles: CniFiles;
 }
 
 /** The feature, and what wiring uses. */
@@ -48,6 +54,7 @@ const noBridge =
 export function podNetworks(
     platform: Pick<Platform, "environment" | "events" | "jobs" | "kube" | "logger" | "metrics" | "podInterfaces">,
     { bridge, interfaces, pools, pods: watched }: NetworksNeeds,
+    { cniFiles }: NetworkNodeParts,
 ): NetworksFeature {
     const { environment, events, jobs, kube, podInterfaces } = platform;
     const logger = platform.logger.child("networks");
@@ -60,7 +67,7 @@ export function podNetworks(
     const networks = new Networks({
         api: kube.api,
         definitions: new Definitions({ api: kube.api }),
-        isCalledFirst: () => isCalledFirst(environment.cniConfFolder),
+        isCalledFirst: () => isCalledFirst(environment.cniConfFolder, cniFiles),
         known: (key) => watch.get(key),
         surroundings: async (signal) => {
             if (pools !== undefined) await orAborted(pools.synced(signal), signal);
@@ -83,7 +90,7 @@ export function podNetworks(
         const isWired = podInterfaces
             .list()
             .some(({ record }) => record.podUid !== "" && hasPodUid(pod, record.podUid));
-        return isWired && (await isCalledFirst(environment.cniConfFolder).catch(() => false));
+        return isWired && (await isCalledFirst(environment.cniConfFolder, cniFiles).catch(() => false));
     };
     let listener: Disposable | undefined;
     return {

@@ -1,2 +1,3 @@
 export { networksErrorCode } from "./errors.ts";
 export { type Networks } from "./networks.ts";
+export { nodeCniFiles } from "./who-attaches.ts";

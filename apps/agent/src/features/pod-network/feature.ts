@@ -14,7 +14,7 @@ import type {
     WiredNetworks,
 } from "../../platform/pod-interfaces/index.ts";
 import { type checkInterface, type CheckInput } from "./check.ts";
-import { checkNetworkInterface } from "./check-network.ts";
+import { type checkNetworkInterface } from "./check-network.ts";
 import { FurtherInterfaces } from "./further-interfaces.ts";
 import type { FurtherInterfacesComponents, NetworkPorts } from "./further-types.ts";
 import { HostRoutes } from "./host-routes.ts";
@@ -79,6 +79,8 @@ export interface NetworksOfPods {
 export interface PodNodeParts {
     /** Compares a wired interface with the kernel and OVS. */
     readonly checkInterface: typeof checkInterface;
+    /** Compares an interface on another network with the kernel and OVS. */
+    readonly checkNetworkInterface: typeof checkNetworkInterface;
     /** Default: the kernel's namespaces. */
     readonly namespaces?: PodNamespaces;
 }
@@ -159,7 +161,7 @@ export function podNetwork(platform: NodePlatform, needs: PodNetworkNeeds, parts
     let resync = (): void => undefined;
     const { further } = network;
     const checkNetwork = (record: NetworkRecord, input: CheckedAs): Promise<void> =>
-        checkNetworkInterface(
+        parts.checkNetworkInterface(
             {
                 netlink,
                 port: (name) => needs.networks?.ports?.ports().find((port) => port.name === name),

@@ -11,7 +11,7 @@ import { networkOfCall } from "@antrea/networks";
 import { Jobs, Metrics } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
 import { podNetworks, type NetworksNeeds } from "../../../src/features/networks/feature.ts";
-import type { Networks } from "../../../src/features/networks/index.ts";
+import { nodeCniFiles, type Networks } from "../../../src/features/networks/index.ts";
 import {
     NetworkInterfaces,
     PodInterfaces,
@@ -78,8 +78,8 @@ function make(needs: Partial<NetworksNeeds> = {}): Networks {
         podInterfaces: new PodInterfaces(),
     } as unknown as Platform;
     const watched = { onChange: () => ({ [Symbol.dispose]: () => undefined }), get: () => undefined };
-    return podNetworks(platform, { bridge, pools, interfaces: new NetworkInterfaces(), pods: watched, ...needs })
-        .networks;
+    const all = { bridge, pools, interfaces: new NetworkInterfaces(), pods: watched, ...needs };
+    return podNetworks(platform, all, { cniFiles: nodeCniFiles }).networks;
 }
 
 async function failures(reason: string): Promise<number> {
