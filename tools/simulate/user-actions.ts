@@ -252,7 +252,7 @@ export async function deleteByForce(cluster: SimulatedCluster, claim: IpAllocati
         [...machine.netns.values()].map((one) => one.container),
     );
     const users = containers.filter(({ podUid }) => podUid === claim.spec.pod?.uid);
-    if (isOfAnotherPlugin(claim)) for (const { id } of users) cluster.truth.excuse(name, id, "of another plugin");
+    if (isOfAnotherPlugin(claim)) for (const { id } of users) cluster.truth.excuse(name, id, "cannot be isolated");
     else cluster.checks.forcedClaims.deleted(name, users);
     cluster.checks.forced(claim.spec.address);
     await send(cluster, "DELETE", path);

@@ -245,8 +245,8 @@ export class ApiServer {
         const old = before as KubeObject & { readonly status?: unknown; readonly spec?: unknown };
         const next = given as typeof old;
         if (subresource === "status") {
-            const annotations = kind.custom ? old.metadata?.annotations : next.metadata?.annotations;
-            const metadata = { ...old.metadata, ...(annotations && { annotations }) };
+            const { annotations, labels } = (kind.custom ? old : next).metadata ?? {};
+            const metadata = { ...old.metadata, ...(annotations && { annotations }), ...(labels && { labels }) };
             return { ...old, metadata, status: next.status } as KubeObject;
         }
         const { uid, creationTimestamp, generation, deletionTimestamp, deletionGracePeriodSeconds, resourceVersion } =

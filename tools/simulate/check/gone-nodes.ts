@@ -119,7 +119,7 @@ export class GoneNodes {
         if (pod === undefined || gone === undefined || after?.spec.pod?.uid === pod.uid) return;
         if (time.now - gone.since < freedMs) return;
         const containers = containersOf(pod.nodeName, pod.uid);
-        if (isOfAnotherPlugin(before)) return containers.forEach((id) => truth.excuse(name, id, "of another plugin"));
+        if (isOfAnotherPlugin(before)) return containers.forEach((id) => truth.excuse(name, id, "cannot be isolated"));
         if (gone.hearingMs >= heardMs) return;
         for (const container of containers) {
             truth.excuse(name, container, "unheard");

@@ -21,10 +21,10 @@ export interface User extends Container {
 /**
  * The exceptions for a container whose allocation was deleted while it runs. "unheard": its agent cannot have learned
  * of it, so that the address may be free or allocated to another. "in no pool": the address is available to no one,
- * so that it may lack an allocation; a second user is a violation. "of another plugin": no agent can isolate the
- * interface, until its end.
+ * so that it may lack an allocation; a second user is a violation. "cannot be isolated": another plugin made
+ * the interface, or nothing is left that tells its agent the address; until its end.
  */
-export type Excuse = "unheard" | "in no pool" | "of another plugin";
+export type Excuse = "unheard" | "in no pool" | "cannot be isolated";
 
 /** A violated invariant. */
 export interface Violation {
@@ -44,6 +44,11 @@ export interface TruthOptions {
      * the check.
      */
     readonly mayReturn?: (name: string, container: Container) => boolean;
+    /**
+     * The database of OVS was lost, and the link of an interface on another network does not name its addresses, which
+     * come back from allocations. Default: never.
+     */
+    readonly isForgotten?: (name: string, user: User) => boolean;
 }
 
 /**
@@ -62,12 +67,14 @@ export class Truth {
     readonly #isUnheard: TruthOptions["isUnheard"];
     readonly #isForeign: TruthOptions["isForeign"];
     readonly #mayReturn: NonNullable<TruthOptions["mayReturn"]>;
+    readonly #isForgotten: NonNullable<TruthOptions["isForgotten"]>;
 
     constructor(options: TruthOptions) {
         this.#isClaimed = options.isClaimed;
         this.#isUnheard = options.isUnheard;
         this.#isForeign = options.isForeign;
         this.#mayReturn = options.mayReturn ?? (() => false);
+        this.#isForgotten = options.isForgotten ?? (() => false);
     }
 
     /** The container becomes reachable at this address, by this interface. */
@@ -94,7 +101,7 @@ export class Truth {
      */
     excuse(name: string, containerId: string, excuse: Excuse): void {
         const excused = this.#excused.get(name) ?? new Map<string, Excuse>();
-        if (excused.get(containerId) === "of another plugin") return;
+        if (excused.get(containerId) === "cannot be isolated") return;
         this.#excused.set(name, excused.set(containerId, excuse));
         // A reduced exception requires a new check; the allocation that is to be deleted still exists.
         if (excuse === "in no pool") this.#check(name);
@@ -112,8 +119,11 @@ export class Truth {
     /** Its agent had enough time to learn of the change. */
     endExcuse(name: string, containerId: string): void {
         const excused = this.#excused.get(name);
-        if (excused?.get(containerId) === "of another plugin") return;
-        if (excused?.delete(containerId) === true) this.#check(name);
+        const excuse = excused?.get(containerId);
+        if (excuse === undefined || excuse === "cannot be isolated") return;
+        const user = this.usersOf(name).find(({ id }) => id === containerId);
+        if (user !== undefined && this.#isForgotten(name, user)) excused?.set(containerId, "cannot be isolated");
+        else if (excused?.delete(containerId) === true) this.#check(name);
     }
 
     /** All agents had enough time to learn of every change. */
@@ -173,7 +183,7 @@ export class Truth {
     #isUnheardOf(name: string, { node }: Container, excuse: Excuse | undefined): boolean {
         return (
             excuse === "unheard" ||
-            excuse === "of another plugin" ||
+            excuse === "cannot be isolated" ||
             (excuse !== undefined && (this.#claims.has(name) || this.#isForeign(name, node)))
         );
     }

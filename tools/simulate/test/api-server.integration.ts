@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { admissionPolicies, customResourceDefinitions } from "@antrea/crd/schema";
+import { admissionPolicies, customResourceDefinitions, nodePolicies } from "@antrea/crd/schema";
 import { createKubeClients, pods, type ApiClient, type KubeClients, type KubeObject } from "@antrea/kube";
 import { TestApiServer } from "@antrea/kube/testing";
 import { apiCases } from "./api-cases.ts";
 import { namespaceCases } from "./namespace-cases.ts";
+import { networkCases, networkDefinitions } from "./network-cases.ts";
 import { policyCases, type Roles } from "./policy-cases.ts";
 
 const namespace = "kube-system";
@@ -14,7 +15,7 @@ const clients: KubeClients[] = [];
 
 beforeAll(async () => {
     server = await TestApiServer.start();
-    await server.apply(customResourceDefinitions());
+    await server.apply([...customResourceDefinitions(), networkDefinitions] as readonly KubeObject[]);
     api = server.clients().api;
 });
 afterAll(async () => {
@@ -23,7 +24,7 @@ afterAll(async () => {
 });
 
 describe("kube-apiserver, with the same responses as the simulated one", () => {
-    it.each([...apiCases, ...namespaceCases])("$name", async ({ run, expected }) => {
+    it.each([...apiCases, ...namespaceCases, ...networkCases])("$name", async ({ run, expected }) => {
         expect(await run(api)).toEqual(expected);
     });
 });
@@ -31,7 +32,8 @@ describe("kube-apiserver, with the same responses as the simulated one", () => {
 describe("kube-apiserver with the policies of the chart, with the same responses as the simulated one", () => {
     let roles: Roles;
     beforeAll(async () => {
-        await server.apply(admissionPolicies({ namespace }) as readonly KubeObject[]);
+        const policies = [...admissionPolicies({ namespace }), ...nodePolicies({ namespace })];
+        await server.apply(policies as readonly KubeObject[]);
         for (const name of ["antrea-agent", "antrea-controller"]) {
             await server.apply([{ apiVersion: "v1", kind: "ServiceAccount", metadata: { namespace, name } }]);
         }

@@ -11,6 +11,7 @@ import { Random } from "../time/random.ts";
 import { VirtualTime } from "../time/virtual-time.ts";
 import { apiCases } from "./api-cases.ts";
 import { namespaceCases } from "./namespace-cases.ts";
+import { networkCases } from "./network-cases.ts";
 import { policyCases, type Roles } from "./policy-cases.ts";
 
 const time = new VirtualTime();
@@ -45,7 +46,7 @@ beforeAll(async () => {
 });
 
 describe("the simulated API server", () => {
-    it.each([...apiCases, ...namespaceCases])("$name", async ({ run, expected }) => {
+    it.each([...apiCases, ...namespaceCases, ...networkCases])("$name", async ({ run, expected }) => {
         expect(await inVirtualTime(run(api))).toEqual(expected);
     });
 });

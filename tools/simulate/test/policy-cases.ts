@@ -19,6 +19,7 @@ import {
     type Patch,
     type Resource,
 } from "@antrea/kube";
+import { statusAnnotation } from "@antrea/networks";
 
 /** Who asks: a person who may do all, the agents of two Nodes, the controller. */
 export type Roles = Readonly<Record<"admin" | "a" | "b" | "controller", ApiClient>>;
@@ -94,6 +95,29 @@ export const policyCases: readonly PolicyCase[] = [
             );
         },
         expected: ["FORBIDDEN", "FORBIDDEN", "FORBIDDEN", "OK", "FORBIDDEN", "OK", "OK", "OK", "OK"],
+    },
+    {
+        name: "an agent writes the state of networks of the Pods on its own Node, and nothing else of them",
+        run: async ({ admin, a, b }) => {
+            const [own, spec] = [
+                { namespace, name: "attached-by-a" },
+                { nodeName: "a", containers: [{ name: "main", image: "none" }] },
+            ];
+            await admin.create(pods, { metadata: { ...own, annotations: { note: "x" } }, spec });
+            const write = (agent: ApiClient, body: Readonly<Record<string, unknown>>) => () =>
+                agent.patch(pods, own, { type: "merge", body }, { subresource: "status" });
+            const noted = (key: string, value: string | null) => ({ metadata: { annotations: { [key]: value } } });
+            return inTurn(
+                write(a, noted(statusAnnotation, "[]")),
+                write(b, noted(statusAnnotation, "[1]")),
+                write(a, noted("note", null)),
+                write(a, noted("other", "y")),
+                write(a, { metadata: { labels: { x: "y" } } }),
+                write(a, { ...noted(statusAnnotation, "[2]"), status: { phase: "Succeeded" } }),
+                write(a, noted(statusAnnotation, null)),
+            );
+        },
+        expected: ["OK", "FORBIDDEN", "FORBIDDEN", "FORBIDDEN", "FORBIDDEN", "FORBIDDEN", "OK"],
     },
     {
         name: "anybody may delete an unused allocation",
