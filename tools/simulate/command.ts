@@ -49,7 +49,7 @@ export const faultCounters: readonly string[] = [
     "cluster.bridged",
     "cluster.routed",
     ...["nobody", "antrea", "meta plugin"].map((name) => `cluster.networks.${name}`),
-    ...["changed", "deleted", "poolShrunk", "gateOff"].map((name) => `network.${name}`),
+    ...["changed", "deleted", "poolShrunk", "gateOff", "isolated"].map((name) => `network.${name}`),
     ...[1, 2, 3].map((count) => `pod.networks.${count}`),
     "cni.checkOfNetwork",
     "cni.gcOfNetwork",

@@ -173,6 +173,7 @@ export class SimulatedCluster {
             cniFiles: this.modes.attacher === "meta plugin" ? metaPluginFiles : {},
             wired: (container, setUp, vlan) => this.checks.wirings.wired(container, setUp, vlan),
             wiredNetwork: (...interfaceOfPod) => this.checks.networks.wired(...interfaceOfPod),
+            isolatedNetwork: () => this.counters.count("network.isolated"),
         });
         const kubelet = new Kubelet({
             machine,

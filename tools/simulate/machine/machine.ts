@@ -30,6 +30,8 @@ export interface MachineOptions {
     readonly wired: (container: Container, setUp: SetUp, vlan: number | undefined) => void;
     /** Called for each interface on another network that has traffic, with its record and the VLAN of its port. */
     readonly wiredNetwork: (container: Container, setUp: SetUp, vlan: number) => void;
+    /** Called for each such interface that its agent has isolated. */
+    readonly isolatedNetwork: () => void;
 }
 
 /** A Node: the state that outlives its processes. */
@@ -68,6 +70,7 @@ export class Machine {
     readonly #truth: Truth;
     readonly #wired: MachineOptions["wired"];
     readonly #wiredNetwork: MachineOptions["wiredNetwork"];
+    readonly #isolatedNetwork: MachineOptions["isolatedNetwork"];
     readonly #cniFiles: MachineOptions["cniFiles"];
     #index = 10;
     /** Callbacks that wait until OVS is available; undefined while it runs. */
@@ -81,6 +84,7 @@ export class Machine {
         this.address = options.address;
         this.#wired = options.wired;
         this.#wiredNetwork = options.wiredNetwork;
+        this.#isolatedNetwork = options.isolatedNetwork;
         this.#cniFiles = options.cniFiles;
         this.files = new Map(Object.entries(options.cniFiles));
         this.networkUsers = new NetworkUsers({ truth, links: this.links, switches: this.switches });
@@ -145,8 +149,10 @@ export class Machine {
             const port = setUp && this.#switchPortOf(container.id, ifName);
             if (setUp === undefined || port === undefined) continue;
             if (this.networkUsers.isReachable(container, ifName)) this.#wiredNetwork(container, setUp, port.vlan);
-            else if (port.externalIds["isolated"] === "true")
+            else if (port.externalIds["isolated"] === "true") {
+                this.#isolatedNetwork();
                 for (const { ip } of setUp.addresses) this.#truth.isolated(container.id, ip);
+            }
         }
     }
 

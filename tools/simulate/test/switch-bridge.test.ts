@@ -22,6 +22,7 @@ beforeEach(() => {
         cniFiles: {},
         wired: nothing,
         wiredNetwork: nothing,
+        isolatedNetwork: nothing,
     });
     const io = new LocalIo(time, new Random(1));
     node = {
