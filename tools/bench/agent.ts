@@ -21,14 +21,16 @@ export interface AgentOptions {
 export class AgentUnderTest implements AsyncDisposable {
     readonly cniSocket: string;
     readonly cni: CniClient;
+    /** The folder of CNI configurations that it writes its own to. */
+    readonly confFolder: string;
     /** Start time of its process, by `performance.now`. */
     readonly startedAt: number;
     readonly #daemon: Daemon;
 
     constructor(options: AgentOptions) {
         const { nodeName, kubeconfig, ovsRunDir, featureGates = {}, config, netnsPath } = options;
-        const confFolder = workPath(`${nodeName}-net.d`);
-        mkdirSync(confFolder, { recursive: true });
+        this.confFolder = workPath(`${nodeName}-net.d`);
+        mkdirSync(this.confFolder, { recursive: true });
         this.cniSocket = workPath(`${nodeName}-cni.sock`);
         const configPath = workPath(`${nodeName}-agent.conf`);
         const whole = {
@@ -49,7 +51,7 @@ export class AgentUnderTest implements AsyncDisposable {
                 PATH: process.env.PATH,
                 NODE_NAME: nodeName,
                 POD_NAMESPACE: "kube-system",
-                CNI_CONF_DIR: confFolder,
+                CNI_CONF_DIR: this.confFolder,
                 ANTREA_STATE_DIR: workPath(`${nodeName}-state`),
             },
             logPath: workPath(`${nodeName}-agent.log`),
@@ -70,6 +72,11 @@ export class AgentUnderTest implements AsyncDisposable {
 
     memory(): Memory {
         return this.#daemon.memory();
+    }
+
+    /** Processor time since its start in milliseconds. */
+    cpuMs(): number {
+        return this.#daemon.cpuMs();
     }
 
     /** SIGKILL; resolves when the process has ended. */

@@ -1,5 +1,11 @@
-// An agent that answers every ADD immediately with the same result, so that only the shim is measured.
-import { Server, ServerCredentials, type sendUnaryData, type ServerUnaryCall } from "@grpc/grpc-js";
+// An agent that answers every ADD and DEL immediately, an ADD with the same result, so that only the shim is measured.
+import {
+    Server,
+    ServerCredentials,
+    type sendUnaryData,
+    type ServerUnaryCall,
+    type ServiceDefinition,
+} from "@grpc/grpc-js";
 import { cniServiceDefinition, type CniCmdRequest, type CniCmdResponse } from "@antrea/cni";
 import { serveBench } from "./helper.ts";
 
@@ -19,22 +25,27 @@ const result = {
     ],
     dns: {},
 };
+const empty: CniCmdResponse = { cniResult: new Uint8Array() };
 const answer: CniCmdResponse = { cniResult: new TextEncoder().encode(JSON.stringify(result)) };
 
+function served(name: "CmdAdd" | "CmdDel"): ServiceDefinition[string] {
+    const method = cniServiceDefinition[name];
+    return {
+        ...method,
+        requestSerialize: (request: CniCmdRequest) => Buffer.from(method.requestSerialize(request)),
+        responseSerialize: (response: CniCmdResponse) => Buffer.from(method.responseSerialize(response)),
+    };
+}
+
 async function open({ socketPath }: { readonly socketPath: string }): Promise<string> {
-    const method = cniServiceDefinition.CmdAdd;
     const server = new Server();
     server.addService(
-        {
-            CmdAdd: {
-                ...method,
-                requestSerialize: (request: CniCmdRequest) => Buffer.from(method.requestSerialize(request)),
-                responseSerialize: (response: CniCmdResponse) => Buffer.from(method.responseSerialize(response)),
-            },
-        },
+        { CmdAdd: served("CmdAdd"), CmdDel: served("CmdDel") },
         {
             CmdAdd: (_call: ServerUnaryCall<CniCmdRequest, CniCmdResponse>, done: sendUnaryData<CniCmdResponse>) =>
                 done(null, answer),
+            CmdDel: (_call: ServerUnaryCall<CniCmdRequest, CniCmdResponse>, done: sendUnaryData<CniCmdResponse>) =>
+                done(null, empty),
         },
     );
     await new Promise<void>((resolve, reject) => {

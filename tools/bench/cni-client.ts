@@ -32,9 +32,13 @@ export class CniClient implements Disposable {
     }
 
     /** The answer as text. Rejects with BenchError on an error of the call or in the answer. */
-    async call(name: CniMethodName, args: Omit<CniCmdArgs, "networkConfiguration">): Promise<string> {
+    async call(
+        name: CniMethodName,
+        args: Omit<CniCmdArgs, "networkConfiguration">,
+        config = antreaConfig,
+    ): Promise<string> {
         const method = cniServiceDefinition[name];
-        const request = { cniArgs: { ...args, networkConfiguration: new TextEncoder().encode(antreaConfig) } };
+        const request = { cniArgs: { ...args, networkConfiguration: new TextEncoder().encode(config) } };
         const response = await new Promise<CniCmdResponse>((resolve, reject) => {
             this.#client.makeUnaryRequest(
                 method.path,

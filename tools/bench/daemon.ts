@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BenchError } from "./error.ts";
+import { cpuTicks, tickMs } from "./meter.ts";
 import { within } from "./netns.ts";
 import { bundlePath, extraNodeOptions, nodeOptionsOf, type Bundled } from "./paths.ts";
 
@@ -56,6 +57,11 @@ export class Daemon implements AsyncDisposable {
         const status = readFileSync(`/proc/${this.#child.pid}/status`, "utf8");
         const of = (key: string): number => Number(new RegExp(`^${key}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]) / 1024;
         return { now: of("VmRSS"), peak: of("VmHWM") };
+    }
+
+    /** Processor time since its start, all threads, in milliseconds. */
+    cpuMs(): number {
+        return cpuTicks(readFileSync(`/proc/${this.#child.pid}/stat`, "utf8")) * tickMs;
     }
 
     /** SIGKILL; resolves when the process has ended. */

@@ -124,4 +124,60 @@ async function del({ index }: { readonly index: number }): Promise<number> {
     return performance.now() - begin;
 }
 
-serveBench({ open, settle, add, del });
+/** Names of the ports that `links` made. */
+let made: readonly string[] = [];
+
+/**
+ * Makes so many links and ports for each namespace, one namespace after another, the ports of each in one transaction, and
+ * waits until ovs-vswitchd has opened all; returns the milliseconds.
+ */
+async function links({ netns, count }: { readonly netns: readonly string[]; readonly count: number }): Promise<number> {
+    const begin = performance.now();
+    const bridge = uuidOf("Bridge", bridgeName);
+    const commits: Promise<unknown>[] = [];
+    for (const [pod, netnsPath] of netns.entries()) {
+        const names = Array.from({ length: count }, (_, at) => `floor-${pod}-${at}`);
+        for (const [at, name] of names.entries()) {
+            const end = `${pod.toString(16).padStart(2, "0")}:${at.toString(16).padStart(2, "0")}`;
+            const peer = { name: `eth${at}`, mac: `0a:58:0a:c9:${end}`, mtu: 1500, netnsPath };
+            await netlink.createVeth({ name, mac: `0e:58:0a:c9:${end}`, mtu: 1500, up: true, queues: 1, peer });
+        }
+        commits.push(
+            database().transact([
+                ...names.flatMap((name, at) => [
+                    insert("Interface", { name, type: "" }, `interface_${at}`),
+                    insert("Port", { name, interfaces: set(named(`interface_${at}`)) }, `port_${at}`),
+                ]),
+                mutate(
+                    "Bridge",
+                    [byUuid(bridge)],
+                    [["ports", "insert", set(...names.map((_, at) => named(`port_${at}`)))]],
+                ),
+            ]),
+        );
+        made = [...made, ...names];
+    }
+    await Promise.all(commits);
+    const wanted = new Set(made);
+    await database().until(
+        () => {
+            const rows = [...database().rows("Interface").values()];
+            const opened = rows.filter((row) => wanted.has(String(row["name"])) && optionalNumberOf(row, "ofport"));
+            return opened.length === wanted.size ? true : undefined;
+        },
+        { timeoutMs: 300_000 },
+    );
+    return performance.now() - begin;
+}
+
+/** Removes the ports that `links` made. */
+async function unlink(): Promise<void> {
+    const ports = made.map((name) => uuid(uuidOf("Port", name)));
+    made = [];
+    // What nothing refers to is deleted by ovsdb-server.
+    await database().transact([
+        mutate("Bridge", [byUuid(uuidOf("Bridge", bridgeName))], [["ports", "delete", set(...ports)]]),
+    ]);
+}
+
+serveBench({ open, settle, add, del, links, unlink });

@@ -23,8 +23,8 @@ export interface Reading extends Cost {
     readonly cpuMsAfter: number;
 }
 
-// USER_HZ, which Linux fixes at 100 for user space.
-const tickMs = 10;
+/** Milliseconds of a tick of `cpuTicks`: USER_HZ, which Linux fixes at 100 for user space. */
+export const tickMs = 10;
 
 /** Reads the cost at a test API server. */
 export class ApiServerMeter {

@@ -7,12 +7,15 @@ import { type CniClient } from "./cni-client.ts";
 import { startController } from "./controller.ts";
 import { type Daemon, type Memory } from "./daemon.ts";
 
-const nodeName = "bench-node";
+/** The name of the Node. */
+export const nodeName = "bench-node";
 const podNamespace = "bench";
 
 export interface NodeUnderTestOptions {
     /** Whether the feature gate of IPPools is enabled. Default false. */
     readonly pools?: boolean;
+    /** The bridge of networks, by the keys of `secondaryNetwork.ovsBridges`; its NIC must exist. Default: none. */
+    readonly networks?: { readonly bridgeName: string; readonly physicalInterfaces: readonly string[] };
     /** A server of `startChartServer`. Default: a new one. */
     readonly server?: TestApiServer;
 }
@@ -23,23 +26,22 @@ export interface NodeUnderTestOptions {
  */
 export class NodeUnderTest implements AsyncDisposable {
     readonly ovs: PrivateOvs;
-    readonly cniSocket: string;
-    readonly cni: CniClient;
     readonly api: ApiClient;
     readonly #parts: AsyncDisposableStack;
-    readonly #agent: AgentUnderTest;
+    readonly #startAgent: () => AgentUnderTest;
+    #agent: AgentUnderTest;
     readonly #controller: Daemon;
 
     private constructor(parts: {
         readonly ovs: PrivateOvs;
+        readonly startAgent: () => AgentUnderTest;
         readonly agent: AgentUnderTest;
         readonly controller: Daemon;
         readonly api: ApiClient;
         readonly stack: AsyncDisposableStack;
     }) {
         this.ovs = parts.ovs;
-        this.cniSocket = parts.agent.cniSocket;
-        this.cni = parts.agent.cni;
+        this.#startAgent = parts.startAgent;
         this.#agent = parts.agent;
         this.#controller = parts.controller;
         this.api = parts.api;
@@ -56,12 +58,45 @@ export class NodeUnderTest implements AsyncDisposable {
             internalIps: ["192.0.2.10", "2001:db8::10"],
         });
         const { api } = server.clients();
-        const featureGates = { AntreaIPAM: options.pools ?? false };
+        const { pools = false, networks } = options;
+        const featureGates = { AntreaIPAM: pools, SecondaryNetwork: networks !== undefined };
         const controller = stack.use(await startController("controller", server, featureGates));
         const kubeconfig = await agentKubeconfig(server, nodeName);
-        const agent = stack.use(new AgentUnderTest({ nodeName, kubeconfig, ovsRunDir: ovs.runDir, featureGates }));
+        const config = networks === undefined ? {} : { secondaryNetwork: { ovsBridges: [networks] } };
+        const startAgent = (): AgentUnderTest =>
+            new AgentUnderTest({ nodeName, kubeconfig, ovsRunDir: ovs.runDir, featureGates, config });
+        const agent = stack.use(startAgent());
         await agent.ready();
-        return new NodeUnderTest({ ovs, agent, controller, api, stack: stack.move() });
+        const parts = { ovs, agent, controller, api };
+        return new NodeUnderTest({ ...parts, startAgent, stack: stack.move() });
+    }
+
+    /** CNI client of the running agent. */
+    get cni(): CniClient {
+        return this.#agent.cni;
+    }
+
+    /** Path of the agent's socket. */
+    get cniSocket(): string {
+        return this.#agent.cniSocket;
+    }
+
+    /** The folder of CNI configurations of the Node. */
+    get confFolder(): string {
+        return this.#agent.confFolder;
+    }
+
+    /** Processor time of the agent since its start, in milliseconds. */
+    agentCpuMs(): number {
+        return this.#agent.cpuMs();
+    }
+
+    /** Stops the agent by SIGTERM and starts it again; the seconds from the start of its process until it accepts CNI requests. */
+    async restartAgent(): Promise<number> {
+        await this.#agent[Symbol.asyncDispose]();
+        this.#agent = this.#parts.use(this.#startAgent());
+        await this.#agent.ready();
+        return (performance.now() - this.#agent.startedAt) / 1000;
     }
 
     memory(): { readonly agent: Memory; readonly controller: Memory } {

@@ -3,9 +3,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Netlink } from "@antrea/netlink";
 import { BenchError } from "./error.ts";
 
-/** The Node's own interfaces: those that sandbox.sh created, and the NIC of a Node with peers. */
-const nodeLinks: readonly string[] = ["bench0", "bench1", "bench-nic", "bench-nic-far"];
-const goneLimitMs = 30_000;
+/** The NIC of a Node with networks, and its far end. */
+export const networksNic = ["bench-vlans", "bench-vlans-far"] as const;
+/** The Node's own interfaces: those that sandbox.sh created, the NIC of a Node with peers and that of one with networks. */
+const nodeLinks: readonly string[] = ["bench0", "bench1", "bench-nic", "bench-nic-far", ...networksNic];
+/** Two thousand links take the kernel half a minute. */
+const goneLimitMs = 180_000;
 
 /** Network namespaces for Pods, as a container runtime creates them. */
 export class PodNamespaces implements Disposable {

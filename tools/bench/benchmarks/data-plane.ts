@@ -22,7 +22,7 @@ interface Way {
     readonly reach: Reach;
 }
 
-type Measured = Exclude<Mode, "bridging">;
+type Measured = Exclude<Mode, "bridging" | "networks">;
 
 const ways: Readonly<Record<Measured, readonly Way[]>> = {
     noEncap: [

@@ -1,5 +1,5 @@
 import { type Result } from "../result.ts";
-import { drawBars, type BarChart } from "./bars.ts";
+import { drawBars, type Bar, type BarChart } from "./bars.ts";
 import { drawGrowth, type GrowthChart } from "./growth.ts";
 
 /** A rendered chart of docs/benchmarks. */
@@ -87,6 +87,13 @@ const loads = ["throughput", "requests", "connections"];
 const dataPlaneIds = (peer: string): readonly string[] =>
     ways.flatMap((way) => loads.map((load) => `data-plane-${way}-${load}-${peer}`));
 
+const networkWays: readonly { readonly name: string; readonly bar: Bar }[] = [
+    { name: "one call\nfor all", bar: { id: "networks-burst-time", figure: "value" } },
+    { name: "one network\nafter another", bar: { id: "networks-burst-time", figure: "peer" } },
+    { name: "bridge +\nhost-local", bar: { id: "networks-burst-time-bridges", figure: "peer" } },
+    { name: "floor: links\nand ports", bar: { id: "networks-burst-time-floor", figure: "peer" } },
+];
+
 const barCharts: readonly { readonly file: string; readonly chart: BarChart }[] = [
     {
         file: "ipam.svg",
@@ -125,6 +132,17 @@ const barCharts: readonly { readonly file: string; readonly chart: BarChart }[] 
                     bars: sizes.map((count) => ({ id: `claims-rate-list-${count}`, figure: "peer" as const })),
                 },
             ],
+        },
+    },
+    {
+        file: "networks.svg",
+        chart: {
+            title: "128 Pods with 16 networks at once",
+            subtitle: "seconds until the last Pod has all its interfaces; lower is better",
+            unit: "s",
+            scale: "linear",
+            groups: networkWays.map(({ name }) => name),
+            bars: [{ name: "seconds", bars: networkWays.map(({ bar }) => bar) }],
         },
     },
     {

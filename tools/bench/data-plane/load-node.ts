@@ -11,13 +11,15 @@ import { addAddresses, addPhyBridge, phyBridge } from "../phy-bridge.ts";
 import { type PodNamespaces } from "../pod-namespaces.ts";
 import { LoadPod } from "./load-pod.ts";
 
-/** `bridging` is noEncap with the NIC as a port of the bridge. */
-export type Mode = "encap" | "noEncap" | "bridging";
+/** `bridging` is noEncap with the NIC as a port of the bridge, `networks` noEncap with a bridge of networks on `vlanNic`. */
+export type Mode = "encap" | "noEncap" | "bridging" | "networks";
 
 /** The Namespace of all Pods. */
 export const podNamespace = "bench";
 /** The NIC of a Node, connected to the other Nodes. */
 export const nic = "eth1";
+/** The NIC of networks, in the mode `networks`. */
+export const vlanNic = "eth2";
 /** The network of all Nodes. */
 export const underlay = { base: "10.201", length: 16 } as const;
 
@@ -63,8 +65,8 @@ export class LoadNode implements AsyncDisposable {
     }
 
     /** Connects the NICs of two Nodes. */
-    static connect(one: LoadNode, other: LoadNode): void {
-        one.run("ip", "link", "add", nic, "type", "veth", "peer", "name", nic, "netns", other.netnsId);
+    static connect(one: LoadNode, other: LoadNode, link = nic): void {
+        one.run("ip", "link", "add", link, "type", "veth", "peer", "name", link, "netns", other.netnsId);
     }
 
     get netnsPath(): string {
@@ -162,5 +164,15 @@ const configOf: Readonly<Record<Mode, Readonly<Record<string, unknown>>>> = {
     encap: { trafficEncapMode: "encap", transportInterface: phyBridge },
     noEncap: { trafficEncapMode: "noEncap", transportInterface: nic },
     bridging: { trafficEncapMode: "noEncap", transportInterface: nic, enableBridgingMode: true, noSNAT: true },
+    networks: {
+        trafficEncapMode: "noEncap",
+        transportInterface: nic,
+        secondaryNetwork: { ovsBridges: [{ bridgeName: "br-networks", physicalInterfaces: [vlanNic] }] },
+    },
 };
-const gatesOf: Readonly<Record<Mode, Gates>> = { encap: {}, noEncap: {}, bridging: { AntreaIPAM: true } };
+const gatesOf: Readonly<Record<Mode, Gates>> = {
+    encap: {},
+    noEncap: {},
+    bridging: { AntreaIPAM: true },
+    networks: { AntreaIPAM: true, SecondaryNetwork: true },
+};

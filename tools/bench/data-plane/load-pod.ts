@@ -41,6 +41,11 @@ export class LoadPod implements AsyncDisposable {
         return new LoadPod(netnsPath, ip, helper, stack.move());
     }
 
+    /** The same Pod, reached at another of its addresses. */
+    reachedAt(ip: string): LoadPod {
+        return new LoadPod(this.netnsPath, ip, this.#helper, this.#stack);
+    }
+
     /** Waits until another Pod answers. */
     async reaches(other: LoadPod): Promise<void> {
         const end = performance.now() + readyLimitMs;

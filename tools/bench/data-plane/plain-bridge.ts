@@ -16,7 +16,7 @@ const bridge = "br-plain";
 const tunnel = "plain-tun";
 const gateway = "plain-gw";
 /** The agent's `podLinkGroup`. */
-const podLinkGroup = "178";
+export const podLinkGroup = "178";
 const flows: Readonly<Record<Plain, readonly string[]>> = {
     plain: ["actions=NORMAL"],
     ct: [
