@@ -6,7 +6,7 @@ import { figure, typical, type Result } from "../result.ts";
 
 const podCount = 128;
 const quietMs = 5_000;
-/** Each job of the agent that looks after what it has made runs once in it. */
+/** Every check of the agent runs once in it. */
 const minuteMs = 60_000;
 const minutes = 2;
 const restarts = 3;
