@@ -78,7 +78,7 @@ export const claimers: Readonly<Record<string, SeededBug>> = {
         what: "an agent wires by the pool in its cache, even if the pool has changed since",
         hooks: {
             agent: ({ pools: { cache } }) => {
-                cache.live = (name, { signal }) => cache.find(name, signal);
+                cache.live = (name, signal) => cache.find(name, signal);
             },
         },
     },

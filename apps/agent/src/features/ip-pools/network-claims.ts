@@ -10,10 +10,10 @@ export function networkClaims(pools: IpPools): NetworkClaims {
         release: (attachment) => pools.release(attachment),
         networkInterfacesOf: (containerId) => {
             const names = pools.own
-                .list()
+                .ofAnyInterface(containerId)
                 .map(({ spec }) => spec.pod)
                 // The name of a network of another plugin has no "/".
-                .filter((pod) => pod?.containerID === containerId && pod.network?.includes("/") === true)
+                .filter((pod) => pod?.network?.includes("/") === true)
                 .map((pod) => pod?.interface ?? "");
             return [...new Set(names)].map((ifName) => ({ containerId, ifName }));
         },

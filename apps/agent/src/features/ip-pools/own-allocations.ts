@@ -3,6 +3,7 @@ import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { type IpAddress } from "@antrea/ip";
 import { Informer, withoutManagedFields, type ApiClient, type KubeError, type KubeLogger } from "@antrea/kube";
 import { allocationIp, objectName, isForOrdinal, isForPod, namesContainer } from "./allocations.ts";
+import { NameIndex } from "./name-index.ts";
 import { type SetPlace } from "./types.ts";
 import type { Attachment } from "../../platform/pod-interfaces/index.ts";
 
@@ -48,7 +49,9 @@ export class OwnAllocations {
     readonly #components: OwnAllocationsComponents;
     readonly #nodeName: string;
     readonly #allocations = new Map<string, Known>();
-    readonly #byPod = new Map<string, Set<string>>();
+    /** The names of allocations by the UID of their Pod, and by their container: a Node has thousands. */
+    readonly #byPod = new NameIndex();
+    readonly #byContainer = new NameIndex();
     /**
      * By UID, the resourceVersion up to which an allocation no longer belongs to this Node: a late event must not
      * restore it.
@@ -107,14 +110,18 @@ export class OwnAllocations {
 
     /** The allocations for an interface of a Pod. There should be one per demand; after failures there may be more. */
     ofPod(podUid: string, ifName: string): readonly IpAllocation[] {
-        return [...(this.#byPod.get(podUid) ?? [])]
-            .flatMap((name) => this.get(name) ?? [])
-            .filter((allocation) => isForPod(allocation, podUid, ifName));
+        return this.#named(this.#byPod.get(podUid)).filter((allocation) => isForPod(allocation, podUid, ifName));
     }
 
     /** The known allocations that name this container and interface. */
     ofContainer(attachment: Attachment): readonly IpAllocation[] {
-        return this.list().filter((allocation) => namesContainer(allocation, attachment));
+        const all = this.#named(this.#byContainer.get(attachment.containerId));
+        return all.filter((allocation) => namesContainer(allocation, attachment));
+    }
+
+    /** The known allocations that name this container, of all its interfaces. */
+    ofAnyInterface(containerId: string): readonly IpAllocation[] {
+        return this.#named(this.#byContainer.get(containerId));
     }
 
     /** The known allocations that this StatefulSet ordinal owns. */
@@ -241,10 +248,9 @@ export class OwnAllocations {
         const before = this.get(name);
         this.#drop(name);
         this.#allocations.set(name, { allocation, at: this.#now, isAnswer });
-        const uid = allocation.spec.pod?.uid ?? "";
-        const names = this.#byPod.get(uid);
-        if (names === undefined) this.#byPod.set(uid, new Set([name]));
-        else names.add(name);
+        const { uid = "", containerID = "" } = allocation.spec.pod ?? {};
+        this.#byPod.add(uid, name);
+        this.#byContainer.add(containerID, name);
         // A new object of the name, or an old state after an etcd restore: the previous holder has lost the address,
         // whatever the watch delivers and when.
         if (before === undefined) return;
@@ -259,10 +265,13 @@ export class OwnAllocations {
         const known = this.#allocations.get(name);
         if (known === undefined) return;
         this.#allocations.delete(name);
-        const uid = known.allocation.spec.pod?.uid ?? "";
-        const names = this.#byPod.get(uid);
-        names?.delete(name);
-        if (names?.size === 0) this.#byPod.delete(uid);
+        const { uid = "", containerID = "" } = known.allocation.spec.pod ?? {};
+        this.#byPod.delete(uid, name);
+        this.#byContainer.delete(containerID, name);
+    }
+
+    #named(names: readonly string[]): readonly IpAllocation[] {
+        return names.flatMap((name) => this.get(name) ?? []);
     }
 }
 

@@ -1,3 +1,4 @@
+import { orAborted } from "@antrea/async";
 import { ipPools, type IpPool, type IpPoolSpec, type IpPoolStatus } from "@antrea/crd";
 import { prefixRange, rangeOf, type IpAddress, type Prefix, type RangeSet } from "@antrea/ip";
 import { clusterAddresses, Exclusions, PoolIndex, readPool, type ClusterAddresses, type Pool } from "@antrea/ipam";
@@ -10,7 +11,10 @@ import {
     type ServiceCidr,
 } from "@antrea/kube";
 import { NodeAddresses, type NodesAddresses, type NodeSource } from "./node-addresses.ts";
+import { SharedReads } from "./shared-reads.ts";
 import { type PoolVersion } from "./types.ts";
+
+const liveLimitMs = 5_000;
 
 /** Dependencies of PoolCache. */
 export interface PoolCacheComponents {
@@ -58,6 +62,7 @@ export class PoolCache {
     readonly #entries = new Map<string, Entry>();
     readonly #index = new PoolIndex(() => this.#cluster(this.#nodes.inPools()));
     readonly #nodes: NodeAddresses;
+    readonly #liveReads = new SharedReads((name) => this.#readLive(name));
     readonly #listeners: Disposable[];
     readonly #rangeListeners = new Set<() => void>();
 
@@ -146,17 +151,21 @@ export class PoolCache {
     }
 
     /**
-     * Reads an IPPool from the API server, bypassing the watch, and caches it; undefined if there is none. Rejects with
-     * KubeError: one request of up to `timeoutMs`, not repeated. A GET without resourceVersion is a quorum read from
-     * etcd. With the resourceVersion of an allocation it would wait until the server's cache of IPPools has caught up,
-     * which without IPPool events happens only every 100 ms.
+     * Reads an IPPool from the API server, bypassing the watch, and caches it; undefined if there is none. The request
+     * begins after the call, and callers who come while one is under way share the next; it is not repeated and has a limit
+     * of 5 s. Rejects with its KubeError, or if the signal aborts first.
      */
-    async live(
-        name: string,
-        o: { readonly signal: AbortSignal; readonly timeoutMs: number },
-    ): Promise<KnownPool | undefined> {
+    live(name: string, signal: AbortSignal): Promise<KnownPool | undefined> {
+        return orAborted(this.#liveReads.get(name), signal);
+    }
+
+    /**
+     * A GET without resourceVersion is a quorum read from etcd. With the resourceVersion of an allocation it would wait
+     * until the server's cache of IPPools has caught up, which without IPPool events happens only every 100 ms.
+     */
+    async #readLive(name: string): Promise<KnownPool | undefined> {
         const before = this.#entries.get(name);
-        const found = await this.#components.api.find(ipPools, { name }, o);
+        const found = await this.#components.api.find(ipPools, { name }, { timeoutMs: liveLimitMs });
         // A watch event during the request may be newer.
         const isKept = this.#entries.get(name) === before;
         if (found === undefined) {

@@ -13,8 +13,6 @@ import { retryUntilAnswered } from "./requests.ts";
 import { podOf, type ClaimedAddress, type PoolChange, type PoolVersion, type SetUp } from "./types.ts";
 import { type PoolInterface } from "./wiring.ts";
 
-const liveLimitMs = 5_000;
-
 function isSameVersion(one: PoolVersion, other: PoolVersion): boolean {
     return one.uid === other.uid && one.generation === other.generation;
 }
@@ -67,8 +65,7 @@ export async function changedSince(
     const { claimed, pools, isFresh, network, signal } = o;
     const found = await settleAll(
         claimed.map(async (address): Promise<PoolChange | undefined> => {
-            const live = (): Promise<KnownPool | undefined> =>
-                cache.live(address.pool, { signal, timeoutMs: liveLimitMs });
+            const live = (): Promise<KnownPool | undefined> => cache.live(address.pool, signal);
             const now = await retryUntilAnswered(live, { signal, clock, onRepeat: () => metrics.retry() });
             const before = pools.find(({ pool }) => pool.name === address.pool);
             if (now === undefined || before === undefined) throw noPool(address.pool, network);

@@ -5,7 +5,12 @@ import { isNetlinkError } from "@antrea/netlink";
 import { podLinkGroup } from "../../platform/kernel-ids.ts";
 import type { Progress } from "./progress.ts";
 import { Limit } from "./limit.ts";
-import type { FurtherInterfacesComponents, FurtherInterfacesOptions, NetworkPorts } from "./further-types.ts";
+import type {
+    FurtherInterfacesComponents,
+    FurtherInterfacesOptions,
+    NetworkPort,
+    NetworkPorts,
+} from "./further-types.ts";
 import { FurtherUpkeep } from "./further-upkeep.ts";
 import { createPair, deletePodLink, releasePodLink, type PodLinkOptions } from "./link.ts";
 import { PodNetworkError } from "./errors.ts";
@@ -77,13 +82,13 @@ export class FurtherInterfaces {
                 ...records.map((record, index) => this.#configure(record, planned[index])),
             ]);
             progress.checkpoint();
-            await this.#opened(records, progress.signal);
+            const opened = await this.#opened(records, progress.signal);
             await settleAll(records.map((record) => this.#complete(record)));
             // A DEL may have given up waiting for this.
             progress.checkpoint();
             for (const record of records) {
                 table.put(record, this.#components.clock.monotonic());
-                this.#announce(record);
+                this.#announce(record, opened);
             }
         } catch (error) {
             await this.#takeBack(drafts);
@@ -204,9 +209,9 @@ export class FurtherInterfaces {
         }
         const present = table.ofContainer(containerId).filter(({ leaving }) => leaving === undefined);
         if (present.length === 0) return;
-        // Without its link OVS could not open the port.
-        const names = new Set((await netlink.links()).map(({ name }) => name));
-        const records = present.map(({ record }) => record).filter(({ hostIfName }) => names.has(hostIfName));
+        // Without its link OVS could not open the port. Asked one by one: the Node may have thousands.
+        const links = await Promise.all(present.map(({ record }) => netlink.link(record.hostIfName)));
+        const records = present.flatMap(({ record }, at) => (links[at] === undefined ? [] : [record]));
         await ports.ensurePorts(records.map(portOf), signal);
         await this.#opened(records, signal);
     }
@@ -307,9 +312,9 @@ export class FurtherInterfaces {
         await configureNetworkEnd(record, planned?.routes ?? [], this.#linkOptions(record));
     }
 
-    async #opened(records: readonly NetworkRecord[], signal: AbortSignal): Promise<void> {
+    async #opened(records: readonly NetworkRecord[], signal: AbortSignal): Promise<readonly NetworkPort[]> {
         const { netlink, ports } = this.#components;
-        await ports.opened(
+        const opened = await ports.opened(
             records.map(({ hostIfName }) => hostIfName),
             openLimitMs,
             signal,
@@ -320,6 +325,7 @@ export class FurtherInterfaces {
             if (link.up !== (isolated !== true)) await netlink.setLink(link.index, { up: isolated !== true });
             if (link.group !== podLinkGroup) await netlink.setLink(link.index, { group: podLinkGroup });
         }
+        return opened;
     }
 
     async #complete(record: NetworkRecord): Promise<void> {
@@ -337,9 +343,9 @@ export class FurtherInterfaces {
     }
 
     /** A Pod that was on another Node before has the same addresses and MAC address: switches learn its new place. */
-    #announce({ addresses, hostIfName, mac }: NetworkRecord): void {
-        const { announce, ports } = this.#components;
-        const { ofPort } = ports.ports().find(({ name }) => name === hostIfName) ?? {};
+    #announce({ addresses, hostIfName, mac }: NetworkRecord, opened: readonly NetworkPort[]): void {
+        const { announce } = this.#components;
+        const { ofPort } = opened.find(({ name }) => name === hostIfName) ?? {};
         if (ofPort !== undefined && ofPort > 0) announce({ ofPort, mac, ips: addresses.map(({ ip }) => ip) });
     }
 

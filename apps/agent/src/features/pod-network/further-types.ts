@@ -28,7 +28,7 @@ export interface NetworkPorts {
         signal?: AbortSignal,
     ): Promise<void>;
     deletePorts(names: readonly string[], signal?: AbortSignal): Promise<void>;
-    opened(names: readonly string[], timeoutMs: number, signal?: AbortSignal): Promise<void>;
+    opened(names: readonly string[], timeoutMs: number, signal?: AbortSignal): Promise<readonly NetworkPort[]>;
 }
 
 /** Dependencies of FurtherInterfaces. */

@@ -2,7 +2,7 @@ import type { Link } from "@antrea/netlink";
 import type { StoredPort } from "./found-records.ts";
 import { releaseLinkOf } from "./release-link.ts";
 import { podLinkGroup } from "../../platform/kernel-ids.ts";
-import type { FurtherInterfacesComponents, FurtherInterfacesOptions } from "./further-types.ts";
+import type { FurtherInterfacesComponents, FurtherInterfacesOptions, NetworkPort } from "./further-types.ts";
 import {
     fromNetworkAlias,
     fromNetworkIds,
@@ -15,6 +15,13 @@ export type FurtherUpkeepComponents = Pick<
     FurtherInterfacesComponents,
     "logger" | "netlink" | "podInterfaces" | "pools" | "ports" | "table"
 >;
+
+/** What a round of the reconcile has found on the Node, by name. */
+export interface FoundOnNode {
+    readonly links: ReadonlyMap<string, Link>;
+    /** See `FurtherUpkeep.portsByName`. */
+    readonly ports: ReadonlyMap<string, NetworkPort>;
+}
 
 /** Finds what earlier starts, crashes and Open vSwitch have left of the interfaces on other networks. */
 export class FurtherUpkeep {
@@ -56,17 +63,21 @@ export class FurtherUpkeep {
             logger.info("further Pod interfaces rebuilt", { interfaces: this.#components.table.list().length });
     }
 
+    /** The ports of Pods by name, for all containers of a round: a Node has thousands. */
+    portsByName(): ReadonlyMap<string, NetworkPort> {
+        return new Map(this.#components.ports.ports().map((port) => [port.name, port]));
+    }
+
     /**
      * What the container needs in a round of the reconcile: "remove" if all links are gone, and with them its network
      * namespace, as its interface on the Pod network is too; "restore" if a port or link differs, or the removal of an
      * interface is not complete; undefined if all is right.
      */
-    need(containerId: string, links: ReadonlyMap<string, Link>, isAlive: boolean): "remove" | "restore" | undefined {
+    need(containerId: string, { links, ports }: FoundOnNode, isAlive: boolean): "remove" | "restore" | undefined {
         const all = this.#components.table.ofContainer(containerId);
         const present = all.filter(({ record }) => links.has(record.hostIfName));
         if (present.length === 0 && !isAlive) return "remove";
         if (all.some(({ leaving }) => leaving !== undefined)) return "restore";
-        const ports = new Map(this.#components.ports.ports().map((port) => [port.name, port]));
         const isRight = ({ record: { hostIfName, isolated, vlan } }: NetworkInterface): boolean => {
             const [link, port] = [links.get(hostIfName), ports.get(hostIfName)];
             return (

@@ -165,12 +165,15 @@ export class PodReconciler {
         if (further === undefined) return;
         further.upkeep.complete();
         const failures: unknown[] = [];
-        const needOf = (id: string): "remove" | "restore" | undefined =>
-            further.upkeep.need(id, links, network.hasContainer(id));
+        type Ports = ReturnType<typeof further.upkeep.portsByName>;
+        const needOf = (id: string, found: Ports): "remove" | "restore" | undefined =>
+            further.upkeep.need(id, { links, ports: found }, network.hasContainer(id));
+        const ports = further.upkeep.portsByName();
         for (const containerId of further.containers()) {
-            if (needOf(containerId) === undefined) continue;
+            if (needOf(containerId, ports) === undefined) continue;
             const work = async (): Promise<void> => {
-                const need = needOf(containerId);
+                // Others have worked on the container until now.
+                const need = needOf(containerId, further.upkeep.portsByName());
                 if (need === "restore") await further.restore(containerId, signal);
                 // An ADD under way holds the lock; a living Pod keeps what its own interface shows to be alive.
                 else if (need === "remove") await further.remove(containerId, "keep");

@@ -21,6 +21,8 @@ export type NetworkInterfaceView = Pick<NetworkInterfaces, "list" | "get">;
  */
 export class NetworkInterfaces {
     readonly #entries = new Map<string, NetworkInterface>();
+    /** The keys of each container's interfaces: a Node has thousands. */
+    readonly #byContainer = new Map<string, Set<string>>();
 
     /** Every interface that is wired, being wired, or not removed completely yet. */
     list(): readonly NetworkInterface[] {
@@ -34,14 +36,19 @@ export class NetworkInterfaces {
 
     /** The interfaces of a container. */
     ofContainer(containerId: string): readonly NetworkInterface[] {
-        return this.list().filter(({ record }) => record.containerId === containerId);
+        const keys = this.#byContainer.get(containerId) ?? [];
+        return [...keys].flatMap((key) => this.#entries.get(key) ?? []);
     }
 
     /** Adds an interface, or replaces its record; default of `addedAt`: what it was, or 0. */
     put(record: NetworkRecord, addedAt?: number): void {
         const known = this.get(record);
         const leaving = known?.leaving;
-        this.#entries.set(attachmentKey(record), { record, leaving, addedAt: addedAt ?? known?.addedAt ?? 0 });
+        const key = attachmentKey(record);
+        this.#entries.set(key, { record, leaving, addedAt: addedAt ?? known?.addedAt ?? 0 });
+        const keys = this.#byContainer.get(record.containerId);
+        if (keys === undefined) this.#byContainer.set(record.containerId, new Set([key]));
+        else keys.add(key);
     }
 
     /**
@@ -58,6 +65,10 @@ export class NetworkInterfaces {
 
     /** Removes an interface whose port is gone; no effect if it is unknown. */
     remove(attachment: Attachment): void {
-        this.#entries.delete(attachmentKey(attachment));
+        const key = attachmentKey(attachment);
+        this.#entries.delete(key);
+        const keys = this.#byContainer.get(attachment.containerId);
+        keys?.delete(key);
+        if (keys?.size === 0) this.#byContainer.delete(attachment.containerId);
     }
 }

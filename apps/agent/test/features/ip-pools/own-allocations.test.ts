@@ -69,6 +69,7 @@ describe("OwnAllocations", () => {
         expect(own.ofPod("u", "eth1").map(({ spec }) => spec.address)).toEqual(["10.0.0.2"]);
         expect(own.ofPod("", "eth0")).toEqual([]);
         expect(own.ofContainer({ containerId: "c1", ifName: "eth1" })).toHaveLength(1);
+        expect(own.ofAnyInterface("c1")).toHaveLength(4);
         expect(own.ofOrdinal("ns", { name: "web", ordinal: 2 })).toHaveLength(1);
         expect(own.ofOrdinal("ns", { name: "web", ordinal: 1 })).toHaveLength(0);
     });
@@ -77,6 +78,7 @@ describe("OwnAllocations", () => {
         await start();
         const given = stored("10.0.0.1");
         own.note(given);
+        expect(own.ofAnyInterface("c1")).toHaveLength(1);
         const taken = api.put(ipAllocations, takenBy(given, { ...holder, containerId: "c2" })) as IpAllocation;
         own.note(taken);
         own.noteGone(given);

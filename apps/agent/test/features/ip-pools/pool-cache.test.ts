@@ -249,14 +249,13 @@ describe("PoolCache", () => {
     });
 
     it("has a pool as the API server has it when it asks, and lets no late event undo that", async () => {
-        const ask = { signal: limit, timeoutMs: 1_000 };
         addPool("pool1", "10.0.0.0", "10.0.0.9");
         await cache.find("pool1", limit);
         api.holdEvents();
         addPool("pool1", "10.0.0.0", "10.0.0.4");
         addPool("pool1", "10.0.0.0", "10.0.0.5");
         expect(await usable("pool1")).toEqual(["10.0.0.1-10.0.0.9"]);
-        expect((await cache.live("pool1", ask))?.usable.ranges.map(formatRange)).toEqual(["10.0.0.1-10.0.0.5"]);
+        expect((await cache.live("pool1", limit))?.usable.ranges.map(formatRange)).toEqual(["10.0.0.1-10.0.0.5"]);
         expect(await usable("pool1")).toEqual(["10.0.0.1-10.0.0.5"]);
         const seen = new Set<string>();
         cache.onRanges(() => seen.add(cache.known("pool1")?.usable.ranges.map(formatRange).join() ?? ""));
@@ -266,15 +265,35 @@ describe("PoolCache", () => {
         expect([...seen]).toEqual(["10.0.0.1-10.0.0.7"]);
     });
 
+    it("asks once for all who ask while a request is under way, after they asked", async () => {
+        addPool("pool1", "10.0.0.0", "10.0.0.9");
+        await cache.synced(limit);
+        api.holdEvents();
+        const gate = Promise.withResolvers<void>();
+        api.before = (method) => (method === "find" ? gate.promise : Promise.resolve());
+        const early = cache.live("pool1", limit);
+        const stopped = new AbortController();
+        const late = [cache.live("pool1", limit), cache.live("pool1", stopped.signal), cache.live("pool1", limit)];
+        stopped.abort();
+        await expect(late[1]).rejects.toMatchObject({ name: "AbortError" });
+        gate.resolve();
+        await early;
+        addPool("pool1", "10.0.0.0", "10.0.0.4");
+        const ends = (await Promise.all([late[0], late[2]])).map((found) =>
+            found?.usable.ranges.map(formatRange).join(),
+        );
+        expect(ends).toEqual(["10.0.0.1-10.0.0.4", "10.0.0.1-10.0.0.4"]);
+        expect(api.requests.filter((request) => request.startsWith("find"))).toHaveLength(2);
+    });
+
     it("has no pool that the API server has no more, although the watch is late", async () => {
-        const ask = { signal: limit, timeoutMs: 1_000 };
         await cache.synced(limit);
         api.holdEvents();
         addPool("pool1", "10.0.0.0", "10.0.0.9");
-        await cache.live("pool1", ask);
+        await cache.live("pool1", limit);
         expect(cache.poolOf(parseIp("10.0.0.3"))).toBe("pool1");
         api.remove(ipPools, "pool1");
-        expect(await cache.live("pool1", ask)).toBeUndefined();
+        expect(await cache.live("pool1", limit)).toBeUndefined();
         expect(cache.poolOf(parseIp("10.0.0.3"))).toBeUndefined();
         expect(cache.isMissing("pool1")).toBe(true);
     });

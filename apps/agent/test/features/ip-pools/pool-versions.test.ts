@@ -69,7 +69,7 @@ describe("PoolCache", () => {
         return found && `${found.version.generation} ${found.usable.ranges.map(formatRange).join()}`;
     };
     const live = async (): Promise<string | undefined> => {
-        const found = await cache.live("pool1", limit);
+        const found = await cache.live("pool1", limit.signal);
         return found && `${found.version.generation} ${found.usable.ranges.map(formatRange).join()}`;
     };
 

@@ -45,6 +45,11 @@ it("an interface is found by container and name, with its newest record", () => 
     expect(before?.record.vlan).toBe(0);
     expect(table.get({ containerId: "b", ifName: "eth2" })).toBeUndefined();
     expect(table.ofContainer("none")).toEqual([]);
+    table.remove(first);
+    expect(table.ofContainer("a").map(({ record }) => record.ifName)).toEqual(["eth2"]);
+    table.remove({ containerId: "a", ifName: "eth2" });
+    expect(table.ofContainer("a")).toEqual([]);
+    expect(names()).toEqual(["b-eth1"]);
 });
 
 it("an interface was there before this agent unless its ADD says when, which a new record does not change", () => {

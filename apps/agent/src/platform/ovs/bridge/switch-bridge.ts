@@ -171,7 +171,7 @@ export class SwitchBridge {
     async ensurePorts(ports: readonly AccessPort[], signal?: AbortSignal): Promise<void> {
         const bridge = this.#bridge();
         if (bridge === undefined) throw this.#missing();
-        const present = new Map(this.#rows().map((port) => [port.name, port]));
+        const present = new Map(this.#named(ports.map(({ name }) => name)).map((port) => [port.name, port]));
         const operations: Operation[] = [];
         const ids: ReturnType<typeof named>[] = [];
         for (const [index, { name, vlan, externalIds }] of ports.entries()) {
@@ -195,7 +195,7 @@ export class SwitchBridge {
 
     /** Deletes ports and their records, in one transaction; succeeds for those that are gone. Does not wait for OVS. */
     async deletePorts(names: readonly string[], signal?: AbortSignal): Promise<void> {
-        const find = (): readonly PortRows[] => this.#rows().filter(({ name }) => names.includes(name));
+        const find = (): readonly PortRows[] => this.#named(names);
         // An earlier insertion without a reply is visible after this transaction, which follows it.
         if (find().length < names.length) await this.#transact([], signal);
         const bridge = this.#bridge();
@@ -205,19 +205,25 @@ export class SwitchBridge {
     }
 
     /**
-     * Waits, for at most `timeoutMs` milliseconds, until OVS has opened the links of these ports. Rejects with
-     * OvsBridgeError `PORT_REFUSED` if it could not open one, with OvsdbError `TIMEOUT` or `ABORTED`.
+     * Waits, for at most `timeoutMs` milliseconds, until OVS has opened the links of these ports; resolves with them. Rejects
+     * with OvsBridgeError `PORT_REFUSED` if it could not open one, with OvsdbError `TIMEOUT` or `ABORTED`.
      */
-    async opened(names: readonly string[], timeoutMs: number, signal?: AbortSignal): Promise<void> {
+    async opened(names: readonly string[], timeoutMs: number, signal?: AbortSignal): Promise<readonly SwitchPort[]> {
+        let ids: readonly string[] = [];
         const ports = await this.#database.until(
             () => {
-                const found = this.#rows().filter(({ name }) => names.includes(name));
-                return found.filter(({ ofPort }) => ofPort !== undefined).length < names.length ? undefined : found;
+                // Many ADDs ask this at each change of the database: once found, only their own rows are read.
+                const interfaces = this.#database.rows("Interface");
+                if (ids.length < names.length || ids.some((id) => !interfaces.has(id)))
+                    ids = this.#named(names).map(({ interfaceUuid }) => interfaceUuid);
+                if (ids.length < names.length || ids.some((id) => !hasOfPort(interfaces.get(id)))) return undefined;
+                const found = this.#named(names);
+                return found.length < names.length ? undefined : found;
             },
             { timeoutMs, signal, what: `ovs-vswitchd to open the ports ${names.join(", ")} of ${this.name}` },
         );
         const refused = ports.find(({ ofPort = -1 }) => ofPort <= 0);
-        if (refused === undefined) return;
+        if (refused === undefined) return ports;
         throw new OvsBridgeError(
             "PORT_REFUSED",
             "environment",
@@ -254,13 +260,20 @@ export class SwitchBridge {
         return this.#rows().filter(({ externalIds }) => isNic(externalIds));
     }
 
-    #rows(): readonly PortRows[] {
+    /** The ports of these names. */
+    #named(names: readonly string[]): readonly PortRows[] {
+        const wanted = new Set(names);
+        return this.#rows((name) => wanted.has(name));
+    }
+
+    /** All ports, or those whose name is wanted: a Node has thousands. */
+    #rows(isWanted?: (name: string) => boolean): readonly PortRows[] {
         const bridge = this.#bridge();
         if (bridge === undefined) return [];
         const [ports, interfaces] = [this.#database.rows("Port"), this.#database.rows("Interface")];
         return referencesOf(bridge.row, "ports").flatMap((id) => {
             const port = ports.get(id);
-            if (port === undefined) return [];
+            if (port === undefined || isWanted?.(textOf(port, "name")) === false) return [];
             const interfaceUuid = referencesOf(port, "interfaces")[0] ?? "";
             const row = interfaces.get(interfaceUuid);
             return [
@@ -294,6 +307,10 @@ export class SwitchBridge {
     #missing(): OvsBridgeError {
         return new OvsBridgeError("BRIDGE_MISSING", "environment", `OVS has no bridge ${this.name} yet`);
     }
+}
+
+function hasOfPort(row: Row | undefined): boolean {
+    return row !== undefined && optionalNumberOf(row, "ofport") !== undefined;
 }
 
 function isOwn(bridge: Row): boolean {

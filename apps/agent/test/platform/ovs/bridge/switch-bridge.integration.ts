@@ -239,6 +239,12 @@ describe("the ports of Pods", () => {
     it("are access ports of their VLAN, of no VLAN too, with their record alone", async () => {
         await bridge.ensure(["nic0"]);
         await bridge.ensurePorts([access("pod0", 100, { vlan: "100" }), access("pod1", 0), access("pod2", 4094)]);
+        const opened = await bridge.opened(["pod0", "pod2"], 50_000);
+        expect(opened.map(({ name, vlan }) => [name, vlan])).toEqual([
+            ["pod0", 100],
+            ["pod2", 4094],
+        ]);
+        expect(opened.every(({ ofPort }) => ofPort !== undefined && ofPort > 0)).toBe(true);
         await bridge.opened(["pod0", "pod1", "pod2"], 50_000);
         for (const [name, vlan] of [
             ["pod0", "100"],
