@@ -91,6 +91,12 @@ export class NodeUnderTest implements AsyncDisposable {
         return this.#agent.cpuMs();
     }
 
+    /** Deletes Pods from the API. */
+    async deletePods(names: readonly string[]): Promise<void> {
+        const now = { gracePeriodSeconds: 0 };
+        await Promise.all(names.map((name) => this.api.delete(pods, { namespace: podNamespace, name }, now)));
+    }
+
     /** Stops the agent by SIGTERM and starts it again; the seconds from the start of its process until it accepts CNI requests. */
     async restartAgent(): Promise<number> {
         await this.#agent[Symbol.asyncDispose]();

@@ -53,6 +53,7 @@ export async function burst(stage: NetworksStage, watch: ClaimWatch, way: Way, p
     const delBegin = performance.now();
     await Promise.all(calls.map((call) => detach(steps, call, environment)));
     const delSeconds = (performance.now() - delBegin) / 1000;
+    await stage.deletePods(calls);
     await stage.settle();
     await namespaces.delete(...names);
     if (way === "bridges") removeBridges(networks.length);

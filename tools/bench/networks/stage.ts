@@ -71,6 +71,11 @@ export class NetworksStage implements AsyncDisposable {
         return paths.map((path, index) => podCall(first + index, path, uids[index] ?? ""));
     }
 
+    /** Deletes the Pods of these calls from the API. */
+    async deletePods(calls: readonly PodCall[]): Promise<void> {
+        await this.node.deletePods(calls.map(({ args }) => /K8S_POD_NAME=([^;]+)/.exec(args)?.[1] ?? ""));
+    }
+
     /** What a plugin process needs to reach the agent. */
     get environment(): NodeJS.ProcessEnv {
         return { ANTREA_CNI_SOCKET: this.node.cniSocket };
