@@ -149,7 +149,7 @@ describe("import directions", () => {
         ],
         [
             "a folder of a feature uses a type of another feature",
-            "apps/agent/src/features/bridging/uplink/uplink.ts",
+            "apps/agent/src/features/bridging/bridged-pods/bridged-pods.ts",
             `import type { Peers } from "../../node-routes/peers.ts";\nexport type Used = Peers;\n`,
             "house/app-floors",
         ],
@@ -198,7 +198,7 @@ describe("import directions", () => {
         expect(await broken("apps/agent/src/main.ts", use("kube", "@antrea/kube"))).toEqual([]);
         const pools = use("pools", "@antrea/agent/features/ip-pools");
         expect(await broken("tools/simulate/cluster/agent.ts", pools)).toEqual([]);
-        const feature = "apps/agent/src/features/bridging/uplink/uplink.ts";
+        const feature = "apps/agent/src/features/bridging/bridged-pods/bridged-pods.ts";
         expect(await broken(feature, use("ids", "../../../platform/kernel-ids.ts"))).toEqual([]);
         expect(await broken(feature, use("own", "../uplink-keeper.ts"))).toEqual([]);
         const composed = use("feature", "./features/masquerade/feature.ts");

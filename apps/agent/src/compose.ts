@@ -1,7 +1,7 @@
 import { Lifecycle, type LifecyclePart, type MainContext } from "@antrea/runtime";
 import { bridging } from "./features/bridging/feature.ts";
 import { buildUplink, uplinkParts } from "./features/bridging/uplink-parts.ts";
-import type { Uplink } from "./features/bridging/uplink/index.ts";
+import type { Uplink } from "./platform/host/uplink/index.ts";
 import { Conflist } from "./features/cni-server/conflist/index.ts";
 import { cniServer, type CniFeature, type CniNodeParts } from "./features/cni-server/feature.ts";
 import { CniServer } from "./features/cni-server/index.ts";

@@ -7,7 +7,7 @@ import {
     toAlias,
     toExternalIds,
 } from "@antrea/agent/platform/pod-interfaces";
-import { formatEntry, parseEntry } from "@antrea/agent/features/bridging/uplink/journal-codec";
+import { formatEntry, parseEntry } from "@antrea/agent/platform/host/uplink/journal-codec";
 import { decodeLedger } from "@antrea/controller/features/node-ipam/ledger";
 import { AntreaError } from "@antrea/errors";
 import { isRecord, json, parsed } from "../fixture.ts";

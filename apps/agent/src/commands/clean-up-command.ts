@@ -11,7 +11,7 @@ import { legacyTablesHere, removeFirewallRules } from "../features/host-filter/f
 import { guardTableName } from "../features/host-filter/input-filter/index.ts";
 import { tableName } from "../features/masquerade/index.ts";
 import { runProgram } from "../platform/program.ts";
-import { restoreUplink } from "../features/bridging/uplink/index.ts";
+import { restoreUplink } from "../platform/host/uplink/index.ts";
 import { containerOfAlias } from "../platform/pod-interfaces/index.ts";
 
 const usage = `antrea-agent clean-up [--force] [--host DIR]

@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { messageOf } from "@antrea/errors";
 import { createLogger } from "@antrea/runtime";
 import { readEnvironment } from "../platform/environment.ts";
-import { restoreUplink } from "../features/bridging/uplink/index.ts";
+import { restoreUplink } from "../platform/host/uplink/index.ts";
 
 const usage = `antrea-agent restore-uplink [--force] [--ovs-run-dir DIR] [--ovs-database FILE]
 Gives the Node the interface back that bridging mode has connected to OVS; works when OVS is down.

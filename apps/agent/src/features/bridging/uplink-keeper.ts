@@ -5,7 +5,8 @@ import type { Job } from "@antrea/runtime";
 import type { Transport } from "../../platform/host/transport/index.ts";
 import { NodeCondition } from "../../platform/node/node-condition.ts";
 import type { Platform } from "../../platform/platform.ts";
-import { UplinkReport, type Uplink, type UplinkEvent, type UplinkState } from "./uplink/index.ts";
+import type { Uplink, UplinkState } from "../../platform/host/uplink/index.ts";
+import { UplinkReport, type UplinkEvent } from "./uplink-report.ts";
 
 /** Dependencies of UplinkKeeper. */
 export interface KeeperPlatform extends Pick<

@@ -4,9 +4,9 @@ import type { LifecyclePart } from "@antrea/runtime";
 import { podLinkGroup } from "../../platform/kernel-ids.ts";
 import type { NodePlatform } from "../../platform/node-platform.ts";
 import type { Platform } from "../../platform/platform.ts";
-import { apiAnswers, isOwnHost } from "./api-reachable.ts";
+import { apiAnswers, isOwnHost } from "../../platform/host/uplink/api-reachable.ts";
 import { UplinkKeeper } from "./uplink-keeper.ts";
-import { Uplink } from "./uplink/index.ts";
+import { Uplink } from "../../platform/host/uplink/index.ts";
 
 const uplinkStopMs = 20_000;
 

@@ -9,7 +9,7 @@ import {
 } from "../../../src/features/secondary-bridge/feature.ts";
 import { SwitchBridge } from "../../../src/platform/ovs/bridge/index.ts";
 import { listLogger, silentLogger, type LogEntry } from "../../support/logger.ts";
-import { fakeNetlink, linkOf } from "../bridging/uplink/support/fake-links.ts";
+import { fakeNetlink, linkOf } from "../../platform/host/uplink/support/fake-links.ts";
 
 /** A database without an answer. */
 class Unreachable {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { NetlinkError, type Link, type Netlink } from "@antrea/netlink";
 import { NicSettings } from "../../../src/features/secondary-bridge/nic-settings.ts";
-import { fakeNetlink, linkOf } from "../bridging/uplink/support/fake-links.ts";
+import { fakeNetlink, linkOf } from "../../platform/host/uplink/support/fake-links.ts";
 
 const key = "net/ipv6/conf/nic0/disable_ipv6";
 const pods = 7;

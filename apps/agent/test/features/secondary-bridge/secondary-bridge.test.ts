@@ -5,7 +5,7 @@ import type { Address, Link } from "@antrea/netlink";
 import { NicSettings } from "../../../src/features/secondary-bridge/nic-settings.ts";
 import { SecondaryBridge } from "../../../src/features/secondary-bridge/secondary-bridge.ts";
 import { listLogger, type LogEntry } from "../../support/logger.ts";
-import { addressOf, fakeNetlink, linkOf } from "../bridging/uplink/support/fake-links.ts";
+import { addressOf, fakeNetlink, linkOf } from "../../platform/host/uplink/support/fake-links.ts";
 
 /** The bridge, as far as its NICs are concerned. */
 class FakeBridge {

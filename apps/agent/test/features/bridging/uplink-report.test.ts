@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { UplinkReport } from "../../../../src/features/bridging/uplink/report.ts";
-import type { UplinkState } from "../../../../src/features/bridging/uplink/types.ts";
+import { UplinkReport } from "../../../src/features/bridging/uplink-report.ts";
+import type { UplinkState } from "../../../src/platform/host/uplink/types.ts";
 
 const name = "eth0";
 const rows: readonly (readonly [UplinkState, string | undefined, string, string | undefined, boolean])[] = [

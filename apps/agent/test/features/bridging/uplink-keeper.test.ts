@@ -2,10 +2,10 @@ import { describe, expect, it } from "@jest/globals";
 import { uplinkCondition } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
 import type { JobWork } from "@antrea/runtime";
-import type { UplinkState } from "../../../../src/features/bridging/uplink/index.ts";
-import { isOwnHost } from "../../../../src/features/bridging/api-reachable.ts";
-import { UplinkKeeper, type KeeperPlatform } from "../../../../src/features/bridging/uplink-keeper.ts";
-import { addressOf } from "./support/fake-links.ts";
+import type { UplinkState } from "../../../src/platform/host/uplink/index.ts";
+import { isOwnHost } from "../../../src/platform/host/uplink/api-reachable.ts";
+import { UplinkKeeper, type KeeperPlatform } from "../../../src/features/bridging/uplink-keeper.ts";
+import { addressOf } from "../../platform/host/uplink/support/fake-links.ts";
 
 const found: UplinkState = { kind: "found", name: "eth0" };
 const bridged: UplinkState = { kind: "bridged", name: "eth0", physicalName: "eth0~", mac: "02:00:00:00:00:02" };

@@ -1,6 +1,6 @@
 import { uplinkCondition } from "@antrea/crd";
 import { assertNever } from "@antrea/errors";
-import type { UplinkState } from "./types.ts";
+import type { UplinkState } from "../../platform/host/uplink/index.ts";
 
 /**
  * A condition of the Node without its timestamps; `reason` in CamelCase as Kubernetes requires, `message` for users.

@@ -1,4 +1,4 @@
-import type { Step, UplinkTiming } from "../../../../../src/features/bridging/uplink/types.ts";
+import type { Step, UplinkTiming } from "../../../../../src/platform/host/uplink/types.ts";
 
 export const uplinkOfPort = 32770;
 export const hostOfPort = 32771;

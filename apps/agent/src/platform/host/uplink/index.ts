@@ -1,4 +1,4 @@
-/** The uplink of bridging mode: the Node's NIC as a port of the bridge, and its rollback. */
+/** A NIC of the Node as a port of a bridge, with a host port in its place, and its rollback. */
 export { UplinkError, type UplinkErrorCode } from "./errors.ts";
 export {
     type UplinkBridged,
@@ -10,5 +10,4 @@ export {
     type UplinkState,
 } from "./types.ts";
 export { Uplink } from "./uplink.ts";
-export { UplinkReport, type UplinkCondition, type UplinkEvent } from "./report.ts";
 export { restoreUplink, type RestoreUplinkOptions } from "./restore-command.ts";

@@ -16,7 +16,7 @@ import {
 } from "@antrea/ovsdb";
 import type { OvsdbSession } from "@antrea/ovsdb/session";
 import type { Logger } from "@antrea/runtime";
-import { vswitchdAck, configurationColumns } from "../../../platform/ovs/bridge/index.ts";
+import { vswitchdAck, configurationColumns } from "../../ovs/bridge/index.ts";
 import { UplinkError } from "./errors.ts";
 import { awaitAck } from "./own-ports.ts";
 

@@ -1,7 +1,7 @@
 import { type Clock } from "@antrea/async";
 import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
-import type { VswitchdAckLimits } from "../../../platform/ovs/bridge/index.ts";
+import type { VswitchdAckLimits } from "../../ovs/bridge/index.ts";
 
 /**
  * The ports of this and other bridges, as the uplink uses them; OvsBridge fits. Asynchronous methods reject with

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import type { Step } from "../../../../src/features/bridging/uplink/types.ts";
+import type { Step } from "../../../../src/platform/host/uplink/types.ts";
 import type { Action, ProgramInput } from "./support/input.ts";
 import { UplinkNode } from "./support/uplink-node.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { parseEntry, type JournalEntry } from "../../../../src/features/bridging/uplink/journal-codec.ts";
+import { parseEntry, type JournalEntry } from "../../../../src/platform/host/uplink/journal-codec.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { UplinkNode } from "./support/uplink-node.ts";
 

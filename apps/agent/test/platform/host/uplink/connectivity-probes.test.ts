@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { ManualClock } from "@antrea/async/testing";
 import { parseIp } from "@antrea/ip";
 import { NeighbourState, type Netlink } from "@antrea/netlink";
-import { ConnectivityProbes, probeTargetsText } from "../../../../src/features/bridging/uplink/connectivity-probes.ts";
+import { ConnectivityProbes, probeTargetsText } from "../../../../src/platform/host/uplink/connectivity-probes.ts";
 
 const gateway = parseIp("10.0.0.1");
 const signal = new AbortController().signal;

@@ -1,6 +1,6 @@
 import { parseIp, parsePrefix } from "@antrea/ip";
-import type { JournalEntry } from "../../../../../src/features/bridging/uplink/journal-codec.ts";
-import type { MovedAddress, MovedRoute, Snapshot } from "../../../../../src/features/bridging/uplink/snapshot.ts";
+import type { JournalEntry } from "../../../../../src/platform/host/uplink/journal-codec.ts";
+import type { MovedAddress, MovedRoute, Snapshot } from "../../../../../src/platform/host/uplink/snapshot.ts";
 
 export const address: MovedAddress = {
     ip: parseIp("10.0.0.2"),

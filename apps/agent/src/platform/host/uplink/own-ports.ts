@@ -2,7 +2,7 @@ import { sleep, withTimeout } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
 import type { Link, Netlink } from "@antrea/netlink";
 import { type Logger } from "@antrea/runtime";
-import { removeIfDeviceIsLost, type VswitchdAckLimits } from "../../../platform/ovs/bridge/index.ts";
+import { removeIfDeviceIsLost, type VswitchdAckLimits } from "../../ovs/bridge/index.ts";
 import type { JournalEntry } from "./journal-codec.ts";
 import { hostDevice } from "./links.ts";
 import { switchOffloadsOff } from "./nic-settings.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
-import { isPhysicalNameOf, nicNameOf, physicalNameOf } from "../../../../src/features/bridging/uplink/names.ts";
+import { isPhysicalNameOf, nicNameOf, physicalNameOf } from "../../../../src/platform/host/uplink/names.ts";
 import {
     addressText,
     aged,
@@ -13,7 +13,7 @@ import {
     type MovedAddress,
     type MovedRoute,
     type Snapshot,
-} from "../../../../src/features/bridging/uplink/snapshot.ts";
+} from "../../../../src/platform/host/uplink/snapshot.ts";
 import { address, route, snapshot } from "./support/entries.ts";
 
 describe("a snapshot", () => {

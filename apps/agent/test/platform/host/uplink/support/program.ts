@@ -9,12 +9,7 @@ import { createLogger, type Logger } from "@antrea/runtime";
 import { referencesOf, textOf } from "@antrea/ovsdb";
 import { OvsdbSession } from "@antrea/ovsdb/session";
 import { monitoredColumns, OvsBridge } from "../../../../../src/platform/ovs/bridge/index.ts";
-import {
-    restoreUplink,
-    Uplink,
-    UplinkError,
-    type UplinkPorts,
-} from "../../../../../src/features/bridging/uplink/index.ts";
+import { restoreUplink, Uplink, UplinkError, type UplinkPorts } from "../../../../../src/platform/host/uplink/index.ts";
 import { hostOfPort, linkGroup, uplinkOfPort, type ProgramInput } from "./input.ts";
 
 const input = JSON.parse(process.argv[2] ?? "{}") as ProgramInput;

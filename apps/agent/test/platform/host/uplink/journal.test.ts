@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { formatEntry, parseEntry } from "../../../../src/features/bridging/uplink/journal-codec.ts";
-import { Journal } from "../../../../src/features/bridging/uplink/journal.ts";
+import { formatEntry, parseEntry } from "../../../../src/platform/host/uplink/journal-codec.ts";
+import { Journal } from "../../../../src/platform/host/uplink/journal.ts";
 import { silentLogger } from "../../../support/logger.ts";
 import { entry } from "./support/entries.ts";
 
