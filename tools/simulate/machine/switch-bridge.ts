@@ -121,6 +121,9 @@ export function switchBridgesOf(machine: Machine, io: LocalIo): Platform["switch
     return {
         names: () => [...machine.switches.keys()],
         of: ({ bridge }) => new MachineSwitchBridge(machine, io, bridge),
+        nic: (name) => {
+            throw new OvsBridgeError("BRIDGE_MISSING", "internal", `the NIC ${name} of a simulated Node has no addresses`);
+        },
         connection: () => ({
             start: () => undefined,
             packetOut: () => undefined,

@@ -24,7 +24,14 @@ import { buildReadiness } from "./agent-readiness.ts";
 import { readEnvironment, type AgentEnvironment } from "./environment.ts";
 import { formerJobNames } from "./former-job-names.ts";
 import { nodeHost, type Host } from "./host/host.ts";
-import { monitoredColumns, OvsBridge, ownSwitchBridges, SwitchBridge, type SwitchBridges } from "./ovs/bridge/index.ts";
+import {
+    monitoredColumns,
+    NicBridge,
+    OvsBridge,
+    ownSwitchBridges,
+    SwitchBridge,
+    type SwitchBridges,
+} from "./ovs/bridge/index.ts";
 import { datapathCondition, datapathOf, DatapathProbe, Unixctl, type Datapath } from "./ovs/datapath/index.ts";
 import { FlowTable } from "./ovs/flow-table/index.ts";
 import { PodInterfaces } from "./pod-interfaces/index.ts";
@@ -196,6 +203,7 @@ export function buildPlatform({ logger, flags, fail }: MainContext): Platform {
         switchBridges: {
             names: () => ownSwitchBridges(database),
             of: (options) => new SwitchBridge({ database }, { ...options, datapathType: config.ovsDatapathType }),
+            nic: (nic) => new NicBridge({ database }, { nic, datapathType: config.ovsDatapathType }),
             connection: (name) =>
                 new OpenFlowConnection(
                     { logger: logger.child("openflow") },

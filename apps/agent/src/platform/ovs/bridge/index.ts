@@ -19,4 +19,5 @@ export {
     type SwitchBridges,
     type SwitchPort,
 } from "./switch-bridge.ts";
+export { NicBridge, nicBridgeKey, nicsWithBridges, type NicBridgeOptions, type PatchPort } from "./nic-bridge.ts";
 export { formatRounds, nextRounds, roundsKey, type Rounds } from "./rounds.ts";

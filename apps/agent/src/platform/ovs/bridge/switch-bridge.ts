@@ -18,6 +18,7 @@ import {
     type Row,
 } from "@antrea/ovsdb";
 import type { OpenFlowConnection } from "@antrea/openflow/connection";
+import type { NicBridge, PatchPort } from "./nic-bridge.ts";
 import { OvsBridgeError, type OvsDatabase } from "./ovs-bridge.ts";
 
 /** Settings of SwitchBridge. */
@@ -97,11 +98,13 @@ export class SwitchBridge {
     }
 
     /**
-     * Creates the bridge, or updates what differs, and makes its NICs exactly the given ones: links that exist and are of
-     * no other bridge. Rejects with OvsBridgeError `FOREIGN_BRIDGE` if somebody else made a bridge of this name, `BRIDGE_MISSING`
+     * Creates the bridge, or updates what differs, and makes its NICs exactly the given ones: links by their names, which
+     * exist and are of no other bridge, and patch ports to bridges of NICs. Rejects with OvsBridgeError `FOREIGN_BRIDGE` if somebody else made a bridge of this name, `BRIDGE_MISSING`
      * while the database has no configuration of Open vSwitch. Idempotent: without a difference nothing is sent; also after ovsdb-server restarted with an empty database.
      */
-    async ensure(nics: readonly string[], signal?: AbortSignal): Promise<void> {
+    async ensure(wantedNics: readonly (string | PatchPort)[], signal?: AbortSignal): Promise<void> {
+        const nics = wantedNics.map((nic) => (typeof nic === "string" ? { name: nic, peer: undefined } : nic));
+        const names = nics.map(({ name }) => name);
         const { bridge, datapathType, multicastSnooping } = this.#options;
         const wanted: InputRow = {
             datapath_type: datapathType,
@@ -111,9 +114,9 @@ export class SwitchBridge {
         };
         const row = this.#bridge();
         if (row !== undefined && !isOwn(row.row)) throw this.#foreign();
-        const present = this.#rows().filter(({ name, externalIds }) => isNic(externalIds) || nics.includes(name));
-        const fresh = nics.filter((name) => !present.some((port) => port.name === name));
-        const created = fresh.flatMap((name, index) => nicRows(name, index));
+        const present = this.#rows().filter(({ name, externalIds }) => isNic(externalIds) || names.includes(name));
+        const fresh = nics.filter(({ name }) => !present.some((port) => port.name === name));
+        const created = fresh.flatMap((nic, index) => nicRows(nic, index));
         const ids = fresh.map((_, index) => named(`nic_port_${index}`));
         if (row === undefined) {
             if (this.#database.rows("Open_vSwitch").size === 0) throw this.#missing();
@@ -133,8 +136,8 @@ export class SwitchBridge {
             );
             return;
         }
-        const stale = present.filter((port) => !nics.includes(port.name));
-        const changed = present.filter((port) => nics.includes(port.name) && !isNicAsWanted(port.row));
+        const stale = present.filter((port) => !names.includes(port.name));
+        const changed = present.filter((port) => names.includes(port.name) && !isNicAsWanted(port.row));
         const isRight = fresh.length + stale.length + changed.length === 0 && this.#isAsWanted(row.row);
         if (isRight) return;
         await this.#transact(
@@ -162,7 +165,7 @@ export class SwitchBridge {
         return this.#rows().filter(({ externalIds }) => externalIds.has("container-id"));
     }
 
-    /** The names of the NICs that are ports, and why OVS could not open one. */
+    /** The names of the ports of NICs, and why OVS could not open one. */
     nics(): readonly Pick<SwitchPort, "name" | "error">[] {
         return this.#nics();
     }
@@ -330,10 +333,14 @@ function isNicAsWanted(row: Row): boolean {
     );
 }
 
-function nicRows(name: string, index: number): readonly Operation[] {
+function nicRows(
+    { name, peer }: { readonly name: string; readonly peer: string | undefined },
+    index: number,
+): readonly Operation[] {
     const interfaceId = `nic_interface_${index}`;
+    const kind: InputRow = peer === undefined ? { type: "" } : { type: "patch", options: map({ peer }) };
     return [
-        insert("Interface", { name, type: "" }, interfaceId),
+        insert("Interface", { name, ...kind }, interfaceId),
         insert(
             "Port",
             {
@@ -352,6 +359,8 @@ export interface SwitchBridges {
     names(): readonly string[];
     /** One of them, by name; it need not exist. */
     of(options: Omit<SwitchBridgeOptions, "datapathType">): Pick<SwitchBridge, keyof SwitchBridge>;
+    /** The bridge of a NIC that the Node uses too, by the name of the NIC; it need not exist. */
+    nic(name: string): Pick<NicBridge, keyof NicBridge>;
     /** An OpenFlow connection to the bridge of this name, for packets; its owner starts and closes it. */
     connection(name: string): Pick<OpenFlowConnection, "start" | "packetOut" | "close">;
 }
