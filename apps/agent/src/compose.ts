@@ -27,6 +27,8 @@ import { allPodPrefixes } from "./features/node-routes/index.ts";
 import { podNetwork, type PodNodeParts } from "./features/pod-network/feature.ts";
 import { checkInterface, checkNetworkInterface, wiringErrorCode } from "./features/pod-network/index.ts";
 import { secondaryBridge } from "./features/secondary-bridge/feature.ts";
+import { buildNicUplinks, nicUplinkParts } from "./features/secondary-bridge/nic-uplink-parts.ts";
+import type { NicUplinks } from "./features/secondary-bridge/nic-uplinks.ts";
 import { secondaryNetworks } from "./features/secondary-networks/feature.ts";
 import { NetworkInterfaces, type Attachment } from "./platform/pod-interfaces/index.ts";
 import { startFeatures, stopFeatures, type Feature } from "./platform/feature.ts";
@@ -45,7 +47,10 @@ export interface NodeParts extends CniNodeParts, NetworkNodeParts, PodNodeParts 
     /** Builds the IPPools of the Node; undefined if they are disabled. */
     readonly ipPools: typeof buildIpPools;
     /** Builds what moves the Node's NIC into OVS and back, in bridging mode. */
-    readonly uplink: (platform: Platform) => Pick<Uplink, "state" | "recover" | "connect" | "check" | "restore">;
+    readonly uplink: (
+        platform: Platform,
+        isOthers: (nic: string) => boolean,
+    ) => Pick<Uplink, "state" | "recover" | "connect" | "check" | "restore">;
 }
 
 /** The parts for the Node on which the agent runs. */
@@ -75,19 +80,22 @@ export function compose(context: MainContext): Lifecycle {
 export function composeAgent(platform: Platform, parts: NodeParts = ownParts): Lifecycle {
     const { clock, health, jobs, logger, openflow, readiness } = platform;
     const pools = parts.ipPools(platform);
-    const uplink = parts.uplink(platform);
+    const isBridged = (nic: string): boolean => uplink.state.kind === "found" && uplink.state.name === nic;
+    const nics = buildNicUplinks(platform, isBridged);
+    const uplink = parts.uplink(platform, (nic) => nics.isKnown(nic));
     const { end, recovery, move } = uplinkParts(platform, uplink);
+    const nicParts = nicUplinkParts(platform, nics);
     const cni = cniServer(platform, parts, [poolErrorCode, delegatedErrorCode, networksErrorCode, wiringErrorCode]);
     // Known once the Node has podCIDRs.
     let started: NodeFeatures | undefined;
 
     const start = async (signal: AbortSignal): Promise<void> => {
         // A bridged Node cannot reach the API server before this agent's flows are in OVS.
-        const syncLimitMs = uplink.state.kind === "found" ? bridgedSyncLimitMs : undefined;
+        const syncLimitMs = uplink.state.kind === "found" || nics.isFound ? bridgedSyncLimitMs : undefined;
         const { node, remember } = await ownNode(platform, { deletion: pools, syncLimitMs }, signal);
         await guardHost(platform);
         const onNode = await withNode(platform, { node, services: pools?.cache }, signal);
-        const features = featuresOf(onNode, { cni, parts, pools, remember });
+        const features = featuresOf(onNode, { cni, nics, parts, pools, remember });
         await startFeatures(onNode, features.inOrder, signal);
         started = features;
     };
@@ -95,6 +103,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = ownParts): L
         ovsdbSessionPart(platform),
         end,
         recovery,
+        nicParts.recovery,
         { name: "health", start: (signal) => health.start(signal), stop: () => health.stop() },
         kubePart(platform, pools),
         ovsdbPart(platform),
@@ -110,6 +119,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = ownParts): L
             },
         },
         move(() => started),
+        nicParts.end,
         { name: "jobs", start: (signal) => jobs.start(signal), stop: () => jobs.stop() },
         // Running Pods have traffic; new ones wait until all addresses in use are known.
         {
@@ -137,6 +147,7 @@ function featuresOf(
     platform: NodePlatform,
     o: {
         readonly cni: CniFeature;
+        readonly nics: NicUplinks;
         readonly parts: NetworkNodeParts & PodNodeParts;
         readonly pools: IpPools | undefined;
         readonly remember: Feature;
@@ -144,7 +155,7 @@ function featuresOf(
 ): NodeFeatures {
     const { pools } = o;
     const bridged = bridging(platform);
-    const secondary = secondaryBridge(platform);
+    const secondary = secondaryBridge(platform, o.nics);
     const hasNetworks = platform.gates.enabled("SecondaryNetwork");
     const networks = new NetworkInterfaces();
     const containers = {

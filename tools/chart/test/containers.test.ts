@@ -39,6 +39,11 @@ const ways = {
     plain: [],
     netdev: set("ovs.datapathType=netdev", ipam),
     bridging: set(ipam, "enableBridgingMode=true", "noSNAT=true"),
+    "NICs of a secondary bridge": [
+        ...set("featureGates.SecondaryNetwork=true"),
+        "--set-json",
+        'secondaryNetwork.ovsBridges=[{"bridgeName": "br-secondary", "physicalInterfaces": ["eth1"]}]',
+    ],
     "modules loaded by others": set("agent.dontLoadKernelModules=true"),
 } as const;
 
@@ -104,6 +109,17 @@ describe("what containers may do", () => {
         ],
         [
             "bridging",
+            {
+                "install-cni": installer("DAC_OVERRIDE", "SYS_MODULE"),
+                "antrea-agent": { privileged: true },
+                "antrea-ovs": { privileged: true },
+                "check-config": unprivileged,
+                "antrea-controller": unprivileged,
+                "antrea-webhook": unprivileged,
+            },
+        ],
+        [
+            "NICs of a secondary bridge",
             {
                 "install-cni": installer("DAC_OVERRIDE", "SYS_MODULE"),
                 "antrea-agent": { privileged: true },

@@ -57,7 +57,8 @@ export function platformOn(
             podName: `antrea-agent-${machine.name}`,
             podNamespace: "kube-system",
             bootId: machine.bootId,
-            stateFolder: "/nowhere",
+            // Of the machine only: nothing can be written there.
+            stateFolder: "/dev/null/nowhere",
             cniConfFolder: "/nowhere",
             cniConfMode: 0o644,
             conflist: undefined,

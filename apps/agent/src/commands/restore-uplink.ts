@@ -5,12 +5,13 @@ import { readEnvironment } from "../platform/environment.ts";
 import { restoreUplink } from "../platform/host/uplink/index.ts";
 
 const usage = `antrea-agent restore-uplink [--force] [--ovs-run-dir DIR] [--ovs-database FILE]
-Gives the Node the interface back that bridging mode has connected to OVS; works when OVS is down.
+Gives the Node the interfaces back that bridging mode and the secondary bridge have connected to OVS; works when OVS is
+down.
   --force              also while an agent runs on this Node`;
 
 /**
  * Implements "antrea-agent restore-uplink"; `args` are the words after that. Never rejects: errors go to standard
- * error. Resolves with the exit code: 0 if the Node has its interface, also if there was nothing to restore, and for
+ * error. Resolves with the exit code: 0 if the Node has its interfaces, also if there was nothing to restore, and for
  * --help; else 1.
  */
 export async function restoreUplinkCommand(args: readonly string[]): Promise<number> {

@@ -6,7 +6,7 @@ import type { Logger } from "@antrea/runtime";
 import type { RunProgram } from "../../platform/program.ts";
 import { CleanUpDatabase } from "./database.ts";
 import { agentRunning } from "./errors.ts";
-import { removeDatapathPorts, removeDevices, type DeviceNames } from "./devices.ts";
+import { removeBridgeDevices, removeDatapathPorts, removeDevices, type DeviceNames } from "./devices.ts";
 import { configurations, hasOther, isListening, removeBinaries, removeConfiguration, removeFolder } from "./files.ts";
 import { PartlyRemovedError } from "../../platform/partly-removed.ts";
 
@@ -21,7 +21,7 @@ export interface CleanUpComponents {
     /** Prints a line of output for the user. */
     readonly print: (line: string) => void;
     /**
-     * Restores the NIC that bridging mode has moved, if any. The database is at db.sock in `ovsRunDir`, if it exists.
+     * Restores the NICs that bridging mode and the secondary bridge have moved, if any. The database is at db.sock in `ovsRunDir`, if it exists.
      * After a rejection only the CNI configuration is removed.
      */
     readonly restoreUplink: (ovsRunDir: string) => Promise<void>;
@@ -102,6 +102,7 @@ export async function cleanUp(components: CleanUpComponents, options: CleanUpOpt
     const isPodLink = (link: Link): boolean =>
         components.isPodLink(link) || (link.kind === "veth" && podLinks.has(link.name));
     const nics = database.secondaryNics();
+    const secondaryBridges = database.secondaryBridges();
     await step("the bridge", () => database.removeBridges());
     await step("settings of NICs", async () => {
         for (const name of nics) {
@@ -110,6 +111,7 @@ export async function cleanUp(components: CleanUpComponents, options: CleanUpOpt
         }
         return [];
     });
+    await step("devices of bridges", () => removeBridgeDevices({ run, netlink }, secondaryBridges));
     await step("ports of the datapath", () => removeDatapathPorts({ run, netlink, isPodLink }, names, database));
     await step("links", () => removeDevices({ netlink, isPodLink }, names, database));
     await step("routes", () => removeRoutes(netlink, options.routeProtocols));

@@ -8,7 +8,13 @@ import { messageOf } from "@antrea/errors";
 import { mutate, referencesOf, set, textMapOf, textOf, uuid, type Row } from "@antrea/ovsdb";
 import { OvsdbSession } from "@antrea/ovsdb/session";
 import { type Logger } from "@antrea/runtime";
-import { vswitchdAck, configurationColumns, roundsKey, secondaryBridgeKey } from "../../platform/ovs/bridge/index.ts";
+import {
+    configurationColumns,
+    nicBridgeKey,
+    roundsKey,
+    secondaryBridgeKey,
+    vswitchdAck,
+} from "../../platform/ovs/bridge/index.ts";
 import type { DeviceNames } from "./devices.ts";
 import { agentRunning, CleanUpError } from "./errors.ts";
 
@@ -122,6 +128,11 @@ export class CleanUpDatabase implements AsyncDisposable {
         return { bridge: own.name, gateway: gateway?.name ?? fallback.gateway };
     }
 
+    /** The names of the bridges of networks other than the Pod network, and of their NICs. */
+    secondaryBridges(): readonly string[] {
+        return this.#ownBridges().flatMap(({ name, isSecondary }) => (isSecondary ? [name] : []));
+    }
+
     /** The names of the NICs that are ports of bridges of networks other than the Pod network. */
     secondaryNics(): readonly string[] {
         const secondary = this.#ownBridges().filter(({ isSecondary }) => isSecondary);
@@ -175,7 +186,7 @@ export class CleanUpDatabase implements AsyncDisposable {
             });
             const isMarked = ports.some(({ type, isPod }) => type !== undefined || isPod);
             const ids = textMapOf(row, "external_ids");
-            const isSecondary = ids.has(secondaryBridgeKey);
+            const isSecondary = ids.has(secondaryBridgeKey) || ids.has(nicBridgeKey);
             const isOwn = isMarked || isSecondary || ids.has(roundsKey);
             return isOwn ? [{ id, name: textOf(row, "name"), isSecondary, ports }] : [];
         });
@@ -185,7 +196,7 @@ export class CleanUpDatabase implements AsyncDisposable {
 interface OwnBridge {
     readonly id: string;
     readonly name: string;
-    /** It is of networks other than the Pod network. */
+    /** It is of networks other than the Pod network, or of a NIC of such a bridge. */
     readonly isSecondary: boolean;
     readonly ports: readonly {
         readonly name: string;

@@ -89,3 +89,22 @@ export async function removeDevices(
         ...devices.map(({ name }) => `device ${name}`),
     ];
 }
+
+/**
+ * Removes the devices of bridges that remain if ovs-vswitchd does not run, by the names of the bridges. Resolves with what
+ * was removed, as text for users. Rejects with ProgramError or NetlinkError; what is removed by then stays so.
+ */
+export async function removeBridgeDevices(
+    { run, netlink }: { readonly run: RunProgram; readonly netlink: Pick<Netlink, "deleteLink" | "link"> },
+    bridges: readonly string[],
+): Promise<readonly string[]> {
+    const removed: string[] = [];
+    for (const name of bridges) {
+        const link = await netlink.link(name);
+        if (link?.kind === "openvswitch") await run("ovs-dpctl", ["del-if", kernelDatapath, name]);
+        else if (link?.kind === "tun") await netlink.deleteLink(link.index);
+        else continue;
+        removed.push(`device ${name}`);
+    }
+    return removed;
+}

@@ -1,47 +1,29 @@
 import { OfPort } from "@antrea/flows";
-import { socketAddress } from "@antrea/kube";
 import type { LifecyclePart } from "@antrea/runtime";
-import { podLinkGroup } from "../../platform/kernel-ids.ts";
+import { nodeUplink, type Uplink, type UplinkPlatform } from "../../platform/host/uplink/index.ts";
 import type { NodePlatform } from "../../platform/node-platform.ts";
 import type { Platform } from "../../platform/platform.ts";
-import { apiAnswers, isOwnHost } from "../../platform/host/uplink/api-reachable.ts";
 import { UplinkKeeper } from "./uplink-keeper.ts";
-import { Uplink } from "../../platform/host/uplink/index.ts";
 
 const uplinkStopMs = 20_000;
 
-/** Builds the uplink from the agent's configuration and OVS state; moves nothing. */
+/**
+ * Builds the uplink from the agent's configuration and OVS state; moves nothing.
+ *
+ * @param isOthers whether a NIC that was moved, by a journal that is lost, is for another to bring back
+ */
 export function buildUplink(
-    platform: Pick<
-        Platform,
-        "bridge" | "config" | "database" | "datapath" | "environment" | "kube" | "logger" | "netlink" | "openflow"
-    >,
+    platform: UplinkPlatform & Pick<Platform, "bridge">,
+    isOthers: (nic: string) => boolean,
 ): Uplink {
-    const { bridge, config, database, datapath, environment, kube, logger, netlink, openflow } = platform;
-    return new Uplink(
-        {
-            netlink,
-            ports: bridge,
-            logger: logger.child("bridging"),
-            apiReachable: (signal) => apiAnswers(kube, signal),
-            apiIsLocal: async () => isOwnHost(socketAddress((await kube.connection()).server).host, netlink),
-            ovsProblem: () => {
-                if (database.problem !== undefined) return database.problem;
-                if (database.lockState !== "locked") return "the lock of this Node's OVS database is not held";
-                return openflow.state.kind === "ready" ? undefined : "ovs-vswitchd is not connected";
-            },
-        },
-        {
-            folder: environment.stateFolder,
-            bootId: environment.bootId,
-            checkTimeoutMs: config.uplink.checkTimeout,
-            uplinkOfPort: OfPort.uplink,
-            hostOfPort: OfPort.host,
-            linkGroup: podLinkGroup,
-            copiesFrames: datapath.copiesFrames,
-            mustComputeChecksums: datapath.mustComputeChecksums,
-        },
-    );
+    return nodeUplink(platform, {
+        ports: platform.bridge,
+        module: "bridging",
+        folder: platform.environment.stateFolder,
+        uplinkOfPort: OfPort.uplink,
+        hostOfPort: OfPort.host,
+        isOwn: ({ name }) => !isOthers(name),
+    });
 }
 
 /**

@@ -8,11 +8,15 @@ import { NodeCondition } from "../../platform/node/node-condition.ts";
 import type { NodePlatform } from "../../platform/node-platform.ts";
 import { Announcer } from "../../platform/ovs/announcer.ts";
 import { type AccessPort, type SwitchBridge } from "../../platform/ovs/bridge/index.ts";
+import { isPhysicalNameOf } from "../../platform/host/uplink/index.ts";
 import { FormerBridges } from "./former-bridges.ts";
 import { NicSettings } from "./nic-settings.ts";
+import type { NicUplinks } from "./nic-uplinks.ts";
 import { SecondaryBridge } from "./secondary-bridge.ts";
 
 const resyncMs = 60_000;
+const nicCheckMs = 1_000;
+const maxNicPauseMs = 30_000;
 
 /** What the feature needs of the platform. */
 export type BridgePlatform = Pick<
@@ -31,6 +35,7 @@ export type BridgePlatform = Pick<
     | "netlink"
     | "switchBridges"
     | "sysctls"
+    | "transport"
 >;
 
 /** What Pods are connected to. */
@@ -49,10 +54,13 @@ export interface SecondaryBridgeFeature extends Feature {
 
 /**
  * Makes the bridge of `secondaryNetwork.ovsBridges`, and keeps it so: adds the jobs `secondary-bridge/bridge`, each minute
- * and when a NIC changes, and `secondary-bridge/report`, which writes the condition of the Node. A bridge that is no longer
+ * and when a NIC changes, `secondary-bridge/report`, which writes the condition of the Node, and for each NIC
+ * `secondary-bridge/nic/NAME`, which connects it with a host port if the Node uses it too. A bridge that is no longer
  * configured is deleted: with the last Pod port in it or, if another one takes its place, at once.
+ *
+ * @param uplinks those of the NICs; recovered before, and restored at the end by the caller
  */
-export function secondaryBridge(platform: BridgePlatform): SecondaryBridgeFeature {
+export function secondaryBridge(platform: BridgePlatform, uplinks: NicUplinks): SecondaryBridgeFeature {
     const { config, datapath, gates, netlink, switchBridges, sysctls } = platform;
     const logger = platform.logger.child("secondary-bridge");
     const settings = new NicSettings(
@@ -62,20 +70,23 @@ export function secondaryBridge(platform: BridgePlatform): SecondaryBridgeFeatur
     const former = new FormerBridges({ bridges: switchBridges, netlink, settings, logger });
     const [wanted] = gates.enabled("SecondaryNetwork") ? config.secondaryNetwork.ovsBridges : [];
     return wanted === undefined
-        ? withoutBridge(platform, former)
-        : withBridge(platform, wanted, { settings, former, logger });
+        ? withoutBridge(platform, { former, uplinks })
+        : withBridge(platform, wanted, { settings, former, uplinks, logger });
 }
 
 function withoutBridge(
     { environment, jobs, kube }: Pick<BridgePlatform, "environment" | "jobs" | "kube">,
-    former: FormerBridges,
+    { former, uplinks }: { readonly former: FormerBridges; readonly uplinks: NicUplinks },
 ): SecondaryBridgeFeature {
     const condition = new NodeCondition({ api: kube.api }, { nodeName: environment.nodeName });
     return {
         name: "secondary-bridge",
         served: undefined,
         start: () => {
-            jobs.every("secondary-bridge/bridge", resyncMs, (signal) => former.deleteUnused(signal));
+            jobs.every("secondary-bridge/bridge", resyncMs, async (signal) => {
+                await uplinks.releaseUnused(signal);
+                await former.deleteUnused(signal);
+            });
             jobs.once("secondary-bridge/report", (signal) => condition.remove(secondaryBridgeCondition, signal));
         },
     };
@@ -91,18 +102,29 @@ function withBridge(
     {
         settings,
         former,
+        uplinks,
         logger,
     }: {
         readonly settings: NicSettings;
         readonly former: FormerBridges;
+        readonly uplinks: NicUplinks;
         readonly logger: BridgePlatform["logger"];
     },
 ): SecondaryBridgeFeature {
-    const { bridge, clock, database, environment, jobs, kube, metrics, netlink, switchBridges } = platform;
+    const { bridge, clock, config, database, environment, jobs, kube, metrics, netlink, switchBridges, transport } =
+        platform;
     const condition = new NodeCondition({ api: kube.api }, { nodeName: environment.nodeName });
     const ports = switchBridges.of({ bridge: bridgeName, multicastSnooping: enableMulticastSnooping });
     const state = new SecondaryBridge(
-        { bridge: ports, netlink, settings, bridgeOf: (name) => bridge.bridgeOf(name), logger },
+        {
+            bridge: ports,
+            netlink,
+            settings,
+            uplinks,
+            bridgeOf: (name) => bridge.bridgeOf(name),
+            bridgedNic: () => (config.enableBridgingMode ? transport.state.name : undefined),
+            logger,
+        },
         { nics: physicalInterfaces },
     );
     const connection = switchBridges.connection(bridgeName);
@@ -117,6 +139,19 @@ function withBridge(
         await state.check(signal);
         if (moved.length > 0) await ports.ensurePorts(moved, signal);
         moved.length = 0;
+    };
+    const keepNic = async (nic: string, changed: () => void, signal: AbortSignal): Promise<void> => {
+        if (!state.nicsOfNode.includes(nic)) return;
+        const before = uplinks.state(nic);
+        try {
+            await uplinks.keep(nic, signal);
+        } finally {
+            if (uplinks.state(nic) !== before || uplinks.failure(nic) !== undefined) changed();
+        }
+        if (uplinks.state(nic) === before || uplinks.state(nic).kind !== "bridged") return;
+        // As in bridging mode: the kernel drops the connections that it masquerades, which are closed rather than waited for.
+        kube.close();
+        if (transport.state.name === nic) await transport.check();
     };
     let events: Disposable | undefined;
     return {
@@ -141,10 +176,17 @@ function withBridge(
             const job = jobs.every("secondary-bridge/bridge", resyncMs, async (limit) => {
                 try {
                     await check(limit);
+                    await uplinks.releaseUnused(limit);
                 } finally {
                     report.trigger();
                 }
             });
+            for (const nic of physicalInterfaces) {
+                const backoff = { initialMs: nicCheckMs, maxMs: maxNicPauseMs };
+                const changed = (): void => job.trigger();
+                const keep = (limit: AbortSignal): Promise<void> => keepNic(nic, changed, limit);
+                jobs.every(`secondary-bridge/nic/${nic}`, nicCheckMs, keep, { backoff });
+            }
             database.onConnect(() => job.trigger());
             events = netlink.subscribe(["link", "address"], (event) => {
                 if (concerns(event, physicalInterfaces)) job.trigger();
@@ -160,7 +202,9 @@ function withBridge(
 
 /** Whether the event may be about one of these links; addresses name their link by number only. */
 function concerns(event: NetlinkEvent, names: readonly string[]): boolean {
-    return event.type !== "link" || names.includes(event.link.name);
+    if (event.type !== "link") return true;
+    const { name } = event.link;
+    return names.some((nic) => nic === name || isPhysicalNameOf(nic, name));
 }
 
 function declareMetrics(

@@ -1,15 +1,39 @@
-import { formatIp } from "@antrea/ip";
-import { RouteScope, type Netlink } from "@antrea/netlink";
+import { isErrorOf, messageOf } from "@antrea/errors";
+import { formatIp, formatPrefix } from "@antrea/ip";
+import { RouteProtocol, RouteScope, RouteType, type Link, type Netlink } from "@antrea/netlink";
+import { UplinkError, type UplinkErrorCode } from "../../platform/host/uplink/index.ts";
+import type { NicUplinks } from "./nic-uplinks.ts";
+
+/** Why a NIC is not connected: the reason of the condition, and a sentence with the next step. */
+export interface NicProblem {
+    readonly reason: "NICMissing" | "NICTaken" | "NICUnsuitable" | "NICRolledBack" | "NICNotConnected";
+    readonly text: string;
+}
 
 /** A NIC of the configuration, as it is now. */
 export interface Nic {
     readonly name: string;
-    /** What is wrong with it, as a sentence with the next step; undefined if nothing is. */
-    readonly problem: string | undefined;
+    /** What is wrong with it; undefined if nothing is. */
+    readonly problem: NicProblem | undefined;
     /** Whether it can be a port of the bridge. */
     readonly isUsable: boolean;
+    /** Whether the Node uses it too, so that it has, or is to have, a host port with the Node's addresses and routes. */
+    readonly isOfNode: boolean;
     /** In bytes; 0 if there is no such link. */
     readonly mtu: number;
+}
+
+/** What `readNics` needs to know beside the links. */
+export interface NicSurroundings {
+    /** The OVS bridge that has a port of this name; undefined if none has. */
+    readonly bridgeOf: (name: string) => string | undefined;
+    /** The bridge that the NICs are for. */
+    readonly ownBridge: string;
+    readonly uplinks: Pick<NicUplinks, "bridgeName" | "failure" | "isMoved" | "portError" | "state">;
+    /** The NIC that bridging mode has; undefined without it. */
+    readonly bridgedNic: string | undefined;
+    /** Whether a port of the bridge that has addresses now is to get a host port. */
+    readonly mayTakeOut: boolean;
 }
 
 /** The device of Open vSwitch's kernel module. */
@@ -18,49 +42,121 @@ const kernelDatapath = "ovs-system";
 const ethernet = 1;
 
 /**
- * Reads the NICs of these names, in order; changes nothing. One that has addresses is not connected: a port of a bridge
- * does not use them, and the Node might lose its connections. Rejects with NetlinkError.
- *
- * @param bridgeOf the OVS bridge that has a port of this name; undefined if none has
- * @param ownBridge the bridge that the NICs are for
+ * Reads the NICs of these names, in order; changes nothing. One with addresses or routes is of the Node: it is connected
+ * once its uplink has moved these to a host port. Rejects with NetlinkError.
  */
 export async function readNics(
-    netlink: Pick<Netlink, "addresses" | "link">,
+    netlink: Pick<Netlink, "addresses" | "link" | "routes">,
     names: readonly string[],
-    { bridgeOf, ownBridge }: { readonly bridgeOf: (name: string) => string | undefined; readonly ownBridge: string },
+    surroundings: NicSurroundings,
 ): Promise<readonly Nic[]> {
-    return Promise.all(
-        names.map(async (name): Promise<Nic> => {
-            const link = await netlink.link(name);
-            const refused = (what: string, isUsable = false): Nic => ({
-                name,
-                problem: `${name} ${what}`,
-                isUsable,
-                mtu: link?.mtu ?? 0,
-            });
-            if (link === undefined)
-                return refused("does not exist; correct secondaryNetwork.ovsBridges, or add the NIC");
-            if (link.loopback || link.type !== ethernet) return refused("is no Ethernet link; name another NIC");
-            const bridge = bridgeOf(name);
-            if (bridge !== undefined && bridge !== ownBridge) {
-                return refused(`is a port of OVS bridge ${bridge}; take it out with "ovs-vsctl del-port"`);
-            }
-            const master =
-                link.master === undefined
-                    ? undefined
-                    : ((await netlink.link(link.master))?.name ?? `link ${link.master}`);
-            // The kernel datapath is the master of the ports that it has.
-            const isPort = bridge === ownBridge && master === kernelDatapath;
-            if (master !== undefined && !isPort) return refused(`belongs to ${master}; take it out, or name ${master}`);
-            const address = (await netlink.addresses(link.index)).find(({ scope }) => scope !== RouteScope.LINK);
-            if (address === undefined) return { name, problem: undefined, isUsable: true, mtu: link.mtu };
-            const text = formatIp(address.ip);
-            // Pods would lose their connections by an address that somebody adds by mistake.
-            if (bridge === ownBridge)
-                return refused(`has the address ${text}, which does not work on a port of a bridge; take it off`, true);
-            return refused(
-                `has the address ${text}, and this version connects NICs without addresses only; take the addresses off, or name another NIC`,
-            );
-        }),
+    return Promise.all(names.map((name) => readNic(netlink, name, surroundings)));
+}
+
+async function readNic(
+    netlink: Pick<Netlink, "addresses" | "link" | "routes">,
+    name: string,
+    { bridgeOf, ownBridge, uplinks, bridgedNic, mayTakeOut }: NicSurroundings,
+): Promise<Nic> {
+    const link = await netlink.link(name);
+    const nic = { name, problem: undefined, isUsable: false, isOfNode: false, mtu: link?.mtu ?? 0 };
+    const refused = (reason: NicProblem["reason"], what: string): Nic => ({
+        ...nic,
+        problem: { reason, text: `${name} ${what}` },
+    });
+    if (name === bridgedNic) return refused("NICTaken", "is the uplink of bridging mode; name another NIC");
+    if (uplinks.isMoved(name)) {
+        const problem = await movedProblem(netlink, name, uplinks);
+        return { ...nic, isOfNode: true, isUsable: problem === undefined, problem };
+    }
+    // The links change their names meanwhile.
+    if (uplinks.state(name).kind === "moving") return { ...nic, isOfNode: true, problem: waitProblem(name, uplinks) };
+    if (link === undefined)
+        return refused("NICMissing", "does not exist; correct secondaryNetwork.ovsBridges, or add the NIC");
+    if (link.loopback || link.type !== ethernet)
+        return refused("NICUnsuitable", "is no Ethernet link; name another NIC");
+    const bridge = bridgeOf(name);
+    // The bridge of the NIC may have it from a move that could not be undone yet.
+    if (bridge !== undefined && bridge !== ownBridge && bridge !== uplinks.bridgeName(name)) {
+        return refused("NICTaken", `is a port of OVS bridge ${bridge}; take it out with "ovs-vsctl del-port"`);
+    }
+    const isPort = bridge === ownBridge;
+    const master = await masterOf(netlink, link);
+    // The kernel datapath is the master of the ports that it has.
+    if (master !== undefined && !(isPort && master === kernelDatapath))
+        return refused("NICTaken", `belongs to ${master}; take it out, or name ${master}`);
+    const used = await useOf(netlink, link);
+    if (used === undefined) return { ...nic, isUsable: true };
+    // Pods would lose their connections by an address that somebody adds by mistake.
+    if (isPort && !mayTakeOut) {
+        const what = `has ${used}, which does not work on a port of a bridge; take it off, or restart the agent, which gives the Node a port with it`;
+        return { ...refused("NICUnsuitable", what), isUsable: true };
+    }
+    return { ...nic, isOfNode: true, problem: waitProblem(name, uplinks) };
+}
+
+async function masterOf(netlink: Pick<Netlink, "link">, { master }: Link): Promise<string | undefined> {
+    if (master === undefined) return undefined;
+    return (await netlink.link(master))?.name ?? `link ${master}`;
+}
+
+/** What the Node uses the NIC for: an address or a route that is more than the link's own; undefined if for nothing. */
+async function useOf(netlink: Pick<Netlink, "addresses" | "routes">, { index }: Link): Promise<string | undefined> {
+    const address = (await netlink.addresses(index)).find(({ scope }) => scope < RouteScope.LINK);
+    if (address !== undefined) return `the address ${formatIp(address.ip)}`;
+    const route = (await netlink.routes({ dev: index })).find(
+        ({ cloned, protocol, type }) => !cloned && protocol !== RouteProtocol.KERNEL && type === RouteType.UNICAST,
     );
+    return route && `a route to ${formatPrefix(route.dst)}`;
+}
+
+/** A NIC may be removed while the host port has its name. */
+async function movedProblem(
+    netlink: Pick<Netlink, "link">,
+    name: string,
+    uplinks: NicSurroundings["uplinks"],
+): Promise<NicProblem | undefined> {
+    const state = uplinks.state(name);
+    if (state.kind === "bridged" && (await netlink.link(state.physicalName)) === undefined) {
+        const text = `${name}, named ${state.physicalName} as a port, does not exist any more; add the NIC and restart the agent`;
+        return { reason: "NICMissing", text };
+    }
+    const error = uplinks.portError(name);
+    if (error === undefined) return undefined;
+    return { reason: "NICNotConnected", text: `OVS cannot open ${name}: ${error}; see the log of ovs-vswitchd` };
+}
+
+const reasons: Partial<Record<UplinkErrorCode, NicProblem["reason"]>> = {
+    NIC_MISSING: "NICMissing",
+    NIC_IN_USE: "NICTaken",
+    NIC_UNSUITABLE: "NICUnsuitable",
+    MULTIPATH_ROUTES: "NICUnsuitable",
+    NEXT_HOP_OBJECTS: "NICUnsuitable",
+    ENCAPSULATING_ROUTES: "NICUnsuitable",
+};
+
+/** Why a NIC of the Node has no host port yet. */
+function waitProblem(name: string, uplinks: NicSurroundings["uplinks"]): NicProblem {
+    const failure = uplinks.failure(name);
+    if (failure !== undefined) {
+        const reason = isErrorOf(UplinkError, failure) ? reasons[failure.code] : undefined;
+        return { reason: reason ?? "NICNotConnected", text: `${name} is not connected: ${messageOf(failure)}` };
+    }
+    const state = uplinks.state(name);
+    switch (state.kind) {
+        case "rolledBack": {
+            const next =
+                "see that the network lets the traffic of the Node through (gateway, port security), then restart the agent to try again";
+            return { reason: "NICRolledBack", text: `the move of ${name} was undone: ${state.reason}; ${next}` };
+        }
+        case "waiting":
+            return { reason: "NICNotConnected", text: `${name} is not connected yet: ${state.reason}` };
+        case "lost":
+            return {
+                reason: "NICNotConnected",
+                text: `${name} was given back to the Node: ${state.reason}; it is connected again when OVS works`,
+            };
+        default:
+            return { reason: "NICNotConnected", text: `${name} is being connected, with its addresses on a host port` };
+    }
 }

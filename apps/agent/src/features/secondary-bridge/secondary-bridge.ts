@@ -5,15 +5,18 @@ import type { Logger } from "@antrea/runtime";
 import type { ConditionText } from "../../platform/node/node-condition.ts";
 import type { SwitchBridge } from "../../platform/ovs/bridge/index.ts";
 import type { NicSettings } from "./nic-settings.ts";
-import { readNics, type Nic } from "./nics.ts";
+import type { NicUplinks } from "./nic-uplinks.ts";
+import { readNics, type Nic, type NicProblem, type NicSurroundings } from "./nics.ts";
 
 /** Dependencies of SecondaryBridge. */
-export interface SecondaryBridgeComponents {
+export interface SecondaryBridgeComponents extends Pick<NicSurroundings, "bridgeOf"> {
     readonly bridge: Pick<SwitchBridge, "ensure" | "name" | "nics">;
-    readonly netlink: Pick<Netlink, "addresses" | "link">;
+    readonly netlink: Pick<Netlink, "addresses" | "link" | "routes">;
     readonly settings: Pick<NicSettings, "prepare" | "release">;
-    /** The OVS bridge that has a port of this name; undefined if none has. */
-    readonly bridgeOf: (name: string) => string | undefined;
+    /** The NICs that the Node uses too; the caller has them moved, see `nicsOfNode`. */
+    readonly uplinks: NicSurroundings["uplinks"] & Pick<NicUplinks, "attach" | "release">;
+    /** The NIC that bridging mode has; undefined without it. */
+    readonly bridgedNic: () => string | undefined;
     readonly logger: Logger;
 }
 
@@ -25,6 +28,8 @@ export class SecondaryBridge {
     readonly #components: SecondaryBridgeComponents;
     readonly #nicNames: readonly string[];
     #nics: readonly Nic[] | undefined;
+    /** The ports of NICs that have a bridge of their own, by the names of the NICs. */
+    readonly #patchOf = new Map<string, string>();
     /** Why the last check failed. */
     #failure: string | undefined;
     #logged = "";
@@ -35,8 +40,8 @@ export class SecondaryBridge {
     }
 
     /**
-     * Makes bridge and NICs as configured, and gives back NICs that are no longer. Idempotent; without a difference nothing is
-     * written. Rejects with OvsdbError or NetlinkError, to be repeated.
+     * Makes bridge and NICs as configured, and gives back NICs that are no longer; moves no addresses. Idempotent; without a
+     * difference nothing is written. Rejects with OvsdbError or NetlinkError, to be repeated.
      */
     async check(signal: AbortSignal): Promise<void> {
         try {
@@ -49,19 +54,40 @@ export class SecondaryBridge {
     }
 
     async #check(signal: AbortSignal): Promise<void> {
-        const { bridge, bridgeOf, logger, netlink, settings } = this.#components;
+        const { bridge, bridgeOf, bridgedNic, logger, netlink, settings, uplinks } = this.#components;
         const former = bridge.nics().map(({ name }) => name);
-        const nics = await readNics(netlink, this.#nicNames, { bridgeOf, ownBridge: bridge.name });
-        const usable = nics.filter(({ isUsable }) => isUsable).map(({ name }) => name);
+        const taken = bridgedNic();
+        // An earlier start was not in bridging mode.
+        if (taken !== undefined && this.#nicNames.includes(taken) && uplinks.isMoved(taken))
+            await uplinks.release(taken);
+        const nics = await readNics(netlink, this.#nicNames, {
+            bridgeOf,
+            ownBridge: bridge.name,
+            uplinks,
+            bridgedNic: taken,
+            mayTakeOut: this.#nics === undefined,
+        });
+        const links = nics.flatMap(({ name, isOfNode, isUsable }) => (isUsable && !isOfNode ? [name] : []));
         // Before it is a port: what it forwards then must not reach the Node.
-        for (const name of usable) await settings.prepare(name);
-        await bridge.ensure(usable, signal);
-        for (const name of former) if (!usable.includes(name)) await settings.release(name);
+        for (const name of links) await settings.prepare(name);
+        // One whose NIC is missing for a moment stays, for the Node's port.
+        const moved = nics.filter(({ name, isOfNode }) => isOfNode && uplinks.isMoved(name));
+        const patches = await Promise.all(moved.map(({ name }) => uplinks.attach(name, signal)));
+        await bridge.ensure([...links, ...patches], signal);
+        this.#patchOf.clear();
+        for (const [at, { name }] of moved.entries()) this.#patchOf.set(name, patches[at]?.name ?? name);
+        const present = [...links, ...patches.map(({ name }) => name)];
+        for (const name of former) if (!present.includes(name)) await settings.release(name);
         this.#nics = nics;
-        const text = this.#problems().join("; ");
+        const text = this.#problemText();
         if (text !== "" && text !== this.#logged)
             logger.warn("NICs are not connected to the secondary bridge", { reason: text });
         this.#logged = text;
+    }
+
+    /** The NICs that the Node uses too: each needs an uplink, which moves the Node's addresses to a host port. */
+    get nicsOfNode(): readonly string[] {
+        return (this.#nics ?? []).flatMap(({ name, isOfNode }) => (isOfNode ? [name] : []));
     }
 
     /** Why no Pod can be connected, as part of a sentence; undefined if Pods can be. */
@@ -69,7 +95,7 @@ export class SecondaryBridge {
         const { bridge } = this.#components;
         if (this.#nics === undefined)
             return `the bridge ${bridge.name} is not made yet${this.#failure === undefined ? "" : `: ${this.#failure}`}`;
-        return this.connected > 0 ? undefined : `no NIC of ${bridge.name} is connected: ${this.#problems().join("; ")}`;
+        return this.connected > 0 ? undefined : `no NIC of ${bridge.name} is connected: ${this.#problemText()}`;
     }
 
     /** The largest MTU that all connected NICs have, in bytes; 0 while there are none. */
@@ -90,37 +116,49 @@ export class SecondaryBridge {
             return { type: secondaryBridgeCondition, status: "False", reason: "BridgeNotReady", message };
         }
         if (this.#nics === undefined) return undefined;
-        const problems = this.#problems();
+        const [first] = this.#problems();
         const { name } = this.#components.bridge;
-        if (problems.length === 0) {
+        if (first === undefined) {
             const message = `the NICs ${this.#nicNames.join(", ")} are ports of ${name}`;
             return { type: secondaryBridgeCondition, status: "True", reason: "BridgeReady", message };
         }
-        return {
-            type: secondaryBridgeCondition,
-            status: "False",
-            reason: "NICNotConnected",
-            message: problems.join("; "),
-        };
+        const { reason } = first;
+        return { type: secondaryBridgeCondition, status: "False", reason, message: this.#problemText() };
     }
 
-    #problems(): readonly string[] {
+    #problemText(): string {
+        return this.#problems()
+            .map(({ text }) => text)
+            .join("; ");
+    }
+
+    #problems(): readonly NicProblem[] {
         const refused = this.#refused();
-        return (this.#nics ?? []).flatMap(({ name, problem }) => {
+        return (this.#nics ?? []).flatMap(({ name, problem }): readonly NicProblem[] => {
             if (problem !== undefined) return [problem];
-            const error = refused.get(name);
-            return error === undefined ? [] : [`OVS cannot open ${name}: ${error}; see the log of ovs-vswitchd`];
+            const error = refused.get(this.#portOf(name));
+            if (error === undefined) return [];
+            return [
+                {
+                    reason: "NICNotConnected",
+                    text: `OVS cannot open ${name}: ${error}; see the log of ovs-vswitchd`,
+                },
+            ];
         });
+    }
+
+    #portOf(nic: string): string {
+        return this.#patchOf.get(nic) ?? nic;
     }
 
     /** Those that are ports which OVS could open. */
     #connected(): readonly Nic[] {
         const { bridge } = this.#components;
         const opened = new Set(bridge.nics().flatMap(({ name, error }) => (error === undefined ? [name] : [])));
-        return (this.#nics ?? []).filter(({ name, isUsable }) => isUsable && opened.has(name));
+        return (this.#nics ?? []).filter(({ name, isUsable }) => isUsable && opened.has(this.#portOf(name)));
     }
 
-    /** Why OVS could not open a NIC, by its name. */
+    /** Why OVS could not open a port of a NIC, by its name. */
     #refused(): ReadonlyMap<string, string> {
         const { bridge } = this.#components;
         return new Map(bridge.nics().flatMap(({ name, error }) => (error === undefined ? [] : [[name, error]])));

@@ -146,6 +146,29 @@ describe("antrea-agent clean-up", () => {
         }
     });
 
+    it.each([true, false])(
+        "takes out the secondary bridge and the bridges of its NICs, with OVS running: %s",
+        async (runs) => {
+            await stopAgent();
+            for (const [bridge, mark] of [
+                ["br-sec", "antrea-secondary=true"],
+                ["eth9~br", "antrea-nic=eth9"],
+            ] as const) {
+                const datapath = ["--", "set", "bridge", bridge, "datapath_type=netdev", `external_ids:${mark}`];
+                await node.ovs.vsctl("add-br", bridge, ...datapath);
+            }
+            expect(run("ip", "-o", "link")).toMatch(/eth9~br/);
+            if (!runs) {
+                await node.ovs.killVswitchd();
+                await node.ovs.killDatabase();
+                rmSync(node.ovs.dbSocket, { force: true });
+            }
+            const { code, lines } = await cleanUp();
+            expect([code, lines.filter((line) => line.startsWith("Cannot"))]).toEqual([0, []]);
+            expectNothingLeft(lines);
+        },
+    );
+
     it("refuses while an agent runs, unless forced", async () => {
         const errors: string[] = [];
         const write = process.stderr.write.bind(process.stderr);

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { execFileSync, spawn } from "node:child_process";
 import { copyFileSync, readFileSync } from "node:fs";
+import { createServer, type AddressInfo, type Server } from "node:net";
 import { join } from "node:path";
 import { ManualClock } from "@antrea/async/testing";
 import { secondaryBridgeCondition } from "@antrea/crd";
@@ -15,10 +16,12 @@ import {
     type BridgePlatform,
     type SecondaryBridgeFeature,
 } from "../../../src/features/secondary-bridge/feature.ts";
+import { buildNicUplinks, nicUplinkParts } from "../../../src/features/secondary-bridge/nic-uplink-parts.ts";
 import { NodeSysctls } from "../../../src/platform/host/gateway/index.ts";
 import { podLinkGroup } from "../../../src/platform/kernel-ids.ts";
 import {
     monitoredColumns,
+    NicBridge,
     OvsBridge,
     ownSwitchBridges,
     SwitchBridge,
@@ -33,6 +36,8 @@ type Condition = NonNullable<NonNullable<Node["status"]>["conditions"]>[number] 
 /** The Node object: conditions are merged by their types, as the API server does it. */
 class NodeObject {
     conditions: readonly Condition[] = [];
+    /** The API server, as far as connections to it are tried. */
+    server = "";
 
     readonly api = {
         find: () => Promise.resolve({ status: { conditions: this.conditions } }),
@@ -55,6 +60,9 @@ interface Started {
     readonly feature: SecondaryBridgeFeature;
     /** A minute later. */
     readonly later: () => Promise<void>;
+    readonly passes: (ms: number) => Promise<void>;
+    /** The graceful end of the agent, as far as NICs are given back. */
+    readonly end: () => Promise<void>;
     readonly log: readonly LogEntry[];
     readonly scrape: () => Promise<string>;
 }
@@ -67,17 +75,25 @@ let integration: OvsBridge;
 let object: NodeObject;
 let jobs: Jobs[];
 let features: SecondaryBridgeFeature[];
+let apiServer: Server;
 
 beforeAll(async () => {
+    apiServer = createServer((socket) => socket.destroy());
     node = await TestNode.start();
     netlink = Netlink.open();
-    database = new OvsdbSession({ logger: silentLogger }, { socketPath: node.ovs.dbSocket, monitor: monitoredColumns });
+    await new Promise<void>((resolve) => apiServer.listen(0, "127.0.0.1", resolve));
+    database = new OvsdbSession(
+        { logger: silentLogger },
+        { socketPath: node.ovs.dbSocket, monitor: monitoredColumns, lock: "antrea_agent" },
+    );
     database.start(new AbortController().signal);
     await database.ready(new AbortController().signal);
+    await database.lockAcquired(new AbortController().signal);
     integration = new OvsBridge({ database }, { bridge: "br-int", datapathType: "netdev" });
     await integration.ensure();
 });
 afterAll(async () => {
+    apiServer?.close();
     await database?.close();
     netlink?.[Symbol.dispose]();
     await node?.[Symbol.asyncDispose]();
@@ -85,6 +101,7 @@ afterAll(async () => {
 
 beforeEach(() => {
     object = new NodeObject();
+    object.server = `https://127.0.0.1:${(apiServer.address() as AddressInfo).port}`;
     [jobs, features] = [[], []];
     for (const name of ["nic0", "nic1"]) addLink(name);
 });
@@ -126,39 +143,63 @@ const bridgeOf = (options: Omit<SwitchBridgeOptions, "datapathType">): SwitchBri
 /** An agent whose configuration has a bridge with these NICs, or none. */
 const start = (...nics: readonly string[]): Promise<Started> => startWith("br1", nics);
 
-async function startWith(bridgeName: string, physicalInterfaces: readonly string[]): Promise<Started> {
+async function startWith(
+    bridgeName: string,
+    physicalInterfaces: readonly string[],
+    { isBridging = false } = {},
+): Promise<Started> {
     const [log, clock]: [LogEntry[], ManualClock] = [[], new ManualClock()];
     const metrics = new Metrics({ processMetrics: false });
     const own = new Jobs({ logger: silentLogger, clock });
     const ovsBridges =
         physicalInterfaces.length === 0 ? [] : [{ bridgeName, physicalInterfaces, enableMulticastSnooping: true }];
-    const feature = secondaryBridge({
+    const platform = {
         bridge: integration,
         clock,
-        config: { secondaryNetwork: { ovsBridges } },
+        config: { secondaryNetwork: { ovsBridges }, uplink: { checkTimeout: 60_000 }, enableBridgingMode: isBridging },
         database,
-        datapath: { copiesFrames: true },
-        environment: { nodeName: "worker" },
+        datapath: { copiesFrames: true, mustComputeChecksums: true },
+        environment: { nodeName: "worker", stateFolder: node.ovs.runDir, bootId: "boot" },
         gates: { enabled: (name: string) => name === "SecondaryNetwork" },
         jobs: own,
-        kube: { api: object.api },
+        kube: {
+            api: object.api,
+            connection: () => Promise.resolve({ server: new URL(object.server) }),
+            close: () => undefined,
+        },
         logger: listLogger(log),
         metrics,
         netlink,
+        openflow: { state: { kind: "ready" } },
         sysctls: new NodeSysctls({ logger: silentLogger }, { folder: node.ovs.runDir, bootId: "boot" }),
         switchBridges: {
             names: () => ownSwitchBridges(database),
             of: bridgeOf,
+            nic: (nic: string) => new NicBridge({ database }, { nic, datapathType: "netdev" }),
             connection: (name: string) =>
                 new OpenFlowConnection({ logger: silentLogger }, { socketPath: node.ovs.mgmtSocket(name) }),
         },
-    } as unknown as BridgePlatform);
+        transport: { state: { name: "nic0" }, check: () => Promise.resolve() },
+    };
+    const uplinks = buildNicUplinks(platform as unknown as Parameters<typeof buildNicUplinks>[0], () => false);
+    const feature = secondaryBridge(platform as unknown as BridgePlatform, uplinks);
+    const parts = nicUplinkParts(platform as unknown as Parameters<typeof nicUplinkParts>[0], uplinks);
+    await parts.recovery.start?.(new AbortController().signal);
     jobs.push(own);
     features.push(feature);
     await feature.stage?.(new AbortController().signal);
     await feature.start?.(new AbortController().signal);
     own.start();
-    return { feature, later: () => clock.advance(60_000), log, scrape: () => metrics.text() };
+    return {
+        feature,
+        later: () => clock.advance(60_000),
+        passes: async (ms) => {
+            await clock.advance(ms);
+        },
+        end: async () => void (await parts.end.stop?.()),
+        log,
+        scrape: () => metrics.text(),
+    };
 }
 
 async function portNames(): Promise<readonly string[]> {
@@ -198,12 +239,12 @@ describe("a bridge that is configured", () => {
         for (const isConnected of ["true", "false"]) {
             expect(await scrape()).toContain(`antrea_agent_secondary_bridge_nics{connected="${isConnected}"} 1\n`);
         }
-        expect((await reported(/^False/))[0]).toMatch(/^False NICNotConnected nic1 does not exist; /);
+        expect((await reported(/^False/))[0]).toMatch(/^False NICMissing nic1 does not exist; /);
         addLink("nic1");
         expect(await reported(/^True/)).toEqual(["True BridgeReady the NICs nic0, nic1 are ports of br1"]);
         expect(await portNames()).toEqual(["nic0", "nic1"]);
         removeLink("nic0");
-        expect((await reported(/^False/))[0]).toMatch(/^False NICNotConnected nic0 does not exist; /);
+        expect((await reported(/^False/))[0]).toMatch(/^False NICMissing nic0 does not exist; /);
         expect(feature.served?.state.problem).toBeUndefined();
     });
 
@@ -278,6 +319,44 @@ describe("a bridge that is configured", () => {
         await node.ovs.startDatabase();
         expect(await eventually(bridgeNames, (names) => names.includes("br1"))).toEqual(["br-int", "br1"]);
         expect(await portNames()).toEqual(["nic0"]);
+    });
+});
+
+describe("a NIC that the Node uses", () => {
+    const addressesOf = (name: string): string =>
+        execFileSync("ip", ["-d", "-o", "addr", "show", name], { encoding: "utf8" });
+
+    beforeEach(() => {
+        execFileSync("ip", ["link", "set", "nic0", "up"]);
+        execFileSync("ip", ["link", "set", "nic0-peer", "up"]);
+        execFileSync("ip", ["addr", "add", "192.0.2.1/24", "dev", "nic0"]);
+    });
+
+    it("is connected with a host port, which the Node's condition reports, and is given back at the end", async () => {
+        const { end, passes } = await start("nic0", "nic1");
+        await eventually(
+            async () => {
+                await passes(1_000);
+                return object.bridge[0] ?? "";
+            },
+            (text) => text.startsWith("True"),
+        );
+        expect(object.bridge).toEqual(["True BridgeReady the NICs nic0, nic1 are ports of br1"]);
+        expect(await eventually(portNames, (names) => names.includes("patch-nic0"))).toEqual(["nic1", "patch-nic0"]);
+        expect(addressesOf("nic0")).toContain("inet 192.0.2.1/24");
+        expect(settingsOf("nic0~")).toEqual([podLinkGroup, "1"]);
+        await Promise.all(jobs.map((one) => one.stop()));
+        await end();
+        expect(addressesOf("nic0")).toContain("inet 192.0.2.1/24");
+        expect(settingsOf("nic0")).toEqual([0, "0"]);
+        expect(object.bridge[0]).toMatch(/^False NICNotConnected the agent has ended, and the Node has nic0 back; /);
+    });
+
+    it("is left to bridging mode, and the Node's condition reports it", async () => {
+        await startWith("br1", ["nic0", "nic1"], { isBridging: true });
+        expect((await reported(/^False/))[0]).toMatch(/^False NICTaken nic0 is the uplink of bridging mode; /);
+        expect(await portNames()).toEqual(["nic1"]);
+        expect(settingsOf("nic0")).toEqual([0, "0"]);
     });
 });
 

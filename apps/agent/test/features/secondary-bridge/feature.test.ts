@@ -7,6 +7,7 @@ import {
     type BridgePlatform,
     type SecondaryBridgeFeature,
 } from "../../../src/features/secondary-bridge/feature.ts";
+import { NicUplinks } from "../../../src/features/secondary-bridge/nic-uplinks.ts";
 import { SwitchBridge } from "../../../src/platform/ovs/bridge/index.ts";
 import { listLogger, silentLogger, type LogEntry } from "../../support/logger.ts";
 import { fakeNetlink, linkOf } from "../../platform/host/uplink/support/fake-links.ts";
@@ -49,27 +50,36 @@ function make({ isEnabled, log = [] }: { readonly isEnabled: boolean; readonly l
     const clock = new ManualClock();
     const jobs = new Jobs({ logger: silentLogger, clock });
     const wanted = { bridgeName: "br1", physicalInterfaces: ["nic0"], enableMulticastSnooping: false };
-    const feature = secondaryBridge({
-        bridge: { bridgeOf: () => undefined },
-        clock,
-        config: { secondaryNetwork: { ovsBridges: [wanted] } },
-        database,
-        datapath: { copiesFrames: false },
-        environment: { nodeName: "worker" },
-        gates: { enabled: () => isEnabled },
-        jobs,
-        kube: { api: {} },
-        logger: listLogger(log),
-        metrics: new Metrics({ processMetrics: false }),
-        netlink: { ...fakeNetlink([linkOf(2, "nic0")]), subscribe: () => ({ [Symbol.dispose]: () => undefined }) },
-        sysctls: { set: () => undefined, undo: () => undefined },
-        switchBridges: {
-            names: () => [],
-            of: (options: object) =>
-                new SwitchBridge({ database: database as never }, { ...options, datapathType: "system" } as never),
-            connection: () => new OpenFlowConnection({ logger: silentLogger }, { socketPath: "/none" }),
-        },
-    } as unknown as BridgePlatform);
+    const idle = { uplink: { state: { kind: "idle" } }, bridge: { name: "nic0~br" } };
+    const uplinks = new NicUplinks(
+        { logger: silentLogger, movedNics: () => [], nicsWithBridges: () => [], make: () => idle as never },
+        { nics: ["nic0"] },
+    );
+    const feature = secondaryBridge(
+        {
+            bridge: { bridgeOf: () => undefined },
+            clock,
+            config: { secondaryNetwork: { ovsBridges: [wanted] } },
+            database,
+            datapath: { copiesFrames: false },
+            environment: { nodeName: "worker" },
+            gates: { enabled: () => isEnabled },
+            jobs,
+            kube: { api: {} },
+            logger: listLogger(log),
+            metrics: new Metrics({ processMetrics: false }),
+            netlink: { ...fakeNetlink([linkOf(2, "nic0")]), subscribe: () => ({ [Symbol.dispose]: () => undefined }) },
+            sysctls: { set: () => undefined, undo: () => undefined },
+            switchBridges: {
+                names: () => [],
+                of: (options: object) =>
+                    new SwitchBridge({ database: database as never }, { ...options, datapathType: "system" } as never),
+                connection: () => new OpenFlowConnection({ logger: silentLogger }, { socketPath: "/none" }),
+            },
+            transport: { state: { name: "eth0" } },
+        } as unknown as BridgePlatform,
+        uplinks,
+    );
     made.push({ feature, jobs });
     return { feature, jobs, database };
 }
@@ -87,7 +97,7 @@ it("a database that does not answer delays no start: the jobs repeat it, and Pod
     await feature.start?.(new AbortController().signal);
     expect(log).toMatchObject([{ level: "warn", fields: { reason: "no database" } }]);
     expect(feature.served?.state.problem).toBe("the bridge br1 is not made yet: no database");
-    expect(jobNames(jobs)).toEqual(["secondary-bridge/bridge", "secondary-bridge/report"]);
+    expect(jobNames(jobs)).toEqual(["secondary-bridge/bridge", "secondary-bridge/nic/nic0", "secondary-bridge/report"]);
 });
 
 it("a start that is aborted is over", async () => {

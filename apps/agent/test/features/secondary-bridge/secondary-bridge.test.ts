@@ -3,8 +3,11 @@ import { secondaryBridgeCondition } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
 import type { Address, Link } from "@antrea/netlink";
 import { NicSettings } from "../../../src/features/secondary-bridge/nic-settings.ts";
+import { UplinkError } from "../../../src/platform/host/uplink/index.ts";
+import type { PatchPort } from "../../../src/platform/ovs/bridge/index.ts";
 import { SecondaryBridge } from "../../../src/features/secondary-bridge/secondary-bridge.ts";
 import { listLogger, type LogEntry } from "../../support/logger.ts";
+import { FakeUplinks } from "./support/fake-uplinks.ts";
 import { addressOf, fakeNetlink, linkOf } from "../../platform/host/uplink/support/fake-links.ts";
 
 /** The bridge, as far as its NICs are concerned. */
@@ -15,9 +18,9 @@ class FakeBridge {
     failure: Error | undefined;
     #nics: readonly string[] = [];
 
-    ensure(nics: readonly string[]): Promise<void> {
+    ensure(nics: readonly (string | PatchPort)[]): Promise<void> {
         if (this.failure !== undefined) return Promise.reject(this.failure);
-        this.#nics = [...nics];
+        this.#nics = nics.map((nic) => (typeof nic === "string" ? nic : nic.name));
         return Promise.resolve();
     }
 
@@ -37,6 +40,9 @@ let bridge: FakeBridge;
 /** Sysctls that are set. */
 let disabled: Set<string>;
 let log: LogEntry[];
+let uplinks: FakeUplinks;
+/** The NIC of bridging mode. */
+let bridgedNic: string | undefined;
 let state: SecondaryBridge;
 
 beforeEach(() => {
@@ -45,6 +51,8 @@ beforeEach(() => {
     bridge = new FakeBridge();
     log = [];
     disabled = new Set();
+    uplinks = new FakeUplinks();
+    bridgedNic = undefined;
     const netlink = fakeNetlink(links, addresses);
     const sysctls = { set: (key: string) => disabled.add(key), undo: (key: string) => void disabled.delete(key) };
     state = new SecondaryBridge(
@@ -53,6 +61,8 @@ beforeEach(() => {
             netlink,
             settings: new NicSettings({ netlink, sysctls }, { linkGroup: 7 }),
             bridgeOf: (name) => (bridge.names.includes(name) ? "br1" : undefined),
+            uplinks,
+            bridgedNic: () => bridgedNic,
             logger: listLogger(log),
         },
         { nics: ["nic0", "nic1"] },
@@ -152,7 +162,7 @@ describe("without one of the NICs", () => {
         expect([state.problem, state.mtu, state.connected]).toEqual([undefined, 9000, 1]);
         expect(state.condition).toMatchObject({
             status: "False",
-            reason: "NICNotConnected",
+            reason: "NICMissing",
             message: expect.stringMatching(/^nic1 does not exist; /),
         });
         expect(log).toMatchObject([{ level: "warn", fields: { reason: state.condition?.message } }]);
@@ -198,6 +208,109 @@ describe("without any NIC", () => {
         addresses.push(addressOf(2, parseIp("192.0.2.1")), addressOf(3, parseIp("2001:db8::1")));
         await state.check(signal);
         expect([bridge.names, state.mtu, state.connected]).toEqual([[], 0, 0]);
-        expect(state.problem).toMatch(/nic0 has the address 192\.0\.2\.1, .*; nic1 has the address 2001:db8::1, /);
+        expect(state.problem).toMatch(/nic0 is being connected, .*; nic1 is being connected, /);
+    });
+});
+
+describe("a NIC that the Node uses", () => {
+    beforeEach(() => {
+        addresses.push(addressOf(3, parseIp("192.0.2.1")));
+    });
+
+    it("waits until its addresses are on a host port, and is left alone meanwhile", async () => {
+        await state.check(signal);
+        expect([state.nicsOfNode, bridge.names, state.connected, [...disabled]]).toEqual([
+            ["nic1"],
+            ["nic0"],
+            1,
+            ["net/ipv6/conf/nic0/disable_ipv6"],
+        ]);
+        expect(state.condition).toMatchObject({
+            status: "False",
+            reason: "NICNotConnected",
+            message: "nic1 is being connected, with its addresses on a host port",
+        });
+    });
+
+    it("is connected by the port to its own bridge then, with the MTU of the host port", async () => {
+        uplinks.move("nic1");
+        links.push(linkOf(9, "nic1~"));
+        await state.check(signal);
+        expect([bridge.names, state.connected, state.mtu, state.problem]).toEqual([
+            ["nic0", "patch-nic1"],
+            2,
+            1600,
+            undefined,
+        ]);
+        expect(state.condition).toMatchObject({ status: "True", message: "the NICs nic0, nic1 are ports of br1" });
+    });
+
+    it("is taken out when it is given back to the Node", async () => {
+        uplinks.move("nic1");
+        await state.check(signal);
+        uplinks.states.set("nic1", { kind: "lost", name: "nic1", reason: "OVS has been away for 5 s" });
+        await state.check(signal);
+        expect([bridge.names, state.connected]).toEqual([["nic0"], 1]);
+        expect(state.condition?.message).toMatch(/^nic1 was given back to the Node: OVS has been away for 5 s; /);
+    });
+
+    it("has its own reason when the move was undone, or cannot be made", async () => {
+        uplinks.states.set("nic1", { kind: "rolledBack", name: "nic1", reason: "nobody answered" });
+        await state.check(signal);
+        expect(state.condition).toMatchObject({
+            reason: "NICRolledBack",
+            message: expect.stringMatching(/^the move of nic1 was undone: nobody answered; .* restart the agent/),
+        });
+        uplinks.states.clear();
+        for (const [code, reason] of [
+            ["MULTIPATH_ROUTES", "NICUnsuitable"],
+            ["NIC_IN_USE", "NICTaken"],
+            ["NIC_MISSING", "NICMissing"],
+            ["JOURNAL_UNWRITABLE", "NICNotConnected"],
+        ] as const) {
+            uplinks.failures.set("nic1", new UplinkError(code, "environment", "no way"));
+            await state.check(signal);
+            expect(state.condition).toMatchObject({ reason, message: "nic1 is not connected: no way" });
+        }
+        uplinks.failures.clear();
+        uplinks.states.set("nic1", { kind: "waiting", name: "nic1", reason: "the API server does not answer" });
+        await state.check(signal);
+        expect(state.condition).toMatchObject({
+            reason: "NICNotConnected",
+            message: "nic1 is not connected yet: the API server does not answer",
+        });
+    });
+
+    it("is reported when it is removed, or OVS cannot open it, while the host port has its name", async () => {
+        uplinks.move("nic1");
+        await state.check(signal);
+        expect(state.condition).toMatchObject({
+            reason: "NICMissing",
+            message: expect.stringMatching(/^nic1, named nic1~ as a port, does not exist any more; /),
+        });
+        expect([bridge.names, state.connected]).toEqual([["nic0", "patch-nic1"], 1]);
+        links.push(linkOf(9, "nic1~"));
+        uplinks.portErrors.set("nic1", "busy");
+        await state.check(signal);
+        expect(state.condition?.message).toBe("OVS cannot open nic1: busy; see the log of ovs-vswitchd");
+    });
+
+    it("becomes one after a start, though an earlier one made it a port without addresses", async () => {
+        await bridge.ensure(["nic0", "nic1"]);
+        disabled.add("net/ipv6/conf/nic1/disable_ipv6");
+        await state.check(signal);
+        expect([state.nicsOfNode, bridge.names]).toEqual([["nic1"], ["nic0"]]);
+        expect([...disabled]).toEqual(["net/ipv6/conf/nic0/disable_ipv6"]);
+    });
+
+    it("is that of bridging mode, which it is given back for", async () => {
+        uplinks.move("nic1");
+        bridgedNic = "nic1";
+        await state.check(signal);
+        expect([uplinks.released, state.nicsOfNode, bridge.names]).toEqual([["nic1"], [], ["nic0"]]);
+        expect(state.condition).toMatchObject({
+            reason: "NICTaken",
+            message: "nic1 is the uplink of bridging mode; name another NIC",
+        });
     });
 });

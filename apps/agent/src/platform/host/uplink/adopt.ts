@@ -7,6 +7,7 @@ import { hasGlobalAddress, takeSnapshot } from "./snapshot.ts";
 import { readSysctl, writeSysctl } from "./sysctls.ts";
 import type { Rollback } from "./rollback.ts";
 import type { BootContext } from "./boot-context.ts";
+import type { UplinkOptions } from "./types.ts";
 
 /** ARPHRD_ETHER. */
 const ethernet = 1;
@@ -50,13 +51,16 @@ async function entriesOfLinks(
  * Rolls back moves whose journal is lost, recognized by the names and settings of the links (an "eth0~" and the device
  * of a host port eth0, or alone with the settings of a port), calling `begin` before each; returns the original names
  * of the NICs, none if nothing was moved. Rejects with NetlinkError, or as Rollback's `run`.
+ *
+ * @param isOwn which of them are rolled back; see UplinkOptions
  */
 export async function bringBackByLinks(
     parts: { readonly netlink: Netlink; readonly rollback: Rollback; readonly uptimeSeconds: () => number },
     here: BootContext,
     begin: (entry: JournalEntry) => void,
+    isOwn: NonNullable<UplinkOptions["isOwn"]> = () => true,
 ): Promise<readonly string[]> {
-    const entries = await entriesOfLinks(parts.netlink, here, parts.uptimeSeconds());
+    const entries = (await entriesOfLinks(parts.netlink, here, parts.uptimeSeconds())).filter(isOwn);
     for (const entry of entries) {
         begin(entry);
         await parts.rollback.run(entry, here);

@@ -1,3 +1,4 @@
+import { createSocket } from "node:dgram";
 import { lookup } from "node:dns/promises";
 import { connect } from "node:net";
 import { orAborted } from "@antrea/async";
@@ -16,6 +17,30 @@ export async function isOwnHost(host: string, netlink: Pick<Netlink, "addresses"
         const text = formatIp(parseIp(address.replace(/%.*$/, "")));
         return text === "::1" || text.startsWith("127.") || ownTexts.has(text);
     });
+}
+
+/** Any: nothing is sent. */
+const anyPort = 9;
+
+/**
+ * Whether the Node sends to a host, by name or address, with an address of this link. Sends nothing: asks the kernel for
+ * the source address. A ClusterIP counts by the route to it, wherever kube-proxy forwards it. False if there is no route.
+ * Rejects if the name cannot be resolved (dns.lookup) or with NetlinkError.
+ */
+export async function leavesBy(
+    host: string,
+    linkName: string,
+    netlink: Pick<Netlink, "addresses" | "link">,
+): Promise<boolean> {
+    const [{ address, family }, link] = await Promise.all([lookup(host), netlink.link(linkName)]);
+    if (link === undefined) return false;
+    const socket = createSocket(family === 6 ? "udp6" : "udp4");
+    const { promise, resolve } = Promise.withResolvers<string | undefined>();
+    socket.once("error", () => resolve(undefined));
+    socket.connect(anyPort, address, () => resolve(socket.address().address));
+    const source = await promise;
+    socket.close();
+    return source !== undefined && (await netlink.addresses(link.index)).some(({ ip }) => formatIp(ip) === source);
 }
 
 /**

@@ -11,3 +11,6 @@ export {
 } from "./types.ts";
 export { Uplink } from "./uplink.ts";
 export { restoreUplink, type RestoreUplinkOptions } from "./restore-command.ts";
+export { nodeUplink, type UplinkPlatform } from "./node-uplink.ts";
+export { movedNics, nicFolder } from "./nic-folders.ts";
+export { isPhysicalNameOf } from "./names.ts";

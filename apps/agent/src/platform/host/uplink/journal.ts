@@ -7,7 +7,7 @@ import type { Fault, Step } from "./types.ts";
 import { formatEntry, parseEntry, type JournalEntry } from "./journal-codec.ts";
 
 /** The file name of the journal. */
-const journalFile = "uplink.json";
+export const journalFile = "uplink.json";
 
 /**
  * The journal of the move, `uplink.json` in `folder`: one entry, replaced atomically and synced to disk before the call

@@ -1,4 +1,5 @@
 import { uptime } from "node:os";
+import type { IpAddress } from "@antrea/ip";
 import type { Link, Netlink } from "@antrea/netlink";
 import type { BootContext } from "./boot-context.ts";
 import { probeTargetsText, type ConnectivityProbes } from "./connectivity-probes.ts";
@@ -11,7 +12,15 @@ import { readNicSettings } from "./nic-settings.ts";
 import type { OwnPorts } from "./own-ports.ts";
 import { placeAddresses } from "./place-addresses.ts";
 import { placeRoutes, routesOf } from "./place-routes.ts";
-import { changed, gatewaysOf, hasGlobalAddress, refuseRoutes, takeSnapshot, type Snapshot } from "./snapshot.ts";
+import {
+    changed,
+    distinctGateways,
+    gatewaysOf,
+    hasGlobalAddress,
+    refuseRoutes,
+    takeSnapshot,
+    type Snapshot,
+} from "./snapshot.ts";
 import type { SwitchOver } from "./switch-over.ts";
 import type { UplinkComponents, UplinkOptions } from "./types.ts";
 
@@ -42,10 +51,12 @@ export interface Moved {
 export class NicMove {
     readonly #parts: NicMoveComponents;
     readonly #checkTimeoutMs: number;
+    readonly #usesAllGateways: boolean;
 
-    constructor(components: NicMoveComponents, options: Pick<UplinkOptions, "checkTimeoutMs">) {
+    constructor(components: NicMoveComponents, options: Pick<UplinkOptions, "checkTimeoutMs" | "usesAllGateways">) {
         this.#parts = components;
         this.#checkTimeoutMs = options.checkTimeoutMs;
+        this.#usesAllGateways = options.usesAllGateways ?? false;
     }
 
     /**
@@ -58,11 +69,7 @@ export class NicMove {
         const { apiIsLocal, connectivityProbes, hostPort, journal, netlink, ownPorts, switchOver } = this.#parts;
         const name = link.name;
         const physicalName = await freePhysicalName(netlink, name);
-        const gateways = await connectivityProbes.answering(
-            link.index,
-            gatewaysOf({ routes: await routesOf(netlink, link.index) }),
-            signal,
-        );
+        const gateways = await connectivityProbes.answering(link.index, await this.#gatewaysOf(link), signal);
         const withApi = gateways.length === 0 || (await apiIsLocal?.()) !== true;
         signal.throwIfAborted();
         const nic = readNicSettings(link);
@@ -110,6 +117,12 @@ export class NicMove {
             entry: moved,
             problem: isConfirmed ? undefined : `within ${seconds} s after the move neither ${targets} answered`,
         };
+    }
+
+    async #gatewaysOf({ index }: Link): Promise<readonly IpAddress[]> {
+        const routes = await routesOf(this.#parts.netlink, index);
+        const ofDefault = gatewaysOf({ routes });
+        return ofDefault.length === 0 && this.#usesAllGateways ? distinctGateways(routes) : ofDefault;
     }
 
     /**

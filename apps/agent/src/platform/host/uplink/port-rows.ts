@@ -31,13 +31,21 @@ export const portColumns = {
 } as const;
 
 /**
- * Removes the ports of the uplink from a served database and waits up to 3 s until OVS has released them; returns their
+ * Removes the ports of uplinks from a served database and waits up to 3 s until OVS has released them; returns their
  * names, none if there are no such ports. The session must be ready and monitor `portColumns`; rejects as its
  * `transact`.
+ *
+ * @param names those of these names only; default: all
  */
-export async function removeByServer(session: OvsdbSession, logger: Logger): Promise<readonly string[]> {
-    const ports = [...session.rows("Port")].filter(([, row]) =>
-        types.includes(textMapOf(row, "external_ids").get("antrea-type") ?? ""),
+export async function removeByServer(
+    session: OvsdbSession,
+    logger: Logger,
+    names?: readonly string[],
+): Promise<readonly string[]> {
+    const ports = [...session.rows("Port")].filter(
+        ([, row]) =>
+            types.includes(textMapOf(row, "external_ids").get("antrea-type") ?? "") &&
+            (names?.includes(textOf(row, "name")) ?? true),
     );
     const uuids = ports.map(([id]) => id);
     const operations = [...session.rows("Bridge")].flatMap(([bridge, row]) => {
@@ -52,15 +60,17 @@ export async function removeByServer(session: OvsdbSession, logger: Logger): Pro
 }
 
 /**
- * Removes the ports of the uplink from the database file while no server runs, with ovsdb-tool(1), which honours the
- * lock of the file; returns their names, none without the file. Rejects with UplinkError `DATABASE_UNREACHABLE`.
+ * Removes the ports of uplinks from the database file while no server runs, with ovsdb-tool(1), which honours the lock of
+ * the file; returns their names, none without the file. Rejects with UplinkError `DATABASE_UNREACHABLE`.
+ *
+ * @param names those of these names only; default: all
  */
-export async function removeFromFile(file: string): Promise<readonly string[]> {
+export async function removeFromFile(file: string, names?: readonly string[]): Promise<readonly string[]> {
     if (!existsSync(file)) return [];
     const wanted = types.map((type) =>
         select("Port", [["external_ids", "includes", map({ "antrea-type": type })]], ["_uuid", "name"]),
     );
-    const ports = rowsOf(await tool("query", file, wanted));
+    const ports = rowsOf(await tool("query", file, wanted)).filter(({ name }) => names?.includes(name) ?? true);
     const bridges = rowsOf(await tool("query", file, [select("Bridge", [], ["_uuid"])]));
     if (ports.length === 0 || bridges.length === 0) return [];
     const ids = ports.map(({ id }) => id);

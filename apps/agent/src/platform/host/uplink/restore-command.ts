@@ -9,13 +9,14 @@ import { bringBackByLinks } from "./adopt.ts";
 import { UplinkError } from "./errors.ts";
 import type { JournalEntry } from "./journal-codec.ts";
 import { Journal } from "./journal.ts";
+import { movedNics, nicFolder } from "./nic-folders.ts";
 import { portColumns, removeByServer, removeFromFile } from "./port-rows.ts";
 import { freeFromDatapath, Rollback } from "./rollback.ts";
 import { bootContextOf } from "./boot-context.ts";
 
 /** Options of `restoreUplink`. */
 export interface RestoreUplinkOptions {
-    /** Directory of the journal. */
+    /** Directory of the journal of bridging mode, with those of other NICs below it. */
     readonly folder: string;
     /** /proc/sys/kernel/random/boot_id. */
     readonly bootId: string;
@@ -35,7 +36,7 @@ const connectTimeoutMs = 2_000;
 const lockTimeoutMs = 1_000;
 
 /**
- * Implements `antrea-agent restore-uplink`: restores the Node's NIC, with or without OVS. Returns true if there was
+ * Implements `antrea-agent restore-uplink`: restores the Node's NICs, with or without OVS. Returns true if there was
  * something to restore: ports that cannot be removed from OVS are only printed then. Without it, it rejects if leftover
  * ports cannot be removed, e.g. with UplinkError `DATABASE_UNREACHABLE`. Rejects otherwise as Rollback's `run`.
  *
@@ -46,37 +47,47 @@ export async function restoreUplink(options: RestoreUplinkOptions): Promise<bool
     await using database = await Database.open(options);
     using netlink = Netlink.open();
     const here = await bootContextOf(options.bootId);
-    const journal = new Journal({ logger }, { folder });
-    const rollback = new Rollback({
-        netlink,
-        logger,
-        journal,
-        freeFromDatapath,
-        uptimeSeconds: uptime,
-        removePorts: async () => {
-            try {
-                for (const name of await database.removePorts()) print(`Port ${name} taken out of the OVS database.`);
-                return true;
-            } catch (error) {
-                print(`The ports stay in the OVS database: ${messageOf(error)}`);
-                return false;
-            }
-        },
-    });
+    // Only those of the NIC that is restored: others still need theirs.
+    const removePorts = async (names: readonly string[]): Promise<boolean> => {
+        try {
+            for (const name of await database.removePorts(names)) print(`Port ${name} taken out of the OVS database.`);
+            return true;
+        } catch (error) {
+            print(`The ports stay in the OVS database: ${messageOf(error)}`);
+            return false;
+        }
+    };
+    const rollbackBy = (journal: Journal): Rollback =>
+        new Rollback({ netlink, logger, journal, freeFromDatapath, uptimeSeconds: uptime, removePorts });
     const begin = ({ name, physicalName }: JournalEntry): void =>
         print(`${name} is moved to the bridge, the NIC is named ${physicalName}: bringing it back.`);
     const end = (name: string): void => print(`${name} is the NIC again, with its addresses and routes.`);
-    const entry = await journal.read();
-    if (entry !== undefined) {
+    const own = new Journal({ logger }, { folder });
+    const ofNics = movedNics(folder).map((nic) => new Journal({ logger }, { folder: nicFolder(folder, nic) }));
+    let isRestored = false;
+    const failures: unknown[] = [];
+    for (const journal of [own, ...ofNics]) {
+        const entry = await journal.read();
+        if (entry === undefined) continue;
+        isRestored = true;
         begin(entry);
-        await rollback.run(entry, here);
-        end(entry.name);
+        try {
+            await rollbackBy(journal).run(entry, here);
+            end(entry.name);
+        } catch (error) {
+            // One NIC must not keep the others from being restored.
+            failures.push(error);
+        }
     }
+    if (failures.length > 0) throw failures[0];
     // Without a journal, or with one that refers to links that no longer exist.
-    const names = await bringBackByLinks({ netlink, rollback, uptimeSeconds: uptime }, here, begin);
+    const parts = { netlink, rollback: rollbackBy(own), uptimeSeconds: uptime };
+    const names = await bringBackByLinks(parts, here, begin);
     for (const name of names) end(name);
-    if (entry !== undefined || names.length > 0) return true;
-    print(`Nothing to restore: ${journal.path} is not there, and no link appears to be a NIC that was moved.`);
+    // Those that could not be decoded.
+    for (const journal of ofNics) await journal.removeAnyway();
+    if (isRestored || names.length > 0) return true;
+    print(`Nothing to restore: ${own.path} is not there, and no link appears to be a NIC that was moved.`);
     for (const name of await database.removePorts()) print(`Port ${name} was left in the OVS database: removed.`);
     return false;
 }
@@ -127,9 +138,10 @@ class Database implements AsyncDisposable {
         return new Database(session, databaseFile, logger);
     }
 
-    removePorts(): Promise<readonly string[]> {
+    removePorts(names?: readonly string[]): Promise<readonly string[]> {
         const session = this.#session;
-        return session === undefined ? removeFromFile(this.#file) : removeByServer(session, this.#logger);
+        if (session === undefined) return removeFromFile(this.#file, names);
+        return removeByServer(session, this.#logger, names);
     }
 
     async [Symbol.asyncDispose](): Promise<void> {

@@ -239,7 +239,12 @@ export function routeText(route: MovedRoute): string {
 
 /** The distinct gateways of the default routes, both families, in the order of the routes. */
 export function gatewaysOf({ routes }: Pick<Snapshot, "routes">): readonly IpAddress[] {
-    const found = routes.flatMap(({ dst, via }) => (dst.length === 0 && via !== undefined ? [via] : []));
+    return distinctGateways(routes.filter(({ dst }) => dst.length === 0));
+}
+
+/** The distinct gateways of the routes, both families, in their order. */
+export function distinctGateways(routes: readonly Pick<MovedRoute, "via">[]): readonly IpAddress[] {
+    const found = routes.flatMap(({ via }) => (via === undefined ? [] : [via]));
     return [...new Map(found.map((ip) => [formatIp(ip), ip])).values()];
 }
 

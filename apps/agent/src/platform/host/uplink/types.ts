@@ -113,6 +113,13 @@ export interface UplinkOptions {
     readonly copiesFrames: boolean;
     /** The datapath sends frames unmodified: checksums and segmentation cannot be left to the NIC. */
     readonly mustComputeChecksums: boolean;
+    /**
+     * Whether a NIC that appears moved, and whose journal is lost, is this uplink's: `name` is its original name. Default:
+     * all are.
+     */
+    readonly isOwn?: (moved: { readonly name: string; readonly physicalName: string }) => boolean;
+    /** Whether, without default routes, the gateways of the other routes verify the move. Default false. */
+    readonly usesAllGateways?: boolean;
     /** Default `defaultUplinkTiming`. */
     readonly timing?: Partial<UplinkTiming>;
 }

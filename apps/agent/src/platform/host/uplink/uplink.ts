@@ -156,6 +156,7 @@ export class Uplink {
             { netlink: this.#netlink, rollback: this.#rollback, uptimeSeconds: uptime },
             here,
             (one) => this.#logger.warn("uplink journal is lost; recovering from link state", { nic: one.name }),
+            this.#options.isOwn,
         );
         return (this.#state = { kind: "idle" });
     }

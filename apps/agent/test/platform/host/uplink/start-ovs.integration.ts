@@ -4,6 +4,7 @@ import {
     chmodSync,
     existsSync,
     lstatSync,
+    mkdirSync,
     mkdtempSync,
     readdirSync,
     readFileSync,
@@ -12,7 +13,7 @@ import {
     writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { eventually } from "../../../support/eventually.ts";
@@ -284,6 +285,30 @@ describe("start-ovs, told to end", () => {
         rmSync(journal());
         expect(await stopping).toBe(0);
         expect(hasEnded("ovs-vswitchd")).toBe(true);
+        expect(existsSync(join(folder, "antrea-agent.pid"))).toBe(false);
+    });
+
+    it("waits for the journal of each NIC of the secondary bridge too", async () => {
+        daemon("ovs-vswitchd");
+        program("antrea-agent", "exit 1");
+        await start();
+        const journals = ["eth1", "eth2"].map((nic) => join(folder, "nics", nic, "uplink.json"));
+        for (const file of journals) {
+            mkdirSync(dirname(file), { recursive: true });
+            writeFileSync(file, "{}");
+        }
+        const stopping = stop();
+        for (const file of journals) {
+            await eventually(
+                () => log,
+                (text) => text.includes(waiting),
+                50_000,
+            );
+            await setTimeout(500);
+            expect(hasEnded("ovs-vswitchd")).toBe(false);
+            rmSync(file);
+        }
+        expect(await stopping).toBe(0);
         expect(existsSync(join(folder, "antrea-agent.pid"))).toBe(false);
     });
 

@@ -9,7 +9,7 @@ import { PrivateOvs } from "@antrea/openflow/testing";
 import { ipBatch, OwnNamespace, TestNetns } from "../../../../support/namespace.ts";
 import { hostOfPort, linkGroup, uplinkOfPort, type ProgramInput } from "./input.ts";
 
-const source = fileURLToPath(new URL("program.ts", import.meta.url));
+const ownProgram = fileURLToPath(new URL("program.ts", import.meta.url));
 const modules = fileURLToPath(new URL("../../../../../../../node_modules", import.meta.url));
 const apiPort = 6443;
 
@@ -30,21 +30,23 @@ export class UplinkNode implements AsyncDisposable {
     readonly folder = mkdtempSync(join(tmpdir(), "uplink-"));
     readonly router: TestNetns;
     readonly ovs: PrivateOvs;
-    readonly #program = bundled();
+    readonly #program: string;
     readonly #namespace: OwnNamespace;
     readonly #programs = new Set<ChildProcess>();
 
-    private constructor(namespace: OwnNamespace, router: TestNetns, ovs: PrivateOvs) {
+    private constructor(namespace: OwnNamespace, router: TestNetns, ovs: PrivateOvs, source: string) {
+        this.#program = bundled(source);
         this.#namespace = namespace;
         this.router = router;
         this.ovs = ovs;
     }
 
-    static async start(): Promise<UplinkNode> {
+    /** @param source another program for the agent; it takes at least what that of this folder does to serve */
+    static async start(source = ownProgram): Promise<UplinkNode> {
         const namespace = OwnNamespace.enter();
         const router = new TestNetns("router");
         const ovs = await PrivateOvs.start();
-        const node = new UplinkNode(namespace, router, ovs);
+        const node = new UplinkNode(namespace, router, ovs, source);
         await node.#wire();
         await node.serve();
         return node;
@@ -92,10 +94,10 @@ export class UplinkNode implements AsyncDisposable {
         await new Promise((resolve) => child.stdout?.once("data", resolve));
     }
 
-    /** What must be as it was: everything `ip` shows of the Node, without what only tells the time. */
-    truth(): Readonly<Record<string, unknown>> {
+    /** What must be as it was: everything `ip` shows of the Node, without what only tells the time, and these links. */
+    truth(...without: readonly string[]): Readonly<Record<string, unknown>> {
         const links = json("-d", "addr").filter(
-            ({ ifname }) => !["lo", "ovs-netdev", this.bridge].includes(String(ifname)),
+            ({ ifname }) => !["lo", "ovs-netdev", this.bridge, ...without].includes(String(ifname)),
         );
         return {
             links: links.map(withoutTime),
@@ -177,19 +179,20 @@ export class UplinkNode implements AsyncDisposable {
     }
 }
 
-let program: string | undefined;
+const programs = new Map<string, string>();
 
-/** The program as one file, made once: it starts several times as fast, and there are some hundred starts. */
-function bundled(): string {
-    program ??= bundle();
-    return program;
+/** A program as one file, made once: it starts several times as fast, and there are some hundred starts. */
+function bundled(source: string): string {
+    const made = programs.get(source) ?? bundle(source);
+    programs.set(source, made);
+    return made;
 }
 
 afterAll(() => {
-    if (program !== undefined) rmSync(dirname(program), { recursive: true, force: true });
+    for (const program of programs.values()) rmSync(dirname(program), { recursive: true, force: true });
 });
 
-function bundle(): string {
+function bundle(source: string): string {
     const folder = mkdtempSync(join(tmpdir(), "uplink-program-"));
     const file = join(folder, "program.mjs");
     symlinkSync(modules, join(folder, "node_modules"));

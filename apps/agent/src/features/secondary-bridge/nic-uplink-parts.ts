@@ -1,0 +1,81 @@
+import { secondaryBridgeCondition } from "@antrea/crd";
+import type { LifecyclePart } from "@antrea/runtime";
+import { movedNics, nicFolder, nodeUplink, type UplinkPlatform } from "../../platform/host/uplink/index.ts";
+import { NodeCondition } from "../../platform/node/node-condition.ts";
+import { nicsWithBridges } from "../../platform/ovs/bridge/index.ts";
+import type { Platform } from "../../platform/platform.ts";
+import { NicUplinks } from "./nic-uplinks.ts";
+
+/** OpenFlow port numbers in the bridge of a NIC. */
+const uplinkOfPort = 1;
+const hostOfPort = 2;
+
+const stopTimeoutMs = 20_000;
+const conditionMs = 2_000;
+
+/**
+ * Builds the uplinks of NICs of `secondaryNetwork.ovsBridges`, and of those that an earlier start has moved; moves nothing.
+ *
+ * @param isOthers whether a NIC that appears moved, without a journal of its own, is the uplink of bridging mode
+ */
+export function buildNicUplinks(
+    platform: UplinkPlatform & Pick<Platform, "gates" | "switchBridges">,
+    isOthers: (nic: string) => boolean,
+): NicUplinks {
+    const { config, database, environment, gates, logger, switchBridges } = platform;
+    const { stateFolder } = environment;
+    const [wanted] = gates.enabled("SecondaryNetwork") ? config.secondaryNetwork.ovsBridges : [];
+    return new NicUplinks(
+        {
+            logger: logger.child("secondary-bridge"),
+            movedNics: () => movedNics(stateFolder),
+            nicsWithBridges: () => nicsWithBridges(database),
+            make: (nic) => {
+                const bridge = switchBridges.nic(nic);
+                const uplink = nodeUplink(platform, {
+                    ports: bridge,
+                    module: "secondary-bridge",
+                    folder: nicFolder(stateFolder, nic),
+                    uplinkOfPort,
+                    hostOfPort,
+                    nic,
+                    isOwn: ({ name }) => name === nic && !isOthers(nic),
+                });
+                return { bridge, uplink };
+            },
+        },
+        { nics: wanted?.physicalInterfaces ?? [] },
+    );
+}
+
+/** The parts of the agent that bring NICs back to the Node: at the start what a killed agent left, and all at the end. */
+export interface NicUplinkParts {
+    /** Before anything that needs the network; at the end also if the agent is stopped before its startup is complete. */
+    readonly recovery: LifecyclePart;
+    /** After the features: gives the NICs back before they are stopped. */
+    readonly end: LifecyclePart;
+}
+
+/** Builds the parts. At the end nothing is done if another agent holds the lock of the database. */
+export function nicUplinkParts(
+    { database, environment, kube }: Pick<Platform, "database" | "environment" | "kube">,
+    uplinks: Pick<NicUplinks, "recover" | "restore">,
+): NicUplinkParts {
+    const condition = new NodeCondition({ api: kube.api }, { nodeName: environment.nodeName });
+    const stop = async (): Promise<void> => {
+        if (database.lockState === "waiting") return;
+        const moved = await uplinks.restore();
+        if (moved.length === 0) return;
+        // The move back breaks connections that the kernel masquerades, also those to the API server.
+        kube.close();
+        const message = `the agent has ended, and the Node has ${moved.join(", ")} back; the next agent connects it again`;
+        await condition.setAtEnd(
+            { type: secondaryBridgeCondition, status: "False", reason: "NICNotConnected", message },
+            conditionMs,
+        );
+    };
+    return {
+        recovery: { name: "nic-recovery", start: (signal) => uplinks.recover(signal), stopTimeoutMs, stop },
+        end: { name: "nics", stopTimeoutMs, stop },
+    };
+}
