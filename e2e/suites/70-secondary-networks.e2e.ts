@@ -201,7 +201,7 @@ describe("the bridge", () => {
             const condition = await eventually(`${node} reports`, () => bridgeCondition(node));
             expect(condition).toMatchObject({
                 status: "False",
-                reason: "NICNotConnected",
+                reason: "NICMissing",
                 message: expect.stringMatching(/^eth3 does not exist; .*add the NIC/),
             });
             expect(await nicsOf(node)).toEqual(["eth2"]);
