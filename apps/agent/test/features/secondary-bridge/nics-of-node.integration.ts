@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { spawn } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "../../support/eventually.ts";
@@ -52,6 +52,46 @@ function moved({ links, ...rest }: ReturnType<NicNode["truth"]>): object {
 const connect = (): ReturnType<NicNode["run"]> => node.run({ actions: ["recover", "connect"] });
 const giveBack = (): ReturnType<NicNode["run"]> => node.run({ actions: ["recover", "restore", "check"] });
 
+/** The routers that the Node does not reach, when it reaches all or the time for that is over. */
+const reachesAll = (): Promise<readonly string[]> =>
+    eventually(
+        () => node.unreached(),
+        ({ length }) => length === 0,
+    );
+
+/** The ARP packets on a link of a namespace. */
+class Capture implements Disposable {
+    readonly #tcpdump: ChildProcess;
+    #output = "";
+
+    constructor({ name }: TestNetns, link: string) {
+        const tcpdump = ["tcpdump", "-l", "-n", "-e", "-i", link, "arp or (vlan and arp)"];
+        this.#tcpdump = spawn("ip", ["netns", "exec", name, ...tcpdump], { stdio: ["ignore", "pipe", "ignore"] });
+        this.#tcpdump.stdout?.on("data", (bytes: Buffer) => (this.#output += bytes.toString()));
+    }
+
+    /** Repeats the requests until the last one is seen, and once more then; all that was seen, as text. */
+    async until(last: string, ask: () => void): Promise<string> {
+        await eventually(
+            () => {
+                ask();
+                return this.#output;
+            },
+            (text) => text.includes(last),
+        );
+        ask();
+        const length = this.#output.length;
+        return eventually(
+            () => this.#output,
+            (text) => text.slice(length).includes(last),
+        );
+    }
+
+    [Symbol.dispose](): void {
+        this.#tcpdump.kill();
+    }
+}
+
 describe("NICs that the Node uses", () => {
     it("are ports, each of a bridge of its own with a host port, and all that they had is back at the end", async () => {
         const { reported } = await connect();
@@ -96,8 +136,9 @@ describe("NICs that the Node uses", () => {
             tagged = await node.addPod(100, "10.99.0.201");
         });
         afterAll(async () => {
+            await node.removePods();
             await giveBack();
-            expect(node.truth()).toMatchObject({ routes4: before["routes4"], rules: before["rules"] });
+            expect(node.truth()).toEqual(before);
         });
 
         it("reach the Pods without VLAN, which reach the Node and its networks; Pods of a VLAN reach none", () => {
@@ -106,37 +147,53 @@ describe("NICs that the Node uses", () => {
             expect(node.node.reaches("10.99.0.200")).toBe(true);
         });
 
+        it("carry the tags of Pods, and none for the Node", async () => {
+            using seen = new Capture(node.node.router, "r0");
+            const output = await seen.until("10.99.0.125", () => {
+                reachesFrom(tagged, "10.99.0.126");
+                reachesFrom(untagged, "10.99.0.127");
+                node.node.reaches("10.99.0.125");
+            });
+            const tags = (address: string): readonly (string | undefined)[] => {
+                const lines = output.split("\n").filter((line) => line.includes(`who-has ${address} `));
+                return [...new Set(lines.map((line) => /vlan (\d+)/.exec(line)?.[1]))];
+            };
+            expect(["10.99.0.125", "10.99.0.126", "10.99.0.127"].map(tags)).toEqual([
+                [undefined],
+                ["100"],
+                [undefined],
+            ]);
+        });
+
         it("are no way from one to another: neither for what the Node sends by one, nor for what comes in by it", async () => {
-            const seen = spawn(
-                "ip",
-                ["netns", "exec", node.router.name, "tcpdump", "-l", "-n", "-e", "-i", "q0", "arp"],
-                {
-                    stdio: ["ignore", "pipe", "ignore"],
-                },
-            );
-            let output = "";
-            seen.stdout.on("data", (bytes: Buffer) => (output += bytes.toString()));
-            try {
-                // Each asks for an address that nobody has: a broadcast. The last one shows that the capture has begun.
-                const ask = (): void => {
-                    node.node.reaches("10.99.0.123");
-                    reachesFrom(node.node.router, "10.99.0.124");
-                    node.node.reaches("10.55.0.125");
-                };
-                await eventually(
-                    () => {
-                        ask();
-                        return output;
-                    },
-                    (text) => text.includes("10.55.0.125"),
-                );
-                ask();
-            } finally {
-                seen.kill();
-            }
+            using seen = new Capture(node.router, "q0");
+            // Each asks for an address that nobody has: a broadcast.
+            const output = await seen.until("10.55.0.125", () => {
+                node.node.reaches("10.99.0.123");
+                reachesFrom(node.node.router, "10.99.0.124");
+                node.node.reaches("10.55.0.125");
+            });
             expect(output).toContain("who-has 10.55.0.125 tell 10.55.0.2");
             expect(output).not.toMatch(/10\.99\.0\.12[34]/);
         });
+    });
+
+    it("are connected again after a restart of OVS, with an agent and without", async () => {
+        const { go } = await node.pause({ actions: ["connect", "hold"] });
+        const restart = async (): Promise<void> => {
+            await node.node.ovs.killVswitchd();
+            await node.node.ovs.startVswitchd();
+        };
+        await restart();
+        expect(await reachesAll()).toEqual([]);
+        expect(await list("list-ports", "br1")).toEqual(expect.arrayContaining(["patch-eth0", "patch-eth1"]));
+        await go();
+        await restart();
+        const { reported } = await connect();
+        expect(reported[1]).toMatchObject({ nics: bridged, condition: ready });
+        expect(await reachesAll()).toEqual([]);
+        await giveBack();
+        expect(node.truth()).toEqual(before);
     });
 
     it("are given back when they leave the configuration, one by one, with their bridges", async () => {
@@ -154,7 +211,7 @@ describe("NICs that the Node uses", () => {
 
     it("of which one cannot be verified goes back, whatever the other reaches, and is not tried again", async () => {
         const { go } = await node.pause({
-            actions: ["connect", "check"],
+            actions: ["connect", "connect"],
             pause: { nic: "eth1", step: "uplink-port", moment: "made" },
             checkTimeoutMs: 3_000,
         });
@@ -167,12 +224,7 @@ describe("NICs that the Node uses", () => {
         expect(last?.condition).toMatch(/^NICRolledBack the move of eth1 was undone: .* gateway 10\.55\.0\.1 /);
         expect(last?.problem).toBeUndefined();
         await giveBack();
-        expect(
-            await eventually(
-                () => node.unreached(),
-                ({ length }) => length === 0,
-            ),
-        ).toEqual([]);
+        expect(await reachesAll()).toEqual([]);
     });
 
     it("are given back by the command, with and without their journals", async () => {
@@ -220,12 +272,7 @@ describe("NICs that the Node uses", () => {
                 ({ length }) => length === 3,
             ),
         ).toEqual(["eth1", "eth1~", "patch-eth1~br"]);
-        expect(
-            await eventually(
-                () => node.unreached(),
-                ({ length }) => length === 0,
-            ),
-        ).toEqual([]);
+        expect(await reachesAll()).toEqual([]);
         await go();
         await giveBack();
         expect(node.unreached()).toEqual([]);

@@ -25,7 +25,7 @@ export class NicNode implements AsyncDisposable {
     readonly node: UplinkNode;
     /** Behind the second NIC. */
     readonly router: TestNetns;
-    readonly #pods: TestNetns[] = [];
+    readonly #pods = new Map<string, TestNetns>();
 
     private constructor(node: UplinkNode, router: TestNetns) {
         this.node = node;
@@ -86,8 +86,8 @@ export class NicNode implements AsyncDisposable {
     /** A Pod on the bridge of networks, with an IPv4 address in a VLAN; 0 is none. */
     async addPod(vlan: number, address: string): Promise<TestNetns> {
         const pod = new TestNetns("pod");
-        this.#pods.push(pod);
         const name = `pod${randomBytes(3).toString("hex")}`;
+        this.#pods.set(name, pod);
         execFileSync("ip", ["link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", pod.name]);
         ipBatch([`addr add ${address}/24 dev eth0`, "link set eth0 up"], { netns: pod.name });
         setTxChecksumOffload("eth0", false, pod.path);
@@ -97,8 +97,18 @@ export class NicNode implements AsyncDisposable {
         return pod;
     }
 
+    async removePods(): Promise<void> {
+        for (const [name, pod] of this.#pods) {
+            await this.node.ovs.vsctl("del-port", "br1", name);
+            // Its other end, which would go only some time after the namespace.
+            execFileSync("ip", ["link", "del", name]);
+            pod[Symbol.dispose]();
+        }
+        this.#pods.clear();
+    }
+
     async [Symbol.asyncDispose](): Promise<void> {
-        for (const pod of this.#pods) pod[Symbol.dispose]();
+        for (const pod of this.#pods.values()) pod[Symbol.dispose]();
         this.router[Symbol.dispose]();
         await this.node[Symbol.asyncDispose]();
     }
