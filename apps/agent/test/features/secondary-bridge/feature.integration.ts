@@ -140,6 +140,9 @@ function isUp(name: string): boolean {
 const bridgeOf = (options: Omit<SwitchBridgeOptions, "datapathType">): SwitchBridge =>
     new SwitchBridge({ database }, { ...options, datapathType: "netdev" });
 
+/** The connection to ovs-vswitchd, as far as it is asked for. */
+const openflow = { state: { kind: "ready" } };
+
 /** An agent whose configuration has a bridge with these NICs, or none. */
 const start = (...nics: readonly string[]): Promise<Started> => startWith("br1", nics);
 
@@ -170,7 +173,7 @@ async function startWith(
         logger: listLogger(log),
         metrics,
         netlink,
-        openflow: { state: { kind: "ready" } },
+        openflow,
         sysctls: new NodeSysctls({ logger: silentLogger }, { folder: node.ovs.runDir, bootId: "boot" }),
         switchBridges: {
             names: () => ownSwitchBridges(database),
@@ -324,7 +327,7 @@ describe("a bridge that is configured", () => {
 
 describe("a NIC that the Node uses", () => {
     const addressesOf = (name: string): string =>
-        execFileSync("ip", ["-d", "-o", "addr", "show", name], { encoding: "utf8" });
+        execFileSync("ip", ["-d", "addr", "show", name], { encoding: "utf8" });
 
     beforeEach(() => {
         execFileSync("ip", ["link", "set", "nic0", "up"]);
@@ -332,15 +335,20 @@ describe("a NIC that the Node uses", () => {
         execFileSync("ip", ["addr", "add", "192.0.2.1/24", "dev", "nic0"]);
     });
 
-    it("is connected with a host port, which the Node's condition reports, and is given back at the end", async () => {
-        const { end, passes } = await start("nic0", "nic1");
-        await eventually(
+    /** The condition of the Node, when it is so or the time for that is over. */
+    const reportedBy = ({ passes }: Started, text: RegExp): Promise<string> =>
+        eventually(
             async () => {
                 await passes(1_000);
                 return object.bridge[0] ?? "";
             },
-            (text) => text.startsWith("True"),
+            (found) => text.test(found),
         );
+
+    it("is connected with a host port, which the Node's condition reports, and is given back at the end", async () => {
+        const agent = await start("nic0", "nic1");
+        const { end } = agent;
+        await reportedBy(agent, /^True/);
         expect(object.bridge).toEqual(["True BridgeReady the NICs nic0, nic1 are ports of br1"]);
         expect(await eventually(portNames, (names) => names.includes("patch-nic0"))).toEqual(["nic1", "patch-nic0"]);
         expect(addressesOf("nic0")).toContain("inet 192.0.2.1/24");
@@ -350,6 +358,27 @@ describe("a NIC that the Node uses", () => {
         expect(addressesOf("nic0")).toContain("inet 192.0.2.1/24");
         expect(settingsOf("nic0")).toEqual([0, "0"]);
         expect(object.bridge[0]).toMatch(/^False NICNotConnected the agent has ended, and the Node has nic0 back; /);
+    });
+
+    it("is given back while ovs-vswitchd is away, and connected again afterwards; the others stay ports", async () => {
+        const agent = await start("nic0", "nic1");
+        expect(await reportedBy(agent, /^True/)).toMatch(/^True/);
+        openflow.state = { kind: "disconnected" };
+        await node.ovs.killVswitchd();
+        try {
+            expect(await reportedBy(agent, /given back/)).toMatch(
+                /^False NICNotConnected nic0 was given back to the Node: OVS has been away for 5 s; /,
+            );
+            expect(addressesOf("nic0")).toMatch(/veth[^]*inet 192\.0\.2\.1\/24/);
+            expect(await eventually(portNames, (names) => !names.includes("patch-nic0"))).toEqual(["nic1"]);
+        } finally {
+            await node.ovs.startVswitchd();
+            openflow.state = { kind: "ready" };
+        }
+        expect(await reportedBy(agent, /^True/)).toBe("True BridgeReady the NICs nic0, nic1 are ports of br1");
+        expect(addressesOf("nic0")).toMatch(/tun type tap[^]*inet 192\.0\.2\.1\/24/);
+        await Promise.all(jobs.map((one) => one.stop()));
+        await agent.end();
     });
 
     it("is left to bridging mode, and the Node's condition reports it", async () => {

@@ -240,6 +240,16 @@ describe("NICs that the Node uses", () => {
         }
     });
 
+    it("are given back by an agent that finds no journals, with their ports", async () => {
+        await connect();
+        rmSync(join(node.node.folder, "nics"), { recursive: true });
+        const { reported, log } = await node.run({ actions: ["recover", "check"] });
+        expect(reported[0]).toMatchObject({ nics: idle });
+        expect(log).toContain("uplink journal is lost; recovering from link state");
+        expect(await list("list-br")).toEqual(["br-int", "br1"]);
+        expect(node.unreached()).toEqual([]);
+    });
+
     it("become ports without host ports when they have no addresses, and get one after a restart when they have some", async () => {
         const ip = node.node.ip.bind(node.node);
         ip("link", "add", "eth2", "type", "veth", "peer", "name", "wire2");
