@@ -86,13 +86,13 @@ export class MachineSwitchBridge implements Required<SwitchBridge> {
         }, signal);
     }
 
-    async opened(names: readonly string[], timeoutMs: number, signal?: AbortSignal): Promise<void> {
+    async opened(names: readonly string[], timeoutMs: number, signal?: AbortSignal): Promise<readonly SwitchPort[]> {
         const limit = AbortSignal.timeout(timeoutMs);
         await this.#machine.ovs(signal === undefined ? limit : AbortSignal.any([signal, limit]));
-        await this.#io.call(() => {
+        return this.#io.call(() => {
             const known = new Map(this.ports().map((port) => [port.name, port]));
             const refused = names.find((name) => (known.get(name)?.ofPort ?? -1) <= 0);
-            if (refused === undefined) return;
+            if (refused === undefined) return names.flatMap((name) => known.get(name) ?? []);
             const reason = known.get(refused)?.error ?? "no reason given";
             throw new OvsBridgeError("PORT_REFUSED", "environment", `OVS could not add port ${refused}: ${reason}`);
         }, ovs);
@@ -122,7 +122,11 @@ export function switchBridgesOf(machine: Machine, io: LocalIo): Platform["switch
         names: () => [...machine.switches.keys()],
         of: ({ bridge }) => new MachineSwitchBridge(machine, io, bridge),
         nic: (name) => {
-            throw new OvsBridgeError("BRIDGE_MISSING", "internal", `the NIC ${name} of a simulated Node has no addresses`);
+            throw new OvsBridgeError(
+                "BRIDGE_MISSING",
+                "internal",
+                `the NIC ${name} of a simulated Node has no addresses`,
+            );
         },
         connection: () => ({
             start: () => undefined,
