@@ -22,7 +22,7 @@ export interface User extends Container {
  * The exceptions for a container whose allocation was deleted while it runs. "unheard": its agent cannot have learned
  * of it, so that the address may be free or allocated to another. "in no pool": the address is available to no one,
  * so that it may lack an allocation; a second user is a violation. "cannot be isolated": another plugin made
- * the interface, or nothing is left that tells its agent the address; until its end.
+ * the interface, or nothing is left from which its agent knows the address; until its end.
  */
 export type Excuse = "unheard" | "in no pool" | "cannot be isolated";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { SharedReads } from "../../../src/features/ip-pools/shared-reads.ts";
 
-/** Reads that end when they are told to. */
+/** Reads that end when the test ends them. */
 class Server {
     readonly asked: { readonly name: string; readonly end: PromiseWithResolvers<string> }[] = [];
     readonly reads = new SharedReads((name) => {

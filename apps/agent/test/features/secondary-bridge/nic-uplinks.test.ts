@@ -11,7 +11,7 @@ const bridged = (name: string): UplinkState => ({
 });
 const signal = new AbortController().signal;
 
-/** A NIC that is moved and given back as it is told, and what was done with it. */
+/** A NIC that is moved and given back as the test wants, and what was done with it. */
 class FakeNic implements NicUplink {
     /** What fails, and what is done. */
     failure: Error | undefined;

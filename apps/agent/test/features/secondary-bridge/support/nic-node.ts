@@ -64,7 +64,7 @@ export class NicNode implements AsyncDisposable {
         return { signal, reported: reported as unknown as readonly Reported[], log };
     }
 
-    /** Starts an agent and resolves when it says something; `go` lets it go on to its end. */
+    /** Starts an agent and resolves when it prints something; `go` resumes it until its end. */
     async pause(
         input: Partial<NicProgramInput>,
     ): Promise<{ readonly reported: Reported; readonly go: () => Promise<AgentEnd> }> {
