@@ -458,7 +458,7 @@ describe("an interface that a meta plugin asks for", () => {
             ),
         ]);
         expect((await callPlugin("ADD", sandbox, { ...net, networkType: "sriov", vlan: undefined }))["msg"]).toMatch(
-            /networkType: "sriov" is not available in this version; next: /,
+            /^network e2e-secondary\/red-by-multus: deviceID: is missing, .*; next: name the resource /,
         );
         expect(Object.keys(await linksOf(namespace, "c")).sort()).toEqual(["eth0", "eth1"]);
     });

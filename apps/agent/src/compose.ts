@@ -30,6 +30,8 @@ import { secondaryBridge } from "./features/secondary-bridge/feature.ts";
 import { buildNicUplinks, nicUplinkParts } from "./features/secondary-bridge/nic-uplink-parts.ts";
 import type { NicUplinks } from "./features/secondary-bridge/nic-uplinks.ts";
 import { secondaryNetworks } from "./features/secondary-networks/feature.ts";
+import { virtualFunctions, type VirtualFunctionsFeature } from "./features/virtual-functions/feature.ts";
+import { functionErrorCode } from "./features/virtual-functions/index.ts";
 import { NetworkInterfaces, type Attachment } from "./platform/pod-interfaces/index.ts";
 import { startFeatures, stopFeatures, type Feature } from "./platform/feature.ts";
 import { ownNode } from "./platform/node/own-node.ts";
@@ -85,7 +87,13 @@ export function composeAgent(platform: Platform, parts: NodeParts = ownParts): L
     const uplink = parts.uplink(platform, (nic) => nics.isKnown(nic));
     const { end, recovery, move } = uplinkParts(platform, uplink);
     const nicParts = nicUplinkParts(platform, nics);
-    const cni = cniServer(platform, parts, [poolErrorCode, delegatedErrorCode, networksErrorCode, wiringErrorCode]);
+    const cni = cniServer(platform, parts, [
+        poolErrorCode,
+        delegatedErrorCode,
+        networksErrorCode,
+        functionErrorCode,
+        wiringErrorCode,
+    ]);
     // Known once the Node has podCIDRs.
     let started: NodeFeatures | undefined;
 
@@ -165,11 +173,17 @@ function featuresOf(
     };
     const delegated = pools && delegatedPools(pools, containers);
     const addresses = delegated && delegatedIpam(platform, { ...delegated, ...containers, pools: delegated });
+    // Also without the gate: it may have been on when a Pod got one, which comes back at its end.
+    const functions: VirtualFunctionsFeature = virtualFunctions(platform, {
+        interfaces: networks,
+        control: () => pods.network,
+    });
     const requested = hasNetworks
         ? podNetworks(
               platform,
               {
                   bridge: secondary.served?.state,
+                  findDevices: (pod, demands, signal) => functions.devices.find(pod, demands, signal),
                   interfaces: networks,
                   pools: delegated,
                   pods: pools?.pods.informer,
@@ -187,6 +201,7 @@ function featuresOf(
             networks: requested && {
                 table: networks,
                 ports: secondary.served?.ports,
+                functionLinks: functions.links,
                 announce: (port) => secondary.served?.announce(port),
                 claims: pools && networkClaims(pools),
                 plan: (request, signal) => requested.networks.plan(request, signal),
@@ -216,6 +231,7 @@ function featuresOf(
         o.remember,
         hostFilter(platform),
         bridged,
+        functions,
         requested ?? secondaryNetworks(platform),
         ipPools({ ...platform, networks }, pools, pods.network),
         addresses,

@@ -122,13 +122,18 @@ describe("with it", () => {
             });
         });
 
-        it("of type sriov is accepted with a warning", async () => {
+        it("of type sriov is accepted with the resource of a device plugin, and refused without", async () => {
             const annotations = { "k8s.v1.cni.cncf.io/resourceName": "intel.com/sriov" };
             const object = networkOf("net1", { ...vlan, networkType: "sriov" }, annotations);
             const answer = await cluster.requests.send("POST", paths.networks("default"), object, { dryRun: true });
             expect(answer).toMatchObject({
                 status: 201,
-                warnings: [expect.stringMatching(/"sriov" is not available in this version/)],
+                warnings: [],
+            });
+            const refused = await create({ ...vlan, networkType: "sriov" });
+            expect(refused).toMatchObject({
+                status: 422,
+                message: expect.stringMatching(/resourceName: "" is missing/),
             });
         });
 

@@ -61,6 +61,7 @@ agent:
   apiPort: 10350
   probePort: 10353
   dontLoadKernelModules: false
+  podResourcesPath: /var/lib/kubelet/pod-resources
   enablePrometheusMetrics: true
   dnsPolicy: ""
   extraVolumes: []

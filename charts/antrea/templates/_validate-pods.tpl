@@ -8,8 +8,8 @@
 {{- include "antrea.text" (dict "key" (printf "%s.repository" $key) "value" $image.repository "rule" "must be the name of an image, without tag" "match" `^([^\s/@]+/)*[^\s/:@]+(@sha256)?$` "except" "") }}
 {{- include "antrea.text" (dict "key" (printf "%s.tag" $key) "value" $image.tag "rule" "must be a tag, with or without a digest, or empty" "match" `^$|^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}(@sha256:[0-9a-f]{64})?$` "except" "") }}
 {{- end }}
-{{- range $key := list "hostBinPath" "hostConfPath" }}
-{{- include "antrea.text" (dict "key" (printf "cni.%s" $key) "value" (get $.Values.cni $key) "rule" "must be an absolute path without .. : # and quotes" "match" `^/[^:#"'\x00-\x1f\x7f]*$` "except" `(^|/)[.][.](/|$)`) }}
+{{- range $key, $value := dict "cni.hostBinPath" .Values.cni.hostBinPath "cni.hostConfPath" .Values.cni.hostConfPath "agent.podResourcesPath" .Values.agent.podResourcesPath }}
+{{- include "antrea.text" (dict "key" $key "value" $value "rule" "must be an absolute path without .. : # and quotes" "match" `^/[^:#"'\x00-\x1f\x7f]*$` "except" `(^|/)[.][.](/|$)`) }}
 {{- end }}
 {{- range $app := list "agent" "controller" "webhook" }}
 {{- $values := get $.Values $app }}

@@ -27,6 +27,8 @@ export interface OwnNetwork {
     readonly vlan: number | undefined;
     /** Name of the resource whose devices are the interfaces; of kind `sriov` only, undefined for `networkOfCall`. */
     readonly resourceName: string | undefined;
+    /** The device that a meta plugin names for the interface; of kind `sriov` only, set by `networkOfCall` alone. */
+    readonly deviceId: string | undefined;
     /** Undefined: the interfaces have no address. */
     readonly ipam: IpamSection | undefined;
 }
@@ -74,7 +76,15 @@ export function parseNetwork(definition: NetworkDefinition): OwnNetwork | Foreig
  */
 export function networkOfCall(config: NetworkConfig, podNamespace: string): OwnNetwork {
     const network = `${podNamespace}/${config.name}`;
-    return ownNetwork({ config, ipam: ipamOf(config, network) }, network);
+    const own = ownNetwork({ config, ipam: ipamOf(config, network) }, network);
+    return own.kind === "sriov" ? { ...own, deviceId: deviceIdOf(config, network) } : own;
+}
+
+/** Meta plugins write it by the annotation `resourceNameAnnotation` of the network. */
+function deviceIdOf({ raw }: NetworkConfig, network: string): string | undefined {
+    const value = raw["deviceID"] ?? undefined;
+    if (value === undefined || (typeof value === "string" && value !== "")) return value;
+    throw refused(network, "deviceID", value, "must be a text that is not empty", "let the meta plugin write it");
 }
 
 function pluginOf({ config, name }: NetworkDefinition, network: string): JsonObject {
@@ -174,14 +184,14 @@ function ownNetwork(
             "raise it, or use IPv4 only",
         );
     }
-    const common = { network, mtu, ipam };
+    const common = { network, mtu, ipam, resourceName: undefined, deviceId: undefined };
     const vlan = vlanOf(config.raw["vlan"] ?? undefined, network);
-    if (kind === "vlan") return { kind, ...common, vlan: vlan === 0 ? undefined : vlan, resourceName: undefined };
+    if (kind === "vlan") return { kind, ...common, vlan: vlan === 0 ? undefined : vlan };
     if (vlan !== undefined) {
         const next = "remove it, and set the VLAN where the virtual function is made";
         throw refused(network, "vlan", vlan, "has no effect in a network of type sriov", next);
     }
-    return { kind, ...common, vlan: undefined, resourceName: undefined };
+    return { kind, ...common, vlan: undefined };
 }
 
 function vlanOf(value: unknown, network: string): number | undefined {

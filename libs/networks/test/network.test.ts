@@ -1,6 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
+import { parseNetworkConfig } from "@antrea/cni";
 import {
     NetworkError,
+    networkOfCall,
     parseNetwork,
     resourceNameAnnotation,
     type ForeignNetwork,
@@ -168,5 +170,22 @@ describe("parseNetwork", () => {
     it("accepts a gateway outside of the subnet", () => {
         const ipam = { type: "antrea", addresses: [{ address: "10.0.0.5/32", gateway: "10.0.1.1" }] };
         expect(refusal({ ...vlan100, ipam })).toBe("accepted");
+    });
+});
+
+describe("networkOfCall", () => {
+    const call = (more: object): OwnNetwork =>
+        networkOfCall(parseNetworkConfig(JSON.stringify({ ...sriov, name: "net1", ...more })), "ns");
+
+    it("has the device that a meta plugin names, and no resource", () => {
+        const device = { deviceId: "0000:af:06.0", resourceName: undefined };
+        expect(call({ deviceID: "0000:af:06.0" })).toMatchObject({ kind: "sriov", network: "ns/net1", ...device });
+        expect(call({}).deviceId).toBeUndefined();
+        expect(call({ deviceID: null }).deviceId).toBeUndefined();
+        expect(call({ networkType: "vlan", deviceID: "0000:af:06.0" }).deviceId).toBeUndefined();
+    });
+
+    it.each([5, "", {}, ["0000:af:06.0"]])("refuses the device %j", (deviceID) => {
+        expect(() => call({ deviceID })).toThrow(/^network ns\/net1: deviceID: .* must be a text .*; next: /);
     });
 });

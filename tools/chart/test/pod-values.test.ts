@@ -61,14 +61,17 @@ describe("values for the Pods of the programs", () => {
         );
     });
 
-    it.each(["cni.hostBinPath", "cni.hostConfPath"])("%s is a folder of the Node", async (key) => {
-        for (const wrong of ["", "x", "opt/cni/bin", "/opt/../etc", "/opt/cni:bin", "/opt/cni #bin"]) {
-            expect(await saidOf(`${key}=${wrong}`)).toEqual([
-                `${key}: ${JSON.stringify(wrong)}: must be an absolute path without .. : # and quotes`,
-            ]);
-        }
-        expect(await saidOf(`${key}=/var/lib/rancher/k3s/data/cni`)).toEqual([]);
-    });
+    it.each(["cni.hostBinPath", "cni.hostConfPath", "agent.podResourcesPath"])(
+        "%s is a folder of the Node",
+        async (key) => {
+            for (const wrong of ["", "x", "opt/cni/bin", "/opt/../etc", "/opt/cni:bin", "/opt/cni #bin"]) {
+                expect(await saidOf(`${key}=${wrong}`)).toEqual([
+                    `${key}: ${JSON.stringify(wrong)}: must be an absolute path without .. : # and quotes`,
+                ]);
+            }
+            expect(await saidOf(`${key}=/var/lib/rancher/k3s/data/cni`)).toEqual([]);
+        },
+    );
 
     it.each(programs)("%s.podLabels leave those by which its Pods are found", async (app, kind, name) => {
         for (const [key, own] of [

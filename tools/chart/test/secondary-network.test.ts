@@ -13,6 +13,13 @@ const bridge = { bridgeName: "br-sec", physicalInterfaces: ["eth1", "eth2"] };
 const bridges = ["--set-json", `secondaryNetwork.ovsBridges=${JSON.stringify([bridge])}`];
 const gate = ["--set", "featureGates.SecondaryNetwork=true"];
 
+interface AgentTemplate {
+    readonly spec: {
+        readonly containers: readonly { readonly volumeMounts?: readonly { readonly name: string }[] }[];
+        readonly volumes: readonly { readonly name: string; readonly hostPath?: { readonly path: string } }[];
+    };
+}
+
 function agentConfig(manifests: readonly Manifest[]): string {
     return named(manifests, "ConfigMap", "antrea-config").data?.["antrea-agent.conf"] ?? "";
 }
@@ -38,6 +45,30 @@ describe("secondary networks", () => {
         const manifests = await render(...gate, ...options);
         const { config, gates } = loadAgentConfig(agentConfig(manifests));
         expect([config.secondaryNetwork, gates.enabled("SecondaryNetwork")]).toEqual([{ ovsBridges }, true]);
+    });
+
+    it.each([
+        ["not without the gate", [], []],
+        ["by default", gate, ["/var/lib/kubelet/pod-resources"]],
+        [
+            "elsewhere",
+            [...gate, "--set", "agent.podResourcesPath=/var/lib/k0s/kubelet/pod-resources"],
+            ["/var/lib/k0s/kubelet/pod-resources"],
+        ],
+    ])("let the agent ask the kubelet for devices: %s", async (_name, options, paths) => {
+        const { spec } = named(await render(...options), "DaemonSet", "antrea-agent");
+        const pod = (spec?.["template"] as AgentTemplate).spec;
+        const volumes = pod.volumes.filter(({ name }) => name === "host-pod-resources");
+        expect(volumes.map(({ hostPath }) => hostPath?.path)).toEqual(paths);
+        const [agent] = pod.containers;
+        const mounts = agent?.volumeMounts?.filter(({ name }) => name === "host-pod-resources");
+        expect(mounts).toEqual(
+            paths.map(() => ({
+                name: "host-pod-resources",
+                mountPath: "/var/lib/kubelet/pod-resources",
+                readOnly: true,
+            })),
+        );
     });
 
     it("restart the agents when the bridge changes, and nothing else", async () => {

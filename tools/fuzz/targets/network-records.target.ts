@@ -1,11 +1,15 @@
 import {
+    fromExternalIds,
     fromNetworkAlias,
     fromNetworkIds,
+    toExternalIds,
     toNetworkAlias,
     toNetworkIds,
     type NetworkRecord,
 } from "@antrea/agent/platform/pod-interfaces";
+import { fromFunctionAlias, toFunctionAlias } from "@antrea/agent/features/virtual-functions/alias";
 import { readPorts } from "@antrea/antctl/ovs-records";
+import { parseIp } from "@antrea/ip";
 import { isRecord, json, parsed } from "../fixture.ts";
 import { BrokenProperty, mustEqual, type Target } from "../target.ts";
 
@@ -44,6 +48,10 @@ export const target: Target = {
         json({ ids: { ...ids, "ip-pool": "a", addresses } }),
         json({ alias: "antrea3 a1b2 eth1 1 0a:00:0a:01:00:05 7 1500 0123abcd" }),
         json({ alias: "antrea3 a1b2 eth1 - 0a:00:0a:01:00:05 0 1500 - iso" }),
+        json({
+            ids: { ...ids, "device-bus": "pci", device: "0000:af:06.0", "device-link": "vf0", "device-mtu": "9000" },
+        }),
+        json({ alias: "antrea4 a1b2 eth1 vf0 9000 0a:00:0a:01:00:05 up rack 7, port 1" }),
     ],
     tokens: ["antrea3 ", " iso", " ", ",", "-", "secondary-network", "default-route", "ip-pool"],
     run: (input) => {
@@ -63,11 +71,36 @@ function checkIds(given: Readonly<Record<string, unknown>>): void {
     if (record === undefined || record === "unfinished") return;
     const written = toNetworkIds(record);
     mustEqual("a record written and read", fromNetworkIds("veth1", new Map(Object.entries(written))), record);
+    if (record.device !== undefined) checkFunction(record);
     if (Object.values(written).some((text) => typeof text !== "string")) throw new BrokenProperty("an ID is no text");
     toNetworkAlias(record);
 }
 
+/** The record of eth0 has those of functions. */
+function checkFunction(record: NetworkRecord): void {
+    const functions = [{ ...record, hostIfName: "" }];
+    const pod = {
+        ...record,
+        network: undefined,
+        vlan: 0,
+        hostIfName: "veth0",
+        addresses: [{ ip: parseIp("10.1.0.5"), prefixLength: 24, gateway: parseIp("10.1.0.1") }],
+    };
+    const ids = new Map(Object.entries(toExternalIds({ ...pod, functions })));
+    const read = fromExternalIds("veth0", ids);
+    mustEqual("functions written and read", read === "unfinished" ? undefined : read?.functions, functions);
+    readPorts(json({ headings: ["name", "external_ids"], data: [["veth0", ["map", [...ids]]]] }));
+}
+
 function checkAlias(text: string): void {
+    const ofFunction = fromFunctionAlias(text);
+    // The kernel has none that is longer.
+    if (ofFunction !== undefined && new TextEncoder().encode(text).length <= 255)
+        mustEqual(
+            "an alias of a function written and read",
+            fromFunctionAlias(toFunctionAlias(ofFunction)),
+            ofFunction,
+        );
     const alias = fromNetworkAlias(text);
     if (alias === undefined) return;
     const record: NetworkRecord = {

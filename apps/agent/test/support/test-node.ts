@@ -9,8 +9,15 @@ import { parsePrefix, type IpAddress } from "@antrea/ip";
 import { Netlink } from "@antrea/netlink";
 import { OpenFlowConnection } from "@antrea/openflow/connection";
 import { PrivateOvs } from "@antrea/openflow/testing";
+import { Jobs } from "@antrea/runtime";
 import { OvsdbSession } from "@antrea/ovsdb/session";
 import { createCniBackend } from "../../src/features/cni-server/backend.ts";
+import {
+    virtualFunctions,
+    type VirtualFunctionsFeature,
+    type VirtualFunctionsPlaces,
+} from "../../src/features/virtual-functions/feature.ts";
+import { functionErrorCode } from "../../src/features/virtual-functions/index.ts";
 import { poolErrorCode } from "../../src/features/ip-pools/index.ts";
 import { networksErrorCode } from "../../src/features/networks/index.ts";
 import { judge } from "../../src/features/networks/judge.ts";
@@ -30,6 +37,8 @@ import {
 import {
     checkInterface,
     flowOwner,
+    FunctionWiring,
+    type FunctionLinks,
     FurtherInterfaces,
     HostRoutes,
     NodeSubnet,
@@ -42,6 +51,7 @@ import {
     checkNetworkInterface,
     SingleNetworks,
 } from "../../src/features/pod-network/index.ts";
+import { portSpec } from "../../src/features/pod-network/parts.ts";
 import type { PodFlowTable, PodPorts } from "../../src/features/pod-network/types.ts";
 import { netnsPathHere } from "../../src/features/cni-server/netns-path.ts";
 import { isNodeNetns } from "../../src/platform/host/node-netns.ts";
@@ -56,13 +66,14 @@ import {
     PodInterfaces,
     type AddRequest,
     type NetworkClaims,
+    type NetworkRecord,
     type PlannedNetwork,
 } from "../../src/platform/pod-interfaces/index.ts";
 
 const pipeline = new Pipeline(nodeTables);
 
 /** Where the wiring of a Pod can be held up, before and after each step that others see. */
-export type Stage = "ports" | "ports done" | "ofPort" | "flows" | "flows done" | "deletePort";
+export type Stage = "ports" | "ports done" | "ofPort" | "flows" | "flows done" | "deletePort" | "take" | "take done";
 
 export interface TestAgentOptions {
     readonly podCidrs?: readonly string[];
@@ -78,13 +89,20 @@ export interface TestAgentOptions {
 }
 
 export interface TestNetworks {
-    /** A link of the Node. */
-    readonly nic: string;
-    readonly plan: (request: AddRequest) => readonly PlannedNetwork[];
+    /** A link of the Node; undefined: there is no bridge. */
+    readonly nic: string | undefined;
+    readonly plan: (
+        request: AddRequest,
+        agent: TestAgent,
+    ) => readonly PlannedNetwork[] | Promise<readonly PlannedNetwork[]>;
     readonly claims?: NetworkClaims;
+    /** Where the agent finds the kubelet and the devices; default: there are none. */
+    readonly places?: Required<VirtualFunctionsPlaces>;
     /** Of the calls of an ADD and DEL; default: none. */
     readonly interruptions?: Interruptions;
 }
+
+type DropFirst<List extends readonly unknown[]> = List extends readonly [unknown, ...infer Rest] ? Rest : never;
 
 export type NodeState = Readonly<Record<"ports" | "flows" | "links", readonly string[]>>;
 
@@ -167,6 +185,9 @@ export class TestAgent {
         Pick<TestAgentOptions, "networks"> & { readonly pools: PodPools | undefined };
     /** The bridge of further networks. */
     readonly secondary: SwitchBridge;
+    /** The virtual functions of the Node; its job is part of `resync`. */
+    readonly functions: VirtualFunctionsFeature;
+    readonly networkTable = new NetworkInterfaces();
     /** The announcements of further interfaces. */
     readonly announced: Parameters<FurtherInterfacesComponents["announce"]>[0][] = [];
     round = 0;
@@ -223,15 +244,32 @@ export class TestAgent {
         );
         this.podInterfaces = new PodInterfaces();
         const { networks } = this.#options;
+        this.functions = virtualFunctions(
+            { clock: systemClock, jobs: new Jobs({ logger }), logger, netlink },
+            { interfaces: this.networkTable, control: () => this.network },
+            networks?.places ?? { sysfs: node.ovs.runDir, podResourcesSocket: join(node.ovs.runDir, "no-kubelet") },
+        );
+        const functions = new FunctionWiring(
+            {
+                table: this.networkTable,
+                podInterfaces: this.podInterfaces,
+                writeRecord: (known, signal) =>
+                    this.#heldPorts().ensurePort(portSpec(known.record, known.ofPort), signal),
+                links: this.#heldLinks(),
+                logger,
+            },
+            {},
+        );
         const interrupted = <T extends object>(name: string, part: T): T =>
             networks?.interruptions?.of(name, part) ?? part;
         const ofPods = interrupted("netlink", netlink);
         const further = (of: TestNetworks): FurtherInterfaces =>
             new FurtherInterfaces(
                 {
-                    table: new NetworkInterfaces(),
+                    table: this.networkTable,
                     podInterfaces: this.podInterfaces,
-                    ports: interrupted("secondary", this.secondary),
+                    ports: of.nic === undefined ? undefined : interrupted("secondary", this.secondary),
+                    functions,
                     netlink: ofPods,
                     pools: of.claims && interrupted("claims", of.claims),
                     announce: (port) => void this.announced.push(port),
@@ -256,7 +294,7 @@ export class TestAgent {
                     ? {}
                     : {
                           further: further(networks),
-                          planNetworks: (request: AddRequest) => Promise.resolve(networks.plan(request)),
+                          planNetworks: async (request: AddRequest) => networks.plan(request, this),
                       }),
                 logger,
             },
@@ -288,24 +326,18 @@ export class TestAgent {
                 network: this.network,
                 further: this.network.further,
                 netlink,
-                plan: ({ asked, ifName, mac, wanted }) =>
-                    Promise.resolve().then(() =>
-                        judge(
-                            asked,
-                            { ifName, mac, wanted, defaultGateways: [] },
-                            { bridgeProblem: undefined, nicMtu: 1_500, poolOf: () => undefined },
-                        ),
-                    ),
-                check: (record, input) =>
-                    checkNetworkInterface(
-                        {
-                            netlink,
-                            port: (name) => this.secondary.ports().find((port) => port.name === name),
-                            allocationProblem: () => Promise.resolve(undefined),
-                        },
-                        record,
-                        input,
-                    ),
+                plan: async (call, signal) => {
+                    const { asked, ifName, mac, wanted } = call;
+                    const demand = { ...asked, ifName };
+                    const demands = asked.kind === "sriov" ? [demand] : [];
+                    const [device] = await this.functions.devices.find(call, demands, signal);
+                    return judge(
+                        asked,
+                        { ifName, mac, wanted, defaultGateways: [], device },
+                        { bridgeProblem: undefined, nicMtu: 1_500, poolOf: () => undefined },
+                    );
+                },
+                check: (record, input) => this.#checkNetwork(record, input),
                 failed: () => Promise.resolve(),
                 clock: systemClock,
                 logger,
@@ -315,7 +347,7 @@ export class TestAgent {
                 readiness: this.readiness,
                 network: () => this.network,
                 networks: networks === undefined ? undefined : () => single,
-                errorCodes: [poolErrorCode, networksErrorCode, wiringErrorCode],
+                errorCodes: [poolErrorCode, networksErrorCode, functionErrorCode, wiringErrorCode],
                 netnsPath: (path) => netnsPathHere(path, this.#options.hostProcPathPrefix),
                 networkName: "antrea",
                 isNodeNetns: (path) => isNodeNetns(path, this.#options.hostProcPathPrefix),
@@ -395,11 +427,12 @@ export class TestAgent {
         const { bridge, bridgeDevice, flowTable, gateway, readiness, reconciler } = this;
         const pipeline = (limit: AbortSignal) => this.#pipeline(limit);
         await keepNetwork({ bridge, bridgeDevice, flowTable, gateway, pipeline, readiness, reconciler }, signal);
+        await this.functions.restoreReturned(signal);
     }
 
     async #secondary(signal: AbortSignal): Promise<void> {
         const { networks } = this.#options;
-        if (networks !== undefined) await this.secondary.ensure([networks.nic], signal);
+        if (networks?.nic !== undefined) await this.secondary.ensure([networks.nic], signal);
     }
 
     /** Ends the agent as a kill does: nothing is taken back. */
@@ -430,6 +463,23 @@ export class TestAgent {
     /** CHECK as a runtime does it, with what ADD answered; gives the code of what is wrong, "" when all is well. */
     async check(pod: TestPod, answer: AddAnswer): Promise<string> {
         return this.checkAs(pod, { prevResult: answer });
+    }
+
+    /** CHECK of an interface on another network than the Pod network. Rejects with CheckError. */
+    async checkNetwork(record: NetworkRecord | undefined): Promise<void> {
+        if (record !== undefined) await this.#checkNetwork(record, { netns: "", previous: undefined });
+    }
+
+    #checkNetwork(...[record, input]: DropFirst<Parameters<typeof checkNetworkInterface>>): Promise<void> {
+        return checkNetworkInterface(
+            {
+                netlink: this.netlink,
+                port: (name) => this.secondary.ports().find((port) => port.name === name),
+                allocationProblem: () => Promise.resolve(undefined),
+            },
+            record,
+            input,
+        );
     }
 
     async checkAs(pod: TestPod, config: Readonly<Record<string, unknown>>, netns = pod.netns.path): Promise<string> {
@@ -500,6 +550,17 @@ export class TestAgent {
                 await this.#pass("ofPort");
                 return this.bridge.ofPort(name, timeoutMs, signal);
             },
+        };
+    }
+
+    #heldLinks(): FunctionLinks {
+        return {
+            take: async (record) => {
+                await this.#pass("take");
+                await this.functions.links.take(record);
+                await this.#pass("take done");
+            },
+            bringHome: (record) => this.functions.links.bringHome(record),
         };
     }
 

@@ -16,6 +16,8 @@ export interface PodInfo extends PodIdentity {
     /** The IPAM annotations, if any. */
     readonly annotations: Readonly<Record<string, string>>;
     readonly ownerReferences: readonly OwnerReference[];
+    /** How many of each resource its containers request by `resources.limits`; without those that are no whole number. */
+    readonly limits: Readonly<Record<string, number>>;
 }
 
 /** An owner in a Pod's metadata (metav1.OwnerReference); `controller` is true for the one that manages the Pod. */
@@ -39,7 +41,18 @@ export function readPod(pod: Pod): PodInfo {
         ips: (status?.podIPs ?? []).map(({ ip }) => ip).filter((ip) => ip !== undefined),
         annotations: ipamAnnotations(metadata?.annotations),
         ownerReferences: metadata?.ownerReferences ?? [],
+        limits: limitsOf([...(spec?.containers ?? []), ...(spec?.initContainers ?? [])]),
     };
+}
+
+/** Devices are whole numbers; an init container and others may have the same ones, which does not matter here. */
+function limitsOf(
+    containers: readonly { readonly resources?: { readonly limits?: Readonly<Record<string, string>> } }[],
+): Readonly<Record<string, number>> {
+    const sums = new Map<string, number>();
+    for (const [name, text] of containers.flatMap(({ resources }) => Object.entries(resources?.limits ?? {})))
+        if (/^\d+$/.test(text)) sums.set(name, (sums.get(name) ?? 0) + Number(text));
+    return Object.fromEntries(sums);
 }
 
 /**

@@ -58,17 +58,14 @@ export function unheardIps({ network, selection }: RequestedNetwork): readonly P
 /** What is wrong with a network that the agent attaches, besides its addresses. */
 export function ownProblems(
     facts: Facts,
-    { selection }: RequestedNetwork,
+    requested: RequestedNetwork,
     { ipam, kind, mtu, network }: OwnNetwork,
     trials: readonly JudgedTrial[],
 ): readonly Problem[] {
+    const { selection } = requested;
     const problems: Problem[] = [];
     const add = (stops: boolean, what: string, next: string): void =>
         void problems.push({ what: `network ${network}: ${what}`, next, stops });
-    if (kind === "sriov") {
-        add(true, 'networkType "sriov" is not available in this version', 'use "vlan", or another plugin');
-        return problems;
-    }
     if (ipam === undefined && selection.ips.length > 0) {
         const next = 'request no address, or give the network an ipam of type "antrea"';
         add(true, "the requested addresses cannot be had, as the network has no ipam", next);
@@ -79,6 +76,7 @@ export function ownProblems(
     if (selection.ignored.length > 0) {
         add(false, `the keys ${selection.ignored.join(", ")} of the annotation have no effect`, "remove them");
     }
+    if (kind === "sriov") return [...problems, ...functionProblems(facts, requested)];
     const node = nodeOf(facts, facts.pod.nodeName);
     if (node !== undefined && node.networkBridge === undefined) {
         const next = "name a bridge and its NICs in secondaryNetwork.ovsBridges";
@@ -90,6 +88,27 @@ export function ownProblems(
             `the bridge of Node ${node.name} is not ready: ${node.networkBridge.message}`,
             "correct what it reports",
         );
+    }
+    return problems;
+}
+
+/** What keeps the Pod from a virtual function, as far as the API server knows it: the kubelet knows its devices. */
+function functionProblems({ networks, pod }: Facts, requested: RequestedNetwork): readonly Problem[] {
+    const { network, selection } = requested;
+    if (network.kind !== "sriov" || network.resourceName === undefined) return [];
+    const { network: name, resourceName } = network;
+    const problems: Problem[] = [];
+    if (selection.mac !== undefined) {
+        const what = `network ${name}: the MAC address ${selection.mac} cannot be had, as a virtual function keeps its own`;
+        problems.push({ what, next: "request none in the annotation", stops: true });
+    }
+    const ofResource = (networks?.requested ?? []).filter(
+        (one) => one.network.kind === "sriov" && one.network.resourceName === resourceName,
+    );
+    const limit = pod.limits[resourceName] ?? 0;
+    if (ofResource.indexOf(requested) >= limit) {
+        const what = `network ${name}: the Pod requests ${limit} of the devices ${resourceName}, and its networks need ${ofResource.length}`;
+        problems.push({ what, next: "request one for each in resources.limits of a container", stops: true });
     }
     return problems;
 }

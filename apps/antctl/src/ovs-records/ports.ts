@@ -35,7 +35,7 @@ export interface RecordAddress {
 
 /**
  * The record of a Pod's interface in OVSDB: name and external_ids of its Port, as the agent writes them; "" for an
- * absent key, but interface `eth0`.
+ * absent key, but interface `eth0`. A virtual function has the port of its container's eth0.
  */
 export interface PortRecord {
     readonly port: string;
@@ -63,8 +63,23 @@ export function readPorts(text: string): readonly PortRecord[] {
         throw new OvsOutputError("BAD_OUTPUT", "remote", "it has no columns name, external_ids");
     return data.flatMap((row) => {
         const cells: readonly unknown[] = Array.isArray(row) ? row : [];
-        const record = readRecord(String(cells[nameAt]), readMap(cells[idsAt]));
-        return record === undefined ? [] : [record];
+        const [port, ids] = [String(cells[nameAt]), readMap(cells[idsAt])];
+        return [ids, ...readFunctions(ids.get("virtual-functions"))].flatMap((one) => readRecord(port, one) ?? []);
+    });
+}
+
+/** The records of virtual functions, which have no port: that of their container's eth0 has them, as JSON. */
+function readFunctions(text: string | undefined): readonly ReadonlyMap<string, string>[] {
+    let list: unknown;
+    try {
+        list = JSON.parse(text ?? "[]");
+    } catch {
+        return [];
+    }
+    const elements: readonly unknown[] = Array.isArray(list) ? list : [];
+    return elements.flatMap((element) => {
+        if (typeof element !== "object" || element === null) return [];
+        return new Map(Object.entries(element).map(([key, value]) => [key, String(value)]));
     });
 }
 

@@ -247,7 +247,20 @@ describe("what keeps a Pod from its networks", () => {
             /^network shop\/macbad: ipam\.ippools: /,
             /^correct spec\.config/,
         ],
-        ["SR-IOV", "sriov", {}, /networkType "sriov" is not available/, /vlan/],
+        [
+            "devices of SR-IOV that the Pod does not request",
+            "sriov",
+            {},
+            /^network shop\/sriov: the Pod requests 0 of the devices intel.com\/a, and its networks need 1/,
+            /resources\.limits/,
+        ],
+        [
+            "a MAC address of a virtual function",
+            [{ name: "sriov", mac: "02:00:00:00:00:07" }],
+            { pod: { limits: { "intel.com/a": 1 } } },
+            /^network shop\/sriov: the MAC address 02:00:00:00:00:07 cannot be had/,
+            /request none/,
+        ],
         ["a missing pool", "nopool", {}, /^network shop\/nopool: IPPool nope does not exist$/, /create the IPPool/],
         [
             "a full pool",

@@ -50,6 +50,18 @@ describe("readPorts", () => {
         expect(of(print(["p", ids(...without, ["ip-pool", "web"])]))).toEqual(["web", ""]);
     });
 
+    it("reads virtual functions, which the record of eth0 has", () => {
+        const shared = { "antrea-type": "container", "container-id": "c1", "if-dev": "eth1", "pod-name": "web-0" };
+        const own = { "secondary-network": "shop/sriov", "ip-address": "10.7.0.5", "ip-pool": "web" };
+        const functions = JSON.stringify([{ ...shared, ...own }, null, { ...shared, ...own, "ip-pool": "-" }]);
+        const rows = print(["web-0-abc", ids(...record, ["virtual-functions", functions])]);
+        const [eth0, eth1, ...more] = readPorts(rows);
+        expect([eth0?.ifName, more]).toEqual(["eth0", []]);
+        expect(eth1).toMatchObject({ ifName: "eth1", containerId: "c1", podName: "web-0", network: "shop/sriov" });
+        expect(eth1?.addresses.map(({ ip, pool }) => `${formatIp(ip)} ${pool}`)).toEqual(["10.7.0.5 web"]);
+        expect(readPorts(print(["p", ids(...record, ["virtual-functions", "{"])]))).toHaveLength(1);
+    });
+
     it("reads interfaces on other networks, without the static addresses that nobody allocates", () => {
         const onNetwork = (pools: string): unknown[] => [
             "web-0-net",

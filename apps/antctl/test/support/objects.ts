@@ -72,6 +72,7 @@ export function pod(name: string, o: Partial<PodInfo> = {}): PodInfo {
         ips: [],
         annotations: {},
         ownerReferences: [],
+        limits: {},
         ...o,
     };
 }

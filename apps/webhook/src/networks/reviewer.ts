@@ -100,11 +100,6 @@ function judgeOwn(definition: NetworkDefinition, pools: PoolRanges): Judged {
     const asked = sections.map((section) => demandsOf(section, name, pools));
     const named = [...new Set(asked.flatMap((one) => one.pools))];
     const warnings = [...poolWarnings(named, name, pools)];
-    if (network.kind === "sriov") {
-        warnings.push(
-            `network ${name}: networkType "sriov" is not available in this version, and Pods on this network do not start; use "vlan", or another plugin`,
-        );
-    }
     // The interfaces of other plugins have no VLAN of an IPPool.
     if (network.kind === "vlan" && network.vlan === undefined) {
         warnings.push(...asked.flatMap(({ demands }) => vlanWarnings(demands, name, pools)));

@@ -211,15 +211,13 @@ describe("a network is accepted with a warning", () => {
             { ...vlan, ...ipam({ ippools: ["six"], addresses: [{ address: "10.2.0.15/24" }] }) },
             [expect.stringContaining("IPPools six and other have the VLANs 100 and 200") as unknown as string],
         ],
-        [
-            "about type sriov",
-            { ...vlan, networkType: "sriov", ...ipam({ ippools: ["four", "other"] }) },
-            [
-                'network default/net1: networkType "sriov" is not available in this version, and Pods on this network do not start; use "vlan", or another plugin',
-            ],
-        ],
     ])("%s", async (_name, config, warnings) => {
-        expect(await verdictOn(config, resource)).toEqual({ warnings });
+        expect(await verdictOn(config)).toEqual({ warnings });
+    });
+
+    it("about VLANs of IPPools for type sriov, not: they have no effect there", async () => {
+        const config = { ...vlan, networkType: "sriov", ...ipam({ ippools: ["four", "other"] }) };
+        expect(await verdictOn(config, resource)).toEqual(clean);
     });
 
     it("about VLANs that a static address of the IPPool itself settles, not", async () => {

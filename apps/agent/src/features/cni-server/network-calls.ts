@@ -32,7 +32,7 @@ export function noNetworks(networkType: unknown): CniCallError {
     return new CniCallError(
         "UNSUPPORTED_FIELD",
         "caller",
-        `networkType: ${shown(networkType)} is not served: the feature gate SecondaryNetwork is off, or secondaryNetwork.ovsBridges is empty; next: install with featureGates.SecondaryNetwork=true and a bridge, take the NetworkAttachmentDefinition out of the Pod's annotation k8s.v1.cni.cncf.io/networks, or serve it by another plugin`,
+        `networkType: ${shown(networkType)} is not served: the feature gate SecondaryNetwork is off; next: install with featureGates.SecondaryNetwork=true, take the NetworkAttachmentDefinition out of the Pod's annotation k8s.v1.cni.cncf.io/networks, or serve it by another plugin`,
     );
 }
 
@@ -64,12 +64,16 @@ function refuseOwnNames({ ifName, network }: AddRequest): void {
 export function networkResult({ asked, netns }: NetworkCall, record: NetworkRecord): CniResult {
     const routes: readonly CniRoute[] = asked.ipam?.routes ?? [];
     const dns: CniDns = asked.ipam?.dns ?? {};
+    const { device, hostIfName, ifName, mac } = record;
+    const pciId = device?.bus === "pci" ? { pciID: device.id } : {};
+    // A virtual function has no other end on the Node.
+    const hostEnds = device === undefined ? [{ name: hostIfName }] : [];
     return {
-        interfaces: [{ name: record.hostIfName }, { name: record.ifName, mac: record.mac, sandbox: netns }],
+        interfaces: [...hostEnds, { name: ifName, mac, sandbox: netns, ...pciId }],
         ips: record.addresses.map(({ ip, prefixLength, gateway }) => ({
             address: `${formatIp(ip)}/${prefixLength}`,
             ...(gateway === undefined ? {} : { gateway: formatIp(gateway) }),
-            interface: 1,
+            interface: hostEnds.length,
         })),
         routes,
         dns,

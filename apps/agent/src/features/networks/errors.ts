@@ -10,7 +10,7 @@ import { NetworkError } from "@antrea/networks";
  * - `NO_POOLS`: a network has IPAM, and the feature gate AntreaIPAM is off.
  * - `BAD_MTU`: the MTU of a network is above that of the NICs.
  * - `BAD_REQUEST`: what the Pod requests of a network does not fit to it.
- * - `UNAVAILABLE`: the type of the network is not available in this version.
+ * - `NO_DEVICE`: no device was looked for, for a network of type sriov.
  * - `API_AWAY`: the API server did not answer in time; retry.
  * - `NO_POD`: the API server does not have the Pod; retry.
  * - `NO_FOLDER`: the CNI folder of the Node cannot be read; retry.
@@ -23,7 +23,7 @@ export type NetworksErrorCode =
     | "NO_POOLS"
     | "BAD_MTU"
     | "BAD_REQUEST"
-    | "UNAVAILABLE"
+    | "NO_DEVICE"
     | "API_AWAY"
     | "NO_POD"
     | "NO_FOLDER";
@@ -34,7 +34,7 @@ const faults: Readonly<Record<NetworksErrorCode, Fault>> = {
     NO_POOLS: "caller",
     BAD_MTU: "caller",
     BAD_REQUEST: "caller",
-    UNAVAILABLE: "unsupported",
+    NO_DEVICE: "internal",
     API_AWAY: "timeout",
     NO_POD: "timeout",
     NO_FOLDER: "environment",
@@ -53,7 +53,7 @@ const codes: Readonly<Record<NetworksErrorCode, ErrorCodeName>> = {
     NO_POOLS: "INVALID_NETWORK_CONFIG",
     BAD_MTU: "INVALID_NETWORK_CONFIG",
     BAD_REQUEST: "INVALID_NETWORK_CONFIG",
-    UNAVAILABLE: "UNSUPPORTED_FIELD",
+    NO_DEVICE: "TRY_AGAIN_LATER",
     API_AWAY: "TRY_AGAIN_LATER",
     NO_POD: "TRY_AGAIN_LATER",
     NO_FOLDER: "TRY_AGAIN_LATER",

@@ -8,7 +8,7 @@ import type { NetworkInterfaceView, WiredNetworks } from "../../platform/pod-int
 import { reportChangedAnnotations, type PodWatch } from "./changed-annotations.ts";
 import { Definitions } from "./definitions.ts";
 import { networkMetrics } from "./metrics.ts";
-import { Networks } from "./networks.ts";
+import { Networks, type NetworksComponents } from "./networks.ts";
 import { StatusReports } from "./status-reports.ts";
 import { isCalledFirst, type CniFiles } from "./who-attaches.ts";
 
@@ -23,6 +23,8 @@ export interface NetworksNeeds {
               poolOf(ip: IpAddress, named: readonly string[]): string | undefined;
           }
         | undefined;
+    /** Finds the virtual functions that the kubelet allocated to Pods. */
+    readonly findDevices: NetworksComponents["findDevices"];
     /** What this agent has made. */
     readonly interfaces: Pick<NetworkInterfaceView, "list">;
     /** The Pods of this Node, if another feature watches them already. */
@@ -53,7 +55,7 @@ const noBridge =
  */
 export function podNetworks(
     platform: Pick<Platform, "environment" | "events" | "jobs" | "kube" | "logger" | "metrics" | "podInterfaces">,
-    { bridge, interfaces, pools, pods: watched }: NetworksNeeds,
+    { bridge, findDevices, interfaces, pools, pods: watched }: NetworksNeeds,
     { cniFiles }: NetworkNodeParts,
 ): NetworksFeature {
     const { environment, events, jobs, kube, podInterfaces } = platform;
@@ -69,6 +71,7 @@ export function podNetworks(
         definitions: new Definitions({ api: kube.api }),
         isCalledFirst: () => isCalledFirst(environment.cniConfFolder, cniFiles),
         known: (key) => watch.get(key),
+        findDevices,
         surroundings: async (signal) => {
             if (pools !== undefined) await orAborted(pools.synced(signal), signal);
             return {

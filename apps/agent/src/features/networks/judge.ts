@@ -7,7 +7,7 @@ import {
     type PoolOf,
     type WantedAddresses,
 } from "@antrea/networks";
-import type { PlannedNetwork } from "../../platform/pod-interfaces/index.ts";
+import type { FoundDevice, PlannedNetwork } from "../../platform/pod-interfaces/index.ts";
 import { NetworksError } from "./errors.ts";
 
 /** What networks are judged against. */
@@ -24,6 +24,8 @@ export interface Surroundings {
 export interface InterfaceRequest extends Pick<PlannedNetwork, "defaultGateways" | "ifName" | "mac"> {
     /** Undefined: the addresses of the network. */
     readonly wanted: WantedAddresses | undefined;
+    /** The device of a network of kind `sriov`. */
+    readonly device?: FoundDevice | undefined;
 }
 
 /**
@@ -52,25 +54,10 @@ const defaultMtu = 1_500;
  * The interface that a Pod gets on a network, after every check that needs no change. Pure function. Throws NetworksError,
  * or CniCallError for addresses that break a rule, see `planAddresses`.
  */
-export function judge(
-    network: OwnNetwork,
-    { ifName, mac, wanted, defaultGateways }: InterfaceRequest,
-    { bridgeProblem, nicMtu, poolOf }: Surroundings,
-): PlannedNetwork {
+export function judge(network: OwnNetwork, request: InterfaceRequest, surroundings: Surroundings): PlannedNetwork {
+    const { ifName, wanted, defaultGateways } = request;
     const name = network.network;
-    if (network.kind === "sriov") {
-        throw new NetworksError(
-            "UNAVAILABLE",
-            `network ${name}: networkType: "sriov" is not available in this version; next: use "vlan", or another plugin`,
-        );
-    }
-    if (bridgeProblem !== undefined) throw new NetworksError("NO_BRIDGE", `network ${name}: ${bridgeProblem}`);
-    if (network.mtu !== undefined && network.mtu > nicMtu) {
-        throw new NetworksError(
-            "BAD_MTU",
-            `network ${name}: mtu: ${network.mtu} is above ${nicMtu}, that of the NICs of the secondary bridge; next: lower it, or raise that of the NICs`,
-        );
-    }
+    const link = network.kind === "sriov" ? functionOf(network, request) : vlanLinkOf(network, request, surroundings);
     const { ipam } = network;
     if (ipam === undefined && wanted !== undefined) {
         const texts = wanted.addresses.map(({ ip }) => formatIp(ip)).join(", ");
@@ -83,13 +70,43 @@ export function judge(
         ifName,
         network: name,
         vlan: network.vlan,
-        mtu: network.mtu ?? Math.min(defaultMtu, nicMtu),
-        mac,
-        addresses: ipam && planned(name, ipam, wanted, poolOf),
+        ...link,
+        addresses: ipam && planned(name, ipam, wanted, surroundings.poolOf),
         routes: ipam?.routes ?? [],
         dns: ipam?.dns,
         defaultGateways,
     };
+}
+
+function vlanLinkOf(
+    { mtu, network }: OwnNetwork,
+    { mac }: InterfaceRequest,
+    { bridgeProblem, nicMtu }: Surroundings,
+): Pick<PlannedNetwork, "mac" | "mtu"> {
+    if (bridgeProblem !== undefined) throw new NetworksError("NO_BRIDGE", `network ${network}: ${bridgeProblem}`);
+    if (mtu !== undefined && mtu > nicMtu) {
+        throw new NetworksError(
+            "BAD_MTU",
+            `network ${network}: mtu: ${mtu} is above ${nicMtu}, that of the NICs of the secondary bridge; next: lower it, or raise that of the NICs`,
+        );
+    }
+    return { mac, mtu: mtu ?? Math.min(defaultMtu, nicMtu) };
+}
+
+/** A virtual function keeps its MAC address: in a virtual machine, nobody could set it. */
+function functionOf(
+    { mtu, network }: OwnNetwork,
+    { device, mac }: InterfaceRequest,
+): Pick<PlannedNetwork, "device" | "mac" | "mtu"> {
+    if (mac !== undefined) {
+        throw new NetworksError(
+            "BAD_REQUEST",
+            `network ${network}: mac: ${mac} cannot be had, as a virtual function keeps its MAC address; next: request none, and set it where the virtual function is made`,
+        );
+    }
+    if (device === undefined) throw new NetworksError("NO_DEVICE", `network ${network}: no device was looked for`);
+    const { mac: own, ...rest } = device;
+    return { device: rest, mac: own, mtu: mtu ?? device.linkMtu };
 }
 
 function planned(

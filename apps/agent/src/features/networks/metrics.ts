@@ -20,7 +20,14 @@ export function networkMetrics(
         name: "antrea_agent_network_interfaces",
         help: "Pod interfaces on other networks than the Pod network that this agent has made, by kind of network.",
         labelNames: ["kind"],
-        collect: () => [{ labels: { kind: "vlan" }, value: interfaces.list().length }],
+        collect: () => {
+            const all = interfaces.list();
+            const functions = all.filter(({ record }) => record.device !== undefined).length;
+            return [
+                { labels: { kind: "vlan" }, value: all.length - functions },
+                { labels: { kind: "sriov" }, value: functions },
+            ];
+        },
     });
     const failures = metrics.counter({
         name: "antrea_agent_network_failures_total",

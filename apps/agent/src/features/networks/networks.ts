@@ -13,7 +13,13 @@ import {
     type OwnNetwork,
 } from "@antrea/networks";
 import type { Logger } from "@antrea/runtime";
-import type { AddRequest, NetworkCall, PlannedNetwork } from "../../platform/pod-interfaces/index.ts";
+import type {
+    AddRequest,
+    DeviceDemand,
+    FoundDevice,
+    NetworkCall,
+    PlannedNetwork,
+} from "../../platform/pod-interfaces/index.ts";
 import { isPodOf } from "../../platform/pod-object.ts";
 import { type Definitions } from "./definitions.ts";
 import { NetworksError } from "./errors.ts";
@@ -28,6 +34,12 @@ export interface NetworksComponents {
     readonly isCalledFirst: () => Promise<boolean>;
     /** What networks are judged against, now. Rejects if the IPPools are not known in time. */
     readonly surroundings: (signal: AbortSignal) => Promise<Surroundings>;
+    /** A virtual function for each demand, in their order; rejects with the error that ADD returns. */
+    readonly findDevices: (
+        pod: AddRequest,
+        demands: readonly DeviceDemand[],
+        signal: AbortSignal,
+    ) => Promise<readonly FoundDevice[]>;
     /** The Pod `namespace/name` as the watch of this Node's Pods last delivered it; undefined if it has not. */
     readonly known: (key: string) => Pod | undefined;
     /** Records an event; never blocks, never throws. */
@@ -37,6 +49,11 @@ export interface NetworksComponents {
 }
 
 const askLimitMs = 10_000;
+
+/** What is requested of a network of ours for one interface. */
+interface AskedInterface extends InterfaceRequest {
+    readonly network: OwnNetwork;
+}
 
 interface Requested {
     readonly selection: NetworkSelection;
@@ -77,9 +94,9 @@ export class Networks {
             );
             if (own.length === 0) return [];
             const surroundings = await this.#components.surroundings(signal);
-            const planned = own.map(({ network, selection }) =>
-                judgeNamed(network, interfaceRequestOf(selection, network), surroundings),
-            );
+            const asked = own.map(({ network, selection }) => ({ network, ...interfaceRequestOf(selection, network) }));
+            const complete = await this.#withDevices(request, asked, signal);
+            const planned = complete.map((one) => judgeNamed(one.network, one, surroundings));
             refuseSecondDefaults(planned);
             return planned;
         } catch (error) {
@@ -93,7 +110,9 @@ export class Networks {
         const { asked, ifName, mac, wanted } = call;
         try {
             const surroundings = await this.#components.surroundings(signal);
-            return judgeNamed(asked, { ifName, mac, wanted, defaultGateways: [] }, surroundings);
+            const asking = { network: asked, ifName, mac, wanted, defaultGateways: [] };
+            const [complete = asking] = await this.#withDevices(call, [asking], signal);
+            return judgeNamed(asked, complete, surroundings);
         } catch (error) {
             if (!isAborted(error)) await this.failed(call, error);
             throw error;
@@ -124,6 +143,27 @@ export class Networks {
             const text = `the networks of Pod ${namespace}/${name} cannot be read`;
             throw new NetworksError("API_AWAY", text, { cause });
         }
+    }
+
+    /** The requests, those of networks of type sriov with their devices. Rejects with the error that ADD returns. */
+    async #withDevices(
+        pod: AddRequest,
+        asked: readonly AskedInterface[],
+        signal: AbortSignal,
+    ): Promise<readonly AskedInterface[]> {
+        const ofFunctions = asked.filter(({ network }) => network.kind === "sriov");
+        if (ofFunctions.length === 0) return asked;
+        const demands = ofFunctions.map(({ ifName, network: { deviceId, network, resourceName } }) => ({
+            network,
+            ifName,
+            resourceName,
+            deviceId,
+        }));
+        const found = await this.#components.findDevices(pod, demands, signal);
+        return asked.map((one) => {
+            const device = found[ofFunctions.indexOf(one)];
+            return device === undefined ? one : { ...one, device };
+        });
     }
 
     async #read(selection: NetworkSelection): Promise<Requested> {

@@ -1,11 +1,12 @@
 import { messageOf } from "@antrea/errors";
 import { formatIp } from "@antrea/ip";
 import { isKubeError, pods, type ApiClient } from "@antrea/kube";
-import { mergeStatus, statusAnnotation, type NetworkStatus } from "@antrea/networks";
+import { mergeStatus, statusAnnotation, type DeviceInfo, type NetworkStatus } from "@antrea/networks";
 import type { Logger } from "@antrea/runtime";
 import {
     attachmentKey,
     podText,
+    type DeviceId,
     type NetworkRecord,
     type PodAttachment,
     type PodRecord,
@@ -115,8 +116,19 @@ export class StatusReports {
 function statusesOf({ own, mtu, networks }: WiredNetworks): readonly NetworkStatus[] {
     return [
         { ...statusOf(own, own.network ?? "", mtu), default: true, dns: {} },
-        ...networks.map(({ record, dns }) => ({ ...statusOf(record, record.network, record.mtu), dns: dns ?? {} })),
+        ...networks.map(({ record, dns }) => ({
+            ...statusOf(record, record.network, record.mtu),
+            dns: dns ?? {},
+            ...(record.device === undefined ? {} : { "device-info": deviceInfoOf(record.device) }),
+        })),
     ];
+}
+
+function deviceInfoOf({ bus, id }: DeviceId): DeviceInfo {
+    const version = "1.1.0";
+    return bus === "pci"
+        ? { type: bus, version, pci: { "pci-address": id } }
+        : { type: bus, version, auxiliary: { "device-id": id } };
 }
 
 function statusOf(

@@ -2,7 +2,7 @@ import { AntreaError } from "@antrea/errors";
 import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
 import { isNetlinkError, Netlink, type Address, type Link, type Route } from "@antrea/netlink";
 import { isPeerIn } from "./link.ts";
-import type { PodAttachment } from "../../platform/pod-interfaces/index.ts";
+import type { FunctionDevice, PodAttachment } from "../../platform/pod-interfaces/index.ts";
 
 /**
  * A difference found by CHECK, fault `environment`; the code names the part (`CLAIM`: the IPAllocation, `NETNS`: the
@@ -26,6 +26,8 @@ export class CheckError extends AntreaError<
 export interface CheckedRecord extends PodAttachment {
     readonly netns: string;
     readonly hostIfName: string;
+    /** Undefined for a veth pair. */
+    readonly device?: FunctionDevice | undefined;
     readonly mac: string;
     readonly addresses: readonly { readonly ip: IpAddress; readonly prefixLength: number }[];
 }
@@ -46,7 +48,7 @@ export interface PodEnd {
 }
 
 /**
- * Compares the two ends of an interface with its record; changes nothing. Rejects with CheckError on the first difference,
+ * Compares the two ends of an interface, of a virtual function the only one, with its record; changes nothing. Rejects with CheckError on the first difference,
  * and with NetlinkError if the Node's links cannot be read.
  */
 export async function checkEnds(netlink: Netlink, input: CheckEnds): Promise<PodEnd> {
@@ -57,6 +59,13 @@ export async function checkEnds(netlink: Netlink, input: CheckEnds): Promise<Pod
         throw differs("MAC", record, `interface ${record.ifName} has MAC ${inside.link.mac}, not ${record.mac}`);
     }
     if (!inside.link.up) throw differs("INTERFACE", record, `interface ${record.ifName} is down`);
+    if (record.device === undefined) await checkHostLink(netlink, inside, input);
+    checkAddresses(record, inside.addresses);
+    return inside;
+}
+
+async function checkHostLink(netlink: Netlink, inside: Inside, input: CheckEnds): Promise<void> {
+    const { record } = input;
     const host = await netlink.link(record.hostIfName);
     if (host === undefined) throw differs("HOST_LINK", record, `the Node has no link ${record.hostIfName}`);
     if (!(await arePair(netlink, host, inside, input))) {
@@ -67,8 +76,6 @@ export async function checkEnds(netlink: Netlink, input: CheckEnds): Promise<Pod
         );
     }
     if (!host.up) throw differs("HOST_LINK", record, `${record.hostIfName} is down`);
-    checkAddresses(record, inside.addresses);
-    return inside;
 }
 
 /** The difference of an interface, as an error that names its Pod and container. */

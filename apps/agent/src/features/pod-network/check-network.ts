@@ -35,7 +35,12 @@ export async function checkNetworkInterface(
         );
         if (!found) throw differs("ROUTE", record, `no default route via ${formatIp(gateway)} on ${record.ifName}`);
     }
-    const port = portOf(record.hostIfName);
+    if (record.device === undefined) checkPort(portOf(record.hostIfName), record);
+    const problem = await allocationProblem(record);
+    if (problem !== undefined) throw differs("CLAIM", record, problem);
+}
+
+function checkPort(port: ReturnType<NetworkCheckComponents["port"]>, record: NetworkRecord): void {
     if (port === undefined) throw differs("OVS_PORT", record, `OVS has no port ${record.hostIfName}`);
     if ((port.ofPort ?? -1) <= 0) {
         const reason = port.error === undefined ? "" : `: ${port.error}`;
@@ -45,6 +50,4 @@ export async function checkNetworkInterface(
         const found = port.vlan === undefined ? "no VLAN, so all" : `VLAN ${port.vlan}`;
         throw differs("OVS_PORT", record, `OVS port ${record.hostIfName} has ${found}, not ${record.vlan}`);
     }
-    const problem = await allocationProblem(record);
-    if (problem !== undefined) throw differs("CLAIM", record, problem);
 }

@@ -17,13 +17,14 @@ import { type checkInterface, type CheckInput } from "./check.ts";
 import { type checkNetworkInterface } from "./check-network.ts";
 import { FurtherInterfaces } from "./further-interfaces.ts";
 import type { FurtherInterfacesComponents, NetworkPorts } from "./further-types.ts";
+import { FunctionWiring, type FunctionLinks } from "./function-wiring.ts";
 import { HostRoutes } from "./host-routes.ts";
 import { addBandwidthJob, addLockJob, addOvsJob } from "./jobs.ts";
 import type { PodNamespaces } from "./link.ts";
 import { declarePodMetrics } from "./metrics.ts";
 import { podsOf, unwiredEvent } from "./node-pods.ts";
 import { NodeSubnet } from "./node-subnet.ts";
-import { flowOwner } from "./parts.ts";
+import { flowOwner, portSpec } from "./parts.ts";
 import { PodNetwork } from "./pod-network.ts";
 import { PodReconciler } from "./reconciler.ts";
 import { SingleNetworks } from "./single-networks.ts";
@@ -59,8 +60,10 @@ export interface PodNetworkNeeds {
 export interface NetworksOfPods {
     /** Filled by Pod wiring. */
     readonly table: NetworkInterfaces;
-    /** The ports of their bridge; undefined if none is configured, and no Pod gets such an interface. */
+    /** The ports of their bridge; undefined if none is configured, and Pods get virtual functions only. */
     readonly ports: NetworkPorts | undefined;
+    /** The links of virtual functions. */
+    readonly functionLinks: FunctionLinks;
     /** Undefined without IPPools. */
     readonly claims: NetworkClaims | undefined;
     /** Announces the addresses of a port of `ports` in its VLAN; never throws. */
@@ -260,13 +263,25 @@ function networkOf(
     const { bridge, clock, environment, flowTable, gateway, netlink } = platform;
     const { disableTxChecksumOffload, pipeline, podInterfaces, podMtu } = platform;
     const logger = platform.logger.child("pod-network");
+    const functions = (of: NetworksOfPods): FunctionWiring =>
+        new FunctionWiring(
+            {
+                table: of.table,
+                podInterfaces,
+                writeRecord: (known, signal) => bridge.ensurePort(portSpec(known.record, known.ofPort), signal),
+                links: of.functionLinks,
+                logger,
+            },
+            { namespaces },
+        );
     const further =
-        networks?.ports &&
+        networks &&
         new FurtherInterfaces(
             {
                 table: networks.table,
-                podInterfaces: platform.podInterfaces,
+                podInterfaces,
                 ports: networks.ports,
+                functions: functions(networks),
                 netlink,
                 pools: networks.claims,
                 announce: networks.announce,

@@ -1,28 +1,20 @@
 import { settleAll } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
-import { formatIp, type IpAddress } from "@antrea/ip";
-import { isNetlinkError } from "@antrea/netlink";
-import { podLinkGroup } from "../../platform/kernel-ids.ts";
+import type { IpAddress } from "@antrea/ip";
 import type { Progress } from "./progress.ts";
 import { Limit } from "./limit.ts";
-import type {
-    FurtherInterfacesComponents,
-    FurtherInterfacesOptions,
-    NetworkPort,
-    NetworkPorts,
-} from "./further-types.ts";
+import { isFunction } from "./function-wiring.ts";
+import { noPorts, type FurtherInterfacesComponents, type FurtherInterfacesOptions } from "./further-types.ts";
 import { FurtherUpkeep } from "./further-upkeep.ts";
-import { createPair, deletePodLink, releasePodLink, type PodLinkOptions } from "./link.ts";
+import { deletePodLink, type PodLinkOptions } from "./link.ts";
 import { PodNetworkError } from "./errors.ts";
 import { hostInterfaceName } from "./names.ts";
-import { macOfDraft, networkRecordOf, type NetworkDraft } from "./network-draft.ts";
+import { networkRecordOf, type NetworkDraft } from "./network-draft.ts";
 import { configureNetworkEnd, moveDefaultRoutes } from "./network-end.ts";
+import { PortWiring } from "./port-wiring.ts";
 import {
     attachmentKey,
-    pendingAlias,
     podText,
-    toNetworkAlias,
-    toNetworkIds,
     type AddRequest,
     type Attachment,
     type Claims,
@@ -43,13 +35,16 @@ const unwireLimitMs = 5_000;
 export class FurtherInterfaces {
     readonly #components: FurtherInterfacesComponents;
     readonly #options: FurtherInterfacesOptions;
+    readonly #ports: PortWiring;
     /** What earlier starts, crashes and Open vSwitch have left. */
     readonly upkeep: FurtherUpkeep;
 
     constructor(components: FurtherInterfacesComponents, options: FurtherInterfacesOptions) {
         this.#components = components;
         this.#options = options;
-        this.upkeep = new FurtherUpkeep(components, options);
+        const { ports = noPorts } = components;
+        this.#ports = new PortWiring({ ...components, ports }, options);
+        this.upkeep = new FurtherUpkeep({ ...components, ports }, options);
     }
 
     /** All interfaces, also those being wired or removed. */
@@ -57,39 +52,55 @@ export class FurtherInterfaces {
         return this.#components.table.list();
     }
 
+    /** Whether the agent has a bridge for networks; without it the interfaces on one are left as they are. */
+    get hasBridge(): boolean {
+        return this.#components.ports !== undefined;
+    }
+
     /**
      * Makes all interfaces of a container: claims all addresses at once and beside that creates links and ports, then
-     * writes the records, configures the Pod ends and waits until OVS has opened the ports. All or nothing: rejects with
-     * the error of a claim, PodNetworkError `VLANS_APART` or `BAD_ROUTE`, or that of a part, after what was made is taken
-     * back, or left to the reconcile.
+     * writes the records, configures the Pod ends and waits until OVS has opened the ports; virtual functions follow. All
+     * or nothing: rejects with the error of a claim, PodNetworkError `VLANS_APART`, `BAD_ROUTE` or `FUNCTION_NOT_TAKEN`, or
+     * that of a part, after what was made is taken back, or left to the reconcile.
+     *
+     * @param own settles with the interface on the Pod network, whose record has the virtual functions
      */
-    async add(planned: readonly PlannedNetwork[], request: AddRequest, progress: Progress): Promise<void> {
+    async add(
+        planned: readonly PlannedNetwork[],
+        request: AddRequest,
+        progress: Progress,
+        own: Promise<unknown> = Promise.resolve(),
+    ): Promise<void> {
         if (planned.length === 0) return;
-        const { table } = this.#components;
+        const { functions, table } = this.#components;
         const drafts = this.#drafts(planned, request);
         try {
             const [claimed] = await settleAll([
                 settleAll(drafts.map((draft) => this.#claim(draft, progress.signal))),
-                this.#prepare(drafts, progress),
+                this.#ports.prepare(drafts.filter(hasPort), progress),
             ]);
             const records = drafts.map((draft, index) =>
                 networkRecordOf(draft, claimed[index] ?? [], this.#options.bootId),
             );
             progress.checkpoint();
             for (const record of records) table.put(record, Infinity);
+            const onBridge = records.filter((record) => !isFunction(record));
+            const routesOf = ({ ifName }: NetworkRecord): PlannedNetwork["routes"] =>
+                planned.find((one) => one.ifName === ifName)?.routes ?? [];
             await settleAll([
-                this.#components.ports.ensurePorts(records.map(portOf), progress.signal),
-                ...records.map((record, index) => this.#configure(record, planned[index])),
+                this.#ports.write(onBridge, progress.signal),
+                ...onBridge.map((record) => configureNetworkEnd(record, routesOf(record), this.#linkOptions(record))),
             ]);
             progress.checkpoint();
-            const opened = await this.#opened(records, progress.signal);
-            await settleAll(records.map((record) => this.#complete(record)));
+            const opened = await this.#ports.opened(onBridge, progress.signal);
+            await settleAll(onBridge.map((record) => this.#ports.complete(record)));
+            const moved = records.filter(isFunction);
+            if (moved.length > 0) await own;
+            await functions.wire(moved, moved.map(routesOf), progress);
             // A DEL may have given up waiting for this.
             progress.checkpoint();
-            for (const record of records) {
-                table.put(record, this.#components.clock.monotonic());
-                this.#announce(record, opened);
-            }
+            for (const record of records) table.put(record, this.#components.clock.monotonic());
+            for (const record of onBridge) this.#ports.announce(record, opened);
         } catch (error) {
             await this.#takeBack(drafts);
             throw error;
@@ -115,6 +126,13 @@ export class FurtherInterfaces {
     /** The interface of an attachment; undefined if there is none. */
     get(attachment: Attachment): NetworkInterface | undefined {
         return this.#components.table.get(attachment);
+    }
+
+    /** What a repeated ADD makes again: a virtual function may be recorded only. */
+    missing(planned: readonly PlannedNetwork[], { containerId }: AddRequest): readonly PlannedNetwork[] {
+        return planned.filter(
+            ({ device, ifName }) => device !== undefined || this.get({ containerId, ifName }) === undefined,
+        );
     }
 
     /** The interfaces of a container. */
@@ -144,19 +162,25 @@ export class FurtherInterfaces {
      * if OVS did not do it within 5 s: the interfaces then stay known until the reconcile has removed them.
      */
     async remove(containerId: string, allocations: Claims, ifName?: string): Promise<boolean> {
-        const { clock, logger, pools, ports, table } = this.#components;
+        const { clock, functions, logger, pools, table } = this.#components;
         const all = table
             .ofContainer(containerId)
-            .filter(({ record }) => ifName === undefined || record.ifName === ifName);
-        const fates = all.map(({ record }) => ({ record, fate: table.leave(record, allocations) }));
-        await Promise.all(all.map(({ record }) => this.#releaseLink(record)));
+            .filter(({ record }) => ifName === undefined || record.ifName === ifName)
+            .map(({ record }) => record);
+        const fates = all.map((record) => ({ record, fate: table.leave(record, allocations) }));
+        const onBridge = all.filter((record) => !isFunction(record));
+        await Promise.all(onBridge.map((record) => this.#ports.releaseLink(record)));
         using limit = new Limit(clock, unwireLimitMs, "unwiring");
         try {
-            if (all.length > 0)
-                await ports.deletePorts(
-                    all.map(({ record }) => record.hostIfName),
-                    limit.signal,
-                );
+            await this.#ports.deletePorts(onBridge, limit.signal);
+            const moved = all.filter(isFunction);
+            if (!(await functions.bringHome(moved))) return false;
+            for (const record of all) {
+                // The namespace goes on without it; with it the kernel removes the link.
+                if (ifName !== undefined && !isFunction(record)) await this.#ports.deleteLink(record);
+                table.remove(record);
+            }
+            if (moved.length > 0) await functions.store(containerId, limit.signal);
         } catch (error) {
             logger.warn("unwiring of further interfaces is left to the reconcile", {
                 container: containerId,
@@ -164,18 +188,13 @@ export class FurtherInterfaces {
             });
             return false;
         }
-        for (const { record } of all) {
-            // The namespace goes on without it; with it the kernel removes the link.
-            if (ifName !== undefined) await this.#deleteLink(record);
-            table.remove(record);
-        }
         const released = fates.filter(({ fate }) => fate === "release").map(({ record }) => record as Attachment);
         const unwired =
             ifName === undefined ? (pools?.networkInterfacesOf(containerId) ?? []) : [{ containerId, ifName }];
         const left = allocations === "release" ? unwired : [];
         const keys = new Map([...released, ...left].map((one) => [attachmentKey(one), one]));
         if (pools !== undefined) await Promise.all([...keys.values()].map((one) => pools.release(one)));
-        for (const { record } of all) {
+        for (const record of all) {
             logger.info("further Pod interface removed", {
                 pod: podText(record),
                 container: containerId,
@@ -203,17 +222,15 @@ export class FurtherInterfaces {
      * with the error of a part.
      */
     async restore(containerId: string, signal: AbortSignal): Promise<void> {
-        const { netlink, ports, table } = this.#components;
+        const { table } = this.#components;
         for (const { record, leaving } of table.ofContainer(containerId)) {
             if (leaving !== undefined) await this.remove(containerId, leaving, record.ifName);
         }
         const present = table.ofContainer(containerId).filter(({ leaving }) => leaving === undefined);
-        if (present.length === 0) return;
-        // Without its link OVS could not open the port. Asked one by one: the Node may have thousands.
-        const links = await Promise.all(present.map(({ record }) => netlink.link(record.hostIfName)));
-        const records = present.flatMap(({ record }, at) => (links[at] === undefined ? [] : [record]));
-        await ports.ensurePorts(records.map(portOf), signal);
-        await this.#opened(records, signal);
+        await this.#ports.restore(
+            present.map(({ record }) => record).filter((record) => !isFunction(record)),
+            signal,
+        );
     }
 
     /** The containers that have such interfaces. */
@@ -232,7 +249,7 @@ export class FurtherInterfaces {
 
     /** Takes the traffic of an interface whose address belongs to another Pod, or gives it back; see `InterfaceControl`. */
     async setIsolated(record: NetworkRecord, isolated: boolean): Promise<void> {
-        const { clock, netlink, ports, table } = this.#components;
+        const { clock, functions, table } = this.#components;
         const { isolated: _, ...connected } = record;
         const changed: NetworkRecord = isolated ? { ...connected, isolated } : connected;
         if (isolated) table.put(changed);
@@ -241,13 +258,11 @@ export class FurtherInterfaces {
             openLimitMs,
             isolated ? "isolating the interface" : "reconnecting the interface",
         );
-        await limit.run(async (signal) => {
-            await ports.ensurePorts([portOf(changed)], signal);
-            const link = await netlink.link(record.hostIfName);
-            if (link !== undefined)
-                await netlink.setLink(link.index, { up: !isolated, alias: toNetworkAlias(changed) });
-        });
+        await limit.run((signal) =>
+            isFunction(changed) ? functions.setUp(changed) : this.#ports.setIsolated(changed, signal),
+        );
         table.put(changed);
+        if (isFunction(changed)) await limit.run((signal) => functions.store(changed.containerId, signal));
     }
 
     #drafts(all: readonly PlannedNetwork[], request: AddRequest): readonly NetworkDraft[] {
@@ -256,11 +271,13 @@ export class FurtherInterfaces {
         const taken = new Set(known.map(({ record }) => record.hostIfName));
         return all.map((planned) => {
             const { ifName } = planned;
+            const identity = { containerId, ifName, netns, podNamespace, podName, podUid, planned };
+            if (planned.device !== undefined) return { ...identity, hostIfName: "" };
             let attempt = 0;
             while (taken.has(hostInterfaceName(podName, containerId, ifName, attempt))) attempt += 1;
             const hostIfName = hostInterfaceName(podName, containerId, ifName, attempt);
             taken.add(hostIfName);
-            return { containerId, ifName, netns, podNamespace, podName, podUid, hostIfName, planned };
+            return { ...identity, hostIfName };
         });
     }
 
@@ -273,98 +290,29 @@ export class FurtherInterfaces {
         return pools.claimForNetwork({ containerId, ifName, podNamespace, podName, podUid, network, demands }, signal);
     }
 
-    /**
-     * All links, and the ports whose VLAN is known in one transaction, without addresses: a port without a MAC address is
-     * unfinished. A port without its VLAN would let frames out untagged.
-     */
-    async #prepare(drafts: readonly NetworkDraft[], { signal, checkpoint }: Progress): Promise<void> {
-        const { netlink, ports } = this.#components;
-        await settleAll(
-            drafts.map((draft) =>
-                createPair(netlink, draft, {
-                    mac: macOfDraft(draft),
-                    alias: pendingAlias(draft.containerId),
-                    mtu: draft.planned.mtu,
-                }),
-            ),
-        );
-        checkpoint();
-        const withVlan = drafts.filter(
-            ({ planned }) => planned.vlan !== undefined || (planned.addresses?.demands ?? []).length === 0,
-        );
-        await ports.ensurePorts(
-            withVlan.map((draft) => ({
-                name: draft.hostIfName,
-                vlan: draft.planned.vlan ?? 0,
-                externalIds: {
-                    "antrea-type": "container",
-                    "secondary-network": draft.planned.network,
-                    "container-id": draft.containerId,
-                    "if-dev": draft.ifName,
-                    "boot-id": this.#options.bootId,
-                },
-            })),
-            signal,
-        );
-    }
-
-    async #configure(record: NetworkRecord, planned: PlannedNetwork | undefined): Promise<void> {
-        await configureNetworkEnd(record, planned?.routes ?? [], this.#linkOptions(record));
-    }
-
-    async #opened(records: readonly NetworkRecord[], signal: AbortSignal): Promise<readonly NetworkPort[]> {
-        const { netlink, ports } = this.#components;
-        const opened = await ports.opened(
-            records.map(({ hostIfName }) => hostIfName),
-            openLimitMs,
-            signal,
-        );
-        for (const { hostIfName, isolated } of records) {
-            const link = await netlink.link(hostIfName);
-            if (link === undefined) continue;
-            if (link.up !== (isolated !== true)) await netlink.setLink(link.index, { up: isolated !== true });
-            if (link.group !== podLinkGroup) await netlink.setLink(link.index, { group: podLinkGroup });
-        }
-        return opened;
-    }
-
-    async #complete(record: NetworkRecord): Promise<void> {
-        const { logger, netlink } = this.#components;
-        const link = await netlink.link(record.hostIfName);
-        if (link !== undefined) await netlink.setLink(link.index, { alias: toNetworkAlias(record) });
-        logger.info("further Pod interface added", {
-            pod: podText(record),
-            container: record.containerId,
-            network: record.network,
-            interface: record.ifName,
-            vlan: record.vlan,
-            addresses: record.addresses.map(({ ip }) => formatIp(ip)),
-        });
-    }
-
-    /** A Pod that was on another Node before has the same addresses and MAC address: switches learn its new place. */
-    #announce({ addresses, hostIfName, mac }: NetworkRecord, opened: readonly NetworkPort[]): void {
-        const { announce } = this.#components;
-        const { ofPort } = opened.find(({ name }) => name === hostIfName) ?? {};
-        if (ofPort !== undefined && ofPort > 0) announce({ ofPort, mac, ips: addresses.map(({ ip }) => ip) });
-    }
-
     /** After a failed ADD. Never rejects: what remains is removed by the reconcile. */
     async #takeBack(drafts: readonly NetworkDraft[]): Promise<void> {
-        const { clock, logger, netlink, pools, ports, table } = this.#components;
+        const { clock, functions, logger, netlink, pools, table } = this.#components;
         using limit = new Limit(clock, unwireLimitMs, "unwiring");
         for (const draft of drafts) table.leave(draft, "release");
+        const onBridge = drafts.filter(hasPort);
         // With its link down no address is in use, whatever becomes of the ports.
-        const isDown = await Promise.all(drafts.map((draft) => this.#releaseLink(draft)));
+        const areDown = await Promise.all(onBridge.map((draft) => this.#ports.releaseLink(draft)));
+        const ended: Attachment[] = onBridge.filter((_, index) => areDown[index]);
         try {
-            await ports.deletePorts(
-                drafts.map(({ hostIfName }) => hostIfName),
-                limit.signal,
-            );
-            for (const draft of drafts) {
+            await this.#ports.deletePorts(onBridge, limit.signal);
+            for (const draft of onBridge) {
                 await deletePodLink(netlink, draft);
                 table.remove(draft);
             }
+            const moved = drafts.filter((draft) => !hasPort(draft));
+            const records = moved.flatMap((draft) => table.get(draft)?.record ?? []).filter(isFunction);
+            if (await functions.bringHome(records)) {
+                for (const draft of moved) table.remove(draft);
+                ended.push(...moved);
+            }
+            const [first] = records;
+            if (first !== undefined) await functions.store(first.containerId, limit.signal);
         } catch (error) {
             logger.warn("further interfaces of a failed ADD are left to the reconcile", {
                 container: drafts[0]?.containerId,
@@ -372,34 +320,7 @@ export class FurtherInterfaces {
             });
         }
         if (pools === undefined) return;
-        const ended = drafts.filter((_, index) => isDown[index]);
         await Promise.all(ended.map(({ containerId, ifName }) => pools.release({ containerId, ifName })));
-    }
-
-    /** False if the link may still be up. */
-    async #releaseLink(record: Pick<NetworkRecord, "containerId" | "hostIfName">): Promise<boolean> {
-        try {
-            await releasePodLink(this.#components.netlink, record);
-            return true;
-        } catch (error) {
-            if (isNetlinkError(error, "ENODEV")) return true;
-            this.#components.logger.warn("link of a Pod cannot be set down", {
-                link: record.hostIfName,
-                reason: messageOf(error),
-            });
-            return false;
-        }
-    }
-
-    async #deleteLink(record: NetworkRecord): Promise<void> {
-        try {
-            await deletePodLink(this.#components.netlink, record);
-        } catch (error) {
-            this.#components.logger.warn("link of a Pod cannot be deleted", {
-                link: record.hostIfName,
-                reason: messageOf(error),
-            });
-        }
     }
 
     #linkOptions({ mtu }: NetworkRecord): PodLinkOptions {
@@ -407,6 +328,7 @@ export class FurtherInterfaces {
     }
 }
 
-function portOf(record: NetworkRecord): Parameters<NetworkPorts["ensurePorts"]>[0][number] {
-    return { name: record.hostIfName, vlan: record.vlan, externalIds: toNetworkIds(record) };
+/** Whether a draft is on the bridge: a virtual function is not. */
+function hasPort({ planned }: NetworkDraft): boolean {
+    return planned.device === undefined;
 }

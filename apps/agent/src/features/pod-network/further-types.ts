@@ -3,6 +3,7 @@ import type { IpAddress, Prefix } from "@antrea/ip";
 import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import type { StoredPort } from "./found-records.ts";
+import type { FunctionWiring } from "./function-wiring.ts";
 import type { PodLinkOptions } from "./link.ts";
 import type { NetworkClaims, NetworkInterfaces, PodInterfaceView } from "../../platform/pod-interfaces/index.ts";
 
@@ -31,13 +32,24 @@ export interface NetworkPorts {
     opened(names: readonly string[], timeoutMs: number, signal?: AbortSignal): Promise<readonly NetworkPort[]>;
 }
 
+/** Those of an agent without such a bridge: nothing is there, and what asks for a port is refused before. */
+export const noPorts: NetworkPorts = {
+    exists: false,
+    ports: () => [],
+    ensurePorts: () => Promise.resolve(),
+    deletePorts: () => Promise.resolve(),
+    opened: () => Promise.resolve([]),
+};
+
 /** Dependencies of FurtherInterfaces. */
 export interface FurtherInterfacesComponents {
     /** Written only here. */
     readonly table: NetworkInterfaces;
     /** The interfaces on the Pod network. */
     readonly podInterfaces: Pick<PodInterfaceView, "list">;
-    readonly ports: NetworkPorts;
+    /** Undefined if no bridge is configured: Pods get virtual functions only. */
+    readonly ports: NetworkPorts | undefined;
+    readonly functions: FunctionWiring;
     readonly netlink: Netlink;
     /** Undefined if AntreaIPAM is disabled. */
     readonly pools: NetworkClaims | undefined;

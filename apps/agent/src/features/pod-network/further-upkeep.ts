@@ -2,7 +2,14 @@ import type { Link } from "@antrea/netlink";
 import type { StoredPort } from "./found-records.ts";
 import { releaseLinkOf } from "./release-link.ts";
 import { podLinkGroup } from "../../platform/kernel-ids.ts";
-import type { FurtherInterfacesComponents, FurtherInterfacesOptions, NetworkPort } from "./further-types.ts";
+import { isFunction } from "./function-wiring.ts";
+import {
+    noPorts,
+    type FurtherInterfacesComponents,
+    type FurtherInterfacesOptions,
+    type NetworkPort,
+    type NetworkPorts,
+} from "./further-types.ts";
 import {
     fromNetworkAlias,
     fromNetworkIds,
@@ -11,10 +18,12 @@ import {
 } from "../../platform/pod-interfaces/index.ts";
 
 /** Dependencies of FurtherUpkeep. */
-export type FurtherUpkeepComponents = Pick<
+export interface FurtherUpkeepComponents extends Pick<
     FurtherInterfacesComponents,
-    "logger" | "netlink" | "podInterfaces" | "pools" | "ports" | "table"
->;
+    "logger" | "netlink" | "podInterfaces" | "pools" | "table"
+> {
+    readonly ports: NetworkPorts;
+}
 
 /** What a round of the reconcile has found on the Node, by name. */
 export interface FoundOnNode {
@@ -34,13 +43,15 @@ export class FurtherUpkeep {
     }
 
     /**
-     * At startup, before any ADD is served: adopts the interfaces that an earlier start has wired, from the ports of the
-     * bridge or, if the database was lost, from the links; deletes ports without a valid record. Rejects with
-     * OvsdbError if a port cannot be deleted.
+     * At startup, after the interfaces on the Pod network and before any ADD is served: adopts the interfaces that an
+     * earlier start has wired, from the ports of the bridge or, if the database was lost, from the links, and virtual
+     * functions from the records of the former; deletes ports without a valid record. Rejects with OvsdbError if a port
+     * cannot be deleted.
      */
     async rebuild(links: readonly Link[], signal: AbortSignal): Promise<void> {
-        const { logger, ports, table } = this.#components;
+        const { logger, podInterfaces, ports, table } = this.#components;
         const { bootId } = this.#options;
+        for (const { record } of podInterfaces.list()) for (const one of record.functions ?? []) table.put(one);
         const dropped: string[] = [];
         for (const port of ports.ports()) {
             const record = fromNetworkIds(port.name, port.externalIds);
@@ -49,7 +60,8 @@ export class FurtherUpkeep {
             } else dropped.push(port.name);
         }
         const known = new Set(this.#components.table.list().map(({ record }) => record.hostIfName));
-        for (const link of links.filter(({ name }) => !known.has(name))) {
+        const unknown = ports === noPorts ? [] : links.filter(({ name }) => !known.has(name));
+        for (const link of unknown) {
             const record = this.#fromLink(link);
             if (record !== undefined) table.put(record);
         }
@@ -75,7 +87,7 @@ export class FurtherUpkeep {
      */
     need(containerId: string, { links, ports }: FoundOnNode, isAlive: boolean): "remove" | "restore" | undefined {
         const all = this.#components.table.ofContainer(containerId);
-        const present = all.filter(({ record }) => links.has(record.hostIfName));
+        const present = all.filter(({ record }) => !isFunction(record) && links.has(record.hostIfName));
         if (present.length === 0 && !isAlive) return "remove";
         if (all.some(({ leaving }) => leaving !== undefined)) return "restore";
         const isRight = ({ record: { hostIfName, isolated, vlan } }: NetworkInterface): boolean => {

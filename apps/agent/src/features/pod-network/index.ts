@@ -5,6 +5,7 @@ export { wiringErrorCode } from "./cni-codes.ts";
 export { PodNetworkError } from "./errors.ts";
 export { FurtherInterfaces } from "./further-interfaces.ts";
 export { type FurtherInterfacesComponents, type NetworkPorts } from "./further-types.ts";
+export { FunctionWiring, type FunctionLinks } from "./function-wiring.ts";
 export { HostRoutes } from "./host-routes.ts";
 export { type PodNamespaces } from "./link.ts";
 export { NodeSubnet, NodeSubnetError, type NodeSubnetErrorCode } from "./node-subnet.ts";

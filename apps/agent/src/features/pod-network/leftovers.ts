@@ -79,9 +79,9 @@ export class Leftovers {
         const names = (): readonly string[] =>
             [...network.interfaces(), ...(network.further?.list() ?? [])].map(({ record }) => record.hostIfName);
         const known = new Set(names());
-        // While the feature gate is off nobody looks after these, and their Pods run on with them.
+        // Without feature gate and bridge nobody looks after these, and their Pods run on with them.
         const isKept = ({ alias }: Link): boolean =>
-            network.further === undefined &&
+            network.further?.hasBridge !== true &&
             fromNetworkAlias(alias) !== undefined &&
             network.hasContainer(containerOfAlias(alias) ?? "");
         const leftovers = links.filter(

@@ -36,7 +36,8 @@ export function networkRecordOf(
 ): NetworkRecord {
     const { planned, containerId, ifName, podNamespace, podName, podUid, netns, hostIfName } = draft;
     const { network, mtu } = planned;
-    const vlan = planned.vlan ?? vlanOf(claimed, network);
+    // The VLAN of a virtual function is set where it was made.
+    const vlan = planned.device === undefined ? (planned.vlan ?? vlanOf(claimed, network)) : 0;
     const addresses = recordAddresses(planned, claimed);
     if (mtu < minMtuOfIpv6 && addresses.some(({ ip }) => ip.family === 6)) {
         throw new PodNetworkError(
@@ -49,7 +50,8 @@ export function networkRecordOf(
     const defaultGateways = defaultGatewaysOf(planned, addresses);
     const mac = planned.mac ?? (first === undefined ? draftMacOf(`${containerId}/${ifName}`) : macOf(first.ip));
     const pod = { containerId, ifName, podNamespace, podName, podUid };
-    return { ...pod, network, netns, hostIfName, mac, addresses, vlan, mtu, defaultGateways, bootId };
+    const record = { ...pod, network, netns, hostIfName, mac, addresses, vlan, mtu, defaultGateways, bootId };
+    return planned.device === undefined ? record : { ...record, device: planned.device };
 }
 
 /** The VLAN of the IPPools, which must be the same for all addresses. */

@@ -282,7 +282,9 @@ export class PodNetwork implements InterfaceControl {
             await this.exclusively(older, () => further.removeOlder(older, "keep", request), signal);
         }
         try {
-            const [record] = await settleAll([addOwn(), further.add(planned, request, this.progress(request, signal))]);
+            const own = addOwn();
+            const progress = this.progress(request, signal);
+            const [record] = await settleAll([own, further.add(planned, request, progress, own)]);
             await further.moveDefaultRoutes(record);
             this.#checkpoint(request, signal);
             return record;
@@ -411,8 +413,7 @@ export class PodNetwork implements InterfaceControl {
         if (further === undefined) return;
         await further.restore(request.containerId, signal);
         const planned = (await planNetworks?.(request, signal)) ?? [];
-        const missing = planned.filter(({ ifName }) => further.get({ ...request, ifName }) === undefined);
-        await further.add(missing, request, this.progress(request, signal));
+        await further.add(further.missing(planned, request), request, this.progress(request, signal));
     }
 
     #noteAnswer(record: PodRecord): void {

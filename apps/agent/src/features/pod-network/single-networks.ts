@@ -127,7 +127,7 @@ export class SingleNetworks {
         if (this.#isOfPodNetwork(call)) throw taken(call, "the Pod network");
         const known = further.get(call);
         if (known !== undefined) {
-            if (known.leaving === undefined && (await netlink.link(known.record.hostIfName)) !== undefined) {
+            if (known.leaving === undefined && (await this.#isThere(known.record))) {
                 if (known.record.network !== call.asked.network)
                     throw taken(call, `network ${known.record.network || "of another name"}`);
                 await further.restore(containerId, signal);
@@ -156,6 +156,14 @@ export class SingleNetworks {
             "environment",
             `interface ${ifName} of Pod ${podText(call)} was removed while it was made`,
         );
+    }
+
+    /** A virtual function that a killed agent had recorded only is made again. */
+    async #isThere({ device, hostIfName, ifName, netns }: NetworkRecord): Promise<boolean> {
+        const { namespaces = kernelNamespaces, netlink } = this.#components;
+        if (device === undefined) return (await netlink.link(hostIfName)) !== undefined;
+        using pod = namespaces.openIn(netns);
+        return (await pod.link(ifName)) !== undefined;
     }
 
     #progress(call: NetworkCall, signal: AbortSignal): Progress {

@@ -1,9 +1,11 @@
 import { formatIp, parseIp } from "@antrea/ip";
 import type { PodAttachment } from "./attachment.ts";
+import { fromFunctionText, toFunctionText } from "./function-records.ts";
 import { isMac, readAddress, readVlan, separator } from "./record-text.ts";
 import { isPoolRecord, type PodAddress, type PodRecord } from "./record.ts";
 
 const networkKey = "cni-network";
+const functionsKey = "virtual-functions";
 
 /**
  * The external_ids of a port whose addresses are not known yet, which `fromExternalIds` reads as "unfinished": such a
@@ -47,6 +49,7 @@ export function toExternalIds(record: PodRecord): Readonly<Record<string, string
         "boot-id": record.bootId,
         ...(record.isolated === true ? { isolated: "true" } : {}),
         ...(record.network === undefined ? {} : { [networkKey]: record.network }),
+        ...(record.functions === undefined ? {} : { [functionsKey]: toFunctionText(record.functions) }),
     };
 }
 
@@ -65,6 +68,7 @@ export function fromExternalIds(
     const mac = ids.get("attached-mac") ?? "";
     // An earlier agent wrote an empty name when it rebuilt a record from its link.
     const network = ids.get(networkKey) || undefined;
+    const functions = fromFunctionText(ids.get(functionsKey));
     if (containerId === "" || !isMac(mac) || addresses === undefined) return "unfinished";
     return {
         containerId,
@@ -80,6 +84,7 @@ export function fromExternalIds(
         bootId: ids.get("boot-id") ?? "",
         ...(ids.get("isolated") === "true" ? { isolated: true } : {}),
         ...(network === undefined ? {} : { network }),
+        ...(functions.length === 0 ? {} : { functions }),
     };
 }
 

@@ -10,11 +10,13 @@ export {
     fromNetworkIds,
     toNetworkAlias,
     toNetworkIds,
+    type DeviceId,
+    type FunctionDevice,
     type NetworkAlias,
     type NetworkRecord,
     type NetworkRecordAddress,
 } from "./network-record.ts";
-export { type PlannedNetwork, type WiredNetworks } from "./planned-network.ts";
+export { type DeviceDemand, type FoundDevice, type PlannedNetwork, type WiredNetworks } from "./planned-network.ts";
 export { bridgedPod, type BridgedPod, type PodInterface } from "./pod-interface.ts";
 export { isPoolRecord, type InterfaceAddress, type PodAddress, type PodRecord } from "./record.ts";
 export {

@@ -13,18 +13,34 @@ export interface NetworkRecordAddress {
     readonly pool: string | undefined;
 }
 
+/** A virtual function of a NIC that is the interface of a Pod. */
+export interface FunctionDevice extends DeviceId {
+    /** The name of its link while the Node has it. */
+    readonly linkName: string;
+    /** The MTU of its link before the Pod got it, in bytes. */
+    readonly linkMtu: number;
+}
+
+/** Identifies a device of the Node: by its address on the PCI bus, as 0000:af:06.0, or its name on the auxiliary bus. */
+export interface DeviceId {
+    readonly bus: "pci" | "auxiliary";
+    readonly id: string;
+}
+
 /**
  * The record of a Pod's interface on a network other than the Pod network, which this agent makes. It is stored in the
  * external_ids of its OVSDB port; the alias of the host end of the veth pair repeats what is needed if the database is
- * lost.
+ * lost. A virtual function has no port: the record of the Pod's interface on the Pod network has its record.
  */
 export interface NetworkRecord extends PodAttachment {
     /** `namespace/name` of the network; "" if the database was lost and nothing is left that names it. */
     readonly network: string;
     /** Path of the network namespace, as CNI passed it; "" in a record rebuilt from its link. */
     readonly netns: string;
-    /** The host end of the veth pair, which is also the name of the OVS port. */
+    /** The host end of the veth pair, which is also the name of the OVS port; "" for a virtual function. */
     readonly hostIfName: string;
+    /** The virtual function that is the interface; undefined for a veth pair. */
+    readonly device?: FunctionDevice | undefined;
     /** Of the Pod's end, as text like 0a:59:0a:0a:00:01. */
     readonly mac: string;
     /** Empty for a network without IPAM. */
@@ -77,7 +93,20 @@ export function toNetworkIds(record: NetworkRecord): Readonly<Record<string, str
         ...(record.defaultGateways.length === 0 ? {} : { "default-route": list(record.defaultGateways.map(formatIp)) }),
         "boot-id": record.bootId,
         ...(record.isolated === true ? { isolated: "true" } : {}),
+        ...(record.device === undefined ? {} : toDeviceIds(record.device)),
     };
+}
+
+function toDeviceIds({ bus, id, linkName, linkMtu }: FunctionDevice): Readonly<Record<string, string>> {
+    return { "device-bus": bus, device: id, "device-link": linkName, "device-mtu": String(linkMtu) };
+}
+
+/** Undefined if the record has no device, or not all of it. */
+function readDevice(ids: ReadonlyMap<string, string>): FunctionDevice | undefined {
+    const [bus, id, linkName] = [ids.get("device-bus"), ids.get("device"), ids.get("device-link")];
+    const linkMtu = readMtu(ids.get("device-mtu"));
+    if ((bus !== "pci" && bus !== "auxiliary") || !id || !linkName || linkMtu === undefined) return undefined;
+    return { bus, id, linkName, linkMtu };
 }
 
 /**
@@ -95,6 +124,7 @@ export function fromNetworkIds(
     const mac = ids.get("attached-mac") ?? "";
     const addresses = readAddresses(ids);
     const defaultGateways = readGateways(ids.get("default-route"));
+    const device = readDevice(ids);
     const [mtu, vlan] = [readMtu(ids.get("mtu")), readOwnVlan(ids.get("vlan") ?? "0")];
     if (containerId === "" || ifName === "" || !isMac(mac) || mtu === undefined || vlan === undefined)
         return "unfinished";
@@ -115,6 +145,7 @@ export function fromNetworkIds(
         defaultGateways,
         bootId: ids.get("boot-id") ?? "",
         ...(ids.get("isolated") === "true" ? { isolated: true } : {}),
+        ...(device === undefined ? {} : { device }),
     };
 }
 

@@ -1,5 +1,6 @@
 import type { IpAddress } from "@antrea/ip";
 import type { PodAttachment } from "./attachment.ts";
+import type { NetworkRecord } from "./network-record.ts";
 
 /** One address of an interface with the length of its subnet's prefix, in bits, and its default gateway. */
 export interface InterfaceAddress {
@@ -47,6 +48,11 @@ export interface PodRecord extends PodAttachment {
      * configuration.
      */
     readonly network?: string | undefined;
+    /**
+     * The virtual functions that the container has: each has a `device`. Undefined for none, and after the database was
+     * lost.
+     */
+    readonly functions?: readonly NetworkRecord[] | undefined;
 }
 
 /** Whether addresses of the record are allocated from IPPools, also if the pool is not known (""). */

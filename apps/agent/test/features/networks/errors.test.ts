@@ -10,7 +10,7 @@ it.each<[NetworksErrorCode, string, string]>([
     ["NO_POOLS", "caller", "INVALID_NETWORK_CONFIG"],
     ["BAD_MTU", "caller", "INVALID_NETWORK_CONFIG"],
     ["BAD_REQUEST", "caller", "INVALID_NETWORK_CONFIG"],
-    ["UNAVAILABLE", "unsupported", "UNSUPPORTED_FIELD"],
+    ["NO_DEVICE", "internal", "TRY_AGAIN_LATER"],
     ["API_AWAY", "timeout", "TRY_AGAIN_LATER"],
 ])("%s is of fault %s and answers the runtime %s", (code, fault, answer) => {
     const error = new NetworksError(code, "why");

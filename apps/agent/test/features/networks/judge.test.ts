@@ -65,13 +65,35 @@ function demandsOf({ addresses }: PlannedNetwork): readonly string[] {
     return (addresses?.demands ?? []).map(({ pool, fixed }) => `${pool} ${fixed && formatIp(fixed)}`);
 }
 
+describe("a network of kind sriov", () => {
+    const device = { bus: "pci", id: "0000:af:06.0", linkName: "ens1f0v0", linkMtu: 9000 } as const;
+    const planned = (keys: Readonly<Record<string, unknown>> = {}): PlannedNetwork => {
+        const one = network({ networkType: "sriov", ...keys });
+        const request = { ...interfaceRequestOf(selection(), one), device: { ...device, mac: "02:00:00:00:00:01" } };
+        // No bridge is needed, and the NICs of one do not matter.
+        return judge(one, request, { ...whole, bridgeProblem: "there is none", nicMtu: 0 });
+    };
+
+    it("is its device, with the MAC address and the MTU that it has", () => {
+        expect(planned()).toMatchObject({ device, mac: "02:00:00:00:00:01", mtu: 9000, vlan: undefined });
+    });
+
+    it("has the MTU of the network", () => {
+        expect(planned({ mtu: 1500 }).mtu).toBe(1500);
+    });
+
+    it("has addresses as others", () => {
+        expect(demandsOf(planned(pooled))).toEqual(["pool1 undefined"]);
+    });
+});
+
 describe("a network that is refused", () => {
     it.each<[string, string, readonly string[], Parameters<typeof plan>]>([
         [
-            "of kind sriov",
-            "UNAVAILABLE",
-            ["networkType", "sriov", "not available", 'next: use "vlan"'],
-            [network({ networkType: "sriov" })],
+            "of kind sriov of which a MAC address is requested",
+            "BAD_REQUEST",
+            ["mac: 02:00:00:00:00:07", "keeps its MAC address", "next: request none"],
+            [network({ networkType: "sriov" }), selection({ mac: "02:00:00:00:00:07" })],
         ],
         [
             "with an MTU above that of the NICs",

@@ -10,6 +10,7 @@ import { KubeError, type EventInput } from "@antrea/kube";
 import { networkOfCall } from "@antrea/networks";
 import { Jobs, Metrics } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
+import { NetworksError } from "../../../src/features/networks/errors.ts";
 import { podNetworks, type NetworksNeeds } from "../../../src/features/networks/feature.ts";
 import { nodeCniFiles, type Networks } from "../../../src/features/networks/index.ts";
 import {
@@ -78,7 +79,9 @@ function make(needs: Partial<NetworksNeeds> = {}): Networks {
         podInterfaces: new PodInterfaces(),
     } as unknown as Platform;
     const watched = { onChange: () => ({ [Symbol.dispose]: () => undefined }), get: () => undefined };
-    const all = { bridge, pools, interfaces: new NetworkInterfaces(), pods: watched, ...needs };
+    const interfaces = new NetworkInterfaces();
+    const findDevices: NetworksNeeds["findDevices"] = () => Promise.resolve([]);
+    const all = { bridge, pools, findDevices, interfaces, pods: watched, ...needs };
     return podNetworks(platform, all, { cniFiles: nodeCniFiles }).networks;
 }
 
@@ -223,6 +226,62 @@ describe("the networks of a Pod", () => {
     });
 });
 
+describe("networks of kind sriov", () => {
+    it("get a device each, in the order of the annotation, beside those that need none", async () => {
+        for (const [name, resource] of [
+            ["sriov1", "intel.com/a"],
+            ["sriov2", "intel.com/b"],
+        ] as const) {
+            const annotations = { "k8s.v1.cni.cncf.io/resourceName": resource };
+            kube.addNetwork(`default/${name}`, vlanConfig({ networkType: "sriov" }), annotations);
+        }
+        kube.addPod("sriov2@x,net2,sriov1");
+        const asked: unknown[] = [];
+        const findDevices: NetworksNeeds["findDevices"] = (pod, demands) => {
+            asked.push([pod.podName, ...demands]);
+            const found = demands.map(({ resourceName }) => ({
+                bus: "auxiliary" as const,
+                id: resourceName ?? "",
+                linkName: "sf",
+                linkMtu: 1400,
+                mac: "02:00:00:00:00:01",
+            }));
+            return Promise.resolve(found);
+        };
+        const planned = await make({ findDevices }).plan(request, new AbortController().signal);
+        expect(asked).toEqual([
+            [
+                "web",
+                { network: "default/sriov2", ifName: "x", resourceName: "intel.com/b", deviceId: undefined },
+                { network: "default/sriov1", ifName: "eth2", resourceName: "intel.com/a", deviceId: undefined },
+            ],
+        ]);
+        expect(planned.map(({ ifName, device, mtu }) => [ifName, device?.id, mtu])).toEqual([
+            ["x", "intel.com/b", 1400],
+            ["eth1", undefined, 1500],
+            ["eth2", "intel.com/a", 1400],
+        ]);
+    });
+
+    it("are asked for by a meta plugin with the device that it names", async () => {
+        const raw = { cniVersion: "1.0.0", name: "n", type: "antrea", networkType: "sriov", deviceID: "0000:af:06.0" };
+        const asked = networkOfCall(parseNetworkConfig(new TextEncoder().encode(JSON.stringify(raw))), "default");
+        const call: NetworkCall = { ...request, ifName: "net1", asked, mac: undefined, wanted: undefined };
+        const findDevices: NetworksNeeds["findDevices"] = (_, demands) =>
+            Promise.resolve(
+                demands.map(({ deviceId = "" }) => ({
+                    bus: "pci",
+                    id: deviceId,
+                    linkName: "vf",
+                    linkMtu: 1500,
+                    mac: "02:00:00:00:00:01",
+                })),
+            );
+        const planned = await make({ findDevices, bridge: undefined }).planCall(call, new AbortController().signal);
+        expect(planned).toMatchObject({ ifName: "net1", device: { bus: "pci", id: "0000:af:06.0" } });
+    });
+});
+
 describe("a refusal is the error of the ADD and one event with the same text", () => {
     it.each<[string, string, Partial<NetworksNeeds>, string, RegExp]>([
         [
@@ -240,7 +299,16 @@ describe("a refusal is the error of the ADD and one event with the same text", (
             "INVALID_NETWORK",
             /^network default\/bad: vlan: 5000 .*; next: /,
         ],
-        ["of a network of kind sriov", "sriov", {}, "UNAVAILABLE", /^network default\/sriov: .*; next: /],
+        [
+            "of a network of kind sriov without devices",
+            "sriov",
+            {
+                findDevices: () =>
+                    Promise.reject(new NetworksError("NO_DEVICE", "network default/sriov: none; next: one")),
+            },
+            "NO_DEVICE",
+            /^network default\/sriov: none; next: one/,
+        ],
         ["of an MTU", "big", {}, "BAD_MTU", /^network default\/big: mtu: 9000 .*; next: /],
         [
             "without a bridge",

@@ -124,6 +124,21 @@ describe("the interfaces of a Pod", () => {
         expect(pod.statuses).toEqual([ofOwn, { ...rest, ips: [], dns: {} }]);
     });
 
+    it.each([
+        [
+            { bus: "pci", id: "0000:af:06.0" },
+            { type: "pci", version: "1.1.0", pci: { "pci-address": "0000:af:06.0" } },
+        ],
+        [
+            { bus: "auxiliary", id: "mlx5_core.sf.4" },
+            { type: "auxiliary", version: "1.1.0", auxiliary: { "device-id": "mlx5_core.sf.4" } },
+        ],
+    ] as const)("are written with their device: %o", async (device, info) => {
+        const record = { ...eth1, device: { ...device, linkName: "vf0", linkMtu: 1500 } };
+        await reports.report({ ...wired, networks: [{ record, dns: ofEth1.dns }] });
+        expect(pod.statuses).toEqual([ofOwn, { ...ofEth1, "device-info": info }]);
+    });
+
     it("are not written again when they are there", async () => {
         await reports.report(wired);
         await reports.report(wired);

@@ -5,6 +5,7 @@ import { podRecord, testBootId } from "../../support/records.ts";
 import {
     containerOfAlias,
     fromAlias,
+    fromExternalIds,
     fromNetworkAlias,
     fromNetworkIds,
     toAlias,
@@ -33,6 +34,12 @@ const record: NetworkRecord = {
     mtu: 1500,
     defaultGateways: [parseIp("192.168.100.1"), parseIp("fd64::1")],
     bootId: testBootId,
+};
+
+const functionRecord: NetworkRecord = {
+    ...record,
+    hostIfName: "",
+    device: { bus: "pci", id: "0000:af:06.0", linkName: "ens1f0v0", linkMtu: 9000 },
 };
 
 const hexOf = (length: number): fc.Arbitrary<string> =>
@@ -80,6 +87,14 @@ const anyRecord: fc.Arbitrary<NetworkRecord> = fc.record({
     defaultGateways: fc.uniqueArray(addressOf, { maxLength: 2, selector: ({ family }) => family }),
     bootId: fc.oneof(fc.uuid(), fc.constant("")),
 });
+const anyFunction: fc.Arbitrary<NetworkRecord> = fc
+    .tuple(
+        anyRecord,
+        fc.constantFrom("pci" as const, "auxiliary" as const),
+        nameOf(30),
+        fc.integer({ min: 68, max: 65_535 }),
+    )
+    .map(([one, bus, id, linkMtu]) => ({ ...one, hostIfName: "", device: { bus, id, linkName: "ens1f0v0", linkMtu } }));
 const isolatedOrNot: fc.Arbitrary<NetworkRecord> = fc
     .tuple(anyRecord, fc.boolean())
     .map(([one, isolated]) => (isolated ? { ...one, isolated } : one));
@@ -103,6 +118,30 @@ describe("a record of a network in external_ids", () => {
                 expect(fromNetworkIds(one.hostIfName, idsOf(one))).toEqual(one);
             }),
         );
+    });
+
+    it("comes back as it was in the record of the Pod network, if it is that of a virtual function", () => {
+        fc.assert(
+            fc.property(fc.array(anyFunction, { minLength: 1, maxLength: 4 }), (functions) => {
+                const own = podRecord({ functions });
+                const ids = new Map(Object.entries(toExternalIds(own)));
+                expect(fromExternalIds(own.hostIfName, ids)).toEqual(own);
+            }),
+        );
+    });
+
+    it.each([
+        ["", 0],
+        ["{", 0],
+        ["{}", 0],
+        ["[1, null, {}, []]", 0],
+        [JSON.stringify([toNetworkIds(record)]), 0],
+        [JSON.stringify([{ ...toNetworkIds(record), "device-bus": "usb", device: "1", "device-link": "x" }]), 0],
+        [JSON.stringify([{ ...toNetworkIds(functionRecord), mtu: 5 }, toNetworkIds(functionRecord)]), 1],
+    ])("of a virtual function may be broken, which does not break that of the Pod network: %s", (text, count) => {
+        const ids = new Map(Object.entries({ ...toExternalIds(podRecord()), "virtual-functions": text }));
+        const own = fromExternalIds("web-0-abcdef", ids);
+        expect(own).toEqual(podRecord(count === 0 ? {} : { functions: [functionRecord] }));
     });
 
     it("has the keys of a Pod's port, and the name of its network besides", () => {

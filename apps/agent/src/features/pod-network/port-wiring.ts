@@ -1,0 +1,184 @@
+import { settleAll } from "@antrea/async";
+import { messageOf } from "@antrea/errors";
+import { formatIp } from "@antrea/ip";
+import { isNetlinkError } from "@antrea/netlink";
+import { podLinkGroup } from "../../platform/kernel-ids.ts";
+import {
+    pendingAlias,
+    podText,
+    toNetworkAlias,
+    toNetworkIds,
+    type NetworkRecord,
+} from "../../platform/pod-interfaces/index.ts";
+import type {
+    FurtherInterfacesComponents,
+    FurtherInterfacesOptions,
+    NetworkPort,
+    NetworkPorts,
+} from "./further-types.ts";
+import { createPair, deletePodLink, releasePodLink } from "./link.ts";
+import { macOfDraft, type NetworkDraft } from "./network-draft.ts";
+import type { Progress } from "./progress.ts";
+
+const openLimitMs = 20_000;
+
+/** Dependencies of PortWiring; the ports are those of a bridge, or of none. */
+export interface PortWiringComponents extends Pick<FurtherInterfacesComponents, "announce" | "logger" | "netlink"> {
+    readonly ports: NetworkPorts;
+}
+
+/**
+ * The parts of interfaces on VLAN networks: veth pairs, and ports of the bridge with their records. Methods reject with the
+ * error of the part that failed and undo nothing then.
+ */
+export class PortWiring {
+    readonly #components: PortWiringComponents;
+    readonly #options: Pick<FurtherInterfacesOptions, "bootId">;
+
+    constructor(components: PortWiringComponents, options: Pick<FurtherInterfacesOptions, "bootId">) {
+        this.#components = components;
+        this.#options = options;
+    }
+
+    /**
+     * All links, and the ports whose VLAN is known in one transaction, without addresses: a port without a MAC address is
+     * unfinished. A port without its VLAN would let frames out untagged.
+     */
+    async prepare(drafts: readonly NetworkDraft[], { signal, checkpoint }: Progress): Promise<void> {
+        const { netlink, ports } = this.#components;
+        if (drafts.length === 0) return;
+        await settleAll(
+            drafts.map((draft) =>
+                createPair(netlink, draft, {
+                    mac: macOfDraft(draft),
+                    alias: pendingAlias(draft.containerId),
+                    mtu: draft.planned.mtu,
+                }),
+            ),
+        );
+        checkpoint();
+        const withVlan = drafts.filter(
+            ({ planned }) => planned.vlan !== undefined || (planned.addresses?.demands ?? []).length === 0,
+        );
+        await ports.ensurePorts(
+            withVlan.map((draft) => ({
+                name: draft.hostIfName,
+                vlan: draft.planned.vlan ?? 0,
+                externalIds: {
+                    "antrea-type": "container",
+                    "secondary-network": draft.planned.network,
+                    "container-id": draft.containerId,
+                    "if-dev": draft.ifName,
+                    "boot-id": this.#options.bootId,
+                },
+            })),
+            signal,
+        );
+    }
+
+    /** Writes the ports with their records, in one transaction. */
+    async write(records: readonly NetworkRecord[], signal: AbortSignal): Promise<void> {
+        if (records.length === 0) return;
+        await this.#components.ports.ensurePorts(records.map(portOf), signal);
+    }
+
+    /** Waits until OVS has opened the ports, at most 20 s, and sets the links up that are not isolated. Resolves with the ports. */
+    async opened(records: readonly NetworkRecord[], signal: AbortSignal): Promise<readonly NetworkPort[]> {
+        const { netlink, ports } = this.#components;
+        if (records.length === 0) return [];
+        const opened = await ports.opened(
+            records.map(({ hostIfName }) => hostIfName),
+            openLimitMs,
+            signal,
+        );
+        for (const { hostIfName, isolated } of records) {
+            const link = await netlink.link(hostIfName);
+            if (link === undefined) continue;
+            if (link.up !== (isolated !== true)) await netlink.setLink(link.index, { up: isolated !== true });
+            if (link.group !== podLinkGroup) await netlink.setLink(link.index, { group: podLinkGroup });
+        }
+        return opened;
+    }
+
+    /** Writes the record onto the alias of its link. */
+    async complete(record: NetworkRecord): Promise<void> {
+        const { logger, netlink } = this.#components;
+        const link = await netlink.link(record.hostIfName);
+        if (link !== undefined) await netlink.setLink(link.index, { alias: toNetworkAlias(record) });
+        logger.info("further Pod interface added", {
+            pod: podText(record),
+            container: record.containerId,
+            network: record.network,
+            interface: record.ifName,
+            vlan: record.vlan,
+            addresses: record.addresses.map(({ ip }) => formatIp(ip)),
+        });
+    }
+
+    /** A Pod that was on another Node before has the same addresses and MAC address: switches learn its new place. */
+    announce({ addresses, hostIfName, mac }: NetworkRecord, opened: readonly NetworkPort[]): void {
+        const { announce } = this.#components;
+        const { ofPort } = opened.find(({ name }) => name === hostIfName) ?? {};
+        if (ofPort !== undefined && ofPort > 0) announce({ ofPort, mac, ips: addresses.map(({ ip }) => ip) });
+    }
+
+    /** Restores ports and links, of records whose link exists: without it OVS could not open the port. */
+    async restore(records: readonly NetworkRecord[], signal: AbortSignal): Promise<void> {
+        if (records.length === 0) return;
+        const { netlink } = this.#components;
+        // Asked one by one: the Node may have thousands.
+        const links = await Promise.all(records.map(({ hostIfName }) => netlink.link(hostIfName)));
+        const present = records.filter((_, at) => links[at] !== undefined);
+        await this.write(present, signal);
+        await this.opened(present, signal);
+    }
+
+    /** Writes a record that is isolated now, or no longer, and sets its link down or up. */
+    async setIsolated(record: NetworkRecord, signal: AbortSignal): Promise<void> {
+        const { netlink } = this.#components;
+        await this.write([record], signal);
+        const link = await netlink.link(record.hostIfName);
+        if (link !== undefined)
+            await netlink.setLink(link.index, { up: record.isolated !== true, alias: toNetworkAlias(record) });
+    }
+
+    /** Deletes ports in one transaction; no effect for what is not there. */
+    async deletePorts(records: readonly Pick<NetworkRecord, "hostIfName">[], signal: AbortSignal): Promise<void> {
+        if (records.length === 0) return;
+        await this.#components.ports.deletePorts(
+            records.map(({ hostIfName }) => hostIfName),
+            signal,
+        );
+    }
+
+    /** Releases a link, see `releasePodLink`. Never rejects: false if the link may still be up. */
+    async releaseLink(record: Pick<NetworkRecord, "containerId" | "hostIfName">): Promise<boolean> {
+        try {
+            await releasePodLink(this.#components.netlink, record);
+            return true;
+        } catch (error) {
+            if (isNetlinkError(error, "ENODEV")) return true;
+            this.#components.logger.warn("link of a Pod cannot be set down", {
+                link: record.hostIfName,
+                reason: messageOf(error),
+            });
+            return false;
+        }
+    }
+
+    /** Deletes a veth pair. Never rejects: a failure is logged. */
+    async deleteLink(record: NetworkRecord): Promise<void> {
+        try {
+            await deletePodLink(this.#components.netlink, record);
+        } catch (error) {
+            this.#components.logger.warn("link of a Pod cannot be deleted", {
+                link: record.hostIfName,
+                reason: messageOf(error),
+            });
+        }
+    }
+}
+
+function portOf(record: NetworkRecord): Parameters<NetworkPorts["ensurePorts"]>[0][number] {
+    return { name: record.hostIfName, vlan: record.vlan, externalIds: toNetworkIds(record) };
+}

@@ -1,0 +1,1 @@
+export { functionErrorCode } from "./errors.ts";

@@ -1,0 +1,3 @@
+export { CniMessageError } from "./error.ts";
+export { MessageReader } from "./reader.ts";
+export { MessageWriter } from "./writer.ts";
