@@ -70,7 +70,7 @@ export function cniServer(platform: Platform, parts: CniNodeParts, errorCodes: r
         readiness,
         network: () => served?.network,
         addresses: platform.gates.enabled("AntreaIPAM") ? () => served?.addresses : undefined,
-        networks: hasSecondaryBridge(platform) ? () => served?.networks : undefined,
+        networks: platform.gates.enabled("SecondaryNetwork") ? () => served?.networks : undefined,
         check: async (known, input) => served?.check(known, input),
         errorCodes,
         netnsPath: (path) => netnsPathHere(path, config.hostProcPathPrefix),
@@ -99,9 +99,4 @@ export function cniServer(platform: Platform, parts: CniNodeParts, errorCodes: r
             },
         }),
     };
-}
-
-/** Whether the agent makes interfaces on networks other than the Pod network. */
-function hasSecondaryBridge({ config, gates }: Pick<Platform, "config" | "gates">): boolean {
-    return gates.enabled("SecondaryNetwork") && config.secondaryNetwork.ovsBridges.length > 0;
 }

@@ -85,7 +85,13 @@ async function addRoute(
         const there = (await pod.routes({ family, table: RouteTable.MAIN })).filter(
             (one) => formatPrefix(one.dst) === formatPrefix(dst),
         );
-        if (there.some((one) => one.dev === dev && isSameGateway(one.via, via))) return;
+        const same = there.filter((one) => isSameGateway(one.via, via));
+        if (same.some((one) => one.dev === dev)) return;
+        if (via !== undefined && same.length > 0) {
+            // Two interfaces on one network: the earlier one goes on to lead there.
+            await pod.batch((batch) => batch.appendRoute({ dst, family, dev, via }));
+            return;
+        }
         const holder = (await pod.links()).find(({ index }) => there.some((one) => one.dev === index));
         throw bad(
             `cannot be added, as ${holder?.name ?? "the Pod"} has a route to that range; next: remove the route or narrow its range`,

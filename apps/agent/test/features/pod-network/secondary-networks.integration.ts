@@ -202,6 +202,13 @@ describe("a Pod with networks", () => {
         expect(await node.ovs.vsctl("--bare", "--columns=tag,vlan_mode", "find", "Port", "tag=7")).toContain("access");
     });
 
+    it("may be on one network twice: the first interface leads to what its routes name", async () => {
+        const twice = { pool: "100", routes: [{ dst: "10.20.0.0/16" }] };
+        const pod = await add("a", network("eth1", twice), network("eth2", twice));
+        const routes = pod.netns.run("ip", "route", "show", "10.20.0.0/16").trim().split("\n");
+        expect(routes.map((route) => /dev (\S+)/.exec(route)?.[1]).sort()).toEqual(["eth1", "eth2"]);
+    });
+
     it("moves its default route to a network, and keeps Services with the Pod network, also after a repeated ADD", async () => {
         const pod = await add("a", network("eth1", { pool: "100", defaultGateways: [parseIp("192.168.100.1")] }));
         for (let times = 0; times < 2; times += 1) {
