@@ -74,7 +74,9 @@ export function isWantedOnInterface({ spec }: IpAllocation, objects: ClusterObje
             owner.interface === ifName,
     );
     // Of an ordinal whose Pod has other addresses it is a remainder.
-    return selections.some((one) => one.ifName === ifName) && !isInUse;
+    // Multus gives such names to networks of its own settings too.
+    const isOfMultus = selections.length > 0 && /^net\d+$/.test(ifName);
+    return (isOfMultus || selections.some((one) => one.ifName === ifName)) && !isInUse;
 }
 
 /** Each interface that an agent made is connected, unless another Pod has one of its addresses. */
