@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { BenchError } from "../error.ts";
+import { inParallel } from "../in-parallel.ts";
 import { networkCount, NetworksStage } from "../networks/stage.ts";
 import { attach, atOnce, detach, type PodCall } from "../networks/ways.ts";
 import { figure, typical, type Result } from "../result.ts";
 
 const podCount = 128;
+const width = 8;
 const quietMs = 5_000;
 /** Every check of the agent runs once in it. */
 const minuteMs = 60_000;
@@ -73,8 +75,12 @@ export async function networksMany(): Promise<readonly Result[]> {
     ];
 }
 
+/** A few at once, as a Node starts its Pods one by one. */
 async function eachPod(calls: readonly PodCall[], work: (call: PodCall) => Promise<unknown>): Promise<void> {
-    await Promise.all(calls.map(work));
+    await inParallel(calls.length, width, async (index) => {
+        const call = calls[index];
+        if (call !== undefined) await work(call);
+    });
 }
 
 async function refuseOthers(stage: NetworksStage): Promise<void> {

@@ -45,9 +45,15 @@ export class PlainBridge implements AsyncDisposable {
 
     /**
      * In mode noEncap the host routes to the other Node, in mode encap a Geneve port of the bridge leads there, in
-     * mode bridging the NIC. The Node has its address in modes that assign one.
+     * mode bridging the NIC. The Node has its address in modes that assign one. What the agent adds between its bridge and
+     * its gateway port, `addMore` does.
      */
-    static async start(node: LoadNode, mode: Mode, other: LoadNode): Promise<PlainBridge> {
+    static async start(
+        node: LoadNode,
+        mode: Mode,
+        other: LoadNode,
+        addMore: () => Promise<void> = async () => undefined,
+    ): Promise<PlainBridge> {
         const plain = new PlainBridge(node, mode);
         const { ovs } = node;
         await ovs.addBridge(bridge);
@@ -56,6 +62,7 @@ export class PlainBridge implements AsyncDisposable {
             const set = ["--", "set", "interface", tunnel, "type=geneve", ...options];
             await ovs.vsctl("add-port", bridge, tunnel, ...set);
         }
+        await addMore();
         await ovs.addPort(bridge, gateway);
         node.run("ethtool", "-K", gateway, "tx", "off");
         node.run("ip", "link", "set", gateway, "up");

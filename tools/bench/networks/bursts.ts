@@ -9,6 +9,7 @@ import { type NetworksStage } from "./stage.ts";
 import { atOnce, attach, bridgeName, byBridges, detach, metaPluginIn, oneByOne, type Step } from "./ways.ts";
 
 const claimLimitMs = 60_000;
+const detachTries = 5;
 const pollMs = 5;
 
 /** Pods that were attached at the same moment, one process of a plugin for each call. */
@@ -51,7 +52,7 @@ export async function burst(stage: NetworksStage, watch: ClaimWatch, way: Way, p
     const claimSeconds = (watch.lastAt - begin) / 1000;
     const ports = await stage.podPorts();
     const delBegin = performance.now();
-    await Promise.all(calls.map((call) => detach(steps, call, environment)));
+    await Promise.all(calls.map((call) => untilDetached(() => detach(steps, call, environment))));
     const delSeconds = (performance.now() - delBegin) / 1000;
     await stage.deletePods(calls);
     await stage.settle();
@@ -60,6 +61,17 @@ export async function burst(stage: NetworksStage, watch: ClaimWatch, way: Way, p
     await stage.settle();
     const failure = failed === undefined ? "" : String(failed.reason).replaceAll("|", "/").slice(0, 300);
     return { succeeded, failure, seconds, claims, claimSeconds, ports, delSeconds };
+}
+
+/** Repeats a DEL that fails, as a container runtime does. */
+async function untilDetached(work: () => Promise<void>): Promise<void> {
+    for (let left = detachTries; ; left -= 1) {
+        try {
+            return await work();
+        } catch (error) {
+            if (left === 1) throw error;
+        }
+    }
 }
 
 function stepsOf({ networks }: NetworksStage, way: Way): readonly Step[] {

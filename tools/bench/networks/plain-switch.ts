@@ -10,17 +10,18 @@ const bridge = "br-plain-vlans";
 export class PlainSwitch {
     readonly #node: LoadNode;
 
-    private constructor(node: LoadNode) {
+    constructor(node: LoadNode) {
         this.#node = node;
     }
 
-    static async start(node: LoadNode, nic: string): Promise<PlainSwitch> {
+    /** Makes the bridge with the NIC. */
+    async start(nic: string): Promise<void> {
+        const node = this.#node;
         await node.ovs.addBridge(bridge, { failMode: "standalone" });
         // What the agent sets on its NIC: the host's stack drops what Open vSwitch has read from it.
         node.run("sysctl", "-qw", `net.ipv6.conf.${nic}.disable_ipv6=1`);
         node.run("ip", "link", "set", nic, "group", podLinkGroup, "up");
         await node.ovs.addPort(bridge, nic, { type: "" });
-        return new PlainSwitch(node);
     }
 
     /** Connects a Pod to a VLAN by its interface eth1, which gets this address with its prefix length. */

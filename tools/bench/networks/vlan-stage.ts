@@ -58,14 +58,10 @@ export class VlanStage implements AsyncDisposable {
         for (const node of nodes) await startAgent(node, server, door);
         const plains = await connected(2);
         for (const node of plains) await node.prepare("networks");
-        const bridges = [
-            stack.use(await PlainBridge.start(plains[0], "noEncap", plains[1])),
-            stack.use(await PlainBridge.start(plains[1], "noEncap", plains[0])),
-        ] as const;
-        const switches = [
-            await PlainSwitch.start(plains[0], vlanNic),
-            await PlainSwitch.start(plains[1], vlanNic),
-        ] as const;
+        const switches = [new PlainSwitch(plains[0]), new PlainSwitch(plains[1])] as const;
+        const plainBridge = async (at: 0 | 1, other: LoadNode): Promise<PlainBridge> =>
+            stack.use(await PlainBridge.start(plains[at], "noEncap", other, () => switches[at].start(vlanNic)));
+        const bridges = [await plainBridge(0, plains[1]), await plainBridge(1, plains[0])] as const;
         copyNetfilter(nodes, plains);
         const made: LoadPod[] = [];
         stack.defer(() => namespaces.delete(...made.map(({ netnsPath }) => basename(netnsPath))));

@@ -23,7 +23,7 @@ import { UnclaimedAddresses } from "./unclaimed-addresses.ts";
 import { isAdding, UnusedAllocations, type UnusedAllocationsOptions } from "./unused-allocations.ts";
 import { logged } from "./logged.ts";
 import { type PoolInterface, type Wiring } from "./wiring.ts";
-import { type Attachment, isSameAttachment, podText } from "../../platform/pod-interfaces/index.ts";
+import { type Attachment, podText } from "../../platform/pod-interfaces/index.ts";
 
 /** Dependencies of AllocationReconciler. */
 export interface AllocationReconcilerComponents {
@@ -176,8 +176,9 @@ export class AllocationReconciler {
 
     /** The current state of the interface if it lacks an allocation or is isolated; else undefined. */
     #toMend(judged: Attachment): PoolInterface | undefined {
-        const { wiring } = this.#components;
-        const current = this.#interfaces().find((one) => isSameAttachment(one, judged));
+        const { pods, wiring } = this.#components;
+        const found = wiring.find(judged);
+        const [current] = found === undefined ? [] : pods.withNames([found]);
         if (current === undefined || isAdding(this.#components.wiring, current)) return undefined;
         const isRight = this.#hasAllocations(current);
         // It may still be isolated: OVS was unavailable when it was to be reconnected.

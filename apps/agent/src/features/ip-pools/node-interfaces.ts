@@ -37,6 +37,12 @@ export function poolWiring(components: NodeInterfacesComponents): Wiring {
                 .map(({ record }) => poolInterfaceOf(record)),
             ...(networks?.list() ?? []).flatMap(({ record }) => networkInterfaceOf(record)),
         ],
+        find: (attachment) => {
+            const own = podInterfaces.get(attachment)?.record;
+            if (own !== undefined) return isPoolRecord(own) ? poolInterfaceOf(own) : undefined;
+            const other = networks?.get(attachment)?.record;
+            return other && networkInterfaceOf(other)[0];
+        },
         isWired: (podUid, ifName) =>
             podUid !== "" &&
             [

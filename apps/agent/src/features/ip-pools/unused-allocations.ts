@@ -135,12 +135,19 @@ export class UnusedAllocations {
 
     /** The interface of the allocation's Pod that has the allocated address, in any of its sandboxes. */
     #recordOf({ spec: { address, pod } }: IpAllocation): PoolInterface | undefined {
-        return this.#components.wiring.interfaces().find(
+        const { wiring } = this.#components;
+        if (pod === undefined) return undefined;
+        const hasAddress = ({ addresses }: PoolInterface): boolean =>
+            addresses.some(({ ip }) => formatIp(ip) === address);
+        // Nearly always: a Node has thousands.
+        const named = wiring.find({ containerId: pod.containerID, ifName: pod.interface });
+        if (named !== undefined && hasAddress(named)) return named;
+        return wiring.interfaces().find(
             (wired) =>
-                wired.addresses.some(({ ip }) => formatIp(ip) === address) &&
-                wired.ifName === pod?.interface &&
+                wired.ifName === pod.interface &&
                 // A record rebuilt from incomplete data has no UID: it may belong to this Pod.
-                (wired.containerId === pod.containerID || wired.podUid === pod.uid || wired.podUid === ""),
+                (wired.containerId === pod.containerID || wired.podUid === pod.uid || wired.podUid === "") &&
+                hasAddress(wired),
         );
     }
 }

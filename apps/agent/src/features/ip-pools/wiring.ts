@@ -45,6 +45,8 @@ export interface InterfaceActions {
 export interface Wiring extends InterfaceActions {
     /** The current interfaces with addresses of IPPools, including those being removed. */
     interfaces(): readonly PoolInterface[];
+    /** One of them; undefined if there is none. */
+    find(attachment: Attachment): PoolInterface | undefined;
     /** Whether the interface of the Pod is wired, with addresses of any source; false for UID "". */
     isWired(podUid: string, ifName: string): boolean;
     /** Whether the container has an interface, with addresses of any source, that is not being removed. */

@@ -1,6 +1,7 @@
 import { settleAll } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
 import type { IpAddress } from "@antrea/ip";
+import { Turns } from "../../platform/turns.ts";
 import type { Progress } from "./progress.ts";
 import { Limit } from "./limit.ts";
 import { isFunction } from "./function-wiring.ts";
@@ -36,6 +37,8 @@ export class FurtherInterfaces {
     readonly #components: FurtherInterfacesComponents;
     readonly #options: FurtherInterfacesOptions;
     readonly #ports: PortWiring;
+    /** Of requests to the kernel, of which many ADDs at once have thousands. */
+    readonly #turns = new Turns();
     /** What earlier starts, crashes and Open vSwitch have left. */
     readonly upkeep: FurtherUpkeep;
 
@@ -43,7 +46,7 @@ export class FurtherInterfaces {
         this.#components = components;
         this.#options = options;
         const { ports = noPorts } = components;
-        this.#ports = new PortWiring({ ...components, ports }, options);
+        this.#ports = new PortWiring({ ...components, ports, turns: this.#turns }, options);
         this.upkeep = new FurtherUpkeep({ ...components, ports }, options);
     }
 
@@ -89,7 +92,9 @@ export class FurtherInterfaces {
                 planned.find((one) => one.ifName === ifName)?.routes ?? [];
             await settleAll([
                 this.#ports.write(onBridge, progress.signal),
-                ...onBridge.map((record) => configureNetworkEnd(record, routesOf(record), this.#linkOptions(record))),
+                ...onBridge.map((record) =>
+                    this.#turns.run(() => configureNetworkEnd(record, routesOf(record), this.#linkOptions(record))),
+                ),
             ]);
             progress.checkpoint();
             const opened = await this.#ports.opened(onBridge, progress.signal);

@@ -18,6 +18,7 @@ import type {
 } from "./further-types.ts";
 import { createPair, deletePodLink, releasePodLink } from "./link.ts";
 import { macOfDraft, type NetworkDraft } from "./network-draft.ts";
+import type { Turns } from "../../platform/turns.ts";
 import type { Progress } from "./progress.ts";
 
 const openLimitMs = 20_000;
@@ -25,6 +26,8 @@ const openLimitMs = 20_000;
 /** Dependencies of PortWiring; the ports are those of a bridge, or of none. */
 export interface PortWiringComponents extends Pick<FurtherInterfacesComponents, "announce" | "logger" | "netlink"> {
     readonly ports: NetworkPorts;
+    /** Of requests to the kernel. */
+    readonly turns: Turns;
 }
 
 /**
@@ -45,15 +48,17 @@ export class PortWiring {
      * unfinished. A port without its VLAN would let frames out untagged.
      */
     async prepare(drafts: readonly NetworkDraft[], { signal, checkpoint }: Progress): Promise<void> {
-        const { netlink, ports } = this.#components;
+        const { netlink, ports, turns } = this.#components;
         if (drafts.length === 0) return;
         await settleAll(
             drafts.map((draft) =>
-                createPair(netlink, draft, {
-                    mac: macOfDraft(draft),
-                    alias: pendingAlias(draft.containerId),
-                    mtu: draft.planned.mtu,
-                }),
+                turns.run(() =>
+                    createPair(netlink, draft, {
+                        mac: macOfDraft(draft),
+                        alias: pendingAlias(draft.containerId),
+                        mtu: draft.planned.mtu,
+                    }),
+                ),
             ),
         );
         checkpoint();
@@ -84,27 +89,30 @@ export class PortWiring {
 
     /** Waits until OVS has opened the ports, at most 20 s, and sets the links up that are not isolated. Resolves with the ports. */
     async opened(records: readonly NetworkRecord[], signal: AbortSignal): Promise<readonly NetworkPort[]> {
-        const { netlink, ports } = this.#components;
+        const { netlink, ports, turns } = this.#components;
         if (records.length === 0) return [];
         const opened = await ports.opened(
             records.map(({ hostIfName }) => hostIfName),
             openLimitMs,
             signal,
         );
-        for (const { hostIfName, isolated } of records) {
+        const correct = async ({ hostIfName, isolated }: NetworkRecord): Promise<void> => {
             const link = await netlink.link(hostIfName);
-            if (link === undefined) continue;
+            if (link === undefined) return;
             if (link.up !== (isolated !== true)) await netlink.setLink(link.index, { up: isolated !== true });
             if (link.group !== podLinkGroup) await netlink.setLink(link.index, { group: podLinkGroup });
-        }
+        };
+        for (const record of records) await turns.run(() => correct(record));
         return opened;
     }
 
     /** Writes the record onto the alias of its link. */
     async complete(record: NetworkRecord): Promise<void> {
-        const { logger, netlink } = this.#components;
-        const link = await netlink.link(record.hostIfName);
-        if (link !== undefined) await netlink.setLink(link.index, { alias: toNetworkAlias(record) });
+        const { logger, netlink, turns } = this.#components;
+        await turns.run(async () => {
+            const link = await netlink.link(record.hostIfName);
+            if (link !== undefined) await netlink.setLink(link.index, { alias: toNetworkAlias(record) });
+        });
         logger.info("further Pod interface added", {
             pod: podText(record),
             container: record.containerId,
@@ -154,7 +162,7 @@ export class PortWiring {
     /** Releases a link, see `releasePodLink`. Never rejects: false if the link may still be up. */
     async releaseLink(record: Pick<NetworkRecord, "containerId" | "hostIfName">): Promise<boolean> {
         try {
-            await releasePodLink(this.#components.netlink, record);
+            await this.#components.turns.run(() => releasePodLink(this.#components.netlink, record));
             return true;
         } catch (error) {
             if (isNetlinkError(error, "ENODEV")) return true;

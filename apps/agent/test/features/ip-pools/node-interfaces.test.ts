@@ -169,6 +169,9 @@ describe("the interfaces on networks, as the reconcile of allocations uses them"
             network: "default/net1",
             addresses: [pooled, ownSettings],
         });
+        expect(wiring.interfaces().map((one) => wiring.find(one))).toEqual(wiring.interfaces());
+        for (const ifName of ["eth2", "eth3", "eth4"])
+            expect(wiring.find({ containerId: "c1", ifName })).toBeUndefined();
     });
 
     it("are listed while they are being removed: their addresses are in use until then", () => {

@@ -260,23 +260,23 @@ export class SwitchBridge {
     }
 
     #nics(): readonly PortRows[] {
-        return this.#rows().filter(({ externalIds }) => isNic(externalIds));
+        return this.#rows((port) => isNic(textMapOf(port, "external_ids")));
     }
 
     /** The ports of these names. */
     #named(names: readonly string[]): readonly PortRows[] {
         const wanted = new Set(names);
-        return this.#rows((name) => wanted.has(name));
+        return this.#rows((port) => wanted.has(textOf(port, "name")));
     }
 
-    /** All ports, or those whose name is wanted: a Node has thousands. */
-    #rows(isWanted?: (name: string) => boolean): readonly PortRows[] {
+    /** All ports, or those whose row is wanted: a Node has thousands. */
+    #rows(isWanted?: (port: Row) => boolean): readonly PortRows[] {
         const bridge = this.#bridge();
         if (bridge === undefined) return [];
         const [ports, interfaces] = [this.#database.rows("Port"), this.#database.rows("Interface")];
         return referencesOf(bridge.row, "ports").flatMap((id) => {
             const port = ports.get(id);
-            if (port === undefined || isWanted?.(textOf(port, "name")) === false) return [];
+            if (port === undefined || isWanted?.(port) === false) return [];
             const interfaceUuid = referencesOf(port, "interfaces")[0] ?? "";
             const row = interfaces.get(interfaceUuid);
             return [

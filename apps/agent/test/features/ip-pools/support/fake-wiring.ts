@@ -1,6 +1,7 @@
 import { KeyedLock } from "@antrea/async";
 import { sameIp, type IpAddress } from "@antrea/ip";
 import { type ClaimedAddress, type PoolInterface, type Wiring } from "../../../../src/features/ip-pools/index.ts";
+import { type Attachment } from "../../../../src/platform/pod-interfaces/index.ts";
 
 /** Keys that were added more often than they were deleted. */
 class Multiset {
@@ -39,6 +40,11 @@ export class FakeWiring implements Wiring {
 
     interfaces(): readonly PoolInterface[] {
         return [...this.#records.values()];
+    }
+
+    find({ containerId, ifName }: Attachment): PoolInterface | undefined {
+        const found = this.#records.get(containerId);
+        return found?.ifName === ifName ? found : undefined;
     }
 
     /** The record of an ADD that was answered. */
