@@ -69,24 +69,27 @@ let empty: NodeState;
 let emptyLinks: string;
 let plans: Map<string, readonly { readonly ifName: string; readonly network: OwnNetwork }[]>;
 let pods: TestPod[] = [];
+/** The NIC of a bridge for VLAN networks; undefined: there is no bridge. */
+let nic: string | undefined;
 
 /** As the agent plans the networks of an annotation. */
 async function plan(request: AddRequest, of: TestAgent): Promise<readonly PlannedNetwork[]> {
     const asked = plans.get(request.podName) ?? [];
-    const demands = asked.map(({ ifName, network }) => ({ ...network, ifName }));
+    const functions = asked.filter(({ network }) => network.kind === "sriov");
+    const demands = functions.map(({ ifName, network }) => ({ ...network, ifName }));
     const found = await of.functions.devices.find(request, demands, new AbortController().signal);
-    const surroundings = { bridgeProblem: "there is none", nicMtu: 0, poolOf: () => "100" };
-    return asked.map(({ ifName, network }, index) =>
-        judge(
-            network,
-            { ifName, mac: undefined, wanted: undefined, defaultGateways: [], device: found[index] },
-            surroundings,
-        ),
-    );
+    const surroundings =
+        nic === undefined
+            ? { bridgeProblem: "there is none", nicMtu: 0, poolOf: () => "100" }
+            : { bridgeProblem: undefined, nicMtu: 1500, poolOf: () => "100" };
+    return asked.map((one) => {
+        const device = found[functions.indexOf(one)];
+        const wish = { ifName: one.ifName, mac: undefined, wanted: undefined, defaultGateways: [], device };
+        return judge(one.network, wish, surroundings);
+    });
 }
 
-const start = (): Promise<TestAgent> =>
-    node.startAgent({ networks: { nic: undefined, plan, claims, places: kubelet.places } });
+const start = (): Promise<TestAgent> => node.startAgent({ networks: { nic, plan, claims, places: kubelet.places } });
 
 /** Name, MTU, MAC address, alias and state of the links that devices have. */
 function links(): string {
@@ -527,5 +530,60 @@ describe("a virtual function that a meta plugin asks for", () => {
         expect(await refusal(pod, { deviceID: "0000:af:06.0", vlan: 5 })).toMatch(/vlan: 5 has no effect .*; next: /);
         expect(links()).toBe(emptyLinks);
         expect([...claims.held]).toEqual([]);
+    });
+});
+
+describe("beside an interface on a VLAN network", () => {
+    const vlan = network({ networkType: "vlan", vlan: 100, ...unrouted }, "red");
+    const both = [
+        { ifName: "eth1", network: vlan },
+        { ifName: "eth2", network: network(unrouted) },
+    ];
+    const podPorts = async (): Promise<readonly string[]> =>
+        (await node.ovs.vsctl("list-ports", "br-secondary")).split("\n").filter((name) => name !== "" && name !== nic);
+
+    beforeAll(async () => {
+        await agent.stop();
+        execFileSync("ip", ["link", "add", "nic0", "type", "veth", "peer", "name", "nic0-wire"]);
+        execFileSync("ip", ["link", "set", "nic0", "up"]);
+        nic = "nic0";
+        agent = await start();
+        empty = await node.state();
+    });
+
+    it("a Pod gets both in one ADD, also after a restart, and both end with it", async () => {
+        allocate("a", "0000:af:06.0");
+        plans.set("a", both);
+        const pod = sandbox("a");
+        const answer = await agent.add(pod);
+        expect(shown(pod, "eth2")).toContain("state UP");
+        expect(await podPorts()).toHaveLength(1);
+        await agent.stop();
+        agent = await start();
+        await agent.resync();
+        expect(await agent.check(pod, answer)).toBe("");
+        for (const { record } of agent.networkTable.list()) await agent.checkNetwork(record);
+        expect(agent.networkTable.list()).toHaveLength(2);
+        await agent.del(pod);
+        expect(links()).toBe(emptyLinks);
+        expect(await podPorts()).toEqual([]);
+    });
+
+    it.each([
+        ["the virtual function", ["eth1", "dmz"], "dmz", /device 0000:af:06\.0 cannot become dmz/],
+        ["the other", ["dmz", "eth2"], "dmz", /dmz/],
+    ] as const)("a Pod gets none of them when %s cannot be made", async (_, names, taken, text) => {
+        allocate("a", "0000:af:06.0");
+        plans.set(
+            "a",
+            both.map((one, index) => ({ ...one, ifName: names[index] ?? "" })),
+        );
+        const pod = sandbox("a");
+        pod.netns.run("ip", "link", "add", taken, "type", "veth", "peer", "name", "dmz-peer");
+        await expect(agent.add(pod)).rejects.toThrow(text);
+        expect(links()).toBe(emptyLinks);
+        expect(await podPorts()).toEqual([]);
+        expect([...claims.held]).toEqual([]);
+        expect(pod.netns.run("ip", "-o", "link", "show")).not.toMatch(/eth\d/);
     });
 });
