@@ -57,8 +57,8 @@ export function platformOn(
             podName: `antrea-agent-${machine.name}`,
             podNamespace: "kube-system",
             bootId: machine.bootId,
-            // Of the machine only: nothing can be written there.
-            stateFolder: "/dev/null/nowhere",
+            // Nothing is there, and nothing can be written there.
+            stateFolder: "/sys/nowhere",
             cniConfFolder: "/nowhere",
             cniConfMode: 0o644,
             conflist: undefined,

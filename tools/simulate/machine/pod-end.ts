@@ -64,6 +64,7 @@ class PodEnds implements Disposable {
                 const { addresses } = endOf(netns, index);
                 if (!addresses.some((one) => formatIp(one) === formatIp(ip))) addresses.push(ip);
             },
+            addRoute: nothing,
             replaceRoute: nothing,
             replaceNeighbour: nothing,
             deleteNeighbour: nothing,

@@ -121,18 +121,33 @@ export function switchBridgesOf(machine: Machine, io: LocalIo): Platform["switch
     return {
         names: () => [...machine.switches.keys()],
         of: ({ bridge }) => new MachineSwitchBridge(machine, io, bridge),
-        nic: (name) => {
-            throw new OvsBridgeError(
-                "BRIDGE_MISSING",
-                "internal",
-                `the NIC ${name} of a simulated Node has no addresses`,
-            );
-        },
+        nic: unusedBridgeOf,
         connection: () => ({
             start: () => undefined,
             packetOut: () => undefined,
             close: () => Promise.resolve(),
         }),
+    };
+}
+
+/** The bridge that a NIC would have if the Node used it too: NICs of machines have no addresses. */
+function unusedBridgeOf(nic: string): ReturnType<Platform["switchBridges"]["nic"]> {
+    const refused = (): Promise<never> =>
+        Promise.reject(
+            new OvsBridgeError("BRIDGE_MISSING", "internal", `the NIC ${nic} of a simulated Node has no addresses`),
+        );
+    return {
+        name: `${nic}~br`,
+        patch: { name: `patch-${nic}`, peer: `patch-${nic}~br` },
+        exists: false,
+        port: () => undefined,
+        bridgeOf: () => undefined,
+        ensurePort: refused,
+        deletePort: () => Promise.resolve(),
+        acknowledged: () => Promise.resolve(),
+        ofPort: refused,
+        attach: refused,
+        delete: () => Promise.resolve(),
     };
 }
 
