@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { networkAttachmentDefinitions } from "@antrea/kube";
-import { eventually } from "@antrea/kube/testing";
+import { eventually, networkDefinitionsCrd } from "@antrea/kube/testing";
 import { type KubeAnswer } from "./support/kube-request.ts";
-import { networkDefinitionsCrd } from "./support/network-definitions.ts";
 import {
     annotated,
     networkOf,

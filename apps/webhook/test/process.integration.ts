@@ -6,10 +6,9 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "@jest/globals";
 import { customResourceDefinitions } from "@antrea/crd/schema";
 import { secrets } from "@antrea/kube";
-import { TestApiServer, eventually, freePort } from "@antrea/kube/testing";
+import { TestApiServer, eventually, freePort, networkDefinitionsCrd } from "@antrea/kube/testing";
 import { admissionObjects, rightsOf } from "./support/configuration.ts";
 import { KubeRequests } from "./support/kube-request.ts";
-import { networkDefinitionsCrd } from "./support/network-definitions.ts";
 import { paths, podOf, annotated, networkOf, poolOf, requesting } from "./support/objects.ts";
 
 const main = new URL("../src/main.ts", import.meta.url).pathname;

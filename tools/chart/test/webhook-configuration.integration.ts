@@ -17,9 +17,8 @@ import {
     type KubeObject,
     type ObjectRef,
 } from "@antrea/kube";
-import { eventually, TestApiServer } from "@antrea/kube/testing";
+import { eventually, networkDefinitionsCrd, TestApiServer } from "@antrea/kube/testing";
 import { createSelfSigned } from "@antrea/serving";
-import { networkDefinitionsCrd } from "@antrea/webhook/testing/network-definitions";
 import { outcome } from "./outcome.ts";
 import { chart, named, render, required, run } from "./render.ts";
 

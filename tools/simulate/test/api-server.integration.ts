@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { admissionPolicies, customResourceDefinitions, nodePolicies } from "@antrea/crd/schema";
 import { createKubeClients, pods, type ApiClient, type KubeClients, type KubeObject } from "@antrea/kube";
-import { TestApiServer } from "@antrea/kube/testing";
+import { TestApiServer, networkDefinitionsCrd } from "@antrea/kube/testing";
 import { apiCases } from "./api-cases.ts";
 import { namespaceCases } from "./namespace-cases.ts";
-import { networkCases, networkDefinitions } from "./network-cases.ts";
+import { networkCases } from "./network-cases.ts";
 import { policyCases, type Roles } from "./policy-cases.ts";
 
 const namespace = "kube-system";
@@ -15,7 +15,7 @@ const clients: KubeClients[] = [];
 
 beforeAll(async () => {
     server = await TestApiServer.start();
-    await server.apply([...customResourceDefinitions(), networkDefinitions] as readonly KubeObject[]);
+    await server.apply([...customResourceDefinitions(), networkDefinitionsCrd] as readonly KubeObject[]);
     api = server.clients().api;
 });
 afterAll(async () => {

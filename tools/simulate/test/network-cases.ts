@@ -9,35 +9,6 @@ import {
 import { statusAnnotation } from "@antrea/networks";
 import { codeOf, pod, type ApiCase } from "./api-cases.ts";
 
-/** The CustomResourceDefinition of networks, which kube-apiserver needs. */
-export const networkDefinitions = {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: { name: "network-attachment-definitions.k8s.cni.cncf.io" },
-    spec: {
-        group: "k8s.cni.cncf.io",
-        scope: "Namespaced",
-        names: {
-            plural: "network-attachment-definitions",
-            singular: "network-attachment-definition",
-            kind: "NetworkAttachmentDefinition",
-        },
-        versions: [
-            {
-                name: "v1",
-                served: true,
-                storage: true,
-                schema: {
-                    openAPIV3Schema: {
-                        type: "object",
-                        properties: { spec: { type: "object", properties: { config: { type: "string" } } } },
-                    },
-                },
-            },
-        ],
-    },
-} as const;
-
 const namespace = "default";
 const o = { subresource: "status" };
 

@@ -21,11 +21,10 @@ import {
     type KubeObject,
     type Pod,
 } from "@antrea/kube";
-import { TestApiServer, type TestApiServerOptions } from "@antrea/kube/testing";
+import { TestApiServer, type TestApiServerOptions, networkDefinitionsCrd } from "@antrea/kube/testing";
 import { antctl, type Exit } from "./antctl.ts";
 import { makeClientCertificate, type ClientCertificate } from "./client-certificate.ts";
 import { FakeKubelet } from "./kubelet.ts";
-import { networkDefinitionsCrd } from "./network-definitions.ts";
 import { NodeOvs } from "./node-ovs.ts";
 
 /**
