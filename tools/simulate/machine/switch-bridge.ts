@@ -26,6 +26,11 @@ export class MachineSwitchBridge implements Required<SwitchBridge> {
         return this.#stored !== undefined;
     }
 
+    /** Nobody else makes bridges of a machine. */
+    refuseForeign(): void {
+        // nothing to refuse
+    }
+
     async ensure(nics: readonly string[], signal?: AbortSignal): Promise<void> {
         const isRight = this.#stored !== undefined && isSame(this.#stored.nics, nics);
         if (isRight) return;

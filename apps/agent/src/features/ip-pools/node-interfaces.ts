@@ -112,7 +112,17 @@ function isolation({ podInterfaces, networks, control, netlink }: NodeInterfaces
         exclusively: (containerId, work, signal) => control.exclusively(containerId, work, signal),
         linkExists: async (wired) => {
             const known = podInterfaces.get(wired) ?? networks?.get(wired);
-            return known !== undefined && (await netlink.link(known.record.hostIfName)) !== undefined;
+            if (known === undefined) return false;
+            const { containerId, hostIfName } = known.record;
+            // A virtual function has no end on the Node: it is there while the container's own interface is.
+            const names =
+                hostIfName === ""
+                    ? podInterfaces
+                          .list()
+                          .flatMap(({ record }) => (record.containerId === containerId ? [record.hostIfName] : []))
+                    : [hostIfName];
+            const links = await Promise.all(names.map((name) => netlink.link(name)));
+            return links.some((link) => link !== undefined);
         },
         isIsolated: (wired) => podInterfaces.isIsolated(wired) || networks?.get(wired)?.record.isolated === true,
         isolate: async (wired) => {

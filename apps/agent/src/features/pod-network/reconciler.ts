@@ -152,17 +152,22 @@ export class PodReconciler {
             }),
         );
         await this.#components.hostRoutes.reconcile(network.reachable().map(({ record }) => record));
-        await this.#reconcileFurther(linksByName, signal);
+        const failure = await this.#reconcileFurther(linksByName, signal);
         await this.#leftovers.dropPorts(signal);
         await this.#leftovers.sweepLinks(links, signal);
         await this.#freeHeld(signal);
+        // The bridge may not be there again yet: the next round comes soon then.
+        if (failure !== undefined) throw failure;
     }
 
-    /** The interfaces on other networks: those that are left when their container is gone, and what was lost. */
-    async #reconcileFurther(links: ReadonlyMap<string, Link>, signal: AbortSignal): Promise<void> {
+    /**
+     * The interfaces on other networks: those that are left when their container is gone, and what was lost. Resolves with the
+     * first failure, which must not keep the Pod network from its upkeep.
+     */
+    async #reconcileFurther(links: ReadonlyMap<string, Link>, signal: AbortSignal): Promise<Error | undefined> {
         const { network } = this.#components;
         const { further } = network;
-        if (further === undefined) return;
+        if (further === undefined) return undefined;
         further.upkeep.complete();
         const failures: unknown[] = [];
         type Ports = ReturnType<typeof further.upkeep.portsByName>;
@@ -190,11 +195,14 @@ export class PodReconciler {
         }
         for (const containerId of further.upkeep.unknownContainers()) {
             if (network.isAdding(containerId)) continue;
-            await this.#busy.run(containerId, () => further.upkeep.dropPorts(containerId, signal), signal);
+            try {
+                await this.#busy.run(containerId, () => further.upkeep.dropPorts(containerId, signal), signal);
+            } catch (error) {
+                failures.push(error);
+            }
         }
-        // The bridge may not be there again yet: the next round comes soon then.
-        const [first] = failures;
-        if (first instanceof Error) throw first;
+        signal.throwIfAborted();
+        return failures.find((one) => one instanceof Error);
     }
 
     /** Runs the work under the container's lock, unless that is not available or the interface was removed. */

@@ -131,6 +131,7 @@ export class SingleNetworks {
                 if (known.record.network !== call.asked.network)
                     throw taken(call, `network ${known.record.network || "of another name"}`);
                 await further.restore(containerId, signal);
+                await this.#moveDefaultRoutes(containerId);
                 return known.record;
             }
             await further.removeOlder(containerId, "keep", call, ifName);
@@ -143,12 +144,13 @@ export class SingleNetworks {
         }
         try {
             await further.add([planned], call, progress);
+            await this.#moveDefaultRoutes(containerId);
         } catch (error) {
+            // All or nothing, as all networks of a Pod together.
+            if (further.get(call) !== undefined) await further.remove(containerId, "release", ifName);
             if (isOfNetwork(error)) void this.#components.failed(call, error);
             throw error;
         }
-        const own = network.find(containerId, "eth0");
-        if (own !== undefined) await further.moveDefaultRoutes(own.record);
         const added = further.get(call);
         if (added !== undefined) return added.record;
         throw new PodNetworkError(
@@ -156,6 +158,12 @@ export class SingleNetworks {
             "environment",
             `interface ${ifName} of Pod ${podText(call)} was removed while it was made`,
         );
+    }
+
+    async #moveDefaultRoutes(containerId: string): Promise<void> {
+        const { further, network } = this.#components;
+        const own = network.find(containerId, "eth0");
+        if (own !== undefined) await further.moveDefaultRoutes(own.record);
     }
 
     /** A virtual function that a killed agent had recorded only is made again. */

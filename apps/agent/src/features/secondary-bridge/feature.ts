@@ -135,7 +135,9 @@ function withBridge(
     /** Ports of Pods that a former bridge had. */
     const moved: AccessPort[] = [];
     const check = async (signal: AbortSignal): Promise<void> => {
-        moved.push(...(await former.deleteAllBut(bridgeName, signal)));
+        // Before the bridge is given up that Pods have now.
+        ports.refuseForeign();
+        await former.deleteAllBut(bridgeName, moved, signal);
         await state.check(signal);
         if (moved.length > 0) await ports.ensurePorts(moved, signal);
         moved.length = 0;

@@ -1,3 +1,4 @@
+import { settleAll } from "@antrea/async";
 import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import type { AccessPort, SwitchBridge, SwitchBridges } from "../../platform/ovs/bridge/index.ts";
@@ -32,18 +33,16 @@ export class FormerBridges {
     }
 
     /**
-     * Deletes all bridges but this one, which takes their place: it needs their NICs. Resolves with the ports of Pods that
-     * they had, which are to be made in it again.
+     * Deletes all bridges but this one, which takes their place: it needs their NICs. `moved` gets the ports of Pods that they
+     * had, which are to be made in it again, also if a later step fails.
      */
-    async deleteAllBut(kept: string, signal: AbortSignal): Promise<readonly AccessPort[]> {
-        const moved: AccessPort[] = [];
+    async deleteAllBut(kept: string, moved: AccessPort[], signal: AbortSignal): Promise<void> {
         for (const [name, bridge] of this.#found()) {
             if (name === kept) continue;
             for (const { name: port, vlan = 0, externalIds } of bridge.ports())
                 moved.push({ name: port, vlan, externalIds: Object.fromEntries(externalIds) });
             await this.#delete(name, bridge, signal);
         }
-        return moved;
     }
 
     #found(): readonly (readonly [string, Pick<SwitchBridge, "delete" | "deletePorts" | "nics" | "ports">])[] {
@@ -55,7 +54,8 @@ export class FormerBridges {
         const { logger, settings } = this.#components;
         const nics = bridge.nics().map((nic) => nic.name);
         await bridge.delete(signal);
-        for (const nic of nics) await settings.release(nic);
+        // All of them, whatever one does.
+        await settleAll(nics.map((nic) => settings.release(nic)));
         logger.info("bridge that is no longer configured deleted", { bridge: name, nics });
     }
 }

@@ -34,6 +34,8 @@ export interface NicSurroundings {
     readonly bridgedNic: string | undefined;
     /** Whether a port of the bridge that has addresses now is to get a host port. */
     readonly mayTakeOut: boolean;
+    /** Whether the Node used the NIC of this name at an earlier check. */
+    readonly wasOfNode: (name: string) => boolean;
 }
 
 /** The device of Open vSwitch's kernel module. */
@@ -56,7 +58,7 @@ export async function readNics(
 async function readNic(
     netlink: Pick<Netlink, "addresses" | "link" | "routes">,
     name: string,
-    { bridgeOf, ownBridge, uplinks, bridgedNic, mayTakeOut }: NicSurroundings,
+    { bridgeOf, ownBridge, uplinks, bridgedNic, mayTakeOut, wasOfNode }: NicSurroundings,
 ): Promise<Nic> {
     const link = await netlink.link(name);
     const nic = { name, problem: undefined, isUsable: false, isOfNode: false, mtu: link?.mtu ?? 0 };
@@ -86,7 +88,15 @@ async function readNic(
     if (master !== undefined && !(isPort && master === kernelDatapath))
         return refused("NICTaken", `belongs to ${master}; take it out, or name ${master}`);
     const used = await useOf(netlink, link);
-    if (used === undefined) return { ...nic, isUsable: true };
+    if (used === undefined) {
+        // A lease may just be renewed: as a port the NIC would never get its addresses back.
+        if (!isPort && wasOfNode(name)) {
+            const what =
+                "has no address and no route at the moment, and the Node used it before; give it an address, or restart the agent to use it without";
+            return { ...refused("NICNotConnected", what), isOfNode: true };
+        }
+        return { ...nic, isUsable: true };
+    }
     // Pods would lose their connections by an address that somebody adds by mistake.
     if (isPort && !mayTakeOut) {
         const what = `has ${used}, which does not work on a port of a bridge; take it off, or restart the agent, which gives the Node a port with it`;

@@ -33,6 +33,8 @@ export class SecondaryBridge {
     /** Why the last check failed. */
     #failure: string | undefined;
     #logged = "";
+    /** The NICs that the Node has used since this start. */
+    readonly #ofNode = new Set<string>();
 
     constructor(components: SecondaryBridgeComponents, options: { readonly nics: readonly string[] }) {
         this.#components = components;
@@ -66,7 +68,9 @@ export class SecondaryBridge {
             uplinks,
             bridgedNic: taken,
             mayTakeOut: this.#nics === undefined,
+            wasOfNode: (name) => this.#ofNode.has(name),
         });
+        for (const { name, isOfNode } of nics) if (isOfNode) this.#ofNode.add(name);
         const links = nics.flatMap(({ name, isOfNode, isUsable }) => (isUsable && !isOfNode ? [name] : []));
         // Before it is a port: what it forwards then must not reach the Node.
         for (const name of links) await settings.prepare(name);

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { formatIp, formatPrefix, parseIp, parsePrefix } from "@antrea/ip";
+import { NetlinkError } from "@antrea/netlink";
 import { heldOwner, NodeSubnet } from "../../../src/features/pod-network/node-subnet.ts";
 import { isolatedInterfaces, poolWiring, subnetWiring } from "../../../src/features/ip-pools/node-interfaces.ts";
 import { guardedPrefixes, recordAllocations, type IpPools } from "../../../src/features/ip-pools/index.ts";
@@ -145,7 +146,14 @@ describe("the interfaces on networks, as the reconcile of allocations uses them"
             reconnect: put(false),
             setNetworkIsolated: ({ ifName }, isolated) => Promise.resolve(void done.push(`${ifName} ${isolated}`)),
         };
-        const netlink = { link: (name: string) => Promise.resolve(links.has(name) ? ({ name } as never) : undefined) };
+        const netlink = {
+            link: async (name: string) => {
+                await Promise.resolve();
+                // As the kernel does it.
+                if (name === "") throw new NetlinkError("BAD_ARGUMENT", "caller", "a link needs a name");
+                return links.has(name) ? { name } : undefined;
+            },
+        };
         wiring = poolWiring({ podInterfaces, networks, control, netlink: netlink as never });
         podInterfaces.put({ record: own, ofPort: 7, addedAt: 0 });
     });
@@ -243,6 +251,13 @@ describe("the interfaces on networks, as the reconcile of allocations uses them"
         expect(await Promise.all([eth1, eth0].map((one) => wiring.linkExists(one)))).toEqual([true, false]);
         networks.remove(eth1);
         expect(await wiring.linkExists(eth1)).toBe(false);
+    });
+
+    it("exist, as virtual functions, which have no end on the Node, as long as the link of the Pod's own interface does", async () => {
+        networks.put(recordOf({ hostIfName: "" }));
+        expect(await wiring.linkExists(eth1)).toBe(false);
+        links.add(own.hostIfName);
+        expect(await wiring.linkExists(eth1)).toBe(true);
     });
 
     it("are none of the podCIDRs", () => {

@@ -36,6 +36,7 @@ function readWith(surroundings: Partial<NicSurroundings>, ...names: readonly str
         uplinks,
         bridgedNic: undefined,
         mayTakeOut: false,
+        wasOfNode: () => false,
         ...surroundings,
     });
 }
@@ -47,6 +48,12 @@ it("a NIC can be connected, up or down, with its MTU", async () => {
     ip("link", "set", "nic0", "up");
     ip("link", "set", "wire0", "up");
     expect(await read("nic0")).toEqual([usable]);
+});
+
+it("a NIC that the Node used is no plain port while its address is away for a moment", async () => {
+    const [nic] = await readWith({ wasOfNode: (name) => name === "nic0" }, "nic0");
+    expect(nic).toMatchObject({ isUsable: false, isOfNode: true, problem: { reason: "NICNotConnected" } });
+    expect(nic?.problem?.text).toMatch(/^nic0 has no address and no route at the moment, .*; give it an address, or /);
 });
 
 it("a NIC may have addresses of its link, and be a port of the own bridge", async () => {

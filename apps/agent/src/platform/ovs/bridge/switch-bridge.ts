@@ -92,9 +92,14 @@ export class SwitchBridge {
         return this.#options.bridge;
     }
 
-    /** Whether the database has the bridge. */
+    /** Whether the database has the bridge, made by this agent or an earlier one. */
     get exists(): boolean {
         return this.#bridge() !== undefined;
+    }
+
+    /** Throws OvsBridgeError `FOREIGN_BRIDGE` if somebody else made a bridge of this name. */
+    refuseForeign(): void {
+        if (this.#namesake() !== undefined && !this.exists) throw this.#foreign();
     }
 
     /**
@@ -112,8 +117,8 @@ export class SwitchBridge {
             mcast_snooping_enable: multicastSnooping,
             external_ids: map({ [ownKey]: "true" }),
         };
+        this.refuseForeign();
         const row = this.#bridge();
-        if (row !== undefined && !isOwn(row.row)) throw this.#foreign();
         const present = this.#rows().filter(({ name, externalIds }) => isNic(externalIds) || names.includes(name));
         const fresh = nics.filter(({ name }) => !present.some((port) => port.name === name));
         const created = fresh.flatMap((nic, index) => nicRows(nic, index));
@@ -155,7 +160,7 @@ export class SwitchBridge {
     /** Deletes the bridge with all its ports, if this agent made it; succeeds if there is none. */
     async delete(signal?: AbortSignal): Promise<void> {
         const row = this.#bridge();
-        if (row === undefined || !isOwn(row.row)) return;
+        if (row === undefined) return;
         // What nothing refers to is deleted by ovsdb-server.
         await this.#transact([mutate("Open_vSwitch", [], [["bridges", "delete", set(uuid(row.uuid))]])], signal);
     }
@@ -294,7 +299,13 @@ export class SwitchBridge {
         });
     }
 
+    /** Somebody else's bridge of the name counts as none: nothing in it is read, and nothing changed. */
     #bridge(): { readonly uuid: string; readonly row: Row } | undefined {
+        const found = this.#namesake();
+        return found !== undefined && isOwn(found.row) ? found : undefined;
+    }
+
+    #namesake(): { readonly uuid: string; readonly row: Row } | undefined {
         for (const [id, row] of this.#database.rows("Bridge")) if (row["name"] === this.name) return { uuid: id, row };
         return undefined;
     }

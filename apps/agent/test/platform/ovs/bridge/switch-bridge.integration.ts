@@ -207,8 +207,18 @@ describe("a bridge that goes", () => {
         await bridge.ensure([]);
         await bridgeOf("br2").ensure([]);
         await node.ovs.addBridge("br-other");
+        const ids = "external_ids:container-id=c1";
+        await node.ovs.vsctl("add-port", "br-other", "pod2", "--", "set", "port", "pod2", ids);
         const other = bridgeOf("br-other");
-        await untilCopied(() => other.exists);
+        const portCount = (): number =>
+            [...database.rows("Port").values()].filter(({ name }) => name === "pod2").length;
+        await untilCopied(() => portCount() === 1);
+        expect([other.exists, other.ports(), other.nics()]).toEqual([false, [], []]);
+        expect(() => other.refuseForeign()).toThrow(/did not make; next: choose another bridgeName/);
+        await expect(other.ensurePorts([access("pod0", 7)])).rejects.toMatchObject({ code: "BRIDGE_MISSING" });
+        await other.deletePorts(["pod2"]);
+        expect(await list("list-ports", "br-other")).toEqual(["pod2"]);
+        bridge.refuseForeign();
         expect([...ownSwitchBridges(database)].sort()).toEqual(["br1", "br2"]);
         await other.delete();
         expect(await bridges()).toEqual(["br-other", "br1", "br2"]);
