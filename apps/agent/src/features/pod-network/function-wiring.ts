@@ -110,8 +110,8 @@ export class FunctionWiring {
     }
 
     /**
-     * Writes the functions of a container that the table has into the record of its interface on the Pod network; no effect
-     * if that is being removed. Rejects with OvsdbError.
+     * Writes the functions of a container that the table has, without those being removed, into the record of its interface on
+     * the Pod network; no effect if that is being removed. Rejects with OvsdbError.
      */
     async store(containerId: string, signal: AbortSignal): Promise<void> {
         const { podInterfaces, table, writeRecord } = this.#components;
@@ -119,7 +119,9 @@ export class FunctionWiring {
             .list()
             .find(({ record }) => record.containerId === containerId && !podInterfaces.isLeaving(record));
         if (own === undefined) return;
-        const functions = table.ofContainer(containerId).flatMap(({ record }) => (isFunction(record) ? [record] : []));
+        const functions = table
+            .ofContainer(containerId)
+            .flatMap(({ record, leaving }) => (isFunction(record) && leaving === undefined ? [record] : []));
         const record = { ...own.record, functions: functions.length === 0 ? undefined : functions };
         const known = { ...own, record };
         podInterfaces.put(known);

@@ -180,12 +180,13 @@ export class FurtherInterfaces {
             await this.#ports.deletePorts(onBridge, limit.signal);
             const moved = all.filter(isFunction);
             if (!(await functions.bringHome(moved))) return false;
+            // While they are known: what cannot be written is left to the reconcile.
+            if (moved.length > 0) await functions.store(containerId, limit.signal);
             for (const record of all) {
                 // The namespace goes on without it; with it the kernel removes the link.
                 if (ifName !== undefined && !isFunction(record)) await this.#ports.deleteLink(record);
                 table.remove(record);
             }
-            if (moved.length > 0) await functions.store(containerId, limit.signal);
         } catch (error) {
             logger.warn("unwiring of further interfaces is left to the reconcile", {
                 container: containerId,
@@ -313,11 +314,11 @@ export class FurtherInterfaces {
             const moved = drafts.filter((draft) => !hasPort(draft));
             const records = moved.flatMap((draft) => table.get(draft)?.record ?? []).filter(isFunction);
             if (await functions.bringHome(records)) {
+                const [first] = records;
+                if (first !== undefined) await functions.store(first.containerId, limit.signal);
                 for (const draft of moved) table.remove(draft);
                 ended.push(...moved);
             }
-            const [first] = records;
-            if (first !== undefined) await functions.store(first.containerId, limit.signal);
         } catch (error) {
             logger.warn("further interfaces of a failed ADD are left to the reconcile", {
                 container: drafts[0]?.containerId,
