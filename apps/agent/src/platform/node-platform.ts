@@ -49,7 +49,7 @@ export interface NodePlatform extends Platform {
      */
     readonly services: ServiceCidrs | undefined;
     /** Sets sysctls of the Node, and knows what they were before. */
-    readonly sysctls: Pick<NodeSysctls, "set" | "undo">;
+    readonly sysctls: Pick<NodeSysctls, "held" | "set" | "undo">;
     /** The current Service CIDRs, from the API server or else from the configuration. */
     readonly serviceCidrs: () => readonly Prefix[];
 }

@@ -125,10 +125,16 @@ export class CniCalls {
         const config = parseNetworkConfig(args.networkConfiguration, { badPrevResult });
         checkCommandVersion(cniCommands[command], config.cniVersion);
         const purpose = purposeOf(config);
-        if (purpose.kind === "addresses") return this.#answerAddresses(command, args, config, receivedAt, signal);
+        const asked = { args, config, receivedAt };
+        const { addresses, networks } = this.#components.backend;
+        if (purpose.kind === "addresses") {
+            if (addresses !== undefined)
+                return this.#answerInterface(addressCalls(addresses, asked), command, asked, signal);
+            if (command !== "del" && command !== "gc") throw noPools();
+        }
         if (purpose.kind === "network") {
-            const { networks } = this.#components.backend;
-            if (networks !== undefined) return this.#answerNetwork(networks, command, args, config, receivedAt, signal);
+            if (networks !== undefined)
+                return this.#answerInterface(networkCalls(networks, asked), command, asked, signal);
             if (command !== "del" && command !== "gc") throw noNetworks(purpose.networkType);
         }
         const isServed = purpose.kind === "pod-network";
@@ -153,73 +159,29 @@ export class CniCalls {
         }
     }
 
-    /** A call for the addresses of an interface that another plugin makes. */
-    async #answerAddresses(
+    /** A call for one interface apart from that on the Pod network. */
+    async #answerInterface(
+        calls: InterfaceCalls,
         command: CniCommand,
-        args: CniCmdArgs,
-        config: NetworkConfig,
-        receivedAt: number,
-        signal: AbortSignal,
-    ): Promise<Uint8Array> {
-        const { addresses } = this.#components.backend;
-        if (addresses === undefined) {
-            // DEL deletes whatever exists; for GC such a network has no interfaces here.
-            if (command === "del") await this.#components.backend.delete(attachmentOf(args));
-            else if (command !== "gc") throw noPools();
-            return empty;
-        }
-        switch (command) {
-            case "add": {
-                checkArgs(args);
-                const call = addressAdd(args, config, podAttachmentOf(args), receivedAt);
-                await this.#ready(signal);
-                return encodeResult(addressResult(call, await addresses.add(call, signal)), config.cniVersion);
-            }
-            case "del":
-                await addresses.delete(attachmentOf(args));
-                return empty;
-            case "check":
-                checkArgs(args);
-                await addresses.check(
-                    { ...attachmentOf(args), network: config.name },
-                    config.prevResult && (previousOf(config) ?? []),
-                );
-                return empty;
-            case "gc":
-                await this.#collect(config, (...asked) => addresses.collect(...asked), receivedAt);
-                return empty;
-            case "status":
-                this.#status();
-                return empty;
-        }
-    }
-
-    /** A call for one interface on another network, by a meta plugin. */
-    async #answerNetwork(
-        networks: NetworkBackend,
-        command: CniCommand,
-        args: CniCmdArgs,
-        config: NetworkConfig,
-        receivedAt: number,
+        { args, config, receivedAt }: Asked,
         signal: AbortSignal,
     ): Promise<Uint8Array> {
         switch (command) {
             case "add": {
                 checkArgs(args);
-                const request = { ...podAttachmentOf(args), netns: args.netns, network: config.name, receivedAt };
-                const call = networkAdd(args, config, request);
+                const add = calls.add();
                 await this.#ready(signal);
-                return encodeResult(networkResult(call, await networks.add(call, signal)), config.cniVersion);
+                return encodeResult(await add(signal), config.cniVersion);
             }
             case "del":
-                await networks.delete(attachmentOf(args));
+                await calls.delete(attachmentOf(args));
                 return empty;
             case "check":
                 checkArgs(args);
-                await networks.check({ ...attachmentOf(args), netns: args.netns, previous: previousOf(config) });
+                await calls.check();
                 return empty;
             case "gc":
-                await this.#collect(config, (...asked) => networks.collect(...asked), receivedAt);
+                await this.#collect(config, (...asked) => calls.collect(...asked), receivedAt);
                 return empty;
             case "status":
                 this.#status();
@@ -298,6 +260,52 @@ export class CniCalls {
         const code = command === "check" ? "CHECK_INTERFACE_FAILURE" : this.#components.backend.errorCode(error);
         return new CniCallError(code, fault, messageOf(error), { details: { cause: error } });
     }
+}
+
+/** A call, decoded. */
+interface Asked {
+    readonly args: CniCmdArgs;
+    readonly config: NetworkConfig;
+    /** Monotonic, ms. */
+    readonly receivedAt: number;
+}
+
+/** What answers a call for one interface apart from that on the Pod network. */
+interface InterfaceCalls extends Pick<AddressBackend, "collect" | "delete"> {
+    /** Checks the arguments, and returns the work that waits until the Node is ready. Throws CniCallError. */
+    readonly add: () => (signal: AbortSignal) => Promise<CniResult>;
+    readonly check: () => Promise<void>;
+}
+
+/** For the addresses of an interface that another plugin makes. */
+function addressCalls(addresses: AddressBackend, { args, config, receivedAt }: Asked): InterfaceCalls {
+    return {
+        add: () => {
+            const call = addressAdd(args, config, podAttachmentOf(args), receivedAt);
+            return async (signal) => addressResult(call, await addresses.add(call, signal));
+        },
+        check: () =>
+            addresses.check(
+                { ...attachmentOf(args), network: config.name },
+                config.prevResult && (previousOf(config) ?? []),
+            ),
+        delete: (attachment) => addresses.delete(attachment),
+        collect: (...asked) => addresses.collect(...asked),
+    };
+}
+
+/** For one interface on another network, which a meta plugin asks for. */
+function networkCalls(networks: NetworkBackend, { args, config, receivedAt }: Asked): InterfaceCalls {
+    return {
+        add: () => {
+            const request = { ...podAttachmentOf(args), netns: args.netns, network: config.name, receivedAt };
+            const call = networkAdd(args, config, request);
+            return async (signal) => networkResult(call, await networks.add(call, signal));
+        },
+        check: () => networks.check({ ...attachmentOf(args), netns: args.netns, previous: previousOf(config) }),
+        delete: (attachment) => networks.delete(attachment),
+        collect: (...asked) => networks.collect(...asked),
+    };
 }
 
 const empty = new Uint8Array();

@@ -195,9 +195,7 @@ export class FurtherInterfaces {
             return false;
         }
         const released = fates.filter(({ fate }) => fate === "release").map(({ record }) => record as Attachment);
-        const unwired =
-            ifName === undefined ? (pools?.networkInterfacesOf(containerId) ?? []) : [{ containerId, ifName }];
-        const left = allocations === "release" ? unwired : [];
+        const left = allocations === "release" ? this.#unwired(containerId, ifName) : [];
         const keys = new Map([...released, ...left].map((one) => [attachmentKey(one), one]));
         if (pools !== undefined) await Promise.all([...keys.values()].map((one) => pools.release(one)));
         for (const record of all) {
@@ -209,6 +207,13 @@ export class FurtherInterfaces {
             });
         }
         return true;
+    }
+
+    /** The interfaces that may have allocations without a record. */
+    #unwired(containerId: string, ifName: string | undefined): readonly Attachment[] {
+        if (ifName === undefined) return this.#components.pools?.networkInterfacesOf(containerId) ?? [];
+        // Without a bridge it may be a port of an earlier one, and works until the container ends.
+        return this.hasBridge ? [{ containerId, ifName }] : [];
     }
 
     /**

@@ -1,10 +1,12 @@
 import type { StoredPort } from "./found-records.ts";
-import { macOf } from "./names.ts";
+import { hostInterfaceName, macOf } from "./names.ts";
 import type { PodPorts } from "./types.ts";
 import {
+    type AddRequest,
     type AddressAllocation,
     type Attachment,
     attachmentKey,
+    type PodInterface,
     type PodRecord,
     toExternalIds,
 } from "../../platform/pod-interfaces/index.ts";
@@ -22,6 +24,19 @@ export function portSpec(record: PodRecord, ofPortRequest: number): Parameters<P
 
 /** A record without the fields that depend on the addresses. */
 export type PodDraft = Omit<PodRecord, "addresses" | "vlan" | "mac">;
+
+/** The draft for an ADD, with a name on the Node that none of these interfaces has. */
+export function draftOf(
+    { containerId, ifName, netns, podNamespace, podName, podUid, network }: AddRequest,
+    others: readonly PodInterface[],
+    { bootId }: Pick<PodRecord, "bootId">,
+): PodDraft {
+    const taken = new Set(others.map(({ record }) => record.hostIfName));
+    let attempt = 0;
+    while (taken.has(hostInterfaceName(podName, containerId, ifName, attempt))) attempt += 1;
+    const hostIfName = hostInterfaceName(podName, containerId, ifName, attempt);
+    return { containerId, ifName, netns, podNamespace, podName, podUid, hostIfName, bootId, network };
+}
 
 /**
  * Completes a draft with its addresses, and the MAC address that `macOf` derives from the first one; throws

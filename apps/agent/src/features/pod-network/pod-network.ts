@@ -1,27 +1,24 @@
 import { KeyedLock, systemClock, type Clock, settleAll } from "@antrea/async";
-import { AntreaError, messageOf } from "@antrea/errors";
+import { AntreaError } from "@antrea/errors";
 import { formatIp } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
 import { AddsInProgress } from "./adds-in-progress.ts";
 import { isOfNetwork } from "./cni-codes.ts";
+import { deleteSoon } from "./delete-soon.ts";
+import { InterfaceMaker } from "./interface-maker.ts";
 import { InterfaceWiring } from "./interface-wiring.ts";
 import type { Progress } from "./progress.ts";
 import type { FurtherInterfaces } from "./further-interfaces.ts";
-import { checkNamespace, completePodLink, createPodLink, deletePodLink, kernelNamespaces } from "./link.ts";
-import { Limit } from "./limit.ts";
-import { hostInterfaceName } from "./names.ts";
-import { heldOwner } from "./node-subnet.ts";
+import { checkNamespace, deletePodLink, kernelNamespaces } from "./link.ts";
 import { OfPortNumbers } from "./of-ports.ts";
 import { refuseOtherNetwork, refuseOthersNamespace, refuseSecond } from "./one-interface.ts";
-import { recordOf, type PodDraft } from "./parts.ts";
+import { draftOf } from "./parts.ts";
 import { Tombstones } from "./tombstones.ts";
 import { type PodNetworkComponents, type PodNetworkOptions } from "./types.ts";
 import { Unwiring } from "./unwiring.ts";
 import { PodNetworkError } from "./errors.ts";
 import {
     type AddRequest,
-    type AddressRequest,
-    attachmentKey,
     type Claims,
     type InterfaceControl,
     type NetworkRecord,
@@ -34,8 +31,6 @@ import {
 
 /** A Pod's interface on the Pod network, as all runtimes name it. */
 const ownIfName = "eth0";
-/** Limit of DEL for other work on the container, and again for OVS; the reconcile removes what remains. */
-const deleteLimitMs = 5_000;
 
 /**
  * Wires Pods to the bridge and unwires them.
@@ -55,6 +50,7 @@ export class PodNetwork implements InterfaceControl {
     readonly ofPorts: OfPortNumbers = new OfPortNumbers();
     readonly #wiring: InterfaceWiring;
     readonly #unwiring: Unwiring;
+    readonly #maker: InterfaceMaker;
     readonly #locks = new KeyedLock();
     readonly #tombstones: Tombstones;
     readonly #adds = new AddsInProgress();
@@ -69,6 +65,7 @@ export class PodNetwork implements InterfaceControl {
         const parts = { ...components, ofPorts: this.ofPorts };
         this.#wiring = new InterfaceWiring(parts, options);
         this.#unwiring = new Unwiring(parts);
+        this.#maker = new InterfaceMaker({ ...parts, wiring: this.#wiring, unwiring: this.#unwiring }, options);
     }
 
     /** All interfaces, also those being wired or removed: see `PodInterfaces.list`. */
@@ -132,9 +129,7 @@ export class PodNetwork implements InterfaceControl {
      */
     async delete(containerId: string, ifName: string): Promise<void> {
         this.#tombstones.add(containerId);
-        let hasBegun = false;
         const work = async (): Promise<void> => {
-            hasBegun = true;
             const found = this.find(containerId, ifName);
             if (found !== undefined) await this.remove(found, "release");
             else {
@@ -146,13 +141,9 @@ export class PodNetwork implements InterfaceControl {
                 await this.#components.further?.remove(containerId, "release");
             }
         };
-        using limit = new Limit(this.#clock, deleteLimitMs, "other work on the container");
-        try {
-            await this.exclusively(containerId, work, limit.signal);
-        } catch (error) {
-            if (hasBegun) throw error;
-            this.#leaveToReconcile(containerId, ifName, messageOf(error));
-        }
+        const run = (limit: AbortSignal, begin: () => Promise<void>): Promise<void> =>
+            this.exclusively(containerId, begin, limit);
+        await deleteSoon(this.#clock, { run, work, leave: (why) => this.#leaveToReconcile(containerId, ifName, why) });
     }
 
     /** An ADD in progress holds the lock, finds the tombstone and rolls back. */
@@ -250,11 +241,13 @@ export class PodNetwork implements InterfaceControl {
         const wanted = await this.#components.pools?.requestOf(request, signal);
         if (wanted === undefined) await this.#components.confirmSubnet?.();
         this.#checkpoint(request, signal);
-        const draft = this.#draft(request);
-        const addOwn = (): Promise<PodRecord> =>
-            wanted === undefined
-                ? this.#addFromSubnet(draft, request, signal)
-                : this.#addFromPools(draft, wanted, request, signal);
+        const draft = draftOf(request, this.interfaces(), this.#options);
+        const progress = this.progress(request, signal);
+        const addOwn = async (): Promise<PodRecord> => {
+            if (wanted === undefined) return this.#maker.fromSubnet(draft, progress);
+            await this.#removeOlder(request, signal);
+            return this.#maker.fromPools(draft, wanted, progress);
+        };
         const record = planned.length === 0 ? await addOwn() : await this.#addAll(addOwn, planned, request, signal);
         if (planned.length > 0) await this.#components.reportNetworks?.(record, planned);
         this.#noteAnswer(record);
@@ -297,58 +290,6 @@ export class PodNetwork implements InterfaceControl {
             } else await further.remove(request.containerId, "release");
             throw error;
         }
-    }
-
-    async #addFromSubnet(draft: PodDraft, request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
-        const { podUid } = draft;
-        // After a reboot the API server still reports the earlier addresses of Pods; they are held for these Pods.
-        const heldBy = podUid === "" ? undefined : heldOwner(podUid);
-        const addresses = this.#components.subnet.allocate(attachmentKey(draft), heldBy);
-        const record = recordOf(draft, { addresses, vlan: 0 });
-        const ofPort = this.#takeOfPort(record);
-        try {
-            await createPodLink(this.#components.netlink, record, this.#options);
-        } catch (error) {
-            // Nothing was wired: an existing link or port of that name has another owner.
-            this.ofPorts.release(ofPort);
-            this.#components.subnet.releaseAll(addresses, attachmentKey(record));
-            throw error;
-        }
-        try {
-            this.#checkpoint(request, signal);
-            await this.#wiring.wire(record, ofPort, this.progress(request, signal));
-            // From here on a check of new allocations finds the interface.
-            this.#components.subnet.refuseTaken(addresses);
-        } catch (error) {
-            await this.#unwiring.rollBack(record, ofPort);
-            throw error;
-        }
-        return record;
-    }
-
-    /** Allocates the addresses and creates link and port in parallel: only their configuration waits. */
-    async #addFromPools(
-        draft: PodDraft,
-        wanted: AddressRequest,
-        request: AddRequest,
-        signal: AbortSignal,
-    ): Promise<PodRecord> {
-        await this.#removeOlder(request, signal);
-        const ofPort = this.ofPorts.take();
-        let record: PodRecord | undefined;
-        try {
-            const progress = this.progress(request, signal);
-            const [allocation] = await settleAll([wanted.claim(signal), this.#wiring.prepare(draft, ofPort, progress)]);
-            record = recordOf(draft, allocation);
-            this.#checkpoint(request, signal);
-            await this.#wiring.wire(record, ofPort, this.progress(request, signal));
-            await completePodLink(this.#components.netlink, record);
-        } catch (error) {
-            if (record === undefined) await this.#unwiring.undoDraft(draft, ofPort);
-            else await this.#unwiring.rollBack(record, ofPort);
-            throw error;
-        }
-        return record;
     }
 
     /** Removes what earlier sandboxes of the Pod left of this interface; the allocation is kept for the new one. */
@@ -419,26 +360,6 @@ export class PodNetwork implements InterfaceControl {
     #noteAnswer(record: PodRecord): void {
         const known = this.#table.get(record);
         if (known !== undefined) this.#table.put({ ...known, addedAt: this.#options.now() });
-    }
-
-    #draft(request: AddRequest): PodDraft {
-        const { containerId, ifName, netns, podNamespace, podName, podUid, network } = request;
-        const taken = new Set(this.interfaces().map((other) => other.record.hostIfName));
-        let attempt = 0;
-        while (taken.has(hostInterfaceName(podName, containerId, ifName, attempt))) attempt += 1;
-        const hostIfName = hostInterfaceName(podName, containerId, ifName, attempt);
-        const { bootId } = this.#options;
-        return { containerId, ifName, netns, podNamespace, podName, podUid, hostIfName, bootId, network };
-    }
-
-    /** Allocates the port number to request from OVS; on failure releases the addresses of the record. */
-    #takeOfPort(record: PodRecord): number {
-        try {
-            return this.ofPorts.take();
-        } catch (error) {
-            this.#components.subnet.releaseAll(record.addresses, attachmentKey(record));
-            throw error;
-        }
     }
 
     /** The progress of an ADD, which a DEL of its container ends, or an abort. */

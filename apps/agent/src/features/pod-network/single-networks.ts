@@ -1,13 +1,12 @@
 import type { Clock } from "@antrea/async";
-import { messageOf } from "@antrea/errors";
 import { type Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
+import { deleteSoon } from "./delete-soon.ts";
 import { CheckError, type CheckEnds } from "./check-ends.ts";
 import { isOfNetwork } from "./cni-codes.ts";
 import { PodNetworkError } from "./errors.ts";
 import type { FurtherInterfaces } from "./further-interfaces.ts";
 import type { Progress } from "./progress.ts";
-import { Limit } from "./limit.ts";
 import { kernelNamespaces, type PodNamespaces } from "./link.ts";
 import { refuseOthersNamespace } from "./one-interface.ts";
 import type { PodNetwork } from "./pod-network.ts";
@@ -38,9 +37,6 @@ export interface SingleNetworksComponents {
     /** Default: the kernel's namespaces. */
     readonly namespaces?: PodNamespaces | undefined;
 }
-
-/** Limit of DEL for other work on the container; the reconcile removes what remains. */
-const deleteLimitMs = 5_000;
 
 /**
  * Interfaces that a meta plugin asks for one by one, in containers whose interface on the Pod network is of this agent.
@@ -85,23 +81,18 @@ export class SingleNetworks {
         // Of the Pod network: it ends with the container.
         if (this.#isOfPodNetwork(attachment)) return;
         this.#tombstones.add(attachmentKey(attachment));
-        let hasBegun = false;
-        using limit = new Limit(clock, deleteLimitMs, "other work on the container");
-        try {
-            const remove = async (): Promise<void> => {
-                hasBegun = true;
-                await further.remove(containerId, "release", ifName);
-            };
-            await network.exclusively(containerId, remove, limit.signal);
-        } catch (error) {
-            if (hasBegun) throw error;
-            further.leave(attachment);
-            logger.warn("unwiring of a further interface is left to the reconcile", {
-                container: containerId,
-                interface: ifName,
-                reason: messageOf(error),
-            });
-        }
+        await deleteSoon(clock, {
+            run: (limit, begin) => network.exclusively(containerId, begin, limit),
+            work: () => further.remove(containerId, "release", ifName),
+            leave: (reason) => {
+                further.leave(attachment);
+                logger.warn("unwiring of a further interface is left to the reconcile", {
+                    container: containerId,
+                    interface: ifName,
+                    reason,
+                });
+            },
+        });
     }
 
     /**

@@ -115,6 +115,8 @@ function withBridge(
         platform;
     const condition = new NodeCondition({ api: kube.api }, { nodeName: environment.nodeName });
     const ports = switchBridges.of({ bridge: bridgeName, multicastSnooping: enableMulticastSnooping });
+    /** Ports of Pods that a former bridge had. */
+    const moved: AccessPort[] = [];
     const state = new SecondaryBridge(
         {
             bridge: ports,
@@ -123,6 +125,12 @@ function withBridge(
             uplinks,
             bridgeOf: (name) => bridge.bridgeOf(name),
             bridgedNic: () => (config.enableBridgingMode ? transport.state.name : undefined),
+            makeRoom: async (signal) => {
+                // Before the bridge is given up that Pods have now.
+                ports.refuseForeign();
+                await former.deleteAllBut({ bridge: bridgeName, nics: physicalInterfaces }, moved, signal);
+            },
+            clock,
             logger,
         },
         { nics: physicalInterfaces },
@@ -132,17 +140,13 @@ function withBridge(
         { packetOut: (packet) => connection.packetOut(packet), logger, clock },
         { output: Port.NORMAL },
     );
-    /** Ports of Pods that a former bridge had. */
-    const moved: AccessPort[] = [];
     const check = async (signal: AbortSignal): Promise<void> => {
-        // Before the bridge is given up that Pods have now.
-        ports.refuseForeign();
-        await former.deleteAllBut(bridgeName, moved, signal);
         await state.check(signal);
         if (moved.length > 0) await ports.ensurePorts(moved, signal);
         moved.length = 0;
     };
     const keepNic = async (nic: string, changed: () => void, signal: AbortSignal): Promise<void> => {
+        if (state.isWaiting(nic)) return changed();
         if (!state.nicsOfNode.includes(nic)) return;
         const before = uplinks.state(nic);
         try {

@@ -1,10 +1,12 @@
+import { settleAll } from "@antrea/async";
 import { isNetlinkError, type Netlink } from "@antrea/netlink";
+import type { NodeSysctls } from "../../platform/host/gateway/index.ts";
 
 /** Dependencies of NicSettings. */
 export interface NicSettingsComponents {
     readonly netlink: Pick<Netlink, "link" | "setLink">;
-    /** Sysctls of the Node; what they were before is remembered. */
-    readonly sysctls: { set(key: string, value: string): void; undo(key: string): void };
+    /** Sysctls of the Node; what they were before is remembered, also after a restart. */
+    readonly sysctls: Pick<NodeSysctls, "held" | "set" | "undo">;
 }
 
 /** Settings of NicSettings. */
@@ -42,6 +44,20 @@ export class NicSettings {
         });
     }
 
+    /** Whether the NIC of this name was made a port in this boot, by this agent or an earlier one, and not given back since. */
+    isPrepared(name: string): boolean {
+        return this.#prepared().includes(name);
+    }
+
+    /**
+     * Gives all NICs back but these: an agent may be killed after a NIC was taken out of its bridge. Without IPv6 there is no
+     * trace of them. Rejects with the first NetlinkError, after all were tried.
+     */
+    async releaseAllBut(ports: readonly string[]): Promise<void> {
+        const left = this.#prepared().filter((name) => !ports.includes(name));
+        await settleAll(left.map((name) => this.release(name)));
+    }
+
     /** Gives a NIC back to the Node as far as `prepare` changed it; it stays up. Rejects with NetlinkError. */
     async release(name: string): Promise<void> {
         const { netlink, sysctls } = this.#components;
@@ -53,10 +69,18 @@ export class NicSettings {
         });
         await ifPresent(() => sysctls.undo(ipv6Of(name)));
     }
+
+    #prepared(): readonly string[] {
+        return this.#components.sysctls.held().flatMap((key) => nicOf(key) ?? []);
+    }
 }
 
 function ipv6Of(name: string): string {
     return `net/ipv6/conf/${name}/disable_ipv6`;
+}
+
+function nicOf(key: string): string | undefined {
+    return /^net\/ipv6\/conf\/([^/]+)\/disable_ipv6$/.exec(key)?.[1];
 }
 
 /** A kernel without IPv6 has no such sysctl; a link may be removed at any time. */

@@ -19,6 +19,8 @@ export interface Nic {
     readonly isUsable: boolean;
     /** Whether the Node uses it too, so that it has, or is to have, a host port with the Node's addresses and routes. */
     readonly isOfNode: boolean;
+    /** Whether only the time without addresses is too short for it to become a port, see `mayTakeIn`. */
+    readonly isEmptyTooShort: boolean;
     /** In bytes; 0 if there is no such link. */
     readonly mtu: number;
 }
@@ -36,6 +38,8 @@ export interface NicSurroundings {
     readonly mayTakeOut: boolean;
     /** Whether the Node used the NIC of this name at an earlier check. */
     readonly wasOfNode: (name: string) => boolean;
+    /** Whether a NIC that is no port may become one without a host port: it has been without addresses long enough. */
+    readonly mayTakeIn: (name: string) => boolean;
 }
 
 /** The device of Open vSwitch's kernel module. */
@@ -58,10 +62,17 @@ export async function readNics(
 async function readNic(
     netlink: Pick<Netlink, "addresses" | "link" | "routes">,
     name: string,
-    { bridgeOf, ownBridge, uplinks, bridgedNic, mayTakeOut, wasOfNode }: NicSurroundings,
+    { bridgeOf, ownBridge, uplinks, bridgedNic, mayTakeIn, mayTakeOut, wasOfNode }: NicSurroundings,
 ): Promise<Nic> {
     const link = await netlink.link(name);
-    const nic = { name, problem: undefined, isUsable: false, isOfNode: false, mtu: link?.mtu ?? 0 };
+    const nic: Nic = {
+        name,
+        problem: undefined,
+        isUsable: false,
+        isOfNode: false,
+        isEmptyTooShort: false,
+        mtu: link?.mtu ?? 0,
+    };
     const refused = (reason: NicProblem["reason"], what: string): Nic => ({
         ...nic,
         problem: { reason, text: `${name} ${what}` },
@@ -94,6 +105,10 @@ async function readNic(
             const what =
                 "has no address and no route at the moment, and the Node used it before; give it an address, or restart the agent to use it without";
             return { ...refused("NICNotConnected", what), isOfNode: true };
+        }
+        if (!isPort && !mayTakeIn(name)) {
+            const what = "has no address and no route; it becomes a port when that is still so in a few seconds";
+            return { ...refused("NICNotConnected", what), isEmptyTooShort: true };
         }
         return { ...nic, isUsable: true };
     }

@@ -1,3 +1,4 @@
+import type { Clock } from "@antrea/async";
 import { secondaryBridgeCondition } from "@antrea/crd";
 import { isAborted, messageOf } from "@antrea/errors";
 import type { Netlink } from "@antrea/netlink";
@@ -12,13 +13,19 @@ import { readNics, type Nic, type NicProblem, type NicSurroundings } from "./nic
 export interface SecondaryBridgeComponents extends Pick<NicSurroundings, "bridgeOf"> {
     readonly bridge: Pick<SwitchBridge, "ensure" | "name" | "nics">;
     readonly netlink: Pick<Netlink, "addresses" | "link" | "routes">;
-    readonly settings: Pick<NicSettings, "prepare" | "release">;
+    readonly settings: Pick<NicSettings, "isPrepared" | "prepare" | "release" | "releaseAllBut">;
     /** The NICs that the Node uses too; the caller has them moved, see `nicsOfNode`. */
     readonly uplinks: NicSurroundings["uplinks"] & Pick<NicUplinks, "attach" | "release">;
     /** The NIC that bridging mode has; undefined without it. */
     readonly bridgedNic: () => string | undefined;
+    /** Called at the beginning of each check; rejects if the bridge cannot be made. */
+    readonly makeRoom: (signal: AbortSignal) => Promise<void>;
+    readonly clock: Pick<Clock, "monotonic">;
     readonly logger: Logger;
 }
+
+/** How long a NIC is without addresses before it becomes a port: at boot, and while a lease is renewed, they come later. */
+const emptyMs = 5_000;
 
 /**
  * The bridge of networks other than the Pod network, with the NICs of the configuration. A NIC that cannot be connected
@@ -35,6 +42,8 @@ export class SecondaryBridge {
     #logged = "";
     /** The NICs that the Node has used since this start. */
     readonly #ofNode = new Set<string>();
+    /** When the NICs were first seen without addresses that wait for `emptyMs`; monotonic, ms. */
+    readonly #emptySince = new Map<string, number>();
 
     constructor(components: SecondaryBridgeComponents, options: { readonly nics: readonly string[] }) {
         this.#components = components;
@@ -43,7 +52,8 @@ export class SecondaryBridge {
 
     /**
      * Makes bridge and NICs as configured, and gives back NICs that are no longer; moves no addresses. Idempotent; without a
-     * difference nothing is written. Rejects with OvsdbError or NetlinkError, to be repeated.
+     * difference nothing is written. Rejects with OvsBridgeError, OvsdbError or NetlinkError, to be
+     * repeated.
      */
     async check(signal: AbortSignal): Promise<void> {
         try {
@@ -56,12 +66,14 @@ export class SecondaryBridge {
     }
 
     async #check(signal: AbortSignal): Promise<void> {
-        const { bridge, bridgeOf, bridgedNic, logger, netlink, settings, uplinks } = this.#components;
+        const { bridge, bridgeOf, bridgedNic, clock, logger, makeRoom, netlink, settings, uplinks } = this.#components;
+        await makeRoom(signal);
         const former = bridge.nics().map(({ name }) => name);
         const taken = bridgedNic();
         // An earlier start was not in bridging mode.
         if (taken !== undefined && this.#nicNames.includes(taken) && uplinks.isMoved(taken))
             await uplinks.release(taken);
+        const now = clock.monotonic();
         const nics = await readNics(netlink, this.#nicNames, {
             bridgeOf,
             ownBridge: bridge.name,
@@ -69,8 +81,14 @@ export class SecondaryBridge {
             bridgedNic: taken,
             mayTakeOut: this.#nics === undefined,
             wasOfNode: (name) => this.#ofNode.has(name),
+            // One that was a port before the database was lost has waited.
+            mayTakeIn: (name) => settings.isPrepared(name) || now - (this.#emptySince.get(name) ?? now) >= emptyMs,
         });
-        for (const { name, isOfNode } of nics) if (isOfNode) this.#ofNode.add(name);
+        for (const { name, isEmptyTooShort, isOfNode } of nics) {
+            if (isOfNode) this.#ofNode.add(name);
+            if (!isEmptyTooShort) this.#emptySince.delete(name);
+            else if (!this.#emptySince.has(name)) this.#emptySince.set(name, now);
+        }
         const links = nics.flatMap(({ name, isOfNode, isUsable }) => (isUsable && !isOfNode ? [name] : []));
         // Before it is a port: what it forwards then must not reach the Node.
         for (const name of links) await settings.prepare(name);
@@ -82,8 +100,10 @@ export class SecondaryBridge {
         for (const [at, { name }] of moved.entries()) this.#patchOf.set(name, patches[at]?.name ?? name);
         const present = [...links, ...patches.map(({ name }) => name)];
         for (const name of former) if (!present.includes(name)) await settings.release(name);
+        await settings.releaseAllBut(links);
         this.#nics = nics;
-        const text = this.#problemText();
+        // Waiting is no fault.
+        const text = this.#emptySince.size > 0 ? this.#logged : this.#problemText();
         if (text !== "" && text !== this.#logged)
             logger.warn("NICs are not connected to the secondary bridge", { reason: text });
         this.#logged = text;
@@ -92,6 +112,11 @@ export class SecondaryBridge {
     /** The NICs that the Node uses too: each needs an uplink, which moves the Node's addresses to a host port. */
     get nicsOfNode(): readonly string[] {
         return (this.#nics ?? []).flatMap(({ name, isOfNode }) => (isOfNode ? [name] : []));
+    }
+
+    /** Whether the NIC is to be checked again soon, as it becomes a port if it stays without addresses. */
+    isWaiting(nic: string): boolean {
+        return this.#emptySince.has(nic);
     }
 
     /** Why no Pod can be connected, as part of a sentence; undefined if Pods can be. */

@@ -6,11 +6,13 @@ import { Interruptions, interruptions } from "../../support/interruptions.ts";
 import { TestNetns } from "../../support/namespace.ts";
 import { TestNode, type NodeState, type TestAgent } from "../../support/test-node.ts";
 import { ipsOf, TestPod } from "../../support/test-pod.ts";
-import type {
-    AddRequest,
-    Attachment,
-    NetworkClaims,
-    PlannedNetwork,
+import { podRecord } from "../../support/records.ts";
+import {
+    toAlias,
+    type AddRequest,
+    type Attachment,
+    type NetworkClaims,
+    type PlannedNetwork,
 } from "../../../src/platform/pod-interfaces/index.ts";
 
 /** Addresses 192.168.X.n of pool "X", in VLAN X. */
@@ -260,6 +262,33 @@ describe("a Pod with networks", () => {
         // What the link does not have comes from the allocations and from the Pod's own interface.
         const records = agent.network.further?.list().map(({ record }) => record) ?? [];
         expect(records.map(({ addresses }) => addresses.length)).toEqual([1, 1]);
+    });
+
+    it("that cannot be put back keep nothing else from its upkeep", async () => {
+        const pod = await add("a", network("eth1", { pool: "100" }));
+        const alias = toAlias(podRecord({ containerId: "ended" }));
+        execFileSync("ip", ["link", "add", "left0", "type", "veth", "peer", "name", "left1"]);
+        execFileSync("ip", ["link", "set", "left0", "alias", alias]);
+        const links = (): string => execFileSync("ip", ["-o", "link", "show"], { encoding: "utf8" });
+        const losePort = async (): Promise<void> => {
+            const [port = ""] = await podPorts();
+            await node.ovs.vsctl("del-port", "br-secondary", port);
+            await eventually(
+                () => agent.secondary.ports(),
+                (ports) => ports.length === 0,
+            );
+        };
+        await losePort();
+        const calls = await steps.recorded(() => agent.resync());
+        expect(await podPorts()).toHaveLength(1);
+        // What is left over is removed when it is seen again.
+        expect(links()).toContain("left0");
+        await losePort();
+        await steps.during(calls.indexOf("secondary.ensurePorts"), "not made", () => agent.resync());
+        expect([await podPorts(), links()]).toEqual([[], expect.not.stringContaining("left0")]);
+        await agent.resync();
+        expect(await podPorts()).toHaveLength(1);
+        expect(addressOf(pod, "eth1")).not.toBe("");
     });
 
     it("does not start without one of them, and leaves nothing", async () => {

@@ -27,7 +27,11 @@ class Claims implements NetworkClaims {
         return Promise.resolve();
     }
 
-    networkInterfacesOf = (): readonly Attachment[] => [];
+    networkInterfacesOf = (containerId: string): readonly Attachment[] =>
+        [...this.held.values()].flatMap((owner) => {
+            const [id = "", ifName = ""] = owner.split("/");
+            return id === containerId ? [{ containerId, ifName }] : [];
+        });
     networkOf = (): string => "";
     addressesFor = (): ReturnType<NetworkClaims["addressesFor"]> => [];
 }
@@ -38,7 +42,9 @@ let claims: Claims;
 let empty: NodeState;
 let pods: TestPod[] = [];
 
-const start = (): Promise<TestAgent> => node.startAgent({ networks: { nic: "nic0", plan: () => [], claims } });
+const startWith = (nic: string | undefined): Promise<TestAgent> =>
+    node.startAgent({ networks: { nic, plan: () => [], claims } });
+const start = (): Promise<TestAgent> => startWith("nic0");
 
 beforeAll(async () => {
     node = await TestNode.start();
@@ -211,6 +217,31 @@ describe("an interface that a meta plugin asks for", () => {
         await gc("vlan100", ["eth0"]);
         expect(await podPorts()).toHaveLength(1);
         expect(pod.netns.run("ip", "-o", "link", "show")).toMatch(/net2/);
+    });
+
+    it("keeps its address until the container ends where an agent without a bridge gets its DEL, as it works on", async () => {
+        const pod = await sandbox("a");
+        await call("add", pod, "net1");
+        await agent.stop();
+        agent = await startWith(undefined);
+        await agent.resync();
+        await call("del", pod, "net1");
+        expect(pod.netns.run("ip", "-o", "link", "show", "net1")).toMatch(/state UP/);
+        expect(claims.held.size).toBe(1);
+        await agent.del(pod);
+        expect([...claims.held]).toEqual([]);
+        await agent.stop();
+        agent = await start();
+    });
+
+    it("is not made at all where the Pod's default route cannot move to it", async () => {
+        const pod = await sandbox("a");
+        const routes = [{ dst: "0.0.0.0/0", gw: "198.51.100.1" }];
+        expect(await refusal("add", pod, "net1", { ...vlan100, ipam: { ...vlan100.ipam, routes } })).toMatch(
+            /default-route: the kernel does not take 198\.51\.100\.1 on net1/,
+        );
+        expect(pod.netns.run("ip", "-o", "link", "show")).not.toMatch(/net1/);
+        expect([await podPorts(), [...claims.held]]).toEqual([[], []]);
     });
 
     it("stays over a restart of the agent, which knows it for DEL", async () => {

@@ -193,6 +193,16 @@ async function startWith(
     await feature.stage?.(new AbortController().signal);
     await feature.start?.(new AbortController().signal);
     own.start();
+    // NICs without addresses become ports after some seconds.
+    if (physicalInterfaces.length > 0) {
+        await eventually(
+            async () => {
+                await clock.advance(1_000);
+                return object.bridge[0] ?? "becomes a port";
+            },
+            (text) => !text.includes("becomes a port"),
+        );
+    }
     return {
         feature,
         later: () => clock.advance(60_000),
@@ -237,14 +247,19 @@ describe("a bridge that is configured", () => {
 
     it("is checked when a NIC comes or goes, and the Node names the one that is missing", async () => {
         removeLink("nic1");
-        const { feature, scrape } = await start("nic0", "nic1");
+        const { feature, passes, scrape } = await start("nic0", "nic1");
         expect(await portNames()).toEqual(["nic0"]);
         for (const isConnected of ["true", "false"]) {
             expect(await scrape()).toContain(`antrea_agent_secondary_bridge_nics{connected="${isConnected}"} 1\n`);
         }
         expect((await reported(/^False/))[0]).toMatch(/^False NICMissing nic1 does not exist; /);
         addLink("nic1");
-        expect(await reported(/^True/)).toEqual(["True BridgeReady the NICs nic0, nic1 are ports of br1"]);
+        await reported(/^False NICNotConnected nic1 has no address and no route; /);
+        const connected = async (): Promise<string> => {
+            await passes(1_000);
+            return object.bridge[0] ?? "";
+        };
+        expect(await eventually(connected, (text) => text.startsWith("True"))).toMatch(/the NICs nic0, nic1 are ports/);
         expect(await portNames()).toEqual(["nic0", "nic1"]);
         removeLink("nic0");
         expect((await reported(/^False/))[0]).toMatch(/^False NICMissing nic0 does not exist; /);
@@ -416,6 +431,42 @@ describe("a bridge that is no longer configured", () => {
         expect((await node.ovs.vsctl("port-to-br", "nic0")).trim()).toBe("br2");
         expect(next.served?.state).toMatchObject({ connected: 1, problem: undefined });
         expect(settingsOf("nic0")).toEqual([podLinkGroup, "1"]);
+    });
+
+    it("stays where the name of the next one is that of somebody else's bridge, and so do its Pods", async () => {
+        const { feature } = await start("nic0");
+        addLink("pod0");
+        await feature.served?.ports.ensurePorts([{ name: "pod0", vlan: 7, externalIds: { "container-id": "pod0" } }]);
+        await stopAll();
+        await node.ovs.addBridge("br-other");
+        await startWith("br-other", ["nic0"]);
+        try {
+            expect((await reported(/br-other/))[0]).toMatch(
+                /^False BridgeNotReady .* OVS has a bridge br-other that this agent did not make; /,
+            );
+            expect(await portNames()).toEqual(["nic0", "pod0"]);
+            expect((await node.ovs.vsctl("list-ports", "br-other")).trim()).toBe("");
+        } finally {
+            await node.ovs.vsctl("del-br", "br-other");
+        }
+    });
+
+    it("gives its NICs back also if an agent was killed when it had deleted the bridge", async () => {
+        await start("nic0");
+        await stopAll();
+        await node.ovs.vsctl("del-br", "br1");
+        await eventually(
+            () => ownSwitchBridges(database),
+            (names) => names.length === 0,
+        );
+        expect(settingsOf("nic0")).toEqual([podLinkGroup, "1"]);
+        await start();
+        expect(
+            await eventually(
+                () => settingsOf("nic0"),
+                ([, isDisabled]) => isDisabled === "0",
+            ),
+        ).toEqual([0, "0"]);
     });
 
     it("is deleted, with the condition of the Node, and bridges of others stay", async () => {

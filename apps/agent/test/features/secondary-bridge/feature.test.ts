@@ -69,7 +69,7 @@ function make({ isEnabled, log = [] }: { readonly isEnabled: boolean; readonly l
             logger: listLogger(log),
             metrics: new Metrics({ processMetrics: false }),
             netlink: { ...fakeNetlink([linkOf(2, "nic0")]), subscribe: () => ({ [Symbol.dispose]: () => undefined }) },
-            sysctls: { set: () => undefined, undo: () => undefined },
+            sysctls: { held: () => [], set: () => undefined, undo: () => undefined },
             switchBridges: {
                 names: () => [],
                 of: (options: object) =>

@@ -12,6 +12,10 @@ class FakeSysctls {
     readonly #before = new Map<string, string>();
     failure: Error | undefined;
 
+    held(): readonly string[] {
+        return [...this.#before.keys()];
+    }
+
     set(name: string, value: string): void {
         if (this.failure !== undefined) throw this.failure;
         this.#before.set(name, this.values.get(name) ?? "");
@@ -21,6 +25,7 @@ class FakeSysctls {
     undo(name: string): void {
         const before = this.#before.get(name);
         if (before !== undefined) this.values.set(name, before);
+        this.#before.delete(name);
     }
 }
 
@@ -84,5 +89,19 @@ describe("a NIC that is given back", () => {
         await settings().release("nic0");
         await settings(pods).release("none");
         expect(shown()).toEqual(["nic0 false 0", "other false 0", "0"]);
+    });
+});
+
+describe("NICs that an earlier agent made ports", () => {
+    it("are known, and all but those that are ports still are given back", async () => {
+        expect(settings(pods).isPrepared("nic0")).toBe(false);
+        await settings(pods).prepare("nic0");
+        await settings(pods).prepare("other");
+        sysctls.set("net/ipv4/ip_forward", "1");
+        expect(["nic0", "other", "none"].map((name) => settings(pods).isPrepared(name))).toEqual([true, true, false]);
+        await settings(pods).releaseAllBut(["other"]);
+        expect(shown()).toEqual(["nic0 true 0", "other true 7", "0"]);
+        expect(["nic0", "other"].map((name) => settings(pods).isPrepared(name))).toEqual([false, true]);
+        expect(sysctls.values.get("net/ipv4/ip_forward")).toBe("1");
     });
 });

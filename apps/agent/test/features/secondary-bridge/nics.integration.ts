@@ -37,11 +37,19 @@ function readWith(surroundings: Partial<NicSurroundings>, ...names: readonly str
         bridgedNic: undefined,
         mayTakeOut: false,
         wasOfNode: () => false,
+        mayTakeIn: () => true,
         ...surroundings,
     });
 }
 
-const usable = { name: "nic0", problem: undefined, isUsable: true, isOfNode: false, mtu: 9000 };
+const usable = {
+    name: "nic0",
+    problem: undefined,
+    isUsable: true,
+    isOfNode: false,
+    isEmptyTooShort: false,
+    mtu: 9000,
+};
 
 it("a NIC can be connected, up or down, with its MTU", async () => {
     expect(await read("nic0")).toEqual([usable]);
@@ -54,6 +62,18 @@ it("a NIC that the Node used is no plain port while its address is away for a mo
     const [nic] = await readWith({ wasOfNode: (name) => name === "nic0" }, "nic0");
     expect(nic).toMatchObject({ isUsable: false, isOfNode: true, problem: { reason: "NICNotConnected" } });
     expect(nic?.problem?.text).toMatch(/^nic0 has no address and no route at the moment, .*; give it an address, or /);
+});
+
+it("a NIC without addresses waits, unless it is a port already or has one", async () => {
+    const soon = { mayTakeIn: () => false };
+    const text = "nic0 has no address and no route; it becomes a port when that is still so in a few seconds";
+    const problem = { reason: "NICNotConnected", text };
+    expect(await readWith(soon, "nic0")).toEqual([{ ...usable, isUsable: false, isEmptyTooShort: true, problem }]);
+    bridges.set("nic0", "br1");
+    expect(await readWith(soon, "nic0")).toEqual([usable]);
+    bridges.clear();
+    ip("addr", "add", "192.0.2.1/24", "dev", "nic0");
+    expect(await readWith(soon, "nic0")).toMatchObject([{ isOfNode: true, isEmptyTooShort: false }]);
 });
 
 it("a NIC may have addresses of its link, and be a port of the own bridge", async () => {
@@ -99,6 +119,7 @@ it.each<[string, () => void, string, string, RegExp]>([
             problem: { reason, text: expect.stringMatching(text) },
             isUsable: false,
             isOfNode: false,
+            isEmptyTooShort: false,
             mtu: expect.any(Number),
         },
     ]);

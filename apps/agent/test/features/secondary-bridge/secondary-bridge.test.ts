@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
 import { secondaryBridgeCondition } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
 import type { Address, Link } from "@antrea/netlink";
@@ -43,7 +44,15 @@ let log: LogEntry[];
 let uplinks: FakeUplinks;
 /** The NIC of bridging mode. */
 let bridgedNic: string | undefined;
+let clock: ManualClock;
 let state: SecondaryBridge;
+
+/** A check when NICs without addresses have waited long enough. */
+async function check(): Promise<void> {
+    await state.check(signal);
+    await clock.advance(5_000);
+    await state.check(signal);
+}
 
 beforeEach(() => {
     links = [linkOf(2, "nic0", { mtu: 9000 }), linkOf(3, "nic1", { mtu: 1600 }), linkOf(4, "other", { mtu: 1200 })];
@@ -54,7 +63,12 @@ beforeEach(() => {
     uplinks = new FakeUplinks();
     bridgedNic = undefined;
     const netlink = fakeNetlink(links, addresses);
-    const sysctls = { set: (key: string) => disabled.add(key), undo: (key: string) => void disabled.delete(key) };
+    const sysctls = {
+        held: () => [...disabled],
+        set: (key: string) => void disabled.add(key),
+        undo: (key: string) => void disabled.delete(key),
+    };
+    clock = new ManualClock();
     state = new SecondaryBridge(
         {
             bridge,
@@ -63,6 +77,8 @@ beforeEach(() => {
             bridgeOf: (name) => (bridge.names.includes(name) ? "br1" : undefined),
             uplinks,
             bridgedNic: () => bridgedNic,
+            makeRoom: () => Promise.resolve(),
+            clock,
             logger: listLogger(log),
         },
         { nics: ["nic0", "nic1"] },
@@ -101,7 +117,7 @@ describe("before the first check", () => {
 
 describe("with all NICs", () => {
     it("Pods are connected, with an MTU that each NIC has", async () => {
-        await state.check(signal);
+        await check();
         expect(bridge.names).toEqual(["nic0", "nic1"]);
         expect([state.problem, state.mtu, state.connected]).toEqual([undefined, 1600, 2]);
         expect(state.condition).toEqual({
@@ -116,7 +132,7 @@ describe("with all NICs", () => {
     it("the NICs are set up and apart from the Node, and nothing else is, also when they are reset", async () => {
         for (let times = 0; times < 2; times += 1) {
             for (const [at, link] of links.entries()) links[at] = { ...link, up: false, group: 0 };
-            await state.check(signal);
+            await check();
             expect(links.map(({ name, up, group }) => [name, up, group])).toEqual([
                 ["nic0", true, 7],
                 ["nic1", true, 7],
@@ -127,9 +143,9 @@ describe("with all NICs", () => {
     });
 
     it("one that gets an address stays connected, and the condition names what is wrong", async () => {
-        await state.check(signal);
+        await check();
         addresses.push(addressOf(3, parseIp("192.0.2.1")));
-        await state.check(signal);
+        await check();
         expect([bridge.names, state.connected, state.problem, state.mtu]).toEqual([
             ["nic0", "nic1"],
             2,
@@ -143,21 +159,63 @@ describe("with all NICs", () => {
     });
 
     it("one that another takes is given back as it was", async () => {
-        await state.check(signal);
+        await check();
         const [, nic1] = links;
         if (nic1 === undefined) throw new Error("no NIC");
         links[1] = { ...nic1, master: 4 };
-        await state.check(signal);
+        await check();
         expect(links[1]).toMatchObject({ group: 0, up: true });
         expect([...disabled]).toEqual(["net/ipv6/conf/nic0/disable_ipv6"]);
         expect(bridge.names).toEqual(["nic0"]);
     });
 });
 
+describe("a NIC without addresses", () => {
+    it("is no port before it has had none for five seconds, and the Node names it until then", async () => {
+        await state.check(signal);
+        expect([bridge.names, state.isWaiting("nic0"), state.connected, [...disabled], log]).toEqual([
+            [],
+            true,
+            0,
+            [],
+            [],
+        ]);
+        expect(state.condition).toMatchObject({
+            reason: "NICNotConnected",
+            message: expect.stringMatching(/^nic0 has no address and no route; it becomes a port when .*; nic1 has no/),
+        });
+        await clock.advance(4_999);
+        await state.check(signal);
+        expect(bridge.names).toEqual([]);
+        await clock.advance(1);
+        await state.check(signal);
+        expect([bridge.names, state.isWaiting("nic0")]).toEqual([["nic0", "nic1"], false]);
+    });
+
+    it("that gets one meanwhile is of the Node, and waits anew when it loses it again", async () => {
+        await state.check(signal);
+        await clock.advance(4_000);
+        addresses.push(addressOf(2, parseIp("192.0.2.1")));
+        await state.check(signal);
+        expect(state.nicsOfNode).toEqual(["nic0"]);
+        addresses.length = 0;
+        await clock.advance(9_000);
+        await state.check(signal);
+        expect([bridge.names, state.nicsOfNode]).toEqual([["nic1"], ["nic0"]]);
+        expect(state.condition?.message).toMatch(/^nic0 has no address and no route at the moment, /);
+    });
+
+    it("that was a port is one at once after the database was lost, also for another agent", async () => {
+        disabled.add("net/ipv6/conf/nic1/disable_ipv6");
+        await state.check(signal);
+        expect(bridge.names).toEqual(["nic1"]);
+    });
+});
+
 describe("without one of the NICs", () => {
     it("Pods are connected by the others, and the Node names the missing one; the log does so once", async () => {
         remove("nic1");
-        for (let times = 0; times < 2; times += 1) await state.check(signal);
+        for (let times = 0; times < 2; times += 1) await check();
         expect(bridge.names).toEqual(["nic0"]);
         expect([state.problem, state.mtu, state.connected]).toEqual([undefined, 9000, 1]);
         expect(state.condition).toMatchObject({
@@ -172,18 +230,18 @@ describe("without one of the NICs", () => {
         const [, nic1] = links;
         if (nic1 === undefined) throw new Error("no NIC");
         remove("nic1");
-        await state.check(signal);
+        await check();
         links.push(nic1);
-        await state.check(signal);
+        await check();
         expect([bridge.names, state.mtu, state.condition?.status]).toEqual([["nic0", "nic1"], 1600, "True"]);
         remove("nic1");
-        await state.check(signal);
+        await check();
         expect(log).toHaveLength(2);
     });
 
     it("that OVS cannot open, the Node has its words", async () => {
         bridge.errors.set("nic1", "could not open network device nic1 (Device busy)");
-        await state.check(signal);
+        await check();
         expect([state.problem, state.connected]).toEqual([undefined, 1]);
         expect(state.condition).toMatchObject({
             status: "False",
@@ -197,7 +255,7 @@ describe("without any NIC", () => {
     it("no Pod is connected, for reasons that name each", async () => {
         remove("nic0");
         bridge.errors.set("nic1", "busy");
-        await state.check(signal);
+        await check();
         expect(state.problem).toMatch(
             /^no NIC of br1 is connected: nic0 does not exist; .*; OVS cannot open nic1: busy/,
         );
@@ -206,7 +264,7 @@ describe("without any NIC", () => {
 
     it("the bridge is made nevertheless, and has no MTU", async () => {
         addresses.push(addressOf(2, parseIp("192.0.2.1")), addressOf(3, parseIp("2001:db8::1")));
-        await state.check(signal);
+        await check();
         expect([bridge.names, state.mtu, state.connected]).toEqual([[], 0, 0]);
         expect(state.problem).toMatch(/nic0 is being connected, .*; nic1 is being connected, /);
     });
@@ -218,7 +276,7 @@ describe("a NIC that the Node uses", () => {
     });
 
     it("waits until its addresses are on a host port, and is left alone meanwhile", async () => {
-        await state.check(signal);
+        await check();
         expect([state.nicsOfNode, bridge.names, state.connected, [...disabled]]).toEqual([
             ["nic1"],
             ["nic0"],
@@ -235,7 +293,7 @@ describe("a NIC that the Node uses", () => {
     it("is connected by the port to its own bridge then, with the MTU of the host port", async () => {
         uplinks.move("nic1");
         links.push(linkOf(9, "nic1~"));
-        await state.check(signal);
+        await check();
         expect([bridge.names, state.connected, state.mtu, state.problem]).toEqual([
             ["nic0", "patch-nic1"],
             2,
@@ -247,16 +305,16 @@ describe("a NIC that the Node uses", () => {
 
     it("is taken out when it is given back to the Node", async () => {
         uplinks.move("nic1");
-        await state.check(signal);
+        await check();
         uplinks.states.set("nic1", { kind: "lost", name: "nic1", reason: "OVS has been away for 5 s" });
-        await state.check(signal);
+        await check();
         expect([bridge.names, state.connected]).toEqual([["nic0"], 1]);
         expect(state.condition?.message).toMatch(/^nic1 was given back to the Node: OVS has been away for 5 s; /);
     });
 
     it("has its own reason when the move was undone, or cannot be made", async () => {
         uplinks.states.set("nic1", { kind: "rolledBack", name: "nic1", reason: "nobody answered" });
-        await state.check(signal);
+        await check();
         expect(state.condition).toMatchObject({
             reason: "NICRolledBack",
             message: expect.stringMatching(/^the move of nic1 was undone: nobody answered; .* restart the agent/),
@@ -269,12 +327,12 @@ describe("a NIC that the Node uses", () => {
             ["JOURNAL_UNWRITABLE", "NICNotConnected"],
         ] as const) {
             uplinks.failures.set("nic1", new UplinkError(code, "environment", "no way"));
-            await state.check(signal);
+            await check();
             expect(state.condition).toMatchObject({ reason, message: "nic1 is not connected: no way" });
         }
         uplinks.failures.clear();
         uplinks.states.set("nic1", { kind: "waiting", name: "nic1", reason: "the API server does not answer" });
-        await state.check(signal);
+        await check();
         expect(state.condition).toMatchObject({
             reason: "NICNotConnected",
             message: "nic1 is not connected yet: the API server does not answer",
@@ -283,7 +341,7 @@ describe("a NIC that the Node uses", () => {
 
     it("is reported when it is removed, or OVS cannot open it, while the host port has its name", async () => {
         uplinks.move("nic1");
-        await state.check(signal);
+        await check();
         expect(state.condition).toMatchObject({
             reason: "NICMissing",
             message: expect.stringMatching(/^nic1, named nic1~ as a port, does not exist any more; /),
@@ -291,22 +349,30 @@ describe("a NIC that the Node uses", () => {
         expect([bridge.names, state.connected]).toEqual([["nic0", "patch-nic1"], 1]);
         links.push(linkOf(9, "nic1~"));
         uplinks.portErrors.set("nic1", "busy");
-        await state.check(signal);
+        await check();
         expect(state.condition?.message).toBe("OVS cannot open nic1: busy; see the log of ovs-vswitchd");
     });
 
     it("becomes one after a start, though an earlier one made it a port without addresses", async () => {
         await bridge.ensure(["nic0", "nic1"]);
         disabled.add("net/ipv6/conf/nic1/disable_ipv6");
-        await state.check(signal);
+        await check();
         expect([state.nicsOfNode, bridge.names]).toEqual([["nic1"], ["nic0"]]);
         expect([...disabled]).toEqual(["net/ipv6/conf/nic0/disable_ipv6"]);
+    });
+
+    it("and others that an agent prepared which was killed before it gave them back have their settings again", async () => {
+        disabled.add("net/ipv6/conf/nic1/disable_ipv6").add("net/ipv6/conf/other/disable_ipv6");
+        links[2] = linkOf(4, "other", { group: 7 });
+        await check();
+        expect([...disabled]).toEqual(["net/ipv6/conf/nic0/disable_ipv6"]);
+        expect(links[2]).toMatchObject({ group: 0 });
     });
 
     it("is that of bridging mode, which it is given back for", async () => {
         uplinks.move("nic1");
         bridgedNic = "nic1";
-        await state.check(signal);
+        await check();
         expect([uplinks.released, state.nicsOfNode, bridge.names]).toEqual([["nic1"], [], ["nic0"]]);
         expect(state.condition).toMatchObject({
             reason: "NICTaken",

@@ -61,16 +61,29 @@ export class NodeSysctls {
         return [...this.#read()].flatMap(([key, change]) => (this.#restoreOne(key, change) ? [key] : []));
     }
 
-    /** Restores one sysctl, if it was recorded in this boot and still has the agent's value. Throws NetlinkError. */
+    /** The recorded sysctls of this boot that have the agent's value, by their keys. */
+    held(): readonly string[] {
+        return [...this.#read()].flatMap(([key, { after }]) => (this.#get(key) === after ? [key] : []));
+    }
+
+    /**
+     * Restores one sysctl, if it was recorded in this boot and still has the agent's value; then it is recorded no more.
+     * Throws NetlinkError.
+     */
     undo(key: string): void {
-        const change = this.#read().get(key);
-        if (change === undefined || !this.#restoreOne(key, change)) return;
+        const changes = this.#read();
+        const change = changes.get(key);
+        if (change === undefined) return;
+        const isRestored = this.#restoreOne(key, change);
+        changes.delete(key);
+        this.#write(key, changes);
+        if (!isRestored) return;
         this.#logger.info("sysctl of the Node set back", { sysctl: key, value: change.before });
     }
 
     #restoreOne(key: string, { before, after }: Change): boolean {
         try {
-            if (this.#settings.get(key) !== after) return false;
+            if (this.#get(key) !== after) return false;
             this.#settings.set(key, before);
             return true;
         } catch (error) {
@@ -80,20 +93,37 @@ export class NodeSysctls {
         }
     }
 
+    #get(key: string): string | undefined {
+        try {
+            return this.#settings.get(key);
+        } catch (error) {
+            if (isNetlinkError(error, "ENOENT")) return undefined;
+            throw error;
+        }
+    }
+
     #remember(key: string, change: Change): void {
         const changes = this.#read();
         // The first recorded value is the Node's own, whatever followed.
         changes.set(key, { before: changes.get(key)?.before ?? change.before, after: change.after });
+        this.#write(key, changes);
+    }
+
+    /** @param key the one that has changed */
+    #write(key: string, changes: ReadonlyMap<string, Change>): void {
         const text = JSON.stringify({ bootId: this.#bootId, changes: Object.fromEntries(changes) });
         try {
             mkdirSync(dirname(this.#path), { recursive: true });
             writeFileSync(`${this.#path}.new`, text, { mode: 0o600 });
             renameSync(`${this.#path}.new`, this.#path);
         } catch (error) {
-            this.#logger.warn("what a sysctl was before cannot be kept; a clean-up will not set it back", {
-                sysctl: key,
-                reason: messageOf(error),
-            });
+            this.#logger.warn(
+                "the record of what sysctls were before cannot be written; a clean-up goes by the one before",
+                {
+                    sysctl: key,
+                    reason: messageOf(error),
+                },
+            );
         }
     }
 

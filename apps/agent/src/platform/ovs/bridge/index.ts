@@ -1,15 +1,8 @@
 export { BridgeDevice } from "./bridge-device.ts";
 export { vswitchdAck, configurationColumns, type VswitchdAckLimits } from "./vswitchd-ack.ts";
 export { removeIfDeviceIsLost } from "./lost-device.ts";
-export {
-    monitoredColumns,
-    OvsBridge,
-    OvsBridgeError,
-    type OvsBridgeOptions,
-    type OvsDatabase,
-    type OvsPort,
-    type PortSpec,
-} from "./ovs-bridge.ts";
+export { OvsBridge, OvsBridgeError, type OvsBridgeOptions, type OvsPort, type PortSpec } from "./ovs-bridge.ts";
+export { monitoredColumns, type OvsDatabase } from "./ovs-database.ts";
 export {
     ownSwitchBridges,
     secondaryBridgeKey,

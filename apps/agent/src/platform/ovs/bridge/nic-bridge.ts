@@ -14,7 +14,8 @@ import {
     type InputRow,
     type Row,
 } from "@antrea/ovsdb";
-import { OvsBridge, OvsBridgeError, type OvsDatabase, type OvsPort, type PortSpec } from "./ovs-bridge.ts";
+import { OvsBridge, OvsBridgeError, type OvsPort, type PortSpec } from "./ovs-bridge.ts";
+import type { OvsDatabase } from "./ovs-database.ts";
 import type { VswitchdAckLimits } from "./vswitchd-ack.ts";
 
 /** A patch port: in the bridge of networks, the port of a NIC that has a bridge of its own (ovs-vswitchd.conf.db(5)). */

@@ -18,12 +18,9 @@ import {
     type Operation,
     type Row,
 } from "@antrea/ovsdb";
-import type { OvsdbSession } from "@antrea/ovsdb/session";
+import type { OvsDatabase } from "./ovs-database.ts";
 import { vswitchdAck, type VswitchdAckLimits } from "./vswitchd-ack.ts";
 import { formatRounds, nextRounds, roundsKey, type Rounds } from "./rounds.ts";
-
-/** The part of a session with ovsdb-server that the bridge uses; it must monitor `monitoredColumns`. */
-export type OvsDatabase = Pick<OvsdbSession, "rows" | "transact" | "until">;
 
 /** Settings of OvsBridge. */
 export interface OvsBridgeOptions {
@@ -32,23 +29,6 @@ export interface OvsBridgeOptions {
     /** `system` (kernel) or `netdev` (userspace). */
     readonly datapathType: "system" | "netdev";
 }
-
-/** Tables and columns that the agent reads, as the `monitor` option of the session. */
-export const monitoredColumns = {
-    Open_vSwitch: ["bridges", "ovs_version", "iface_types", "next_cfg", "cur_cfg", "other_config"],
-    Bridge: [
-        "name",
-        "ports",
-        "datapath_id",
-        "datapath_type",
-        "fail_mode",
-        "mcast_snooping_enable",
-        "protocols",
-        "external_ids",
-    ],
-    Port: ["name", "interfaces", "tag", "vlan_mode", "protected", "external_ids"],
-    Interface: ["name", "type", "ofport", "ofport_request", "mac", "mac_in_use", "mtu", "options", "error"],
-} as const;
 
 /**
  * A port to create, as the columns of its OVSDB rows (ovs-vswitchd.conf.db(5)). Of an existing port, an absent column

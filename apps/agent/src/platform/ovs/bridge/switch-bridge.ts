@@ -19,7 +19,8 @@ import {
 } from "@antrea/ovsdb";
 import type { OpenFlowConnection } from "@antrea/openflow/connection";
 import type { NicBridge, PatchPort } from "./nic-bridge.ts";
-import { OvsBridgeError, type OvsDatabase } from "./ovs-bridge.ts";
+import { OvsBridgeError } from "./ovs-bridge.ts";
+import type { OvsDatabase } from "./ovs-database.ts";
 
 /** Settings of SwitchBridge. */
 export interface SwitchBridgeOptions {

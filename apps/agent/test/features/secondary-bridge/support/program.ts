@@ -4,6 +4,7 @@
  */
 import { createConnection, createServer } from "node:net";
 import { dirname, join } from "node:path";
+import { systemClock } from "@antrea/async";
 import { Netlink } from "@antrea/netlink";
 import { OvsdbSession } from "@antrea/ovsdb/session";
 import { createLogger } from "@antrea/runtime";
@@ -123,6 +124,8 @@ async function act(): Promise<void> {
             uplinks,
             bridgeOf: (name) => all.bridgeOf(name),
             bridgedNic: () => undefined,
+            makeRoom: () => Promise.resolve(),
+            clock: systemClock,
             logger,
         },
         { nics: input.nics },
@@ -141,7 +144,7 @@ async function act(): Promise<void> {
                 await check();
                 await keep();
                 await pause();
-            } while (!state.nicsOfNode.every(isOver));
+            } while (!state.nicsOfNode.every(isOver) || input.nics.some((nic) => state.isWaiting(nic)));
             await check();
         },
         hold: async () => {

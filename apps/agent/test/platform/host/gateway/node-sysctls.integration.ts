@@ -28,4 +28,27 @@ describe("sysctls of the Node", () => {
             rmSync(folder, { recursive: true });
         }
     });
+
+    it("are held until they are undone, which is forgotten then: what others set later is theirs", () => {
+        const folder = mkdtempSync(join(tmpdir(), "sysctls-"));
+        const before = getSysctl(undefined, key);
+        const sysctls = new NodeSysctls({ logger: silentLogger }, { folder, bootId: "boot" });
+        try {
+            expect(sysctls.held()).toEqual([]);
+            sysctls.set(key, "61");
+            expect(new NodeSysctls({ logger: silentLogger }, { folder, bootId: "boot" }).held()).toEqual([key]);
+            setSysctl(undefined, key, "62");
+            expect(sysctls.held()).toEqual([]);
+            setSysctl(undefined, key, "61");
+            sysctls.undo(key);
+            expect(getSysctl(undefined, key)).toBe(before);
+            setSysctl(undefined, key, "61");
+            expect(sysctls.held()).toEqual([]);
+            sysctls.undo(key);
+            expect(getSysctl(undefined, key)).toBe("61");
+        } finally {
+            setSysctl(undefined, key, before);
+            rmSync(folder, { recursive: true });
+        }
+    });
 });
