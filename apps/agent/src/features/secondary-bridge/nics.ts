@@ -17,7 +17,7 @@ export interface Nic {
     readonly problem: NicProblem | undefined;
     /** Whether it can be a port of the bridge. */
     readonly isUsable: boolean;
-    /** Whether the Node uses it too, so that it has, or is to have, a host port with the Node's addresses and routes. */
+    /** Whether the Node uses it too, so that it has, or is to have now, a host port with the Node's addresses and routes. */
     readonly isOfNode: boolean;
     /** Whether only the time without addresses is too short for it to become a port, see `mayTakeIn`. */
     readonly isEmptyTooShort: boolean;
@@ -104,7 +104,7 @@ async function readNic(
         if (!isPort && wasOfNode(name)) {
             const what =
                 "has no address and no route at the moment, and the Node used it before; give it an address, or restart the agent to use it without";
-            return { ...refused("NICNotConnected", what), isOfNode: true };
+            return refused("NICNotConnected", what);
         }
         if (!isPort && !mayTakeIn(name)) {
             const what = "has no address and no route; it becomes a port when that is still so in a few seconds";

@@ -58,9 +58,9 @@ it("a NIC can be connected, up or down, with its MTU", async () => {
     expect(await read("nic0")).toEqual([usable]);
 });
 
-it("a NIC that the Node used is no plain port while its address is away for a moment", async () => {
+it("a NIC that the Node used is neither a plain port nor moved while its address is away for a moment", async () => {
     const [nic] = await readWith({ wasOfNode: (name) => name === "nic0" }, "nic0");
-    expect(nic).toMatchObject({ isUsable: false, isOfNode: true, problem: { reason: "NICNotConnected" } });
+    expect(nic).toMatchObject({ isUsable: false, isOfNode: false, problem: { reason: "NICNotConnected" } });
     expect(nic?.problem?.text).toMatch(/^nic0 has no address and no route at the moment, .*; give it an address, or /);
 });
 

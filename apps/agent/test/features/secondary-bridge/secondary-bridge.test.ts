@@ -192,7 +192,7 @@ describe("a NIC without addresses", () => {
         expect([bridge.names, state.isWaiting("nic0")]).toEqual([["nic0", "nic1"], false]);
     });
 
-    it("that gets one meanwhile is of the Node, and waits anew when it loses it again", async () => {
+    it("that gets one meanwhile is of the Node, and is neither moved nor a port when it loses it again", async () => {
         await state.check(signal);
         await clock.advance(4_000);
         addresses.push(addressOf(2, parseIp("192.0.2.1")));
@@ -201,7 +201,7 @@ describe("a NIC without addresses", () => {
         addresses.length = 0;
         await clock.advance(9_000);
         await state.check(signal);
-        expect([bridge.names, state.nicsOfNode]).toEqual([["nic1"], ["nic0"]]);
+        expect([bridge.names, state.nicsOfNode, state.isWaiting("nic0")]).toEqual([["nic1"], [], false]);
         expect(state.condition?.message).toMatch(/^nic0 has no address and no route at the moment, /);
     });
 
