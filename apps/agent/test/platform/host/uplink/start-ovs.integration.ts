@@ -321,6 +321,19 @@ describe("start-ovs, told to end", () => {
         expect(readFileSync(join(folder, "told"), "utf8")).toBe("restore-uplink\n");
     });
 
+    it("gives the uplink back though the program that does it is killed", async () => {
+        program(
+            "antrea-agent",
+            `echo "$*" >>${folder}/told; [ $(wc -l <${folder}/told) -ge 3 ] && rm ${journal()} || kill -9 $$`,
+        );
+        await start({ uplinkSeconds: 1 });
+        writeFileSync(journal(), "{}");
+        expect(await stop()).toBe(0);
+        expect(readFileSync(join(folder, "told"), "utf8")).toBe("restore-uplink\n".repeat(3));
+        expect(log).toContain("restore-uplink has failed, attempt 2 of 3: exit code 137");
+        expect(log).not.toContain("still a port");
+    });
+
     it("kills a switch that hangs, after its grace period", async () => {
         program("ovs-vswitchd", forever, "trap '' TERM");
         await start({ endSeconds: 2 });
