@@ -36,6 +36,11 @@ export interface Link {
      * namespace of the socket: `Netlink.netnsId` returns it for a path.
      */
     readonly peerNetnsId?: number;
+    /**
+     * IFLA_PARENT_DEV_NAME: the device on a bus that the link belongs to, by its name in sysfs, such as 0000:af:06.0. Links
+     * that a program made have none; neither has any link before Linux 5.14.
+     */
+    readonly parentDevice?: string;
     /** IFLA_IFALIAS, at most 255 bytes. */
     readonly alias?: string;
     /** IFLA_GROUP; default 0. */

@@ -104,6 +104,7 @@ export const LinkAttribute = {
     LINK_NETNSID: 37,
     PROP_LIST: 52,
     ALT_IFNAME: 53,
+    PARENT_DEV_NAME: 56,
 } as const;
 
 /**

@@ -44,6 +44,7 @@ export function decodeLink(payload: Uint8Array): Link | undefined {
     const master = attributes.u32(LinkAttribute.MASTER);
     const peerIndex = attributes.u32(LinkAttribute.LINK);
     const peerNetnsId = attributes.i32(LinkAttribute.LINK_NETNSID);
+    const parentDevice = attributes.text(LinkAttribute.PARENT_DEV_NAME);
     const alias = attributes.text(LinkAttribute.IFALIAS);
     const group = attributes.u32(LinkAttribute.GROUP) ?? 0;
     return {
@@ -60,6 +61,7 @@ export function decodeLink(payload: Uint8Array): Link | undefined {
         ...(master !== undefined && { master }),
         ...(peerIndex !== undefined && { peerIndex }),
         ...(peerNetnsId !== undefined && { peerNetnsId }),
+        ...(parentDevice !== undefined && { parentDevice }),
         ...(alias !== undefined && { alias }),
         group,
         altNames: altNames(attributes.bytes(LinkAttribute.PROP_LIST), index),

@@ -14,6 +14,7 @@ import * as captured from "./captured.ts";
 const { fromHex } = captured;
 const DATAGRAMS = Object.entries({
     link: captured.vethLink,
+    nic: captured.nicLink,
     addresses: captured.addresses,
     routes: captured.routes,
     neighbours: captured.neighbours,
@@ -47,6 +48,23 @@ describe("captured messages", () => {
             alias: "ns/pod c0ffee",
             group: 0,
             altNames: ["a-name-longer-than-fifteen"],
+        });
+    });
+
+    it("a NIC with its device", () => {
+        expect(decodeLink(only(captured.nicLink).payload)).toEqual({
+            index: 4,
+            name: "eth0",
+            type: 1,
+            mac: "02:fc:00:00:00:01",
+            mtu: 1400,
+            up: true,
+            running: true,
+            loopback: false,
+            promiscuous: false,
+            parentDevice: "virtio2",
+            group: 0,
+            altNames: [],
         });
     });
 
