@@ -30,7 +30,7 @@ import { secondaryBridge } from "./features/secondary-bridge/feature.ts";
 import { buildNicUplinks, nicUplinkParts } from "./features/secondary-bridge/nic-uplink-parts.ts";
 import type { NicUplinks } from "./features/secondary-bridge/nic-uplinks.ts";
 import { secondaryNetworks } from "./features/secondary-networks/feature.ts";
-import { virtualFunctions, type VirtualFunctionsFeature } from "./features/virtual-functions/feature.ts";
+import { virtualFunctions } from "./features/virtual-functions/feature.ts";
 import { functionErrorCode } from "./features/virtual-functions/index.ts";
 import { NetworkInterfaces, type Attachment } from "./platform/pod-interfaces/index.ts";
 import { startFeatures, stopFeatures, type Feature } from "./platform/feature.ts";
@@ -174,10 +174,7 @@ function featuresOf(
     const delegated = pools && delegatedPools(pools, containers);
     const addresses = delegated && delegatedIpam(platform, { ...delegated, ...containers, pools: delegated });
     // Also without the gate: it may have been on when a Pod got one, which comes back at its end.
-    const functions: VirtualFunctionsFeature = virtualFunctions(platform, {
-        interfaces: networks,
-        control: () => pods.network,
-    });
+    const functions = virtualFunctions(platform, networks);
     const requested = hasNetworks
         ? podNetworks(
               platform,

@@ -8,6 +8,7 @@ import {
     type NetworkRecord,
 } from "@antrea/agent/platform/pod-interfaces";
 import { fromFunctionAlias, toFunctionAlias } from "@antrea/agent/features/virtual-functions/alias";
+import { formatStored, parseStored } from "@antrea/agent/features/virtual-functions/kept-link";
 import { readPorts } from "@antrea/antctl/ovs-records";
 import { parseIp } from "@antrea/ip";
 import { isRecord, json, parsed } from "../fixture.ts";
@@ -36,7 +37,29 @@ const ids = {
 const unaddressed = Object.fromEntries(Object.entries(ids).filter(([key]) => !key.startsWith("ip-")));
 const addresses = { ip: "10.1.0.5", pool: "a" };
 
-/** What a Node stores about interfaces on other networks than the Pod network: external_ids and link aliases. */
+const kept = {
+    version: 1,
+    bootId: "0123abcd-0",
+    device: { bus: "pci", id: "0000:af:06.0" },
+    port: "0",
+    containerId: "a1b2",
+    ifName: "eth1",
+    former: {
+        name: "vf0",
+        mtu: 9000,
+        mac: "0a:00:0a:01:00:05",
+        up: true,
+        alias: "rack 7, port 1",
+        group: 0,
+        promiscuous: false,
+        altNames: ["enp175s0f0v0"],
+    },
+};
+
+/**
+ * What a Node stores about interfaces on other networks than the Pod network: external_ids, link aliases, and what links of
+ * virtual functions were.
+ */
 export const target: Target = {
     // Large enough for values that overflow a stack.
     maxBytes: 40_000,
@@ -51,7 +74,9 @@ export const target: Target = {
         json({
             ids: { ...ids, "device-bus": "pci", device: "0000:af:06.0", "device-link": "vf0", "device-mtu": "9000" },
         }),
-        json({ alias: "antrea4 a1b2 eth1 vf0 9000 0a:00:0a:01:00:05 up rack 7, port 1" }),
+        json({ alias: "antrea4 a1b2 eth1" }),
+        json({ kept: json(kept) }),
+        json({ kept: json({ ...kept, kind: "veth", device: { bus: "auxiliary", id: "mlx5_core.sf.4" } }) }),
     ],
     tokens: ["antrea3 ", " iso", " ", ",", "-", "secondary-network", "default-route", "ip-pool"],
     run: (input) => {
@@ -59,6 +84,7 @@ export const target: Target = {
         if (!isRecord(value)) return;
         if (isRecord(value.ids)) checkIds(value.ids);
         if (typeof value.alias === "string") checkAlias(value.alias);
+        if (typeof value.kept === "string") checkKept(value.kept);
     },
     isRefusal: () => false,
 };
@@ -90,6 +116,11 @@ function checkFunction(record: NetworkRecord): void {
     const read = fromExternalIds("veth0", ids);
     mustEqual("functions written and read", read === "unfinished" ? undefined : read?.functions, functions);
     readPorts(json({ headings: ["name", "external_ids"], data: [["veth0", ["map", [...ids]]]] }));
+}
+
+function checkKept(text: string): void {
+    const stored = parseStored(text);
+    if (stored !== undefined) mustEqual("a kept link written and read", parseStored(formatStored(stored)), stored);
 }
 
 function checkAlias(text: string): void {

@@ -130,6 +130,11 @@ export class TestNode implements AsyncDisposable {
         }
     }
 
+    /** What agents keep in files, below it: the next one finds it. */
+    get stateFolder(): string {
+        return join(this.ovs.runDir, "state");
+    }
+
     startAgent(options: TestAgentOptions = {}): Promise<TestAgent> {
         return TestAgent.start(this, options);
     }
@@ -245,8 +250,14 @@ export class TestAgent {
         this.podInterfaces = new PodInterfaces();
         const { networks } = this.#options;
         this.functions = virtualFunctions(
-            { clock: systemClock, jobs: new Jobs({ logger }), logger, netlink },
-            { interfaces: this.networkTable, control: () => this.network },
+            {
+                clock: systemClock,
+                environment: { stateFolder: node.stateFolder, bootId },
+                jobs: new Jobs({ logger }),
+                logger,
+                netlink,
+            },
+            this.networkTable,
             networks?.places ?? { sysfs: node.ovs.runDir, podResourcesSocket: join(node.ovs.runDir, "no-kubelet") },
         );
         const functions = new FunctionWiring(
@@ -427,7 +438,7 @@ export class TestAgent {
         const { bridge, bridgeDevice, flowTable, gateway, readiness, reconciler } = this;
         const pipeline = (limit: AbortSignal) => this.#pipeline(limit);
         await keepNetwork({ bridge, bridgeDevice, flowTable, gateway, pipeline, readiness, reconciler }, signal);
-        await this.functions.restoreReturned(signal);
+        await this.functions.links.restoreReturned(signal);
     }
 
     async #secondary(signal: AbortSignal): Promise<void> {

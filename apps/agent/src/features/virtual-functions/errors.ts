@@ -9,12 +9,14 @@ import { AntreaError, type Fault } from "@antrea/errors";
  * - `NOT_OF_POD`: a meta plugin names a device that the Pod does not have, or none.
  * - `NO_LINK`: the Node has no link of the device; retry.
  * - `HELD`: the device is still the interface of another container; retry.
+ * - `NOT_KEPT`: what the link is cannot be written to the Node's disk, so nothing is changed; retry.
  * - `BAD_MTU`: the kernel does not take the MTU of the network.
  * - `NOT_MOVED`: the kernel does not move the link into the Pod.
  *
  * The message names network, field, rule and next step.
  */
-export type FunctionErrorCode = "NO_KUBELET" | "TOO_FEW" | "NOT_OF_POD" | "NO_LINK" | "HELD" | "BAD_MTU" | "NOT_MOVED";
+export type FunctionErrorCode =
+    "NO_KUBELET" | "TOO_FEW" | "NOT_OF_POD" | "NO_LINK" | "HELD" | "NOT_KEPT" | "BAD_MTU" | "NOT_MOVED";
 
 const kinds: Readonly<Record<FunctionErrorCode, readonly [Fault, ErrorCodeName]>> = {
     NO_KUBELET: ["timeout", "TRY_AGAIN_LATER"],
@@ -22,6 +24,7 @@ const kinds: Readonly<Record<FunctionErrorCode, readonly [Fault, ErrorCodeName]>
     NOT_OF_POD: ["caller", "INVALID_NETWORK_CONFIG"],
     NO_LINK: ["environment", "TRY_AGAIN_LATER"],
     HELD: ["timeout", "TRY_AGAIN_LATER"],
+    NOT_KEPT: ["environment", "TRY_AGAIN_LATER"],
     BAD_MTU: ["caller", "INVALID_NETWORK_CONFIG"],
     NOT_MOVED: ["environment", "TRY_AGAIN_LATER"],
 };

@@ -1,53 +1,127 @@
+import { KeyedLock, settleAll } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
 import { isNetlinkError, Netlink, type Link } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import { isNodeNetns } from "../../platform/host/node-netns.ts";
-import type { FunctionDevice, NetworkRecord } from "../../platform/pod-interfaces/index.ts";
-import { fromFunctionAlias, toFunctionAlias, type FormerLink, type FunctionAlias } from "./alias.ts";
+import {
+    isSameAttachment,
+    type DeviceId,
+    type FunctionDevice,
+    type NetworkRecord,
+} from "../../platform/pod-interfaces/index.ts";
+import { fromFunctionAlias, toFunctionAlias } from "./alias.ts";
 import { FunctionError } from "./errors.ts";
+import type { FormerLink, KeptLink } from "./kept-link.ts";
+import type { KeptLinks } from "./kept-links.ts";
+import { anyName, restoreLink } from "./restore-link.ts";
 import type { DeviceLinks } from "./sysfs.ts";
 
 /** Dependencies of FunctionLinks. */
 export interface FunctionLinksComponents {
-    readonly netlink: Pick<Netlink, "link" | "links" | "setLink">;
-    readonly devices: Pick<DeviceLinks, "folderOf" | "nameOf">;
+    readonly netlink: Pick<Netlink, "addAltName" | "deleteAltName" | "link" | "setLink">;
+    readonly devices: Pick<DeviceLinks, "folderOf" | "linksOf">;
+    readonly kept: Pick<KeptLinks, "fileOf" | "list" | "read" | "remove" | "write">;
     readonly logger: Logger;
 }
+
+/** The record of an interface that is a virtual function. */
+export type FunctionRecord = NetworkRecord & { readonly device: FunctionDevice };
 
 /** The network namespace of the Node, which the agent's Pod uses. */
 const nodeNetns = "/proc/thread-self/ns/net";
 
-/** What is known of the interface that a virtual function is; without device and MAC address, the alias counts. */
-export type FunctionInterface = Pick<NetworkRecord, "containerId" | "ifName" | "netns"> & {
-    readonly device?: FunctionDevice | undefined;
-    readonly mac?: string | undefined;
-};
+/** A device as the Node has it: what is kept of its link, and the link with its `port`, if the Node has that. */
+interface OnNode {
+    readonly kept: KeptLink | undefined;
+    readonly link: Link | undefined;
+    readonly port: string;
+}
 
 /**
- * The links of virtual functions: moves them into Pods and back. The alias of a link has its container, its interface and what it
- * was before, so that one is recognized that the kernel brought back when the namespace of a Pod ended.
+ * The links of virtual functions: moves them into Pods and back. What a link was is kept in a file of the Node before anything
+ * is changed, and until the link is as it was, and sysfs says which link is that of a device. So nothing that a Pod does to
+ * its link, as to change its alias, decides about a link of the Node.
  */
 export class FunctionLinks {
     readonly #components: FunctionLinksComponents;
+    /** One device at a time: a link may be made as it was for one container while another one gets it. */
+    readonly #queue = new KeyedLock();
 
     constructor(components: FunctionLinksComponents) {
         this.#components = components;
     }
 
     /**
-     * Moves the link of a record's device into the Pod, with the name and MTU of the record; it is down then. No effect if
-     * the Pod has it already. Rejects with FunctionError `NO_LINK`, `BAD_MTU` or `NOT_MOVED`, or NetlinkError; what was
-     * changed then is undone by `bringHome`.
+     * What the link of a device was before a Pod got it, or is if no Pod did; undefined if the Node does not have it. Rejects
+     * with NetlinkError or the error of node:fs.
      */
-    async take(record: NetworkRecord & { readonly device: FunctionDevice }): Promise<void> {
-        const { netlink } = this.#components;
-        const { containerId, device, ifName, mtu, netns, network } = record;
-        const link = await this.linkOf(device);
+    formerOf(device: DeviceId): Promise<FormerLink | undefined> {
+        return this.#inTurn(device, async () => {
+            const { kept, link } = await this.#onNode(device);
+            return link && (kept?.former ?? presentOf(link));
+        });
+    }
+
+    /**
+     * Moves the link of a record's device into the Pod, with the name and MTU of the record; it is down then. No effect if
+     * the Pod has it already. Rejects with FunctionError `NO_LINK`, `NOT_KEPT`, `BAD_MTU` or `NOT_MOVED`, NetlinkError, or
+     * the error of node:fs; what was changed then is undone by `bringHome`.
+     */
+    take(record: FunctionRecord): Promise<void> {
+        return this.#inTurn(record.device, () => this.#take(record));
+    }
+
+    /**
+     * Makes the link of an interface one of the Node again, as it was before; no effect if the device is that of another
+     * interface by now. Succeeds if neither the Pod nor the Node has it: the kernel brings it back when the namespace has
+     * ended, see `restoreReturned`. Rejects with NetlinkError or the error of node:fs.
+     */
+    bringHome(record: FunctionRecord): Promise<void> {
+        return this.#inTurn(record.device, async () => {
+            const { logger } = this.#components;
+            const kept = this.#components.kept.read(record.device);
+            if (kept !== undefined && !isSameAttachment(kept, record)) return;
+            if (kept !== undefined) await moveHome(record, kept);
+            if ((await this.#restore(record.device)) !== undefined) return;
+            logger.warn("a virtual function is not there; it comes back when the network namespace of its Pod ends", {
+                device: record.device.id,
+                container: record.containerId,
+            });
+        });
+    }
+
+    /**
+     * Makes all links as they were that the Node has again, or still, although they are kept as interfaces of containers.
+     * Rejects with the first failure, after all are tried.
+     */
+    async restoreReturned(signal: AbortSignal): Promise<void> {
+        const all = this.#components.kept.list();
+        await settleAll(all.map(({ device }) => this.#inTurn(device, () => this.#restore(device), signal)));
+    }
+
+    #inTurn<T>({ bus, id }: DeviceId, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+        return this.#queue.run(`${bus} ${id}`, work, signal);
+    }
+
+    async #onNode(device: DeviceId): Promise<OnNode> {
+        const { devices, kept: links, netlink } = this.#components;
+        const kept = links.read(device);
+        const all = await devices.linksOf(device);
+        const found = kept === undefined ? all[0] : all.find(({ port }) => port === kept.port);
+        if (found === undefined) return { kept, link: undefined, port: "" };
+        return { kept, link: await netlink.link(found.name), port: found.port };
+    }
+
+    async #take(record: FunctionRecord): Promise<void> {
+        const { devices, netlink } = this.#components;
+        const { device, ifName, mtu, netns, network } = record;
+        const { kept, link, port } = await this.#onNode(device);
         if (link === undefined) {
-            if (await this.#isIn(record)) return;
-            throw noLink(network, device, this.#components.devices.folderOf(device));
+            if (kept !== undefined && (await hasAlready(record, kept))) return;
+            throw noLink(network, device, devices.folderOf(device));
         }
-        await netlink.setLink(link.index, { alias: toFunctionAlias({ containerId, ifName, former: formerOf(link) }) });
+        await this.#keep(record, { port, kind: link.kind, former: kept?.former ?? presentOf(link) });
+        await netlink.setLink(link.index, { alias: toFunctionAlias(record) });
         try {
             if (link.mtu !== mtu) await netlink.setLink(link.index, { mtu });
         } catch (cause) {
@@ -67,95 +141,100 @@ export class FunctionLinks {
         }
     }
 
-    /**
-     * Makes the link of an interface one of the Node again, as it was before. Succeeds if neither the Pod nor the Node has
-     * it: the kernel brings it back when the namespace has ended, see `returned`. Rejects with NetlinkError.
-     */
-    async bringHome(record: FunctionInterface): Promise<void> {
-        const { logger, netlink } = this.#components;
-        await this.#moveHome(record);
-        const link = (await netlink.links()).find((one) => isOf(fromFunctionAlias(one.alias), record));
-        if (link !== undefined) await this.#restore(link, formerAs(link, record));
-        else if (record.device !== undefined && (await this.linkOf(record.device)) === undefined)
-            logger.warn("a virtual function is not there; it comes back when the network namespace of its Pod ends", {
-                device: record.device.id,
-                container: record.containerId,
-            });
-    }
-
-    /** The links that the Node has again, or still, although they are marked as interfaces of containers. */
-    async returned(): Promise<readonly FunctionAlias[]> {
-        const links = await this.#components.netlink.links();
-        return links.flatMap(({ alias }) => fromFunctionAlias(alias) ?? []);
-    }
-
-    /** The link of a device on the Node; undefined if it has none. Rejects with NetlinkError or the error of node:fs. */
-    async linkOf(device: Pick<FunctionDevice, "bus" | "id">): Promise<Link | undefined> {
-        const name = await this.#components.devices.nameOf(device);
-        return name === undefined ? undefined : this.#components.netlink.link(name);
-    }
-
-    /**
-     * Makes a link as it was before a Pod got it. What the kernel refuses is logged; without its name it keeps the alias, so
-     * that this is repeated.
-     */
-    async #restore(link: Link, former: FormerLink): Promise<void> {
-        const { logger, netlink } = this.#components;
-        const change = async (what: string, ...changes: Parameters<Netlink["setLink"]>): Promise<boolean> => {
-            try {
-                await netlink.setLink(...changes);
-                return true;
-            } catch (error) {
-                const fields = { link: link.name, was: former.name, what, reason: messageOf(error) };
-                logger.warn("a virtual function cannot be made as it was", fields);
-                return false;
-            }
-        };
-        const { index, mac, mtu, name } = link;
-        if (link.up) await change("state", index, { up: false });
-        const { name: formerName, alias, up } = former;
-        if (name !== formerName && !(await change("name", index, { name: formerName }))) return;
-        if (mtu !== former.mtu) await change("mtu", index, { mtu: former.mtu });
-        if (mac !== former.mac) await change("mac", index, { mac: former.mac });
-        if (up) await change("state", index, { up });
-        // Last: after a crash before this, all is repeated.
-        await change("alias", index, { alias });
-        logger.info("a virtual function is the Node's again", { link: formerName });
-    }
-
-    async #moveHome(record: FunctionInterface): Promise<void> {
+    async #keep(
+        { containerId, device, ifName, network }: FunctionRecord,
+        link: Pick<KeptLink, "former" | "kind" | "port">,
+    ): Promise<void> {
+        const { kept } = this.#components;
+        const { bus, id } = device;
         try {
-            if (record.netns === "" || isNodeNetns(record.netns)) return;
-            using pod = Netlink.openIn(record.netns);
-            const link = (await pod.links()).find((one) => isOf(fromFunctionAlias(one.alias), record));
-            if (link === undefined) return;
-            const { name } = formerAs(link, record);
-            // In one step: the Node may have a link of the present name.
-            await pod.setLink(link.index, { netnsPath: nodeNetns, name });
-        } catch (error) {
-            // EEXIST: the former name is taken; it is the Node's all the same, or stays until the namespace ends.
-            if (!isNetlinkError(error, "ENOENT", "NOT_A_NETNS", "ENODEV", "EEXIST")) throw error;
+            await kept.write({ ...link, containerId, ifName, device: { bus, id } });
+        } catch (cause) {
+            throw new FunctionError(
+                "NOT_KEPT",
+                `network ${network}: device ${id} stays with the Node, as what its link is cannot be kept in ${kept.fileOf(device)} (${messageOf(cause)}); next: see that the folder is a writable hostPath with free space`,
+                { cause },
+            );
         }
     }
 
-    async #isIn({ containerId, ifName, netns }: FunctionInterface): Promise<boolean> {
-        if (isNodeNetns(netns)) return false;
-        using pod = Netlink.openIn(netns);
-        return isOf(fromFunctionAlias((await pod.link(ifName))?.alias), { containerId, ifName });
+    /** Restores the link of a device if anything is kept of it. Undefined if the Node does not have the link. */
+    async #restore(device: DeviceId): Promise<Link | undefined> {
+        const { kept: links, logger } = this.#components;
+        const { kept, link } = await this.#onNode(device);
+        if (kept === undefined || link === undefined) return link;
+        if (!(await restoreLink(this.#components, link, kept))) return link;
+        try {
+            await links.remove(device);
+            logger.info("a virtual function is the Node's again", { device: device.id, link: kept.former.name });
+        } catch (error) {
+            const fields = { file: links.fileOf(device), reason: messageOf(error) };
+            logger.warn("what is kept of a virtual function cannot be removed; its link stays as it was", fields);
+        }
+        return link;
     }
 }
 
-/** What a link was before a Pod got it: what its alias has, if that of an earlier Pod is still on it. */
-export function formerOf(link: Link): FormerLink {
-    const { alias = "", mac, mtu, name, up } = link;
-    return fromFunctionAlias(alias)?.former ?? { name, mtu, mac, up, alias };
+/** What a link is that no Pod has; a mark that was left on it is none of the Node's. */
+function presentOf({ alias = "", altNames, group, mac, mtu, name, promiscuous, up }: Link): FormerLink {
+    const own = fromFunctionAlias(alias) === undefined ? alias : "";
+    return { name, mtu, mac, up, alias: own, group, promiscuous, altNames };
 }
 
-/** The same of a known interface, whose Pod may have changed the alias. */
-function formerAs(link: Link, { device, mac }: FunctionInterface): FormerLink {
-    const former = formerOf(link);
-    if (device === undefined) return former;
-    return { ...former, name: device.linkName, mtu: device.linkMtu, mac: mac ?? former.mac };
+/** Moves the link of an interface out of the Pod, if that has it. */
+async function moveHome(record: FunctionRecord, { former, kind }: KeptLink): Promise<void> {
+    const { netns } = record;
+    try {
+        if (netns === "" || isNodeNetns(netns)) return;
+        using pod = Netlink.openIn(netns);
+        const link = linkInPod(await pod.links(), record, kind);
+        if (link === undefined) return;
+        // The kernel moves no link with a name that one of the Node has.
+        for (const one of link.altNames.filter((known) => !former.altNames.includes(known)))
+            await pod.deleteAltName(link.index, one);
+        // In one step with a name, as the Node may have a link of the present one.
+        const move = (name: string): Promise<void> => pod.setLink(link.index, { netnsPath: nodeNetns, name });
+        try {
+            await move(former.name);
+        } catch (error) {
+            if (!isNetlinkError(error, "EEXIST")) throw error;
+            // The former name is taken; the kernel may have moved the link all the same.
+            await move(anyName);
+        }
+    } catch (error) {
+        // EEXIST: the Pod gave it such a name meanwhile, so that it stays until the namespace ends.
+        if (!isNetlinkError(error, "ENOENT", "NOT_A_NETNS", "ENODEV", "EEXIST")) throw error;
+    }
+}
+
+/** Whether the Pod has the link of an interface already, with its name. */
+async function hasAlready(record: FunctionRecord, kept: KeptLink): Promise<boolean> {
+    if (isNodeNetns(record.netns) || !isSameAttachment(kept, record)) return false;
+    using pod = Netlink.openIn(record.netns);
+    return linkInPod(await pod.links(), record, kept.kind)?.name === record.ifName;
+}
+
+/**
+ * The link of an interface among those of its Pod, which can change name and alias, and make links with any: but none of a
+ * NIC, nor of a device.
+ */
+function linkInPod(
+    links: readonly Link[],
+    { containerId, device, ifName }: FunctionRecord,
+    kind: string | undefined,
+): Link | undefined {
+    const possible = links.filter(
+        (link) => link.kind === kind && (link.parentDevice ?? device.id) === device.id && !link.loopback,
+    );
+    const isMarked = ({ alias }: Link): boolean => {
+        const marked = fromFunctionAlias(alias);
+        return marked !== undefined && isSameAttachment(marked, { containerId, ifName });
+    };
+    return (
+        possible.find(({ parentDevice }) => parentDevice !== undefined) ??
+        possible.find(isMarked) ??
+        possible.find(({ name }) => name === ifName)
+    );
 }
 
 /** The error for a device of which the Node has no link; `folder` is that of sysfs which names links. */
@@ -172,11 +251,4 @@ function notMoved({ device, ifName, netns, network }: NetworkRecord, reason: str
         `network ${network}: device ${device?.id} cannot become ${ifName} of ${netns}: ${reason}; next: see whether another plugin has made ${ifName} there`,
         { cause },
     );
-}
-
-function isOf(
-    alias: Pick<FunctionAlias, "containerId" | "ifName"> | undefined,
-    { containerId, ifName }: Pick<FunctionInterface, "containerId" | "ifName">,
-): boolean {
-    return alias?.containerId === containerId && alias.ifName === ifName;
 }

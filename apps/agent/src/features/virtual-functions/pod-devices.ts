@@ -5,11 +5,10 @@ import {
     type DeviceId,
     type FoundDevice,
     type NetworkInterfaceView,
-    type NetworkRecord,
     type PodAttachment,
 } from "../../platform/pod-interfaces/index.ts";
 import { FunctionError } from "./errors.ts";
-import { formerOf, noLink, type FunctionLinks } from "./function-links.ts";
+import { noLink, type FunctionLinks, type FunctionRecord } from "./function-links.ts";
 import type { PodResources } from "./pod-resources.ts";
 import type { AllocatedDevices } from "./pod-resources-messages.ts";
 import { deviceOf, type DeviceLinks } from "./sysfs.ts";
@@ -17,7 +16,7 @@ import { deviceOf, type DeviceLinks } from "./sysfs.ts";
 /** Dependencies of PodDevices. */
 export interface PodDevicesComponents {
     readonly resources: Pick<PodResources, "list">;
-    readonly links: Pick<FunctionLinks, "linkOf">;
+    readonly links: Pick<FunctionLinks, "formerOf">;
     readonly devices: Pick<DeviceLinks, "folderOf">;
     /** The interfaces on networks other than the Pod network that this agent has made. */
     readonly interfaces: Pick<NetworkInterfaceView, "list">;
@@ -93,10 +92,9 @@ export class PodDevices {
         }
         const holder = this.#functions().find((record) => isDevice(record.device, device));
         if (holder !== undefined) return foundIn(holder, pod, network);
-        const link = await this.#components.links.linkOf(device);
+        const link = await this.#components.links.formerOf(device);
         if (link === undefined) throw noLink(network, device, this.#components.devices.folderOf(device));
-        const { name, mtu, mac } = formerOf(link);
-        return { ...device, linkName: name, linkMtu: mtu, mac };
+        return { ...device, linkName: link.name, linkMtu: link.mtu, mac: link.mac };
     }
 
     #functions(): readonly FunctionRecord[] {
@@ -106,8 +104,6 @@ export class PodDevices {
         });
     }
 }
-
-type FunctionRecord = NetworkRecord & { readonly device: NonNullable<NetworkRecord["device"]> };
 
 /** An earlier sandbox of the Pod loses it before this one gets it; that of another Pod must have ended. */
 function foundIn(holder: FunctionRecord, pod: PodAttachment, network: string): FoundDevice {

@@ -1,4 +1,4 @@
-import { readdir } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isSystemError } from "@antrea/errors";
 import type { DeviceId } from "../../platform/pod-interfaces/index.ts";
@@ -15,6 +15,13 @@ export function deviceOf(id: string): DeviceId | undefined {
     return auxiliaryName.test(id) ? { bus: "auxiliary", id } : undefined;
 }
 
+/** A link of a device. */
+export interface DeviceLink {
+    readonly name: string;
+    /** Its attribute dev_port, by which the links of one device differ; "" if it has none. */
+    readonly port: string;
+}
+
 /** Finds the links of devices in sysfs, which shows those of the Node's network namespace only. */
 export class DeviceLinks {
     readonly #root: string;
@@ -28,14 +35,24 @@ export class DeviceLinks {
         return join(this.#root, "bus", bus, "devices", id, "net");
     }
 
-    /** The name of the first link of a device in sorted order; undefined if the Node has none. Rejects with the error of node:fs. */
-    async nameOf(device: DeviceId): Promise<string | undefined> {
-        try {
-            const names = await readdir(this.folderOf(device));
-            return names.toSorted()[0];
-        } catch (error) {
-            if (isSystemError(error) && (error.code === "ENOENT" || error.code === "ENOTDIR")) return undefined;
-            throw error;
-        }
+    /** The links of a device that the Node has, in the order of their names. Rejects with the error of node:fs. */
+    async linksOf(device: DeviceId): Promise<readonly DeviceLink[]> {
+        const folder = this.folderOf(device);
+        const names = await absent(readdir(folder), []);
+        const ports = names.toSorted().map(async (name) => {
+            const port = await absent(readFile(join(folder, name, "dev_port"), "utf8"), "");
+            return { name, port: port.trim() };
+        });
+        return Promise.all(ports);
+    }
+}
+
+/** What is read, or `none` where nothing is: a link may leave meanwhile. */
+async function absent<T>(reading: Promise<T>, none: T): Promise<T> {
+    try {
+        return await reading;
+    } catch (error) {
+        if (isSystemError(error, "ENOENT", "ENOTDIR", "ENODEV", "EINVAL")) return none;
+        throw error;
     }
 }

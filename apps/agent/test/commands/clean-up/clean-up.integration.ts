@@ -76,6 +76,8 @@ beforeEach(async () => {
         join(host, "var/lib/antrea/sysctls.json"),
         execFileSync("cat", [join(node.ovs.runDir, "sysctls.json")]),
     );
+    mkdirSync(keptFolder());
+    writeFileSync(join(keptFolder(), "pci-0000:af:06.0.json"), "{}");
 });
 
 afterEach(async () => {
@@ -84,6 +86,9 @@ afterEach(async () => {
     await node[Symbol.asyncDispose]();
     rmSync(host, { recursive: true, force: true });
 });
+
+/** Where the agent keeps what links of virtual functions were. */
+const keptFolder = (): string => join(host, "var/lib/antrea/virtual-functions");
 
 async function stopAgent(): Promise<void> {
     await agent.stop();
@@ -141,6 +146,7 @@ describe("antrea-agent clean-up", () => {
             expect(lines).toContain("Kept the database of OVS: an ovsdb-server runs with it.");
             expect(existsSync(join(host, "var/lib/antrea/openvswitch"))).toBe(true);
             expect(existsSync(join(host, "var/lib/antrea/sysctls.json"))).toBe(false);
+            expect(existsSync(keptFolder())).toBe(false);
         } finally {
             await node.ovs.vsctl("del-br", "br-other");
         }

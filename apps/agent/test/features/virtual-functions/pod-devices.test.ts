@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { NetlinkError, type Link } from "@antrea/netlink";
+import { NetlinkError } from "@antrea/netlink";
 import { functionErrorCode } from "../../../src/features/virtual-functions/index.ts";
 import { PodDevices } from "../../../src/features/virtual-functions/pod-devices.ts";
 import type { AllocatedDevices } from "../../../src/features/virtual-functions/pod-resources-messages.ts";
@@ -51,21 +51,22 @@ function recordOf(id: string, change: Partial<NetworkRecord> = {}): NetworkRecor
 interface World {
     readonly has?: readonly AllocatedDevices[];
     readonly records?: readonly NetworkRecord[];
-    /** By device. */
-    readonly links?: Readonly<Record<string, Partial<Link> | undefined>>;
+    /** What the link of each device was before a Pod got it, or is: its name. */
+    readonly links?: Readonly<Record<string, string>>;
     readonly failure?: Error;
 }
 
 function find(demands: readonly DeviceDemand[], world: World): Promise<readonly FoundDevice[]> {
     const { has = [], records = [], links, failure } = world;
-    const link = { mtu: 9000, mac: "02:00:00:00:00:01", up: false, index: 7 };
     const devices = new PodDevices(
         {
             resources: { list: () => (failure === undefined ? Promise.resolve(has) : Promise.reject(failure)) },
             links: {
-                linkOf: ({ id }) => {
-                    const of = links === undefined ? { name: `vf-${id.slice(-1)}` } : links[id];
-                    return Promise.resolve(of === undefined ? undefined : ({ ...link, ...of } as Link));
+                formerOf: ({ id }) => {
+                    const name = links === undefined ? `vf-${id.slice(-1)}` : links[id];
+                    const mac = "02:00:00:00:00:01";
+                    const rest = { alias: "", altNames: [], group: 0, promiscuous: false, up: false };
+                    return Promise.resolve(name === undefined ? undefined : { name, mtu: 9000, mac, ...rest });
                 },
             },
             devices: { folderOf: ({ bus, id }) => `/sys/bus/${bus}/devices/${id}/net` },
@@ -110,15 +111,6 @@ describe("the devices of a Pod", () => {
         const has = [allocated("intel.com/a", "0000:af:06.0")];
         const records = [recordOf("0000:af:06.0", { containerId: "c0" })];
         expect(await find([demand], { has, records, links: {} })).toMatchObject([{ linkName: "was", linkMtu: 1400 }]);
-    });
-
-    it("that came back with the mark of an ended Pod are what they were before", async () => {
-        const has = [allocated("intel.com/a", "0000:af:06.0")];
-        const alias = "antrea4 c0 eth1 ens1f0v0 1500 02:00:00:00:00:05 up";
-        const links = { "0000:af:06.0": { name: "eth1", mtu: 1300, alias } };
-        expect(await find([demand], { has, links })).toMatchObject([
-            { linkName: "ens1f0v0", linkMtu: 1500, mac: "02:00:00:00:00:05" },
-        ]);
     });
 
     it("are those that a meta plugin names", async () => {

@@ -22,7 +22,7 @@ describe("the name of a device", () => {
     );
 });
 
-describe("the link of a device", () => {
+describe("the links of a device", () => {
     let root: string;
     let links: DeviceLinks;
     const device = { bus: "pci", id: "0000:af:06.0" } as const;
@@ -33,19 +33,23 @@ describe("the link of a device", () => {
     });
     afterEach(() => rmSync(root, { recursive: true }));
 
-    it("is the first that sysfs names", async () => {
+    it("are those that sysfs names, in the order of their names, each with its port", async () => {
         for (const name of ["ens1f0v1", "ens1f0v0"]) mkdirSync(join(links.folderOf(device), name), { recursive: true });
+        writeFileSync(join(links.folderOf(device), "ens1f0v1", "dev_port"), "1\n");
         expect(links.folderOf(device)).toBe(join(root, "bus/pci/devices/0000:af:06.0/net"));
-        expect(await links.nameOf(device)).toBe("ens1f0v0");
+        expect(await links.linksOf(device)).toEqual([
+            { name: "ens1f0v0", port: "" },
+            { name: "ens1f0v1", port: "1" },
+        ]);
     });
 
-    it("is none without a driver, in another namespace, and of a device that is not there", async () => {
-        expect(await links.nameOf(device)).toBeUndefined();
+    it("are none without a driver, in another namespace, and of a device that is not there", async () => {
+        expect(await links.linksOf(device)).toEqual([]);
         mkdirSync(links.folderOf(device), { recursive: true });
-        expect(await links.nameOf(device)).toBeUndefined();
+        expect(await links.linksOf(device)).toEqual([]);
         const other = { bus: "auxiliary", id: "sf" } as const;
         mkdirSync(join(root, "bus/auxiliary/devices/sf"), { recursive: true });
         writeFileSync(links.folderOf(other), "");
-        expect(await links.nameOf(other)).toBeUndefined();
+        expect(await links.linksOf(other)).toEqual([]);
     });
 });

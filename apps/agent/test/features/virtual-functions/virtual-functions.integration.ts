@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { systemClock } from "@antrea/async";
 import { AntreaError } from "@antrea/errors";
 import { parseIp } from "@antrea/ip";
@@ -12,6 +14,7 @@ import {
     toNetworkIds,
     type AddRequest,
     type Attachment,
+    type DeviceId,
     type NetworkClaims,
     type NetworkRecord,
     type PlannedNetwork,
@@ -84,14 +87,19 @@ async function plan(request: AddRequest, of: TestAgent): Promise<readonly Planne
             : { bridgeProblem: undefined, nicMtu: 1500, poolOf: () => "100" };
     return asked.map((one) => {
         const device = found[functions.indexOf(one)];
-        const wish = { ifName: one.ifName, mac: undefined, wanted: undefined, defaultGateways: [], device };
-        return judge(one.network, wish, surroundings);
+        const requested = { ifName: one.ifName, mac: undefined, wanted: undefined, defaultGateways: [], device };
+        return judge(one.network, requested, surroundings);
     });
 }
 
+/** Where agents keep what links were. */
+const keptFolder = (): string => join(node.stateFolder, "virtual-functions");
+const keptFiles = (): readonly string[] => readdirSync(keptFolder());
+const bootId = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+
 const start = (): Promise<TestAgent> => node.startAgent({ networks: { nic, plan, claims, places: kubelet.places } });
 
-/** Name, MTU, MAC address, alias and state of the links that devices have. */
+/** Name, MTU, MAC address, group, alternative names, alias, state and promiscuous mode of the links that devices have. */
 function links(): string {
     const lines = execFileSync("ip", ["-d", "-o", "link", "show"], { encoding: "utf8" }).split("\n");
     const shown = lines.flatMap((line) => {
@@ -100,7 +108,10 @@ function links(): string {
         const [, mac] = /link\/ether (\S+)/.exec(line) ?? [];
         const [, mtu] = /mtu (\d+)/.exec(line) ?? [];
         const [, alias = ""] = /alias ([^\\]*)/.exec(line) ?? [];
-        return [`${name} ${mtu} ${mac} ${alias} ${/<[^>]*\bUP\b/.test(line) ? "up" : "down"}`];
+        const [, group] = / group (\S+)/.exec(line) ?? [];
+        const altNames = [...line.matchAll(/altname (\S+)/g)].map(([, altName]) => altName).join();
+        const flags = ["UP", "PROMISC"].filter((flag) => new RegExp(`<[^>]*\\b${flag}\\b`).test(line)).join();
+        return [`${name} ${mtu} ${mac} ${group} ${altNames} ${alias} ${flags}`];
     });
     return shown.sort().join("\n");
 }
@@ -117,7 +128,8 @@ beforeAll(async () => {
         wire.run("ip", "link", "set", "wire", "up");
         wire.run("ip", "addr", "add", onWire, "dev", "wire");
     }
-    execFileSync("ip", ["link", "set", "vf1", "up", "alias", "rack 7, port 1"]);
+    execFileSync("ip", ["link", "set", "vf1", "up", "group", "7", "alias", "rack 7, port 1"]);
+    execFileSync("ip", ["link", "property", "add", "dev", "vf1", "altname", "enp175s0f0v1"]);
     [claims, plans] = [new Claims(), new Map()];
     agent = await start();
     [empty, emptyLinks] = [await node.state(), links()];
@@ -145,6 +157,7 @@ afterEach(async () => {
     expect(links()).toBe(emptyLinks);
     expect([...claims.held]).toEqual([]);
     expect(agent.networkTable.list()).toEqual([]);
+    expect(keptFiles()).toEqual([]);
     for (const { link, ...device } of devices) kubelet.setDevice(device, link);
 });
 
@@ -182,9 +195,10 @@ async function add(name: string, ...networks: readonly OwnNetwork[]): Promise<Te
 
 const shown = (pod: TestPod, ifName: string): string => pod.netns.run("ip", "-d", "-o", "link", "show", ifName);
 
-/** What a kernel does with a NIC when a namespace ends; one end of a veth pair it would delete. */
-function returnLink(pod: TestPod, ifName: string, name = ifName): void {
+/** What a kernel does with a NIC when a namespace ends, and sysfs; one end of a veth pair it would delete. */
+function returnLink(pod: TestPod, device: DeviceId, ifName: string, name = ifName): void {
     const inPod = ["-n", pod.netns.name, "link", "set"];
+    kubelet.setDevice(device, name);
     execFileSync("ip", [...inPod, ifName, "down"]);
     if (name !== ifName) execFileSync("ip", [...inPod, ifName, "name", name]);
     execFileSync("ip", [...inPod, name, "netns", String(process.pid)]);
@@ -195,15 +209,15 @@ describe("a Pod with virtual functions", () => {
         allocate("a", "0000:af:06.1");
         const pod = await add("a", network(pooled));
         expect(links()).not.toContain("vf1");
-        expect(shown(pod, "eth1")).toMatch(
-            /mtu 1500 .*state UP.*alias antrea4 \w+ eth1 vf1 1500 [\w:]+ up rack 7, port 1/,
-        );
+        expect(shown(pod, "eth1")).toMatch(/mtu 1500 .*state UP.*alias antrea4 \w+ eth1\b/);
+        expect(keptFiles()).toEqual(["pci-0000:af:06.1.json"]);
         expect(pod.netns.run("ip", "-4", "-o", "addr", "show", "eth1")).toMatch(/inet 192\.168\.100\.\d+\/24/);
         expect(pod.netns.run("ip", "route", "show", "10.20.0.0/16")).toMatch(/via 192\.168\.100\.1 dev eth1/);
         expect(pod.netns.run("ip", "route", "show", "default")).toContain("dev eth0");
         expect(await pod.ping("192.168.100.250", { from: "eth1" })).toBe(1);
         await agent.del(pod);
         expect(links()).toBe(emptyLinks);
+        expect(keptFiles()).toEqual([]);
     });
 
     it("gets several of one resource in the order of their names, PCI and auxiliary devices, with their MTU", async () => {
@@ -358,6 +372,22 @@ describe("an ADD that fails leaves nothing", () => {
         await nothing(pod);
     });
 
+    it("because what the link is cannot be kept", async () => {
+        allocate("a", "0000:af:06.0");
+        plans.set("a", [{ ifName: "eth1", network: network(pooled) }]);
+        const pod = sandbox("a");
+        renameSync(keptFolder(), `${keptFolder()}.away`);
+        writeFileSync(keptFolder(), "");
+        const file = "virtual-functions/pci-0000:af:06.0.json";
+        expect(await refused(pod)).toMatch(
+            new RegExp(`^TRY_AGAIN_LATER: network default/net-a: .*/${file} .*; next: `),
+        );
+        await nothing(pod);
+        rmSync(keptFolder());
+        renameSync(`${keptFolder()}.away`, keptFolder());
+        await agent.add(pod);
+    });
+
     it("because the kubelet is away", async () => {
         allocate("a", "0000:af:06.0");
         plans.set("a", [{ ifName: "eth1", network: network(pooled) }]);
@@ -398,13 +428,17 @@ describe("a virtual function goes home", () => {
         const pod = await add("a", network(pooled), network(unrouted));
         pod.netns.run("ip", "link", "set", "eth2", "mtu", "1300");
         pod.netns.run("ip", "link", "set", "eth2", "address", "02:00:00:00:00:99");
-        returnLink(pod, "eth1");
-        returnLink(pod, "eth2", "dev7");
+        returnLink(pod, devices[0], "eth1");
+        returnLink(pod, devices[1], "eth2", "dev7");
         pod.netns.remove();
         await agent.resync();
-        await agent.resync();
         expect(links()).toBe(emptyLinks);
-        expect(agent.networkTable.list()).toEqual([]);
+        // The other links of the namespace go in the kernel's own time.
+        const known = async (): Promise<number> => {
+            await agent.resync();
+            return agent.networkTable.list().length;
+        };
+        expect(await eventually(known, (count) => count === 0)).toBe(0);
         claims.held.clear();
     });
 
@@ -413,7 +447,7 @@ describe("a virtual function goes home", () => {
         const pod = await add("a", network(pooled));
         await agent.stop();
         await node.loseDatabase();
-        returnLink(pod, "eth1");
+        returnLink(pod, devices[0], "eth1");
         pod.netns.remove();
         agent = await start();
         await agent.resync();
@@ -421,44 +455,109 @@ describe("a virtual function goes home", () => {
         claims.held.clear();
     });
 
+    /** What a Pod with NET_ADMIN makes of its link. */
+    function forge(pod: TestPod, alias: string): void {
+        pod.netns.run("ip", "link", "set", "eth1", "down");
+        pod.netns.run("ip", "link", "set", "eth1", "name", "mgmt0", "address", "02:00:00:00:00:66", "mtu", "1300");
+        pod.netns.run("ip", "link", "set", "mgmt0", "group", "179", "promisc", "on", "alias", alias);
+        pod.netns.run("ip", "link", "property", "add", "dev", "mgmt0", "altname", "uplink0");
+    }
+    const aliases = [
+        ["none", ""],
+        ["text of its own", "uplink of the Node"],
+        ["the mark of another container", "antrea4 0123abcd eth7"],
+        ["a name, an MTU and a MAC address that it wants", "antrea4 0123abcd eth1 bond0 1300 02:00:00:00:00:66 up"],
+    ] as const;
+
+    it.each([aliases[0], aliases[3]])(
+        "whatever its Pod made of it, by the next agent without records: %s",
+        async (_, alias) => {
+            allocate("a", "0000:af:06.1");
+            const pod = await add("a", network());
+            forge(pod, alias);
+            await agent.stop();
+            await node.loseDatabase();
+            returnLink(pod, devices[1], "mgmt0");
+            pod.netns.remove();
+            agent = await start();
+            expect(agent.networkTable.list()).toEqual([]);
+            await agent.resync();
+            expect(links()).toBe(emptyLinks);
+        },
+    );
+
+    it.each(aliases)("after an ordinary DEL that could not find it in the Pod: %s", async (_, alias) => {
+        allocate("a", "0000:af:06.1");
+        const pod = await add("a", network());
+        forge(pod, alias);
+        await agent.del(pod);
+        expect(links()).not.toContain("vf1");
+        expect(agent.networkTable.list()).toEqual([]);
+        returnLink(pod, devices[1], "mgmt0");
+        await agent.resync();
+        expect(links()).toBe(emptyLinks);
+    });
+
+    it("by its name in the Pod, which has the mark on another link, that stays there, and names of the Node", async () => {
+        allocate("a", "0000:af:06.1");
+        const pod = await add("a", network());
+        const [, mark = ""] = /alias (antrea4 \w+ eth1)/.exec(shown(pod, "eth1")) ?? [];
+        pod.netns.run("ip", "link", "set", "eth1", "alias", "");
+        pod.netns.run("ip", "link", "property", "add", "dev", "eth1", "altname", "sf4");
+        pod.netns.run("ip", "link", "add", "decoy", "type", "bridge");
+        pod.netns.run("ip", "link", "set", "decoy", "alias", mark);
+        await agent.del(pod);
+        expect(links()).toBe(emptyLinks);
+        expect(shown(pod, "decoy")).toContain(mark);
+    });
+
     it("to the next Pod, before it was made as it was", async () => {
         allocate("a", "0000:af:06.0");
         const pod = await add("a", network());
         await agent.stop();
         await node.loseDatabase();
-        returnLink(pod, "eth1", "dev7");
+        returnLink(pod, devices[0], "eth1", "dev7");
         pod.netns.remove();
-        // As sysfs names it then.
-        kubelet.setDevice(devices[0], "dev7");
         agent = await start();
         kubelet.pods = [];
         allocate("b", "0000:af:06.0");
         const next = await add("b", network());
-        expect(shown(next, "eth1")).toMatch(/alias antrea4 \w+ eth1 vf0 1500 /);
+        expect(shown(next, "eth1")).toMatch(/alias antrea4 \w+ eth1/);
+        kubelet.setDevice(devices[0], "vf0");
         await agent.del(next);
         expect(links()).toBe(emptyLinks);
     });
 
-    it("as soon as a link with its mark appears", async () => {
+    it.each([
+        ["mark", "dev7", []],
+        ["name", "eth1", ["alias", ""]],
+    ])("as soon as a link with its %s appears", async (_, name, forged) => {
+        allocate("a", "0000:af:06.0");
+        const pod = await add("a", network());
+        pod.netns.run("ip", "link", "set", "eth1", ...forged);
         const jobs = new Jobs({ logger: silentLogger });
         const feature = virtualFunctions(
-            { clock: systemClock, jobs, logger: silentLogger, netlink: agent.netlink },
-            { interfaces: agent.networkTable, control: () => agent.network },
+            {
+                clock: systemClock,
+                environment: { stateFolder: node.stateFolder, bootId },
+                jobs,
+                logger: silentLogger,
+                netlink: agent.netlink,
+            },
+            agent.networkTable,
             kubelet.places,
         );
         await feature.start?.(new AbortController().signal);
         const stop = new AbortController();
         jobs.start(stop.signal);
         try {
-            execFileSync("ip", ["link", "set", "vf0", "name", "eth1"]);
-            const [, mac = ""] = /^vf0 \d+ (\S+)/m.exec(emptyLinks) ?? [];
-            execFileSync("ip", ["link", "set", "eth1", "alias", `antrea4 gone eth1 vf0 1500 ${mac} down`]);
-            expect(
-                await eventually(
-                    () => Promise.resolve(links()),
-                    (found) => found === emptyLinks,
-                ),
-            ).toBe(emptyLinks);
+            // The job runs at its start too; after that nothing but an event makes it run within a minute.
+            await eventually(
+                () => jobs.health().map(({ succeededAtMs }) => succeededAtMs),
+                ([time]) => time !== undefined,
+            );
+            returnLink(pod, devices[0], "eth1", name);
+            expect(await eventually(links, (found) => found === emptyLinks, 20_000)).toBe(emptyLinks);
         } finally {
             stop.abort();
             await jobs.stop();
@@ -470,8 +569,13 @@ describe("a virtual function goes home", () => {
         allocate("a", "0000:af:06.0");
         const pod = await add("a", network());
         execFileSync("ip", ["link", "add", "vf0", "type", "veth", "peer", "name", "vf0-peer"]);
+        kubelet.setDevice(devices[0], "eth1");
         await agent.del(pod);
-        expect(execFileSync("ip", ["-d", "-o", "link", "show", "eth1"], { encoding: "utf8" })).toContain("antrea4");
+        // It has a name of the kernel, and that of the Pod is no name of the Node.
+        const shownLinks = execFileSync("ip", ["-d", "-o", "link", "show"], { encoding: "utf8" });
+        const [, name = ""] = /^\d+: (dev\d+)@.*alias antrea4 \w+ eth1/m.exec(shownLinks) ?? [];
+        expect(name).toMatch(/^dev/);
+        kubelet.setDevice(devices[0], name);
         execFileSync("ip", ["link", "delete", "vf0"]);
         await agent.resync();
         expect(links()).toBe(emptyLinks);
