@@ -13,6 +13,7 @@ import { fromFunctionAlias, toFunctionAlias } from "./alias.ts";
 import { FunctionError } from "./errors.ts";
 import type { FormerLink, KeptLink } from "./kept-link.ts";
 import type { KeptLinks } from "./kept-links.ts";
+import { linkInPod } from "./link-in-pod.ts";
 import { anyName, restoreLink } from "./restore-link.ts";
 import type { DeviceLinks } from "./sysfs.ts";
 
@@ -212,29 +213,6 @@ async function hasAlready(record: FunctionRecord, kept: KeptLink): Promise<boole
     if (isNodeNetns(record.netns) || !isSameAttachment(kept, record)) return false;
     using pod = Netlink.openIn(record.netns);
     return linkInPod(await pod.links(), record, kept.kind)?.name === record.ifName;
-}
-
-/**
- * The link of an interface among those of its Pod, which can change name and alias, and make links with any: but none of a
- * NIC, nor of a device.
- */
-function linkInPod(
-    links: readonly Link[],
-    { containerId, device, ifName }: FunctionRecord,
-    kind: string | undefined,
-): Link | undefined {
-    const possible = links.filter(
-        (link) => link.kind === kind && (link.parentDevice ?? device.id) === device.id && !link.loopback,
-    );
-    const isMarked = ({ alias }: Link): boolean => {
-        const marked = fromFunctionAlias(alias);
-        return marked !== undefined && isSameAttachment(marked, { containerId, ifName });
-    };
-    return (
-        possible.find(({ parentDevice }) => parentDevice !== undefined) ??
-        possible.find(isMarked) ??
-        possible.find(({ name }) => name === ifName)
-    );
 }
 
 /** The error for a device of which the Node has no link; `folder` is that of sysfs which names links. */
