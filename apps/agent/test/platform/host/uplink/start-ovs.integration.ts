@@ -324,12 +324,12 @@ describe("start-ovs, told to end", () => {
     it("gives the uplink back though the program that does it is killed", async () => {
         program(
             "antrea-agent",
-            `echo "$*" >>${folder}/told; [ $(wc -l <${folder}/told) -ge 3 ] && rm ${journal()} || kill -9 $$`,
+            `echo "$*" >>${folder}/asked; [ $(wc -l <${folder}/asked) -ge 3 ] && rm ${journal()} || kill -9 $$`,
         );
         await start({ uplinkSeconds: 1 });
         writeFileSync(journal(), "{}");
         expect(await stop()).toBe(0);
-        expect(readFileSync(join(folder, "told"), "utf8")).toBe("restore-uplink\n".repeat(3));
+        expect(readFileSync(join(folder, "asked"), "utf8")).toBe("restore-uplink\n".repeat(3));
         expect(log).toContain("restore-uplink has failed, attempt 2 of 3: exit code 137");
         expect(log).not.toContain("still a port");
     });
