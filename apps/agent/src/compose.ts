@@ -27,7 +27,7 @@ import { allPodPrefixes } from "./features/node-routes/index.ts";
 import { podNetwork, type PodNodeParts } from "./features/pod-network/feature.ts";
 import { checkInterface, checkNetworkInterface, wiringErrorCode } from "./features/pod-network/index.ts";
 import { secondaryBridge } from "./features/secondary-bridge/feature.ts";
-import { buildNicUplinks, nicUplinkParts } from "./features/secondary-bridge/nic-uplink-parts.ts";
+import { buildNicUplinks, nicUplinkParts, type NicUplinkOf } from "./features/secondary-bridge/nic-uplink-parts.ts";
 import type { NicUplinks } from "./features/secondary-bridge/nic-uplinks.ts";
 import { secondaryNetworks } from "./features/secondary-networks/feature.ts";
 import { virtualFunctions } from "./features/virtual-functions/feature.ts";
@@ -53,6 +53,8 @@ export interface NodeParts extends CniNodeParts, NetworkNodeParts, PodNodeParts 
         platform: Platform,
         isOthers: (nic: string) => boolean,
     ) => Pick<Uplink, "state" | "recover" | "connect" | "check" | "restore">;
+    /** Builds the same for a NIC of the bridge for networks. Default: that of the Node. */
+    readonly nicUplink?: NicUplinkOf;
 }
 
 /** The parts for the Node on which the agent runs. */
@@ -83,7 +85,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = ownParts): L
     const { clock, health, jobs, logger, openflow, readiness } = platform;
     const pools = parts.ipPools(platform);
     const isBridged = (nic: string): boolean => uplink.state.kind === "found" && uplink.state.name === nic;
-    const nics = buildNicUplinks(platform, isBridged);
+    const nics = buildNicUplinks(platform, isBridged, parts.nicUplink);
     const uplink = parts.uplink(platform, (nic) => nics.isKnown(nic));
     const { end, recovery, move } = uplinkParts(platform, uplink);
     const nicParts = nicUplinkParts(platform, nics);

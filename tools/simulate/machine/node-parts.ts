@@ -5,7 +5,7 @@ import { type Host } from "@antrea/agent/platform/host/host";
 import { ProgramError } from "@antrea/agent/platform/program";
 import { type LocalIo } from "./io.ts";
 import { type Machine } from "./machine.ts";
-import { MachineUplink } from "./uplink.ts";
+import { MachineNic, MachineUplink } from "./uplink.ts";
 import { namespacesOf } from "./pod-end.ts";
 
 /**
@@ -35,6 +35,7 @@ export function partsOf(
 ): Omit<NodeParts, "ipPools"> {
     return {
         uplink: () => new MachineUplink(machine, io),
+        nicUplink: () => new MachineNic(io),
         conflist: ({ name, content }) => ({
             write: () => io.call(() => void machine.files.set(name, content)),
             remove: () => io.call(() => void machine.files.delete(name)),

@@ -1,4 +1,5 @@
 import { type NodeParts } from "@antrea/agent/compose";
+import { NetlinkError } from "@antrea/netlink";
 import { type LocalIo } from "./io.ts";
 import { type Machine } from "./machine.ts";
 
@@ -45,5 +46,31 @@ export class MachineUplink implements Uplink {
             this.#machine.isUplinkMoved = false;
             this.#state = { kind: "idle" };
         });
+    }
+}
+
+/** A NIC of the bridge for networks: it has no addresses, so it is never moved. */
+export class MachineNic implements Uplink {
+    readonly state: Uplink["state"] = { kind: "idle" };
+    readonly #io: LocalIo;
+
+    constructor(io: LocalIo) {
+        this.#io = io;
+    }
+
+    recover(): Promise<Uplink["state"]> {
+        return this.#io.call(() => this.state);
+    }
+
+    connect(name: string): Promise<Uplink["state"]> {
+        return Promise.reject(new NetlinkError("EADDRNOTAVAIL", "internal", `NIC ${name} has no address`));
+    }
+
+    check(): Promise<Uplink["state"]> {
+        return this.recover();
+    }
+
+    restore(): Promise<void> {
+        return this.#io.call(() => undefined);
     }
 }

@@ -37,9 +37,10 @@ describe("the simulation", () => {
     it(
         "repeats a seed to the letter",
         async () => {
+            // With networks and restarts of agents: what reads a real file at a start ends at no fixed virtual time.
             const [one, other, next] = await Promise.all([
-                simulate("--seed", "5", "--steps", "200", "--digest"),
-                simulate("--seed", "5", "--steps", "200", "--digest"),
+                simulate("--seed", "7", "--steps", "1000", "--digest"),
+                simulate("--seed", "7", "--steps", "1000", "--digest"),
                 simulate("--seed", "6", "--steps", "200", "--digest"),
             ]);
             expect(one.stdout).toBe(other.stdout);

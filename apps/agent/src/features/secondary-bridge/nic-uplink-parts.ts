@@ -4,7 +4,7 @@ import { movedNics, nicFolder, nodeUplink, type UplinkPlatform } from "../../pla
 import { NodeCondition } from "../../platform/node/node-condition.ts";
 import { nicsWithBridges } from "../../platform/ovs/bridge/index.ts";
 import type { Platform } from "../../platform/platform.ts";
-import { NicUplinks } from "./nic-uplinks.ts";
+import { NicUplinks, type NicUplink } from "./nic-uplinks.ts";
 
 /** OpenFlow port numbers in the bridge of a NIC. */
 const uplinkOfPort = 1;
@@ -13,14 +13,19 @@ const hostOfPort = 2;
 const stopTimeoutMs = 20_000;
 const conditionMs = 2_000;
 
+/** Builds the uplink of a NIC from the agent's configuration and OVS state; moves nothing. */
+export type NicUplinkOf = (...args: Parameters<typeof nodeUplink>) => NicUplink["uplink"];
+
 /**
  * Builds the uplinks of NICs of `secondaryNetwork.ovsBridges`, and of those that an earlier start has moved; moves nothing.
  *
  * @param isOthers whether a NIC that appears moved, without a journal of its own, is the uplink of bridging mode
+ * @param uplinkOf default: that of the Node on which the agent runs
  */
 export function buildNicUplinks(
     platform: UplinkPlatform & Pick<Platform, "gates" | "switchBridges">,
     isOthers: (nic: string) => boolean,
+    uplinkOf: NicUplinkOf = nodeUplink,
 ): NicUplinks {
     const { config, database, environment, gates, logger, switchBridges } = platform;
     const { stateFolder } = environment;
@@ -32,7 +37,7 @@ export function buildNicUplinks(
             nicsWithBridges: () => nicsWithBridges(database),
             make: (nic) => {
                 const bridge = switchBridges.nic(nic);
-                const uplink = nodeUplink(platform, {
+                const uplink = uplinkOf(platform, {
                     ports: bridge,
                     module: "secondary-bridge",
                     folder: nicFolder(stateFolder, nic),
