@@ -11,7 +11,7 @@ import { type Random } from "../time/random.ts";
 import { type VirtualTime } from "../time/virtual-time.ts";
 import { AgentAway, type Agent } from "./agent.ts";
 import { Attachments } from "./attachments.ts";
-import { type Added } from "./meta-plugin.ts";
+import { isReadAs, type Added } from "./meta-plugin.ts";
 import { mirroredHash, MirrorPods, type Manifest } from "./mirror-pods.ts";
 import { isStatic, type Attacher } from "./network-objects.ts";
 import { type RuntimeFaults } from "./runtime-faults.ts";
@@ -289,7 +289,7 @@ export class Kubelet {
         try {
             const isAttaching = this.#components.agent()?.attachesNetworks === true;
             const result = await this.#attachments.addOwn(sandbox, giveUp.signal);
-            const attached = await this.#attachments.addOthers(sandbox, this.#annotationsOf(worker), giveUp.signal);
+            const attached = await this.#attachments.addOthers(sandbox, this.#readPod(worker), giveUp.signal);
             if (!alive()) return;
             if (giveUp.signal.aborted || !machine.netns.has(sandbox.path)) return await this.#tearDown(sandbox, alive);
             const { ips = [] } = JSON.parse(new TextDecoder().decode(result)) as {
@@ -352,10 +352,9 @@ export class Kubelet {
     }
 
     /** What a meta plugin reads of a Pod; undefined if it cannot. */
-    #annotationsOf({ isStatic, namespace, name, uid }: Worker): KubeObject["metadata"] {
-        if (isStatic) return { annotations: this.manifests.get(`${namespace}/${name}`)?.annotations ?? {} };
-        const live = this.#live({ metadata: { namespace, name } });
-        return this.#components.isCut() || live?.uid !== uid ? undefined : live;
+    #readPod({ namespace, name, uid }: Worker): KubeObject["metadata"] {
+        const metadata = this.#components.isCut() ? undefined : this.#live({ metadata: { namespace, name } });
+        return metadata !== undefined && isReadAs({ metadata }, uid) ? metadata : undefined;
     }
 
     async #publish(worker: Worker, alive: () => boolean): Promise<void> {

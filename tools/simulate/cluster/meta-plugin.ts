@@ -1,4 +1,4 @@
-import { networkAttachmentDefinitions, type NetworkAttachmentDefinition } from "@antrea/kube";
+import { networkAttachmentDefinitions, type KubeObject, type NetworkAttachmentDefinition } from "@antrea/kube";
 import { AntreaError } from "@antrea/errors";
 import { parseIp } from "@antrea/ip";
 import { kindOf } from "../api/server.ts";
@@ -8,6 +8,7 @@ import { type Machine } from "../machine/machine.ts";
 import { type Netns } from "../machine/netns.ts";
 import { type Random } from "../time/random.ts";
 import { type CniCaller, type CniConfig } from "./cni-caller.ts";
+import { mirroredHash } from "./mirror-pods.ts";
 import { readNetwork, type Network, type Selection } from "./network-objects.ts";
 import { type RuntimeFaults } from "./runtime-faults.ts";
 
@@ -42,6 +43,14 @@ export const metaPluginFiles: Readonly<Record<string, string>> = {
 };
 
 class MetaPluginError extends AntreaError<"NO_NETWORK" | "CANCELLED"> {}
+
+/**
+ * Whether Multus takes the object of this name for the Pod that it is called for: it compares the UIDs, except those of
+ * mirror Pods, which are never that of the static Pod; so it may read the manifest before or after. It reads no manifest.
+ */
+export function isReadAs(pod: KubeObject, uid: string): boolean {
+    return mirroredHash(pod) !== undefined || pod.metadata?.uid === uid;
+}
 
 /**
  * A meta plugin that works as Multus: for each network that a Pod requests it calls antrea for an interface in a VLAN,
