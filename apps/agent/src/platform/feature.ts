@@ -10,7 +10,10 @@ import type { FeaturePipeline } from "./ovs/pipeline.ts";
 export interface Feature extends Pick<LifecyclePart, "name" | "start" | "stop"> {
     /** Its tables of the pipeline, and its flows that belong to no object such as a Pod or another Node. */
     readonly pipeline?: FeaturePipeline;
-    /** Passes its other desired flows to the flow table, before the first replay sends all flows to OVS. */
+    /**
+     * Passes its other desired flows to the flow table, before the first replay sends all flows to OVS; or stores what the
+     * next start has to know as soon as OVS has them.
+     */
     stage?(signal: AbortSignal): Promise<void> | void;
     /**
      * Called when OVS has the staged flows: adds jobs, listeners, health checks and metrics. Jobs run once all features

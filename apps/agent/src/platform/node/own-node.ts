@@ -28,7 +28,7 @@ export interface OwnNode {
     readonly node: NodeConfig;
     /**
      * Stores the Node in the OVS database, for a start while the API server is unavailable or reports no podCIDRs for
-     * it.
+     * it: before OVS gets flows of this start, and when it changes.
      */
     readonly remember: Feature;
 }
@@ -60,18 +60,26 @@ export async function ownNode(
     if (goneAt !== undefined) o.deletion?.recallGone(goneAt);
     // Changed podCIDRs affect everything built from them: the process restarts.
     const checkNode = followOwnNode({ nodes, goneAt, readiness, fail, logger }, node);
+    const store = async (limit: AbortSignal): Promise<void> => {
+        const before = stored();
+        const now = { nodeName, goneAt: o.deletion?.nodeGoneAt ?? clock.now() };
+        const text = cachedNodeAfter(before, nodes.get(nodeName), now);
+        if (text !== undefined && text !== before) await bridge.setExternalId(cachedNodeKey, text, limit);
+    };
+    // A start that does not know its Node waits, and isolates no Pod: so there are no flows of Pods without this record,
+    // also if the agent is killed before its jobs run.
+    const stage = async (limit: AbortSignal): Promise<void> => {
+        if (nodes.get(nodeName) !== undefined) await store(limit);
+    };
     const start = (): void => {
         const remembering = jobs.every("remember-node", resyncMs, async (limit) => {
             await nodes.synced(limit);
             checkNode();
-            const before = stored();
-            const now = { nodeName, goneAt: o.deletion?.nodeGoneAt ?? clock.now() };
-            const text = cachedNodeAfter(before, nodes.get(nodeName), now);
-            if (text !== undefined && text !== before) await bridge.setExternalId(cachedNodeKey, text, limit);
+            await store(limit);
         });
         nodes.onChange((type, key, object, old) => {
             if (key === nodeName && changesRoutes(type, object, old)) remembering.trigger();
         });
     };
-    return { node, remember: { name: "remember-node", start } };
+    return { node, remember: { name: "remember-node", stage, start } };
 }
