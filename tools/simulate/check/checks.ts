@@ -6,6 +6,7 @@ import { ForcedClaims, type ForcedClaimsComponents } from "./forced-claims.ts";
 import { ForeignSubnets, type ForeignSubnetsComponents } from "./foreign-subnets.ts";
 import { Gateways } from "./gateways.ts";
 import { GoneNodes, type GoneNodesComponents } from "./gone-nodes.ts";
+import { Isolations } from "./isolations.ts";
 import { Networks } from "./networks.ts";
 import { Sticky } from "./sticky.ts";
 import { SubnetUsers } from "./subnet-users.ts";
@@ -34,6 +35,7 @@ export class Checks {
     readonly subnetUsers: SubnetUsers;
     readonly poolSelections: PoolSelections;
     readonly goneNodes: GoneNodes;
+    readonly isolations: Isolations = new Isolations();
     readonly forcedClaims: ForcedClaims;
     readonly networks: Networks;
 
@@ -53,14 +55,15 @@ export class Checks {
     }
 
     changed(change: Change): void {
-        for (const one of [this.subnets, this.poolSelections, this.sticky, this.wirings, this.networks])
-            one.changed(change);
+        const { isolations, networks, poolSelections, sticky, subnets, wirings } = this;
+        for (const one of [subnets, poolSelections, sticky, wirings, networks, isolations]) one.changed(change);
     }
 
     recorded(event: EventInput): void {
         this.wirings.recorded(event);
         this.gateways.recorded(event);
         this.subnetUsers.recorded(event);
+        this.isolations.recorded(event);
     }
 
     /** A user takes this address from its owner: another may get it. */

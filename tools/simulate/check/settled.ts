@@ -1,5 +1,5 @@
 import { allocationName, podIpsAnnotation, type IpAllocation } from "@antrea/crd";
-import { parseIp, type Family } from "@antrea/ip";
+import { parseIp, type Family, type IpAddress } from "@antrea/ip";
 import { isOutOfService, readPodIps, statefulSetOf } from "@antrea/ipam";
 import { type Node, type Pod } from "@antrea/kube";
 import { nodePrefixes } from "../cluster/controller.ts";
@@ -28,10 +28,10 @@ export function unsettled(cluster: SimulatedCluster): readonly string[] {
         ...subnets(cluster, objects),
         ...cluster.checks.gateways.unsettled((pool, ip) => objects.pools.get(pool.name)?.usable.has(ip) === true),
         ...records(built),
-        ...traffic(built, cluster),
+        ...traffic(built, cluster, objects),
         ...cluster.checks.subnetUsers.unsettled(built),
-        ...setUps(built, cluster),
-        ...unconnected(built, (running) => isIsolated(cluster.truth, running)),
+        ...setUps(built, cluster, objects),
+        ...unconnected(built, (running) => isCutOff(cluster, objects, running)),
         ...tokens(cluster),
     ];
 }
@@ -54,7 +54,7 @@ function* leaks(cluster: SimulatedCluster, objects: ClusterObjects, unbuilt: Rea
     const waitingPods = new Set(stations.flatMap(({ kubelet }) => kubelet.waiting));
     const running = stations.flatMap(({ kubelet }) => kubelet.running);
     const isolated = new Set(
-        running.filter((one) => isIsolated(truth, one)).map(({ uid, ifName }) => `${uid}/${ifName}`),
+        running.filter((one) => isCutOff(cluster, objects, one)).map(({ uid, ifName }) => `${uid}/${ifName}`),
     );
     const idleNodes = new Set(objects.nodes.filter((node) => !hasSubnet(node)).map(({ metadata }) => metadata?.name));
     const outOfService = new Set(objects.nodes.filter(isOutOfService).map(({ metadata }) => metadata?.name));
@@ -230,13 +230,13 @@ function* records(stations: readonly Station[]): Iterable<string> {
 }
 
 /** Every container is reachable at the addresses that its ADD returned. */
-function* traffic(
-    stations: readonly Station[],
-    { truth, checks: { foreignSubnets } }: SimulatedCluster,
-): Iterable<string> {
+function* traffic(stations: readonly Station[], cluster: SimulatedCluster, objects: ClusterObjects): Iterable<string> {
+    const { truth, checks } = cluster;
+    const { foreignSubnets } = checks;
     for (const { kubelet, machine } of stations) {
         for (const running of kubelet.running) {
-            if (isIsolated(truth, running) || isAnothers(truth, foreignSubnets, running, machine.name)) continue;
+            if (isCutOff(cluster, objects, running) || isAnothers(truth, foreignSubnets, running, machine.name))
+                continue;
             const { container, ifName, addresses } = running;
             for (const address of addresses) {
                 const users = truth.usersOf(allocationName(parseIp(address)));
@@ -255,18 +255,33 @@ function* tokens({ stations }: SimulatedCluster): Iterable<string> {
 }
 
 /** Every Pod is configured as its pool specifies now, or has an event that it is not. */
-function* setUps(
-    stations: readonly Station[],
-    { truth, checks: { foreignSubnets, wirings } }: SimulatedCluster,
-): Iterable<string> {
+function* setUps(stations: readonly Station[], cluster: SimulatedCluster, objects: ClusterObjects): Iterable<string> {
+    const { truth, checks } = cluster;
+    const { foreignSubnets, wirings } = checks;
     for (const { kubelet, machine } of stations) {
         for (const running of kubelet.running) {
             const container = machine.netns.get(`/run/netns/${running.container}`)?.container;
             const setUp = machine.setUpOf(running.container, running.ifName);
-            if (container === undefined || setUp === undefined || isIsolated(truth, running)) continue;
+            if (container === undefined || setUp === undefined || isCutOff(cluster, objects, running)) continue;
             if (!isAnothers(truth, foreignSubnets, running, machine.name)) yield* wirings.unsettled(container, setUp);
         }
     }
+}
+
+/** It has no traffic, as another has one of its addresses, or as the owner of one cannot be determined. */
+function isCutOff(
+    { stations, truth, checks: { isolations } }: SimulatedCluster,
+    { claims, pools }: ClusterObjects,
+    running: Kubelet["running"][number],
+): boolean {
+    if (isIsolated(truth, running)) return true;
+    const path = `/run/netns/${running.container}`;
+    const machine = stations.map((station) => station.machine).find(({ netns }) => netns.has(path));
+    const container = machine?.netns.get(path)?.container;
+    if (container === undefined || machine?.isIsolated(running.container, running.ifName) !== true) return false;
+    const isFree = (ip: IpAddress): boolean =>
+        !claims.has(allocationName(ip)) && ![...pools.values()].some(({ pool }) => pool.subnetOf(ip) !== undefined);
+    return running.addresses.map(parseIp).some((ip) => isFree(ip) && isolations.mayStay(container, ip));
 }
 
 /** One of its addresses was force-released and allocated or reserved for another: none of its addresses has flows. */

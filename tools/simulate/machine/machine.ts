@@ -203,8 +203,9 @@ export class Machine {
         if (ips.length > 0 && setUp !== undefined) this.#wired(container, setUp, vlanOf(flows));
     }
 
-    /** Whether its agent has isolated the container, according to the record. */
-    isIsolated(containerId: string): boolean {
+    /** Whether its agent has isolated the interface of the container, according to the record. */
+    isIsolated(containerId: string, ifName = "eth0"): boolean {
+        if (ifName !== "eth0") return this.#switchPortOf(containerId, ifName)?.externalIds["isolated"] === "true";
         return [...this.ports.values()].some(
             ({ externalIds }) =>
                 externalIds.get("container-id") === containerId && externalIds.get("isolated") === "true",
