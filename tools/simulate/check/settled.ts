@@ -284,11 +284,14 @@ function isCutOff(
     return running.addresses.map(parseIp).some((ip) => isFree(ip) && isolations.mayStay(container, ip));
 }
 
-/** One of its addresses was force-released and allocated or reserved for another: none of its addresses has flows. */
-function isIsolated({ claims }: Truth, { uid, addresses }: Kubelet["running"][number]): boolean {
+/**
+ * One of its addresses was force-released and allocated or reserved for another, or for another interface of its Pod: none of
+ * its addresses has flows.
+ */
+function isIsolated({ claims }: Truth, { uid, ifName, addresses }: Kubelet["running"][number]): boolean {
     return addresses.some((address) => {
         const claim = claims.get(allocationName(parseIp(address)));
-        return claim !== undefined && claim.spec.pod?.uid !== uid;
+        return claim !== undefined && (claim.spec.pod?.uid !== uid || claim.spec.pod.interface !== ifName);
     });
 }
 

@@ -161,8 +161,11 @@ export class Truth {
     #check(name: string): void {
         const claim = this.#claims.get(name);
         const excused = this.#excused.get(name);
-        for (const user of this.usersOf(name)) if (isFor(claim, user)) excused?.delete(user.id);
-        const users = this.usersOf(name).filter(
+        const all = this.usersOf(name);
+        // Another interface of the container may be the one whose allocation was deleted.
+        const isOnly = ({ id }: User): boolean => all.filter((other) => other.id === id).length === 1;
+        for (const user of all) if (isFor(claim, user) && isOnly(user)) excused?.delete(user.id);
+        const users = all.filter(
             (user) => !this.#isUnheardOf(name, user, excused?.get(user.id)) && !this.#isOverlooked(name, user),
         );
         if (users.length === 0) return;

@@ -204,6 +204,15 @@ describe.each([
         expect(found()).toContain(isFree);
     });
 
+    it("goes on for a pass beside another interface of its own that got the address, and no longer", async () => {
+        force(x);
+        put(claimKind, { name }, { pod: { uid: x.podUid, interface: "eth1" } });
+        truth.connected(x, ip, "eth1");
+        expect(found()).toEqual([]);
+        await pass(140);
+        expect(found()).toContain(twoOwners);
+    });
+
     it("is not excused any more when all is at rest, whoever excused it", () => {
         force(x);
         forced.heard();
