@@ -18,7 +18,7 @@ import { type ClaimedAddress, type SetPlace } from "./types.ts";
 export interface AddressAllocationsComponents {
     readonly cache: Pick<PoolCache, "reason">;
     readonly own: Pick<OwnAllocations, "ofPod">;
-    readonly writer: Pick<AllocationWriter, "create" | "find" | "free" | "take" | "unanswered">;
+    readonly writer: Pick<AllocationWriter, "create" | "find" | "free" | "mayBeFreed" | "take" | "unanswered">;
     /** Of the Pods' own interfaces. */
     readonly reservations: Pick<Reservations, "take">;
     /** Of the interfaces of networks. */
@@ -149,6 +149,10 @@ export class AddressAllocations {
         for (const allocation of own.ofPod(holder.pod.uid, holder.ifName)) {
             const address = addressOf(allocation, pools);
             if (address === undefined || (fixed !== undefined && fixed.value !== address.ip.value)) continue;
+            if (writer.mayBeFreed(allocation)) {
+                await writer.free(allocation, (current) => isForPod(current, holder.pod.uid, holder.ifName), limit);
+                continue;
+            }
             const version = pools.find(({ pool }) => pool.name === address.pool)?.version;
             if ((await writer.take(allocation, holder, limit, version)) !== undefined) return address;
         }

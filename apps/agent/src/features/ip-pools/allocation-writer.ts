@@ -48,6 +48,8 @@ export class AllocationWriter {
     readonly #components: AllocationWriterComponents;
     /** Creates abandoned without an answer, by holder and pool: the next attempt starts with the same name. */
     readonly #unanswered = new Map<string, IpAddress>();
+    /** The names of allocations that were to be freed, by a request that was abandoned without an answer. */
+    readonly #maybeFreed = new Set<string>();
 
     constructor(components: AllocationWriterComponents) {
         this.#components = components;
@@ -96,6 +98,7 @@ export class AllocationWriter {
                 },
             );
             this.#unanswered.delete(key);
+            this.#maybeFreed.delete(objectName(created));
             own.note(created, askedAt);
             return created;
         } catch (error) {
@@ -169,19 +172,31 @@ export class AllocationWriter {
             const seen: IpAllocation = current;
             if (!isOfPods(seen.spec.owner) || !isToBeFreed(seen)) return own.note(seen, askedAt);
             askedAt = this.#now;
+            this.#maybeFreed.add(objectName(seen));
             try {
                 own.noteGone(await this.#free(seen, signal, requestMs), askedAt);
+                this.#maybeFreed.delete(objectName(seen));
                 cooldown.freed(allocationIp(seen));
                 return;
             } catch (error) {
                 if (!isChanged(error)) throw refused(error, seen);
             }
+            // What it was to free is not there any more, in this version.
+            this.#maybeFreed.delete(objectName(seen));
             askedAt = this.#now;
             current = await this.find(allocationIp(seen), signal, requestMs);
             if (current !== undefined) continue;
             own.noteGone(seen, askedAt);
             cooldown.freed(allocationIp(seen));
         }
+    }
+
+    /**
+     * Whether a request to free the allocation was abandoned without an answer: it may take effect at any time, unless the
+     * allocation changes first. To be freed again before its address is claimed.
+     */
+    mayBeFreed(allocation: IpAllocation): boolean {
+        return this.#maybeFreed.has(objectName(allocation));
     }
 
     /**

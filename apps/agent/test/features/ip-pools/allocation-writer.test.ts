@@ -306,6 +306,54 @@ describe("freeing a claim", () => {
     });
 });
 
+describe("a claim that was to be freed, without an answer", () => {
+    /** Frees it by one request, whose answer is lost or which does not arrive. */
+    async function abandon(accident: {
+        readonly lose?: KubeError;
+        readonly refuse?: KubeError;
+    }): Promise<IpAllocation> {
+        const ours = put(holder);
+        own.set("10.2.0.12", ours);
+        const stop = new AbortController();
+        api.accident = () => (stop.abort(), accident);
+        await expect(done(writer.free(ours, () => true, stop.signal))).rejects.toThrow();
+        api.accident = () => ({});
+        expect(own.has("10.2.0.12")).toBe(true);
+        return ours;
+    }
+    const free = (allocation: IpAllocation): Promise<void> => done(writer.free(allocation, () => true, never()));
+
+    it.each([
+        ["took effect", { lose: lost() }],
+        ["may take effect later", { refuse: away() }],
+    ])("and %s, may be free until an answer says that it is", async (_, accident) => {
+        const ours = await abandon(accident);
+        expect(writer.mayBeFreed(ours)).toBe(true);
+        await free(ours);
+        expect([writer.mayBeFreed(ours), stored(), own.size]).toEqual([false, undefined, 0]);
+    });
+
+    it("is another one when it is made again", async () => {
+        const ours = await abandon({ lose: lost() });
+        const again = await create();
+        expect([again?.metadata?.uid === ours.metadata?.uid, writer.mayBeFreed(ours)]).toEqual([false, false]);
+    });
+
+    it("and that has another version meanwhile, is not to be freed any more if its new user keeps it", async () => {
+        const ours = await abandon({ refuse: away() });
+        const theirs = api.put(ipAllocations, takenBy(ours, rival)) as IpAllocation;
+        await done(writer.free(ours, (current) => namesContainer(current, holder), never()));
+        expect([writer.mayBeFreed(ours), stored()?.spec.pod]).toEqual([false, theirs.spec.pod]);
+    });
+
+    it("is not one that was refused or freed", async () => {
+        const ours = put(holder);
+        expect(writer.mayBeFreed(ours)).toBe(false);
+        await free(ours);
+        expect(writer.mayBeFreed(ours)).toBe(false);
+    });
+});
+
 describe("a request that is repeated", () => {
     it.each([
         ["TIMEOUT", true],

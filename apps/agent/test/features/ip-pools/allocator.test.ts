@@ -460,14 +460,33 @@ describe("release", () => {
 
     it("that could not be done is not done after a new ADD of the container", async () => {
         const agent = cluster.agent("a");
-        const first = await agent.claim("p1", { pools: ["pool1"] });
+        await agent.claim("p1", { pools: ["pool1"] });
         cluster.api.accident = () => ({ refuse: away() });
         const attachment = { containerId: "c-p1", ifName: "eth0" };
         await expect(agent.pools.allocator.releaseAll(attachment, AbortSignal.timeout(20))).rejects.toThrow();
         cluster.api.accident = () => undefined;
-        expect(await agent.claim("p1", { pools: ["pool1"] })).toEqual(first);
+        const [ip = ""] = await agent.claim("p1", { pools: ["pool1"] });
         await agent.pools.allocator.settle(AbortSignal.timeout(60_000));
-        expect(cluster.allocations()).toHaveLength(1);
+        expect(cluster.holders()).toEqual([`${ip} p1`]);
+    });
+
+    it.each([
+        ["before", { lose: lost() }],
+        ["after", { refuse: away() }],
+    ])("that takes effect %s the next ADD of the container takes no address from it", async (_, accident) => {
+        const agent = cluster.agent("a");
+        const [first = ""] = await agent.claim("p1", { pools: ["pool1"] });
+        const [old] = cluster.allocations();
+        // The watch is behind.
+        cluster.api.holdEvents();
+        cluster.api.accident = (method) => (method === "delete" ? accident : undefined);
+        const attachment = { containerId: "c-p1", ifName: "eth0" };
+        await expect(agent.pools.allocator.releaseAll(attachment, AbortSignal.timeout(20))).rejects.toThrow();
+        cluster.api.accident = () => undefined;
+        const [ip = ""] = await agent.claim("p1", { pools: ["pool1"] });
+        const late = { uid: old?.metadata?.uid, resourceVersion: old?.metadata?.resourceVersion };
+        await expect(cluster.api.delete(ipAllocations, { name: first }, late)).rejects.toThrow();
+        expect(cluster.holders()).toEqual([`${ip} p1`]);
     });
 
     it("that is under way ends before a new ADD of the container begins", async () => {
