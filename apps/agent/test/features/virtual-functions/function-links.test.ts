@@ -19,6 +19,9 @@ class FakeNode {
     readonly changes: LinkChanges[] = [];
     /** The next change waits for this. */
     held: Promise<void> | undefined;
+    readonly #waits = Promise.withResolvers<void>();
+    /** When a change does so. */
+    readonly isHeld = this.#waits.promise;
 
     add(link: Partial<Link> & Pick<Link, "index" | "name">, parentDevice = device.id): void {
         const known = { type: 1, mac: "02:00:00:00:00:01", mtu: 1500, up: false, running: false, loopback: false };
@@ -30,6 +33,7 @@ class FakeNode {
         setLink: async (index: number, changes: LinkChanges): Promise<void> => {
             const { held } = this;
             this.held = undefined;
+            if (held !== undefined) this.#waits.resolve();
             await held;
             for (const key of Object.keys(changes) as (keyof LinkChanges)[]) {
                 const code = this.refused.get(key);
@@ -123,8 +127,6 @@ function start(): FunctionLinks {
 const restoreReturned = (): Promise<void> => links.restoreReturned(new AbortController().signal);
 const warnings = (): readonly string[] => log.flatMap(({ level, message }) => (level === "warn" ? [message] : []));
 const errorOf = (work: Promise<unknown>): Promise<unknown> => work.catch((cause: unknown) => cause);
-/** What waits does so. */
-const turns = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
 
 beforeEach(() => {
     stateFolder = mkdtempSync(join(tmpdir(), "state-"));
@@ -139,7 +141,7 @@ describe("a link that is taken", () => {
         const held = Promise.withResolvers<void>();
         node.held = held.promise;
         const taking = links.take(record);
-        await turns();
+        await node.isHeld;
         expect([node.changes, store.read(device)]).toEqual([[], kept]);
         held.resolve();
         await taking;
@@ -337,9 +339,8 @@ describe("two containers and one device", () => {
         const held = Promise.withResolvers<void>();
         node.held = held.promise;
         const restoring = restore();
-        await turns();
+        await node.isHeld;
         const taking = links.take(next);
-        await turns();
         expect(node.changes).toEqual([]);
         held.resolve();
         await Promise.all([restoring, taking]);
@@ -351,9 +352,8 @@ describe("two containers and one device", () => {
         const held = Promise.withResolvers<void>();
         node.held = held.promise;
         const taking = links.take(next);
-        await turns();
+        await node.isHeld;
         const restoring = restore();
-        await turns();
         held.resolve();
         await Promise.all([restoring, taking]);
         expect(node.changes).toEqual([taken[0], taken[2]]);
@@ -373,7 +373,7 @@ describe("two containers and one device", () => {
     it("a device is not waited for because of another", async () => {
         node.held = new Promise(() => undefined);
         void links.bringHome(record);
-        await turns();
+        await node.isHeld;
         node.add({ index: 8, name: "vf1" }, "0000:af:06.1");
         await links.take({ ...next, device: { ...device, id: "0000:af:06.1" } });
         expect(node.links.has(8)).toBe(false);
