@@ -6,4 +6,5 @@ export { KeyedLock } from "./keyed-lock.ts";
 export { Mutex } from "./mutex.ts";
 export { Notify, type NotifyWait } from "./notify.ts";
 export { settleAll } from "./settle-all.ts";
+export { SharedReads } from "./shared-reads.ts";
 export { sleep, withTimeout, type TimeoutOptions } from "./sleep.ts";

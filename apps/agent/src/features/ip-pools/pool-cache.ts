@@ -1,4 +1,4 @@
-import { orAborted } from "@antrea/async";
+import { orAborted, SharedReads } from "@antrea/async";
 import { ipPools, type IpPool, type IpPoolSpec, type IpPoolStatus } from "@antrea/crd";
 import { prefixRange, rangeOf, type IpAddress, type Prefix, type RangeSet } from "@antrea/ip";
 import { clusterAddresses, Exclusions, PoolIndex, readPool, type ClusterAddresses, type Pool } from "@antrea/ipam";
@@ -11,7 +11,6 @@ import {
     type ServiceCidr,
 } from "@antrea/kube";
 import { NodeAddresses, type NodesAddresses, type NodeSource } from "./node-addresses.ts";
-import { SharedReads } from "./shared-reads.ts";
 import { type PoolVersion } from "./types.ts";
 
 const liveLimitMs = 5_000;

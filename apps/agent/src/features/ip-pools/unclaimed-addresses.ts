@@ -29,8 +29,10 @@ export interface UnclaimedAddressesComponents {
 export class UnclaimedAddresses {
     readonly #components: UnclaimedAddressesComponents;
     readonly #logger: Logger;
-    /** Addresses whose interfaces are isolated. */
+    /** Addresses whose interfaces are isolated, as somebody else has them. */
     readonly #isolated = new Reported();
+    /** Addresses whose interfaces stay isolated, as nothing determines any longer who has them. */
+    readonly #undetermined = new Reported();
     /** Addresses that are in no IPPool and are kept. */
     readonly #poolless = new Reported();
     /**
@@ -137,6 +139,7 @@ export class UnclaimedAddresses {
     /** To be called when the address has a pool or an allocation; if both disappear again, that is reported again. */
     hasPool(wired: Attachment, ip: IpAddress): void {
         this.#poolless.forget(wired, ip);
+        this.#undetermined.forget(wired, ip);
         this.#mayReturn.set(keyOf(wired, ip), false);
     }
 
@@ -145,11 +148,13 @@ export class UnclaimedAddresses {
      */
     isConnected(wired: Attachment, ip: IpAddress): void {
         this.#isolated.forget(wired, ip);
+        this.#undetermined.forget(wired, ip);
     }
 
     /** Drops the entries of all other interfaces. */
     keep(present: readonly PoolInterface[]): void {
         this.#isolated.keep(present);
+        this.#undetermined.keep(present);
         this.#poolless.keep(present);
         const keys = new Set(present.flatMap((wired) => wired.addresses.map(({ ip }) => keyOf(wired, ip))));
         for (const key of this.#mayReturn.keys()) if (!keys.has(key)) this.#mayReturn.delete(key);
@@ -159,7 +164,8 @@ export class UnclaimedAddresses {
     async #stayIsolated(wired: PoolInterface, ip: IpAddress): Promise<void> {
         const { events, wiring } = this.#components;
         await wiring.isolate(wired);
-        this.#isolated.report(wired, ip, {
+        this.#isolated.forget(wired, ip);
+        this.#undetermined.report(wired, ip, {
             first: () =>
                 this.#logger.warn(
                     "a Pod interface stays isolated: its address has no allocation, is in no IPPool, and may be assigned to another Pod",
@@ -180,6 +186,7 @@ export class UnclaimedAddresses {
     ): Promise<void> {
         const { metrics, wiring } = this.#components;
         await wiring.isolate(wired);
+        this.#undetermined.forget(wired, ip);
         this.#isolated.report(wired, ip, {
             first: () => {
                 metrics.heldElsewhere();

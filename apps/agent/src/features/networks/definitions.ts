@@ -1,3 +1,4 @@
+import { SharedReads } from "@antrea/async";
 import {
     isKubeError,
     networkAttachmentDefinitions,
@@ -9,12 +10,13 @@ import { NetworksError } from "./errors.ts";
 const askLimitMs = 10_000;
 
 /**
- * Reads networks when a Pod asks for them: no watch, so nothing is outdated and idle agents cost nothing. Requests for one
- * network that are under way are shared.
+ * Reads networks when a Pod asks for them: no watch, so nothing is outdated and idle agents cost nothing. Each caller gets
+ * a network as it was after its call: callers share a request only if that begins after all of them.
  */
 export class Definitions {
     readonly #api: Pick<ApiClient, "find">;
-    readonly #asked = new Map<string, Promise<NetworkAttachmentDefinition | undefined>>();
+    /** By `namespace/name`. */
+    readonly #reads = new SharedReads((key) => this.#read(key));
 
     constructor(components: { readonly api: Pick<ApiClient, "find"> }) {
         this.#api = components.api;
@@ -23,9 +25,8 @@ export class Definitions {
     /** The network of this name. Rejects with NetworksError `NO_NETWORK` or `API_AWAY`. */
     async find(namespace: string, name: string): Promise<NetworkAttachmentDefinition> {
         const key = `${namespace}/${name}`;
-        const shared = this.#asked.get(key) ?? this.#ask(key, namespace, name);
         try {
-            const found = await shared;
+            const found = await this.#reads.get(key);
             if (found !== undefined) return found;
         } catch (error) {
             if (!isKubeError(error)) throw error;
@@ -37,11 +38,8 @@ export class Definitions {
         );
     }
 
-    #ask(key: string, namespace: string, name: string): Promise<NetworkAttachmentDefinition | undefined> {
-        const asked = this.#api.find(networkAttachmentDefinitions, { namespace, name }, { timeoutMs: askLimitMs });
-        this.#asked.set(key, asked);
-        const forget = (): void => void this.#asked.delete(key);
-        asked.then(forget, forget);
-        return asked;
+    #read(key: string): Promise<NetworkAttachmentDefinition | undefined> {
+        const [namespace = "", name = ""] = key.split("/");
+        return this.#api.find(networkAttachmentDefinitions, { namespace, name }, { timeoutMs: askLimitMs });
     }
 }

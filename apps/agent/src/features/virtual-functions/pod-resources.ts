@@ -1,5 +1,5 @@
 import { Client, credentials, status } from "@grpc/grpc-js";
-import { orAborted, sleep, type Clock } from "@antrea/async";
+import { orAborted, SharedReads, sleep, type Clock } from "@antrea/async";
 import { decodePodResources, listPodResourcesPath, type AllocatedDevices } from "./pod-resources-messages.ts";
 
 const deadlineMs = 5_000;
@@ -13,8 +13,8 @@ const maxAnswerBytes = 16 << 20;
 export class PodResources {
     readonly #socketPath: string;
     readonly #clock: Clock;
-    #running: Promise<readonly AllocatedDevices[]> | undefined;
-    #next: Promise<readonly AllocatedDevices[]> | undefined;
+    /** The answer of one that runs may have been given before the Pod of a later caller had its devices. */
+    readonly #reads = new SharedReads(() => this.#ask());
 
     constructor(components: { readonly clock: Clock }, options: { readonly socketPath: string }) {
         this.#clock = components.clock;
@@ -26,28 +26,7 @@ export class PodResources {
      * gRPC if the kubelet does not answer within five seconds, or its answer cannot be read; on abort as `orAborted`.
      */
     list(signal: AbortSignal): Promise<readonly AllocatedDevices[]> {
-        return orAborted(this.#shared(), signal);
-    }
-
-    #shared(): Promise<readonly AllocatedDevices[]> {
-        if (this.#running === undefined) return this.#start();
-        // The one that runs may have been answered before the Pod of this caller had its devices.
-        this.#next ??= this.#running.then(
-            () => this.#start(),
-            () => this.#start(),
-        );
-        return this.#next;
-    }
-
-    #start(): Promise<readonly AllocatedDevices[]> {
-        this.#next = undefined;
-        const running = this.#ask();
-        this.#running = running;
-        const end = (): void => {
-            if (this.#running === running) this.#running = undefined;
-        };
-        running.then(end, end);
-        return running;
+        return orAborted(this.#reads.get("devices"), signal);
     }
 
     async #ask(): Promise<readonly AllocatedDevices[]> {

@@ -189,7 +189,7 @@ describe("an isolated interface whose address is in no IPPool and has no claim",
         await deletePool();
         await node.reconcile(2);
         expect(state()).toEqual([["c-p1"], []]);
-        expect(reportedEvents()).toEqual(["AddressHeldElsewhere Isolate"]);
+        expect(reportedEvents()).toEqual(["AddressHeldElsewhere Isolate", "PodIsolated ReportIsolation"]);
     });
 
     it("of an agent that starts again stays isolated, and its Pod has an event with the next step, once", async () => {

@@ -163,4 +163,18 @@ describe("the log", () => {
         ]);
         expect(log.records[0]).toMatchObject(pod);
     });
+
+    it("says who has the address, that nothing determines it, and who has it then: each once", async () => {
+        const messages = (): number[] => [log.messages("error").length, log.messages("warn").length];
+        await unclaimed.isolateFor(wired, ip, anothers);
+        await unclaimed.isolateFor(wired, ip, anothers);
+        expect(messages()).toEqual([1, 0]);
+        await check();
+        await check();
+        expect(messages()).toEqual([1, 1]);
+        await unclaimed.isolateFor(wired, ip, anothers);
+        await unclaimed.isolateFor(wired, ip, anothers);
+        expect(messages()).toEqual([2, 1]);
+        expect(counted).toBe(2);
+    });
 });

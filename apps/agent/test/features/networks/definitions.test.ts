@@ -30,24 +30,27 @@ it("finds the network of a Namespace and name, as it is now", async () => {
     ]);
 });
 
-it("shares a request that is under way, and asks again after it, also after a failure", async () => {
+it("shares requests, but never one that began before the call: the network may have changed since", async () => {
     const answer = Promise.withResolvers<void>();
     kube.before = () => answer.promise;
-    const both = Promise.allSettled([configOf("default", "net1"), configOf("default", "net1")]);
+    const first = configOf("default", "net1");
     const other = definitions.find("other", "net1");
     expect(kube.requests).toHaveLength(2);
+    kube.addNetwork("default/net1", vlanConfig({ vlan: 101 }));
+    const later = [configOf("default", "net1"), configOf("default", "net1")];
     answer.resolve();
-    expect((await both).map(({ status }) => status)).toEqual(["fulfilled", "fulfilled"]);
-    await other;
+    await Promise.all([first, other]);
+    expect(await Promise.all(later)).toMatchObject([{ vlan: 101 }, { vlan: 101 }]);
+    expect(kube.requests).toHaveLength(3);
+});
 
+it("asks again after a failure", async () => {
     kube.before = () => Promise.reject(new KubeError("CONNECTION_FAILED", "no connection"));
     const failed = await Promise.allSettled([configOf("default", "net1"), configOf("default", "net1")]);
     expect(failed).toMatchObject([{ reason: { code: "API_AWAY" } }, { reason: { code: "API_AWAY" } }]);
-    expect(kube.requests).toHaveLength(3);
-
     kube.before = () => Promise.resolve();
     await configOf("default", "net1");
-    expect(kube.requests).toHaveLength(4);
+    expect(kube.requests).toHaveLength(3);
 });
 
 it("says of a network that is not there how it comes to be, whether the network or its definition is missing", async () => {

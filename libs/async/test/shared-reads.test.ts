@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { SharedReads } from "../../../src/features/ip-pools/shared-reads.ts";
+import { SharedReads } from "../src/shared-reads.ts";
 
 /** Reads that end when the test ends them. */
 class Server {
