@@ -1,4 +1,4 @@
-import { burst, floorBurst, ListClaimant, ways, type Burst, type Way } from "../networks/bursts.ts";
+import { burst, floorMs, ListClaimant, ways, type Burst, type Way } from "../networks/bursts.ts";
 import { ClaimWatch } from "../networks/claim-watch.ts";
 import { networkCount, NetworksStage } from "../networks/stage.ts";
 import { compared, fact, figure, type Result } from "../result.ts";
@@ -15,7 +15,7 @@ export async function networksBurst(): Promise<readonly Result[]> {
     const ours = await burst(stage, watch, "at-once", podCount);
     const oneByOne = await burst(stage, watch, "one-by-one", podCount);
     const bridges = await burst(stage, watch, "bridges", podCount);
-    const floor = await floorBurst(stage, podCount);
+    const floor = (await floorMs(stage, podCount, networkCount)) / 1000;
     const list = await claimant.burst(podCount);
     const against = (id: string, peer: string, value: number, maxRatio?: number): Result =>
         compared({

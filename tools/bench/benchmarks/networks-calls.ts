@@ -1,5 +1,6 @@
 import { timed } from "../cni-client.ts";
 import { BenchError } from "../error.ts";
+import { floorMs } from "../networks/bursts.ts";
 import { NetworksStage } from "../networks/stage.ts";
 import { metaPluginIn, oneByOne, type PodCall } from "../networks/ways.ts";
 import { comparison, type Result } from "../result.ts";
@@ -17,12 +18,16 @@ const maxRatioOfRow = 0.4;
 type Kind = (typeof counts)[number] | "row";
 const kinds: readonly Kind[] = [...counts, "row"];
 type Times = Readonly<Record<Kind, number[]>>;
+/** Of which Pods the floor makes the links and ports, as they are in one ADD. */
+const floorCounts = [1, most] as const;
+type FloorTimes = Readonly<Record<(typeof floorCounts)[number], number[]>>;
 
 /** ADD and DEL of one Pod by its number of networks, and of one whose networks a meta plugin attaches one after another. */
 export async function networksCalls(): Promise<readonly Result[]> {
     await using stage = await NetworksStage.start();
     const empty = (): Times => ({ 0: [], 1: [], 4: [], 16: [], row: [] });
     const [add, del] = [empty(), empty()];
+    const floors: FloorTimes = { 1: [], [most]: [] };
     for (let index = -warmUp; index < counted; index++) {
         const names = kinds.map((kind) => `pod-${kind}`);
         const paths = stage.namespaces.add(...names);
@@ -44,8 +49,12 @@ export async function networksCalls(): Promise<readonly Result[]> {
         await round(del, deletePod);
         await stage.namespaces.delete(...names);
         await stage.settle();
+        for (const count of floorCounts) {
+            const ms = await floorMs(stage, 1, count);
+            if (index >= 0) floors[count].push(ms);
+        }
     }
-    return [...resultsOf("add", "ADD", add), ...resultsOf("del", "DEL", del)];
+    return [...resultsOf("add", "ADD", add), ...floorResults(add, floors), ...resultsOf("del", "DEL", del)];
 }
 
 async function addPod({ networks, node }: NetworksStage, kind: Kind, call: PodCall): Promise<number> {
@@ -91,6 +100,25 @@ function resultsOf(id: string, command: string, times: Times): readonly Result[]
         against(16, 1, share, maxRatioOfOne),
         against(16, "row", share, maxRatioOfRow),
     ]);
+}
+
+/** What the agent adds to links and ports, and how the floor itself grows with the number of networks. */
+function floorResults(add: Times, floors: FloorTimes): readonly Result[] {
+    const floorOf = (count: keyof FloorTimes): string =>
+        `floor: links and ports of ${textOf(count)} and eth0 by a straight-line program`;
+    const ofFloor = (id: string, count: keyof FloorTimes, what: string, ours: readonly number[]): Result =>
+        comparison({
+            id: `networks-add-${id}-p50`,
+            what: `${what}, p50`,
+            peer: floorOf(count),
+            pairs: { ours, peer: floors[count] },
+            share: 0.5,
+        });
+    return [
+        ofFloor("1-floor", 1, `agent ADD, ${textOf(1)}`, add[1]),
+        ofFloor("16-floor", most, `agent ADD, ${textOf(most)}`, add[most]),
+        ofFloor("floor-16-1", 1, floorOf(most), floors[most]),
+    ];
 }
 
 function textOf(kind: Kind): string {
