@@ -13,8 +13,16 @@ export interface MessageFixture {
     readonly hex: string;
 }
 
+/** A change of a group in ovs-ofctl's syntax and the message that ovs-ofctl made of it. */
+export interface GroupModFixture {
+    readonly group: string;
+    readonly hex: string;
+}
+
 export const flowMods = read<FlowModFixture>("flow-mods");
 export const messages = read<MessageFixture>("messages");
+export const groupMods = read<GroupModFixture>("group-mods");
+export const groupMessages = read<MessageFixture>("group-messages");
 
 export function bytes(hex: string): Uint8Array {
     return Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));

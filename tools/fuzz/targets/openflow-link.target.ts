@@ -11,14 +11,17 @@ const logger = { debug: ignore, info: ignore, warn: ignore, error: ignore };
 /** A complete connection whose switch sends arbitrary messages while requests are in progress. */
 export const target: Target = {
     seeds: () => {
-        const all = JSON.parse(fileText("libs/openflow/test/fixtures/messages.json")) as readonly {
-            from: string;
-            hex: string;
-        }[];
+        const all = ["messages", "group-messages"].flatMap(
+            (name) =>
+                JSON.parse(fileText(`libs/openflow/test/fixtures/${name}.json`)) as readonly {
+                    from: string;
+                    hex: string;
+                }[],
+        );
         const said = all.filter(({ from, hex }) => from === "switch" && hex.length < 2_000).map(({ hex }) => hex);
-        // Answers to the requests below have xids from 2 on.
+        // Answers to the requests below have xids from 2 on, that for groups has 8, that for their counters 9.
         const answers = said.flatMap((hex) =>
-            [2, 3, 4, 5].map((xid) => hex.slice(0, 8) + `0000000${xid}` + hex.slice(16)),
+            [2, 3, 4, 5, 8, 9].map((xid) => hex.slice(0, 8) + `0000000${xid}` + hex.slice(16)),
         );
         return [...answers.map(fromHex), fromHex(said.slice(0, 12).join(""))];
     },
@@ -31,6 +34,8 @@ export const target: Target = {
             link.dumpFlows({}, {}),
             link.ports(),
             link.bundle([{ command: "add", flow: { table: 0, priority: 1, match: {}, actions: [] } }]),
+            link.dumpGroups(),
+            link.groupCounters(),
         ].map((answer) => answer.catch((error: unknown) => refusalOrThrow(error)));
         for (const chunk of chunks(input)) if (!socket.destroyed) socket.emit("data", chunk);
         link.destroy(new OpenFlowError("DISCONNECTED", "environment", "the end of the input"));

@@ -10,15 +10,18 @@ import {
     Writer,
     type FlowMod,
     type FlowStats,
+    type Group,
+    type GroupMod,
     type Message,
 } from "@antrea/openflow";
+import { checkGroupMod, splitGroupMod, writeGroupMod, writeMeterMod } from "@antrea/openflow/fuzzing";
 import { fileText, fromHex } from "../fixture.ts";
-import { isTypedRefusal, mustEqual, type Target } from "../target.ts";
+import { BrokenProperty, isTypedRefusal, mustEqual, type Target } from "../target.ts";
 
-/** Messages of the switch: all types, multipart replies, bundles, matches, actions, errors. */
+/** Messages of the switch: all types, multipart replies, bundles, groups, meters, matches, actions, errors. */
 export const target: Target = {
     seeds: () =>
-        ["flow-mods", "messages"].flatMap((name) => {
+        ["flow-mods", "messages", "group-mods", "group-messages"].flatMap((name) => {
             const all = JSON.parse(fileText(`libs/openflow/test/fixtures/${name}.json`)) as readonly { hex: string }[];
             return all.map(({ hex }) => fromHex(hex)).filter((bytes) => bytes.length <= 4_096);
         }),
@@ -35,10 +38,15 @@ function visit(message: Message): void {
     switch (message.type) {
         case "flow_mod":
             return visitMod(message.mod);
+        case "group_mod":
+            return visitGroupMod(message.mod);
+        case "meter_mod":
+            return mustRoundTrip("meter", (writer) => writeMeterMod(writer, 1, message.mod));
         case "bundle_add":
             return visit(message.message);
         case "multipart_reply":
             if (message.reply.kind === "flows") message.reply.flows.forEach(visitFlow);
+            if (message.reply.kind === "groups") message.reply.groups.forEach(visitGroup);
             return;
         case "error":
             errorName(message.error.errorType, message.error.errorCode);
@@ -54,35 +62,60 @@ function visitFlow(flow: FlowStats): void {
     formatFlow(flow);
 }
 
-/** A message that can be encoded again must be decoded as the same. */
+/** A group as the switch describes it can be asked for again. */
+function visitGroup(group: Group): void {
+    visitGroupMod({ command: "add", group });
+}
+
 function visitMod(mod: FlowMod): void {
     const { flow } = mod;
     formatFlow({ table: 0, priority: 0, actions: [], ...flow });
-    checkOrRefuse(flow);
-    const first = written(mod);
-    if (first === undefined) return;
-    const again = decodeMessage(first);
-    if (again.type !== "flow_mod") return mustEqual("the type of a flow that was written", again.type, "flow_mod");
-    const second = written(again.mod);
-    mustEqual("a flow written, read and written again", second, first);
+    allowed(() => checkFlow(flow));
+    mustRoundTrip("flow", (writer) => writeFlowMod(writer, 1, mod));
 }
 
-function written(mod: FlowMod): Uint8Array | undefined {
-    const writer = new Writer();
-    try {
-        writeFlowMod(writer, 1, mod);
-        return writer.finish();
-    } catch (error) {
-        // Valid from a switch, but not encodable here.
-        if (error instanceof OpenFlowError && error.fault === "caller") return undefined;
-        throw error;
+/** Few bytes, so that small groups are split too. */
+const partBytes = 300;
+
+function visitGroupMod(mod: GroupMod): void {
+    allowed(() => checkGroupMod(mod));
+    mustRoundTrip("group", (writer) => writeGroupMod(writer, 1, mod));
+    for (const part of allowed(() => splitGroupMod(mod, partBytes)) ?? []) {
+        const bytes = written((writer) => writeGroupMod(writer, 1, part));
+        const isWhole = part === mod;
+        if (bytes !== undefined && bytes.length > partBytes && !isWhole) {
+            throw new BrokenProperty(`a part of a group has ${bytes.length} bytes`);
+        }
     }
 }
 
-function checkOrRefuse(flow: FlowMod["flow"]): void {
+/** What can be encoded again must be decoded as the same. */
+function mustRoundTrip(what: string, write: (writer: Writer) => void): void {
+    const first = written(write);
+    if (first === undefined) return;
+    const again = decodeMessage(first);
+    const second = written((writer) => {
+        if (again.type === "flow_mod") writeFlowMod(writer, 1, again.mod);
+        else if (again.type === "group_mod") writeGroupMod(writer, 1, again.mod);
+        else if (again.type === "meter_mod") writeMeterMod(writer, 1, again.mod);
+    });
+    mustEqual(`a ${what} written, read and written again`, second, first);
+}
+
+/** Undefined if it is valid from a switch, but not encodable here. */
+function written(write: (writer: Writer) => void): Uint8Array | undefined {
+    const writer = new Writer();
+    return allowed(() => {
+        write(writer);
+        return writer.finish();
+    });
+}
+
+function allowed<T>(run: () => T): T | undefined {
     try {
-        checkFlow(flow);
+        return run();
     } catch (error) {
-        if (!(error instanceof OpenFlowError && error.fault === "caller")) throw error;
+        if (error instanceof OpenFlowError && error.fault === "caller") return undefined;
+        throw error;
     }
 }

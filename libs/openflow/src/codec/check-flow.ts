@@ -33,6 +33,18 @@ export function checkFlow(flow: FlowLike): void {
     checkGoto(flow);
 }
 
+/**
+ * The part of `checkFlow` that applies to actions without a match, as the buckets of a group have them. Throws
+ * `OpenFlowError` `BAD_FIELD` or `BAD_VALUE`.
+ */
+export function checkUnmatchedActions(actions: readonly Action[]): void {
+    for (const action of actions) {
+        if (action.type === "set_field") checkWritable(action.field);
+        else if (action.type === "ct") (action.exec ?? []).forEach(checkExecTarget);
+    }
+    checkConjunction({ match: {}, actions });
+}
+
 function checkConjunction({
     actions = [],
     gotoTable,
@@ -90,12 +102,16 @@ function checkAction(action: Action, known: Known): void {
 }
 
 function checkSetField(field: FieldName, known: Known): void {
-    if (readOnly.has(field)) throw callerError("BAD_FIELD", `set_field ${field}: the field can only be read`);
+    checkWritable(field);
     need(known, field, "set_field");
     if (field === "vlan_vid" && known.tags === 0) {
         throw inconsistent("set_field vlan_vid", "a tag in the match or push_vlan");
     }
     if (field === "vlan_tci") known.tags = Math.max(known.tags, 1);
+}
+
+function checkWritable(field: FieldName): void {
+    if (readOnly.has(field)) throw callerError("BAD_FIELD", `set_field ${field}: the field can only be read`);
 }
 
 /** The flow that is learned has a match of its own, in which earlier parts are prerequisites of later ones. */
@@ -121,16 +137,15 @@ function checkNat(nat: Nat, known: Known): void {
 
 function checkExec(actions: readonly Action[], known: Known): void {
     for (const action of actions) {
-        const target =
-            action.type === "set_field" ? action.field : action.type === "move" ? action.to.field : undefined;
-        if (target !== "ct_mark" && target !== "ct_label") {
-            throw callerError(
-                "BAD_VALUE",
-                `ct exec: ${action.type} ${target ?? ""} is not allowed, only ct_mark and ct_label`,
-            );
-        }
+        checkExecTarget(action);
         if (action.type === "move") need(known, action.from.field, "ct exec move");
     }
+}
+
+function checkExecTarget(action: Action): void {
+    const target = action.type === "set_field" ? action.field : action.type === "move" ? action.to.field : undefined;
+    if (target === "ct_mark" || target === "ct_label") return;
+    throw callerError("BAD_VALUE", `ct exec: ${action.type} ${target ?? ""} is not allowed, only ct_mark and ct_label`);
 }
 
 function need(known: Known, field: FieldName, what: string): void {

@@ -45,10 +45,12 @@ export interface OpenFlowErrorDetails {
     readonly errorCode: number;
     readonly errorName: string;
     /**
-     * The change of a bundle that the switch refused or that cannot be sent: its index, from 0, and its flow as text.
+     * The change of a bundle that the switch refused or that cannot be sent: its index, from 0, and its flow as text or
+     * the id of its group.
      */
     readonly index: number;
     readonly flow: string;
+    readonly group: number | "all";
     /** The switch applied the rest of the bundle. */
     readonly partial: boolean;
     readonly [name: string]: unknown;

@@ -17,6 +17,19 @@ export {
     type SetFieldAction,
 } from "./action.ts";
 export { type Flow, type FlowCommand, type FlowLike, type FlowMod, type FlowStats } from "./flow.ts";
+export {
+    type BucketPlace,
+    type Group,
+    type GroupBucket,
+    type GroupCounters,
+    type GroupMod,
+    type GroupSelection,
+    type GroupType,
+    type SelectionField,
+} from "./group.ts";
+export { type Meter, type MeterMod } from "./meter.ts";
+export { type CtFlush, type CtTuple } from "./ct-flush.ts";
+export { type BundleMod } from "./message/bundle.ts";
 export { type PacketIn, type PacketOut } from "./packet.ts";
 export { formatFlow } from "./format/flow.ts";
 export { formatMatch } from "./format/match.ts";

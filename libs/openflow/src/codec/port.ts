@@ -18,3 +18,7 @@ export const Port = {
 export const allTables = 0xff;
 /** Any group, in filters: OFPG_ANY. */
 export const anyGroup = 0xffffffff;
+/** All groups, in deletions and requests: OFPG_ALL. */
+export const allGroups = 0xfffffffc;
+/** All meters, in deletions and requests: OFPM_ALL. */
+export const allMeters = 0xffffffff;

@@ -1,8 +1,12 @@
 import { Backoff, sleep } from "@antrea/async";
 import { isErrorOf, messageOf } from "@antrea/errors";
 import { OpenFlowError } from "../codec/errors.ts";
-import { type FlowMod, type FlowStats } from "../codec/flow.ts";
+import { type CtFlush } from "../codec/ct-flush.ts";
+import { type FlowStats } from "../codec/flow.ts";
+import { type Group, type GroupCounters } from "../codec/group.ts";
+import { type BundleMod } from "../codec/message/bundle.ts";
 import { type PortDescription } from "../codec/message/multipart.ts";
+import { type Meter, type MeterMod } from "../codec/meter.ts";
 import { type PacketIn, type PacketOut } from "../codec/packet.ts";
 import { type FlowTotals } from "../codec/message/stats.ts";
 import { aborted } from "./calls.ts";
@@ -82,12 +86,13 @@ export class OpenFlowConnection {
     }
 
     /**
-     * Applies all changes, or none, as one atomic bundle (OpenFlow 1.5 section 7.3.9); without changes nothing is sent.
-     * Any number of bundles may be pending; the switch applies them in the order of the calls. Rejects with `BAD_FIELD`
-     * or `BAD_VALUE` (`checkFlow`) before anything is sent, or `REFUSED`; the details have the change at fault, if
-     * there is one. With `details.partial` the switch applied the other changes.
+     * Applies all changes of flows and groups, or none, as one atomic bundle (OpenFlow 1.5 section 7.3.9); without
+     * changes nothing is sent. A group may be larger than a message. Any number of bundles may be pending; the switch
+     * applies them in the order of the calls. Rejects with `BAD_FIELD` or `BAD_VALUE` (`checkFlow`) before anything is
+     * sent, or `REFUSED`; the details have the change at fault, if there is one. With `details.partial` the switch
+     * applied the other changes.
      */
-    async bundle(mods: readonly FlowMod[], options: BundleOptions = {}): Promise<void> {
+    async bundle(mods: readonly BundleMod[], options: BundleOptions = {}): Promise<void> {
         return this.#through(options, (link, left) => link.bundle(mods, left));
     }
 
@@ -104,6 +109,40 @@ export class OpenFlowConnection {
     /** The number of flows that fit the filter, and the sums of their counters. */
     async countFlows(filter: FlowFilter = {}, options: CallOptions = {}): Promise<FlowTotals> {
         return this.#through(options, (link, left) => link.countFlows(filter, left));
+    }
+
+    /**
+     * The group with this id, if it exists, or all groups. Open vSwitch 3.1 cannot describe a group whose buckets have
+     * more than 64 KiB: the connection then ends, and the call rejects with `DISCONNECTED` or `MALFORMED`.
+     */
+    async dumpGroups(id?: number, options: CallOptions = {}): Promise<Group[]> {
+        return this.#through(options, (link, left) => link.dumpGroups(id, left));
+    }
+
+    /**
+     * The counters of the group with this id, if it exists, or of all groups. A group of more than 4,091 buckets is too
+     * large for it, as with `dumpGroups`.
+     */
+    async groupCounters(id?: number, options: CallOptions = {}): Promise<GroupCounters[]> {
+        return this.#through(options, (link, left) => link.groupCounters(id, left));
+    }
+
+    /** Applies a change of a meter, which no bundle can hold. */
+    async changeMeter(mod: MeterMod, options: CallOptions = {}): Promise<void> {
+        return this.#through(options, (link, left) => link.changeMeter(mod, left));
+    }
+
+    /** All meters. */
+    async dumpMeters(options: CallOptions = {}): Promise<Meter[]> {
+        return this.#through(options, (link, left) => link.dumpMeters(left));
+    }
+
+    /**
+     * Removes connections from the connection tracker of the datapath: those that fit one of the filters. The switch
+     * walks its table once for each. When one is refused, the others may have taken effect.
+     */
+    async flushConnections(flushes: readonly CtFlush[], options: CallOptions = {}): Promise<void> {
+        return this.#through(options, (link, left) => link.flushConnections(flushes, left));
     }
 
     /** All ports of the bridge. */

@@ -1,11 +1,19 @@
 import { type Socket } from "node:net";
 import { isErrorOf } from "@antrea/errors";
 import { OpenFlowError } from "../codec/errors.ts";
-import { type FlowMod, type FlowStats } from "../codec/flow.ts";
+import { type CtFlush } from "../codec/ct-flush.ts";
+import { type FlowStats } from "../codec/flow.ts";
+import { type Group, type GroupCounters } from "../codec/group.ts";
+import { type BundleMod } from "../codec/message/bundle.ts";
+import { writeCtFlush } from "../codec/message/ct-flush.ts";
 import { decodeMessage, type Message } from "../codec/message/decode.ts";
+import { writeMeterMod } from "../codec/message/meter-mod.ts";
 import {
     writeAggregateRequest,
     writeFlowDescRequest,
+    writeGroupDescRequest,
+    writeGroupStatsRequest,
+    writeMeterConfigRequest,
     writePortDescRequest,
     type PortDescription,
 } from "../codec/message/multipart.ts";
@@ -13,10 +21,21 @@ import { writePacketOut } from "../codec/message/packet.ts";
 import { writeBare } from "../codec/message/simple.ts";
 import { type PacketIn, type PacketOut } from "../codec/packet.ts";
 import { type FlowTotals } from "../codec/message/stats.ts";
+import { type Meter, type MeterMod } from "../codec/meter.ts";
 import { FrameSplitter } from "../codec/wire/splitter.ts";
 import { Writer } from "../codec/wire/writer.ts";
 import { Calls, type CallSpec } from "./calls.ts";
-import { barrierSpec, bundleRequest, bundleXids, flowsSpec, portsSpec, totalsSpec } from "./requests.ts";
+import {
+    barrierSpec,
+    bundleRequest,
+    bundleXids,
+    flowsSpec,
+    groupCountersSpec,
+    groupsSpec,
+    metersSpec,
+    portsSpec,
+    totalsSpec,
+} from "./requests.ts";
 import {
     type BundleOptions,
     type CallOptions,
@@ -33,6 +52,8 @@ export interface LinkComponents {
     /** Called synchronously for each packet-in. It must not throw: that would end the link. */
     readonly onPacketIn: (packet: PacketIn) => void;
 }
+
+type Write = (writer: Writer, xid: number) => void;
 
 /**
  * One connected socket, which it owns: frames in both directions, requests with their answers, and liveness. It never
@@ -77,7 +98,7 @@ export class Link implements ReplayLink {
         return this.#reason;
     }
 
-    bundle(mods: readonly FlowMod[], options: BundleOptions = {}): Promise<void> {
+    bundle(mods: readonly BundleMod[], options: BundleOptions = {}): Promise<void> {
         return this.#attempt(() => {
             if (mods.length === 0) return Promise.resolve();
             this.#bundleId = (this.#bundleId + 1) >>> 0;
@@ -89,40 +110,45 @@ export class Link implements ReplayLink {
     }
 
     barrier(options: CallOptions = {}): Promise<void> {
-        return this.#attempt(() => {
-            const xid = this.#xids.take(1);
-            const writer = new Writer(8);
-            writeBare(writer, "BARRIER_REQUEST", xid);
-            return this.call(barrierSpec(xid), options, writer.finish());
-        });
+        return this.#confirmed("barrier", [], options);
+    }
+
+    changeMeter(mod: MeterMod, options: CallOptions = {}): Promise<void> {
+        const what = `${mod.command} meter ${mod.meter.id}`;
+        return this.#confirmed(what, [(writer, xid) => writeMeterMod(writer, xid, mod)], options);
+    }
+
+    flushConnections(flushes: readonly CtFlush[], options: CallOptions = {}): Promise<void> {
+        const writes = flushes.map((flush) => (writer: Writer, xid: number) => writeCtFlush(writer, xid, flush));
+        return writes.length === 0
+            ? Promise.resolve()
+            : this.#confirmed(`flush of ${writes.length} tuples of conntrack`, writes, options);
     }
 
     dumpFlows(filter: FlowFilter = {}, options: CallOptions = {}): Promise<FlowStats[]> {
-        return this.#attempt(() => {
-            const xid = this.#xids.take(1);
-            const writer = new Writer();
-            writeFlowDescRequest(writer, xid, filter);
-            return this.call(flowsSpec(xid, this.#options.maxReplyBytes), options, writer.finish());
-        });
+        return this.#request(flowsSpec, (writer, xid) => writeFlowDescRequest(writer, xid, filter), options);
     }
 
     async countFlows(filter: FlowFilter = {}, options: CallOptions = {}): Promise<FlowTotals> {
-        const [totals] = await this.#attempt(() => {
-            const xid = this.#xids.take(1);
-            const writer = new Writer();
-            writeAggregateRequest(writer, xid, filter);
-            return this.call(totalsSpec(xid, this.#options.maxReplyBytes), options, writer.finish());
-        });
+        const write: Write = (writer, xid) => writeAggregateRequest(writer, xid, filter);
+        const [totals] = await this.#request(totalsSpec, write, options);
         return totals ?? { flows: 0, packets: 0n, bytes: 0n };
     }
 
+    dumpGroups(id?: number, options: CallOptions = {}): Promise<Group[]> {
+        return this.#request(groupsSpec, (writer, xid) => writeGroupDescRequest(writer, xid, id), options);
+    }
+
+    groupCounters(id?: number, options: CallOptions = {}): Promise<GroupCounters[]> {
+        return this.#request(groupCountersSpec, (writer, xid) => writeGroupStatsRequest(writer, xid, id), options);
+    }
+
+    dumpMeters(options: CallOptions = {}): Promise<Meter[]> {
+        return this.#request(metersSpec, writeMeterConfigRequest, options);
+    }
+
     ports(options: CallOptions = {}): Promise<PortDescription[]> {
-        return this.#attempt(() => {
-            const xid = this.#xids.take(1);
-            const writer = new Writer();
-            writePortDescRequest(writer, xid);
-            return this.call(portsSpec(xid, this.#options.maxReplyBytes), options, writer.finish());
-        });
+        return this.#request(portsSpec, writePortDescRequest, options);
     }
 
     packetOut(packet: PacketOut): void {
@@ -188,6 +214,32 @@ export class Link implements ReplayLink {
         const message = "the connection ended before the answer; whether it took effect is not known";
         this.#calls.failAll(() => new OpenFlowError(code, fault, message, { cause: reason }));
         this.#resolveClosed(reason);
+    }
+
+    /** Sends a request that is answered under its xid. */
+    #request<T>(
+        specOf: (xid: number, maxBytes: number) => CallSpec<T>,
+        write: Write,
+        options: CallOptions,
+    ): Promise<T> {
+        return this.#attempt(() => {
+            const xid = this.#xids.take(1);
+            const writer = new Writer();
+            write(writer, xid);
+            return this.call(specOf(xid, this.#options.maxReplyBytes), options, writer.finish());
+        });
+    }
+
+    /** Sends messages that have no answer, and a barrier request, whose answer confirms that they have been processed. */
+    #confirmed(what: string, writes: readonly Write[], options: CallOptions): Promise<void> {
+        return this.#attempt(() => {
+            const firstXid = this.#xids.take(writes.length + 1);
+            const lastXid = firstXid + writes.length;
+            const writer = new Writer();
+            writes.forEach((write, index) => write(writer, firstXid + index));
+            writeBare(writer, "BARRIER_REQUEST", lastXid);
+            return this.call(barrierSpec(what, firstXid, lastXid), options, writer.finish());
+        });
     }
 
     /** Turns an error thrown while a request is written into a rejection. */

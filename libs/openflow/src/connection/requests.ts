@@ -1,11 +1,20 @@
 import { checkFlow } from "../codec/check-flow.ts";
-import { OpenFlowError } from "../codec/errors.ts";
-import { type FlowMod, type FlowStats } from "../codec/flow.ts";
+import { OpenFlowError, type OpenFlowErrorDetails } from "../codec/errors.ts";
+import { checkGroupMod } from "../codec/check-group.ts";
+import { type FlowStats } from "../codec/flow.ts";
 import { describeFlowMod } from "../codec/format/flow.ts";
-import { BundleControl, BundleFlag, writeBundleAdd, writeBundleControl } from "../codec/message/bundle.ts";
+import { type Group, type GroupCounters } from "../codec/group.ts";
+import {
+    BundleControl,
+    BundleFlag,
+    writeBundleAdd,
+    writeBundleControl,
+    type BundleMod,
+} from "../codec/message/bundle.ts";
 import { type ErrorMessage } from "../codec/message/error.ts";
 import { type MultipartReply, type PortDescription } from "../codec/message/multipart.ts";
 import { type FlowTotals } from "../codec/message/stats.ts";
+import { type Meter } from "../codec/meter.ts";
 import { Writer } from "../codec/wire/writer.ts";
 import { refused, type CallSpec } from "./calls.ts";
 
@@ -23,11 +32,11 @@ export function bundleXids(count: number): number {
 /**
  * Open, messages and commit of one atomic bundle, in one run of bytes. `ids.firstXid` begins the
  * `bundleXids(mods.length)` xids that it uses. The call ends with the answer to the commit; its error has the first
- * message that the switch rejected (`details.index`, `details.flow`). Throws the error of `checkFlow` or of the codec
- * for a change that cannot be sent, with the same details.
+ * message that the switch rejected (`details.index`, and `details.flow` or `details.group`). Throws the error of
+ * `checkFlow`, `checkGroupMod` or of the codec for a change that cannot be sent, with the same details.
  */
 export function bundleRequest(
-    mods: readonly FlowMod[],
+    mods: readonly BundleMod[],
     ids: { readonly firstXid: number; readonly bundleId: number; readonly ordered: boolean },
 ): Request<void> {
     const flags = BundleFlag.ATOMIC | (ids.ordered ? BundleFlag.ORDERED : 0);
@@ -39,13 +48,12 @@ export function bundleRequest(
     writeBundleControl(writer, lastXid, { bundleId, flags, control: BundleControl.COMMIT_REQUEST });
 
     let first: OpenFlowError | undefined;
-    const what = `bundle of ${mods.length} flow changes`;
+    const what = `bundle of ${mods.length} changes`;
     const failure = (xid: number, error: ErrorMessage): OpenFlowError => {
         const index = xid - firstXid - 1;
         const mod = mods[index];
         if (mod === undefined) return refused(what, error);
-        const flow = describeFlowMod(mod);
-        return refused(`${what}: change ${index}, ${flow}`, error, { index, flow });
+        return refused(`${what}: change ${index}, ${describe(mod)}`, error, detailsOf(mod, index));
     };
     return {
         bytes: writer.finish(),
@@ -78,8 +86,9 @@ function partly(first: OpenFlowError): OpenFlowError {
     return new OpenFlowError(first.code, "internal", message, { details: { ...first.details, partial: true } });
 }
 
-/** The flow as text; a value that does not fit its field cannot be formatted. */
-function describeSafely(mod: FlowMod): string {
+/** The change as text; a value that does not fit its field cannot be formatted. */
+function describe(mod: BundleMod): string {
+    if ("group" in mod) return `${mod.command} group_id=${mod.group.id}`;
     try {
         return describeFlowMod(mod);
     } catch {
@@ -87,34 +96,44 @@ function describeSafely(mod: FlowMod): string {
     }
 }
 
+function detailsOf(mod: BundleMod, index: number): Partial<OpenFlowErrorDetails> {
+    return "group" in mod ? { index, group: mod.group.id } : { index, flow: describe(mod) };
+}
+
 function writeMod(
     writer: Writer,
     xid: number,
     bundle: { readonly bundleId: number; readonly flags: number },
-    mod: FlowMod,
+    mod: BundleMod,
     index: number,
 ): void {
     try {
-        if (!mod.command.startsWith("delete")) checkFlow(mod.flow);
+        if ("group" in mod) checkGroupMod(mod);
+        else if (!mod.command.startsWith("delete")) checkFlow(mod.flow);
         writeBundleAdd(writer, xid, bundle, mod);
     } catch (cause) {
         if (!(cause instanceof OpenFlowError)) throw cause;
-        const message = `bundle: change ${index}, ${describeSafely(mod)}: ${cause.message}`;
-        const details = { ...cause.details, index, flow: describeSafely(mod) };
+        const message = `bundle: change ${index}, ${describe(mod)}: ${cause.message}`;
+        const details = { ...cause.details, ...detailsOf(mod, index) };
         throw new OpenFlowError(cause.code, cause.fault, message, { cause, details });
     }
 }
 
-/** The call of a barrier request with this xid; fails with `REFUSED`. */
-export function barrierSpec(xid: number): CallSpec<void> {
-    const what = "barrier";
+/**
+ * The call of messages without an answer that end with a barrier request, under the xids `firstXid` to `lastXid`. Fails
+ * with `REFUSED` when the switch rejects one of them; it may have applied the others.
+ */
+export function barrierSpec(what: string, firstXid: number, lastXid = firstXid): CallSpec<void> {
+    let first: OpenFlowError | undefined;
     return {
         what,
-        firstXid: xid,
-        lastXid: xid,
+        firstXid,
+        lastXid,
         answer: (message) => {
-            if (message.type === "error") return { kind: "fail", error: refused(what, message.error) };
-            return message.type === "barrier_reply" ? { kind: "done", value: undefined } : { kind: "wait" };
+            if (message.type === "error") first ??= refused(what, message.error);
+            const isLast = message.type === "barrier_reply" || (message.type === "error" && message.xid === lastXid);
+            if (!isLast) return { kind: "wait" };
+            return first === undefined ? { kind: "done", value: undefined } : { kind: "fail", error: first };
         },
     };
 }
@@ -138,6 +157,23 @@ export function totalsSpec(xid: number, maxBytes: number): CallSpec<FlowTotals[]
 /** The call of a request for ports, for one use. Fails as `flowsSpec` does. */
 export function portsSpec(xid: number, maxBytes: number): CallSpec<PortDescription[]> {
     return multipartSpec("list of ports", xid, maxBytes, (reply) => (reply.kind === "ports" ? reply.ports : []));
+}
+
+/** The call of a request for groups, for one use. Fails as `flowsSpec` does. */
+export function groupsSpec(xid: number, maxBytes: number): CallSpec<Group[]> {
+    return multipartSpec("dump of groups", xid, maxBytes, (reply) => (reply.kind === "groups" ? reply.groups : []));
+}
+
+/** The call of a request for the counters of groups, for one use. Fails as `flowsSpec` does. */
+export function groupCountersSpec(xid: number, maxBytes: number): CallSpec<GroupCounters[]> {
+    return multipartSpec("counters of groups", xid, maxBytes, (reply) =>
+        reply.kind === "group_counters" ? reply.counters : [],
+    );
+}
+
+/** The call of a request for meters, for one use. Fails as `flowsSpec` does. */
+export function metersSpec(xid: number, maxBytes: number): CallSpec<Meter[]> {
+    return multipartSpec("dump of meters", xid, maxBytes, (reply) => (reply.kind === "meters" ? reply.meters : []));
 }
 
 /** Collects the parts of an answer up to the last one. */

@@ -1,7 +1,11 @@
-import { type FlowMod, type FlowStats } from "../codec/flow.ts";
+import { type CtFlush } from "../codec/ct-flush.ts";
+import { type FlowStats } from "../codec/flow.ts";
+import { type Group, type GroupCounters } from "../codec/group.ts";
 import { type Match } from "../codec/match.ts";
+import { type BundleMod } from "../codec/message/bundle.ts";
 import { type PortDescription } from "../codec/message/multipart.ts";
 import { type FlowTotals } from "../codec/message/stats.ts";
+import { type Meter, type MeterMod } from "../codec/meter.ts";
 import { type PacketIn, type PacketOut } from "../codec/packet.ts";
 
 /** The methods of a logger that the connection uses; `createLogger` of `@antrea/runtime` returns such a logger. */
@@ -111,13 +115,23 @@ export interface FlowFilter {
 export interface ReplayLink {
     readonly datapathId: bigint;
     /** Applies all changes, or none; without changes nothing is sent. */
-    bundle(mods: readonly FlowMod[], options?: BundleOptions): Promise<void>;
+    bundle(mods: readonly BundleMod[], options?: BundleOptions): Promise<void>;
     /** Resolves when the switch has processed all messages sent before. */
     barrier(options?: CallOptions): Promise<void>;
     /** The flows that fit the filter, with their counters. */
     dumpFlows(filter?: FlowFilter, options?: CallOptions): Promise<FlowStats[]>;
     /** The number of flows that fit the filter, and the sums of their counters. */
     countFlows(filter?: FlowFilter, options?: CallOptions): Promise<FlowTotals>;
+    /** The group with this id, if it exists, or all groups; not for groups of more than 64 KiB. */
+    dumpGroups(id?: number, options?: CallOptions): Promise<Group[]>;
+    /** The counters of the group with this id, if it exists, or of all groups; not for groups of more than 4,091 buckets. */
+    groupCounters(id?: number, options?: CallOptions): Promise<GroupCounters[]>;
+    /** Applies a change of a meter, which no bundle can hold. */
+    changeMeter(mod: MeterMod, options?: CallOptions): Promise<void>;
+    /** All meters. */
+    dumpMeters(options?: CallOptions): Promise<Meter[]>;
+    /** Removes connections from the connection tracker of the datapath. */
+    flushConnections(flushes: readonly CtFlush[], options?: CallOptions): Promise<void>;
     /** All ports of the bridge. */
     ports(options?: CallOptions): Promise<PortDescription[]>;
     /**

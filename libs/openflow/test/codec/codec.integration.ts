@@ -28,6 +28,7 @@ describe("codec against Debian's Open vSwitch", () => {
         [5, 1],
         [6, 8],
         [12, 3],
+        [14, 2],
         [17, 13],
     ])("errorName(%d, %d): is the name that ovs-ofctl prints", async (type, code) => {
         await using ovs = await PrivateOvs.start({ vswitchd: false });

@@ -284,3 +284,68 @@ describe("controller actions take the smallest form that expresses it", () => {
         expect(size([action, { type: "dec_ttl" }]) - size([{ type: "dec_ttl" }])).toBe(length);
     });
 });
+
+describe("groups and meters that break the protocol are refused with what is wrong", () => {
+    const bucketHeader = (length: number, actionBytes = 0): string => `${word(length)}${word(actionBytes)}00000001`;
+    const groupMod = (buckets: string, rest = "", command = 0, type = 1, bucket = "ffffffff"): string =>
+        failure(() =>
+            message(
+                15,
+                `${word(command)}${type.toString(16).padStart(2, "0")}0000000007${word(buckets.length / 2)}0000${bucket}${buckets}${rest}`,
+            ),
+        );
+    const method = (name: string, rest = "", vendor = "0000154d", kind = "00000001"): string =>
+        `ffff${word(40 + rest.length / 2)}${vendor}${kind}00000000${hex(new TextEncoder().encode(name)).padEnd(32, "0")}${"0".repeat(16)}${rest}`;
+
+    it.each([
+        ["a command that is none", groupMod("", "", 4), /group mod: unknown command 4/],
+        ["a type that is none", groupMod("", "", 0, 4), /group of unknown type 4/],
+        ["buckets inserted at all", groupMod("", "", 3), /buckets inserted at all of them/],
+        ["a place that is none", groupMod("", "", 3, 1, "ffffff01"), /bucket 0xffffff01 is none/],
+        ["a bucket shorter than its header", groupMod(bucketHeader(7)), /bucket of length 7, at least 8/],
+        ["a bucket longer than the list", groupMod(bucketHeader(16)), /SHORT: buckets/],
+        ["actions longer than their bucket", groupMod(bucketHeader(8, 8)), /SHORT: bucket/],
+        ["an unknown property of a bucket", groupMod(`${bucketHeader(16)}0003000800000000`), /unknown property 3/],
+        [
+            "a property of a length",
+            groupMod(`${bucketHeader(16)}0000000700000000`),
+            /property 0 of length 7, must be 8/,
+        ],
+        ["a property of the group of no length", groupMod("", "ffff0003"), /property of length 3, at least 4/],
+        ["an unknown property of the group", groupMod("", "0000000400000000"), /group property: unknown type 0/],
+        ["another vendor", groupMod("", method("hash", "", "00002320")), /property 1 of experimenter 0x2320/],
+        ["another property of the vendor", groupMod("", method("hash", "", "0000154d", "00000002")), /property 2 of/],
+        ["an unknown method", groupMod("", method("maglev")), /unknown selection method "maglev"/],
+        ["a method without end", groupMod("", method("hashhashhashhash")), /unknown selection method/],
+        ["dp_hash with fields", groupMod("", method("dp_hash", "80001604ffffffff")), /dp_hash with fields/],
+        ["an unknown field", groupMod("", method("hash", "8000fe04ffffffff")), /a field that this codec does not know/],
+        ["a field of no bits", groupMod("", method("hash", "8000160400000000")), /ipv4_src without bits/],
+        ["two methods", groupMod("", method("hash") + method("hash")), /a second selection method/],
+    ])("%s", (_name, text, words) => {
+        expect(text).toMatch(words);
+    });
+
+    const reply = (type: number, body: string): string =>
+        failure(() => message(19, `${word(type)}0000${"00000000"}${body}`));
+
+    it.each([
+        ["a group shorter than its header", reply(7, "000f" + "00".repeat(14)), /group of length 15, at least 16/],
+        ["counters shorter than their header", reply(6, "0027" + "00".repeat(38)), /group counters of length 39/],
+        ["counters of half a bucket", reply(6, "0030" + "00".repeat(46)), /SHORT: group counters/],
+        ["a meter shorter than its header", reply(10, "0007" + "00".repeat(6)), /meter of length 7, at least 8/],
+        ["a meter without a band", reply(10, "0008000200000001"), /SHORT: meter/],
+        [
+            "a meter that remarks",
+            reply(10, "0018000200000001" + "00020010" + "00".repeat(12)),
+            /band of type 2 and length 16/,
+        ],
+        [
+            "a meter with two bands",
+            reply(10, "0028000200000001" + ("00010010" + "00".repeat(12)).repeat(2)),
+            /LONG: meter: 16 bytes are left over/,
+        ],
+        ["a meter mod of an unknown command", failure(() => message(29, "0003000000000001")), /unknown command 3/],
+    ])("%s", (_name, text, words) => {
+        expect(text).toMatch(words);
+    });
+});

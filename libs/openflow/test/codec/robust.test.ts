@@ -1,9 +1,13 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { decodeMessage, OpenFlowError, writeFlowMod, Writer, type Message } from "../../src/codec/index.ts";
-import { bytes, flowMods, hex, messages } from "../fixtures.ts";
+import { writeGroupMod } from "../../src/codec/message/group-mod.ts";
+import { writeMeterMod } from "../../src/codec/message/meter-mod.ts";
+import { bytes, flowMods, groupMessages, groupMods, hex, messages } from "../fixtures.ts";
 
-const frames = [...flowMods, ...messages].map(({ hex }) => bytes(hex)).filter((frame) => frame.length < 4096);
+const frames = [...flowMods, ...messages, ...groupMods, ...groupMessages]
+    .map(({ hex }) => bytes(hex))
+    .filter((frame) => frame.length < 4096);
 
 /** Decodes, or returns the OpenFlowError; any other error fails the test. */
 function attempt(frame: Uint8Array): Message | OpenFlowError {
@@ -18,10 +22,13 @@ function attempt(frame: Uint8Array): Message | OpenFlowError {
 /** Decodes and encodes again; undefined when either rejects it. */
 function rewritten(frame: Uint8Array): Uint8Array | undefined {
     const message = attempt(frame);
-    if (message instanceof OpenFlowError || message.type !== "flow_mod") return undefined;
+    if (message instanceof OpenFlowError) return undefined;
     const writer = new Writer();
     try {
-        writeFlowMod(writer, 1, message.mod);
+        if (message.type === "flow_mod") writeFlowMod(writer, 1, message.mod);
+        else if (message.type === "group_mod") writeGroupMod(writer, 1, message.mod);
+        else if (message.type === "meter_mod") writeMeterMod(writer, 1, message.mod);
+        else return undefined;
     } catch (error) {
         // A switch may send it, but this codec would not.
         if (error instanceof OpenFlowError) return undefined;
@@ -83,11 +90,12 @@ describe("decoders on bad bytes", () => {
     });
 
     it("what decodes from changed bytes has one form on the wire", () => {
-        const mods = flowMods.map(({ hex }) => bytes(hex));
+        const meters = groupMessages.filter(({ hex }) => hex.startsWith("061d"));
+        const mods = [...flowMods, ...groupMods, ...meters].map(({ hex }) => bytes(hex));
         fc.assert(
             fc.property(fc.constantFrom(...mods), fc.nat(), fc.nat(255), (frame, at, to) => {
                 const copy = frame.slice();
-                copy[48 + (at % (copy.length - 48))] = to;
+                copy[8 + (at % (copy.length - 8))] = to;
                 const once = rewritten(copy);
                 if (once !== undefined) expect(hex(rewritten(once) ?? new Uint8Array(0))).toBe(hex(once));
             }),

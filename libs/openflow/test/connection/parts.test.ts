@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { OpenFlowError, type FlowMod, type Message } from "../../src/codec/index.ts";
+import { OpenFlowError, type BundleMod, type FlowMod, type Message } from "../../src/codec/index.ts";
 import { Calls, type CallSpec } from "../../src/connection/calls.ts";
 import { Gate } from "../../src/connection/gate.ts";
 import { barrierSpec, bundleRequest, flowsSpec, portsSpec } from "../../src/connection/requests.ts";
@@ -160,7 +160,7 @@ describe("what a request makes of an answer", () => {
 
     it("a bundle is done when its commit is answered, not before", () => {
         const { spec } = bundle();
-        expect(spec).toMatchObject({ what: "bundle of 2 flow changes", firstXid: 10, lastXid: 13 });
+        expect(spec).toMatchObject({ what: "bundle of 2 changes", firstXid: 10, lastXid: 13 });
         expect(spec.answer(commit(1), 8)).toEqual({ kind: "wait" });
         expect(spec.answer(barrier(13), 8)).toEqual({ kind: "wait" });
         expect(spec.answer(commit(5), 8)).toEqual({ kind: "done", value: undefined });
@@ -174,15 +174,15 @@ describe("what a request makes of an answer", () => {
     it.each([
         [
             11,
-            "bundle of 2 flow changes: change 0, add table=0,priority=1,actions=drop: the switch refused it with OFPFMFC_TABLE_FULL",
+            "bundle of 2 changes: change 0, add table=0,priority=1,actions=drop: the switch refused it with OFPFMFC_TABLE_FULL",
             0,
         ],
         [
             12,
-            "bundle of 2 flow changes: change 1, add table=0,priority=2,actions=drop: the switch refused it with OFPFMFC_TABLE_FULL",
+            "bundle of 2 changes: change 1, add table=0,priority=2,actions=drop: the switch refused it with OFPFMFC_TABLE_FULL",
             1,
         ],
-        [10, "bundle of 2 flow changes: the switch refused it with OFPFMFC_TABLE_FULL", undefined],
+        [10, "bundle of 2 changes: the switch refused it with OFPFMFC_TABLE_FULL", undefined],
     ])("a bundle fails with the first error, here of xid %i, when its commit fails", (xid, message, index) => {
         const { spec } = bundle();
         expect(spec.answer(refusal(xid), 8)).toEqual({ kind: "wait" });
@@ -234,13 +234,45 @@ describe("what a request makes of an answer", () => {
     });
 
     it("a barrier is done by its reply, and refused by an error", () => {
-        const spec = barrierSpec(4);
+        const spec = barrierSpec("barrier", 4);
         expect(spec.answer({ type: "barrier_request", xid: 4 }, 8)).toEqual({ kind: "wait" });
         expect(spec.answer(barrier(4), 8)).toEqual({ kind: "done", value: undefined });
         expect(spec.answer(refusal(4), 8)).toMatchObject({
             kind: "fail",
             error: { message: "barrier: the switch refused it with OFPFMFC_TABLE_FULL" },
         });
+    });
+
+    it("messages before a barrier fail with the first error, when the barrier is done", () => {
+        const spec = barrierSpec("add meter 7", 4, 6);
+        expect(spec.answer(refusal(5), 8)).toEqual({ kind: "wait" });
+        expect(spec.answer(barrier(6), 8)).toMatchObject({
+            kind: "fail",
+            error: { code: "REFUSED", message: "add meter 7: the switch refused it with OFPFMFC_TABLE_FULL" },
+        });
+    });
+
+    it("a change of a group at fault is named by its id", () => {
+        const group: BundleMod = { command: "delete", group: { id: 9 } };
+        const { spec } = bundleRequest([group], { firstXid: 10, bundleId: 1, ordered: true });
+        expect(spec.answer(refusal(11), 8)).toEqual({ kind: "wait" });
+        expect(spec.answer(refusal(12), 8)).toMatchObject({
+            kind: "fail",
+            error: {
+                message:
+                    "bundle of 1 changes: change 0, delete group_id=9: the switch refused it with OFPFMFC_TABLE_FULL",
+                details: { index: 0, group: 9 },
+            },
+        });
+        const bad: BundleMod = { command: "add", group: { id: 9, type: "indirect", buckets: [] } };
+        expect(() => bundleRequest([group, bad], { firstXid: 10, bundleId: 1, ordered: true })).toThrow(
+            expect.objectContaining({
+                code: "BAD_VALUE",
+                message:
+                    "bundle: change 1, add group_id=9: group 9: it has 0 buckets, a group of type indirect has exactly one",
+                details: expect.objectContaining({ index: 1, group: 9 }),
+            }),
+        );
     });
 
     it("a list is all parts up to the last, within its limit", () => {

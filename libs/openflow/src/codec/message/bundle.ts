@@ -1,8 +1,13 @@
+import { isErrorOf } from "@antrea/errors";
+import { OpenFlowError } from "../errors.ts";
 import { type FlowMod } from "../flow.ts";
+import { type GroupMod } from "../group.ts";
 import { beginMessage, endMessage, MessageType } from "../wire/header.ts";
 import { type Reader } from "../wire/reader.ts";
 import { type Writer } from "../wire/writer.ts";
 import { writeFlowMod } from "./flow-mod.ts";
+import { writeGroupMod } from "./group-mod.ts";
+import { splitGroupMod } from "./split-group.ts";
 
 /** Bundle control types (OFPBCT_*): OpenFlow 1.5 section 7.3.9.1. */
 export const BundleControl = {
@@ -39,22 +44,46 @@ export function writeBundleControl(writer: Writer, xid: number, message: BundleC
     endMessage(writer, start, "bundle control");
 }
 
+/** A change that a bundle can hold; one of a group has the member `group`. */
+export type BundleMod = FlowMod | GroupMod;
+
+/** The bytes that a message in a bundle has at most: it is inside another one. */
+const maxInsideBytes = 0xffff - 16;
+
 /**
- * Writes a flow mod inside a bundle; both messages have the same xid, as OpenFlow 1.5 section 7.3.9.6 requires. Throws
- * as `writeFlowMod` does.
+ * Writes a change inside a bundle; both messages have the same xid, as OpenFlow 1.5 section 7.3.9.6 requires. A group
+ * that one message cannot hold takes several of this xid. Throws as `writeFlowMod`, `writeGroupMod` and
+ * `splitGroupMod` do.
  */
 export function writeBundleAdd(
     writer: Writer,
     xid: number,
     bundle: Pick<BundleControlMessage, "bundleId" | "flags">,
-    mod: FlowMod,
+    mod: BundleMod,
+): void {
+    const start = writer.length;
+    try {
+        writeOne(writer, xid, bundle, mod);
+    } catch (error) {
+        if (!("group" in mod) || !isErrorOf(OpenFlowError, error, "TOO_BIG")) throw error;
+        writer.truncate(start);
+        for (const part of splitGroupMod(mod, maxInsideBytes)) writeOne(writer, xid, bundle, part);
+    }
+}
+
+function writeOne(
+    writer: Writer,
+    xid: number,
+    { bundleId, flags }: Pick<BundleControlMessage, "bundleId" | "flags">,
+    mod: BundleMod,
 ): void {
     const start = beginMessage(writer, MessageType.BUNDLE_ADD, xid);
-    writer.u32(bundle.bundleId);
+    writer.u32(bundleId);
     writer.zeros(2);
-    writer.u16(bundle.flags);
-    writeFlowMod(writer, xid, mod);
-    endMessage(writer, start, "the flow in its bundle");
+    writer.u16(flags);
+    if ("group" in mod) writeGroupMod(writer, xid, mod);
+    else writeFlowMod(writer, xid, mod);
+    endMessage(writer, start, "the change in its bundle");
 }
 
 /** Reads the body of a bundle control message and leaves its properties unread. Throws `OpenFlowError` `SHORT`. */

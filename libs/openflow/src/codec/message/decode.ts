@@ -1,5 +1,7 @@
 import { niciraVendor } from "../action/constants.ts";
 import { type FlowMod } from "../flow.ts";
+import { type GroupMod } from "../group.ts";
+import { type MeterMod } from "../meter.ts";
 import { type PacketIn, type PacketOut } from "../packet.ts";
 import { MessageType, readHeader, type Header } from "../wire/header.ts";
 import { type Reader } from "../wire/reader.ts";
@@ -7,7 +9,9 @@ import { readBundleControl, type BundleControlMessage } from "./bundle.ts";
 import { readError, type ErrorMessage } from "./error.ts";
 import { readFlowMod } from "./flow-mod.ts";
 import { readFlowRemoved, type FlowRemoved } from "./flow-removed.ts";
+import { readGroupMod } from "./group-mod.ts";
 import { readHello } from "./hello.ts";
+import { readMeterMod } from "./meter-mod.ts";
 import { readMultipartReply, readPort, type MultipartReply, type PortDescription } from "./multipart.ts";
 import { readPacketIn2, readPacketOut } from "./packet.ts";
 import { readRole, type RoleMessage } from "./role.ts";
@@ -25,6 +29,8 @@ export type Message = { readonly xid: number } & (
     | { readonly type: "features_request" | "barrier_request" | "barrier_reply" }
     | { readonly type: "features_reply"; readonly features: Features }
     | { readonly type: "flow_mod"; readonly mod: FlowMod }
+    | { readonly type: "group_mod"; readonly mod: GroupMod }
+    | { readonly type: "meter_mod"; readonly mod: MeterMod }
     | { readonly type: "flow_removed"; readonly removed: FlowRemoved }
     | { readonly type: "port_status"; readonly reason: number; readonly port: PortDescription }
     | { readonly type: "packet_out"; readonly packet: PacketOut }
@@ -72,6 +78,10 @@ function decodeBody({ version, type }: Header, body: Reader): Body {
             return { type: "packet_out", packet: readPacketOut(body) };
         case MessageType.FLOW_MOD:
             return { type: "flow_mod", mod: readFlowMod(body) };
+        case MessageType.GROUP_MOD:
+            return { type: "group_mod", mod: readGroupMod(body) };
+        case MessageType.METER_MOD:
+            return ended(body, { type: "meter_mod", mod: readMeterMod(body) });
         case MessageType.MULTIPART_REPLY:
             return { type: "multipart_reply", reply: readMultipartReply(body) };
         case MessageType.BARRIER_REQUEST:

@@ -1,17 +1,28 @@
 import { checkUint, checkUint64 } from "../action/check.ts";
 import { type FlowStats } from "../flow.ts";
+import { type Group, type GroupCounters } from "../group.ts";
 import { type Match } from "../match.ts";
 import { readMatch, writeMatch } from "../match/oxm.ts";
-import { allTables, anyGroup, Port } from "../port.ts";
+import { type Meter } from "../meter.ts";
+import { allGroups, allMeters, allTables, anyGroup, Port } from "../port.ts";
 import { beginMessage, endMessage, MessageType } from "../wire/header.ts";
 import { type Reader } from "../wire/reader.ts";
 import { type Writer } from "../wire/writer.ts";
 import { timing } from "./flow-mod.ts";
+import { readGroup, readGroupCounters } from "./group-stats.ts";
 import { readInstructions } from "./instruction.ts";
+import { readMeter } from "./meter-mod.ts";
 import { readStats, readTotals, type FlowTotals } from "./stats.ts";
 
 /** Multipart types (OFPMP_*) that this codec reads or writes: OpenFlow 1.5 section 7.3.5. */
-const MultipartType = { FLOW_DESC: 1, AGGREGATE: 2, PORT_DESC: 13 } as const;
+const MultipartType = {
+    FLOW_DESC: 1,
+    AGGREGATE: 2,
+    GROUP_STATS: 6,
+    GROUP_DESC: 7,
+    METER_CONFIG: 10,
+    PORT_DESC: 13,
+} as const;
 const moreFollows = 1;
 
 /**
@@ -44,11 +55,14 @@ export interface PortDescription {
 
 /**
  * One part of a multipart reply; with `more`, another part follows under the same xid. The kinds are flow descriptions,
- * aggregate flow counters, ports, or a type that this codec does not read.
+ * aggregate flow counters, groups, their counters, meters, ports, or a type that this codec does not read.
  */
 export type MultipartReply = { readonly more: boolean } & (
     | { readonly kind: "flows"; readonly flows: readonly FlowStats[] }
     | { readonly kind: "totals"; readonly totals: FlowTotals }
+    | { readonly kind: "groups"; readonly groups: readonly Group[] }
+    | { readonly kind: "group_counters"; readonly counters: readonly GroupCounters[] }
+    | { readonly kind: "meters"; readonly meters: readonly Meter[] }
     | { readonly kind: "ports"; readonly ports: readonly PortDescription[] }
     | { readonly kind: "unknown"; readonly multipartType: number }
 );
@@ -92,6 +106,36 @@ export function writePortDescRequest(writer: Writer, xid: number): void {
     endMessage(writer, start, "the request for ports");
 }
 
+/**
+ * Writes a request for one group, or all: OpenFlow 1.5 section 7.3.5.11. Throws `OpenFlowError` `BAD_VALUE`.
+ *
+ * Open vSwitch 3.1 cannot describe a group whose buckets have more than 64 KiB: its answer has a length that is too
+ * small, so what follows on the connection is unreadable.
+ */
+export function writeGroupDescRequest(writer: Writer, xid: number, id = allGroups): void {
+    writeIdRequest(writer, xid, MultipartType.GROUP_DESC, id);
+}
+
+/**
+ * Writes a request for the counters of one group, or all: OpenFlow 1.5 section 7.3.5.10. Throws `OpenFlowError`
+ * `BAD_VALUE`. Open vSwitch 3.1 cannot answer for a group of more than 4,091 buckets, as `writeGroupDescRequest` says.
+ */
+export function writeGroupStatsRequest(writer: Writer, xid: number, id = allGroups): void {
+    writeIdRequest(writer, xid, MultipartType.GROUP_STATS, id);
+}
+
+/** Writes a request for one meter, or all: OpenFlow 1.5 section 7.3.5.14. Throws `OpenFlowError` `BAD_VALUE`. */
+export function writeMeterConfigRequest(writer: Writer, xid: number, id = allMeters): void {
+    writeIdRequest(writer, xid, MultipartType.METER_CONFIG, id);
+}
+
+function writeIdRequest(writer: Writer, xid: number, type: number, id: number): void {
+    const start = beginMultipart(writer, xid, type);
+    writer.u32(checkUint(id, 32, "id"));
+    writer.zeros(4);
+    endMessage(writer, start, "the request");
+}
+
 function beginMultipart(writer: Writer, xid: number, type: number): number {
     const start = beginMessage(writer, MessageType.MULTIPART_REQUEST, xid);
     writer.u16(type);
@@ -101,17 +145,29 @@ function beginMultipart(writer: Writer, xid: number, type: number): number {
 }
 
 /**
- * Reads the body of one multipart reply: type, flags and all flows, totals or ports up to the end of the reader. Throws
+ * Reads the body of one multipart reply: type, flags and all that it lists up to the end of the reader. Throws
  * `OpenFlowError` `SHORT`, `LONG` or `MALFORMED`.
  */
 export function readMultipartReply(reader: Reader): MultipartReply {
     const type = reader.u16();
     const more = (reader.u16() & moreFollows) !== 0;
     reader.skip(4);
-    if (type === MultipartType.FLOW_DESC) return { more, kind: "flows", flows: readAll(reader, readFlow) };
-    if (type === MultipartType.AGGREGATE) return { more, kind: "totals", totals: readTotals(reader) };
-    if (type === MultipartType.PORT_DESC) return { more, kind: "ports", ports: readAll(reader, readPort) };
-    return { more, kind: "unknown", multipartType: type };
+    switch (type) {
+        case MultipartType.FLOW_DESC:
+            return { more, kind: "flows", flows: readAll(reader, readFlow) };
+        case MultipartType.AGGREGATE:
+            return { more, kind: "totals", totals: readTotals(reader) };
+        case MultipartType.GROUP_STATS:
+            return { more, kind: "group_counters", counters: readAll(reader, readGroupCounters) };
+        case MultipartType.GROUP_DESC:
+            return { more, kind: "groups", groups: readAll(reader, readGroup) };
+        case MultipartType.METER_CONFIG:
+            return { more, kind: "meters", meters: readAll(reader, readMeter) };
+        case MultipartType.PORT_DESC:
+            return { more, kind: "ports", ports: readAll(reader, readPort) };
+        default:
+            return { more, kind: "unknown", multipartType: type };
+    }
 }
 
 function readAll<T>(reader: Reader, read: (reader: Reader) => T): T[] {

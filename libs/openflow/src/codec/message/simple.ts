@@ -5,7 +5,7 @@ import { type Reader } from "../wire/reader.ts";
 import { type Writer } from "../wire/writer.ts";
 
 /** Subtypes of Open vSwitch's experimenter messages (NXT_*, openvswitch/ofp-msgs.h) that this codec reads or writes. */
-export const NiciraMessage = { SET_PACKET_IN_FORMAT: 16, SET_CONTROLLER_ID: 20, PACKET_IN2: 30 } as const;
+export const NiciraMessage = { SET_PACKET_IN_FORMAT: 16, SET_CONTROLLER_ID: 20, PACKET_IN2: 30, CT_FLUSH: 32 } as const;
 
 const packetIn2Format = 2;
 
@@ -62,7 +62,11 @@ export function writeSetControllerId(writer: Writer, xid: number, id: number): v
     endMessage(writer, start, "set controller id");
 }
 
-function beginNiciraMessage(writer: Writer, xid: number, subtype: number): number {
+/**
+ * Writes the header of one of Open vSwitch's experimenter messages, of `NiciraMessage` `subtype`, and returns its offset
+ * for `endMessage`.
+ */
+export function beginNiciraMessage(writer: Writer, xid: number, subtype: number): number {
     const start = beginMessage(writer, MessageType.EXPERIMENTER, xid);
     writer.u32(niciraVendor);
     writer.u32(subtype);

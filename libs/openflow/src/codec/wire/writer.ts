@@ -82,6 +82,13 @@ export class Writer {
         this.#view.setUint8(offset, value);
     }
 
+    /** Takes back what was written after `length` bytes. */
+    truncate(length: number): void {
+        // `zeros` relies on what lies behind the end.
+        this.#bytes.fill(0, length, this.#length);
+        this.#length = length;
+    }
+
     /** The written bytes: a view of the buffer, valid until the next write. */
     finish(): Uint8Array {
         return this.#bytes.subarray(0, this.#length);
