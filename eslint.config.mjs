@@ -117,7 +117,7 @@ export default tseslint.config(
     { files: ["libs/**/src/**/*.ts", "apps/**/src/**/*.ts"], rules: restricted(testing) },
     {
         files: [
-            "libs/{errors,ip,cni,crd,ipam,flows}/src/**/*.ts",
+            "libs/{errors,ip,cni,crd,ipam,flows,services}/src/**/*.ts",
             "libs/openflow/src/codec/**/*.ts",
             "libs/ovsdb/src/codec/**/*.ts",
         ],

@@ -43,6 +43,7 @@ export const areas: readonly Area[] = [
     library("netlink", { folder: "message" }),
     part("cni", "http2"),
     library("flows"),
+    library("services"),
     library("kube"),
 ];
 

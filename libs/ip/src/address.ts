@@ -1,4 +1,4 @@
-import { Address4, Address6 } from "ip-address";
+import { Address6 } from "ip-address";
 import { IpError, quote } from "./error.ts";
 
 /** IP version as a number. */
@@ -29,10 +29,9 @@ const mappedPrefix = 0xffffn;
 export function parseIp(text: string): IpAddress {
     const rule = typeof text === "string" ? brokenRule(text) : "it must be text";
     if (rule !== undefined) throw invalid(text, rule);
+    if (!text.includes(":")) return { family: 4, value: BigInt(numberOf(text.split("."))) };
     try {
-        return text.includes(":")
-            ? unmapped(text, { family: 6, value: new Address6(text).bigInt() })
-            : { family: 4, value: new Address4(text).bigInt() };
+        return unmapped(text, { family: 6, value: new Address6(text).bigInt() });
     } catch (cause) {
         if (cause instanceof IpError) throw cause;
         throw invalid(text, "it must be an IPv4 or IPv6 address", cause);
@@ -41,7 +40,7 @@ export function parseIp(text: string): IpAddress {
 
 /** Formats an address as dotted decimal or by RFC 5952; IPv4-mapped IPv6 with a dotted tail (section 5). */
 export function formatIp(ip: IpAddress): string {
-    if (ip.family === 4) return ipToBytes(ip).join(".");
+    if (ip.family === 4) return dotted(Number(ip.value));
     if (ip.value >> 32n === mappedPrefix) return `::ffff:${formatIp({ family: 4, value: ip.value & 0xffffffffn })}`;
     return formatGroups(ip.value);
 }
@@ -77,6 +76,14 @@ export function sameIp(a: IpAddress, b: IpAddress): boolean {
 export function compareIp(a: IpAddress, b: IpAddress): number {
     if (a.family !== b.family) return a.family - b.family;
     return a.value < b.value ? -1 : a.value > b.value ? 1 : 0;
+}
+
+function numberOf(parts: readonly string[]): number {
+    return parts.reduce((number, part) => number * 256 + Number(part), 0);
+}
+
+function dotted(value: number): string {
+    return `${value >>> 24}.${(value >>> 16) & 0xff}.${(value >>> 8) & 0xff}.${value & 0xff}`;
 }
 
 function brokenRule(text: string): string | undefined {

@@ -3,6 +3,7 @@ import {
     type CronJob,
     type DaemonSet,
     type Deployment,
+    type EndpointSlice,
     type KubeEvent,
     type KubeObject,
     type Lease,
@@ -84,6 +85,13 @@ export const subjectAccessReviews: Resource<SubjectAccessReview> = {
     plural: "subjectaccessreviews",
     kind: "SubjectAccessReview",
     namespaced: false,
+};
+export const endpointSlices: Resource<EndpointSlice> = {
+    group: "discovery.k8s.io",
+    version: "v1",
+    plural: "endpointslices",
+    kind: "EndpointSlice",
+    namespaced: true,
 };
 export const serviceCidrs: Resource<ServiceCidr> = {
     group: "networking.k8s.io",

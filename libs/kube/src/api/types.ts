@@ -4,6 +4,7 @@ import { type V1ConfigMap } from "@kubernetes/client-node/dist/gen/models/V1Conf
 import { type V1CronJob } from "@kubernetes/client-node/dist/gen/models/V1CronJob.js";
 import { type V1DaemonSet } from "@kubernetes/client-node/dist/gen/models/V1DaemonSet.js";
 import { type V1Deployment } from "@kubernetes/client-node/dist/gen/models/V1Deployment.js";
+import { type V1EndpointSlice } from "@kubernetes/client-node/dist/gen/models/V1EndpointSlice.js";
 import { type V1Lease } from "@kubernetes/client-node/dist/gen/models/V1Lease.js";
 import { type V1Namespace } from "@kubernetes/client-node/dist/gen/models/V1Namespace.js";
 import { type V1Node } from "@kubernetes/client-node/dist/gen/models/V1Node.js";
@@ -43,6 +44,8 @@ export type CoreEvent = Json<CoreV1Event>;
 export type CronJob = Json<V1CronJob>;
 export type DaemonSet = Json<V1DaemonSet>;
 export type Deployment = Json<V1Deployment>;
+/** An EndpointSlice of discovery.k8s.io/v1. */
+export type EndpointSlice = Json<V1EndpointSlice>;
 /** An Event of events.k8s.io/v1, which `events` maps. */
 export type KubeEvent = Json<EventsV1Event>;
 export type Lease = Json<V1Lease>;

@@ -49,6 +49,11 @@ describe("where the API server has the objects of a kind", () => {
             path: "/apis/authorization.k8s.io/v1/subjectaccessreviews/x",
         },
         {
+            type: "discovery.k8s.io/v1 EndpointSlice",
+            resource: resources.endpointSlices,
+            path: "/apis/discovery.k8s.io/v1/namespaces/n/endpointslices/x",
+        },
+        {
             type: "networking.k8s.io/v1 ServiceCIDR",
             resource: resources.serviceCidrs,
             path: "/apis/networking.k8s.io/v1/servicecidrs/x",

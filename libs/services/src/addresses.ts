@@ -1,0 +1,47 @@
+import { formatIp, IpError, parseIp, prefixRange, RangeSet, specialUse, unroutedUse, type IpAddress } from "@antrea/ip";
+
+const unusable = [...specialUse, ...unroutedUse].map(({ name, prefix }) => ({
+    name,
+    range: RangeSet.of([prefixRange(prefix)]),
+}));
+// most addresses are in none of them, which one search shows
+const anyUnusable = RangeSet.of(unusable.flatMap(({ range }) => range.ranges));
+
+/** An address, or the rule that its text breaks, which completes a sentence after it: `is not an IP address: …`. */
+export type ReadIp = { readonly ip: IpAddress } | { readonly rule: string };
+
+/** Reads an address in the strict form of `parseIp`; never throws. */
+export function readIp(text: string): ReadIp {
+    try {
+        return { ip: parseIp(text) };
+    } catch (error) {
+        if (!(error instanceof IpError)) throw error;
+        return { rule: `is not an IP address: ${error.details.rule ?? error.message}` };
+    }
+}
+
+/** Reads an address that a host can have and that packets can be routed to: none of special use, none link-local. */
+export function readHostIp(text: string): ReadIp {
+    const read = readIp(text);
+    if (!("ip" in read) || !anyUnusable.has(read.ip)) return read;
+    const use = unusable.find(({ range }) => range.has(read.ip));
+    return { rule: `must not be among ${use?.name ?? "addresses of special use"}` };
+}
+
+/** Transport protocol of a port. */
+export type Protocol = "TCP" | "UDP" | "SCTP";
+
+/** The protocol of this name, TCP for none; undefined if there is none such. */
+export function protocolOf(name = "TCP"): Protocol | undefined {
+    return name === "TCP" || name === "UDP" || name === "SCTP" ? name : undefined;
+}
+
+/** True for a port number that a packet can have as its destination. */
+export function isPort(port: number | undefined): port is number {
+    return port !== undefined && Number.isInteger(port) && port >= 1 && port <= 0xffff;
+}
+
+/** What at most one Service has: an address, or the NodePorts of a family, with protocol and port, as text. */
+export function tripleOf(address: IpAddress | "node4" | "node6", protocol: Protocol, port: number): string {
+    return `${typeof address === "string" ? address : formatIp(address)} ${protocol} ${port}`;
+}

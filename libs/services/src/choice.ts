@@ -1,0 +1,46 @@
+import { type Candidate, type Endpoint, type OwnNode } from "./endpoints.ts";
+
+/** `cluster`: all endpoints that the Node should use; `local`: only those on the Node. */
+export type Scope = "cluster" | "local";
+
+/**
+ * Chooses among the endpoints of a port as Kubernetes says (kube-proxy's CategorizeEndpoints), for each scope by itself:
+ * the ready ones, or if there is none those that serve while they terminate. In scope `cluster` hints restrict the ready
+ * ones: to those for the own Node, if all have hints for Nodes and `nodeHints` is set; else to those for its zone, if all
+ * have hints for zones; but never to none. The EndpointSlice controller writes `trafficDistribution` of a Service as
+ * hints, so the field itself is not read. `cluster` is empty only if no endpoint at all can be used.
+ */
+export function chooseEndpoints(
+    candidates: readonly Candidate[],
+    { name, zone }: Pick<OwnNode, "name" | "zone">,
+    nodeHints: boolean,
+): Readonly<Record<Scope, readonly Endpoint[]>> {
+    const ready = candidates.filter((candidate) => candidate.ready);
+    const hinted =
+        (nodeHints ? hintedFor(ready, name, ({ forNodes }) => forNodes) : undefined) ??
+        hintedFor(ready, zone, ({ forZones }) => forZones);
+    return {
+        cluster: plain(hinted ?? readyOrAll(candidates)),
+        local: plain(readyOrAll(candidates.filter((candidate) => candidate.local))),
+    };
+}
+
+/** The candidates with a hint for the Node or zone; undefined if one has no hint at all, or none has this one. */
+function hintedFor(
+    ready: readonly Candidate[],
+    place: string | undefined,
+    hintsOf: (candidate: Candidate) => Candidate["forNodes"],
+): readonly Candidate[] | undefined {
+    if (place === undefined || ready.some((candidate) => hintsOf(candidate).length === 0)) return undefined;
+    const hinted = ready.filter((candidate) => hintsOf(candidate).some(({ name }) => name === place));
+    return hinted.length === 0 ? undefined : hinted;
+}
+
+function readyOrAll(candidates: readonly Candidate[]): readonly Candidate[] {
+    const ready = candidates.filter((candidate) => candidate.ready);
+    return ready.length === 0 ? candidates : ready;
+}
+
+function plain(candidates: readonly Candidate[]): readonly Endpoint[] {
+    return candidates.map(({ ip, port, nodeName, local, host, ready }) => ({ ip, port, nodeName, local, host, ready }));
+}

@@ -1,0 +1,92 @@
+/** Who wants one triple: a single Service, or several, of which `owner` has it. */
+type Claimants = string | { owner: string; readonly others: Set<string> };
+
+/**
+ * Which Service has a triple (address, protocol, port) that several may want: the older one, of two equally old ones the
+ * first by key. A change costs as much as the Service has triples; only the next owner of a contested triple is searched
+ * among all that want it.
+ */
+export class Claims {
+    readonly #claimants = new Map<string, Claimants>();
+    readonly #wanted = new Map<string, { readonly created: string; readonly triples: readonly string[] }>();
+    /** The owners of changed triples as they were before. */
+    readonly #before = new Map<string, string | undefined>();
+
+    /**
+     * Replaces what a Service wants.
+     *
+     * @param created its creation in RFC 3339; undefined: it is younger than all that have one
+     * @returns whether it wants other triples than before
+     */
+    set(key: string, triples: ReadonlySet<string>, created = "~"): boolean {
+        const known = this.#wanted.get(key);
+        const earlier = new Set(known?.triples);
+        const gone = [...earlier].filter((triple) => !triples.has(triple));
+        const added = [...triples].filter((triple) => !earlier.has(triple));
+        const sameAge = known?.created === created;
+        for (const triple of sameAge ? gone : earlier) this.#release(triple, key);
+        if (triples.size === 0) this.#wanted.delete(key);
+        else this.#wanted.set(key, { created, triples: [...triples] });
+        for (const triple of sameAge ? added : triples) this.#claim(triple, key);
+        return gone.length + added.length > 0;
+    }
+
+    /** The key of the Service that has the triple. */
+    owner(triple: string): string | undefined {
+        const claimants = this.#claimants.get(triple);
+        return typeof claimants === "object" ? claimants.owner : claimants;
+    }
+
+    /** Returns the keys of the Services that lost or got a triple since the last call. */
+    takeChanged(): ReadonlySet<string> {
+        const changed = new Set<string>();
+        for (const [triple, before] of this.#before) {
+            const owner = this.owner(triple);
+            if (owner === before) continue;
+            if (before !== undefined) changed.add(before);
+            if (owner !== undefined) changed.add(owner);
+        }
+        this.#before.clear();
+        return changed;
+    }
+
+    #claim(triple: string, key: string): void {
+        this.#note(triple);
+        const claimants = this.#claimants.get(triple);
+        if (claimants === undefined) {
+            this.#claimants.set(triple, key);
+            return;
+        }
+        const contest = typeof claimants === "object" ? claimants : { owner: claimants, others: new Set<string>() };
+        const isFirst = this.#precedes(key, contest.owner);
+        contest.others.add(isFirst ? contest.owner : key);
+        if (isFirst) contest.owner = key;
+        this.#claimants.set(triple, contest);
+    }
+
+    #release(triple: string, key: string): void {
+        this.#note(triple);
+        const claimants = this.#claimants.get(triple);
+        if (typeof claimants !== "object") {
+            this.#claimants.delete(triple);
+            return;
+        }
+        if (claimants.owner === key) {
+            const [first = "", ...rest] = claimants.others;
+            claimants.owner = rest.reduce((owner, other) => (this.#precedes(other, owner) ? other : owner), first);
+            claimants.others.delete(claimants.owner);
+        } else {
+            claimants.others.delete(key);
+        }
+        if (claimants.others.size === 0) this.#claimants.set(triple, claimants.owner);
+    }
+
+    #precedes(a: string, b: string): boolean {
+        const [ageOfA, ageOfB] = [this.#wanted.get(a)?.created ?? "", this.#wanted.get(b)?.created ?? ""];
+        return ageOfA === ageOfB ? a < b : ageOfA < ageOfB;
+    }
+
+    #note(triple: string): void {
+        if (!this.#before.has(triple)) this.#before.set(triple, this.owner(triple));
+    }
+}

@@ -1,0 +1,47 @@
+// Objects of the API server.
+export {
+    headlessLabel,
+    loadBalancerModeAnnotation,
+    serviceNameLabel,
+    serviceProxyNameLabel,
+    triggerTimeAnnotation,
+    zoneLabel,
+    type EndpointObject,
+    type HintObject,
+    type IngressObject,
+    type NodeObject,
+    type ObjectMetadata,
+    type ServiceObject,
+    type ServicePortObject,
+    type ServiceSpecObject,
+    type SliceObject,
+    type SlicePortObject,
+} from "./objects.ts";
+export { slimService, slimSlice } from "./slim.ts";
+
+// What is served.
+export { type Protocol } from "./addresses.ts";
+export { type Scope } from "./choice.ts";
+export { type Endpoint } from "./endpoints.ts";
+export { type AddressKind } from "./plan.ts";
+export { problemText, type Problem, type ProblemReason } from "./problem.ts";
+export {
+    type ClientScopes,
+    type ServedAddress,
+    type ServedHealthCheck,
+    type ServedNodePort,
+    type ServedPort,
+    type ServedService,
+} from "./served.ts";
+export { ServiceIndex } from "./service-index.ts";
+export { type IgnoredReason, type LoadBalancerMode, type ServiceSettings } from "./settings.ts";
+
+// Groups: how OVS divides connections among endpoints.
+export {
+    bucketIds,
+    bucketSelection,
+    deadBucketId,
+    type BucketSelection,
+    type BucketTarget,
+    type DeadBucket,
+} from "./buckets.ts";

@@ -1,0 +1,187 @@
+import { formatIp, quote, type Family, type IpAddress } from "@antrea/ip";
+import { isPort, protocolOf, readHostIp, tripleOf, type Protocol } from "./addresses.ts";
+import { keyOf, type ServiceObject, type ServicePortObject } from "./objects.ts";
+import { ProblemList, type ProblemReason } from "./problem.ts";
+import { clusterIpTexts, type ServiceSettings } from "./settings.ts";
+
+/** Where an address of a Service comes from. */
+export type AddressKind = "cluster" | "external" | "loadBalancer";
+
+/** An address of a Service, with the path of its field. */
+export interface PlannedAddress {
+    readonly kind: AddressKind;
+    readonly ip: IpAddress;
+    readonly field: string;
+}
+
+/** A port of a Service; `nodePort` is undefined if it has none, or none is served. */
+export interface PlannedPort {
+    readonly name: string;
+    readonly protocol: Protocol;
+    readonly port: number;
+    readonly nodePort: number | undefined;
+    readonly field: string;
+}
+
+/** The addresses of a Service in a family. */
+export interface PlannedFamily {
+    readonly family: Family;
+    readonly addresses: readonly PlannedAddress[];
+}
+
+/** What a Service is to be served at, unless other Services have it. */
+export interface ServicePlan {
+    /** Those in which the Service has a ClusterIP, and Pods of the Node an address; none without ports. */
+    readonly families: readonly PlannedFamily[];
+    readonly ports: readonly PlannedPort[];
+    readonly problems: ProblemList;
+}
+
+/** What else in the cluster has an address. */
+export interface AddressUse {
+    /** Describes the Node in whose podCIDR the address lies. */
+    podCidrOf(ip: IpAddress): string | undefined;
+    /** The key of a Service other than `key` that has the address as its ClusterIP. */
+    clusterIpOf(ip: IpAddress, key: string): string | undefined;
+}
+
+/** Reads what a Service is to be served at. What it must not have, or cannot be read, is left out, with a problem. */
+export function planService(service: ServiceObject, settings: ServiceSettings, use: AddressUse): ServicePlan {
+    const problems = new ProblemList();
+    const cluster = clusterAddresses(service, problems);
+    const external = externalAddresses(service, settings, problems);
+    const ports = (service.spec?.ports ?? []).flatMap((port, at) => plannedPort(port, at, service, settings, problems));
+    const families = settings.families.flatMap((family) => {
+        const own = cluster.filter(({ ip }) => ip.family === family);
+        if (own.length === 0 || ports.length === 0) return [];
+        const others = external.filter(({ ip }) => ip.family === family);
+        return [
+            { family, addresses: distinct([...own, ...others]).filter((one) => isFree(one, service, use, problems)) },
+        ];
+    });
+    return { families, ports, problems };
+}
+
+/** The triples of a plan, each once. */
+export function triplesOf({ families, ports }: ServicePlan): ReadonlySet<string> {
+    const triples = new Set<string>();
+    for (const { family, addresses } of families) {
+        for (const { protocol, port, nodePort } of ports) {
+            for (const { ip } of addresses) triples.add(tripleOf(ip, protocol, port));
+            if (nodePort !== undefined) triples.add(tripleOf(`node${family}`, protocol, nodePort));
+        }
+    }
+    return triples;
+}
+
+/** The ClusterIPs of a Service that can be read. */
+export function clusterAddresses(service: ServiceObject, problems = new ProblemList()): readonly PlannedAddress[] {
+    return clusterIpTexts(service).flatMap((text, at) => {
+        const field = service.spec?.clusterIPs === undefined ? "spec.clusterIP" : `spec.clusterIPs[${at}]`;
+        const next = "create the Service anew so that the API server allocates an address";
+        return readAddress(text, { kind: "cluster", field, reason: "InvalidClusterIp", next }, problems);
+    });
+}
+
+/** The addresses of load balancers and the externalIPs that are served and can be read, whatever else has them. */
+export function externalAddresses(
+    { spec, status }: ServiceObject,
+    { proxyAll, proxyLoadBalancerIps }: ServiceSettings,
+    problems = new ProblemList(),
+): readonly PlannedAddress[] {
+    const ingress = spec?.type === "LoadBalancer" && proxyLoadBalancerIps ? (status?.loadBalancer?.ingress ?? []) : [];
+    const ofBalancers = ingress.flatMap(({ ip = "", ipMode }, at) => {
+        if (ip === "" || ipMode === "Proxy") return [];
+        const field = `status.loadBalancer.ingress[${at}].ip`;
+        const next = "correct the address in the controller of the load balancer";
+        return readAddress(ip, { kind: "loadBalancer", field, reason: "InvalidLoadBalancerIp", next }, problems);
+    });
+    const externalIps = (proxyAll ? (spec?.externalIPs ?? []) : []).flatMap((text, at) => {
+        const field = `spec.externalIPs[${at}]`;
+        const next = "correct or remove the address";
+        return readAddress(text, { kind: "external", field, reason: "InvalidExternalIp", next }, problems);
+    });
+    return [...ofBalancers, ...externalIps];
+}
+
+function readAddress(
+    text: string,
+    place: {
+        readonly kind: AddressKind;
+        readonly field: string;
+        readonly reason: ProblemReason;
+        readonly next: string;
+    },
+    problems: ProblemList,
+): readonly PlannedAddress[] {
+    const { kind, field, reason, next } = place;
+    const read = readHostIp(text);
+    if ("ip" in read) return [{ kind, ip: read.ip, field }];
+    problems.add({ reason, field, value: quote(text), rule: `${read.rule}; it is not served`, next });
+    return [];
+}
+
+/** The first of each address: as ClusterIP, then of a load balancer, so that its source ranges hold. */
+function distinct(addresses: readonly PlannedAddress[]): readonly PlannedAddress[] {
+    const byText = new Map<string, PlannedAddress>();
+    for (const one of addresses) {
+        const text = formatIp(one.ip);
+        if (!byText.has(text)) byText.set(text, one);
+    }
+    return [...byText.values()];
+}
+
+/** False for an external address that would take traffic from Pods or from another Service. */
+function isFree(
+    { kind, ip, field }: PlannedAddress,
+    service: ServiceObject,
+    use: AddressUse,
+    problems: ProblemList,
+): boolean {
+    if (kind === "cluster") return true;
+    const next = "use an address that is outside of the cluster's own ranges";
+    const holder = use.clusterIpOf(ip, keyOf(service));
+    if (holder !== undefined) {
+        const rule = `is the ClusterIP of the Service ${holder}; it is not served`;
+        problems.add({ reason: "ExternalAddressIsClusterIp", field, value: formatIp(ip), rule, next });
+        return false;
+    }
+    const podCidr = use.podCidrOf(ip);
+    if (podCidr === undefined) return true;
+    const rule = `is in the ${podCidr}; it is not served`;
+    problems.add({ reason: "ExternalAddressInPodCidr", field, value: formatIp(ip), rule, next });
+    return false;
+}
+
+function plannedPort(
+    { name = "", protocol: protocolName, port, nodePort }: ServicePortObject,
+    at: number,
+    { spec }: ServiceObject,
+    { proxyAll, sctp }: ServiceSettings,
+    problems: ProblemList,
+): readonly PlannedPort[] {
+    const field = `spec.ports[${at}]`;
+    const protocol = protocolOf(protocolName);
+    if (protocol === undefined || !isPort(port)) {
+        problems.add({
+            reason: "InvalidServicePort",
+            field,
+            value: protocol === undefined ? quote(protocolName) : String(port),
+            rule: "must have a protocol TCP, UDP or SCTP and a port from 1 to 65535; it is not served",
+            next: "correct the port",
+        });
+        return [];
+    }
+    if (protocol === "SCTP" && !sctp) {
+        problems.add({
+            reason: "SctpNotSupported",
+            field: `${field}.protocol`,
+            value: protocol,
+            rule: "is not translated by the userspace datapath of OVS; the port is not served",
+            next: "use Nodes with the kernel datapath of OVS, or TCP or UDP",
+        });
+        return [];
+    }
+    const hasNodePorts = proxyAll && (spec?.type === "NodePort" || spec?.type === "LoadBalancer");
+    return [{ name, protocol, port, nodePort: hasNodePorts && isPort(nodePort) ? nodePort : undefined, field }];
+}

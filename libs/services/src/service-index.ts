@@ -1,0 +1,226 @@
+import { formatIp, RangeSet, type IpAddress } from "@antrea/ip";
+import { readIp } from "./addresses.ts";
+import { AddressIndex } from "./address-index.ts";
+import { Claims } from "./claims.ts";
+import { type OwnNode } from "./endpoints.ts";
+import {
+    keyOf,
+    serviceKeyOf,
+    zoneLabel,
+    type EndpointObject,
+    type NodeObject,
+    type ServiceObject,
+    type SliceObject,
+} from "./objects.ts";
+import { clusterAddresses, externalAddresses, planService, triplesOf } from "./plan.ts";
+import { sameService, sameSlice } from "./same.ts";
+import { computeService, type ServedService } from "./served.ts";
+import { ServiceFilter, type IgnoredReason, type ServiceSettings } from "./settings.ts";
+
+interface Entry {
+    service: ServiceObject | undefined;
+    /** Each of another name. */
+    slices: readonly SliceObject[];
+}
+
+const none: ReadonlySet<string> = new Set();
+
+/**
+ * All Services of a cluster with their EndpointSlices, and the Nodes. It does not watch: its owner reports each change, in
+ * any order, and gets the keys (`namespace/name`) of the Services of which something else may be served than before.
+ *
+ * Of other Services than that of the object a key is only returned if what is served of it did change. That includes
+ * Services that lose or get a triple (address, protocol, port). A change that concerns nothing that is served returns
+ * nothing. So a change costs as much as its Service has addresses and ports, except those of the own Node's zone and
+ * addresses, which go through all endpoints.
+ *
+ * Nothing is computed but by `served`. The index keeps the objects that it gets: they should be those of the informers,
+ * as `slimService` and `slimSlice` make them. No object of the API server makes it throw.
+ */
+export class ServiceIndex {
+    readonly #settings: ServiceSettings;
+    readonly #filter: ServiceFilter;
+    readonly #entries = new Map<string, Entry>();
+    /** By the key of an EndpointSlice that of its Service. */
+    readonly #serviceOf = new Map<string, string>();
+    readonly #addresses = new AddressIndex();
+    readonly #claims = new Claims();
+    #node: OwnNode;
+
+    constructor(settings: ServiceSettings) {
+        this.#settings = settings;
+        this.#filter = new ServiceFilter(settings);
+        this.#node = { name: settings.nodeName, zone: undefined, addresses: RangeSet.empty };
+    }
+
+    /** The keys of all Services of which something is served. */
+    get keys(): readonly string[] {
+        return [...this.#entries.keys()].filter((key) => this.#isServed(key));
+    }
+
+    /** Adds or replaces a Service. */
+    setService(service: ServiceObject): ReadonlySet<string> {
+        return this.#replaceService(keyOf(service), service);
+    }
+
+    /** Removes a Service, if it is known. */
+    deleteService(key: string): ReadonlySet<string> {
+        return this.#replaceService(key, undefined);
+    }
+
+    /** Adds or replaces an EndpointSlice. */
+    setSlice(slice: SliceObject): ReadonlySet<string> {
+        return this.#replaceSlice(keyOf(slice), slice);
+    }
+
+    /** Removes the EndpointSlice of this key (`namespace/name`), if it is known. */
+    deleteSlice(key: string): ReadonlySet<string> {
+        return this.#replaceSlice(key, undefined);
+    }
+
+    /** Adds or replaces a Node. */
+    setNode(node: NodeObject): ReadonlySet<string> {
+        return this.#replaceNode(node.metadata?.name ?? "", node);
+    }
+
+    /** Removes a Node, if it is known. */
+    deleteNode(name: string): ReadonlySet<string> {
+        return this.#replaceNode(name, undefined);
+    }
+
+    /** Computes what is served of a Service now; undefined if it is unknown or ignored. */
+    served(key: string): ServedService | undefined {
+        const entry = this.#entries.get(key);
+        if (entry?.service === undefined || this.#filter.ignored(entry.service) !== undefined) return undefined;
+        return computeService(entry.service, entry.slices, {
+            settings: this.#settings,
+            node: this.#node,
+            use: this.#addresses,
+            ownerOf: (triple) => this.#claims.owner(triple),
+        });
+    }
+
+    /** Returns why nothing of a Service is served; undefined if it is unknown or served. */
+    ignored(key: string): IgnoredReason | undefined {
+        const service = this.#entries.get(key)?.service;
+        return service && this.#filter.ignored(service);
+    }
+
+    #isServed(key: string): boolean {
+        const service = this.#entries.get(key)?.service;
+        return service !== undefined && this.#filter.ignored(service) === undefined;
+    }
+
+    #replaceService(key: string, service: ServiceObject | undefined): ReadonlySet<string> {
+        const before = this.#entries.get(key)?.service;
+        const isSame = before !== undefined && service !== undefined && sameService(before, service);
+        const wasServed = this.#isServed(key);
+        this.#update(key, (entry) => void (entry.service = service));
+        if (isSame || (before === undefined && service === undefined)) return none;
+        const affected = this.#setAddresses(key, before, service);
+        this.#claim(key);
+        const touched = this.#claimAgain(affected);
+        return wasServed || this.#isServed(key) ? touched.add(key) : touched;
+    }
+
+    #setAddresses(
+        key: string,
+        before: ServiceObject | undefined,
+        after: ServiceObject | undefined,
+    ): ReadonlySet<string> {
+        // what is not served takes no address from others, but its ClusterIPs are its own
+        const isServed = after !== undefined && this.#isServed(key);
+        return this.#addresses.setService(key, {
+            before: clusterIpsOf(before),
+            after: clusterIpsOf(after),
+            external: isServed ? externalAddresses(after, this.#settings).map(ipOf) : [],
+        });
+    }
+
+    #replaceSlice(key: string, slice: SliceObject | undefined): ReadonlySet<string> {
+        const before = this.#serviceOf.get(key);
+        const after = slice && serviceKeyOf(slice);
+        const known = before === undefined ? undefined : this.#takeSlice(before, key);
+        if (slice === undefined || after === undefined) {
+            this.#serviceOf.delete(key);
+        } else {
+            this.#serviceOf.set(key, after);
+            this.#update(after, (entry) => void (entry.slices = [...entry.slices, slice]));
+            if (before === after && known !== undefined && sameSlice(known, slice)) return none;
+        }
+        const touched = [before, after].filter((one) => one !== undefined);
+        return new Set(touched.filter((one) => this.#isServed(one)));
+    }
+
+    /** Removes a slice from those of a Service, and returns it. */
+    #takeSlice(service: string, key: string): SliceObject | undefined {
+        const found = this.#entries.get(service)?.slices.find((slice) => keyOf(slice) === key);
+        this.#update(service, (entry) => void (entry.slices = entry.slices.filter((slice) => slice !== found)));
+        return found;
+    }
+
+    #replaceNode(name: string, node: NodeObject | undefined): ReadonlySet<string> {
+        const touched = this.#claimAgain(this.#addresses.setNode(name, node));
+        if (name !== this.#settings.nodeName) return touched;
+        const { zone: zoneBefore, addresses: addressesBefore } = this.#node;
+        const zone = node?.metadata?.labels?.[zoneLabel];
+        const addresses = RangeSet.ofAddresses(
+            (node?.status?.addresses ?? []).flatMap(({ address }) => ipsIn(address)),
+        );
+        this.#node = { name, zone, addresses };
+        if (zone !== zoneBefore) this.#touchHaving(({ hints }) => hints?.forZones !== undefined, touched);
+        const changed = addresses.subtract(addressesBefore).union(addressesBefore.subtract(addresses));
+        if (changed.isEmpty) return touched;
+        const texts = new Set(Array.from(changed, formatIp));
+        // addresses of IPv6 may be written in another way
+        const isChanged = (text: string): boolean =>
+            texts.has(text) || (text.includes(":") && ipsIn(text).some((ip) => changed.has(ip)));
+        this.#touchHaving(({ addresses: [first = ""] }) => isChanged(first), touched);
+        return touched;
+    }
+
+    /** Adds the served Services with such an endpoint. */
+    #touchHaving(test: (endpoint: EndpointObject) => boolean, touched: Set<string>): void {
+        for (const [key, { slices }] of this.#entries) {
+            if (slices.some(({ endpoints = [] }) => endpoints.some(test)) && this.#isServed(key)) {
+                touched.add(key);
+            }
+        }
+    }
+
+    /** Lets a Service claim what it is to be served at now. Returns whether that differs from before. */
+    #claim(key: string): boolean {
+        const service = this.#entries.get(key)?.service;
+        if (service === undefined || !this.#isServed(key)) return this.#claims.set(key, none);
+        const triples = triplesOf(planService(service, this.#settings, this.#addresses));
+        return this.#claims.set(key, triples, service.metadata?.creationTimestamp);
+    }
+
+    /** Returns those of the Services that claim something else now, and all that lost or got a triple. */
+    #claimAgain(keys: Iterable<string>): Set<string> {
+        const touched = new Set<string>();
+        for (const key of keys) if (this.#claim(key)) touched.add(key);
+        for (const key of this.#claims.takeChanged()) touched.add(key);
+        return touched;
+    }
+
+    #update(key: string, change: (entry: Entry) => void): void {
+        const entry = this.#entries.get(key) ?? { service: undefined, slices: [] };
+        change(entry);
+        if (entry.service === undefined && entry.slices.length === 0) this.#entries.delete(key);
+        else this.#entries.set(key, entry);
+    }
+}
+
+function ipOf({ ip }: { readonly ip: IpAddress }): IpAddress {
+    return ip;
+}
+
+function clusterIpsOf(service: ServiceObject | undefined): readonly IpAddress[] {
+    return service === undefined ? [] : clusterAddresses(service).map(ipOf);
+}
+
+function ipsIn(text: string): readonly IpAddress[] {
+    const read = readIp(text);
+    return "ip" in read ? [read.ip] : [];
+}

@@ -1,0 +1,228 @@
+import { describe, expect, it } from "@jest/globals";
+import {
+    loadBalancerModeAnnotation,
+    problemText,
+    type NodeObject,
+    type ServiceSettings,
+    type SliceObject,
+} from "../src/index.ts";
+import {
+    endpoint,
+    endpointTexts,
+    indexOf,
+    node,
+    placesOf,
+    service,
+    servedOf,
+    slice,
+    type ServiceInput,
+} from "./objects.ts";
+
+interface Context {
+    readonly slices?: readonly SliceObject[];
+    readonly nodes?: readonly NodeObject[];
+    readonly others?: readonly ServiceInput[];
+    readonly settings?: Partial<ServiceSettings>;
+}
+
+function problemsOf(
+    input: ServiceInput,
+    { slices = [], nodes = [], others = [], settings = {} }: Context = {},
+): readonly string[] {
+    const services = [service(input), ...others.map(service)];
+    return servedOf(indexOf({ services, slices, nodes }, settings)).problems.map(
+        (problem) => `${problem.reason} ${problemText(problem)}`,
+    );
+}
+
+const external = (...externalIPs: readonly string[]): ServiceInput => ({ externalIPs });
+const sliceOf = (...endpoints: readonly string[]): Context => ({ slices: [slice(endpoints.map(endpoint))] });
+const use = "next: use an address that is outside of the cluster's own ranges";
+const correct = "no connection goes to it; next: correct the EndpointSlice, or what writes it";
+
+describe("problems name the field, its value, the rule, the effect and the next step", () => {
+    it.each<[string, ServiceInput, Context, string]>([
+        [
+            "leading zeros in an externalIP",
+            external("010.0.0.1"),
+            {},
+            'InvalidExternalIp spec.externalIPs[0]: "010.0.0.1" is not an IP address: a decimal part must not start with 0: some programs read it as octal; it is not served; next: correct or remove the address',
+        ],
+        [
+            "an externalIP of loopback",
+            external("203.0.113.1", "127.0.0.1", "::1"),
+            {},
+            'InvalidExternalIp spec.externalIPs[1]: "127.0.0.1" must not be among loopback addresses; it is not served (and 1 more); next: correct or remove the address',
+        ],
+        [
+            "an externalIP in a podCIDR",
+            external("10.1.7.9"),
+            {
+                nodes: [
+                    node("n2", { podCidrs: ["10.1.7.0/24"] }),
+                    node("n1", { podCidrs: ["bad", "fd00::/64", "10.1.0.0/16"] }),
+                ],
+            },
+            `ExternalAddressInPodCidr spec.externalIPs[0]: 10.1.7.9 is in the podCIDR of the Node n1; it is not served; ${use}`,
+        ],
+        [
+            "an externalIP in the podCIDR of a Node without a list of them",
+            external("10.1.7.9"),
+            { nodes: [{ metadata: { name: "n" }, spec: { podCIDR: "10.1.7.0/24" } }] },
+            `ExternalAddressInPodCidr spec.externalIPs[0]: 10.1.7.9 is in the podCIDR of the Node n; it is not served; ${use}`,
+        ],
+        [
+            "an externalIP that is another Service's ClusterIP, though on another port",
+            { ...external("10.96.0.2"), ports: [{ port: 443 }] },
+            { others: [{ name: "other", clusterIPs: ["10.96.0.2"] }] },
+            `ExternalAddressIsClusterIp spec.externalIPs[0]: 10.96.0.2 is the ClusterIP of the Service default/other; it is not served; ${use}`,
+        ],
+        [
+            "an externalIP that is the ClusterIP of a Service which is not served here",
+            external("10.96.0.2"),
+            { others: [{ name: "other", clusterIPs: ["10.96.0.2"] }], settings: { skipServices: ["10.96.0.2"] } },
+            `ExternalAddressIsClusterIp spec.externalIPs[0]: 10.96.0.2 is the ClusterIP of the Service default/other; it is not served; ${use}`,
+        ],
+        [
+            "an address of a load balancer that is another Service's ClusterIP",
+            { type: "LoadBalancer", ingress: ["10.96.0.2"] },
+            { others: [{ name: "other", clusterIPs: ["10.96.0.2"] }] },
+            `ExternalAddressIsClusterIp status.loadBalancer.ingress[0].ip: 10.96.0.2 is the ClusterIP of the Service default/other; it is not served; ${use}`,
+        ],
+        [
+            "an unreadable address of a load balancer",
+            { type: "LoadBalancer", ingress: ["x", "224.0.0.1", "0.0.0.0"] },
+            {},
+            'InvalidLoadBalancerIp status.loadBalancer.ingress[0].ip: "x" is not an IP address: it must be an IPv4 or IPv6 address; it is not served (and 2 more); next: correct the address in the controller of the load balancer',
+        ],
+        [
+            "an unreadable ClusterIP",
+            { clusterIPs: ["10.96.0.1", "fe80::1"] },
+            {},
+            'InvalidClusterIp spec.clusterIPs[1]: "fe80::1" must not be among link-local addresses, which no router forwards; it is not served; next: create the Service anew so that the API server allocates an address',
+        ],
+        [
+            "port 0",
+            { ports: [{ port: 80 }, { name: "b", port: 0 }, { name: "c", port: 65_536 }] },
+            {},
+            "InvalidServicePort spec.ports[1]: 0 must have a protocol TCP, UDP or SCTP and a port from 1 to 65535; it is not served (and 1 more); next: correct the port",
+        ],
+        [
+            "an unknown protocol",
+            { ports: [{ port: 80 }, { name: "b", port: 81, protocol: "DCCP" }] },
+            {},
+            'InvalidServicePort spec.ports[1]: "DCCP" must have a protocol TCP, UDP or SCTP and a port from 1 to 65535; it is not served; next: correct the port',
+        ],
+        [
+            "SCTP in userspace",
+            { ports: [{ port: 80 }, { name: "b", port: 81, protocol: "SCTP" }] },
+            { settings: { sctp: false } },
+            "SctpNotSupported spec.ports[1].protocol: SCTP is not translated by the userspace datapath of OVS; the port is not served; next: use Nodes with the kernel datapath of OVS, or TCP or UDP",
+        ],
+        [
+            "a long affinity",
+            { sessionAffinity: "ClientIP", sessionAffinityConfig: { clientIP: { timeoutSeconds: 65_536 } } },
+            {},
+            "AffinityTimeoutCapped spec.sessionAffinityConfig.clientIP.timeoutSeconds: 65536 is more than 65535, the longest idle timeout of a flow; 65535 is used; next: set at most 65535",
+        ],
+        [
+            "an unknown mode",
+            { annotations: { [loadBalancerModeAnnotation]: "fast" } },
+            { settings: { defaultLoadBalancerMode: "dsr" } },
+            'UnknownLoadBalancerMode metadata.annotations[service.antrea.io/load-balancer-mode]: "fast" must be nat or dsr; dsr is used; next: correct the annotation',
+        ],
+        [
+            "direct server return without its gate",
+            { annotations: { [loadBalancerModeAnnotation]: "dsr" } },
+            { settings: { dsr: false } },
+            'DsrNotAvailable metadata.annotations[service.antrea.io/load-balancer-mode]: "dsr" needs the feature gate LoadBalancerModeDSR and traffic mode encap; nat is used; next: enable the gate, or remove the annotation',
+        ],
+        [
+            "an unreadable source range",
+            { type: "LoadBalancer", loadBalancerSourceRanges: ["10.0.0.0/8", "10.0.0.0/33"] },
+            {},
+            'InvalidSourceRange spec.loadBalancerSourceRanges[1]: "10.0.0.0/33" is not a CIDR: its length must be a whole number from 0 to 32 without leading zeros; it admits no client; next: correct or remove the range',
+        ],
+        [
+            "unreadable addresses of endpoints, counted",
+            {},
+            sliceOf("10.1.0.1", "x", "127.0.0.1", "224.0.0.1", "0.0.0.0", "169.254.0.1"),
+            `InvalidEndpoint EndpointSlice web-1: endpoints[1].addresses[0]: "x" is not an IP address: it must be an IPv4 or IPv6 address; ${correct.replace(";", " (and 4 more);")}`,
+        ],
+        [
+            "an endpoint of the other family",
+            {},
+            sliceOf("fd00::1"),
+            `InvalidEndpoint EndpointSlice web-1: endpoints[0].addresses[0]: "fd00::1" must be an IPv4 address, as addressType says; ${correct}`,
+        ],
+        [
+            "an endpoint without an address",
+            {},
+            { slices: [slice([{ addresses: [] }])] },
+            `InvalidEndpoint EndpointSlice web-1: endpoints[0].addresses[0]: "" is not an IP address: an IPv4 address has four decimal parts from 0 to 255; ${correct}`,
+        ],
+        [
+            "port 0 of a slice",
+            {},
+            {
+                slices: [
+                    slice([], {
+                        ports: [{ port: 80 }, { name: "b", port: 0 }, { name: "c" }, { port: 1, protocol: "X" }],
+                    }),
+                ],
+            },
+            `InvalidEndpointPort EndpointSlice web-1: ports[1]: 0 must have a protocol TCP, UDP or SCTP and a port from 1 to 65535; ${correct.replace(";", " (and 2 more);")}`,
+        ],
+    ])("%s", (_, input, context, expected) => {
+        expect(problemsOf(input, context)).toEqual([expected]);
+    });
+
+    it("are sorted by reason, one each", () => {
+        const reasons = problemsOf({
+            externalIPs: ["x", "y"],
+            annotations: { [loadBalancerModeAnnotation]: "" },
+            ports: [{ port: 80 }, { port: 0 }],
+        }).map((text) => text.split(" ")[0]);
+        expect(reasons).toEqual(["InvalidExternalIp", "InvalidServicePort", "UnknownLoadBalancerMode"]);
+    });
+
+    it("leave out what they concern, and nothing else", () => {
+        const index = indexOf({
+            services: [
+                service({
+                    externalIPs: ["127.0.0.1", "203.0.113.1"],
+                    ports: [
+                        { name: "a", port: 80 },
+                        { name: "b", port: 0 },
+                    ],
+                }),
+            ],
+            slices: [
+                slice([endpoint("x"), endpoint("10.1.0.1")], {
+                    ports: [
+                        { name: "a", port: 0 },
+                        { name: "a", port: 8080 },
+                    ],
+                }),
+            ],
+        });
+        const served = servedOf(index);
+        expect(placesOf(served)).toEqual([
+            "cluster 10.96.0.1 TCP/80 cluster/cluster",
+            "external 203.0.113.1 TCP/80 cluster/cluster",
+        ]);
+        expect(endpointTexts(served.ports[0], "cluster")).toEqual(["10.1.0.1:8080"]);
+    });
+
+    it("cap affinity and admit nobody by a range that cannot be read", () => {
+        const capped = { sessionAffinity: "ClientIP", sessionAffinityConfig: { clientIP: { timeoutSeconds: 86_400 } } };
+        const ranges = { type: "LoadBalancer", ingress: ["198.51.100.1"], loadBalancerSourceRanges: ["x"] };
+        const served = servedOf(indexOf({ services: [service({ ...capped, ...ranges })] }));
+        expect([served.affinitySeconds, served.ports[0]?.sourceRanges]).toEqual([65_535, []]);
+    });
+
+    it("shorten hostile values", () => {
+        const [text = ""] = problemsOf(external("9".repeat(10_000)));
+        expect(text.length < 400).toBe(true);
+    });
+});
