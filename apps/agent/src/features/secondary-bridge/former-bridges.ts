@@ -68,9 +68,9 @@ export class FormerBridges {
     ): Promise<void> {
         const { logger, settings } = this.#components;
         const nics = bridge.nics().map((nic) => nic.name);
-        await bridge.delete(signal);
-        // All of them, whatever one does.
+        // While they are ports: the next start knows them by that if this one is killed. All of them, whatever one does.
         await settleAll(nics.flatMap((nic) => (kept.includes(nic) ? [] : [settings.release(nic)])));
+        await bridge.delete(signal);
         logger.info("bridge that is no longer configured deleted", { bridge: name, nics });
     }
 }
