@@ -327,7 +327,7 @@ describe("a claim that was to be freed, without an answer", () => {
     it.each([
         ["took effect", { lose: lost() }],
         ["may take effect later", { refuse: away() }],
-    ])("and %s, may be free until an answer says that it is", async (_, accident) => {
+    ])("and %s, may be free until the API server has answered", async (_, accident) => {
         const ours = await abandon(accident);
         expect(writer.mayBeFreed(ours)).toBe(true);
         await free(ours);
