@@ -11,7 +11,7 @@ import { deletePodLink, type PodLinkOptions } from "./link.ts";
 import { PodNetworkError } from "./errors.ts";
 import { hostInterfaceName } from "./names.ts";
 import { networkRecordOf, type NetworkDraft } from "./network-draft.ts";
-import { configureNetworkEnd, moveDefaultRoutes } from "./network-end.ts";
+import { configureNetworkEnd, moveDefaultRoutes, returnDefaultRoutes } from "./network-end.ts";
 import { PortWiring } from "./port-wiring.ts";
 import {
     attachmentKey,
@@ -194,6 +194,7 @@ export class FurtherInterfaces {
             });
             return false;
         }
+        if (ifName !== undefined) await this.#returnDefaultRoutes(containerId, all);
         const released = fates.filter(({ fate }) => fate === "release").map(({ record }) => record as Attachment);
         const left = allocations === "release" ? this.#unwired(containerId, ifName) : [];
         const keys = new Map([...released, ...left].map((one) => [attachmentKey(one), one]));
@@ -207,6 +208,24 @@ export class FurtherInterfaces {
             });
         }
         return true;
+    }
+
+    /** After single interfaces were removed from a container that lives on. Never rejects: what the kernel refuses is logged. */
+    async #returnDefaultRoutes(containerId: string, removed: readonly NetworkRecord[]): Promise<void> {
+        const { logger, podInterfaces } = this.#components;
+        const own = podInterfaces.list().find(({ record }) => record.containerId === containerId)?.record;
+        if (own === undefined) return;
+        try {
+            for (const record of removed) await returnDefaultRoutes(record, own, this.#linkOptions(record));
+            // One that had them before may lead there again.
+            if (removed.some(({ defaultGateways }) => defaultGateways.length > 0)) await this.moveDefaultRoutes(own);
+        } catch (error) {
+            logger.warn("the default route of a Pod cannot be given back to its interface on the Pod network", {
+                pod: podText(own),
+                container: containerId,
+                reason: messageOf(error),
+            });
+        }
     }
 
     /** The interfaces that may have allocations without a record. */

@@ -49,7 +49,9 @@ export class FormerBridges {
     ): Promise<void> {
         for (const [name, bridge] of this.#found()) {
             if (name === kept.bridge) continue;
-            for (const { name: port, vlan = 0, externalIds } of bridge.ports())
+            // A call before this one may have failed: OVS takes no port twice.
+            const fresh = bridge.ports().filter((port) => !moved.some(({ name: known }) => known === port.name));
+            for (const { name: port, vlan = 0, externalIds } of fresh)
                 moved.push({ name: port, vlan, externalIds: Object.fromEntries(externalIds) });
             await this.#delete(name, bridge, kept.nics, signal);
         }
@@ -68,9 +70,9 @@ export class FormerBridges {
     ): Promise<void> {
         const { logger, settings } = this.#components;
         const nics = bridge.nics().map((nic) => nic.name);
-        await bridge.delete(signal);
-        // All of them, whatever one does.
+        // While they are ports: the next start knows them by that if this one is killed. All of them, whatever one does.
         await settleAll(nics.flatMap((nic) => (kept.includes(nic) ? [] : [settings.release(nic)])));
+        await bridge.delete(signal);
         logger.info("bridge that is no longer configured deleted", { bridge: name, nics });
     }
 }

@@ -44,14 +44,17 @@ export class NicSettings {
         });
     }
 
-    /** Whether the NIC of this name was made a port in this boot, by this agent or an earlier one, and not given back since. */
+    /**
+     * Whether the NIC of this name was made a port in this boot, by this agent or an earlier one, and not given back since;
+     * false also for one that had no IPv6 before.
+     */
     isPrepared(name: string): boolean {
         return this.#prepared().includes(name);
     }
 
     /**
-     * Gives all NICs back but these: an agent may be killed after a NIC was taken out of its bridge. Without IPv6 there is no
-     * trace of them. Rejects with the first NetlinkError, after all were tried.
+     * Gives all NICs back but these: an agent may be killed before a NIC that is prepared is a port, or the database be lost.
+     * One that had no IPv6 before leaves no trace. Rejects with the first NetlinkError, after all were tried.
      */
     async releaseAllBut(ports: readonly string[]): Promise<void> {
         const left = this.#prepared().filter((name) => !ports.includes(name));

@@ -95,11 +95,12 @@ export class SecondaryBridge {
         // One whose NIC is missing for a moment stays, for the Node's port.
         const moved = nics.filter(({ name, isOfNode }) => isOfNode && uplinks.isMoved(name));
         const patches = await Promise.all(moved.map(({ name }) => uplinks.attach(name, signal)));
+        const present = [...links, ...patches.map(({ name }) => name)];
+        // While they are ports: the next start knows them by that if this one is killed.
+        for (const name of former) if (!present.includes(name)) await settings.release(name);
         await bridge.ensure([...links, ...patches], signal);
         this.#patchOf.clear();
         for (const [at, { name }] of moved.entries()) this.#patchOf.set(name, patches[at]?.name ?? name);
-        const present = [...links, ...patches.map(({ name }) => name)];
-        for (const name of former) if (!present.includes(name)) await settings.release(name);
         await settings.releaseAllBut(links);
         this.#nics = nics;
         // Waiting is no fault.

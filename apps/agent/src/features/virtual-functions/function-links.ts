@@ -116,7 +116,11 @@ export class FunctionLinks {
     async #take(record: FunctionRecord): Promise<void> {
         const { devices, netlink } = this.#components;
         const { device, ifName, mtu, netns, network } = record;
-        const { kept, link, port } = await this.#onNode(device);
+        const { kept, link: found, port } = await this.#onNode(device);
+        // What an earlier Pod made of it is not passed on: an alternative name could even keep it out of this Pod. It is down.
+        if (kept !== undefined && found !== undefined)
+            await restoreLink(this.#components, found, { ...kept, former: { ...kept.former, up: false } });
+        const link = found && (await netlink.link(found.index));
         if (link === undefined) {
             if (kept !== undefined && (await hasAlready(record, kept))) return;
             throw noLink(network, device, devices.folderOf(device));

@@ -43,6 +43,7 @@ beforeEach(() => {
     const noted = {
         note: (allocation: IpAllocation) => void own.set(objectName(allocation), allocation),
         noteGone: (allocation: IpAllocation) => void own.delete(objectName(allocation)),
+        get: (name: string) => own.get(name),
     };
     const limited: AllocationWriterComponents["api"] = {
         create: (resource, object, o) => (limits.add(o?.timeoutMs), api.create(resource, object, o)),
@@ -326,7 +327,7 @@ describe("a claim that was to be freed, without an answer", () => {
     it.each([
         ["took effect", { lose: lost() }],
         ["may take effect later", { refuse: away() }],
-    ])("and %s, may be free until an answer says that it is", async (_, accident) => {
+    ])("and %s, may be free until the API server has answered", async (_, accident) => {
         const ours = await abandon(accident);
         expect(writer.mayBeFreed(ours)).toBe(true);
         await free(ours);
@@ -339,11 +340,59 @@ describe("a claim that was to be freed, without an answer", () => {
         expect([again?.metadata?.uid === ours.metadata?.uid, writer.mayBeFreed(ours)]).toEqual([false, false]);
     });
 
-    it("and that has another version meanwhile, is not to be freed any more if its new user keeps it", async () => {
+    it("is not to be freed any more when the next sandbox of the Pod has taken it", async () => {
         const ours = await abandon({ refuse: away() });
-        const theirs = api.put(ipAllocations, takenBy(ours, rival)) as IpAllocation;
+        const taken = await done(writer.take(ours, { ...holder, containerId: "c2" }, never()));
         await done(writer.free(ours, (current) => namesContainer(current, holder), never()));
-        expect([writer.mayBeFreed(ours), stored()?.spec.pod]).toEqual([false, theirs.spec.pod]);
+        expect([writer.mayBeFreed(ours), stored()]).toEqual([false, taken]);
+    });
+
+    it("stays one while it is not known which version it has", async () => {
+        const ours = put(holder);
+        own.set("10.2.0.12", ours);
+        meanwhile("delete", () => void api.put(ipAllocations, { ...ours, metadata: { ...ours.metadata, labels: {} } }));
+        for (const refusals of [1, 2]) {
+            const stop = new AbortController();
+            let requests = 0;
+            // The first one conflicts with the version that somebody else wrote, which is to be freed then; and again.
+            api.accident = () => {
+                requests += 1;
+                const isRefused = requests > (refusals === 1 ? 2 : 1);
+                return isRefused ? (stop.abort(), { refuse: away() }) : {};
+            };
+            await expect(done(writer.free(ours, () => true, stop.signal))).rejects.toThrow();
+            expect(writer.mayBeFreed(ours)).toBe(true);
+        }
+    });
+
+    it("is none of what the next Pod of its ordinal has taken since", async () => {
+        const ours = put(holder, set);
+        const stop = new AbortController();
+        api.accident = () => (stop.abort(), { lose: lost() });
+        await expect(done(writer.free(ours, () => true, stop.signal))).rejects.toThrow();
+        api.accident = () => ({});
+        const reserved = stored() ?? ours;
+        expect([reserved.spec.state, writer.mayBeFreed(reserved)]).toEqual(["Reserved", true]);
+        const next = { ...holder, pod: { ...holder.pod, uid: "v" }, containerId: "c2" };
+        expect((await done(writer.take(reserved, next, never())))?.spec.pod?.uid).toBe("v");
+        expect(writer.mayBeFreed(reserved)).toBe(false);
+    });
+
+    it("is none that this Node does not have any more, once there are thousands", async () => {
+        const first = await abandon({ lose: lost() });
+        own.delete("10.2.0.12");
+        const stop = new AbortController();
+        api.accident = () => (stop.abort(), { refuse: away() });
+        const known: IpAllocation[] = [];
+        for (let at = 0; at < 1000; at += 1) {
+            const other = parseIp(`10.3.${at >> 8}.${at & 255}`);
+            const allocation = api.put(ipAllocations, newAllocation(other, "pool1", holder)) as IpAllocation;
+            own.set(formatIp(other), allocation);
+            known.push(allocation);
+            await expect(writer.free(allocation, () => true, stop.signal)).rejects.toThrow();
+        }
+        expect(known.filter((one) => writer.mayBeFreed(one))).toHaveLength(1000);
+        expect(writer.mayBeFreed(first)).toBe(false);
     });
 
     it("is not one that was refused or freed", async () => {

@@ -244,6 +244,31 @@ describe("an interface that a meta plugin asks for", () => {
         expect([await podPorts(), [...claims.held]]).toEqual([[], []]);
     });
 
+    it("leaves the Pod's default route to eth0 if only one of several can move to it", async () => {
+        const pod = await sandbox("a");
+        const routes = [{ dst: "0.0.0.0/0" }, { dst: "::/0", gw: "fd00:100::1" }];
+        expect(await refusal("add", pod, "net1", { ...vlan100, ipam: { ...vlan100.ipam, routes } })).toMatch(
+            /default-route: the kernel does not take 192\.168\.100\.1 and fd00:100::1 on net1/,
+        );
+        expect(pod.netns.run("ip", "route", "show", "default")).toMatch(/dev eth0/);
+    });
+
+    it("gives the Pod's default route back at its end, to the one before it", async () => {
+        const pod = await sandbox("a");
+        const eth0 = pod.netns.run("ip", "route", "show", "default");
+        const ipam = { ...vlan100.ipam, routes: [{ dst: "0.0.0.0/0" }] };
+        await call("add", pod, "net1", { ...vlan100, ipam });
+        const net1 = pod.netns.run("ip", "route", "show", "default");
+        await call("add", pod, "net2", { ...vlan100, name: "vlan200", ipam: { ...ipam, ippools: ["200"] } });
+        expect(pod.netns.run("ip", "route", "show", "default")).toMatch(
+            /^default via 192\.168\.200\.1 dev net2 .*\s+$/,
+        );
+        await call("del", pod, "net2");
+        expect(pod.netns.run("ip", "route", "show", "default")).toBe(net1);
+        await call("del", pod, "net1");
+        expect(pod.netns.run("ip", "route", "show", "default")).toBe(eth0);
+    });
+
     it("stays over a restart of the agent, which knows it for DEL", async () => {
         const pod = await sandbox("a");
         await call("add", pod, "net1");
