@@ -173,9 +173,16 @@ function subnetWiredOf({ containerId, ifName, podNamespace, podName, podUid, add
     return { containerId, ifName, podNamespace, podName, podUid, addresses: addresses.map(({ ip }) => ip) };
 }
 
+/**
+ * In the allocation of an interface whose network nothing names any more: as the name of every network that this agent
+ * attaches, and of no CNI network, it has a "/".
+ */
+const unknownNetwork = "unknown/unknown";
+
 /** Those of its addresses that are allocated; none for an interface without. */
 function networkInterfaceOf(record: NetworkRecord): readonly PoolInterface[] {
-    const { containerId, ifName, podNamespace, podName, podUid, network } = record;
+    const { containerId, ifName, podNamespace, podName, podUid } = record;
+    const network = record.network === "" ? unknownNetwork : record.network;
     const addresses = record.addresses.flatMap(({ pool, ...address }) =>
         pool === undefined ? [] : [{ ...address, pool }],
     );
