@@ -339,7 +339,7 @@ describe("a record of a network in a link alias", () => {
         ["with an MTU that is none", toNetworkAlias(record).replace(" 1500 ", " 1e3 ")],
         ["with an MTU beyond all", toNetworkAlias(record).replace(" 1500 ", " 150000 ")],
         ["truncated", toNetworkAlias(record).split(" ").slice(0, 7).join(" ")],
-        ["with addresses that are cut off", toNetworkAlias(record).slice(0, -2)],
+        ["with truncated addresses", toNetworkAlias(record).slice(0, -2)],
         ["with a prefix that is too long", `${toNetworkAlias({ ...record, addresses: [] })} IQoBAAU`],
         ["of a later version", toNetworkAlias(record).replace("antrea3", "antrea4")],
     ])("is none: %s", (_, alias) => {
