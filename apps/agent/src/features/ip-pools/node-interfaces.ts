@@ -117,9 +117,7 @@ function isolation({ podInterfaces, networks, control, netlink }: NodeInterfaces
             // A virtual function has no end on the Node: it is there while the container's own interface is.
             const names =
                 hostIfName === ""
-                    ? podInterfaces
-                          .list()
-                          .flatMap(({ record }) => (record.containerId === containerId ? [record.hostIfName] : []))
+                    ? podInterfaces.ofContainer(containerId).map(({ record }) => record.hostIfName)
                     : [hostIfName];
             const links = await Promise.all(names.map((name) => netlink.link(name)));
             return links.some((link) => link !== undefined);
