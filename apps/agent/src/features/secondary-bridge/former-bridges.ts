@@ -1,4 +1,3 @@
-import { settleAll } from "@antrea/async";
 import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import type { SwitchBridge, SwitchBridges } from "../../platform/ovs/bridge/index.ts";
@@ -8,7 +7,7 @@ import type { NicSettings } from "./nic-settings.ts";
 export interface FormerBridgesComponents {
     readonly bridges: Pick<SwitchBridges, "names" | "of">;
     readonly netlink: Pick<Netlink, "link">;
-    readonly settings: Pick<NicSettings, "release" | "releaseAllBut">;
+    readonly settings: Pick<NicSettings, "prepared" | "release">;
     readonly logger: Logger;
 }
 
@@ -35,7 +34,7 @@ export class FormerBridges {
             if (gone.length === ports.length) await this.#delete(name, bridge, signal);
             else kept.push(...bridge.nics().map((nic) => nic.name));
         }
-        await settings.releaseAllBut(kept);
+        await settings.release(settings.prepared().filter((name) => !kept.includes(name)));
     }
 
     #found(): readonly (readonly [string, Pick<SwitchBridge, "delete" | "deletePorts" | "nics" | "ports">])[] {
@@ -47,8 +46,7 @@ export class FormerBridges {
         const { logger, settings } = this.#components;
         const nics = bridge.nics().map((nic) => nic.name);
         await bridge.delete(signal);
-        // All of them, whatever one does.
-        await settleAll(nics.map((nic) => settings.release(nic)));
+        await settings.release(nics);
         logger.info("bridge that is no longer configured deleted", { bridge: name, nics });
     }
 }
