@@ -130,12 +130,16 @@ export class PortWiring {
         if (ofPort !== undefined && ofPort > 0) announce({ ofPort, mac, ips: addresses.map(({ ip }) => ip) });
     }
 
-    /** Restores ports and links, of records whose link exists: without it OVS could not open the port. */
+    /** Restores ports and links with their aliases, of records whose link exists: without it OVS could not open the port. */
     async restore(records: readonly NetworkRecord[], signal: AbortSignal): Promise<void> {
         if (records.length === 0) return;
         const { netlink } = this.#components;
         // Asked one by one: the Node may have thousands.
         const links = await Promise.all(records.map(({ hostIfName }) => netlink.link(hostIfName)));
+        for (const [at, record] of records.entries()) {
+            const [link, alias] = [links[at], toNetworkAlias(record)];
+            if (link !== undefined && link.alias !== alias) await netlink.setLink(link.index, { alias });
+        }
         const present = records.filter((_, at) => links[at] !== undefined);
         await this.write(present, signal);
         await this.opened(present, signal);

@@ -8,10 +8,12 @@ import { TestNode, type NodeState, type TestAgent } from "../../support/test-nod
 import { ipsOf, TestPod } from "../../support/test-pod.ts";
 import { podRecord } from "../../support/records.ts";
 import {
+    fromNetworkAlias,
     toAlias,
     type AddRequest,
     type Attachment,
     type NetworkClaims,
+    type NetworkRecordAddress,
     type PlannedNetwork,
 } from "../../../src/platform/pod-interfaces/index.ts";
 
@@ -262,6 +264,58 @@ describe("a Pod with networks", () => {
         // What the link does not have comes from the allocations and from the Pod's own interface.
         const records = agent.network.further?.list().map(({ record }) => record) ?? [];
         expect(records.map(({ addresses }) => addresses.length)).toEqual([1, 1]);
+    });
+
+    it("keep the addresses of deleted allocations when the database is lost then, whatever the Pod changes", async () => {
+        const a = await add("a", network("eth1", { pool: "100" }));
+        const b = await add("b", network("eth1", { pool: "100" }));
+        const [own, peer] = [addressOf(a, "eth1"), addressOf(b, "eth1")];
+        a.netns.run("ip", "link", "set", "eth1", "alias", "antrea3 forged");
+        a.netns.run("ip", "address", "add", "192.168.100.99/24", "dev", "eth1");
+        await agent.stop();
+        const held = claims.held.get(own);
+        claims.held.delete(own);
+        await node.loseDatabase();
+        agent = await start();
+        const found = (): readonly NetworkRecordAddress[] =>
+            (agent.network.further?.list() ?? [])
+                .flatMap(({ record }) => record.addresses)
+                .filter(({ ip }) => formatIp(ip) !== peer);
+        const all = (): readonly string[] => found().map(({ ip, pool }) => `${formatIp(ip)} ${pool}`);
+        expect(all()).toEqual([`${own} `]);
+        await agent.resync();
+        expect(all()).toEqual([`${own} `]);
+        expect(await a.ping(peer, { from: "eth1" })).toBe(1);
+        // Once more: the record that the first loss left has the address in both places.
+        await agent.stop();
+        await node.loseDatabase();
+        agent = await start();
+        await agent.resync();
+        expect(all()).toEqual([`${own} `]);
+        // Claimed again, the settings of its pool are known.
+        if (held !== undefined) claims.held.set(own, held);
+        await agent.resync();
+        expect(found()).toEqual([
+            { ip: parseIp(own), prefixLength: 24, gateway: parseIp("192.168.100.1"), pool: "100" },
+        ]);
+        expect(await podPorts()).toHaveLength(2);
+    });
+
+    it("of an earlier agent get aliases with their addresses", async () => {
+        const pod = await add("a", network("eth1", { pool: "100" }));
+        const { hostIfName = "" } = agent.network.further?.list()[0]?.record ?? {};
+        const aliasOf = (): string =>
+            execFileSync("ip", ["-d", "link", "show", "dev", hostIfName], { encoding: "utf8" })
+                .split("\n")
+                .flatMap((line) => /^\s*alias (.*)$/.exec(line)?.[1] ?? [])
+                .join();
+        const alias = aliasOf();
+        await agent.stop();
+        execFileSync("ip", ["link", "set", "dev", hostIfName, "alias", alias.split(" ").slice(0, 9).join(" ")]);
+        agent = await start();
+        await agent.resync();
+        expect(aliasOf()).toBe(alias);
+        expect(fromNetworkAlias(alias)?.addresses.map(({ ip }) => formatIp(ip))).toEqual([addressOf(pod, "eth1")]);
     });
 
     it("that cannot be put back keep nothing else from its upkeep", async () => {

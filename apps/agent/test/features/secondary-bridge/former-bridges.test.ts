@@ -1,62 +1,44 @@
-import { beforeEach, describe, expect, it } from "@jest/globals";
+import { beforeEach, expect, it } from "@jest/globals";
 import { FormerBridges, type FormerBridgesComponents } from "../../../src/features/secondary-bridge/former-bridges.ts";
-import type { AccessPort } from "../../../src/platform/ovs/bridge/index.ts";
 import { silentLogger } from "../../support/logger.ts";
 
 const signal = new AbortController().signal;
-const external = new Map([["container-id", "c1"]]);
 
-/** What is refused once. */
-let refused: "delete" | "release" | undefined;
-let bridges: Set<string>;
-let released: string[];
+let podPorts: readonly { readonly name: string }[];
+let links: Set<string>;
+let steps: string[];
 let former: FormerBridges;
 
-function once(step: typeof refused): void {
-    if (refused !== step) return;
-    refused = undefined;
-    throw new Error(`${step} is refused`);
-}
-
 beforeEach(() => {
-    bridges = new Set(["br1", "br2"]);
-    [refused, released] = [undefined, []];
+    [podPorts, links, steps] = [[], new Set(), []];
     const components = {
         bridges: {
-            names: () => [...bridges],
-            of: ({ bridge }: { bridge: string }) => ({
-                ports: () => [{ name: "pod0", vlan: 100, externalIds: external }],
+            names: () => ["br1"],
+            of: () => ({
+                ports: () => podPorts,
                 nics: () => [{ name: "nic0" }, { name: "nic1" }],
-                delete: async () => {
-                    once("delete");
-                    bridges.delete(bridge);
-                },
+                deletePorts: async (names: readonly string[]) => void steps.push(`ports ${names.join()} deleted`),
+                delete: async () => void steps.push("bridge deleted"),
             }),
         },
-        netlink: { link: async () => undefined },
+        netlink: { link: async (name: string) => (links.has(name) ? { name } : undefined) },
         settings: {
-            release: async (name: string) => {
-                once("release");
-                released.push(name);
-            },
-            releaseAllBut: async () => undefined,
+            prepared: () => ["nic0", "nic5"],
+            release: async (names: readonly string[]) => void steps.push(`NICs ${names.join()} given back`),
         },
         logger: silentLogger,
     };
     former = new FormerBridges(components as unknown as FormerBridgesComponents);
 });
 
-describe("a bridge whose place another one takes", () => {
-    it.each([[undefined], ["delete"], ["release"]] as const)(
-        "leaves each port of a Pod once, and its NICs, when %s fails at first",
-        async (step) => {
-            const moved: AccessPort[] = [];
-            const kept = { bridge: "br2", nics: ["nic1"] };
-            refused = step;
-            if (step !== undefined) await expect(former.deleteAllBut(kept, moved, signal)).rejects.toThrow(step);
-            await former.deleteAllBut(kept, moved, signal);
-            expect(moved).toEqual([{ name: "pod0", vlan: 100, externalIds: { "container-id": "c1" } }]);
-            expect([[...bridges], new Set(released)]).toEqual([["br2"], new Set(["nic0"])]);
-        },
-    );
+it("gives NICs back while they are ports, which shows a later start that they were, if this one is killed", async () => {
+    await former.deleteUnused(signal);
+    expect(steps.slice(0, 3)).toEqual(["ports  deleted", "NICs nic0,nic1 given back", "bridge deleted"]);
+});
+
+it("keeps a bridge in which a Pod has a port, with its NICs, and gives back those of none", async () => {
+    podPorts = [{ name: "pod0" }, { name: "pod1" }];
+    links.add("pod0");
+    await former.deleteUnused(signal);
+    expect(steps).toEqual(["ports pod1 deleted", "NICs nic5 given back"]);
 });
