@@ -36,7 +36,7 @@ it("interfaces are counted by kind at each scrape, failed ADDs by reason", async
     ]);
     table.put(recordOf("eth1"));
     table.put(recordOf("eth2"));
-    table.put(recordOf("eth3", { bus: "pci", id: "0000:af:06.0" }));
+    table.put(recordOf("eth3", { bus: "pci", id: "0000:af:06.0", linkName: "vf0", linkMtu: 1500 }));
     failed(new AntreaError("NO_BRIDGE", "environment", "there is none"));
     failed(new AntreaError("NO_BRIDGE", "environment", "there is none"));
     failed(new TypeError("a defect"));
