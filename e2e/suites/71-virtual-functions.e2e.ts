@@ -62,6 +62,7 @@ beforeAll(async () => {
             { "k8s.v1.cni.cncf.io/resourceName": `e2e.antrea.io/${side}` },
         );
     }
+    await stage.definitions.define(space, { wired: { vlan: 100 } });
     await stage.start([
         { name: "a", node, annotations: requesting("left"), limits: { "e2e.antrea.io/left": 1 } },
         { name: "b", node, annotations: requesting("right@lan"), limits: { "e2e.antrea.io/right": 1 } },
@@ -151,6 +152,13 @@ describe("a Pod is refused", () => {
             "none",
             { "e2e.antrea.io/none": 1 },
             /^network e2e-functions\/none: device 0000:ee:00\.7 has no link on this Node: .*; next: bind /,
+        ],
+        [
+            "on a VLAN network, without a bridge",
+            "no-bridge",
+            "wired",
+            {},
+            /^network e2e-functions\/wired: there is no bridge for it: secondaryNetwork\.ovsBridges .*; next: /,
         ],
         [
             "with a MAC address",
