@@ -72,7 +72,7 @@ describe("without a DEL, the address of an interface", () => {
         await shellOnNode(first, "systemctl stop kubelet");
         try {
             await kubectl(["-n", space, "delete", "pod", "forced", "--force", "--grace-period=0"]);
-            // in which the agent looks for unused allocations twice
+            // in which the agent searches for unused allocations twice
             await pause(150_000);
             expect(await owner("forced")).toBe(forced.id);
         } finally {
