@@ -30,7 +30,7 @@ const forbidden = new KubeError("FORBIDDEN", "no permission");
 let api: FakeApi;
 let clock: ManualClock;
 let retries: number;
-/** What this Node believes to have, by what the writer says of it. */
+/** What this Node has, by what the writer reports. */
 let own: Map<string, IpAllocation>;
 let freed: string[];
 let writer: AllocationWriter;
