@@ -7,7 +7,7 @@ import { type ErrorMessage } from "../codec/message/error.ts";
 import { type MultipartReply, type PortDescription } from "../codec/message/multipart.ts";
 import { type FlowTotals } from "../codec/message/stats.ts";
 import { Writer } from "../codec/wire/writer.ts";
-import { refused, type CallSpec } from "./calls.ts";
+import { refused, singleCall, type CallSpec } from "./calls.ts";
 
 /** A request with the bytes to send for it, to be used once. */
 export interface Request<T> {
@@ -107,16 +107,9 @@ function writeMod(
 
 /** The call of a barrier request with this xid; fails with `REFUSED`. */
 export function barrierSpec(xid: number): CallSpec<void> {
-    const what = "barrier";
-    return {
-        what,
-        firstXid: xid,
-        lastXid: xid,
-        answer: (message) => {
-            if (message.type === "error") return { kind: "fail", error: refused(what, message.error) };
-            return message.type === "barrier_reply" ? { kind: "done", value: undefined } : { kind: "wait" };
-        },
-    };
+    return singleCall("barrier", xid, (message) =>
+        message.type === "barrier_reply" ? { kind: "done", value: undefined } : { kind: "wait" },
+    );
 }
 
 /**

@@ -1,7 +1,7 @@
 import { settleAll } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
 import type { IpAddress } from "@antrea/ip";
-import { Turns } from "../../platform/turns.ts";
+import { YieldingMutex } from "../../platform/yielding-mutex.ts";
 import type { Progress } from "./progress.ts";
 import { Limit } from "./limit.ts";
 import { isFunction } from "./function-wiring.ts";
@@ -38,7 +38,7 @@ export class FurtherInterfaces {
     readonly #options: FurtherInterfacesOptions;
     readonly #ports: PortWiring;
     /** Of requests to the kernel, of which many ADDs at once have thousands. */
-    readonly #turns = new Turns();
+    readonly #mutex = new YieldingMutex();
     /** What earlier starts, crashes and Open vSwitch have left. */
     readonly upkeep: FurtherUpkeep;
 
@@ -46,7 +46,7 @@ export class FurtherInterfaces {
         this.#components = components;
         this.#options = options;
         const { ports = noPorts } = components;
-        this.#ports = new PortWiring({ ...components, ports, turns: this.#turns }, options);
+        this.#ports = new PortWiring({ ...components, ports, mutex: this.#mutex }, options);
         this.upkeep = new FurtherUpkeep({ ...components, ports }, options);
     }
 
@@ -93,7 +93,7 @@ export class FurtherInterfaces {
             await settleAll([
                 this.#ports.write(onBridge, progress.signal),
                 ...onBridge.map((record) =>
-                    this.#turns.run(() => configureNetworkEnd(record, routesOf(record), this.#linkOptions(record))),
+                    this.#mutex.run(() => configureNetworkEnd(record, routesOf(record), this.#linkOptions(record))),
                 ),
             ]);
             progress.checkpoint();

@@ -40,7 +40,7 @@ interface OnNode {
 
 /**
  * The links of virtual functions: moves them into Pods and back. What a link was is kept in a file of the Node before anything
- * is changed, and until the link is as it was, and sysfs says which link is that of a device. So nothing that a Pod does to
+ * is changed, and until the link is as it was, and sysfs names the link of a device. So nothing that a Pod does to
  * its link, as to change its alias, decides about a link of the Node.
  */
 export class FunctionLinks {

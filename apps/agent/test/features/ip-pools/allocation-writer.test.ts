@@ -132,7 +132,7 @@ describe("the creation of a claim", () => {
 
     it("without an answer is repeated, and finds its own claim", async () => {
         let times = 0;
-        api.accident = (method) => (method === "create" && (times += 1) === 1 ? { lose: lost() } : undefined);
+        api.fault = (method) => (method === "create" && (times += 1) === 1 ? { lose: lost() } : undefined);
         expect((await create())?.spec.pod?.uid).toBe("u");
         expect(retries).toBe(1);
         expect(writer.unanswered(holder, "pool1")).toBeUndefined();
@@ -140,13 +140,13 @@ describe("the creation of a claim", () => {
 
     it("that was given up without an answer is remembered for the interface, until it is known what became of it", async () => {
         const stop = new AbortController();
-        api.accident = (method) => (stop.abort(), method === "create" ? { lose: lost() } : undefined);
+        api.fault = (method) => (stop.abort(), method === "create" ? { lose: lost() } : undefined);
         await expect(create({ signal: stop.signal })).rejects.toMatchObject({ outcomeUnknown: true });
         expect(writer.unanswered(holder, "pool1")).toEqual(ip);
         expect(writer.unanswered(holder, "pool2")).toBeUndefined();
         expect(writer.unanswered(rival, "pool1")).toBeUndefined();
         expect(writer.unanswered({ ...holder, ifName: "net1" }, "pool1")).toBeUndefined();
-        api.accident = () => undefined;
+        api.fault = () => undefined;
         // It was done: what stands in the way is looked at, unasked.
         expect((await create())?.spec.pod?.uid).toBe("u");
         expect(writer.unanswered(holder, "pool1")).toBeUndefined();
@@ -154,16 +154,16 @@ describe("the creation of a claim", () => {
 
     it("that was given up and turns out to be another's is forgotten", async () => {
         const stop = new AbortController();
-        api.accident = () => (stop.abort(), { refuse: away() });
+        api.fault = () => (stop.abort(), { refuse: away() });
         await expect(create({ signal: stop.signal })).rejects.toMatchObject({ code: "CONNECTION_FAILED" });
-        api.accident = () => undefined;
+        api.fault = () => undefined;
         put(rival);
         expect(await create()).toBeUndefined();
         expect(writer.unanswered(holder, "pool1")).toBeUndefined();
     });
 
     it("that the API server refuses says of which address and pool, and what may be missing", async () => {
-        api.accident = () => ({ refuse: forbidden });
+        api.fault = () => ({ refuse: forbidden });
         await expect(create()).rejects.toMatchObject({
             name: "IpPoolError",
             code: "REFUSED",
@@ -175,7 +175,7 @@ describe("the creation of a claim", () => {
         expect(api.requests).toHaveLength(1);
         expect(writer.unanswered(holder, "pool1")).toBeUndefined();
         const aborted = new KubeError("ABORTED", "the agent ends");
-        api.accident = () => ({ refuse: aborted });
+        api.fault = () => ({ refuse: aborted });
         await expect(create()).rejects.toBe(aborted);
     });
 });
@@ -233,7 +233,7 @@ describe("taking a claim", () => {
     });
 
     it("that the API server refuses says so", async () => {
-        api.accident = (method) => (method === "update" ? { refuse: forbidden } : undefined);
+        api.fault = (method) => (method === "update" ? { refuse: forbidden } : undefined);
         await expect(take(reserve())).rejects.toMatchObject({ code: "REFUSED", cause: forbidden });
     });
 });
@@ -298,10 +298,10 @@ describe("freeing a claim", () => {
     it("is repeated while the API server is away, and says when it is refused", async () => {
         const ours = put(holder);
         let times = 0;
-        api.accident = () => ((times += 1) < 3 ? { refuse: away() } : undefined);
+        api.fault = () => ((times += 1) < 3 ? { refuse: away() } : undefined);
         await free(ours);
         expect([stored(), retries]).toEqual([undefined, 2]);
-        api.accident = () => ({ refuse: forbidden });
+        api.fault = () => ({ refuse: forbidden });
         await expect(free(put(holder))).rejects.toMatchObject({ code: "REFUSED" });
         expect(stored()).toBeDefined();
     });
@@ -309,16 +309,13 @@ describe("freeing a claim", () => {
 
 describe("a claim that was to be freed, without an answer", () => {
     /** Frees it by one request, whose answer is lost or which does not arrive. */
-    async function abandon(accident: {
-        readonly lose?: KubeError;
-        readonly refuse?: KubeError;
-    }): Promise<IpAllocation> {
+    async function abandon(fault: { readonly lose?: KubeError; readonly refuse?: KubeError }): Promise<IpAllocation> {
         const ours = put(holder);
         own.set("10.2.0.12", ours);
         const stop = new AbortController();
-        api.accident = () => (stop.abort(), accident);
+        api.fault = () => (stop.abort(), fault);
         await expect(done(writer.free(ours, () => true, stop.signal))).rejects.toThrow();
-        api.accident = () => ({});
+        api.fault = () => ({});
         expect(own.has("10.2.0.12")).toBe(true);
         return ours;
     }
@@ -327,8 +324,8 @@ describe("a claim that was to be freed, without an answer", () => {
     it.each([
         ["took effect", { lose: lost() }],
         ["may take effect later", { refuse: away() }],
-    ])("and %s, may be free until the API server has answered", async (_, accident) => {
-        const ours = await abandon(accident);
+    ])("and %s, may be free until the API server has answered", async (_, fault) => {
+        const ours = await abandon(fault);
         expect(writer.mayBeFreed(ours)).toBe(true);
         await free(ours);
         expect([writer.mayBeFreed(ours), stored(), own.size]).toEqual([false, undefined, 0]);
