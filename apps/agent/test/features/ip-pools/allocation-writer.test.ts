@@ -352,7 +352,7 @@ describe("a claim that was to be freed, without an answer", () => {
             const stop = new AbortController();
             let requests = 0;
             // The first one conflicts with the version that somebody else wrote, which is to be freed then; and again.
-            api.accident = () => {
+            api.fault = () => {
                 requests += 1;
                 const isRefused = requests > (refusals === 1 ? 2 : 1);
                 return isRefused ? (stop.abort(), { refuse: away() }) : {};
@@ -365,9 +365,9 @@ describe("a claim that was to be freed, without an answer", () => {
     it("is none of what the next Pod of its ordinal has taken since", async () => {
         const ours = put(holder, set);
         const stop = new AbortController();
-        api.accident = () => (stop.abort(), { lose: lost() });
+        api.fault = () => (stop.abort(), { lose: lost() });
         await expect(done(writer.free(ours, () => true, stop.signal))).rejects.toThrow();
-        api.accident = () => ({});
+        api.fault = () => ({});
         const reserved = stored() ?? ours;
         expect([reserved.spec.state, writer.mayBeFreed(reserved)]).toEqual(["Reserved", true]);
         const next = { ...holder, pod: { ...holder.pod, uid: "v" }, containerId: "c2" };
@@ -379,7 +379,7 @@ describe("a claim that was to be freed, without an answer", () => {
         const first = await abandon({ lose: lost() });
         own.delete("10.2.0.12");
         const stop = new AbortController();
-        api.accident = () => (stop.abort(), { refuse: away() });
+        api.fault = () => (stop.abort(), { refuse: away() });
         const known: IpAllocation[] = [];
         for (let at = 0; at < 1000; at += 1) {
             const other = parseIp(`10.3.${at >> 8}.${at & 255}`);

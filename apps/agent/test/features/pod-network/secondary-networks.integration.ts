@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { execFileSync, spawn } from "node:child_process";
 import { setTimeout as pause } from "node:timers/promises";
-import { parseIp } from "@antrea/ip";
+import { formatIp, parseIp } from "@antrea/ip";
 import { eventually } from "../../support/eventually.ts";
 import { Interruptions, interruptions } from "../../support/interruptions.ts";
 import { TestNetns } from "../../support/namespace.ts";
@@ -238,7 +238,7 @@ describe("a Pod with networks", () => {
         expect(found()).toEqual([
             { ip: parseIp(own), prefixLength: 24, gateway: parseIp("192.168.100.1"), pool: "100" },
         ]);
-        expect(await podPorts()).toHaveLength(2);
+        expect(await podPorts(node)).toHaveLength(2);
     });
 
     it("of an earlier agent get aliases with their addresses", async () => {
