@@ -1,32 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { nothingLeft, tracesAtRest } from "../fixture/churn.ts";
-import {
-    allNodes,
-    apply,
-    helmRevision,
-    helmRollback,
-    inAgent,
-    kubectl,
-    systemNamespace,
-    waitForAgents,
-    workers,
-} from "../fixture/cluster.ts";
-import { pidOfPod } from "../fixture/containers.ts";
+import { allNodes, apply, inAgent, kubectl, systemNamespace, waitForAgents, workers } from "../fixture/cluster.ts";
 import { watchFrames, type Frame, type Place } from "../fixture/frames.ts";
-import { claimsOf, eventNote, expectConsistent, setIpam, TestPools } from "../fixture/ipam.ts";
-import {
-    addressIn,
-    bridgeCondition,
-    bridgeNics,
-    linksOf,
-    looseLinks,
-    NetworkDefinitions,
-    requesting,
-    secondaryPorts,
-} from "../fixture/networks.ts";
+import { claimsOf, eventNote, expectConsistent } from "../fixture/ipam.ts";
+import { beforeNetworks, makeStage, NetworkStage, portsOf, ReleaseBefore } from "../fixture/network-stage.ts";
+import { bridgeCondition, bridgeNics, linksOf, looseLinks, requesting } from "../fixture/networks.ts";
 import { besidePod, PhysicalNetwork, testType } from "../fixture/physical-network.ts";
 import { answersPings } from "../fixture/pings.ts";
-import { TestNamespace, type TestPod } from "../fixture/pods.ts";
+import { type TestNamespace } from "../fixture/pods.ts";
 import { eventually, run } from "../fixture/run.ts";
 import { rolledOut, statefulSet } from "../fixture/workloads.ts";
 
@@ -53,61 +34,44 @@ const group = "239.1.2.3";
 
 let stack: AsyncDisposableStack;
 let physical: PhysicalNetwork;
+let stage: NetworkStage;
 let namespace: TestNamespace;
-let pods: Readonly<Record<string, TestPod>>;
 
 beforeAll(async () => {
     stack = new AsyncDisposableStack();
-    await setIpam(true);
+    await beforeNetworks();
     physical = stack.use(await PhysicalNetwork.start());
     await Promise.all(allNodes.map((node) => physical.plug(node, "eth2", "lan", 9000)));
     for (const { nic, segment } of apart) await physical.plug(first, nic, segment, 9000);
     await physical.host(100, `${redRouter}/24`);
     await physical.host(300, "10.72.30.1/24");
-    const revision = await helmRevision();
-    stack.defer(() => helmRollback({ revision }));
+    stack.use(await ReleaseBefore.remember());
     await bridgeNics(allNics);
-    const definitions = stack.use(await NetworkDefinitions.install());
     const subnet = (prefix: string, from = 10, to = 149) => [
         { start: `${prefix}.${from}`, end: `${prefix}.${to}`, gateway: `${prefix}.1`, prefixLength: 24 },
     ];
-    stack.use(
-        await TestPools.create({
-            [pools.red]: subnet("10.72.100"),
-            [pools.blue]: subnet("10.72.200"),
-            [pools.green]: subnet("10.72.40"),
-            [pools.small]: subnet("10.72.100", 200, 201),
-        }),
-    );
-    namespace = stack.use(await TestNamespace.create(space));
-    await definitions.define(space, networks);
-    const started = await namespace.start([
+    const parts = await makeStage(space, {
+        [pools.red]: subnet("10.72.100"),
+        [pools.blue]: subnet("10.72.200"),
+        [pools.green]: subnet("10.72.40"),
+        [pools.small]: subnet("10.72.100", 200, 201),
+    });
+    stage = stack.use(new NetworkStage(parts));
+    ({ namespace } = stage);
+    await stage.definitions.define(space, networks);
+    await stage.start([
         { name: "a", node: first, annotations: requesting("red,plain,large,flat") },
         { name: "near", node: first, annotations: requesting("red") },
         { name: "b", node: second, annotations: requesting("red,plain,large") },
     ]);
-    pods = Object.fromEntries(started.map((pod) => [pod.name, pod]));
 });
 afterAll(() => stack.disposeAsync());
 
-const pod = (name: string): TestPod => {
-    const found = pods[name];
-    if (found === undefined) throw new Error(`${name} was not started`);
-    return found;
-};
-const inPodOf = async (name: string, device: string): Promise<Place> => ({
-    pid: await pidOfPod({ namespace: space, pod: name }),
-    device,
-    direction: "in",
-});
-const reached = (from: string, ip: string, options = ""): Promise<string> =>
-    eventually(`${ip} answers ${from}`, () => namespace.exec(from, `ping -c 1 -W 1 ${options} ${ip}`), 30_000);
-const heldAddresses = async (): Promise<number> =>
-    (await Promise.all(Object.values(pools).map(claimsOf))).flat().length;
+const reached = (from: string, ip: string, options = ""): Promise<string> => stage.reached(from, ip, options);
 
 it("frames of 9,000 bytes pass between Pods on two Nodes", async () => {
     for (const name of ["a", "b"]) expect((await linksOf(namespace, name))["eth3"]?.mtu).toBe(9000);
-    const peer = await addressIn(namespace, "b", "eth3");
+    const peer = await stage.address("b", "eth3");
     // headers of IPv4 and ICMP are 28 bytes
     await reached("a", peer, "-M do -s 8972 -I eth3");
     await expect(namespace.exec("a", `ping -c 1 -W 1 -M do -s 8973 -I eth3 ${peer}`)).rejects.toThrow(/too long/i);
@@ -120,7 +84,7 @@ describe("a router advertisement", () => {
     ] as const)("on a network %s comes to the Pod and moves no route", async (_, device, vlan) => {
         const routes = (): Promise<string> => namespace.exec("a", "ip -6 route show default");
         const before = await routes();
-        const seen = await watchFrames({ pod: await inPodOf("a", device) }, () =>
+        const seen = await watchFrames({ pod: await stage.inside("a", device) }, () =>
             physical.advertise(vlan, "fd72:300:0:0"),
         );
         expect(seen.pod.filter(({ text }) => text.includes("router advertisement"))).toHaveLength(1);
@@ -134,7 +98,7 @@ describe("a group", () => {
     /** The frames to the group that come to its member a and to near, which is not one, of five that a host sends. */
     async function received(isKnown: boolean): Promise<readonly [member: number, other: number]> {
         const join = `timeout 15 socat -u UDP4-RECV:5000,ip-add-membership=${group}:eth1 OPEN:/dev/null`;
-        const membership = besidePod(space, pod("a"), `${join} || true`, 60_000);
+        const membership = besidePod(space, stage.pod("a"), `${join} || true`, 60_000);
         if (isKnown) {
             await eventually("OVS knows the group", async () => {
                 const table = await inAgent(first, "antrea-ovs", ["ovs-appctl", "mdb/show", "br-sec"]);
@@ -143,7 +107,7 @@ describe("a group", () => {
         }
         const send = `for n in 1 2 3 4 5; do echo $n | socat -u - UDP4-DATAGRAM:${group}:5000,ip-multicast-if=${redRouter}; done`;
         const seen = await watchFrames(
-            { member: await inPodOf("a", "eth1"), other: await inPodOf("near", "eth1") },
+            { member: await stage.inside("a", "eth1"), other: await stage.inside("near", "eth1") },
             () => physical.run(`ip route replace ${group}/32 dev lan-100; ${send}`),
         );
         await membership;
@@ -171,7 +135,7 @@ describe("a full pool", () => {
         await namespace.delete("one");
         const [three] = await waiting;
         expect(three?.node).toBe(second);
-        await reached("a", await addressIn(namespace, "three", "eth2"));
+        await reached("a", await stage.address("three", "eth2"));
         await namespace.delete("two", "three");
     });
 });
@@ -185,7 +149,7 @@ it("no frame passes from one of eight NICs to another, and each reaches the Pods
     const segments = [{ nic: "eth2", segment: "lan" }, ...apart];
     const macOf = (nic: string): string => `02:00:00:00:08:0${nic.slice(3)}`;
     const places: Readonly<Record<string, Place>> = {
-        pod: await inPodOf("a", "eth4"),
+        pod: await stage.inside("a", "eth4"),
         ...Object.fromEntries(segments.map(({ nic }) => [nic, physical.cable(first, nic, "in")])),
     };
     const seen = await watchFrames(places, async () => {
@@ -198,7 +162,7 @@ it("no frame passes from one of eight NICs to another, and each reaches the Pods
 });
 
 it("30 Pods with four networks each, three times, leave nothing", async () => {
-    const held = await heldAddresses();
+    const held = await stage.holders();
     const before = await tracesAtRest();
     const names = Array.from({ length: 30 }, (_, number) => `churn-${number}`);
     for (let round = 0; round < 3; round += 1) {
@@ -213,11 +177,14 @@ it("30 Pods with four networks each, three times, leave nothing", async () => {
     }
     expect(await nothingLeft(before)).toBe(true);
     for (const node of workers) {
-        const owners = ((await secondaryPorts(node)) ?? []).map((port) => port.pod ?? "");
+        const owners = (await portsOf(node)).map((port) => port.pod ?? "");
         expect(owners.filter((owner) => owner.includes("churn"))).toEqual([]);
         expect(await looseLinks(node)).toEqual([]);
     }
-    await eventually("no address is held", async () => ((await heldAddresses()) === held ? true : undefined));
+    await eventually("no address is held", async () => {
+        expect(await stage.holders()).toEqual(held);
+        return true;
+    });
     await expectConsistent();
 });
 
@@ -228,7 +195,7 @@ describe("the networks of Pods", () => {
         await scale(0);
         try {
             await namespace.start([{ name: "new", node: second, annotations: requesting("red") }]);
-            await reached("a", await addressIn(namespace, "new", "eth1"));
+            await reached("a", await stage.address("new", "eth1"));
             await namespace.delete("new");
         } finally {
             await scale(1);
@@ -240,19 +207,19 @@ describe("the networks of Pods", () => {
         await apply(statefulSet(space, { name: "kept", replicas: 2, annotations: requesting("red") }));
         await rolledOut(space, "statefulset/kept");
         const names = ["kept-0", "kept-1"];
-        const addresses = await Promise.all(names.map((name) => addressIn(namespace, name, "eth1")));
+        const addresses = await Promise.all(names.map((name) => stage.address(name, "eth1")));
         await run("docker", ["restart", "--time", "1", second], { timeoutMs: 120_000 });
         // the container of the Node took its end of the cable along
         await physical.plug(second, "eth2", "lan", 9000);
         await kubectl(["wait", "--for=condition=Ready", `node/${second}`, "--timeout=120s"], { timeoutMs: 130_000 });
         await waitForAgents();
         await eventually("its NIC is a port again", async () => {
-            const ports = (await secondaryPorts(second)) ?? [];
+            const ports = await portsOf(second);
             return ports.some(({ name, ofPort = -1 }) => name === "eth2" && ofPort > 0) ? true : undefined;
         });
         await eventually("its Pods run again", () => namespace.ready(["b", ...names]), 180_000);
-        expect(await Promise.all(names.map((name) => addressIn(namespace, name, "eth1")))).toEqual(addresses);
-        for (const ip of [...addresses, await addressIn(namespace, "b", "eth1")]) await reached("a", ip);
+        expect(await Promise.all(names.map((name) => stage.address(name, "eth1")))).toEqual(addresses);
+        for (const ip of [...addresses, await stage.address("b", "eth1")]) await reached("a", ip);
         await namespace.exec("b", answersPings(redRouter));
         await expectConsistent();
         await kubectl(["-n", space, "delete", "statefulset", "kept", "--wait"]);

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { apply, helmRevision, helmRollback, isGateOn, killDaemon, waitForAgents, workers } from "../fixture/cluster.ts";
+import { apply, killDaemon, waitForAgents, workers } from "../fixture/cluster.ts";
 import { DevicePlugin } from "../fixture/device-plugin.ts";
-import { claimsOf, eventNote, eventsAbout, expectConsistent, setIpam, TestPools } from "../fixture/ipam.ts";
+import { claimsOf, eventNote, eventsAbout, expectConsistent } from "../fixture/ipam.ts";
 import { callNetwork, callPlugin, installMetaPlugin, sandboxOf } from "../fixture/meta-plugin.ts";
-import { addressIn, linksOf, NetworkDefinitions, networkStatusOf, requesting } from "../fixture/networks.ts";
-import { manifest, TestNamespace } from "../fixture/pods.ts";
+import { beforeNetworks, makeStage, NetworkStage, ReleaseBefore } from "../fixture/network-stage.ts";
+import { linksOf, networkStatusOf, requesting } from "../fixture/networks.ts";
+import { manifest, type TestNamespace } from "../fixture/pods.ts";
 import { eventually } from "../fixture/run.ts";
 import { seeDevices, TestDevices, type TestDevice } from "../fixture/virtual-functions.ts";
 
@@ -30,18 +31,16 @@ const resources = {
 
 let stack: AsyncDisposableStack;
 let devices: TestDevices;
+let stage: NetworkStage;
 let namespace: TestNamespace;
 /** What the Node has while no Pod has a device. */
 let home: readonly string[];
 
 beforeAll(async () => {
     stack = new AsyncDisposableStack();
-    if (await isGateOn("SecondaryNetwork"))
-        throw new Error("the feature gate SecondaryNetwork is on already: switch it off by helm rollback");
-    await setIpam(true);
+    await beforeNetworks();
     devices = stack.use(await TestDevices.make(node, Object.values(resources).flat()));
-    const revision = await helmRevision();
-    stack.defer(() => helmRollback({ revision }));
+    stack.use(await ReleaseBefore.remember());
     // the kubelet reports to the API server every ten seconds what it has
     const registered = Object.entries(resources).map(async ([resource, all]) => {
         const ids = all.map(({ id }) => id);
@@ -51,20 +50,20 @@ beforeAll(async () => {
     home = await devices.state();
     expect(home).toHaveLength(4);
 
-    const definitions = stack.use(await NetworkDefinitions.install());
     const range = { start: "10.71.0.10", end: "10.71.0.19", gateway: "10.71.0.1", prefixLength: 24 };
-    stack.use(await TestPools.create({ [pool]: [range] }));
-    namespace = stack.use(await TestNamespace.create(space));
+    stage = stack.use(new NetworkStage(await makeStage(space, { [pool]: [range] })));
+    ({ namespace } = stage);
     const ipam = { type: "antrea", ippools: [pool], routes: [{ dst: "10.98.0.0/16" }] };
     for (const side of ["left", "right", "many", "none"]) {
         const config = { networkType: "sriov", ...(side === "left" || side === "right" ? { mtu: 1400, ipam } : {}) };
-        await definitions.define(
+        await stage.definitions.define(
             space,
             { [side]: config },
             { "k8s.v1.cni.cncf.io/resourceName": `e2e.antrea.io/${side}` },
         );
     }
-    await namespace.start([
+    await stage.definitions.define(space, { wired: { vlan: 100 } });
+    await stage.start([
         { name: "a", node, annotations: requesting("left"), limits: { "e2e.antrea.io/left": 1 } },
         { name: "b", node, annotations: requesting("right@lan"), limits: { "e2e.antrea.io/right": 1 } },
         { name: "c", node, annotations: requesting("many, many@x"), limits: { "e2e.antrea.io/many": 2 } },
@@ -78,8 +77,6 @@ const isHome = (): Promise<boolean> =>
         expect(await devices.state()).toEqual(home);
         return true;
     });
-const answers = (from: string, ip: string): Promise<string> =>
-    eventually(`${ip} answers ${from}`, () => namespace.exec(from, `ping -c 1 -W 1 ${ip}`), 30_000);
 
 describe("a Pod with a virtual function", () => {
     it("has it with name, MTU, address and route, and reaches the other end of the cable", async () => {
@@ -89,7 +86,7 @@ describe("a Pod with a virtual function", () => {
         expect(await namespace.exec("a", "ip route show 10.98.0.0/16")).toMatch(
             /^10\.98\.0\.0\/16 via 10\.71\.0\.1 dev eth1/,
         );
-        await answers("a", await addressIn(namespace, "b", "lan"));
+        await stage.reached("a", await stage.address("b", "lan"));
         expect(await devices.state()).toEqual([]);
     });
 
@@ -118,7 +115,7 @@ describe("a Pod with a virtual function", () => {
 
     it("keeps it while the agent is killed, and gives it back at its end, as it was", async () => {
         await killDaemon(node, "agent");
-        await answers("a", await addressIn(namespace, "b", "lan"));
+        await stage.reached("a", await stage.address("b", "lan"));
         await waitForAgents();
         await namespace.delete("a", "b", "c");
         await isHome();
@@ -155,6 +152,13 @@ describe("a Pod is refused", () => {
             "none",
             { "e2e.antrea.io/none": 1 },
             /^network e2e-functions\/none: device 0000:ee:00\.7 has no link on this Node: .*; next: bind /,
+        ],
+        [
+            "on a VLAN network, without a bridge",
+            "no-bridge",
+            "wired",
+            {},
+            /^network e2e-functions\/wired: there is no bridge for it: secondaryNetwork\.ovsBridges .*; next: /,
         ],
         [
             "with a MAC address",

@@ -1,6 +1,16 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "@jest/globals";
+import { parse } from "yaml";
+import { parseNetworkConfig } from "@antrea/cni";
+import { networksAnnotation, parseIpamSection, parseNetwork, parseSelections } from "@antrea/networks";
 import { afterRollback } from "../upgrade/page.ts";
+
+/** A manifest on the page, or a part of one. */
+interface ExampleJson {
+    readonly kind?: string;
+    readonly metadata: { readonly name?: string; readonly annotations?: Readonly<Record<string, string>> };
+    readonly spec?: { readonly config?: string };
+}
 
 const root = new URL("../../", import.meta.url);
 const examples = "e2e/examples/ipam";
@@ -20,6 +30,39 @@ describe("docs/ipam.md", () => {
         const shown = [...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, text]) => text);
         const tried = files.map((file) => readFileSync(new URL(`${examples}/${file}`, root), "utf8"));
         for (const text of shown) expect(tried).toContain(text);
+    });
+});
+
+describe("docs/secondary-networks.md", () => {
+    const text = readFileSync(new URL("docs/secondary-networks.md", root), "utf8");
+    const blocks = [...text.matchAll(/^```yaml\n(.*?)^```/gms)].map(([, block = ""]) => parse(block) as ExampleJson);
+    const networks = blocks.filter(({ kind }) => kind === "NetworkAttachmentDefinition");
+    const requests = blocks.flatMap(({ metadata }) => metadata.annotations?.[networksAnnotation] ?? []);
+
+    it("shows networks of each kind that the agent takes", () => {
+        const kinds = networks.map(({ metadata: { name = "", annotations = {} }, spec: { config } = {} }) => {
+            const { kind } = parseNetwork({ namespace: "default", name, annotations, config });
+            return kind;
+        });
+        expect(kinds).toEqual(["vlan", "sriov", "foreign"]);
+    });
+
+    it("shows an IPAM section for other plugins that the agent takes", () => {
+        const [foreign] = networks.filter(({ metadata: { name } }) => name === "macnet");
+        const { ipam } = parseNetworkConfig(foreign?.spec?.config ?? "");
+        expect(parseIpamSection(ipam?.raw ?? {}).ippools).toEqual(["ipv4-pool-1", "ipv6-pool-1"]);
+    });
+
+    it("shows annotations that the agent takes, in both forms", () => {
+        const short = /`([^`]+@[^`]+)`\. All interfaces/.exec(text)?.[1] ?? "";
+        const shown = [...requests, short].map((request) =>
+            parseSelections(request, "default").map((one) => `${one.namespace}/${one.name}@${one.interfaceName}`),
+        );
+        expect(shown).toEqual([
+            ["default/vlan100@eth1", "networks/vlan200@eth200"],
+            ["default/sriov-net-a@eth1", "default/sriov-net-a@eth2"],
+            ["default/vlan100@eth1", "networks/vlan200@eth200"],
+        ]);
     });
 });
 

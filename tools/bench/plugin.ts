@@ -29,8 +29,8 @@ export function runPlugin(
     const { status, stdout, stderr, error } = spawnSync(path, args, { env, input, encoding: "utf8" });
     const ms = performance.now() - begin;
     if (status === 0) return { ms, output: stdout };
-    const said = `${stdout}${stderr}`;
-    throw new BenchError("CALL_FAILED", "environment", `${path} ended with ${status}: ${said}`, { cause: error });
+    const output = `${stdout}${stderr}`;
+    throw new BenchError("CALL_FAILED", "environment", `${path} ended with ${status}: ${output}`, { cause: error });
 }
 
 /** The result of one plugin run. */

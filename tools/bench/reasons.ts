@@ -52,7 +52,7 @@ const loadedDataPlane: Explanation = {
 
 const claimed: Explanation = {
     reason:
-        "A claim is a create, a GET, and what the agent's own watches tell of it; a bare create is the first only. Both " +
+        "A claim is a create, a GET, and what the agent's own watches report of it; a bare create is the first only. Both " +
         "cores are busy with either. Before the GET 1 to 100 agents reached 0.8 to 1.05 on a machine at rest, with it 0.61 " +
         "to 0.68. " +
         fence,

@@ -104,7 +104,7 @@ helm upgrade --install antrea charts/antrea --namespace kube-system
 \`\`\`
 
 The default images are in no registry: build and push them first, and set their values, as
-[README.md](../../README.md#install-on-your-own-cluster) says. A later \`helm upgrade\` keeps them with
+[README.md](../../README.md#install-on-your-own-cluster) describes. A later \`helm upgrade\` keeps them with
 \`--reset-then-reuse-values\`.
 
 This page is generated from \`values.yaml\` by \`make generate\`.
@@ -137,7 +137,7 @@ for (const [name, content] of files) {
     if (current === content) continue;
     stale += 1;
     if (check) {
-        process.stderr.write(`${name} is not what its source tells; run make generate\n`);
+        process.stderr.write(`${name} differs from its source; run make generate\n`);
         continue;
     }
     mkdirSync(new URL(".", url), { recursive: true });

@@ -70,9 +70,9 @@ export function settingsTemplate(): string {
 /** The part of a value's rule that JSON Schema can express, for its type in values.yaml. */
 export function schemaOf(path: string): Readonly<Record<string, unknown>> {
     const mapped = values.find((one) => one.path === path);
-    const told = mapped && testOf(mapped.component, mapped.key);
-    if (told === undefined || told.isList) return {};
-    const { test } = told;
+    const tested = mapped && testOf(mapped.component, mapped.key);
+    if (tested === undefined || tested.isList) return {};
+    const { test } = tested;
     if (test.kind === "number") {
         const ends = test.ranges.flat();
         return { minimum: Math.min(...ends), maximum: Math.max(...ends) };
@@ -108,11 +108,11 @@ function gates(): readonly string[] {
 }
 
 function valueCheck({ component, key, path }: MappedValue): readonly string[] {
-    const told = testOf(component, key);
-    if (told === undefined) return [];
-    const name = told.isList ? "antrea.list" : `antrea.${told.test.kind}`;
-    const given = `"key" ${quoted(path)} "value" .Values.${path} "rule" ${quoted(inValues(told.rule))}`;
-    return [`{{- include ${quoted(name)} (dict ${given} ${argumentsOf(told)}) }}`];
+    const tested = testOf(component, key);
+    if (tested === undefined) return [];
+    const name = tested.isList ? "antrea.list" : `antrea.${tested.test.kind}`;
+    const given = `"key" ${quoted(path)} "value" .Values.${path} "rule" ${quoted(inValues(tested.rule))}`;
+    return [`{{- include ${quoted(name)} (dict ${given} ${argumentsOf(tested)}) }}`];
 }
 
 function argumentsOf({ isList, test }: KeyTest): string {

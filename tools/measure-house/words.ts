@@ -8,9 +8,10 @@ export interface Term {
 
 /** Sentence subjects that report, log or return something rather than tell it. */
 const thing =
-    "agents?|antctl|API servers?|answers?|annotations?|claims?|conditions?|controllers?|errors?|events?|flows?|informers?|it|" +
-    "journals?|kernels?|kubelets?|links?|logs?|messages?|metrics?|Nodes?|one|OVS|ovs-vswitchd|pages?|Pods?|policy|pools?|" +
-    "programs?|records?|rows?|runtimes?|server|status|tables?|that|this|watch|webhook|what|which";
+    "agents?|allocations?|antctl|API servers?|answers?|annotations?|claims?|columns?|conditions?|controllers?|databases?|" +
+    "errors?|events?|flows?|informers?|it|journals?|kernels?|kubelets?|links?|logs?|messages?|metrics?|Nodes?|one|OVS|" +
+    "ovs-vswitchd|pages?|Pods?|policy|pools?|programs?|records?|rows?|runtimes?|server|source|status|summary|sysfs|tables?|" +
+    "that|this|watch|watches|webhook|what|which";
 
 /** Files with earlier names of jobs, which stay as aliases for one release. */
 const notFormerNames = /^(?!docs\/upgrading\.md$|apps\/agent\/src\/platform\/former-job-names\.ts$)/;
@@ -30,13 +31,13 @@ export const terms: readonly Term[] = [
     { instead: "AddressRequest", pattern: /\b(Pool)?[Ww]ish(es|Of|Address)?\b/g },
     { instead: "AddressAllocation", pattern: /\b(Pool|Address)Grants?\b/g },
     { instead: "Notify, notify", pattern: /\bBells?\b|\bbell\b|\.ring\(/g },
-    { instead: "Mutex", pattern: /\bTurn\b(?=[(<;])/g },
+    { instead: "Mutex", pattern: /\bTurns?\b(?=[(<;])/g },
     { instead: "Cache, Index or Allocator", pattern: /\b[A-Z][A-Za-z]+Book\b|\b[a-z]+-book\b/g },
     { instead: "rollback", pattern: /\bWayBack\b|\b[Ww]ay-?[Bb]ack\b|\bways? back\b/g },
     { instead: "connectivity probe", pattern: /\b[Ww]itness(es)?\b/g },
     {
         instead: "check, poll or sync",
-        pattern: /\blook\(|\b[a-z]+Looks?(Ms)?\b|\b(a|each|next|first|last|every) look\b/g,
+        pattern: /\bnot looked at\b|\blook\(|\b[a-z]+Looks?(Ms)?\b|\b(a|each|next|first|last|every) look\b/g,
     },
     {
         instead: "report, log, return",
@@ -51,7 +52,7 @@ export const terms: readonly Term[] = [
         pattern: /\bUnderlay\b(?=[;,)])|\bunderlayOf\b|\bunderlay(?=\(\)|: (Family|\(\) =>))|\btransport\.underlay\b/g,
         where: /^apps\/agent\//,
     },
-    { instead: "isolate, isolated", pattern: /\bcut(s|ting)?Off\b|\bcuts? off\b/g },
+    { instead: "isolate, isolated", pattern: /\b(is)?[cC]ut(s|ting)?Off\b|\bcuts? off\b/g },
     { instead: "host input filter", pattern: /\bhost-?[gG]uard\b|\bHostGuard\b/g, where: notFormerNames },
     { instead: "node address reservation", pattern: /\bNodeHolds?\b|\bnode-holds?\b/g },
     {
@@ -63,7 +64,7 @@ export const terms: readonly Term[] = [
     {
         instead: "workers, seeded bugs, users, faults, transport, cluster",
         pattern: /\b[Cc]rews?\b|\b[Pp]lant(s|ed)?\b|\b[Pp]eople\b|\b[Aa]ccidents?\b/g,
-        where: /^(tools\/(simulate|bench|fuzz)|docs)\//,
+        where: /^(apps\/agent|tools\/(simulate|bench|fuzz)|docs)\//,
     },
     { instead: "HttpsServer", pattern: /\bHealthServer\b/g },
     {

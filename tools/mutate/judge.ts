@@ -64,7 +64,7 @@ export async function judgeArea(options: JudgeOptions): Promise<AreaResult> {
         return file;
     };
     const survey = await surveyOf(planFile("survey", testsOf(area.project, root)));
-    const book = new Book(survey);
+    const schedule = new Schedule(survey);
     const seen = survey.tests.filter(({ hits }) => Object.keys(hits).length > 0);
     const shared = planFile("shared", [...new Set(seen.map(({ file }) => file))]);
 
@@ -79,8 +79,8 @@ export async function judgeArea(options: JudgeOptions): Promise<AreaResult> {
         for (const mutant of left) {
             if (performance.now() > deadline) break;
             const found = survey.atLoad.includes(mutant.id)
-                ? await judgeAtLoad(mutant, ofFile(mutant.file), book)
-                : await bench.judge(mutant, book);
+                ? await judgeAtLoad(mutant, ofFile(mutant.file), schedule)
+                : await bench.judge(mutant, schedule);
             judged.push({ ...mutant, ...found });
             onVerdict({ ...mutant, ...found });
         }
@@ -93,7 +93,7 @@ export async function judgeArea(options: JudgeOptions): Promise<AreaResult> {
 type Found = Pick<JudgedMutant, "verdict" | "by">;
 
 /** Which tests execute a mutant, and their time limits. */
-class Book {
+class Schedule {
     readonly #tests: Survey["tests"];
 
     constructor({ tests }: Survey) {
@@ -129,10 +129,10 @@ async function surveyOf(planFile: string): Promise<Survey> {
 const textOf = (reply: Reply): string => ("text" in reply ? reply.text : `answer "${reply.kind}"`);
 
 /** A mutant in code that runs at load time gets its own process, in which it is active from the beginning. */
-async function judgeAtLoad(mutant: Mutant, planFile: string, book: Book): Promise<Found> {
+async function judgeAtLoad(mutant: Mutant, planFile: string, schedule: Schedule): Promise<Found> {
     const runner = new RunnerProcess(planFile, mutant.id);
     try {
-        const { order, limitMs } = book.order(mutant.id, true);
+        const { order, limitMs } = schedule.order(mutant.id, true);
         return foundIn(await runner.ask(order, limitMs));
     } finally {
         await runner.end();
@@ -156,8 +156,8 @@ class Bench {
         this.#planFile = planFile;
     }
 
-    async judge(mutant: Mutant, book: Book): Promise<Found> {
-        const { order, limitMs } = book.order(mutant.id, false);
+    async judge(mutant: Mutant, schedule: Schedule): Promise<Found> {
+        const { order, limitMs } = schedule.order(mutant.id, false);
         if (order.tests?.length === 0) return { verdict: "unseen", by: undefined };
         for (;;) {
             const fresh = this.#runner === undefined;

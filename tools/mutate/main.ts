@@ -8,7 +8,7 @@ import { type AreaResult, judgeArea, UnfitTests } from "./judge.ts";
 import { writeRows } from "@antrea/testing-page";
 import { head, lineOf, rowsOf, scoreOf, survivorsOf, tableOf } from "./report.ts";
 
-const usage = `main.ts [OPTION...]    changes the code in one place after the other and looks whether unit tests notice (docs/testing.md)
+const usage = `main.ts [OPTION...]    changes the code in one place after the other and checks whether unit tests notice (docs/testing.md)
   --base REVISION   judges the files that changed since this branch left it; default main
   --all             all files of all areas
   --project NAME    of one area or project only, such as libs/ip or apps/agent

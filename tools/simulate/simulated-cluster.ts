@@ -65,8 +65,6 @@ export class SimulatedCluster {
         isForeign: (name, node) => this.checks.foreignSubnets.holderOf(name, node) !== undefined,
         isUnheard: (node) => this.checks.goneNodes.isUnheard(node),
         mayReturn: (name, container) => this.checks.forcedClaims.mayReturn(name, container),
-        isForgotten: (name, { id, node, ifName }) =>
-            ifName !== "eth0" && this.station(node)?.machine.namesPool(id, name) !== true,
     });
     readonly checks: Checks;
     readonly modes: Modes;

@@ -1,4 +1,4 @@
-import { addressInPrefix, parseIp, parseMac, parsePrefix, type Family, IpError } from "@antrea/ip";
+import { addressInPrefix, parseIp, parseMac, parsePrefix, type Family } from "@antrea/ip";
 import { JsonReader } from "./json-object.ts";
 import { type CniDns, type CniInterface, type CniIp, type CniResult, type CniRoute } from "./result.ts";
 import { type CniVersion, checkVersion } from "./versions.ts";
@@ -47,7 +47,7 @@ export function parseDns(parent: JsonReader): CniDns | undefined {
 
 function parseInterface(reader: JsonReader): CniInterface {
     const mac = some(reader.optionalText("mac"));
-    if (mac !== undefined) checked(reader, "mac", () => parseMac(mac));
+    if (mac !== undefined) reader.parsed("mac", () => parseMac(mac));
     return {
         name: reader.text("name"),
         ...present({
@@ -62,10 +62,10 @@ function parseInterface(reader: JsonReader): CniInterface {
 
 function parseIpEntry(reader: JsonReader, interfaceCount: number): CniIp {
     const address = reader.text("address");
-    const { family } = checked(reader, "address", () => addressInPrefix(address)).ip;
+    const { family } = reader.parsed("address", () => addressInPrefix(address)).ip;
     checkIpVersion(reader, family);
     const gateway = some(reader.optionalText("gateway"));
-    if (gateway !== undefined && checked(reader, "gateway", () => parseIp(gateway)).family !== family) {
+    if (gateway !== undefined && reader.parsed("gateway", () => parseIp(gateway)).family !== family) {
         throw reader.invalid("gateway", `must be of the family of the address ${address}`);
     }
     const index = reader.optionalInteger("interface", 0, maxUint32);
@@ -89,9 +89,9 @@ function checkIpVersion(reader: JsonReader, family: Family): void {
  */
 export function parseRoute(reader: JsonReader): CniRoute {
     const dst = reader.text("dst");
-    const { family } = checked(reader, "dst", () => parsePrefix(dst, { hostBits: "mask" }));
+    const { family } = reader.parsed("dst", () => parsePrefix(dst, { hostBits: "mask" }));
     const gw = some(reader.optionalText("gw"));
-    if (gw !== undefined && checked(reader, "gw", () => parseIp(gw)).family !== family) {
+    if (gw !== undefined && reader.parsed("gw", () => parseIp(gw)).family !== family) {
         throw reader.invalid("gw", `must be of the family of the destination ${dst}`);
     }
     return {
@@ -105,16 +105,6 @@ export function parseRoute(reader: JsonReader): CniRoute {
             scope: reader.optionalInteger("scope", 0, 255),
         }),
     };
-}
-
-/** Runs a parser of @antrea/ip and converts its error to one that names the key. */
-function checked<Value>(reader: JsonReader, key: string, parse: () => Value): Value {
-    try {
-        return parse();
-    } catch (error) {
-        if (!(error instanceof IpError)) throw error;
-        throw reader.invalid(key, `is refused: ${error.message}`);
-    }
 }
 
 /** An empty text or list means "not set". */

@@ -56,7 +56,7 @@ export function blockOf(ip: IpAddress): Prefix {
     return prefixOf(ip, ip.family === 4 ? 24 : 120);
 }
 
-/** Returns the block of an address as `spec.block` of an IPAllocation has it: `10.2.0.0/24`. */
+/** Returns the block of an address (/24 of IPv4, /120 of IPv6) as text, as `spec.block` of an IPAllocation has it: `10.2.0.0/24`. */
 export function blockText(ip: IpAddress): string {
     return formatPrefix(blockOf(ip));
 }

@@ -52,7 +52,7 @@ export function readPodIps(text: string): PodIps {
     const problems: string[] = [];
     for (const item of items(text)) {
         if (problems.length === maxProblems) {
-            problems.push("what follows was not looked at");
+            problems.push("what follows was not checked");
             break;
         }
         try {

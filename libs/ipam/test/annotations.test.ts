@@ -80,7 +80,7 @@ describe("readPodIps", () => {
     it("tells ten problems of many", () => {
         const { problems } = readPodIps("x,".repeat(100_000));
         expect(problems).toHaveLength(11);
-        expect(problems.at(-1)).toBe("what follows was not looked at");
+        expect(problems.at(-1)).toBe("what follows was not checked");
     });
 });
 

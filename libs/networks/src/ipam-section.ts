@@ -1,5 +1,5 @@
 import { JsonReader, parseDns, parseRoute, shown, type CniDns, type CniRoute, type JsonObject } from "@antrea/cni";
-import { addressInPrefix, formatIp, IpError, parseIp, type IpAddress } from "@antrea/ip";
+import { addressInPrefix, formatIp, parseIp, type IpAddress } from "@antrea/ip";
 import { objectNameFault } from "./names.ts";
 
 /** The `type` of the `ipam` section whose addresses this project gives. */
@@ -59,20 +59,11 @@ function poolsOf(reader: JsonReader): readonly string[] {
 
 function addressOf(reader: JsonReader): StaticAddress {
     const text = reader.text("address");
-    const { ip, prefix } = checked(reader, "address", () => addressInPrefix(text));
+    const { ip, prefix } = reader.parsed("address", () => addressInPrefix(text));
     const gatewayText = reader.optionalText("gateway") ?? "";
-    const gateway = gatewayText === "" ? undefined : checked(reader, "gateway", () => parseIp(gatewayText));
+    const gateway = gatewayText === "" ? undefined : reader.parsed("gateway", () => parseIp(gatewayText));
     if (gateway !== undefined && gateway.family !== ip.family) {
         throw reader.invalid("gateway", `must be of the family of the address ${formatIp(ip)}`);
     }
     return { ip, prefixLength: prefix.length, gateway };
-}
-
-function checked<Value>(reader: JsonReader, key: string, parse: () => Value): Value {
-    try {
-        return parse();
-    } catch (error) {
-        if (!(error instanceof IpError)) throw error;
-        throw reader.invalid(key, `is refused: ${error.message}`);
-    }
 }

@@ -113,7 +113,7 @@ export class Lifecycle {
     /**
      * Starts all parts. Rejects with RuntimeError `START_FAILED` (the cause is the part's error, or AsyncError
      * `TIMEOUT`), with AsyncError `ABORTED` when the signal aborts or `stop` is called meanwhile, or with RuntimeError
-     * `WRONG_STATE` at a second call. The started parts are stopped before it rejects; `stop` tells whether that failed.
+     * `WRONG_STATE` at a second call. The started parts are stopped before it rejects; `stop` reports whether that failed.
      * The signal has no effect after it resolved.
      */
     async start(signal?: AbortSignal): Promise<void> {

@@ -126,7 +126,7 @@ async function operate(lifecycle: Lifecycle, logger: Logger, signal: AbortSignal
         await lifecycle.start(signal);
     } catch (error) {
         if (!signal.aborted || !isAborted(error)) throw error;
-        // A signal during the start: the parts were stopped, as requested; `stop` tells whether all did.
+        // A signal during the start: the parts were stopped, as requested; `stop` reports whether all did.
         return lifecycle.stop();
     }
     logger.info("running");

@@ -261,7 +261,7 @@ async function lossResults(
     const kept = await hostLocal.harness.subject.taken();
     const refused = await exhaust(hostLocal.harness, width);
     const of = `${lost} containers vanish without a DEL`;
-    const said = code === 0 ? "GC succeeds" : `GC: ${output.replaceAll("|", "/").trim().slice(0, 120)}`;
+    const outcome = code === 0 ? "GC succeeds" : `GC: ${output.replaceAll("|", "/").trim().slice(0, 120)}`;
     const { gc, alone, outOfService } = await loseAgentPods(server, lost, 5 * containersOfOne);
     const again = await exhaust(ours.harness, width);
     await deleteAll(ours.harness, width);
@@ -290,7 +290,7 @@ async function lossResults(
         }),
         figure({
             id: "ipam-host-local-loss",
-            what: `host-local: ${of}; addresses that stay taken after GC of CNI (${said})`,
+            what: `host-local: ${of}; addresses that stay taken after GC of CNI (${outcome})`,
             value: kept,
             unit: "addresses",
         }),

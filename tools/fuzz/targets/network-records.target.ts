@@ -71,6 +71,7 @@ export const target: Target = {
         json({ ids: { ...ids, "ip-pool": "a", addresses } }),
         json({ alias: "antrea3 a1b2 eth1 1 0a:00:0a:01:00:05 7 1500 0123abcd" }),
         json({ alias: "antrea3 a1b2 eth1 - 0a:00:0a:01:00:05 0 1500 - iso" }),
+        json({ alias: "antrea3 a1b2 eth1 - 0a:00:0a:01:00:05 0 1500 - - 10.1.0.1 GAoBAAU" }),
         json({
             ids: { ...ids, "device-bus": "pci", device: "0000:af:06.0", "device-link": "vf0", "device-mtu": "9000" },
         }),
@@ -140,9 +141,10 @@ function checkAlias(text: string): void {
         network: "",
         netns: "",
         hostIfName: "veth1",
-        addresses: [],
         ...alias,
     };
+    // The kernel has none that is longer, and a longer one has no room for all addresses.
+    if (new TextEncoder().encode(text).length > 255) return;
     mustEqual("an alias written and read", fromNetworkAlias(toNetworkAlias(record)), {
         ...alias,
         bootId: alias.bootId.slice(0, 8),

@@ -66,6 +66,8 @@ describe("words", () => {
         ["upgrades and ways back", ["rollback"]],
         ["the agent tells which", ["report, log, return"]],
         ["class PoolBook { look() {} }", ["Cache, Index or Allocator", "check, poll or sync"]],
+        ["const isCutOff = new Turns();", ["isolate, isolated", "Mutex"]],
+        ["no column says it; the Pod was not looked at", ["report, log, return", "check, poll or sync"]],
         ["it is told to everybody", ["report, log, return"]],
         ["the route of a Node; a way to do it; it turns; checkpoint; who says so; people plant trees", []],
     ])("%s", (text, instead) => {

@@ -19,10 +19,12 @@ export class Isolations {
     readonly #subnets = new Map<string, number>();
     /** By Node, the store version of its last deletion. */
     readonly #deletions = new Map<string, number>();
-    /** Events PodIsolated, as `namespace/name address`. */
-    readonly #reported = new Set<string>();
+    /** By `namespace/name address` of events PodIsolated, the store version at the last one. */
+    readonly #reported = new Map<string, number>();
+    #version = 0;
 
     changed({ kind, key, version, before, after }: Change): void {
+        this.#version = version;
         if (kind === claimKind && before !== undefined) {
             const { pod } = (before.object as IpAllocation).spec;
             const holders = this.#holders.get(key) ?? new Map<string, number>();
@@ -35,16 +37,19 @@ export class Isolations {
 
     recorded({ reason, regarding, note }: EventInput): void {
         const address = /its address (\S+) was/.exec(note)?.[1];
-        if (reason === "PodIsolated") this.#reported.add(`${regarding.namespace}/${regarding.name} ${address}`);
+        if (reason === "PodIsolated")
+            this.#reported.set(`${regarding.namespace}/${regarding.name} ${address}`, this.#version);
     }
 
     /**
      * Whether the container, whose address is in no pool and has no allocation, may stay isolated: since it was made
-     * somebody else had the address or may have had it, and an event reports that it stays so.
+     * somebody else had the address or may have had it, and an event since then reports that it stays so.
      */
     mayStay(container: Container, ip: IpAddress): boolean {
         const { node, podNamespace, podName, podUid, since } = container;
-        if (!this.#reported.has(`${podNamespace}/${podName} ${formatIp(ip)}`)) return false;
+        // An earlier Pod of the name may have had the address too.
+        const reportedAt = this.#reported.get(`${podNamespace}/${podName} ${formatIp(ip)}`);
+        if (reportedAt === undefined || reportedAt < since) return false;
         const holders = [...(this.#holders.get(allocationName(ip)) ?? [])];
         const wasAllocated = holders.some(([uid, until]) => uid !== podUid && until > since);
         const wasInSubnet = [...this.#subnets].some(([key, until]) => {

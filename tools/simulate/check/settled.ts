@@ -31,7 +31,7 @@ export function unsettled(cluster: SimulatedCluster): readonly string[] {
         ...traffic(built, cluster, objects),
         ...cluster.checks.subnetUsers.unsettled(built),
         ...setUps(built, cluster, objects),
-        ...unconnected(built, (running) => isCutOff(cluster, objects, running)),
+        ...unconnected(built, (running) => isDisconnected(cluster, objects, running)),
         ...tokens(cluster),
     ];
 }
@@ -54,7 +54,7 @@ function* leaks(cluster: SimulatedCluster, objects: ClusterObjects, unbuilt: Rea
     const waitingPods = new Set(stations.flatMap(({ kubelet }) => kubelet.waiting));
     const running = stations.flatMap(({ kubelet }) => kubelet.running);
     const isolated = new Set(
-        running.filter((one) => isCutOff(cluster, objects, one)).map(({ uid, ifName }) => `${uid}/${ifName}`),
+        running.filter((one) => isDisconnected(cluster, objects, one)).map(({ uid, ifName }) => `${uid}/${ifName}`),
     );
     const idleNodes = new Set(objects.nodes.filter((node) => !hasSubnet(node)).map(({ metadata }) => metadata?.name));
     const outOfService = new Set(objects.nodes.filter(isOutOfService).map(({ metadata }) => metadata?.name));
@@ -235,7 +235,7 @@ function* traffic(stations: readonly Station[], cluster: SimulatedCluster, objec
     const { foreignSubnets } = checks;
     for (const { kubelet, machine } of stations) {
         for (const running of kubelet.running) {
-            if (isCutOff(cluster, objects, running) || isAnothers(truth, foreignSubnets, running, machine.name))
+            if (isDisconnected(cluster, objects, running) || isAnothers(truth, foreignSubnets, running, machine.name))
                 continue;
             const { container, ifName, addresses } = running;
             for (const address of addresses) {
@@ -262,14 +262,14 @@ function* setUps(stations: readonly Station[], cluster: SimulatedCluster, object
         for (const running of kubelet.running) {
             const container = machine.netns.get(`/run/netns/${running.container}`)?.container;
             const setUp = machine.setUpOf(running.container, running.ifName);
-            if (container === undefined || setUp === undefined || isCutOff(cluster, objects, running)) continue;
+            if (container === undefined || setUp === undefined || isDisconnected(cluster, objects, running)) continue;
             if (!isAnothers(truth, foreignSubnets, running, machine.name)) yield* wirings.unsettled(container, setUp);
         }
     }
 }
 
 /** It has no traffic, as another has one of its addresses, or as the owner of one cannot be determined. */
-function isCutOff(
+function isDisconnected(
     { stations, truth, checks: { isolations } }: SimulatedCluster,
     { claims, pools }: ClusterObjects,
     running: Kubelet["running"][number],

@@ -22,7 +22,7 @@ export interface User extends Container {
  * The exceptions for a container whose allocation was deleted while it runs. "unheard": its agent cannot have learned
  * of it, so that the address may be free or allocated to another. "in no pool": the address is available to no one,
  * so that it may lack an allocation; a second user is a violation. "cannot be isolated": another plugin made
- * the interface, or nothing is left from which its agent knows the address; until its end.
+ * the interface; until its end.
  */
 export type Excuse = "unheard" | "in no pool" | "cannot be isolated";
 
@@ -44,11 +44,6 @@ export interface TruthOptions {
      * the check.
      */
     readonly mayReturn?: (name: string, container: Container) => boolean;
-    /**
-     * The database of OVS was lost, and the link of an interface on another network does not name its addresses, which
-     * come back from allocations. Default: never.
-     */
-    readonly isForgotten?: (name: string, user: User) => boolean;
 }
 
 /**
@@ -67,14 +62,12 @@ export class Truth {
     readonly #isUnheard: TruthOptions["isUnheard"];
     readonly #isForeign: TruthOptions["isForeign"];
     readonly #mayReturn: NonNullable<TruthOptions["mayReturn"]>;
-    readonly #isForgotten: NonNullable<TruthOptions["isForgotten"]>;
 
     constructor(options: TruthOptions) {
         this.#isClaimed = options.isClaimed;
         this.#isUnheard = options.isUnheard;
         this.#isForeign = options.isForeign;
         this.#mayReturn = options.mayReturn ?? (() => false);
-        this.#isForgotten = options.isForgotten ?? (() => false);
     }
 
     /** The container becomes reachable at this address, by this interface. */
@@ -121,9 +114,7 @@ export class Truth {
         const excused = this.#excused.get(name);
         const excuse = excused?.get(containerId);
         if (excuse === undefined || excuse === "cannot be isolated") return;
-        const user = this.usersOf(name).find(({ id }) => id === containerId);
-        if (user !== undefined && this.#isForgotten(name, user)) excused?.set(containerId, "cannot be isolated");
-        else if (excused?.delete(containerId) === true) this.#check(name);
+        if (excused?.delete(containerId) === true) this.#check(name);
     }
 
     /** All agents had enough time to learn of every change. */

@@ -12,7 +12,8 @@ export class MachineBridge implements Required<Platform["bridge"]> {
     readonly #machine: Machine;
     readonly #io: LocalIo;
     readonly #name: string;
-    #rounds: Rounds | undefined;
+    /** Its external_ids, which a bridge that is made again has. */
+    #known: ReadonlyMap<string, string> = new Map();
 
     constructor(machine: Machine, io: LocalIo, name: string) {
         this.#machine = machine;
@@ -21,9 +22,9 @@ export class MachineBridge implements Required<Platform["bridge"]> {
     }
 
     async ensure(signal?: AbortSignal): Promise<void> {
-        const rounds = this.#rounds;
         await this.#write(() => {
-            this.#machine.bridgeIds ??= new Map(rounds === undefined ? [] : [[roundsKey, formatRounds(rounds)]]);
+            this.#machine.bridgeIds ??= new Map(this.#known);
+            this.#known = new Map(this.#machine.bridgeIds);
             this.#machine.addInternalLink({ name: this.#name, mac: undefined, mtu: 1500 });
         }, signal);
     }
@@ -39,7 +40,6 @@ export class MachineBridge implements Required<Platform["bridge"]> {
 
     async beginRound(signal?: AbortSignal): Promise<Rounds> {
         const rounds = nextRounds(this.externalId(roundsKey));
-        this.#rounds = rounds;
         await this.setExternalId(roundsKey, formatRounds(rounds), signal);
         return rounds;
     }
@@ -54,7 +54,9 @@ export class MachineBridge implements Required<Platform["bridge"]> {
     }
 
     async setExternalId(key: string, value: string, signal?: AbortSignal): Promise<void> {
-        await this.#write(() => void this.#needBridge().set(key, value), signal);
+        await this.#write(() => {
+            this.#known = new Map(this.#needBridge().set(key, value));
+        }, signal);
     }
 
     ports(): readonly OvsPort[] {

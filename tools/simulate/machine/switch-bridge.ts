@@ -42,6 +42,21 @@ export class MachineSwitchBridge implements Required<SwitchBridge> {
         }, signal);
     }
 
+    async takeOver(signal?: AbortSignal): Promise<readonly string[]> {
+        const others = (): readonly string[] => [...this.#machine.switches.keys()].filter((name) => name !== this.name);
+        const former = others();
+        if (former.length === 0) return [];
+        await this.#write(() => {
+            const { switches } = this.#machine;
+            const all = [...switches.values()];
+            const ports = new Map(all.flatMap((stored) => [...stored.ports]));
+            for (const name of others()) switches.delete(name);
+            switches.set(this.name, { nics: all.flatMap((stored) => stored.nics), ports });
+            this.#machine.portsChanged([...ports.keys()]);
+        }, signal);
+        return former;
+    }
+
     async delete(signal?: AbortSignal): Promise<void> {
         if (!this.exists) return;
         await this.#write(() => {

@@ -61,6 +61,20 @@ describe("an interface whose address nobody has may stay isolated", () => {
         expect(isolations.mayStay(container, ip)).toBe(true);
     });
 
+    it("not if the event is of an earlier container", () => {
+        putNode("node", []);
+        const earlier = made();
+        report("10.20.0.26");
+        allocate("other");
+        free();
+        const container = made();
+        allocate("other");
+        free();
+        expect([earlier, container].map((one) => isolations.mayStay(one, ip))).toEqual([true, false]);
+        report("10.20.0.26");
+        expect(isolations.mayStay(container, ip)).toBe(true);
+    });
+
     it("not for what was before the container, or of its own Pod, or elsewhere", () => {
         allocate("other");
         free();

@@ -25,8 +25,6 @@ let store: Store;
 let truth: Truth;
 let networks: Networks;
 let container: Container;
-/** The agent's records do not name the address any more. */
-let isForgotten: boolean;
 
 const found = (): readonly string[] => truth.violations.map(({ invariant }) => invariant);
 const put = (kind: typeof podKind, metadata: KubeObject["metadata"], spec: unknown): void =>
@@ -48,12 +46,10 @@ const claimFor = (ifName: string, podUid = "uid", of = address): void =>
 
 beforeEach(() => {
     store = new Store();
-    isForgotten = false;
     truth = new Truth({
         isClaimed: () => true,
         isUnheard: () => false,
         isForeign: () => false,
-        isForgotten: () => isForgotten,
     });
     networks = new Networks(
         { truth, store, wirings: new Wirings(truth, { isBridged: false }) },
@@ -94,17 +90,14 @@ describe("an address in use", () => {
         expect(found()).toEqual(["a running container's address is not free"]);
     });
 
-    it.each([
-        [true, []],
-        [false, ["a running container's address is not free"]],
-    ])("whose allocation is gone and whose record is lost (%s) is excused for good", (isLost, expected) => {
+    it("whose allocation is deleted by force is excused until its agent has been able to learn of it", () => {
         claimFor("eth1");
         truth.connected(container, parseIp(address), "eth1");
         truth.excuse(name, container.id, "unheard");
         store.delete(claimKind, name);
-        isForgotten = isLost;
+        expect(found()).toEqual([]);
         truth.endExcuse(name, container.id);
-        expect(found()).toEqual(expected);
+        expect(found()).toEqual(["a running container's address is not free"]);
     });
 });
 

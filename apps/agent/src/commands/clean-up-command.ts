@@ -21,7 +21,7 @@ for its routes and ipsets. Running it again does no harm. Exit code 0: nothing i
   --force      also while an agent runs on this Node
   --host DIR   where the Node's /etc/cni/net.d, /opt/cni/bin, /var/lib/antrea and /var/run/antrea are mounted, by the
                same paths below it; default /host
-  --bridge, --gateway NAME   when no database says how these are called; default br-int and antrea-gw0, where the CNI
+  --bridge, --gateway NAME   when no database has these names; default br-int and antrea-gw0, where the CNI
                configuration, /var/lib/antrea or links of Pods show that Antrea was on this Node`;
 
 const options = {

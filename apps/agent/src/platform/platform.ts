@@ -119,7 +119,7 @@ export const conditions: Readonly<Record<string, string>> = {
     node: "the Node's podCIDRs are not known",
     openflow: "ovs-vswitchd is not connected",
     records: "the Pod interfaces of this Node are not rebuilt",
-    [datapathCondition]: "the datapath of OVS was not looked at",
+    [datapathCondition]: "the datapath of OVS was not checked",
 };
 
 /**

@@ -1,7 +1,7 @@
 import { events, type KubeEvent } from "@antrea/kube";
 import { type Cluster } from "./cluster.ts";
 
-/** The fields of an Event that commands print; "" if not set, where nothing else is said. */
+/** The fields of an Event that commands print; "" if not set, unless stated otherwise. */
 export interface EventInfo {
     /** When it was last seen (RFC 3339); undefined if it has no time. */
     readonly time: string | undefined;

@@ -6,8 +6,7 @@ import { type PlanReport, type PoolPlan } from "./report.ts";
 /** The report of `ipam plan` as text, without a final line end. Long lists are cut. */
 export function renderPlan(report: PlanReport, style: Style): string {
     const sections = report.pools.map((plan) => renderPool(plan, style));
-    if (report.ignored.length > 0)
-        sections.push(`Not looked at, because they are no IPPools: ${someOf(report.ignored)}`);
+    if (report.ignored.length > 0) sections.push(`Not checked, because they are no IPPools: ${someOf(report.ignored)}`);
     const refused = report.pools.filter((plan) => plan.refused).map(({ name }) => name || "(no name)");
     const unjudged = report.pools.filter(({ server }) => server.answer === "none").map(({ name }) => name);
     if (unjudged.length > 0) {

@@ -77,7 +77,7 @@ export function renderPool(report: PoolReport, style: Style, nowMs: number): str
 
 function conditionFields(report: PoolReport, style: Style): readonly (readonly [string, string])[] {
     if (report.conditions.length === 0) {
-        return [["Conditions", style.warn("none: antrea-controller has not looked at this pool yet")]];
+        return [["Conditions", style.warn("none: antrea-controller has not checked this pool yet")]];
     }
     return report.conditions.map(({ type, status, message }) => {
         const good = (type === "Ready") === (status === "True");

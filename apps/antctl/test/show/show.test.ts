@@ -142,7 +142,7 @@ describe("renderPool", () => {
         const text = renderPool(made, plain, now);
         expect(text).toMatch(/db09 +0 +1\nand 2 more owners \(-o json shows all\)/);
         expect(text).toMatch(/db09 ordinal 0 +2h\nand 2 more reservations/);
-        expect(text).toMatch(/Conditions: +none: antrea-controller has not looked/);
+        expect(text).toMatch(/Conditions: +none: antrea-controller has not checked/);
     });
 
     it("tells problems, and conditions with their messages", () => {

@@ -1,3 +1,5 @@
+const text = { type: "string" } as const;
+
 /** The CustomResourceDefinition of networks, as in the multi-network specification 1.3 of the Network Plumbing WG. */
 export const networkDefinitionsCrd = {
     apiVersion: "apiextensions.k8s.io/v1",
@@ -10,6 +12,7 @@ export const networkDefinitionsCrd = {
             plural: "network-attachment-definitions",
             singular: "network-attachment-definition",
             kind: "NetworkAttachmentDefinition",
+            shortNames: ["net-attach-def"],
         },
         versions: [
             {
@@ -19,7 +22,12 @@ export const networkDefinitionsCrd = {
                 schema: {
                     openAPIV3Schema: {
                         type: "object",
-                        properties: { spec: { type: "object", properties: { config: { type: "string" } } } },
+                        properties: {
+                            apiVersion: text,
+                            kind: text,
+                            metadata: { type: "object" },
+                            spec: { type: "object", properties: { config: text } },
+                        },
                     },
                 },
             },

@@ -23,6 +23,17 @@ export interface CallSpec<T> {
     readonly answer: (message: Message, frameBytes: number) => Answer<T>;
 }
 
+/** The call of a request with one xid; fails with `REFUSED` if the switch answers with an error, else as `read` returns. */
+export function singleCall<T>(what: string, xid: number, read: (message: Message) => Answer<T>): CallSpec<T> {
+    return {
+        what,
+        firstXid: xid,
+        lastXid: xid,
+        answer: (message) =>
+            message.type === "error" ? { kind: "fail", error: refused(what, message.error) } : read(message),
+    };
+}
+
 interface Call {
     readonly firstXid: number;
     readonly lastXid: number;

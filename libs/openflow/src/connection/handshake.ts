@@ -11,7 +11,7 @@ import {
 } from "../codec/message/simple.ts";
 import { wireVersion } from "../codec/wire/header.ts";
 import { Writer } from "../codec/wire/writer.ts";
-import { aborted, refused, type CallSpec } from "./calls.ts";
+import { aborted, singleCall, type CallSpec } from "./calls.ts";
 import { disconnected, Link, type LinkComponents } from "./link.ts";
 import { type ResolvedOptions } from "./types.ts";
 
@@ -128,14 +128,7 @@ function negotiation(why: string): OpenFlowError {
 }
 
 function featuresSpec(xid: number): CallSpec<Features> {
-    const what = "features request";
-    return {
-        what,
-        firstXid: xid,
-        lastXid: xid,
-        answer: (message) => {
-            if (message.type === "error") return { kind: "fail", error: refused(what, message.error) };
-            return message.type === "features_reply" ? { kind: "done", value: message.features } : { kind: "wait" };
-        },
-    };
+    return singleCall("features request", xid, (message) =>
+        message.type === "features_reply" ? { kind: "done", value: message.features } : { kind: "wait" },
+    );
 }

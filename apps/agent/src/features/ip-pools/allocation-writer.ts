@@ -48,7 +48,10 @@ export class AllocationWriter {
     readonly #components: AllocationWriterComponents;
     /** Creates abandoned without an answer, by holder and pool: the next attempt starts with the same name. */
     readonly #unanswered = new Map<string, IpAddress>();
-    /** The names of allocations that were to be freed, by a request that was abandoned without an answer. */
+    /**
+     * The names of allocations that were to be freed, by a request that was abandoned without an answer: at most 1000 that
+     * this Node does not have.
+     */
     readonly #maybeFreed = new Set<string>();
 
     constructor(components: AllocationWriterComponents) {
@@ -143,6 +146,9 @@ export class AllocationWriter {
             try {
                 const wanted = takenBy(seen, holder, version);
                 const taken = await this.#answered(signal, () => api.update(ipAllocations, wanted, once(requestMs)));
+                // A request to free an earlier version has no effect on this one.
+                if (taken.metadata?.resourceVersion !== seen.metadata?.resourceVersion)
+                    this.#maybeFreed.delete(objectName(taken));
                 own.note(taken, askedAt);
                 return taken;
             } catch (error) {
@@ -172,7 +178,9 @@ export class AllocationWriter {
             const seen: IpAllocation = current;
             if (!isOfPods(seen.spec.owner) || !isToBeFreed(seen)) return own.note(seen, askedAt);
             askedAt = this.#now;
-            this.#maybeFreed.add(objectName(seen));
+            // An earlier request may be about a later version than `seen`: its outcome is open until the allocation is read.
+            const wasOpen = this.mayBeFreed(seen);
+            this.#noteMaybeFreed(objectName(seen));
             try {
                 own.noteGone(await this.#free(seen, signal, requestMs), askedAt);
                 this.#maybeFreed.delete(objectName(seen));
@@ -181,19 +189,20 @@ export class AllocationWriter {
             } catch (error) {
                 if (!isChanged(error)) throw refused(error, seen);
             }
-            // What it was to free is not there any more, in this version.
-            this.#maybeFreed.delete(objectName(seen));
+            // What this one was to free is not there any more, in this version.
+            if (!wasOpen) this.#maybeFreed.delete(objectName(seen));
             askedAt = this.#now;
             current = await this.find(allocationIp(seen), signal, requestMs);
             if (current !== undefined) continue;
+            this.#maybeFreed.delete(objectName(seen));
             own.noteGone(seen, askedAt);
             cooldown.freed(allocationIp(seen));
         }
     }
 
     /**
-     * Whether a request to free the allocation was abandoned without an answer: it may take effect at any time, unless the
-     * allocation changes first. To be freed again before its address is claimed.
+     * Whether a request to free the allocation was abandoned without an answer: it may take effect at any time, unless this
+     * agent takes the allocation for another container. To be freed again before its address is claimed.
      */
     mayBeFreed(allocation: IpAllocation): boolean {
         return this.#maybeFreed.has(objectName(allocation));
@@ -238,6 +247,15 @@ export class AllocationWriter {
 
     get #now(): number {
         return this.#components.clock.monotonic();
+    }
+
+    #noteMaybeFreed(name: string): void {
+        this.#maybeFreed.add(name);
+        if (this.#maybeFreed.size <= maxUnanswered) return;
+        // What this Node does not have any more was freed, or is not claimed again before it is read.
+        const { own } = this.#components;
+        for (const one of this.#maybeFreed)
+            if (one !== name && own.get(one) === undefined) this.#maybeFreed.delete(one);
     }
 
     #noteUnanswered(key: string, ip: IpAddress): void {

@@ -1,9 +1,12 @@
 import { formatPrefix, type Prefix } from "@antrea/ip";
 import { BlockView, type BlockViewComponents } from "./block-view.ts";
 
+/** Maximum of open views, over all pools: each is a watch of the API server. */
+const maxViews = 16;
+
 /**
- * Open block views, shared by all pools because the name of an allocation is unique across pools. Counts their users: a
- * view without users is closed. Its owner calls `close` at the end, after which none must be acquired.
+ * Open block views, 16 at most, shared by all pools because the name of an allocation is unique across pools. Counts their
+ * users: a view without users is closed. Its owner calls `close` at the end, after which none must be acquired.
  */
 export class Blocks {
     readonly #components: BlockViewComponents;
@@ -21,16 +24,17 @@ export class Blocks {
     }
 
     /**
-     * Returns the view of a block (/24 or /120), opening it and starting its watch on first use. Each call must be
-     * paired with `release`.
+     * Returns the view of a block (/24 or /120), opening it and starting its watch on first use; undefined if it is not open and
+     * 16 others are. Each call that returns one must be paired with `release`.
      */
-    acquire(block: Prefix): BlockView {
+    acquire(block: Prefix): BlockView | undefined {
         const key = formatPrefix(block);
         const known = this.#views.get(key);
         if (known !== undefined) {
             known.users += 1;
             return known.view;
         }
+        if (this.#views.size === maxViews) return undefined;
         const view = new BlockView(this.#components, block);
         view.informer.start(this.#stop.signal);
         this.#views.set(key, { view, users: 1 });

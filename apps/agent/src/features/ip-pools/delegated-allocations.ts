@@ -64,7 +64,7 @@ const rememberMs = 600_000;
 /**
  * The allocations for interfaces that other CNI plugins make with addresses of ours. There is no record of such an
  * interface: its addresses are in use as long as the container has an interface of this agent, whose link is the sign of
- * life. What is in force is kept in memory; after a restart of the agent it is what the allocations say.
+ * life. What is in force is kept in memory; after a restart of the agent it is what the allocations have.
  */
 export class DelegatedAllocations {
     readonly #components: DelegatedAllocationsComponents;
@@ -208,7 +208,7 @@ export class DelegatedAllocations {
         }
     }
 
-    /** After a restart of the agent: what its allocations say of running containers. */
+    /** After a restart of the agent: what its allocations have of running containers. */
     #recall(): void {
         if (this.#hasRecalled) return;
         this.#hasRecalled = true;

@@ -117,9 +117,7 @@ function isolation({ podInterfaces, networks, control, netlink }: NodeInterfaces
             // A virtual function has no end on the Node: it is there while the container's own interface is.
             const names =
                 hostIfName === ""
-                    ? podInterfaces
-                          .list()
-                          .flatMap(({ record }) => (record.containerId === containerId ? [record.hostIfName] : []))
+                    ? podInterfaces.ofContainer(containerId).map(({ record }) => record.hostIfName)
                     : [hostIfName];
             const links = await Promise.all(names.map((name) => netlink.link(name)));
             return links.some((link) => link !== undefined);
@@ -173,9 +171,16 @@ function subnetWiredOf({ containerId, ifName, podNamespace, podName, podUid, add
     return { containerId, ifName, podNamespace, podName, podUid, addresses: addresses.map(({ ip }) => ip) };
 }
 
+/**
+ * In the allocation of an interface whose network nothing names any more: as the name of every network that this agent
+ * attaches, and of no CNI network, it has a "/".
+ */
+const unknownNetwork = "unknown/unknown";
+
 /** Those of its addresses that are allocated; none for an interface without. */
 function networkInterfaceOf(record: NetworkRecord): readonly PoolInterface[] {
-    const { containerId, ifName, podNamespace, podName, podUid, network } = record;
+    const { containerId, ifName, podNamespace, podName, podUid } = record;
+    const network = record.network === "" ? unknownNetwork : record.network;
     const addresses = record.addresses.flatMap(({ pool, ...address }) =>
         pool === undefined ? [] : [{ ...address, pool }],
     );

@@ -18,6 +18,8 @@ const maxTries = 16;
 const maxOpenings = 3;
 /** Maximum of open views per pool. */
 const maxViews = 3;
+/** Addresses that are tried at random while no view can be opened, before the whole pool is listed. */
+const maxProbes = 4;
 /** After a failed attempt, how long to wait for the allocations of the block. */
 const syncLimitMs = 2_000;
 /** How long a block found full is not chosen again. */
@@ -85,6 +87,7 @@ export class PoolSearch {
             if (openings === maxOpenings || !this.#openNext(target)) break;
             openings += 1;
         }
+        if (this.#open.length === 0 && !this.#scanner.isFresh(target)) yield* this.#probes(target.usable);
         if (this.#seesAll()) yield* this.#resting();
         const scan = await this.#scanner.scan(target, signal);
         for (let ip = scan.take(); ip !== undefined; ip = scan.take()) {
@@ -103,6 +106,18 @@ export class PoolSearch {
             if (ip !== undefined) return { ip, view };
         }
         return undefined;
+    }
+
+    /** Different addresses at random: of a pool that is not nearly full one of them is free. */
+    *#probes(usable: RangeSet): Iterable<IpAddress> {
+        const { cooldown, random } = this.#components;
+        const tried = new Set<bigint>();
+        for (let probes = 0; probes < maxProbes; probes += 1) {
+            const ip = usable.at(randomBelow(usable.size, random));
+            if (tried.has(ip.value) || cooldown.left(ip) > 0) continue;
+            tried.add(ip.value);
+            yield ip;
+        }
     }
 
     *#resting(): Iterable<IpAddress> {
@@ -132,22 +147,31 @@ export class PoolSearch {
         if (this.#open.length === 0 && count > 0n) this.#openBlock(this.#blocks.at(BigInt(this.#seed) % count));
     }
 
-    /** Opens one more block, replacing the oldest at the limit. False if no other block is worth opening. */
+    /**
+     * Opens one more block, replacing the oldest at the limit of the pool or of all pools. False if no other block is worth
+     * opening, or none can be opened.
+     */
     #openNext(target: KnownPool): boolean {
         const next = this.#chooseBlock(target);
         if (next === undefined) return false;
-        if (this.#open.length === maxViews) {
-            const oldest = this.#open.shift();
-            if (oldest !== undefined) this.#components.blocks.release(oldest.view);
-        }
+        if (this.#open.length === maxViews) this.#closeOldest();
         for (const { view } of this.#open) if (view.informer.hasSynced) this.#noteFull(view.block);
-        this.#openBlock(next);
+        if (this.#openBlock(next)) return true;
+        this.#closeOldest();
+        return this.#openBlock(next);
+    }
+
+    /** False if the views of other pools leave none for it. */
+    #openBlock(block: Prefix): boolean {
+        const view = this.#components.blocks.acquire(block);
+        if (view === undefined) return false;
+        this.#open.push({ view, slots: slotsOf(this.#usable, block) });
         return true;
     }
 
-    #openBlock(block: Prefix): void {
-        const slots = slotsOf(this.#usable, block);
-        this.#open.push({ view: this.#components.blocks.acquire(block), slots });
+    #closeOldest(): void {
+        const oldest = this.#open.shift();
+        if (oldest !== undefined) this.#components.blocks.release(oldest.view);
     }
 
     /** A new status from the controller overrides earlier observations of a block. */

@@ -87,7 +87,7 @@ export class Networks {
         if (text.trim() === "" || pod.spec?.hostNetwork === true) return [];
         try {
             const selections = parseSelections(text, request.podNamespace);
-            const requested = await orAborted(inOrder(selections.map((selection) => this.#read(selection))), signal);
+            const requested = await orAborted(this.#read(selections), signal);
             this.#reportIgnored(pod, requested);
             const own = requested.flatMap(({ network, selection }) =>
                 network.kind === "foreign" ? [] : [{ network, selection }],
@@ -166,14 +166,26 @@ export class Networks {
         });
     }
 
-    async #read(selection: NetworkSelection): Promise<Requested> {
-        const { namespace, name } = selection;
-        const { metadata, spec } = await this.#components.definitions.find(namespace, name);
-        const annotations = metadata?.annotations ?? {};
-        return { selection, network: parseNetwork({ namespace, name, annotations, config: spec?.config }) };
+    /** The selections with their networks, each of which is read once. Rejects with the error of the first that fails. */
+    async #read(selections: readonly NetworkSelection[]): Promise<readonly Requested[]> {
+        const networks = new Map<string, Promise<OwnNetwork | ForeignNetwork>>();
+        return inOrder(
+            selections.map(async (selection) => {
+                const { namespace, name } = selection;
+                const key = `${namespace}/${name}`;
+                const network = networks.get(key) ?? this.#networkOf(namespace, name);
+                networks.set(key, network);
+                return { selection, network: await network };
+            }),
+        );
     }
 
-    /** What has no effect is said once for each ADD. */
+    async #networkOf(namespace: string, name: string): Promise<OwnNetwork | ForeignNetwork> {
+        const { metadata, spec } = await this.#components.definitions.find(namespace, name);
+        return parseNetwork({ namespace, name, annotations: metadata?.annotations ?? {}, config: spec?.config });
+    }
+
+    /** What has no effect is reported once for each ADD. */
     #reportIgnored(pod: Pod, requested: readonly Requested[]): void {
         const foreign = requested.flatMap(({ network }) => (network.kind === "foreign" ? [network] : []));
         if (foreign.length > 0) {

@@ -1,7 +1,7 @@
 import { settleAll } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
 import type { IpAddress } from "@antrea/ip";
-import { Turns } from "../../platform/turns.ts";
+import { YieldingMutex } from "../../platform/yielding-mutex.ts";
 import type { Progress } from "./progress.ts";
 import { Limit } from "./limit.ts";
 import { isFunction } from "./function-wiring.ts";
@@ -11,7 +11,7 @@ import { deletePodLink, type PodLinkOptions } from "./link.ts";
 import { PodNetworkError } from "./errors.ts";
 import { hostInterfaceName } from "./names.ts";
 import { networkRecordOf, type NetworkDraft } from "./network-draft.ts";
-import { configureNetworkEnd, moveDefaultRoutes } from "./network-end.ts";
+import { configureNetworkEnd, moveDefaultRoutes, returnDefaultRoutes } from "./network-end.ts";
 import { PortWiring } from "./port-wiring.ts";
 import {
     attachmentKey,
@@ -38,7 +38,7 @@ export class FurtherInterfaces {
     readonly #options: FurtherInterfacesOptions;
     readonly #ports: PortWiring;
     /** Of requests to the kernel, of which many ADDs at once have thousands. */
-    readonly #turns = new Turns();
+    readonly #mutex = new YieldingMutex();
     /** What earlier starts, crashes and Open vSwitch have left. */
     readonly upkeep: FurtherUpkeep;
 
@@ -46,7 +46,7 @@ export class FurtherInterfaces {
         this.#components = components;
         this.#options = options;
         const { ports = noPorts } = components;
-        this.#ports = new PortWiring({ ...components, ports, turns: this.#turns }, options);
+        this.#ports = new PortWiring({ ...components, ports, mutex: this.#mutex }, options);
         this.upkeep = new FurtherUpkeep({ ...components, ports }, options);
     }
 
@@ -93,7 +93,7 @@ export class FurtherInterfaces {
             await settleAll([
                 this.#ports.write(onBridge, progress.signal),
                 ...onBridge.map((record) =>
-                    this.#turns.run(() => configureNetworkEnd(record, routesOf(record), this.#linkOptions(record))),
+                    this.#mutex.run(() => configureNetworkEnd(record, routesOf(record), this.#linkOptions(record))),
                 ),
             ]);
             progress.checkpoint();
@@ -194,6 +194,7 @@ export class FurtherInterfaces {
             });
             return false;
         }
+        if (ifName !== undefined) await this.#returnDefaultRoutes(containerId, all);
         const released = fates.filter(({ fate }) => fate === "release").map(({ record }) => record as Attachment);
         const left = allocations === "release" ? this.#unwired(containerId, ifName) : [];
         const keys = new Map([...released, ...left].map((one) => [attachmentKey(one), one]));
@@ -207,6 +208,24 @@ export class FurtherInterfaces {
             });
         }
         return true;
+    }
+
+    /** After single interfaces were removed from a container that lives on. Never rejects: what the kernel refuses is logged. */
+    async #returnDefaultRoutes(containerId: string, removed: readonly NetworkRecord[]): Promise<void> {
+        const { logger, podInterfaces } = this.#components;
+        const own = podInterfaces.list().find(({ record }) => record.containerId === containerId)?.record;
+        if (own === undefined) return;
+        try {
+            for (const record of removed) await returnDefaultRoutes(record, own, this.#linkOptions(record));
+            // One that had them before may lead there again.
+            if (removed.some(({ defaultGateways }) => defaultGateways.length > 0)) await this.moveDefaultRoutes(own);
+        } catch (error) {
+            logger.warn("the default route of a Pod cannot be given back to its interface on the Pod network", {
+                pod: podText(own),
+                container: containerId,
+                reason: messageOf(error),
+            });
+        }
     }
 
     /** The interfaces that may have allocations without a record. */

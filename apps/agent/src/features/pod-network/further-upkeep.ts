@@ -1,3 +1,4 @@
+import { sameIp } from "@antrea/ip";
 import type { Link } from "@antrea/netlink";
 import type { StoredPort } from "./found-records.ts";
 import { releaseLinkOf } from "./release-link.ts";
@@ -13,8 +14,10 @@ import {
 import {
     fromNetworkAlias,
     fromNetworkIds,
+    toNetworkAlias,
     type NetworkInterface,
     type NetworkRecord,
+    type NetworkRecordAddress,
 } from "../../platform/pod-interfaces/index.ts";
 
 /** Dependencies of FurtherUpkeep. */
@@ -83,20 +86,22 @@ export class FurtherUpkeep {
     /**
      * What the container needs in a round of the reconcile: "remove" if all links are gone, and with them its network
      * namespace, as its interface on the Pod network is too; "restore" if a port or link differs, or the removal of an
-     * interface is not complete; undefined if all is right.
+     * interface is not complete; undefined if all is right. An alias that differs is that of an earlier agent.
      */
     need(containerId: string, { links, ports }: FoundOnNode, isAlive: boolean): "remove" | "restore" | undefined {
         const all = this.#components.table.ofContainer(containerId);
         const present = all.filter(({ record }) => !isFunction(record) && links.has(record.hostIfName));
         if (present.length === 0 && !isAlive) return "remove";
         if (all.some(({ leaving }) => leaving !== undefined)) return "restore";
-        const isRight = ({ record: { hostIfName, isolated, vlan } }: NetworkInterface): boolean => {
+        const isRight = ({ record }: NetworkInterface): boolean => {
+            const { hostIfName, isolated, vlan } = record;
             const [link, port] = [links.get(hostIfName), ports.get(hostIfName)];
             return (
                 (port?.ofPort ?? -1) > 0 &&
                 port?.vlan === vlan &&
                 link?.up === (isolated !== true) &&
-                link.group === podLinkGroup
+                link.group === podLinkGroup &&
+                link.alias === toNetworkAlias(record)
             );
         };
         return present.every(isRight) ? undefined : "restore";
@@ -109,9 +114,10 @@ export class FurtherUpkeep {
         for (const { record } of table.list()) {
             const found = own.get(record.containerId);
             const { podNamespace, podName, podUid } = record.podName === "" && found !== undefined ? found : record;
-            const allocated = record.addresses.length > 0 ? [] : (pools?.addressesFor(record) ?? []);
+            const isKnown = record.addresses.length > 0 && record.addresses.every(({ pool }) => pool !== "");
+            const allocated = isKnown ? [] : (pools?.addressesFor(record) ?? []);
             if (podName === record.podName && allocated.length === 0) continue;
-            const addresses = allocated.length > 0 ? allocated : record.addresses;
+            const addresses = withAllocated(record.addresses, allocated);
             const network = record.network === "" ? (pools?.networkOf(record) ?? "") : record.network;
             table.put({ ...record, podNamespace, podName, podUid, addresses, network });
         }
@@ -147,7 +153,7 @@ export class FurtherUpkeep {
         const alias = fromNetworkAlias(link.alias);
         const { bootId } = this.#options;
         if (alias === undefined || !bootId.startsWith(alias.bootId)) return undefined;
-        const addresses = this.#components.pools?.addressesFor(alias) ?? [];
+        const addresses = withAllocated(alias.addresses, this.#components.pools?.addressesFor(alias) ?? []);
         const network = this.#components.pools?.networkOf(alias) ?? "";
         const unknown = { podNamespace: "", podName: "", network, netns: "" };
         return { ...unknown, ...alias, bootId, hostIfName: link.name, addresses };
@@ -156,4 +162,15 @@ export class FurtherUpkeep {
 
 function containerOf({ externalIds }: StoredPort): string {
     return externalIds.get("container-id") ?? "";
+}
+
+/** The addresses of a record that was rebuilt from its link, with the settings of those that are allocated, and these besides. */
+function withAllocated(
+    known: readonly NetworkRecordAddress[],
+    allocated: readonly NetworkRecordAddress[],
+): readonly NetworkRecordAddress[] {
+    const allocatedAs = ({ ip }: NetworkRecordAddress): NetworkRecordAddress | undefined =>
+        allocated.find((one) => sameIp(one.ip, ip));
+    const more = allocated.filter(({ ip }) => !known.some((one) => sameIp(one.ip, ip)));
+    return [...known.map((one) => allocatedAs(one) ?? one), ...more];
 }

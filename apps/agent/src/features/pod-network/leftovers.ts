@@ -79,7 +79,7 @@ export class Leftovers {
         const names = (): readonly string[] =>
             [...network.interfaces(), ...(network.further?.list() ?? [])].map(({ record }) => record.hostIfName);
         const known = new Set(names());
-        // Without feature gate and bridge nobody looks after these, and their Pods run on with them.
+        // Without feature gate and bridge nothing maintains these, and their Pods run on with them.
         const isKept = ({ alias }: Link): boolean =>
             network.further?.hasBridge !== true &&
             fromNetworkAlias(alias) !== undefined &&

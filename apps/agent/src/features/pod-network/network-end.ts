@@ -184,3 +184,34 @@ export async function moveDefaultRoutes(
         );
     }
 }
+
+/**
+ * Gives default routes that an interface of a network had back to the Pod's interface on the Pod network, once it is removed;
+ * a family of which the Pod has another default route keeps that. No effect if the namespace has ended. Rejects with
+ * NetlinkError or PodLinkError.
+ *
+ * @param own the Pod's interface on the Pod network
+ */
+export async function returnDefaultRoutes(
+    record: NetworkRecord,
+    own: PodRecord,
+    { namespaces = kernelNamespaces }: PodLinkOptions,
+): Promise<void> {
+    const isLost = (family: IpAddress["family"]): boolean =>
+        record.defaultGateways.some((gateway) => gateway.family === family);
+    const gateways = own.addresses.flatMap(({ gateway }) => (isLost(gateway.family) ? [gateway] : []));
+    if (gateways.length === 0) return;
+    try {
+        using pod = namespaces.openIn(own.netns);
+        const link = await pod.link(own.ifName);
+        if (link === undefined) return;
+        for (const via of gateways) {
+            const { family } = via;
+            const routes = await pod.routes({ family, table: RouteTable.MAIN });
+            if (routes.some(({ dst }) => dst.length === 0)) continue;
+            await pod.batch((batch) => batch.addRoute({ dst: "default", family, via, dev: link.index }));
+        }
+    } catch (error) {
+        if (!isNetlinkError(error, "ENOENT", "NOT_A_NETNS")) throw error;
+    }
+}

@@ -18,7 +18,7 @@ import type {
 } from "./further-types.ts";
 import { createPair, deletePodLink, releasePodLink } from "./link.ts";
 import { macOfDraft, type NetworkDraft } from "./network-draft.ts";
-import type { Turns } from "../../platform/turns.ts";
+import type { YieldingMutex } from "../../platform/yielding-mutex.ts";
 import type { Progress } from "./progress.ts";
 
 const openLimitMs = 20_000;
@@ -27,7 +27,7 @@ const openLimitMs = 20_000;
 export interface PortWiringComponents extends Pick<FurtherInterfacesComponents, "announce" | "logger" | "netlink"> {
     readonly ports: NetworkPorts;
     /** Of requests to the kernel. */
-    readonly turns: Turns;
+    readonly mutex: YieldingMutex;
 }
 
 /**
@@ -48,11 +48,11 @@ export class PortWiring {
      * unfinished. A port without its VLAN would let frames out untagged.
      */
     async prepare(drafts: readonly NetworkDraft[], { signal, checkpoint }: Progress): Promise<void> {
-        const { netlink, ports, turns } = this.#components;
+        const { netlink, ports, mutex } = this.#components;
         if (drafts.length === 0) return;
         await settleAll(
             drafts.map((draft) =>
-                turns.run(() =>
+                mutex.run(() =>
                     createPair(netlink, draft, {
                         mac: macOfDraft(draft),
                         alias: pendingAlias(draft.containerId),
@@ -89,7 +89,7 @@ export class PortWiring {
 
     /** Waits until OVS has opened the ports, at most 20 s, and sets the links up that are not isolated. Resolves with the ports. */
     async opened(records: readonly NetworkRecord[], signal: AbortSignal): Promise<readonly NetworkPort[]> {
-        const { netlink, ports, turns } = this.#components;
+        const { netlink, ports, mutex } = this.#components;
         if (records.length === 0) return [];
         const opened = await ports.opened(
             records.map(({ hostIfName }) => hostIfName),
@@ -102,14 +102,14 @@ export class PortWiring {
             if (link.up !== (isolated !== true)) await netlink.setLink(link.index, { up: isolated !== true });
             if (link.group !== podLinkGroup) await netlink.setLink(link.index, { group: podLinkGroup });
         };
-        for (const record of records) await turns.run(() => correct(record));
+        for (const record of records) await mutex.run(() => correct(record));
         return opened;
     }
 
     /** Writes the record onto the alias of its link. */
     async complete(record: NetworkRecord): Promise<void> {
-        const { logger, netlink, turns } = this.#components;
-        await turns.run(async () => {
+        const { logger, netlink, mutex } = this.#components;
+        await mutex.run(async () => {
             const link = await netlink.link(record.hostIfName);
             if (link !== undefined) await netlink.setLink(link.index, { alias: toNetworkAlias(record) });
         });
@@ -130,12 +130,16 @@ export class PortWiring {
         if (ofPort !== undefined && ofPort > 0) announce({ ofPort, mac, ips: addresses.map(({ ip }) => ip) });
     }
 
-    /** Restores ports and links, of records whose link exists: without it OVS could not open the port. */
+    /** Restores ports and links with their aliases, of records whose link exists: without it OVS could not open the port. */
     async restore(records: readonly NetworkRecord[], signal: AbortSignal): Promise<void> {
         if (records.length === 0) return;
         const { netlink } = this.#components;
         // Asked one by one: the Node may have thousands.
         const links = await Promise.all(records.map(({ hostIfName }) => netlink.link(hostIfName)));
+        for (const [at, record] of records.entries()) {
+            const [link, alias] = [links[at], toNetworkAlias(record)];
+            if (link !== undefined && link.alias !== alias) await netlink.setLink(link.index, { alias });
+        }
         const present = records.filter((_, at) => links[at] !== undefined);
         await this.write(present, signal);
         await this.opened(present, signal);
@@ -162,7 +166,7 @@ export class PortWiring {
     /** Releases a link, see `releasePodLink`. Never rejects: false if the link may still be up. */
     async releaseLink(record: Pick<NetworkRecord, "containerId" | "hostIfName">): Promise<boolean> {
         try {
-            await this.#components.turns.run(() => releasePodLink(this.#components.netlink, record));
+            await this.#components.mutex.run(() => releasePodLink(this.#components.netlink, record));
             return true;
         } catch (error) {
             if (isNetlinkError(error, "ENODEV")) return true;

@@ -7,7 +7,7 @@ import { podLinkGroup } from "../../platform/kernel-ids.ts";
 import { NodeCondition } from "../../platform/node/node-condition.ts";
 import type { NodePlatform } from "../../platform/node-platform.ts";
 import { Announcer } from "../../platform/ovs/announcer.ts";
-import { type AccessPort, type SwitchBridge } from "../../platform/ovs/bridge/index.ts";
+import { type SwitchBridge } from "../../platform/ovs/bridge/index.ts";
 import { isPhysicalNameOf } from "../../platform/host/uplink/index.ts";
 import { FormerBridges } from "./former-bridges.ts";
 import { NicSettings } from "./nic-settings.ts";
@@ -71,7 +71,7 @@ export function secondaryBridge(platform: BridgePlatform, uplinks: NicUplinks): 
     const [wanted] = gates.enabled("SecondaryNetwork") ? config.secondaryNetwork.ovsBridges : [];
     return wanted === undefined
         ? withoutBridge(platform, { former, uplinks })
-        : withBridge(platform, wanted, { settings, former, uplinks, logger });
+        : withBridge(platform, wanted, { settings, uplinks, logger });
 }
 
 function withoutBridge(
@@ -101,12 +101,10 @@ function withBridge(
     }: BridgePlatform["config"]["secondaryNetwork"]["ovsBridges"][number],
     {
         settings,
-        former,
         uplinks,
         logger,
     }: {
         readonly settings: NicSettings;
-        readonly former: FormerBridges;
         readonly uplinks: NicUplinks;
         readonly logger: BridgePlatform["logger"];
     },
@@ -115,8 +113,6 @@ function withBridge(
         platform;
     const condition = new NodeCondition({ api: kube.api }, { nodeName: environment.nodeName });
     const ports = switchBridges.of({ bridge: bridgeName, multicastSnooping: enableMulticastSnooping });
-    /** Ports of Pods that a former bridge had. */
-    const moved: AccessPort[] = [];
     const state = new SecondaryBridge(
         {
             bridge: ports,
@@ -126,9 +122,8 @@ function withBridge(
             bridgeOf: (name) => bridge.bridgeOf(name),
             bridgedNic: () => (config.enableBridgingMode ? transport.state.name : undefined),
             makeRoom: async (signal) => {
-                // Before the bridge is given up that Pods have now.
-                ports.refuseForeign();
-                await former.deleteAllBut({ bridge: bridgeName, nics: physicalInterfaces }, moved, signal);
+                const former = await ports.takeOver(signal);
+                if (former.length > 0) logger.info("bridge has the ports of others", { bridge: bridgeName, former });
             },
             clock,
             logger,
@@ -140,11 +135,6 @@ function withBridge(
         { packetOut: (packet) => connection.packetOut(packet), logger, clock },
         { output: Port.NORMAL },
     );
-    const check = async (signal: AbortSignal): Promise<void> => {
-        await state.check(signal);
-        if (moved.length > 0) await ports.ensurePorts(moved, signal);
-        moved.length = 0;
-    };
     const keepNic = async (nic: string, changed: () => void, signal: AbortSignal): Promise<void> => {
         if (state.isWaiting(nic)) return changed();
         if (!state.nicsOfNode.includes(nic)) return;
@@ -166,7 +156,7 @@ function withBridge(
         // Before the interfaces of Pods are rebuilt from its ports.
         stage: async (signal) => {
             try {
-                await check(signal);
+                await state.check(signal);
             } catch (error) {
                 signal.throwIfAborted();
                 logger.warn("the secondary bridge is not ready yet", { reason: messageOf(error) });
@@ -181,7 +171,7 @@ function withBridge(
             });
             const job = jobs.every("secondary-bridge/bridge", resyncMs, async (limit) => {
                 try {
-                    await check(limit);
+                    await state.check(limit);
                     await uplinks.releaseUnused(limit);
                 } finally {
                     report.trigger();

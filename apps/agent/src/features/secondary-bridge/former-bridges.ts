@@ -1,14 +1,13 @@
-import { settleAll } from "@antrea/async";
 import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
-import type { AccessPort, SwitchBridge, SwitchBridges } from "../../platform/ovs/bridge/index.ts";
+import type { SwitchBridge, SwitchBridges } from "../../platform/ovs/bridge/index.ts";
 import type { NicSettings } from "./nic-settings.ts";
 
 /** Dependencies of FormerBridges. */
 export interface FormerBridgesComponents {
     readonly bridges: Pick<SwitchBridges, "names" | "of">;
     readonly netlink: Pick<Netlink, "link">;
-    readonly settings: Pick<NicSettings, "release" | "releaseAllBut">;
+    readonly settings: Pick<NicSettings, "prepared" | "release">;
     readonly logger: Logger;
 }
 
@@ -32,27 +31,10 @@ export class FormerBridges {
             const gone: string[] = [];
             for (const port of ports) if ((await netlink.link(port.name)) === undefined) gone.push(port.name);
             await bridge.deletePorts(gone, signal);
-            if (gone.length === ports.length) await this.#delete(name, bridge, [], signal);
+            if (gone.length === ports.length) await this.#delete(name, bridge, signal);
             else kept.push(...bridge.nics().map((nic) => nic.name));
         }
-        await settings.releaseAllBut(kept);
-    }
-
-    /**
-     * Deletes all bridges but this one, which takes their place: it needs their NICs, of which its own stay prepared. `moved`
-     * gets the ports of Pods that they had, which are to be made in it again, also if a later step fails.
-     */
-    async deleteAllBut(
-        kept: { readonly bridge: string; readonly nics: readonly string[] },
-        moved: AccessPort[],
-        signal: AbortSignal,
-    ): Promise<void> {
-        for (const [name, bridge] of this.#found()) {
-            if (name === kept.bridge) continue;
-            for (const { name: port, vlan = 0, externalIds } of bridge.ports())
-                moved.push({ name: port, vlan, externalIds: Object.fromEntries(externalIds) });
-            await this.#delete(name, bridge, kept.nics, signal);
-        }
+        await settings.release(settings.prepared().filter((name) => !kept.includes(name)));
     }
 
     #found(): readonly (readonly [string, Pick<SwitchBridge, "delete" | "deletePorts" | "nics" | "ports">])[] {
@@ -60,17 +42,12 @@ export class FormerBridges {
         return bridges.names().map((bridge) => [bridge, bridges.of({ bridge, multicastSnooping: false })] as const);
     }
 
-    async #delete(
-        name: string,
-        bridge: Pick<SwitchBridge, "delete" | "nics">,
-        kept: readonly string[],
-        signal: AbortSignal,
-    ): Promise<void> {
+    async #delete(name: string, bridge: Pick<SwitchBridge, "delete" | "nics">, signal: AbortSignal): Promise<void> {
         const { logger, settings } = this.#components;
         const nics = bridge.nics().map((nic) => nic.name);
+        // While they are ports: the next start knows them by that if this one is killed.
+        await settings.release(nics);
         await bridge.delete(signal);
-        // All of them, whatever one does.
-        await settleAll(nics.flatMap((nic) => (kept.includes(nic) ? [] : [settings.release(nic)])));
         logger.info("bridge that is no longer configured deleted", { bridge: name, nics });
     }
 }

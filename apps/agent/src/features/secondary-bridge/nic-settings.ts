@@ -44,22 +44,23 @@ export class NicSettings {
         });
     }
 
-    /** Whether the NIC of this name was made a port in this boot, by this agent or an earlier one, and not given back since. */
-    isPrepared(name: string): boolean {
-        return this.#prepared().includes(name);
+    /**
+     * The NICs that were made ports in this boot, by this agent or an earlier one, and not given back since, without those that
+     * had no IPv6 before: reads a file.
+     */
+    prepared(): readonly string[] {
+        return this.#components.sysctls.held().flatMap((key) => nicOf(key) ?? []);
     }
 
     /**
-     * Gives all NICs back but these: an agent may be killed after a NIC was taken out of its bridge. Without IPv6 there is no
-     * trace of them. Rejects with the first NetlinkError, after all were tried.
+     * Gives NICs back to the Node as far as `prepare` changed them; they stay up. Rejects with the first NetlinkError, after
+     * all were tried.
      */
-    async releaseAllBut(ports: readonly string[]): Promise<void> {
-        const left = this.#prepared().filter((name) => !ports.includes(name));
-        await settleAll(left.map((name) => this.release(name)));
+    async release(names: readonly string[]): Promise<void> {
+        await settleAll([...new Set(names)].map((name) => this.#release(name)));
     }
 
-    /** Gives a NIC back to the Node as far as `prepare` changed it; it stays up. Rejects with NetlinkError. */
-    async release(name: string): Promise<void> {
+    async #release(name: string): Promise<void> {
         const { netlink, sysctls } = this.#components;
         await ifPresent(async () => {
             const link = await netlink.link(name);
@@ -68,10 +69,6 @@ export class NicSettings {
                 await netlink.setLink(link.index, { group: defaultGroup });
         });
         await ifPresent(() => sysctls.undo(ipv6Of(name)));
-    }
-
-    #prepared(): readonly string[] {
-        return this.#components.sysctls.held().flatMap((key) => nicOf(key) ?? []);
     }
 }
 

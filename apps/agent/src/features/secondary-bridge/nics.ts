@@ -10,19 +10,27 @@ export interface NicProblem {
     readonly text: string;
 }
 
+/** What a NIC of the configuration is now. */
+type NicState =
+    /** It is no port, and stays none until the problem is solved. */
+    | { readonly kind: "refused"; readonly problem: NicProblem }
+    /** It is no port, as it has not been without addresses for long enough. */
+    | { readonly kind: "waiting"; readonly problem: NicProblem }
+    /** It is, or can be, a port that the Node does not use. With a problem: it has got an address as a port. */
+    | { readonly kind: "port"; readonly problem: NicProblem | undefined }
+    /** The Node uses it too: it has a host port with the Node's addresses and routes or, with a problem, has none that works yet. */
+    | { readonly kind: "ofNode"; readonly problem: NicProblem | undefined };
+
 /** A NIC of the configuration, as it is now. */
-export interface Nic {
+export type Nic = NicState & {
     readonly name: string;
-    /** What is wrong with it; undefined if nothing is. */
-    readonly problem: NicProblem | undefined;
-    /** Whether it can be a port of the bridge. */
-    readonly isUsable: boolean;
-    /** Whether the Node uses it too, so that it has, or is to have now, a host port with the Node's addresses and routes. */
-    readonly isOfNode: boolean;
-    /** Whether only the time without addresses is too short for it to become a port, see `mayTakeIn`. */
-    readonly isEmptyTooShort: boolean;
     /** In bytes; 0 if there is no such link. */
     readonly mtu: number;
+};
+
+/** Whether a NIC can be a port of the bridge, itself or by its host port. */
+export function isUsable({ kind, problem }: Nic): boolean {
+    return kind === "port" || (kind === "ofNode" && problem === undefined);
 }
 
 /** What `readNics` needs to know beside the links. */
@@ -36,10 +44,11 @@ export interface NicSurroundings {
     readonly bridgedNic: string | undefined;
     /** Whether a port of the bridge that has addresses now is to get a host port. */
     readonly mayTakeOut: boolean;
-    /** Whether the Node used the NIC of this name at an earlier check. */
-    readonly wasOfNode: (name: string) => boolean;
-    /** Whether a NIC that is no port may become one without a host port: it has been without addresses long enough. */
-    readonly mayTakeIn: (name: string) => boolean;
+    /**
+     * What becomes of a NIC that is no port and has no address: "port"; "waiting" while that may be for a moment, as at boot; or
+     * "refused", as the Node used it at an earlier check.
+     */
+    readonly whenEmpty: (name: string) => "port" | "waiting" | "refused";
 }
 
 /** The device of Open vSwitch's kernel module. */
@@ -62,28 +71,21 @@ export async function readNics(
 async function readNic(
     netlink: Pick<Netlink, "addresses" | "link" | "routes">,
     name: string,
-    { bridgeOf, ownBridge, uplinks, bridgedNic, mayTakeIn, mayTakeOut, wasOfNode }: NicSurroundings,
+    { bridgeOf, ownBridge, uplinks, bridgedNic, mayTakeOut, whenEmpty }: NicSurroundings,
 ): Promise<Nic> {
     const link = await netlink.link(name);
-    const nic: Nic = {
-        name,
-        problem: undefined,
-        isUsable: false,
-        isOfNode: false,
-        isEmptyTooShort: false,
-        mtu: link?.mtu ?? 0,
-    };
+    const nic = { name, mtu: link?.mtu ?? 0 };
+    const problemOf = (reason: NicProblem["reason"], what: string): NicProblem => ({ reason, text: `${name} ${what}` });
     const refused = (reason: NicProblem["reason"], what: string): Nic => ({
         ...nic,
-        problem: { reason, text: `${name} ${what}` },
+        kind: "refused",
+        problem: problemOf(reason, what),
     });
     if (name === bridgedNic) return refused("NICTaken", "is the uplink of bridging mode; name another NIC");
-    if (uplinks.isMoved(name)) {
-        const problem = await movedProblem(netlink, name, uplinks);
-        return { ...nic, isOfNode: true, isUsable: problem === undefined, problem };
-    }
+    if (uplinks.isMoved(name)) return { ...nic, kind: "ofNode", problem: await movedProblem(netlink, name, uplinks) };
+    const isToWait = (): Nic => ({ ...nic, kind: "ofNode", problem: waitProblem(name, uplinks) });
     // The links change their names meanwhile.
-    if (uplinks.state(name).kind === "moving") return { ...nic, isOfNode: true, problem: waitProblem(name, uplinks) };
+    if (uplinks.state(name).kind === "moving") return isToWait();
     if (link === undefined)
         return refused("NICMissing", "does not exist; correct secondaryNetwork.ovsBridges, or add the NIC");
     if (link.loopback || link.type !== ethernet)
@@ -100,24 +102,27 @@ async function readNic(
         return refused("NICTaken", `belongs to ${master}; take it out, or name ${master}`);
     const used = await useOf(netlink, link);
     if (used === undefined) {
-        // A lease may just be renewed: as a port the NIC would never get its addresses back.
-        if (!isPort && wasOfNode(name)) {
-            const what =
-                "has no address and no route at the moment, and the Node used it before; give it an address, or restart the agent to use it without";
-            return refused("NICNotConnected", what);
+        switch (isPort ? "port" : whenEmpty(name)) {
+            case "port":
+                return { ...nic, kind: "port", problem: undefined };
+            // A lease may just be renewed: as a port the NIC would never get its addresses back.
+            case "refused":
+                return refused(
+                    "NICNotConnected",
+                    "has no address and no route at the moment, and the Node used it before; give it an address, or restart the agent to use it without",
+                );
+            case "waiting": {
+                const what = "has no address and no route; it becomes a port when that is still so in a few seconds";
+                return { ...nic, kind: "waiting", problem: problemOf("NICNotConnected", what) };
+            }
         }
-        if (!isPort && !mayTakeIn(name)) {
-            const what = "has no address and no route; it becomes a port when that is still so in a few seconds";
-            return { ...refused("NICNotConnected", what), isEmptyTooShort: true };
-        }
-        return { ...nic, isUsable: true };
     }
     // Pods would lose their connections by an address that somebody adds by mistake.
     if (isPort && !mayTakeOut) {
         const what = `has ${used}, which does not work on a port of a bridge; take it off, or restart the agent, which gives the Node a port with it`;
-        return { ...refused("NICUnsuitable", what), isUsable: true };
+        return { ...nic, kind: "port", problem: problemOf("NICUnsuitable", what) };
     }
-    return { ...nic, isOfNode: true, problem: waitProblem(name, uplinks) };
+    return isToWait();
 }
 
 async function masterOf(netlink: Pick<Netlink, "link">, { master }: Link): Promise<string | undefined> {

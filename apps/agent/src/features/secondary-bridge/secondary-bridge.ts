@@ -7,13 +7,13 @@ import type { ConditionText } from "../../platform/node/node-condition.ts";
 import type { SwitchBridge } from "../../platform/ovs/bridge/index.ts";
 import type { NicSettings } from "./nic-settings.ts";
 import type { NicUplinks } from "./nic-uplinks.ts";
-import { readNics, type Nic, type NicProblem, type NicSurroundings } from "./nics.ts";
+import { isUsable, readNics, type Nic, type NicProblem, type NicSurroundings } from "./nics.ts";
 
 /** Dependencies of SecondaryBridge. */
 export interface SecondaryBridgeComponents extends Pick<NicSurroundings, "bridgeOf"> {
     readonly bridge: Pick<SwitchBridge, "ensure" | "name" | "nics">;
     readonly netlink: Pick<Netlink, "addresses" | "link" | "routes">;
-    readonly settings: Pick<NicSettings, "isPrepared" | "prepare" | "release" | "releaseAllBut">;
+    readonly settings: Pick<NicSettings, "prepare" | "prepared" | "release">;
     /** The NICs that the Node uses too; the caller has them moved, see `nicsOfNode`. */
     readonly uplinks: NicSurroundings["uplinks"] & Pick<NicUplinks, "attach" | "release">;
     /** The NIC that bridging mode has; undefined without it. */
@@ -74,33 +74,39 @@ export class SecondaryBridge {
         if (taken !== undefined && this.#nicNames.includes(taken) && uplinks.isMoved(taken))
             await uplinks.release(taken);
         const now = clock.monotonic();
+        const prepared = settings.prepared();
         const nics = await readNics(netlink, this.#nicNames, {
             bridgeOf,
             ownBridge: bridge.name,
             uplinks,
             bridgedNic: taken,
             mayTakeOut: this.#nics === undefined,
-            wasOfNode: (name) => this.#ofNode.has(name),
-            // One that was a port before the database was lost has waited.
-            mayTakeIn: (name) => settings.isPrepared(name) || now - (this.#emptySince.get(name) ?? now) >= emptyMs,
+            whenEmpty: (name) => {
+                if (this.#ofNode.has(name)) return "refused";
+                // One that was a port before the database was lost has waited.
+                const hasWaited = prepared.includes(name) || now - (this.#emptySince.get(name) ?? now) >= emptyMs;
+                return hasWaited ? "port" : "waiting";
+            },
         });
-        for (const { name, isEmptyTooShort, isOfNode } of nics) {
-            if (isOfNode) this.#ofNode.add(name);
-            if (!isEmptyTooShort) this.#emptySince.delete(name);
+        for (const { kind, name } of nics) {
+            if (kind === "ofNode") this.#ofNode.add(name);
+            if (kind !== "waiting") this.#emptySince.delete(name);
             else if (!this.#emptySince.has(name)) this.#emptySince.set(name, now);
         }
-        const links = nics.flatMap(({ name, isOfNode, isUsable }) => (isUsable && !isOfNode ? [name] : []));
+        const links = nics.flatMap(({ kind, name }) => (kind === "port" ? [name] : []));
         // Before it is a port: what it forwards then must not reach the Node.
         for (const name of links) await settings.prepare(name);
         // One whose NIC is missing for a moment stays, for the Node's port.
-        const moved = nics.filter(({ name, isOfNode }) => isOfNode && uplinks.isMoved(name));
+        const moved = nics.filter(({ kind, name }) => kind === "ofNode" && uplinks.isMoved(name));
         const patches = await Promise.all(moved.map(({ name }) => uplinks.attach(name, signal)));
+        const present = [...links, ...patches.map(({ name }) => name)];
+        // While they are ports: the next start knows them by that if this one is killed.
+        await settings.release(former.filter((name) => !present.includes(name)));
         await bridge.ensure([...links, ...patches], signal);
         this.#patchOf.clear();
         for (const [at, { name }] of moved.entries()) this.#patchOf.set(name, patches[at]?.name ?? name);
-        const present = [...links, ...patches.map(({ name }) => name)];
-        for (const name of former) if (!present.includes(name)) await settings.release(name);
-        await settings.releaseAllBut(links);
+        // An agent may be killed before a NIC that is prepared is a port, or the database be lost.
+        await settings.release(prepared.filter((name) => !links.includes(name)));
         this.#nics = nics;
         // Waiting is no fault.
         const text = this.#emptySince.size > 0 ? this.#logged : this.#problemText();
@@ -111,7 +117,7 @@ export class SecondaryBridge {
 
     /** The NICs that the Node uses too: each needs an uplink, which moves the Node's addresses to a host port. */
     get nicsOfNode(): readonly string[] {
-        return (this.#nics ?? []).flatMap(({ name, isOfNode }) => (isOfNode ? [name] : []));
+        return (this.#nics ?? []).flatMap(({ kind, name }) => (kind === "ofNode" ? [name] : []));
     }
 
     /** Whether the NIC is to be checked again soon, as it becomes a port if it stays without addresses. */
@@ -184,7 +190,7 @@ export class SecondaryBridge {
     #connected(): readonly Nic[] {
         const { bridge } = this.#components;
         const opened = new Set(bridge.nics().flatMap(({ name, error }) => (error === undefined ? [name] : [])));
-        return (this.#nics ?? []).filter(({ name, isUsable }) => isUsable && opened.has(this.#portOf(name)));
+        return (this.#nics ?? []).filter((nic) => isUsable(nic) && opened.has(this.#portOf(nic.name)));
     }
 
     /** Why OVS could not open a port of a NIC, by its name. */

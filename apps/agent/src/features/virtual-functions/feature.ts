@@ -9,7 +9,7 @@ import { PodDevices } from "./pod-devices.ts";
 import { PodResources } from "./pod-resources.ts";
 import { DeviceLinks } from "./sysfs.ts";
 
-/** Where the Node is looked at; a test has a folder and a kubelet of its own. */
+/** Paths of the Node that are read; a test has a folder and a kubelet of its own. */
 export interface VirtualFunctionsPlaces {
     /** Default /sys. */
     readonly sysfs?: string;

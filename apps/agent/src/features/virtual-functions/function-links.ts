@@ -40,7 +40,7 @@ interface OnNode {
 
 /**
  * The links of virtual functions: moves them into Pods and back. What a link was is kept in a file of the Node before anything
- * is changed, and until the link is as it was, and sysfs says which link is that of a device. So nothing that a Pod does to
+ * is changed, and until the link is as it was, and sysfs names the link of a device. So nothing that a Pod does to
  * its link, as to change its alias, decides about a link of the Node.
  */
 export class FunctionLinks {
@@ -116,7 +116,11 @@ export class FunctionLinks {
     async #take(record: FunctionRecord): Promise<void> {
         const { devices, netlink } = this.#components;
         const { device, ifName, mtu, netns, network } = record;
-        const { kept, link, port } = await this.#onNode(device);
+        const { kept, link: found, port } = await this.#onNode(device);
+        // What an earlier Pod made of it is not passed on: an alternative name could even keep it out of this Pod. It is down.
+        if (kept !== undefined && found !== undefined)
+            await restoreLink(this.#components, found, { ...kept, former: { ...kept.former, up: false } });
+        const link = found && (await netlink.link(found.index));
         if (link === undefined) {
             if (kept !== undefined && (await hasAlready(record, kept))) return;
             throw noLink(network, device, devices.folderOf(device));

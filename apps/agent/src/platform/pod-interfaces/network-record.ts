@@ -1,5 +1,6 @@
 import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
 import type { PodAttachment } from "./attachment.ts";
+import { packAddresses, unpackAddresses } from "./packed-addresses.ts";
 import { isMac, readAddress, readVlan, separator } from "./record-text.ts";
 
 /** One address of an interface of a network other than the Pod network. */
@@ -9,7 +10,10 @@ export interface NetworkRecordAddress {
     readonly prefixLength: number;
     /** Undefined if it has none. */
     readonly gateway: IpAddress | undefined;
-    /** The IPPool from which it is allocated; undefined for a static one, which nobody allocates. */
+    /**
+     * The IPPool from which it is allocated, "" if that is not known after the database was lost; undefined for a static
+     * one, which nobody allocates.
+     */
     readonly pool: string | undefined;
 }
 
@@ -198,46 +202,75 @@ const maxAliasBytes = 255;
 
 /**
  * Encodes the record as link alias for `fromNetworkAlias`, words separated by spaces, at most 255 bytes (IFALIASZ,
- * linux/if.h): container ID 96, interface 15, UID 36, MAC 17, VLAN, MTU, half of the boot ID, a mark, and the gateways of
- * default routes if there is room; a UID that is too long is left out. Addresses are not in it: forwarding does not need them,
- * and allocations have those that matter.
+ * linux/if.h): container ID 96, interface 15, UID 36, MAC 17, VLAN, MTU, half of the boot ID, a mark, the gateways of default
+ * routes, and the addresses of IPPools, see `packAddresses`. What must not get a second owner comes first: without room the
+ * UID is left out, then the gateways, then addresses from the last on. With a container ID of 64 bytes there is room for 18
+ * addresses of IPv4 or 5 of IPv6. Static addresses, which nobody allocates, are not in it.
  */
 export function toNetworkAlias(record: NetworkRecord): string {
     const { containerId, ifName, podUid, mac, vlan, mtu, bootId, isolated } = record;
-    const gateways = record.defaultGateways.map(formatIp).join(separator);
+    const gateways = record.defaultGateways.map(formatIp).join(separator) || none;
     const mark = isolated === true ? isolatedMark : none;
-    const words = (uid: string, more: readonly string[]): string =>
-        [networkAliasMark, containerId, ifName, uid, mac, vlan, mtu, bootId.slice(0, 8) || none, ...more].join(" ");
-    const short = mark === none ? [] : [mark];
+    const words = (uid: string, more: readonly string[]): string => {
+        const needed = more.slice(0, more.findLastIndex((word) => word !== none) + 1);
+        return [networkAliasMark, containerId, ifName, uid, mac, vlan, mtu, bootId.slice(0, 8) || none, ...needed].join(
+            " ",
+        );
+    };
+    const ofPools = record.addresses.filter(({ pool }) => pool !== undefined);
+    const first = (count: number): string => packAddresses(ofPools.slice(0, count)) || none;
+    const all = first(ofPools.length);
+    const uid = podUid || none;
     const candidates = [
-        words(podUid || none, gateways === "" ? short : [mark, gateways]),
-        words(podUid || none, short),
-        words(none, short),
+        words(uid, [mark, gateways, all]),
+        words(none, [mark, gateways, all]),
+        words(uid, [mark, none, all]),
     ];
-    const fitting = candidates.find((one) => new TextEncoder().encode(one).length <= maxAliasBytes);
-    return fitting ?? words(none, []);
+    const fitting = candidates.find(fits);
+    if (fitting !== undefined) return fitting;
+    for (let count = ofPools.length; count >= 0; count -= 1) {
+        const alias = words(none, [mark, none, first(count)]);
+        if (fits(alias)) return alias;
+    }
+    return words(none, []);
 }
 
-/** The fields of a record that a link alias contains. */
+function fits(alias: string): boolean {
+    return Buffer.byteLength(alias) <= maxAliasBytes;
+}
+
+/** The fields of a record that a link alias contains; of its addresses neither gateways nor IPPools. */
 export type NetworkAlias = Pick<
     NetworkRecord,
-    "containerId" | "ifName" | "podUid" | "mac" | "vlan" | "mtu" | "defaultGateways" | "bootId" | "isolated"
+    | "addresses"
+    | "containerId"
+    | "ifName"
+    | "podUid"
+    | "mac"
+    | "vlan"
+    | "mtu"
+    | "defaultGateways"
+    | "bootId"
+    | "isolated"
 >;
 
 /** Decodes a link alias; undefined if it is not of such an interface, or invalid. The boot ID is cut to 8 characters. */
 export function fromNetworkAlias(alias: string | undefined): NetworkAlias | undefined {
-    const [mark, containerId, ifName, podUid, mac, vlan, mtu, bootId, isolated, gateways] = (alias ?? "").split(" ");
+    const [mark, containerId, ifName, podUid, mac, vlan, mtu, bootId, ...more] = (alias ?? "").split(" ");
+    const [isolated, gateways, packed = none] = more;
     if (mark !== networkAliasMark || !containerId || !ifName || podUid === undefined || mac === undefined)
         return undefined;
     const [ownMtu, ownVlan] = [readMtu(mtu), readOwnVlan(vlan ?? "")];
-    const defaultGateways = readGateways(gateways);
+    const defaultGateways = readGateways(gateways === none ? undefined : gateways);
+    const addresses = unpackAddresses(packed === none ? "" : packed);
     if (!isMac(mac) || ownMtu === undefined || ownVlan === undefined || bootId === undefined) return undefined;
-    if (defaultGateways === undefined) return undefined;
+    if (defaultGateways === undefined || addresses === undefined) return undefined;
     return {
         containerId,
         ifName,
         podUid: podUid === none ? "" : podUid,
         mac,
+        addresses: addresses.map((address) => ({ ...address, gateway: undefined, pool: "" })),
         vlan: ownVlan,
         mtu: ownMtu,
         defaultGateways,

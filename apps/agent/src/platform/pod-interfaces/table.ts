@@ -28,7 +28,7 @@ export function isAddCompleted({ type, known, before }: PodInterfaceChange): boo
  */
 export type PodInterfaceView = Pick<
     PodInterfaces,
-    "list" | "get" | "isConnected" | "isIsolated" | "isLeaving" | "isUndecided" | "subscribe"
+    "list" | "get" | "ofContainer" | "isConnected" | "isIsolated" | "isLeaving" | "isUndecided" | "subscribe"
 >;
 
 interface Entry {
@@ -46,6 +46,8 @@ interface Entry {
  */
 export class PodInterfaces {
     readonly #entries = new Map<string, Entry>();
+    /** The entries of each container: a Node has hundreds. */
+    readonly #byContainer = new Map<string, Set<Entry>>();
     readonly #byAddress = new AddressIndex<Entry>();
     readonly #listeners = new Set<(change: PodInterfaceChange) => void>();
 
@@ -62,6 +64,11 @@ export class PodInterfaces {
     /** The interface of an attachment; undefined if there is none. */
     get(attachment: Attachment): PodInterface | undefined {
         return this.#entry(attachment)?.known;
+    }
+
+    /** The interfaces of a container. */
+    ofContainer(containerId: string): readonly PodInterface[] {
+        return [...(this.#byContainer.get(containerId) ?? [])].map(({ known }) => known);
     }
 
     /**
@@ -131,6 +138,10 @@ export class PodInterfaces {
         if (entry === undefined) {
             const added: Entry = { known, leaving: undefined, isConnecting: false, isUndecided: false };
             this.#entries.set(attachmentKey(known.record), added);
+            const { containerId } = known.record;
+            const others = this.#byContainer.get(containerId);
+            if (others === undefined) this.#byContainer.set(containerId, new Set([added]));
+            else others.add(added);
             this.#byAddress.move(added, [], addressesOf(known));
             this.#report({ type: "added", known, before: undefined });
             return;
@@ -180,6 +191,9 @@ export class PodInterfaces {
         const entry = this.#entry(attachment);
         if (entry === undefined) return;
         this.#entries.delete(attachmentKey(attachment));
+        const left = this.#byContainer.get(attachment.containerId);
+        left?.delete(entry);
+        if (left?.size === 0) this.#byContainer.delete(attachment.containerId);
         this.#byAddress.move(entry, addressesOf(entry.known), []);
         this.#report({ type: "removed", known: entry.known, before: entry.known });
     }

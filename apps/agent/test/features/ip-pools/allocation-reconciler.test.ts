@@ -249,15 +249,15 @@ describe("a claim without a record", () => {
     it("is kept while the API server is away", async () => {
         await node.claimed("p1");
         await node.reconcile();
-        node.cluster.api.accident = (_method, plural) => (plural === "pods" ? { refuse: away() } : undefined);
+        node.cluster.api.fault = (_method, plural) => (plural === "pods" ? { refuse: away() } : undefined);
         await node.reconcile(2);
         expect(node.cluster.allocations()).toHaveLength(1);
-        node.cluster.api.accident = () => undefined;
+        node.cluster.api.fault = () => undefined;
         await node.reconcile();
         expect(node.cluster.allocations()).toEqual([]);
     });
 
-    it("of another Node is not looked at", async () => {
+    it("of another Node is not checked", async () => {
         node.put("10.2.0.9");
         await node.reconcile(3);
         expect(node.cluster.allocations()).toHaveLength(1);

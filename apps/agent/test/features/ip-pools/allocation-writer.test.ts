@@ -30,7 +30,7 @@ const forbidden = new KubeError("FORBIDDEN", "no permission");
 let api: FakeApi;
 let clock: ManualClock;
 let retries: number;
-/** What this Node believes to have, by what the writer says of it. */
+/** What this Node has, by what the writer reports. */
 let own: Map<string, IpAllocation>;
 let freed: string[];
 let writer: AllocationWriter;
@@ -43,6 +43,7 @@ beforeEach(() => {
     const noted = {
         note: (allocation: IpAllocation) => void own.set(objectName(allocation), allocation),
         noteGone: (allocation: IpAllocation) => void own.delete(objectName(allocation)),
+        get: (name: string) => own.get(name),
     };
     const limited: AllocationWriterComponents["api"] = {
         create: (resource, object, o) => (limits.add(o?.timeoutMs), api.create(resource, object, o)),
@@ -131,7 +132,7 @@ describe("the creation of a claim", () => {
 
     it("without an answer is repeated, and finds its own claim", async () => {
         let times = 0;
-        api.accident = (method) => (method === "create" && (times += 1) === 1 ? { lose: lost() } : undefined);
+        api.fault = (method) => (method === "create" && (times += 1) === 1 ? { lose: lost() } : undefined);
         expect((await create())?.spec.pod?.uid).toBe("u");
         expect(retries).toBe(1);
         expect(writer.unanswered(holder, "pool1")).toBeUndefined();
@@ -139,13 +140,13 @@ describe("the creation of a claim", () => {
 
     it("that was given up without an answer is remembered for the interface, until it is known what became of it", async () => {
         const stop = new AbortController();
-        api.accident = (method) => (stop.abort(), method === "create" ? { lose: lost() } : undefined);
+        api.fault = (method) => (stop.abort(), method === "create" ? { lose: lost() } : undefined);
         await expect(create({ signal: stop.signal })).rejects.toMatchObject({ outcomeUnknown: true });
         expect(writer.unanswered(holder, "pool1")).toEqual(ip);
         expect(writer.unanswered(holder, "pool2")).toBeUndefined();
         expect(writer.unanswered(rival, "pool1")).toBeUndefined();
         expect(writer.unanswered({ ...holder, ifName: "net1" }, "pool1")).toBeUndefined();
-        api.accident = () => undefined;
+        api.fault = () => undefined;
         // It was done: what stands in the way is looked at, unasked.
         expect((await create())?.spec.pod?.uid).toBe("u");
         expect(writer.unanswered(holder, "pool1")).toBeUndefined();
@@ -153,16 +154,16 @@ describe("the creation of a claim", () => {
 
     it("that was given up and turns out to be another's is forgotten", async () => {
         const stop = new AbortController();
-        api.accident = () => (stop.abort(), { refuse: away() });
+        api.fault = () => (stop.abort(), { refuse: away() });
         await expect(create({ signal: stop.signal })).rejects.toMatchObject({ code: "CONNECTION_FAILED" });
-        api.accident = () => undefined;
+        api.fault = () => undefined;
         put(rival);
         expect(await create()).toBeUndefined();
         expect(writer.unanswered(holder, "pool1")).toBeUndefined();
     });
 
     it("that the API server refuses says of which address and pool, and what may be missing", async () => {
-        api.accident = () => ({ refuse: forbidden });
+        api.fault = () => ({ refuse: forbidden });
         await expect(create()).rejects.toMatchObject({
             name: "IpPoolError",
             code: "REFUSED",
@@ -174,7 +175,7 @@ describe("the creation of a claim", () => {
         expect(api.requests).toHaveLength(1);
         expect(writer.unanswered(holder, "pool1")).toBeUndefined();
         const aborted = new KubeError("ABORTED", "the agent ends");
-        api.accident = () => ({ refuse: aborted });
+        api.fault = () => ({ refuse: aborted });
         await expect(create()).rejects.toBe(aborted);
     });
 });
@@ -232,7 +233,7 @@ describe("taking a claim", () => {
     });
 
     it("that the API server refuses says so", async () => {
-        api.accident = (method) => (method === "update" ? { refuse: forbidden } : undefined);
+        api.fault = (method) => (method === "update" ? { refuse: forbidden } : undefined);
         await expect(take(reserve())).rejects.toMatchObject({ code: "REFUSED", cause: forbidden });
     });
 });
@@ -297,10 +298,10 @@ describe("freeing a claim", () => {
     it("is repeated while the API server is away, and says when it is refused", async () => {
         const ours = put(holder);
         let times = 0;
-        api.accident = () => ((times += 1) < 3 ? { refuse: away() } : undefined);
+        api.fault = () => ((times += 1) < 3 ? { refuse: away() } : undefined);
         await free(ours);
         expect([stored(), retries]).toEqual([undefined, 2]);
-        api.accident = () => ({ refuse: forbidden });
+        api.fault = () => ({ refuse: forbidden });
         await expect(free(put(holder))).rejects.toMatchObject({ code: "REFUSED" });
         expect(stored()).toBeDefined();
     });
@@ -308,16 +309,13 @@ describe("freeing a claim", () => {
 
 describe("a claim that was to be freed, without an answer", () => {
     /** Frees it by one request, whose answer is lost or which does not arrive. */
-    async function abandon(accident: {
-        readonly lose?: KubeError;
-        readonly refuse?: KubeError;
-    }): Promise<IpAllocation> {
+    async function abandon(fault: { readonly lose?: KubeError; readonly refuse?: KubeError }): Promise<IpAllocation> {
         const ours = put(holder);
         own.set("10.2.0.12", ours);
         const stop = new AbortController();
-        api.accident = () => (stop.abort(), accident);
+        api.fault = () => (stop.abort(), fault);
         await expect(done(writer.free(ours, () => true, stop.signal))).rejects.toThrow();
-        api.accident = () => ({});
+        api.fault = () => ({});
         expect(own.has("10.2.0.12")).toBe(true);
         return ours;
     }
@@ -326,8 +324,8 @@ describe("a claim that was to be freed, without an answer", () => {
     it.each([
         ["took effect", { lose: lost() }],
         ["may take effect later", { refuse: away() }],
-    ])("and %s, may be free until an answer says that it is", async (_, accident) => {
-        const ours = await abandon(accident);
+    ])("and %s, may be free until the API server has answered", async (_, fault) => {
+        const ours = await abandon(fault);
         expect(writer.mayBeFreed(ours)).toBe(true);
         await free(ours);
         expect([writer.mayBeFreed(ours), stored(), own.size]).toEqual([false, undefined, 0]);
@@ -339,11 +337,59 @@ describe("a claim that was to be freed, without an answer", () => {
         expect([again?.metadata?.uid === ours.metadata?.uid, writer.mayBeFreed(ours)]).toEqual([false, false]);
     });
 
-    it("and that has another version meanwhile, is not to be freed any more if its new user keeps it", async () => {
+    it("is not to be freed any more when the next sandbox of the Pod has taken it", async () => {
         const ours = await abandon({ refuse: away() });
-        const theirs = api.put(ipAllocations, takenBy(ours, rival)) as IpAllocation;
+        const taken = await done(writer.take(ours, { ...holder, containerId: "c2" }, never()));
         await done(writer.free(ours, (current) => namesContainer(current, holder), never()));
-        expect([writer.mayBeFreed(ours), stored()?.spec.pod]).toEqual([false, theirs.spec.pod]);
+        expect([writer.mayBeFreed(ours), stored()]).toEqual([false, taken]);
+    });
+
+    it("stays one while it is not known which version it has", async () => {
+        const ours = put(holder);
+        own.set("10.2.0.12", ours);
+        meanwhile("delete", () => void api.put(ipAllocations, { ...ours, metadata: { ...ours.metadata, labels: {} } }));
+        for (const refusals of [1, 2]) {
+            const stop = new AbortController();
+            let requests = 0;
+            // The first one conflicts with the version that somebody else wrote, which is to be freed then; and again.
+            api.fault = () => {
+                requests += 1;
+                const isRefused = requests > (refusals === 1 ? 2 : 1);
+                return isRefused ? (stop.abort(), { refuse: away() }) : {};
+            };
+            await expect(done(writer.free(ours, () => true, stop.signal))).rejects.toThrow();
+            expect(writer.mayBeFreed(ours)).toBe(true);
+        }
+    });
+
+    it("is none of what the next Pod of its ordinal has taken since", async () => {
+        const ours = put(holder, set);
+        const stop = new AbortController();
+        api.fault = () => (stop.abort(), { lose: lost() });
+        await expect(done(writer.free(ours, () => true, stop.signal))).rejects.toThrow();
+        api.fault = () => ({});
+        const reserved = stored() ?? ours;
+        expect([reserved.spec.state, writer.mayBeFreed(reserved)]).toEqual(["Reserved", true]);
+        const next = { ...holder, pod: { ...holder.pod, uid: "v" }, containerId: "c2" };
+        expect((await done(writer.take(reserved, next, never())))?.spec.pod?.uid).toBe("v");
+        expect(writer.mayBeFreed(reserved)).toBe(false);
+    });
+
+    it("is none that this Node does not have any more, once there are thousands", async () => {
+        const first = await abandon({ lose: lost() });
+        own.delete("10.2.0.12");
+        const stop = new AbortController();
+        api.fault = () => (stop.abort(), { refuse: away() });
+        const known: IpAllocation[] = [];
+        for (let at = 0; at < 1000; at += 1) {
+            const other = parseIp(`10.3.${at >> 8}.${at & 255}`);
+            const allocation = api.put(ipAllocations, newAllocation(other, "pool1", holder)) as IpAllocation;
+            own.set(formatIp(other), allocation);
+            known.push(allocation);
+            await expect(writer.free(allocation, () => true, stop.signal)).rejects.toThrow();
+        }
+        expect(known.filter((one) => writer.mayBeFreed(one))).toHaveLength(1000);
+        expect(writer.mayBeFreed(first)).toBe(false);
     });
 
     it("is not one that was refused or freed", async () => {

@@ -323,10 +323,10 @@ describe("asking twice", () => {
     it.each([
         ["was carried out", { lose: lost() }],
         ["was not carried out", { refuse: lost() }],
-    ])("repeats a create without an answer for the same name: it %s", async (_what, accident) => {
+    ])("repeats a create without an answer for the same name: it %s", async (_what, fault) => {
         const agent = cluster.agent("a");
         let left = 3;
-        cluster.api.accident = (method) => (method === "create" && left-- > 0 ? accident : undefined);
+        cluster.api.fault = (method) => (method === "create" && left-- > 0 ? fault : undefined);
         const [ip = ""] = await agent.claim("p1", { pools: ["pool1"] });
         expect(cluster.holders()).toEqual([`${ip} p1`]);
         const creates = cluster.api.requests.filter((request) => request.startsWith("create"));
@@ -335,7 +335,7 @@ describe("asking twice", () => {
 
     it("begins with the address of which nobody knows, when an ADD before gave up", async () => {
         const agent = cluster.agent("a");
-        cluster.api.accident = (method) => (method === "create" ? { lose: lost() } : undefined);
+        cluster.api.fault = (method) => (method === "create" ? { lose: lost() } : undefined);
         // Before the watch can tell of it: else the ADD that fails knows of the claim, and gives it back.
         cluster.api.before = (method) => {
             if (method === "create") cluster.api.holdEvents();
@@ -346,7 +346,7 @@ describe("asking twice", () => {
         await eventually(() => cluster.allocations().length === 1);
         cancel.abort();
         await expect(allocation).rejects.toThrow();
-        cluster.api.accident = () => undefined;
+        cluster.api.fault = () => undefined;
         const [ip = ""] = await agent.claim("p1", { pools: ["pool1"], containerId: "c2" });
         expect(cluster.holders()).toEqual([`${ip} p1`]);
     });
@@ -453,7 +453,7 @@ describe("release", () => {
             metadata: { ...allocation?.metadata, annotations: { a: "b" } },
         } as never);
         let left = 1;
-        cluster.api.accident = (method) => (method === "delete" && left-- > 0 ? { lose: lost() } : undefined);
+        cluster.api.fault = (method) => (method === "delete" && left-- > 0 ? { lose: lost() } : undefined);
         await agent.release("p1");
         expect(cluster.allocations()).toEqual([]);
     });
@@ -461,10 +461,10 @@ describe("release", () => {
     it("that could not be done is not done after a new ADD of the container", async () => {
         const agent = cluster.agent("a");
         await agent.claim("p1", { pools: ["pool1"] });
-        cluster.api.accident = () => ({ refuse: away() });
+        cluster.api.fault = () => ({ refuse: away() });
         const attachment = { containerId: "c-p1", ifName: "eth0" };
         await expect(agent.pools.allocator.releaseAll(attachment, AbortSignal.timeout(20))).rejects.toThrow();
-        cluster.api.accident = () => undefined;
+        cluster.api.fault = () => undefined;
         const [ip = ""] = await agent.claim("p1", { pools: ["pool1"] });
         await agent.pools.allocator.settle(AbortSignal.timeout(60_000));
         expect(cluster.holders()).toEqual([`${ip} p1`]);
@@ -473,16 +473,16 @@ describe("release", () => {
     it.each([
         ["before", { lose: lost() }],
         ["after", { refuse: away() }],
-    ])("that takes effect %s the next ADD of the container takes no address from it", async (_, accident) => {
+    ])("that takes effect %s the next ADD of the container takes no address from it", async (_, fault) => {
         const agent = cluster.agent("a");
         const [first = ""] = await agent.claim("p1", { pools: ["pool1"] });
         const [old] = cluster.allocations();
         // The watch is behind.
         cluster.api.holdEvents();
-        cluster.api.accident = (method) => (method === "delete" ? accident : undefined);
+        cluster.api.fault = (method) => (method === "delete" ? fault : undefined);
         const attachment = { containerId: "c-p1", ifName: "eth0" };
         await expect(agent.pools.allocator.releaseAll(attachment, AbortSignal.timeout(20))).rejects.toThrow();
-        cluster.api.accident = () => undefined;
+        cluster.api.fault = () => undefined;
         const [ip = ""] = await agent.claim("p1", { pools: ["pool1"] });
         const late = { uid: old?.metadata?.uid, resourceVersion: old?.metadata?.resourceVersion };
         await expect(cluster.api.delete(ipAllocations, { name: first }, late)).rejects.toThrow();
@@ -506,10 +506,10 @@ describe("release", () => {
     it("that the API server was away for is made good later", async () => {
         const agent = cluster.agent("a");
         await agent.claim("p1", { pools: ["pool1"] });
-        cluster.api.accident = () => ({ refuse: away() });
+        cluster.api.fault = () => ({ refuse: away() });
         await agent.pools.release({ containerId: "c-p1", ifName: "eth0" });
         expect(cluster.allocations()).toHaveLength(1);
-        cluster.api.accident = () => undefined;
+        cluster.api.fault = () => undefined;
         await agent.pools.allocator.settle(AbortSignal.timeout(60_000));
         expect(cluster.allocations()).toEqual([]);
     });
@@ -547,7 +547,7 @@ describe("while the API server is away", () => {
     ])("or %s, an ADD fails with what is to be done about it", async (_what, refuse, code) => {
         const agent = cluster.agent("a");
         await agent.pools.synced(AbortSignal.timeout(60_000));
-        cluster.api.accident = (method, plural) => (method === "find" && plural === "ippools" ? { refuse } : undefined);
+        cluster.api.fault = (method, plural) => (method === "find" && plural === "ippools" ? { refuse } : undefined);
         await expect(agent.claim("p1", { pools: ["pool1", "pool2"] })).rejects.toMatchObject({
             code,
             message: expect.stringMatching(/made up$/),
@@ -558,7 +558,7 @@ describe("while the API server is away", () => {
         cluster.addPool("pool1", ranged);
         const agent = cluster.agent("a");
         await agent.claim("p1", { pools: ["pool1"] });
-        cluster.api.accident = () => ({ refuse: away() });
+        cluster.api.fault = () => ({ refuse: away() });
         const allocation = agent.claim("p2", { pools: ["pool1"] }, AbortSignal.timeout(300));
         await expect(allocation).rejects.toMatchObject({ name: "TimeoutError" });
         expect(cluster.allocations()).toHaveLength(1);
@@ -636,7 +636,7 @@ describe("what others see of a claim", () => {
         other("fd02::c", { pool: "pool6" });
         const agent = cluster.agent("a", { logger: log.logger });
         const refused = new KubeError("FORBIDDEN", "no permission");
-        cluster.api.accident = (method) => (method === "delete" ? { refuse: refused } : undefined);
+        cluster.api.fault = (method) => (method === "delete" ? { refuse: refused } : undefined);
         const allocation = agent.claim("p1", { pools: ["pool1", "pool6"] });
         await expect(allocation).rejects.toMatchObject({ code: "EXHAUSTED" });
         expect(log.records.filter(({ msg }) => msg.includes("failed ADD"))).toEqual([
@@ -647,7 +647,7 @@ describe("what others see of a claim", () => {
             }),
         ]);
         expect(cluster.holders()).toEqual([expect.stringMatching(/ p1$/), "fd02::c holder"].sort());
-        cluster.api.accident = () => undefined;
+        cluster.api.fault = () => undefined;
         await agent.pools.allocator.settle(AbortSignal.timeout(60_000));
         expect(cluster.holders()).toEqual(["fd02::c holder"]);
         cluster.api.requests.length = 0;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { ManualClock } from "@antrea/async/testing";
 import { ipAllocations } from "@antrea/crd";
-import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
+import { formatIp, parseIp, parsePrefix, type Prefix } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
 import { type BlockView, type Slots } from "../../../src/features/ip-pools/block-view.ts";
 import { Blocks } from "../../../src/features/ip-pools/blocks.ts";
@@ -35,6 +35,12 @@ function picked(random: () => number = () => 0): readonly string[] {
     return found;
 }
 
+function acquired(of: Prefix): BlockView {
+    const found = blocks.acquire(of);
+    if (found === undefined) throw new Error("too many views are open");
+    return found;
+}
+
 const isFree = (ip: string): boolean => view.isFree(parseIp(ip));
 
 beforeEach(() => {
@@ -42,7 +48,7 @@ beforeEach(() => {
     clock = new ManualClock();
     cooldown = new Cooldown({ clock }, { cooldownMs: 30_000 });
     blocks = new Blocks({ api, clock, cooldown, logger: silentLogger });
-    view = blocks.acquire(block);
+    view = acquired(block);
 });
 afterEach(() => blocks.close());
 
@@ -94,7 +100,7 @@ describe("the view of a block", () => {
 
     it("keeps nobody waiting for its claims for longer than asked, nor who gave up, nor when it is closed", async () => {
         api.before = () => new Promise(() => undefined);
-        const other = blocks.acquire(parsePrefix("10.0.1.0/24"));
+        const other = acquired(parsePrefix("10.0.1.0/24"));
         const waiting = other.synced(2_000, limit());
         await clock.advance(2_000);
         await waiting;
@@ -110,21 +116,21 @@ describe("the view of a block", () => {
 describe("the views of all pools", () => {
     it("are shared, and closed when the last user gives one back; giving back twice takes it from nobody", async () => {
         await view.synced(1_000, limit());
-        expect(blocks.acquire(block)).toBe(view);
+        expect(acquired(block)).toBe(view);
         blocks.release(view);
         expect([blocks.size, api.watches(ipAllocations)]).toEqual([1, 1]);
         blocks.release(view);
         expect(blocks.size).toBe(0);
         await eventually(() => api.watches(ipAllocations) === 0);
         blocks.release(view);
-        const next = blocks.acquire(block);
+        const next = acquired(block);
         blocks.release(view);
         expect(next).not.toBe(view);
         expect(blocks.size).toBe(1);
     });
 
     it("end with the agent, all watches of them", async () => {
-        const other = blocks.acquire(parsePrefix("10.0.1.0/24"));
+        const other = acquired(parsePrefix("10.0.1.0/24"));
         await Promise.all([view, other].map((one) => one.synced(1_000, limit())));
         expect(api.watches(ipAllocations)).toBe(2);
         await blocks.close();

@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
+import { pods as podResource } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
+import { networkClaims } from "../../../src/features/ip-pools/index.ts";
 import { newAllocation } from "../../../src/features/ip-pools/allocations.ts";
 import { PoolCluster } from "./support/pool-cluster.ts";
 import { type TestPoolAgent } from "./support/test-agent.ts";
@@ -188,4 +190,69 @@ describe("a StatefulSet's Pods on a real API server", () => {
         );
         expect(codes(results)).toEqual(["HELD_ON_OTHER_NODE", "HELD_ON_OTHER_NODE", "HELD_ON_OTHER_NODE"]);
     });
+});
+
+describe("claims of 128 Pods with 16 networks each", () => {
+    const pods = Array.from({ length: 128 }, (_, at) => `p${at}`);
+    const pools = Array.from({ length: 16 }, (_, at) => `network-${at}`);
+
+    async function createPod(name: string): Promise<string> {
+        const spec = { nodeName: "a", containers: [{ name: "app", image: "none" }] };
+        const { metadata } = await cluster.api.create(podResource, { metadata: { namespace: "default", name }, spec });
+        return metadata?.uid ?? "";
+    }
+
+    it("take each of 16 pools to its last address, all or nothing, and free all of them", async () => {
+        await Promise.all(
+            pools.map((pool, at) =>
+                cluster.addPool(pool, { start: `10.9.${at}.64`, end: `10.9.${at}.191`, gateway: `10.9.${at}.1` }),
+            ),
+        );
+        const uids = new Map<string, string>();
+        for (const name of [...pods, "late"]) uids.set(name, await createPod(name));
+        const agent = cluster.agent("a");
+        const claims = networkClaims(agent.pools);
+        const limit = AbortSignal.timeout(200_000);
+        await agent.pools.synced(limit);
+        const claim = async (pod: string, pool: string, at: number): Promise<string> => {
+            const [claimed] = await claims.claimForNetwork(
+                {
+                    containerId: `c-${pod}`,
+                    ifName: `eth${at + 1}`,
+                    podNamespace: "default",
+                    podName: pod,
+                    podUid: uids.get(pod) ?? "",
+                    network: `default/${pool}`,
+                    demands: [{ pool, fixed: undefined }],
+                },
+                limit,
+            );
+            return claimed === undefined ? "" : formatIp(claimed.ip);
+        };
+        const given = await Promise.all(pods.flatMap((pod) => pools.map((pool, at) => claim(pod, pool, at))));
+        expect(new Set(given).size).toBe(2_048);
+        expect(await addresses()).toEqual([...given].sort());
+        // Nobody gets one more, and what a refused interface had of another pool it gives back.
+        await cluster.addPool("spare", { cidr: "10.10.0.0/24", gateway: "10.10.0.1" });
+        const refused = claims.claimForNetwork(
+            {
+                containerId: "c-late",
+                ifName: "eth1",
+                podNamespace: "default",
+                podName: "late",
+                podUid: uids.get("late") ?? "",
+                network: "default/late",
+                demands: ["spare", "network-7"].map((pool) => ({ pool, fixed: undefined })),
+            },
+            limit,
+        );
+        await expect(refused).rejects.toMatchObject({ code: "EXHAUSTED" });
+        await eventually(async () => (await addresses("spare")).length === 0);
+        for (const pod of pods) {
+            await Promise.all(
+                pools.map((_, at) => claims.release({ containerId: `c-${pod}`, ifName: `eth${at + 1}` })),
+            );
+        }
+        expect(await addresses()).toEqual([]);
+    }, 240_000);
 });

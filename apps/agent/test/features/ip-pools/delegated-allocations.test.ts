@@ -15,7 +15,7 @@ let delegated: ReturnType<typeof delegatedPools>;
 const limit = (): AbortSignal => AbortSignal.timeout(60_000);
 const net1 = { containerId: "c-web", ifName: "net1" };
 
-/** The next agent of the Node, which knows what its allocations say. */
+/** The next agent of the Node, which knows what its allocations have. */
 async function startAgent(): Promise<void> {
     agent = cluster.agent("a", { confirmMs: 0 });
     delegated = delegatedPools(agent.pools, wiring);
@@ -141,10 +141,10 @@ describe("the addresses of an interface that another plugin makes", () => {
 
     it("are not made again once their DEL has come, also if the API server was away then", async () => {
         await claim(["pool1"]);
-        cluster.api.accident = (method) => (method === "delete" ? { refuse: away() } : undefined);
+        cluster.api.fault = (method) => (method === "delete" ? { refuse: away() } : undefined);
         await delegated.release(net1);
         expect(states()).toHaveLength(1);
-        cluster.api.accident = () => undefined;
+        cluster.api.fault = () => undefined;
         await delegated.check(limit());
         await reconcile();
         await delegated.check(limit());

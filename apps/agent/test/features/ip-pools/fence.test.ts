@@ -131,7 +131,7 @@ describe("a claim", () => {
 
     it("waits until the pool could be read", async () => {
         let left = 2;
-        cluster.api.accident = (method, plural) => {
+        cluster.api.fault = (method, plural) => {
             if (method !== "find" || plural !== "ippools" || left === 0) return undefined;
             left -= 1;
             return left === 1 ? { refuse: away() } : { lose: lost() };
@@ -141,7 +141,7 @@ describe("a claim", () => {
     });
 
     it("is given up when the pool cannot be read in time", async () => {
-        cluster.api.accident = (method, plural) =>
+        cluster.api.fault = (method, plural) =>
             method === "find" && plural === "ippools" ? { refuse: away() } : undefined;
         await expect(agent.claim("p1", { pools: ["pool1"] }, AbortSignal.timeout(300))).rejects.toThrow();
         expect(cluster.allocations()).toEqual([]);

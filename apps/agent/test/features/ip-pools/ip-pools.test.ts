@@ -150,7 +150,7 @@ describe("a DEL", () => {
         using _timeouts = timeoutsBy(clock);
         const agent = cluster.agent("a", { clock, logger: listLogger(log) });
         await (await agent.pools.requestOf(request, signal))?.claim(signal);
-        cluster.api.accident = () => ({ refuse: away() });
+        cluster.api.fault = () => ({ refuse: away() });
         const began = clock.monotonic();
         await asTimePasses(clock, agent.pools.release(request));
         expect(clock.monotonic() - began).toBe(1_000);
@@ -159,7 +159,7 @@ describe("a DEL", () => {
             level: "warn",
             fields: { container: "c-p1" },
         });
-        cluster.api.accident = () => undefined;
+        cluster.api.fault = () => undefined;
         await asTimePasses(clock, agent.pools.allocator.settle(signal));
         expect(cluster.allocations()).toEqual([]);
     });

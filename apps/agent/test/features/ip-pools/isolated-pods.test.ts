@@ -97,10 +97,10 @@ describe("isolated Pods while IPPools are switched off", () => {
     it("are in the log although the API server does not answer, and get their event later", async () => {
         addPod("p1");
         interfaces = [wired("p1")];
-        api.accident = () => ({ refuse: new KubeError("TIMEOUT", "no answer") });
+        api.fault = () => ({ refuse: new KubeError("TIMEOUT", "no answer") });
         await expect(isolated.check(signal)).rejects.toMatchObject({ code: "TIMEOUT" });
         expect([log.length, events.length]).toEqual([1, 0]);
-        api.accident = () => undefined;
+        api.fault = () => undefined;
         await isolated.check(signal);
         expect([log.length, events.length]).toEqual([1, 1]);
     });
@@ -156,9 +156,9 @@ describe("isolated Pods while IPPools are switched off", () => {
 
     it("are in the log by their UID when no name is known, and get their event once their Pod is found", async () => {
         interfaces = [unnamed("uid-p1")];
-        api.accident = () => ({ refuse: new KubeError("TIMEOUT", "no answer") });
+        api.fault = () => ({ refuse: new KubeError("TIMEOUT", "no answer") });
         await expect(isolated.check(signal)).rejects.toMatchObject({ code: "TIMEOUT" });
-        api.accident = () => undefined;
+        api.fault = () => undefined;
         await isolated.check(signal);
         expect(events).toEqual([]);
         addPod("p1");

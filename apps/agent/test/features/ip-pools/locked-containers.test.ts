@@ -56,13 +56,13 @@ describe("the lock of a container, while the claims of its interface are judged,
     it("keeps no DEL waiting while the API server is away", async () => {
         await node.added("p1");
         node.wiring.cut.add("c-p1");
-        node.cluster.api.accident = () => ({ refuse: away() });
+        node.cluster.api.fault = () => ({ refuse: away() });
         const begun = node.pass();
         await eventually(() => node.cluster.api.requests.some((one) => one.startsWith("find ipallocations")));
         let isDeleted = false;
         await node.wiring.exclusively("c-p1", () => Promise.resolve(void (isDeleted = true)));
         expect([isDeleted, begun.isOver]).toEqual([true, false]);
-        node.cluster.api.accident = () => undefined;
+        node.cluster.api.fault = () => undefined;
         await begun.outcome;
     });
 
@@ -77,7 +77,7 @@ describe("the lock of a container, while the claims of its interface are judged,
             limits.push(o?.timeoutMs);
             return create(resource, object, o);
         };
-        api.accident = (method) => (method === "create" ? { refuse: away() } : undefined);
+        api.fault = (method) => (method === "create" ? { refuse: away() } : undefined);
         const begun = node.pass();
         await eventually(() => limits.length > 0);
         let isDeleted = false;
@@ -110,7 +110,7 @@ describe("an address that the API server does not answer about", () => {
         using _ = timeoutsBy(clock);
         wire("p1", "10.2.0.7");
         wire("p2", "10.2.0.8");
-        node.cluster.api.accident = (method, _kind, name) =>
+        node.cluster.api.fault = (method, _kind, name) =>
             method === "find" && name === "10.2.0.7" ? { refuse: away() } : undefined;
         expect(await passBy(clock, node.pass())).toMatchObject({ code: away().code });
         expect(node.cluster.holders()).toEqual(["10.2.0.8 p2"]);

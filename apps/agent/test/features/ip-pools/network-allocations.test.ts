@@ -191,7 +191,7 @@ describe("an interface of a network, of a StatefulSet's Pod", () => {
         const agent = cluster.agent("a");
         await agent.pools.synced(limit());
         let lists = 0;
-        cluster.api.accident = (method, plural) =>
+        cluster.api.fault = (method, plural) =>
             method === "list" && plural === "ipallocations" && (lists += 1) === 1 ? { refuse: away() } : undefined;
         expect(await claim(agent, ofSet("u1"))).toHaveLength(2);
         expect(lists).toBeGreaterThan(1);

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { ipAllocations } from "@antrea/crd";
 import { pods } from "@antrea/kube";
 import { timeoutsBy } from "../../support/timeouts.ts";
-import { away, lost, type Accident } from "./support/fake-api.ts";
+import { away, lost, type Fault } from "./support/fake-api.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";
 import { FakeWiring } from "./support/fake-wiring.ts";
 import { type TestPoolAgent } from "./support/test-agent.ts";
@@ -36,8 +36,8 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
     ),
     { minLength: 5, maxLength: 40 },
 );
-const accidents = fc.array(
-    fc.constantFrom<Accident | undefined>(undefined, undefined, { lose: lost() }, { refuse: away() }),
+const faults = fc.array(
+    fc.constantFrom<Fault | undefined>(undefined, undefined, { lose: lost() }, { refuse: away() }),
     {
         minLength: 7,
         maxLength: 7,
@@ -132,9 +132,9 @@ class Simulation implements AsyncDisposable {
         }
     }
 
-    /** No accidents any more, everything ends, and everybody looks around until nothing is left to be done. */
+    /** No faults any more, everything ends, and everybody looks around until nothing is left to be done. */
     async quiet(): Promise<void> {
-        this.cluster.api.accident = () => undefined;
+        this.cluster.api.fault = () => undefined;
         this.cluster.api.releaseEvents();
         await this.#passing(Promise.all(this.#under));
         for (let round = 0; round < 3; round += 1) {
@@ -220,10 +220,10 @@ class Simulation implements AsyncDisposable {
 describe("whatever is lost, late, repeated or killed", () => {
     it("no address has two users at any moment, and in the end each claim has a user or a Pod that may come", async () => {
         await fc.assert(
-            fc.asyncProperty(steps, accidents, async (script, mishaps) => {
+            fc.asyncProperty(steps, faults, async (script, mishaps) => {
                 await using simulation = new Simulation();
                 let request = 0;
-                simulation.cluster.api.accident = (method, plural) =>
+                simulation.cluster.api.fault = (method, plural) =>
                     plural === "ipallocations" && method !== "list" ? mishaps[request++ % mishaps.length] : undefined;
                 for (const step of script) {
                     await simulation.run(step);

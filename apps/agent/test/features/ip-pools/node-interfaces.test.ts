@@ -3,6 +3,7 @@ import { formatIp, formatPrefix, parseIp, parsePrefix } from "@antrea/ip";
 import { NetlinkError } from "@antrea/netlink";
 import { heldOwner, NodeSubnet } from "../../../src/features/pod-network/node-subnet.ts";
 import { isolatedInterfaces, poolWiring, subnetWiring } from "../../../src/features/ip-pools/node-interfaces.ts";
+import { isDelegated } from "../../../src/features/ip-pools/allocations.ts";
 import { guardedPrefixes, recordAllocations, type IpPools } from "../../../src/features/ip-pools/index.ts";
 import type { Wiring } from "../../../src/features/ip-pools/wiring.ts";
 import {
@@ -156,6 +157,13 @@ describe("the interfaces on networks, as the reconcile of allocations uses them"
         };
         wiring = poolWiring({ podInterfaces, networks, control, netlink: netlink as never });
         podInterfaces.put({ record: own, ofPort: 7, addedAt: 0 });
+    });
+
+    it("whose network nothing names any more are still of one that this agent attaches", () => {
+        networks.put(recordOf({ network: "" }));
+        const found = wiring.find(eth1);
+        expect(isDelegated({ spec: { pod: { network: found?.network } } } as never)).toBe(false);
+        expect(found?.network).toBe("unknown/unknown");
     });
 
     it("are listed beside the Pods' own with the addresses that are allocated, their network, and no VLAN", () => {

@@ -202,11 +202,11 @@ describe("OwnAllocations", () => {
 
     it("says why they are not known while they are not, and nothing once they are", async () => {
         const error = away();
-        api.accident = () => ({ refuse: error });
+        api.fault = () => ({ refuse: error });
         expect(own.lastError).toBeUndefined();
         own.informer.start(stop.signal);
         await eventually(() => own.lastError === error);
-        api.accident = () => undefined;
+        api.fault = () => undefined;
         for (let second = 0; second < 60 && own.lastError !== undefined; second += 1) await clock.advance(1_000);
         await own.synced(stop.signal);
         expect(own.lastError).toBeUndefined();

@@ -91,13 +91,13 @@ describe("an agent whose Node is gone", () => {
     it("does so although its token is refused since", async () => {
         deleteNode();
         await pass(30_000);
-        api.accident = () => ({ refuse: unauthorized });
+        api.fault = () => ({ refuse: unauthorized });
         await pass(215_000);
         expect(wiring.cut.size).toBe(2);
     });
 
     it("isolates nothing when its token is refused and nobody said that its Node is gone", async () => {
-        api.accident = () => ({ refuse: unauthorized });
+        api.fault = () => ({ refuse: unauthorized });
         await pass(3_600_000);
         expect(wiring.cut.size).toBe(0);
         expect(node.isGone).toBe(false);
@@ -176,7 +176,7 @@ describe("an agent whose Node is gone", () => {
     it("logs that it began without its Node, and that nobody answers whether it is gone", async () => {
         const log = new MemoryLog();
         deleteNode();
-        api.accident = () => ({ refuse: unauthorized });
+        api.fault = () => ({ refuse: unauthorized });
         node = new OwnNode({ api, nodes, clock, logger: log.logger }, { nodeName: "a" });
         await node.check(wiring, signal);
         await node.check(wiring, signal);
@@ -207,7 +207,7 @@ describe("an agent whose Node is gone", () => {
 
     it("claims nothing while nobody says whether the deleted Node is back", async () => {
         deleteNode();
-        api.accident = () => ({ refuse: unauthorized });
+        api.fault = () => ({ refuse: unauthorized });
         await expect(node.confirm(signal)).rejects.toMatchObject({
             code: "NODE_GONE",
             message: expect.stringContaining("it is not known whether it was recreated (the token is refused)"),
@@ -239,7 +239,7 @@ describe("an agent whose Node is gone", () => {
     it("leaves it to the claim when nobody answers and nobody said that its Node is gone", async () => {
         await clock.advance(1_000_000);
         nodes.upToDateAt = 0;
-        api.accident = () => ({ refuse: unauthorized });
+        api.fault = () => ({ refuse: unauthorized });
         await node.confirm(signal);
         expect(node.isGone).toBe(false);
     });
@@ -359,9 +359,9 @@ describe("an agent whose Node is gone", () => {
     });
 
     /** The agent is killed and starts again after so long, with what the one before noted, and cannot hear any more. */
-    async function restartCutOff(ms: number): Promise<void> {
+    async function restartWithoutApi(ms: number): Promise<void> {
         const noted = node.goneAt;
-        api.accident = () => ({ refuse: unauthorized });
+        api.fault = () => ({ refuse: unauthorized });
         await clock.advance(ms);
         nodes = TestNodes.unlisted();
         start();
@@ -372,7 +372,7 @@ describe("an agent whose Node is gone", () => {
         await pass(600_000);
         deleteNode();
         await pass(100_000);
-        await restartCutOff(20_000);
+        await restartWithoutApi(20_000);
         expect(node.isGone).toBe(true);
         await pass(119_000);
         expect(wiring.cut.size).toBe(0);
@@ -383,7 +383,7 @@ describe("an agent whose Node is gone", () => {
     it("isolates at once after a restart that took long, or by a clock that was set back meanwhile", async () => {
         await node.known(signal);
         deleteNode();
-        await restartCutOff(300_000);
+        await restartWithoutApi(300_000);
         await node.check(wiring, signal);
         expect(wiring.cut.size).toBe(2);
         wiring.cut.clear();
@@ -414,18 +414,18 @@ describe("an agent whose Node is gone", () => {
 
     it("ends to count when the API server reports at last that the Node is back", async () => {
         deleteNode();
-        await restartCutOff(1_000);
+        await restartWithoutApi(1_000);
         nodes.put("a");
         expect([node.isGone, node.goneAt]).toEqual([false, undefined]);
     });
 
     it("at its start waits for an answer", async () => {
         deleteNode();
-        api.accident = () => ({ refuse: unauthorized });
+        api.fault = () => ({ refuse: unauthorized });
         start();
         await pass(600_000);
         expect(wiring.cut.size).toBe(0);
-        api.accident = () => undefined;
+        api.fault = () => undefined;
         await pass(5_000);
         expect(wiring.cut.size).toBe(2);
     });

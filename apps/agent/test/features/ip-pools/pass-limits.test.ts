@@ -44,7 +44,7 @@ describe("a pass of the reconcile of claims", () => {
     it("tries for 10 s to free the claims of containers that ended, and gives others theirs then", async () => {
         await node.added("p1");
         node.wiring.unwire("c-p1");
-        node.cluster.api.accident = (method) => (method === "delete" ? { refuse: away() } : undefined);
+        node.cluster.api.fault = (method) => (method === "delete" ? { refuse: away() } : undefined);
         const attachment = { containerId: "c-p1", ifName: "eth0" };
         await expect(node.agent.pools.allocator.releaseAll(attachment, AbortSignal.timeout(50))).rejects.toThrow();
         wire("p2", "10.2.0.200");
@@ -78,7 +78,7 @@ describe("a pass of the reconcile of claims", () => {
     it("keeps a DEL waiting for 3 s at most while it frees an unused claim and the API server goes away", async () => {
         await node.claimed("p1");
         await node.reconcile();
-        node.cluster.api.accident = (method) => (method === "delete" ? { refuse: away() } : undefined);
+        node.cluster.api.fault = (method) => (method === "delete" ? { refuse: away() } : undefined);
         const begun = pass();
         await eventually(() => node.cluster.api.requests.some((one) => one.startsWith("delete ipallocations")));
         let isDeleted = false;

@@ -202,7 +202,7 @@ describe("which Pod it is", () => {
         addPod();
         await start();
         expect(await resolve()).toBeUndefined();
-        cluster.api.accident = () => ({ refuse: away() });
+        cluster.api.fault = () => ({ refuse: away() });
         expect(await resolve()).toBeUndefined();
         // A watch that has lost the Pod makes no difference; another Pod of the name does.
         cluster.api.remove(pods, "ns/p");
@@ -216,7 +216,7 @@ describe("which Pod it is", () => {
         addPod();
         await start();
         expect(await resolve()).toMatchObject({ pools: ["pool1"] });
-        cluster.api.accident = () => ({ refuse: away() });
+        cluster.api.fault = () => ({ refuse: away() });
         // What was read is used for a second.
         await eventually(async () => /^API_AWAY/.test(String(await resolve())));
     });
@@ -224,7 +224,7 @@ describe("which Pod it is", () => {
     it("cannot be read while the API server is away", async () => {
         addNamespace();
         await start();
-        cluster.api.accident = () => ({ refuse: away() });
+        cluster.api.fault = () => ({ refuse: away() });
         expect(await resolve()).toMatch(/^API_AWAY: finding the IPPools of Pod ns\/p/);
     });
 });
@@ -268,12 +268,12 @@ describe("what the Namespace says", () => {
         addNamespace();
         addPod();
         await start();
-        cluster.api.accident = () => ({ refuse });
+        cluster.api.fault = () => ({ refuse });
         await expect(agent.pools.podPools.resolve(identity, AbortSignal.timeout(60_000))).rejects.toMatchObject({
             code: "API_AWAY",
             fault: "timeout",
         });
-        cluster.api.accident = () => undefined;
+        cluster.api.fault = () => undefined;
         expect(await resolve()).toBeUndefined();
     });
 
@@ -300,7 +300,7 @@ describe("what the Namespace says", () => {
         addPod();
         await start();
         expect(await resolve()).toMatch(/^POD_GONE: Namespace ns/);
-        cluster.api.accident = () => ({ refuse: away() });
+        cluster.api.fault = () => ({ refuse: away() });
         expect(await resolve()).toMatch(/^API_AWAY/);
     });
 });

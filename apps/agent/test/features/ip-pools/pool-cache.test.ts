@@ -236,7 +236,7 @@ describe("PoolCache", () => {
         await cache.close();
         const forbidden = new KubeError("FORBIDDEN", "no permission");
         let isRefused = true;
-        api.accident = (_, plural) => (isRefused && plural === "servicecidrs" ? { refuse: forbidden } : undefined);
+        api.fault = (_, plural) => (isRefused && plural === "servicecidrs" ? { refuse: forbidden } : undefined);
         cache = new PoolCache({ api, logger: silentLogger, nodes: { ...none, list: () => [] } });
         expect(cache.lastError).toBeUndefined();
         cache.start(stop.signal);

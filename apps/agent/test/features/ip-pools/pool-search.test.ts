@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { ManualClock } from "@antrea/async/testing";
 import { blockText, ipAllocations, ipPools, type IpPoolStatus } from "@antrea/crd";
-import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
+import { formatIp, parseIp, parsePrefix, type IpAddress } from "@antrea/ip";
 import { eventually } from "@antrea/kube/testing";
 import { newAllocation } from "../../../src/features/ip-pools/allocations.ts";
 import { Blocks } from "../../../src/features/ip-pools/blocks.ts";
@@ -363,5 +363,44 @@ describe("PoolSearch", () => {
         expect((await tried(one, narrow, 1))[0]).toMatch(new RegExp(`^${block}\\.`));
         expect(lists()).toBe(before);
         expect(blocks.size).toBe(1);
+    });
+
+    describe("while other pools have all views that an agent may have", () => {
+        const taken = (count: number): void => {
+            for (let at = 0; at < count; at += 1) blocks.acquire(parsePrefix(`10.9.${at}.0/24`));
+        };
+
+        it("opens none, tries a few addresses at random, and lists the pool then", async () => {
+            taken(16);
+            claimRange("10.0.0", 0, 250);
+            const target = pool("10.0.0.0", "10.0.0.255");
+            const found = await tried(
+                search("a", () => 0.5),
+                target,
+            );
+            expect(blocks.size).toBe(16);
+            expect(relists).toBe(1);
+            // One at random, as this chance draws one only, then what the list has.
+            expect(found[0]).toBe("10.0.0.128");
+            expect([...found.slice(1)].sort()).toEqual([251, 252, 253, 254, 255].map((at) => `10.0.0.${at}`));
+        });
+
+        it("asks for no list while one of the addresses at random is free", async () => {
+            taken(16);
+            expect(await tried(search(), pool("10.0.0.0", "10.0.255.255"), 1)).toHaveLength(1);
+            expect(relists).toBe(0);
+        });
+
+        it("goes on in another block in place of its own one", async () => {
+            taken(15);
+            const one = search();
+            const target = pool("10.0.0.0", "10.0.255.255", { freeBlocks: ["10.0.9.0/24"] });
+            const [first = ""] = await tried(one, target, 1);
+            claimRange(first.split(".").slice(0, 3).join("."));
+            await views(16);
+            await new Promise((resolve) => setTimeout(resolve, 20));
+            expect((await tried(one, target, 1))[0]).toMatch(/^10\.0\.9\./);
+            expect(blocks.size).toBe(16);
+        });
     });
 });

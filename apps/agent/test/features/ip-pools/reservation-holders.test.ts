@@ -156,9 +156,9 @@ describe("why an ordinal lacks its address", () => {
         await ask(5);
         expect(lists()).toBe(2);
         await clock.advance(1_000);
-        api.accident = () => ({ refuse: away() });
+        api.fault = () => ({ refuse: away() });
         await expect(ask(6)).rejects.toMatchObject({ code: "CONNECTION_FAILED" });
-        api.accident = () => undefined;
+        api.fault = () => undefined;
         expect(await ask(6)).toMatch(/^NOT_RESERVED/);
         expect(lists()).toBe(4);
     });

@@ -142,7 +142,7 @@ describe("the Pod of an ordinal", () => {
         reserve("10.2.0.12");
         const agent = cluster.agent("a");
         let left = 2;
-        cluster.api.accident = (method) => (method === "update" && left-- > 0 ? { lose: lost() } : undefined);
+        cluster.api.fault = (method) => (method === "update" && left-- > 0 ? { lose: lost() } : undefined);
         expect(await agent.claim("web-2", { ...web2, pools: ["pool1"] })).toEqual(["10.2.0.12"]);
     });
 

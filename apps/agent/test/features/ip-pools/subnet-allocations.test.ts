@@ -207,10 +207,10 @@ describe("a claim of an address that a Pod has from the Node's subnet", () => {
     it("is looked at again when the API server does not answer", async () => {
         claim(inUse);
         await eventually(() => notified === 1);
-        cluster.api.accident = (method) => (method === "find" ? { refuse: away() } : undefined);
+        cluster.api.fault = (method) => (method === "find" ? { refuse: away() } : undefined);
         await failedCheck();
         expect([wiring.isolated.size, agent.events.length]).toEqual([0, 0]);
-        cluster.api.accident = () => undefined;
+        cluster.api.fault = () => undefined;
         await check();
         expect([...wiring.isolated]).toEqual(["c-web"]);
     });
@@ -315,13 +315,13 @@ describe("an isolated Pod of the Node's subnet", () => {
         claim(inUse);
         await check();
         await agent.kill();
-        cluster.api.accident = () => ({ refuse: away() });
+        cluster.api.fault = () => ({ refuse: away() });
         agent = cluster.agent("a");
         await agent.pools.podCidrs.guard(podCidrs, AbortSignal.timeout(50)).catch(() => undefined);
         await failedCheck();
         expect([...wiring.isolated]).toEqual(["c-web"]);
         // Its watch knows nothing yet; a live look does.
-        cluster.api.accident = (method) => (method === "find" ? undefined : { refuse: away() });
+        cluster.api.fault = (method) => (method === "find" ? undefined : { refuse: away() });
         await check(2);
         expect([...wiring.isolated]).toEqual(["c-web"]);
         expect(agent.events).toHaveLength(1);
@@ -495,10 +495,10 @@ describe("what was reported of an interface", () => {
         claim("10.10.1.30");
         await check();
         expect(agent.events).toHaveLength(2);
-        cluster.api.accident = (method, _plural, name) =>
+        cluster.api.fault = (method, _plural, name) =>
             method === "find" && name === inUse ? { refuse: away() } : undefined;
         await failedCheck();
-        cluster.api.accident = () => undefined;
+        cluster.api.fault = () => undefined;
         await check(2);
         expect(agent.events).toHaveLength(2);
     });
@@ -507,11 +507,11 @@ describe("what was reported of an interface", () => {
         claim(inUse);
         claim("10.10.1.21");
         await check();
-        cluster.api.accident = (method, _plural, name) =>
+        cluster.api.fault = (method, _plural, name) =>
             method === "find" && name === "10.10.1.21" ? { refuse: away() } : undefined;
         reserve(inUse);
         await failedCheck();
-        cluster.api.accident = () => undefined;
+        cluster.api.fault = () => undefined;
         claim(inUse);
         await check(2);
         const reportedActions = agent.events.map(({ regarding, action }) => `${regarding.name} ${action}`);
@@ -544,7 +544,7 @@ describe("what was reported of an interface", () => {
             }),
             expect.objectContaining({ level: "info", pod: "default/web" }),
         ]);
-        cluster.api.accident = (method) => (method === "find" ? { refuse: away() } : undefined);
+        cluster.api.fault = (method) => (method === "find" ? { refuse: away() } : undefined);
         await failedCheck();
         expect(log.records.at(-1)).toMatchObject({ level: "warn", pod: "default/db", reason: "no connection" });
     });

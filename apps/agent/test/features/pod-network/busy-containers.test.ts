@@ -167,7 +167,7 @@ describe("an isolated interface, while the API server is away", () => {
         const wiring = poolWiring({ podInterfaces: node.podInterfaces, control: node.network, netlink: node.netlink });
         const ovs = jobs.every("ovs", 60_000, (limit) => node.reconciler.reconcile(limit));
         const allocations = jobs.every("claims", 60_000, (limit) => pools.agent.pools.reconcile(wiring, limit));
-        pools.cluster.api.accident = () => ({ refuse: away() });
+        pools.cluster.api.fault = () => ({ refuse: away() });
         jobs.start();
         await eventually(() => pools.cluster.api.requests.some((one) => one.startsWith("find ipallocations")));
         for (let times = 0; times < 2; times += 1) {
@@ -179,7 +179,7 @@ describe("an isolated interface, while the API server is away", () => {
         expect(node.network.interfaces().find(({ record }) => record.containerId === "c-pool")?.record.isolated).toBe(
             true,
         );
-        pools.cluster.api.accident = () => undefined;
+        pools.cluster.api.fault = () => undefined;
         await jobs.stop();
     });
 });

@@ -1,76 +1,36 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { execFileSync, spawn } from "node:child_process";
+import { setTimeout as pause } from "node:timers/promises";
 import { formatIp, parseIp } from "@antrea/ip";
 import { eventually } from "../../support/eventually.ts";
 import { Interruptions, interruptions } from "../../support/interruptions.ts";
 import { TestNetns } from "../../support/namespace.ts";
+import { FakeNetworkClaims } from "../../support/network-claims.ts";
+import { addNic, podPorts, refusalOf, testNic, TestSandboxes } from "../../support/network-node.ts";
 import { TestNode, type NodeState, type TestAgent } from "../../support/test-node.ts";
 import { ipsOf, TestPod } from "../../support/test-pod.ts";
 import { podRecord } from "../../support/records.ts";
 import {
+    fromNetworkAlias,
     toAlias,
     type AddRequest,
-    type Attachment,
-    type NetworkClaims,
+    type NetworkRecordAddress,
     type PlannedNetwork,
 } from "../../../src/platform/pod-interfaces/index.ts";
-
-/** Addresses 192.168.X.n of pool "X", in VLAN X. */
-class FakeClaims implements NetworkClaims {
-    readonly held = new Map<string, { readonly owner: string; readonly pool: string }>();
-
-    claimForNetwork: NetworkClaims["claimForNetwork"] = (asked) => {
-        if (asked.demands.some(({ pool }) => pool === "full"))
-            return Promise.reject(new Error("no free address in full"));
-        return Promise.resolve(
-            asked.demands.map(({ pool }) => {
-                let host = 2;
-                while (this.held.has(`192.168.${pool}.${host}`)) host += 1;
-                const ip = parseIp(`192.168.${pool}.${host}`);
-                this.held.set(formatIp(ip), { owner: `${asked.containerId}/${asked.ifName}`, pool });
-                return { ip, prefixLength: 24, gateway: parseIp(`192.168.${pool}.1`), vlan: Number(pool), pool };
-            }),
-        );
-    };
-
-    release({ containerId, ifName }: Attachment): Promise<void> {
-        for (const [ip, { owner }] of this.held) if (owner === `${containerId}/${ifName}`) this.held.delete(ip);
-        return Promise.resolve();
-    }
-
-    networkInterfacesOf(containerId: string): readonly Attachment[] {
-        const owners = [...this.held.values()].map(({ owner }) => owner.split("/"));
-        return owners.flatMap(([id = "", ifName = ""]) => (id === containerId ? [{ containerId, ifName }] : []));
-    }
-
-    networkOf(): string {
-        return "";
-    }
-
-    addressesFor({ containerId, ifName }: Attachment): ReturnType<NetworkClaims["addressesFor"]> {
-        const own = [...this.held].filter(([, { owner }]) => owner === `${containerId}/${ifName}`);
-        return own.map(([ip, { pool }]) => ({
-            ip: parseIp(ip),
-            prefixLength: 24,
-            gateway: parseIp(`192.168.${pool}.1`),
-            pool,
-        }));
-    }
-}
 
 let node: TestNode;
 let outside: TestNetns;
 let agent: TestAgent;
-let claims: FakeClaims;
+let claims: FakeNetworkClaims;
 let plans: Map<string, readonly PlannedNetwork[]>;
 let steps: Interruptions;
 let empty: NodeState;
-let pods: TestPod[] = [];
+const sandboxes = new TestSandboxes();
 
 const start = (): Promise<TestAgent> =>
     node.startAgent({
         networks: {
-            nic: "nic0",
+            nic: testNic,
             plan: ({ podName }: AddRequest) => plans.get(podName) ?? [],
             claims,
             interruptions: steps,
@@ -80,10 +40,8 @@ const start = (): Promise<TestAgent> =>
 beforeAll(async () => {
     node = await TestNode.start();
     outside = new TestNetns("outside");
-    execFileSync("ip", ["link", "add", "nic0", "type", "veth", "peer", "name", "wire", "netns", outside.name]);
-    execFileSync("ip", ["link", "set", "nic0", "up"]);
-    outside.run("ip", "link", "set", "wire", "up");
-    [claims, plans, steps] = [new FakeClaims(), new Map(), new Interruptions()];
+    addNic(outside);
+    [claims, plans, steps] = [new FakeNetworkClaims(), new Map(), new Interruptions()];
     agent = await start();
     empty = await node.state();
 });
@@ -93,26 +51,12 @@ afterAll(async () => {
     outside?.[Symbol.dispose]();
 });
 
-beforeEach(() => {
-    plans.clear();
-    pods = [];
-});
+beforeEach(() => plans.clear());
 // Whatever a test did: after the end of its Pods and one check of the agent nothing of it is left.
 afterEach(async () => {
-    for (const pod of pods) {
-        await agent.del(pod);
-        pod[Symbol.dispose]();
-    }
-    const state = (): Promise<NodeState> => agent.resync().then(() => node.state());
-    expect(await eventually(state, (found) => found.links.length <= empty.links.length)).toEqual(empty);
-    expect(await podPorts()).toEqual([]);
-    expect([...claims.held]).toEqual([]);
+    await sandboxes.end(node, agent, empty);
+    expect([await podPorts(node), [...claims.held]]).toEqual([[], []]);
 });
-
-async function podPorts(): Promise<readonly string[]> {
-    const names = (await node.ovs.vsctl("list-ports", "br-secondary")).split("\n").filter((name) => name !== "");
-    return names.filter((name) => name !== "nic0");
-}
 
 function network(ifName: string, change: Partial<PlannedNetwork> & { readonly pool?: string } = {}): PlannedNetwork {
     const { pool, ...rest } = change;
@@ -132,8 +76,7 @@ function network(ifName: string, change: Partial<PlannedNetwork> & { readonly po
 }
 
 async function add(name: string, ...planned: readonly PlannedNetwork[]): Promise<TestPod> {
-    const pod = new TestPod(name);
-    pods.push(pod);
+    const pod = sandboxes.make(name);
     plans.set(name, planned);
     await agent.add(pod);
     return pod;
@@ -223,8 +166,7 @@ describe("a Pod with networks", () => {
     });
 
     it("has the default route of the network's own routes, and passes CHECK", async () => {
-        const pod = new TestPod("a");
-        pods.push(pod);
+        const pod = sandboxes.make("a");
         plans.set("a", [network("eth1", { pool: "100", routes: [{ dst: "0.0.0.0/0" }] })]);
         const answer = await agent.add(pod);
         expect(pod.netns.run("ip", "-4", "route", "show", "default")).toMatch(/^default via 192\.168\.100\.1 dev eth1/);
@@ -241,7 +183,7 @@ describe("a Pod with networks", () => {
         await agent.stop();
         agent = await start();
         await agent.resync();
-        expect(await podPorts()).toHaveLength(1);
+        expect(await podPorts(node)).toHaveLength(1);
     });
 
     it("keeps them over a restart of the agent, of Open vSwitch and the loss of the database", async () => {
@@ -258,10 +200,62 @@ describe("a Pod with networks", () => {
         agent = await start();
         await agent.resync();
         expect(await a.ping(peer, { from: "eth1" })).toBe(1);
-        expect((await podPorts()).length).toBe(2);
+        expect((await podPorts(node)).length).toBe(2);
         // What the link does not have comes from the allocations and from the Pod's own interface.
         const records = agent.network.further?.list().map(({ record }) => record) ?? [];
         expect(records.map(({ addresses }) => addresses.length)).toEqual([1, 1]);
+    });
+
+    it("keep the addresses of deleted allocations when the database is lost then, whatever the Pod changes", async () => {
+        const a = await add("a", network("eth1", { pool: "100" }));
+        const b = await add("b", network("eth1", { pool: "100" }));
+        const [own, peer] = [addressOf(a, "eth1"), addressOf(b, "eth1")];
+        a.netns.run("ip", "link", "set", "eth1", "alias", "antrea3 forged");
+        a.netns.run("ip", "address", "add", "192.168.100.99/24", "dev", "eth1");
+        await agent.stop();
+        const held = claims.held.get(own);
+        claims.held.delete(own);
+        await node.loseDatabase();
+        agent = await start();
+        const found = (): readonly NetworkRecordAddress[] =>
+            (agent.network.further?.list() ?? [])
+                .flatMap(({ record }) => record.addresses)
+                .filter(({ ip }) => formatIp(ip) !== peer);
+        const all = (): readonly string[] => found().map(({ ip, pool }) => `${formatIp(ip)} ${pool}`);
+        expect(all()).toEqual([`${own} `]);
+        await agent.resync();
+        expect(all()).toEqual([`${own} `]);
+        expect(await a.ping(peer, { from: "eth1" })).toBe(1);
+        // Once more: the record that the first loss left has the address in both places.
+        await agent.stop();
+        await node.loseDatabase();
+        agent = await start();
+        await agent.resync();
+        expect(all()).toEqual([`${own} `]);
+        // Claimed again, the settings of its pool are known.
+        if (held !== undefined) claims.held.set(own, held);
+        await agent.resync();
+        expect(found()).toEqual([
+            { ip: parseIp(own), prefixLength: 24, gateway: parseIp("192.168.100.1"), pool: "100" },
+        ]);
+        expect(await podPorts(node)).toHaveLength(2);
+    });
+
+    it("of an earlier agent get aliases with their addresses", async () => {
+        const pod = await add("a", network("eth1", { pool: "100" }));
+        const { hostIfName = "" } = agent.network.further?.list()[0]?.record ?? {};
+        const aliasOf = (): string =>
+            execFileSync("ip", ["-d", "link", "show", "dev", hostIfName], { encoding: "utf8" })
+                .split("\n")
+                .flatMap((line) => /^\s*alias (.*)$/.exec(line)?.[1] ?? [])
+                .join();
+        const alias = aliasOf();
+        await agent.stop();
+        execFileSync("ip", ["link", "set", "dev", hostIfName, "alias", alias.split(" ").slice(0, 9).join(" ")]);
+        agent = await start();
+        await agent.resync();
+        expect(aliasOf()).toBe(alias);
+        expect(fromNetworkAlias(alias)?.addresses.map(({ ip }) => formatIp(ip))).toEqual([addressOf(pod, "eth1")]);
     });
 
     it("that cannot be put back keep nothing else from its upkeep", async () => {
@@ -271,7 +265,7 @@ describe("a Pod with networks", () => {
         execFileSync("ip", ["link", "set", "left0", "alias", alias]);
         const links = (): string => execFileSync("ip", ["-o", "link", "show"], { encoding: "utf8" });
         const losePort = async (): Promise<void> => {
-            const [port = ""] = await podPorts();
+            const [port = ""] = await podPorts(node);
             await node.ovs.vsctl("del-port", "br-secondary", port);
             await eventually(
                 () => agent.secondary.ports(),
@@ -280,20 +274,19 @@ describe("a Pod with networks", () => {
         };
         await losePort();
         const calls = await steps.recorded(() => agent.resync());
-        expect(await podPorts()).toHaveLength(1);
+        expect(await podPorts(node)).toHaveLength(1);
         // What is left over is removed when it is seen again.
         expect(links()).toContain("left0");
         await losePort();
         await steps.during(calls.indexOf("secondary.ensurePorts"), "not made", () => agent.resync());
-        expect([await podPorts(), links()]).toEqual([[], expect.not.stringContaining("left0")]);
+        expect([await podPorts(node), links()]).toEqual([[], expect.not.stringContaining("left0")]);
         await agent.resync();
-        expect(await podPorts()).toHaveLength(1);
+        expect(await podPorts(node)).toHaveLength(1);
         expect(addressOf(pod, "eth1")).not.toBe("");
     });
 
     it("does not start without one of them, and leaves nothing", async () => {
-        const pod = new TestPod("a");
-        pods.push(pod);
+        const pod = sandboxes.make("a");
         for (const bad of [
             network("eth2", { pool: "full" }),
             network("eth2", { pool: "100", routes: [{ dst: "10.20.0.0/16", gw: "172.31.0.1" }] }),
@@ -304,11 +297,55 @@ describe("a Pod with networks", () => {
             plans.set("a", [network("eth1", { pool: "100" }), bad]);
             await expect(agent.add(pod)).rejects.toThrow(/no free address in full|network default\/eth2: ipam\.routes/);
             expect([...claims.held]).toEqual([]);
-            expect(await podPorts()).toEqual([]);
+            expect(await podPorts(node)).toEqual([]);
             expect(pod.netns.run("ip", "-o", "link", "show")).not.toContain("eth");
         }
         plans.set("a", [network("eth1", { pool: "100" })]);
         expect(ipsOf(await agent.add(pod))).toHaveLength(2);
+    });
+
+    it("does not start with IPPools of two VLANs, unless the network has one", async () => {
+        const demands = ["100", "200"].map((pool) => ({ pool, fixed: undefined }));
+        const both = { addresses: { demands, order: [0, 1], given: new Map<number, never>() } };
+        const pod = sandboxes.make("a");
+        plans.set("a", [network("eth1", both)]);
+        expect(await refusalOf(agent.add(pod))).toMatch(
+            /network default\/eth1: its IPPools 100 and 200 have the VLANs 100 and 200, .*; next: /,
+        );
+        expect([await podPorts(node), [...claims.held]]).toEqual([[], []]);
+        plans.set("a", [network("eth1", { ...both, vlan: 7 })]);
+        await agent.add(pod);
+        expect(await node.ovs.vsctl("--bare", "--columns=name", "find", "Port", "tag=7")).not.toBe("");
+    });
+
+    it("keeps them in a GC that lists its eth0 only, and loses them in one that does not list it", async () => {
+        const [kept, gone] = [await add("a", network("eth1", { pool: "100" })), await add("b", network("eth1"))];
+        await agent.collect([kept, gone]);
+        expect(await podPorts(node)).toHaveLength(2);
+        await agent.collect([kept]);
+        expect(await podPorts(node)).toHaveLength(1);
+        expect(addressOf(kept, "eth1")).not.toBe("");
+    });
+
+    it("has all or none of them after two ADDs and a DEL that cross", async () => {
+        const planned = ["eth1", "eth2", "eth3"].map((ifName) => network(ifName, { pool: "100" }));
+        for (const delay of [0, 2, 5, 10, 20, 40]) {
+            const pod = sandboxes.make("a");
+            plans.set("a", planned);
+            const first = refusalOf(agent.add(pod));
+            await pause(delay);
+            const deleted = agent.del(pod);
+            const second = refusalOf(agent.add(pod));
+            await Promise.all([first, deleted, second]);
+            const has = pod.netns.run("ip", "-o", "link", "show").match(/eth\d/g) ?? [];
+            const state = [new Set(has).size, (await podPorts(node)).length, claims.held.size];
+            // The second one came after the DEL, so nothing takes back what it made; it may be asked to come again.
+            expect([delay, state]).toEqual([delay, (await second) === "" ? [4, 3, 3] : [0, 0, 0]]);
+            await agent.add(pod);
+            expect(await podPorts(node)).toHaveLength(3);
+            await agent.del(pod);
+            expect([delay, await podPorts(node), [...claims.held]]).toEqual([delay, [], []]);
+        }
     });
 });
 
@@ -352,7 +389,7 @@ describe("an ADD with 16 networks", () => {
             await agent.del(pod);
             pod[Symbol.dispose]();
             const left = await eventually(
-                async () => ({ state: await agent.resync().then(() => node.state()), ports: await podPorts() }),
+                async () => ({ state: await agent.resync().then(() => node.state()), ports: await podPorts(node) }),
                 ({ state }) => state.links.length <= empty.links.length,
             );
             expect([context, left, [...claims.held]]).toEqual([context, { state: empty, ports: [] }, []]);

@@ -1,56 +1,24 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { execFileSync } from "node:child_process";
-import { AntreaError } from "@antrea/errors";
-import { formatIp, parseIp } from "@antrea/ip";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { type CniCommand } from "../../../src/features/cni-server/index.ts";
-import type { Attachment, NetworkClaims } from "../../../src/platform/pod-interfaces/index.ts";
-import { eventually } from "../../support/eventually.ts";
+import { FakeNetworkClaims } from "../../support/network-claims.ts";
+import { addNic, callNetwork, podPorts, refusalOf, testNic, TestSandboxes } from "../../support/network-node.ts";
 import { TestNode, type NodeState, type TestAgent } from "../../support/test-node.ts";
-import { type AddAnswer, TestPod } from "../../support/test-pod.ts";
-
-/** Addresses 192.168.X.n of pool "X", in VLAN X. */
-class Claims implements NetworkClaims {
-    readonly held = new Map<string, string>();
-    #next = 2;
-
-    claimForNetwork: NetworkClaims["claimForNetwork"] = ({ containerId, ifName, demands }) =>
-        Promise.resolve(
-            demands.map(({ pool }) => {
-                const ip = parseIp(`192.168.${pool}.${this.#next++}`);
-                this.held.set(formatIp(ip), `${containerId}/${ifName}`);
-                return { ip, prefixLength: 24, gateway: parseIp(`192.168.${pool}.1`), vlan: Number(pool), pool };
-            }),
-        );
-
-    release({ containerId, ifName }: Attachment): Promise<void> {
-        for (const [ip, owner] of this.held) if (owner === `${containerId}/${ifName}`) this.held.delete(ip);
-        return Promise.resolve();
-    }
-
-    networkInterfacesOf = (containerId: string): readonly Attachment[] =>
-        [...this.held.values()].flatMap((owner) => {
-            const [id = "", ifName = ""] = owner.split("/");
-            return id === containerId ? [{ containerId, ifName }] : [];
-        });
-    networkOf = (): string => "";
-    addressesFor = (): ReturnType<NetworkClaims["addressesFor"]> => [];
-}
+import { type AddAnswer, type TestPod } from "../../support/test-pod.ts";
 
 let node: TestNode;
 let agent: TestAgent;
-let claims: Claims;
+let claims: FakeNetworkClaims;
 let empty: NodeState;
-let pods: TestPod[] = [];
+const sandboxes = new TestSandboxes();
 
 const startWith = (nic: string | undefined): Promise<TestAgent> =>
     node.startAgent({ networks: { nic, plan: () => [], claims } });
-const start = (): Promise<TestAgent> => startWith("nic0");
+const start = (): Promise<TestAgent> => startWith(testNic);
 
 beforeAll(async () => {
     node = await TestNode.start();
-    execFileSync("ip", ["link", "add", "nic0", "type", "veth", "peer", "name", "wire"]);
-    execFileSync("ip", ["link", "set", "nic0", "up"]);
-    claims = new Claims();
+    addNic();
+    claims = new FakeNetworkClaims();
     agent = await start();
     empty = await node.state();
 });
@@ -59,28 +27,13 @@ afterAll(async () => {
     await node?.[Symbol.asyncDispose]();
 });
 
-beforeEach(() => {
-    pods = [];
-});
 afterEach(async () => {
-    for (const pod of pods) {
-        await agent.del(pod);
-        pod[Symbol.dispose]();
-    }
-    const state = (): Promise<NodeState> => agent.resync().then(() => node.state());
-    expect(await eventually(state, (found) => found.links.length <= empty.links.length)).toEqual(empty);
-    expect(await podPorts()).toEqual([]);
-    expect([...claims.held]).toEqual([]);
+    await sandboxes.end(node, agent, empty);
+    expect([await podPorts(node), [...claims.held]]).toEqual([[], []]);
 });
-
-async function podPorts(): Promise<readonly string[]> {
-    const names = (await node.ovs.vsctl("list-ports", "br-secondary")).split("\n").filter((name) => name !== "");
-    return names.filter((name) => name !== "nic0");
-}
 
 async function sandbox(name: string): Promise<TestPod> {
-    const pod = new TestPod(name);
-    pods.push(pod);
+    const pod = sandboxes.make(name);
     await agent.add(pod);
     return pod;
 }
@@ -92,28 +45,13 @@ const vlan100 = {
     ipam: { type: "antrea", ippools: ["100"], routes: [{ dst: "10.20.0.0/16" }] },
 };
 
-/** One call, as a meta plugin makes it. */
-async function call(
+const call = (
     command: CniCommand,
     pod: TestPod,
     ifname: string,
     config: Readonly<Record<string, unknown>> = vlan100,
-): Promise<AddAnswer> {
-    const { signal } = new AbortController();
-    const bytes = await agent.calls.call(command, pod.args(config, { ifname }), signal);
-    return JSON.parse(new TextDecoder().decode(bytes) || "{}") as AddAnswer;
-}
-
-/** The error of a call, with the code that CNI gets. */
-async function refusal(...asked: Parameters<typeof call>): Promise<string> {
-    try {
-        await call(...asked);
-    } catch (error) {
-        if (error instanceof AntreaError) return `${error.code}: ${error.message}`;
-        throw error;
-    }
-    return "";
-}
+): Promise<AddAnswer> => callNetwork(agent, command, pod, ifname, config);
+const refusal = (...asked: Parameters<typeof call>): Promise<string> => refusalOf(call(...asked));
 
 describe("an interface that a meta plugin asks for", () => {
     it("has the address, MAC address and routes of its answer, and passes CHECK", async () => {
@@ -146,19 +84,18 @@ describe("an interface that a meta plugin asks for", () => {
         expect(pod.netns.run("ip", "-o", "link", "show")).not.toMatch(/net1/);
         expect(pod.netns.run("ip", "-o", "link", "show")).toMatch(/eth0/);
         expect([...claims.held.keys()]).toEqual([second.ips[0]?.address.split("/")[0]]);
-        expect(await podPorts()).toHaveLength(1);
+        expect(await podPorts(node)).toHaveLength(1);
         // A DEL that names an interface nobody has changes nothing.
         await agent.calls.call("del", pod.args({}, { ifname: "net9" }), new AbortController().signal);
-        expect(await podPorts()).toHaveLength(1);
+        expect(await podPorts(node)).toHaveLength(1);
         await call("add", pod, "net1");
         await agent.del(pod);
-        expect(await podPorts()).toEqual([]);
+        expect(await podPorts(node)).toEqual([]);
         expect([...claims.held]).toEqual([]);
     });
 
     it("is refused in a container of another plugin, under a name in use, and for a network that breaks a rule", async () => {
-        const [pod, other] = [await sandbox("a"), new TestPod("b")];
-        pods.push(other);
+        const [pod, other] = [await sandbox("a"), sandboxes.make("b")];
         expect(await refusal("add", other, "net1")).toMatch(
             /^INVALID_NETWORK_CONFIG: network default\/vlan100: container .* has no interface on the Pod network of antrea/,
         );
@@ -175,7 +112,7 @@ describe("an interface that a meta plugin asks for", () => {
         expect(await refusal("add", pod, "net2", { ...vlan100, runtimeConfig: { mac: "01:00:5e:00:00:01" } })).toMatch(
             /runtimeConfig\.mac: .* is a multicast address/,
         );
-        expect(await podPorts()).toHaveLength(1);
+        expect(await podPorts(node)).toHaveLength(1);
     });
 
     it("is never eth0: neither ADD nor DEL touch the Pod network", async () => {
@@ -213,9 +150,9 @@ describe("an interface that a meta plugin asks for", () => {
             );
         await gc("vlan100", ["eth0", "net1"]);
         await gc("other", []);
-        expect(await podPorts()).toHaveLength(2);
+        expect(await podPorts(node)).toHaveLength(2);
         await gc("vlan100", ["eth0"]);
-        expect(await podPorts()).toHaveLength(1);
+        expect(await podPorts(node)).toHaveLength(1);
         expect(pod.netns.run("ip", "-o", "link", "show")).toMatch(/net2/);
     });
 
@@ -241,7 +178,32 @@ describe("an interface that a meta plugin asks for", () => {
             /default-route: the kernel does not take 198\.51\.100\.1 on net1/,
         );
         expect(pod.netns.run("ip", "-o", "link", "show")).not.toMatch(/net1/);
-        expect([await podPorts(), [...claims.held]]).toEqual([[], []]);
+        expect([await podPorts(node), [...claims.held]]).toEqual([[], []]);
+    });
+
+    it("leaves the Pod's default route to eth0 if only one of several can move to it", async () => {
+        const pod = await sandbox("a");
+        const routes = [{ dst: "0.0.0.0/0" }, { dst: "::/0", gw: "fd00:100::1" }];
+        expect(await refusal("add", pod, "net1", { ...vlan100, ipam: { ...vlan100.ipam, routes } })).toMatch(
+            /default-route: the kernel does not take 192\.168\.100\.1 and fd00:100::1 on net1/,
+        );
+        expect(pod.netns.run("ip", "route", "show", "default")).toMatch(/dev eth0/);
+    });
+
+    it("gives the Pod's default route back at its end, to the one before it", async () => {
+        const pod = await sandbox("a");
+        const eth0 = pod.netns.run("ip", "route", "show", "default");
+        const ipam = { ...vlan100.ipam, routes: [{ dst: "0.0.0.0/0" }] };
+        await call("add", pod, "net1", { ...vlan100, ipam });
+        const net1 = pod.netns.run("ip", "route", "show", "default");
+        await call("add", pod, "net2", { ...vlan100, name: "vlan200", ipam: { ...ipam, ippools: ["200"] } });
+        expect(pod.netns.run("ip", "route", "show", "default")).toMatch(
+            /^default via 192\.168\.200\.1 dev net2 .*\s+$/,
+        );
+        await call("del", pod, "net2");
+        expect(pod.netns.run("ip", "route", "show", "default")).toBe(net1);
+        await call("del", pod, "net1");
+        expect(pod.netns.run("ip", "route", "show", "default")).toBe(eth0);
     });
 
     it("stays over a restart of the agent, which knows it for DEL", async () => {
@@ -250,9 +212,9 @@ describe("an interface that a meta plugin asks for", () => {
         await agent.stop();
         agent = await start();
         await agent.resync();
-        expect(await podPorts()).toHaveLength(1);
+        expect(await podPorts(node)).toHaveLength(1);
         await call("del", pod, "net1");
-        expect(await podPorts()).toEqual([]);
+        expect(await podPorts(node)).toEqual([]);
         expect([...claims.held]).toEqual([]);
     });
 });

@@ -421,16 +421,27 @@ describe("a bridge that is no longer configured", () => {
         ).toEqual([0, "0"]);
     });
 
-    it("goes at once where another one takes its place, which gets the NIC", async () => {
+    it("goes at once where another one takes its place, which gets the NIC and the ports of Pods", async () => {
         const { feature } = await start("nic0");
         addLink("pod0");
         await feature.served?.ports.ensurePorts([{ name: "pod0", vlan: 7, externalIds: { "container-id": "pod0" } }]);
         await stopAll();
         const { feature: next } = await startWith("br2", ["nic0"]);
         expect(await bridgeNames()).toEqual(["br-int", "br2"]);
-        expect((await node.ovs.vsctl("port-to-br", "nic0")).trim()).toBe("br2");
+        for (const name of ["nic0", "pod0"]) expect((await node.ovs.vsctl("port-to-br", name)).trim()).toBe("br2");
         expect(next.served?.state).toMatchObject({ connected: 1, problem: undefined });
         expect(settingsOf("nic0")).toEqual([podLinkGroup, "1"]);
+    });
+
+    it("gives back the NICs that the one in its place does not have", async () => {
+        await start("nic0", "nic1");
+        await stopAll();
+        await startWith("br2", ["nic1"]);
+        expect((await node.ovs.vsctl("list-ports", "br2")).trim()).toBe("nic1");
+        expect([settingsOf("nic0"), settingsOf("nic1")]).toEqual([
+            [0, "0"],
+            [podLinkGroup, "1"],
+        ]);
     });
 
     it("stays where the name of the next one is that of somebody else's bridge, and so do its Pods", async () => {

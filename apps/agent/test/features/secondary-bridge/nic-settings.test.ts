@@ -75,33 +75,33 @@ describe("a NIC that is made a port", () => {
 describe("a NIC that is given back", () => {
     it("has IPv6 and its group again, and stays up", async () => {
         await settings(pods).prepare("nic0");
-        await settings(pods).release("nic0");
+        await settings(pods).release(["nic0"]);
         expect(shown()).toEqual(["nic0 true 0", "other false 0", "0"]);
     });
 
     it("keeps a group that somebody else has put it into", async () => {
         links[0] = linkOf(2, "nic0", { group: 9 });
-        await settings(pods).release("nic0");
+        await settings(pods).release(["nic0"]);
         expect(shown()[0]).toBe("nic0 true 9");
     });
 
     it("keeps what was never changed, and may be gone", async () => {
-        await settings().release("nic0");
-        await settings(pods).release("none");
+        await settings().release(["nic0"]);
+        await settings(pods).release(["none"]);
         expect(shown()).toEqual(["nic0 false 0", "other false 0", "0"]);
     });
 });
 
 describe("NICs that an earlier agent made ports", () => {
-    it("are known, and all but those that are ports still are given back", async () => {
-        expect(settings(pods).isPrepared("nic0")).toBe(false);
+    it("are known, and given back one by one", async () => {
+        expect(settings(pods).prepared()).toEqual([]);
         await settings(pods).prepare("nic0");
         await settings(pods).prepare("other");
         sysctls.set("net/ipv4/ip_forward", "1");
-        expect(["nic0", "other", "none"].map((name) => settings(pods).isPrepared(name))).toEqual([true, true, false]);
-        await settings(pods).releaseAllBut(["other"]);
+        expect(settings(pods).prepared()).toEqual(["nic0", "other"]);
+        await settings(pods).release(["nic0", "nic0", "none"]);
         expect(shown()).toEqual(["nic0 true 0", "other true 7", "0"]);
-        expect(["nic0", "other"].map((name) => settings(pods).isPrepared(name))).toEqual([false, true]);
+        expect(settings(pods).prepared()).toEqual(["other"]);
         expect(sysctls.values.get("net/ipv4/ip_forward")).toBe("1");
     });
 });

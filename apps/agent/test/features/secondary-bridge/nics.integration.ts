@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { execFileSync } from "node:child_process";
 import { Netlink } from "@antrea/netlink";
-import { readNics, type NicSurroundings } from "../../../src/features/secondary-bridge/nics.ts";
+import { isUsable, readNics, type NicSurroundings } from "../../../src/features/secondary-bridge/nics.ts";
 import { FakeUplinks } from "./support/fake-uplinks.ts";
 import { OwnNamespace } from "../../support/namespace.ts";
 
@@ -36,18 +36,15 @@ function readWith(surroundings: Partial<NicSurroundings>, ...names: readonly str
         uplinks,
         bridgedNic: undefined,
         mayTakeOut: false,
-        wasOfNode: () => false,
-        mayTakeIn: () => true,
+        whenEmpty: () => "port",
         ...surroundings,
     });
 }
 
 const usable = {
     name: "nic0",
+    kind: "port",
     problem: undefined,
-    isUsable: true,
-    isOfNode: false,
-    isEmptyTooShort: false,
     mtu: 9000,
 };
 
@@ -59,21 +56,21 @@ it("a NIC can be connected, up or down, with its MTU", async () => {
 });
 
 it("a NIC that the Node used is neither a plain port nor moved while its address is away for a moment", async () => {
-    const [nic] = await readWith({ wasOfNode: (name) => name === "nic0" }, "nic0");
-    expect(nic).toMatchObject({ isUsable: false, isOfNode: false, problem: { reason: "NICNotConnected" } });
+    const [nic] = await readWith({ whenEmpty: () => "refused" }, "nic0");
+    expect(nic).toMatchObject({ kind: "refused", problem: { reason: "NICNotConnected" } });
     expect(nic?.problem?.text).toMatch(/^nic0 has no address and no route at the moment, .*; give it an address, or /);
 });
 
 it("a NIC without addresses waits, unless it is a port already or has one", async () => {
-    const soon = { mayTakeIn: () => false };
+    const soon = { whenEmpty: () => "waiting" as const };
     const text = "nic0 has no address and no route; it becomes a port when that is still so in a few seconds";
     const problem = { reason: "NICNotConnected", text };
-    expect(await readWith(soon, "nic0")).toEqual([{ ...usable, isUsable: false, isEmptyTooShort: true, problem }]);
+    expect(await readWith(soon, "nic0")).toEqual([{ ...usable, kind: "waiting", problem }]);
     bridges.set("nic0", "br1");
     expect(await readWith(soon, "nic0")).toEqual([usable]);
     bridges.clear();
     ip("addr", "add", "192.0.2.1/24", "dev", "nic0");
-    expect(await readWith(soon, "nic0")).toMatchObject([{ isOfNode: true, isEmptyTooShort: false }]);
+    expect(await readWith(soon, "nic0")).toMatchObject([{ kind: "ofNode" }]);
 });
 
 it("a NIC may have addresses of its link, and be a port of the own bridge", async () => {
@@ -117,9 +114,7 @@ it.each<[string, () => void, string, string, RegExp]>([
         {
             name,
             problem: { reason, text: expect.stringMatching(text) },
-            isUsable: false,
-            isOfNode: false,
-            isEmptyTooShort: false,
+            kind: "refused",
             mtu: expect.any(Number),
         },
     ]);
@@ -152,22 +147,22 @@ it.each<[string, () => void]>([
 ])("a NIC with %s is of the Node: it waits for its host port", async (_, prepare) => {
     prepare();
     const problem = { reason: "NICNotConnected", text: "nic0 is being connected, with its addresses on a host port" };
-    expect(await read("nic0")).toEqual([{ ...usable, isUsable: false, isOfNode: true, problem }]);
+    expect(await read("nic0")).toEqual([{ ...usable, kind: "ofNode", problem }]);
 });
 
 it("a NIC that is moved is of the Node, whatever its links are called in a move", async () => {
     uplinks.states.set("nic0", { kind: "moving", name: "nic0" });
     ip("link", "set", "nic0", "name", "nic0~");
-    expect(await read("nic0")).toMatchObject([{ isUsable: false, isOfNode: true, mtu: 0 }]);
+    expect(await read("nic0")).toMatchObject([{ kind: "ofNode", problem: expect.anything(), mtu: 0 }]);
     uplinks.move("nic0");
     ip("link", "add", "nic0", "type", "bridge");
-    expect(await read("nic0")).toEqual([{ ...usable, isOfNode: true, mtu: 1500 }]);
+    expect(await read("nic0")).toEqual([{ ...usable, kind: "ofNode", mtu: 1500 }]);
 });
 
 it("a NIC that bridging mode has is taken", async () => {
     const text = "nic0 is the uplink of bridging mode; name another NIC";
     expect(await readWith({ bridgedNic: "nic0" }, "nic0")).toEqual([
-        { ...usable, isUsable: false, problem: { reason: "NICTaken", text } },
+        { ...usable, kind: "refused", problem: { reason: "NICTaken", text } },
     ]);
 });
 
@@ -178,19 +173,21 @@ it("a NIC that is connected stays so when it gets an address, which is a problem
         /^nic0 has the address 192\.0\.2\.1, .*; take it off, or restart the agent/,
     );
     expect(await read("nic0")).toEqual([{ ...usable, problem: { reason: "NICUnsuitable", text } }]);
-    expect(await readWith({ mayTakeOut: true }, "nic0")).toMatchObject([{ isUsable: false, isOfNode: true }]);
+    expect(await readWith({ mayTakeOut: true }, "nic0")).toMatchObject([
+        { kind: "ofNode", problem: expect.anything() },
+    ]);
 });
 
 it("a bridge of the kernel can be named in place of its NIC", async () => {
     ip("link", "add", "linux0", "type", "bridge");
     ip("link", "set", "nic0", "master", "linux0");
-    expect((await read("linux0", "nic0")).map(({ isUsable }) => isUsable)).toEqual([true, false]);
+    expect((await read("linux0", "nic0")).map(({ kind }) => kind)).toEqual(["port", "refused"]);
 });
 
 it("all are read, in their order, each for itself", async () => {
     ip("link", "add", "nic1", "type", "veth", "peer", "name", "wire1");
     const found = await read("nic1", "none", "nic0");
-    expect(found.map(({ name, mtu, isUsable }) => [name, mtu, isUsable])).toEqual([
+    expect(found.map((nic) => [nic.name, nic.mtu, isUsable(nic)])).toEqual([
         ["nic1", 1500, true],
         ["none", 0, false],
         ["nic0", 9000, true],

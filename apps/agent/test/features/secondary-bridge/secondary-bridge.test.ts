@@ -17,12 +17,14 @@ class FakeBridge {
     /** Why OVS cannot open a NIC. */
     readonly errors = new Map<string, string>();
     failure: Error | undefined;
+    /** The agent ends when the database has the change. */
+    isKilled = false;
     #nics: readonly string[] = [];
 
     ensure(nics: readonly (string | PatchPort)[]): Promise<void> {
         if (this.failure !== undefined) return Promise.reject(this.failure);
         this.#nics = nics.map((nic) => (typeof nic === "string" ? nic : nic.name));
-        return Promise.resolve();
+        return this.isKilled ? Promise.reject(new Error("killed")) : Promise.resolve();
     }
 
     nics(): readonly { readonly name: string; readonly error: string | undefined }[] {
@@ -167,6 +169,14 @@ describe("with all NICs", () => {
         expect(links[1]).toMatchObject({ group: 0, up: true });
         expect([...disabled]).toEqual(["net/ipv6/conf/nic0/disable_ipv6"]);
         expect(bridge.names).toEqual(["nic0"]);
+    });
+
+    it("so is one when the agent is killed as it is out of the bridge, where only that shows that it was a port", async () => {
+        await check();
+        links[1] = { ...linkOf(3, "nic1", { group: 7 }), master: 4 };
+        bridge.isKilled = true;
+        await expect(state.check(signal)).rejects.toThrow("killed");
+        expect([bridge.names, links[1]]).toMatchObject([["nic0"], { group: 0 }]);
     });
 });
 

@@ -17,6 +17,9 @@ class FakeNode {
     readonly ports = new Map<number, string>();
     readonly refused = new Map<keyof LinkChanges, NetlinkErrorCode>();
     readonly changes: LinkChanges[] = [];
+    /** The links that were moved, and names that others have there. */
+    readonly inPods = new Map<number, Link>();
+    readonly namesInPods = new Set<string>();
     /** The next change waits for this. */
     held: Promise<void> | undefined;
     readonly #waits = Promise.withResolvers<void>();
@@ -44,8 +47,13 @@ class FakeNode {
             if (netnsPath === undefined && rest.name !== undefined && this.#find(rest.name) !== undefined)
                 throw new NetlinkError("EEXIST", "environment", "name: EEXIST");
             const link = this.links.get(index);
+            if (netnsPath !== undefined && link?.altNames.some((one) => this.namesInPods.has(one)) === true)
+                throw new NetlinkError("EEXIST", "environment", "netnsPath: EEXIST");
             if (link !== undefined) this.links.set(index, { ...link, ...(rest as Partial<Link>) });
-            if (netnsPath !== undefined) this.links.delete(index);
+            if (netnsPath !== undefined && link !== undefined) {
+                this.inPods.set(index, { ...link, ...(rest as Partial<Link>) });
+                this.links.delete(index);
+            }
             this.changes.push(changes);
         },
         addAltName: (index: number, name: string): Promise<void> => this.#altNames(index, (all) => [...all, name]),
@@ -149,13 +157,17 @@ describe("a link that is taken", () => {
         expect(store.read(device)).toEqual(kept);
     });
 
-    it("is kept as it was before an ended Pod had it, whatever that made of it", async () => {
+    it("is kept, and passed on, as it was before an ended Pod had it, whatever that made of it", async () => {
         await store.write({ ...kept, containerId: "c0", ifName: "net7" });
         const alias = "antrea4 c1 eth1 uplink 68 02:00:00:00:00:66 down";
-        node.add({ index: 7, name: "uplink", mtu: 9000, mac: "02:00:00:00:00:99", alias });
+        const made = { name: "uplink", mtu: 68, mac: "02:00:00:00:00:99", alias, group: 179, promiscuous: true };
+        node.add({ index: 7, ...made, altNames: ["eth0"] });
+        // The kernel moves none with a name that the Pod has.
+        node.namesInPods.add("eth0");
         expect(await links.formerOf(device)).toEqual(home);
         await links.take(record);
-        expect(node.changes).toEqual([{ alias: mark }, { netnsPath: "/no/such/netns", name: "eth1" }]);
+        expect(node.inPods.get(7)).toMatchObject({ ...home, up: false, mtu: 9000, name: "eth1", alias: mark });
+        expect(node.changes.filter(({ up }) => up === true)).toEqual([]);
         expect(store.read(device)).toEqual(kept);
     });
 
@@ -356,7 +368,7 @@ describe("two containers and one device", () => {
         const restoring = restore();
         held.resolve();
         await Promise.all([restoring, taking]);
-        expect(node.changes).toEqual([taken[0], taken[2]]);
+        expect(node.changes).toEqual([...restored.filter((change) => !change.up), ...taken]);
         expect(store.list()).toEqual([{ ...kept, containerId: "c2" }]);
     });
 
@@ -364,7 +376,7 @@ describe("two containers and one device", () => {
         node.refused.set("netnsPath", "EINVAL");
         await expect(links.take(next)).rejects.toMatchObject({ code: "NOT_MOVED" });
         await links.bringHome(record);
-        expect(node.links.get(7)).toMatchObject({ name: "dev7", alias: "antrea4 c2 eth1" });
+        expect(node.links.get(7)).toMatchObject({ ...home, mtu: 9000, up: false, alias: "antrea4 c2 eth1" });
         expect(warnings()).toEqual([]);
         await links.bringHome(next);
         expect(node.links.get(7)).toMatchObject(home);

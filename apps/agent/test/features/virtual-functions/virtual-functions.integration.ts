@@ -4,7 +4,6 @@ import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "no
 import { join } from "node:path";
 import { systemClock } from "@antrea/async";
 import { AntreaError } from "@antrea/errors";
-import { parseIp } from "@antrea/ip";
 import { parseNetwork, resourceNameAnnotation, type OwnNetwork } from "@antrea/networks";
 import { Jobs } from "@antrea/runtime";
 import type { CniCommand } from "../../../src/features/cni-server/index.ts";
@@ -13,9 +12,7 @@ import { virtualFunctions } from "../../../src/features/virtual-functions/featur
 import {
     toNetworkIds,
     type AddRequest,
-    type Attachment,
     type DeviceId,
-    type NetworkClaims,
     type NetworkRecord,
     type PlannedNetwork,
 } from "../../../src/platform/pod-interfaces/index.ts";
@@ -23,36 +20,10 @@ import { FakeKubelet } from "../../support/fake-kubelet.ts";
 import { eventually } from "../../support/eventually.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { TestNetns } from "../../support/namespace.ts";
+import { FakeNetworkClaims } from "../../support/network-claims.ts";
+import { addNic, callNetwork, podPorts, refusalOf, testNic, TestSandboxes } from "../../support/network-node.ts";
 import { TestNode, type NodeState, type TestAgent } from "../../support/test-node.ts";
-import { type AddAnswer, TestPod } from "../../support/test-pod.ts";
-
-/** Addresses 192.168.X.n of pool "X"; an interface of a Pod keeps its own in the next sandbox. */
-class Claims implements NetworkClaims {
-    readonly held = new Map<string, string>();
-    readonly #ips = new Map<string, string>();
-    #next = 2;
-
-    claimForNetwork: NetworkClaims["claimForNetwork"] = ({ containerId, ifName, podUid, demands }) =>
-        Promise.resolve(
-            demands.map(({ pool }) => {
-                const key = `${podUid}/${ifName}/${pool}`;
-                const text = this.#ips.get(key) ?? `192.168.${pool}.${this.#next++}`;
-                this.#ips.set(key, text);
-                this.held.set(text, `${containerId}/${ifName}`);
-                const gateway = parseIp(`192.168.${pool}.1`);
-                return { ip: parseIp(text), prefixLength: 24, gateway, vlan: Number(pool), pool };
-            }),
-        );
-
-    release({ containerId, ifName }: Attachment): Promise<void> {
-        for (const [ip, owner] of this.held) if (owner === `${containerId}/${ifName}`) this.held.delete(ip);
-        return Promise.resolve();
-    }
-
-    networkInterfacesOf = (): readonly Attachment[] => [];
-    networkOf = (): string => "";
-    addressesFor = (): ReturnType<NetworkClaims["addressesFor"]> => [];
-}
+import { type AddAnswer, type TestPod } from "../../support/test-pod.ts";
 
 const resource = "example.com/net_a";
 const onWire = "192.168.100.250/24";
@@ -66,12 +37,12 @@ let node: TestNode;
 /** At the other end of each device. */
 const wires: TestNetns[] = [];
 let agent: TestAgent;
-let claims: Claims;
+let claims: FakeNetworkClaims;
 let kubelet: FakeKubelet;
 let empty: NodeState;
 let emptyLinks: string;
 let plans: Map<string, readonly { readonly ifName: string; readonly network: OwnNetwork }[]>;
-let pods: TestPod[] = [];
+const sandboxes = new TestSandboxes();
 /** The NIC of a bridge for VLAN networks; undefined: there is no bridge. */
 let nic: string | undefined;
 
@@ -130,7 +101,7 @@ beforeAll(async () => {
     }
     execFileSync("ip", ["link", "set", "vf1", "up", "group", "7", "alias", "rack 7, port 1"]);
     execFileSync("ip", ["link", "property", "add", "dev", "vf1", "altname", "enp175s0f0v1"]);
-    [claims, plans] = [new Claims(), new Map()];
+    [claims, plans] = [new FakeNetworkClaims(), new Map()];
     agent = await start();
     [empty, emptyLinks] = [await node.state(), links()];
 });
@@ -144,16 +115,10 @@ afterAll(async () => {
 beforeEach(() => {
     claims.held.clear();
     plans.clear();
-    pods = [];
 });
 // Whatever a test did: after the end of its Pods the Node has its devices as they were, and nothing else.
 afterEach(async () => {
-    for (const pod of pods) {
-        await agent.del(pod);
-        pod[Symbol.dispose]();
-    }
-    const state = (): Promise<NodeState> => agent.resync().then(() => node.state());
-    expect(await eventually(state, (found) => found.links.length <= empty.links.length)).toEqual(empty);
+    await sandboxes.end(node, agent, empty);
     expect(links()).toBe(emptyLinks);
     expect([...claims.held]).toEqual([]);
     expect(agent.networkTable.list()).toEqual([]);
@@ -172,12 +137,6 @@ function network(change: Readonly<Record<string, unknown>> = {}, name = "net-a")
 const unrouted = { ipam: { type: "antrea", ippools: ["100"] } };
 const pooled = { ipam: { ...unrouted.ipam, routes: [{ dst: "10.20.0.0/16" }] } };
 
-function sandbox(name: string, uid?: string): TestPod {
-    const pod = new TestPod(name, uid);
-    pods.push(pod);
-    return pod;
-}
-
 function allocate(name: string, ...ids: readonly string[]): void {
     kubelet.pods = [...kubelet.pods.filter((one) => one.name !== name), { name, devices: { [resource]: ids } }];
 }
@@ -188,7 +147,7 @@ async function add(name: string, ...networks: readonly OwnNetwork[]): Promise<Te
         name,
         networks.map((one, index) => ({ ifName: `eth${index + 1}`, network: one })),
     );
-    const pod = sandbox(name);
+    const pod = sandboxes.make(name);
     await agent.add(pod);
     return pod;
 }
@@ -236,7 +195,7 @@ describe("a Pod with virtual functions", () => {
     it("passes CHECK, until it lacks one", async () => {
         allocate("a", "0000:af:06.0");
         plans.set("a", [{ ifName: "eth1", network: network(pooled) }]);
-        const pod = sandbox("a");
+        const pod = sandboxes.make("a");
         const answer = await agent.add(pod);
         expect(await agent.check(pod, answer)).toBe("");
         const [known] = agent.networkTable.list();
@@ -258,11 +217,11 @@ describe("a Pod with virtual functions", () => {
         const pod = await add("a", network(pooled));
         await agent.add(pod);
         expect(shown(pod, "eth1")).toContain("state UP");
-        const next = sandbox("a", pod.uid);
+        const next = sandboxes.make("a", pod.uid);
         await agent.add(next);
         expect(shown(next, "eth1")).toContain("state UP");
         expect(pod.netns.run("ip", "-o", "link", "show")).not.toContain("eth1");
-        expect([...claims.held.values()]).toEqual([`${next.containerId}/eth1`]);
+        expect([...claims.held.values()].map(({ owner }) => owner)).toEqual([`${next.containerId}/eth1`]);
     });
 
     it("keeps them over a restart of the agent, and gives them back then", async () => {
@@ -298,11 +257,7 @@ describe("a Pod with virtual functions", () => {
 });
 
 describe("an ADD that fails leaves nothing", () => {
-    const refused = (pod: TestPod): Promise<string> =>
-        agent.add(pod).then(
-            () => "",
-            (error: unknown) => (error instanceof AntreaError ? `${error.code}: ${error.message}` : String(error)),
-        );
+    const refused = (pod: TestPod): Promise<string> => refusalOf(agent.add(pod));
     // The check of `afterEach` comes after a DEL; here there is none yet.
     const nothing = async (pod: TestPod): Promise<void> => {
         expect(links()).toBe(emptyLinks);
@@ -353,7 +308,7 @@ describe("an ADD that fails leaves nothing", () => {
             "a",
             prepare().map((one, index) => ({ ifName: `eth${index + 1}`, network: one })),
         );
-        const pod = sandbox("a");
+        const pod = sandboxes.make("a");
         expect(await refused(pod)).toMatch(text);
         await nothing(pod);
     });
@@ -364,7 +319,7 @@ describe("an ADD that fails leaves nothing", () => {
             { ifName: "eth1", network: network(pooled) },
             { ifName: "dmz", network: network(pooled) },
         ]);
-        const pod = sandbox("a");
+        const pod = sandboxes.make("a");
         pod.netns.run("ip", "link", "add", "dmz", "type", "veth", "peer", "name", "dmz-peer");
         expect(await refused(pod)).toMatch(
             /^TRY_AGAIN_LATER: network default\/net-a: device 0000:af:06\.1 cannot become dmz .*; next: /,
@@ -375,7 +330,7 @@ describe("an ADD that fails leaves nothing", () => {
     it("because what the link is cannot be kept", async () => {
         allocate("a", "0000:af:06.0");
         plans.set("a", [{ ifName: "eth1", network: network(pooled) }]);
-        const pod = sandbox("a");
+        const pod = sandboxes.make("a");
         renameSync(keptFolder(), `${keptFolder()}.away`);
         writeFileSync(keptFolder(), "");
         const file = "virtual-functions/pci-0000:af:06.0.json";
@@ -391,7 +346,7 @@ describe("an ADD that fails leaves nothing", () => {
     it("because the kubelet is away", async () => {
         allocate("a", "0000:af:06.0");
         plans.set("a", [{ ifName: "eth1", network: network(pooled) }]);
-        const pod = sandbox("a");
+        const pod = sandboxes.make("a");
         kubelet.stop();
         expect(await refused(pod)).toMatch(/TRY_AGAIN_LATER: network default\/net-a: .*kubelet\.sock: .*; next: /);
         await nothing(pod);
@@ -407,7 +362,7 @@ describe("a virtual function goes home", () => {
             { ifName: "eth1", network: network({ ...pooled, mtu: 1400 }) },
             { ifName: "eth2", network: network(pooled) },
         ]);
-        const pod = sandbox("a");
+        const pod = sandboxes.make("a");
         const { reached, release } = agent.hold(stage, new Error("killed"));
         const adding = agent.add(pod).catch(() => undefined);
         await reached;
@@ -585,16 +540,9 @@ describe("a virtual function goes home", () => {
 describe("a virtual function that a meta plugin asks for", () => {
     const config = { name: "net-a", type: "antrea", networkType: "sriov", ...pooled };
 
-    async function call(command: CniCommand, pod: TestPod, more: object = {}): Promise<AddAnswer> {
-        const args = pod.args({ ...config, ...more }, { ifname: "net1" });
-        const bytes = await agent.calls.call(command, args, new AbortController().signal);
-        return JSON.parse(new TextDecoder().decode(bytes) || "{}") as AddAnswer;
-    }
-    const refusal = (pod: TestPod, more: object): Promise<string> =>
-        call("add", pod, more).then(
-            () => "",
-            (error: unknown) => (error instanceof AntreaError ? `${error.code}: ${error.message}` : String(error)),
-        );
+    const call = (command: CniCommand, pod: TestPod, more: object = {}): Promise<AddAnswer> =>
+        callNetwork(agent, command, pod, "net1", { ...config, ...more });
+    const refusal = (pod: TestPod, more: object): Promise<string> => refusalOf(call("add", pod, more));
 
     it("is that of the call, passes CHECK, is kept over a restart and goes home with its DEL alone", async () => {
         allocate("a", "0000:af:06.1", "0000:af:06.0");
@@ -616,6 +564,28 @@ describe("a virtual function that a meta plugin asks for", () => {
         expect(links()).toBe(emptyLinks);
         expect(pod.netns.run("ip", "-o", "link", "show")).toContain("eth0");
         expect(agent.network.interfaces().map(({ record }) => record.functions)).toEqual([undefined]);
+    });
+
+    it("is remembered by its container while OVSDB is away at its DEL alone, and forgotten when it is back", async () => {
+        allocate("a", "0000:af:06.1");
+        const pod = await add("a");
+        const device = { deviceID: "0000:af:06.1" };
+        await call("add", pod, device);
+        const recorded = async (): Promise<boolean> =>
+            (await node.ovs.vsctl("--bare", "--columns=external_ids", "list", "Port")).includes("0000:af:06.1");
+        expect(await recorded()).toBe(true);
+        await node.ovs.killDatabase();
+        await call("del", pod, device);
+        // The link is home, and an agent that was killed now would find the function in the record.
+        expect(links()).toBe(emptyLinks);
+        expect(agent.networkTable.list().map(({ record }) => record.device?.id)).toEqual(["0000:af:06.1"]);
+        await node.ovs.startDatabase();
+        expect(await recorded()).toBe(true);
+        await agent.resync();
+        expect(await recorded()).toBe(false);
+        expect(agent.networkTable.list()).toEqual([]);
+        expect(pod.netns.run("ip", "-o", "link", "show")).toContain("eth0");
+        expect([...claims.held]).toEqual([]);
     });
 
     it("is refused for a device of another Pod, without one, and with a MAC address", async () => {
@@ -643,14 +613,10 @@ describe("beside an interface on a VLAN network", () => {
         { ifName: "eth1", network: vlan },
         { ifName: "eth2", network: network(unrouted) },
     ];
-    const podPorts = async (): Promise<readonly string[]> =>
-        (await node.ovs.vsctl("list-ports", "br-secondary")).split("\n").filter((name) => name !== "" && name !== nic);
-
     beforeAll(async () => {
         await agent.stop();
-        execFileSync("ip", ["link", "add", "nic0", "type", "veth", "peer", "name", "nic0-wire"]);
-        execFileSync("ip", ["link", "set", "nic0", "up"]);
-        nic = "nic0";
+        addNic();
+        nic = testNic;
         agent = await start();
         empty = await node.state();
     });
@@ -658,10 +624,10 @@ describe("beside an interface on a VLAN network", () => {
     it("a Pod gets both in one ADD, also after a restart, and both end with it", async () => {
         allocate("a", "0000:af:06.0");
         plans.set("a", both);
-        const pod = sandbox("a");
+        const pod = sandboxes.make("a");
         const answer = await agent.add(pod);
         expect(shown(pod, "eth2")).toContain("state UP");
-        expect(await podPorts()).toHaveLength(1);
+        expect(await podPorts(node)).toHaveLength(1);
         await agent.stop();
         agent = await start();
         await agent.resync();
@@ -670,7 +636,7 @@ describe("beside an interface on a VLAN network", () => {
         expect(agent.networkTable.list()).toHaveLength(2);
         await agent.del(pod);
         expect(links()).toBe(emptyLinks);
-        expect(await podPorts()).toEqual([]);
+        expect(await podPorts(node)).toEqual([]);
     });
 
     it.each([
@@ -682,11 +648,11 @@ describe("beside an interface on a VLAN network", () => {
             "a",
             both.map((one, index) => ({ ...one, ifName: names[index] ?? "" })),
         );
-        const pod = sandbox("a");
+        const pod = sandboxes.make("a");
         pod.netns.run("ip", "link", "add", taken, "type", "veth", "peer", "name", "dmz-peer");
         await expect(agent.add(pod)).rejects.toThrow(text);
         expect(links()).toBe(emptyLinks);
-        expect(await podPorts()).toEqual([]);
+        expect(await podPorts(node)).toEqual([]);
         expect([...claims.held]).toEqual([]);
         expect(pod.netns.run("ip", "-o", "link", "show")).not.toMatch(/eth\d/);
     });

@@ -75,7 +75,7 @@ describe("the check of this agent's Node", () => {
         api.remove(nodeResource, "a");
         await confirm(false);
         const error = new KubeError("TIMEOUT", "no answer");
-        api.accident = () => ({ refuse: error });
+        api.fault = () => ({ refuse: error });
         await confirm();
         expect(answers).toEqual([
             { kind: "answered", node: undefined, askedAt: clock.monotonic(), overtakenBy: undefined },
@@ -105,7 +105,7 @@ describe("the check of this agent's Node", () => {
             nodes = TestNodes.unlisted();
             check = new OwnNodeCheck({ api, nodes, clock }, { nodeName: "a", timeoutMs: 1_000 });
             api.before = () => Promise.resolve(nodes.firstList());
-            if (!isAnswered) api.accident = () => ({ refuse: new KubeError("TIMEOUT", "no answer") });
+            if (!isAnswered) api.fault = () => ({ refuse: new KubeError("TIMEOUT", "no answer") });
             await confirm(false);
             await confirm(false);
             expect(answers.map(({ overtakenBy }) => overtakenBy)).toEqual([{ node: undefined }, undefined]);
@@ -116,7 +116,7 @@ describe("the check of this agent's Node", () => {
             ["changed", () => nodes.put("a", { podCIDR: "10.0.0.0/24" }), "10.0.0.0/24"],
         ])("knows what the informer delivered if the Node is %s meanwhile", async (_, change, podCIDR) => {
             api.before = () => Promise.resolve(change());
-            if (!isAnswered) api.accident = () => ({ refuse: new KubeError("TIMEOUT", "no answer") });
+            if (!isAnswered) api.fault = () => ({ refuse: new KubeError("TIMEOUT", "no answer") });
             await confirm(false);
             api.before = () => Promise.resolve();
             await confirm(false);

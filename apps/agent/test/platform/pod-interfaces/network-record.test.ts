@@ -224,6 +224,7 @@ describe("a record of a network in a link alias", () => {
         ifName,
         podUid,
         mac,
+        addresses,
         vlan,
         mtu,
         defaultGateways,
@@ -234,6 +235,9 @@ describe("a record of a network in a link alias", () => {
         ifName,
         podUid,
         mac,
+        addresses: addresses.flatMap(({ ip, prefixLength, pool }) =>
+            pool === undefined ? [] : [{ ip, prefixLength, gateway: undefined, pool: "" }],
+        ),
         vlan,
         mtu,
         defaultGateways,
@@ -246,11 +250,17 @@ describe("a record of a network in a link alias", () => {
             fc.property(isolatedOrNot, (one) => {
                 const alias = toNetworkAlias(one);
                 expect(new TextEncoder().encode(alias).length).toBeLessThanOrEqual(255);
-                // Gateways are left out where there is no room.
+                // UID, gateways and then the last addresses are left out where there is no room.
                 const read = fromNetworkAlias(alias);
-                const { defaultGateways } = one;
+                const { defaultGateways, podUid } = one;
                 expect([[], defaultGateways]).toContainEqual(read?.defaultGateways);
-                expect({ ...read, defaultGateways }).toEqual(keptOf(one));
+                expect(["", podUid]).toContain(read?.podUid);
+                const shown = read?.addresses.length ?? 0;
+                const ofPools = one.addresses.filter(({ pool }) => pool !== undefined);
+                expect(shown).toBeGreaterThanOrEqual(Math.min(ofPools.length, 2));
+                expect({ ...read, defaultGateways, podUid }).toEqual(
+                    keptOf({ ...one, addresses: ofPools.slice(0, shown) }),
+                );
             }),
         );
     });
@@ -275,6 +285,43 @@ describe("a record of a network in a link alias", () => {
         });
     });
 
+    it.each<[string, number, { readonly family: 4 | 6; readonly gateways: number }]>([
+        ["18 addresses of IPv4", 18, { family: 4, gateways: 0 }],
+        ["5 addresses of IPv6", 5, { family: 6, gateways: 0 }],
+        ["9 addresses of IPv4 and default gateways", 9, { family: 4, gateways: 2 }],
+        ["2 addresses of IPv6 and default gateways", 2, { family: 6, gateways: 2 }],
+    ])("has room for %s, and then for the first ones", (_, count, { family, gateways }) => {
+        const ipOf = (at: number): string =>
+            family === 4 ? `100.100.100.${100 + at}` : `2001:db8:1111:2222:3333:4444:5555:${1000 + at}`;
+        const vias = ["100.100.100.250", "2001:db8:1111:2222:3333:4444:5555:6666"].slice(0, gateways);
+        const recordWith = (length: number): NetworkRecord => ({
+            ...record,
+            containerId: "c".repeat(64),
+            vlan: 4094,
+            mtu: 65_535,
+            isolated: true,
+            defaultGateways: vias.map((text) => parseIp(text)),
+            addresses: Array.from({ length }, (__, at) => ({
+                ip: parseIp(ipOf(at)),
+                prefixLength: family === 4 ? 24 : 64,
+                gateway: undefined,
+                pool: "pool",
+            })),
+        });
+        expect(fromNetworkAlias(toNetworkAlias(recordWith(count)))).toEqual(
+            keptOf({ ...recordWith(count), podUid: "" }),
+        );
+        const read = fromNetworkAlias(toNetworkAlias(recordWith(40)));
+        const shown = read?.addresses.length ?? 0;
+        expect(shown).toBeGreaterThanOrEqual(count);
+        expect(read).toMatchObject(keptOf({ ...recordWith(shown), defaultGateways: [], podUid: "" }));
+    });
+
+    it("of an earlier agent has no addresses", () => {
+        const [word = ""] = toNetworkAlias(record).split(" ").slice(-1);
+        expect(fromNetworkAlias(toNetworkAlias(record).replace(` ${word}`, ""))?.addresses).toEqual([]);
+    });
+
     it("names the container to all who look for links of containers, and no interface on the Pod network", () => {
         const alias = toNetworkAlias(record);
         expect(containerOfAlias(alias)).toBe(record.containerId);
@@ -292,6 +339,8 @@ describe("a record of a network in a link alias", () => {
         ["with an MTU that is none", toNetworkAlias(record).replace(" 1500 ", " 1e3 ")],
         ["with an MTU beyond all", toNetworkAlias(record).replace(" 1500 ", " 150000 ")],
         ["truncated", toNetworkAlias(record).split(" ").slice(0, 7).join(" ")],
+        ["with truncated addresses", toNetworkAlias(record).slice(0, -2)],
+        ["with a prefix that is too long", `${toNetworkAlias({ ...record, addresses: [] })} IQoBAAU`],
         ["of a later version", toNetworkAlias(record).replace("antrea3", "antrea4")],
     ])("is none: %s", (_, alias) => {
         expect(fromNetworkAlias(alias)).toBeUndefined();

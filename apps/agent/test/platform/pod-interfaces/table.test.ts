@@ -90,6 +90,24 @@ describe("who subscribes to the Pod interfaces", () => {
     });
 });
 
+it("a container has its interfaces, each with its latest record, until they are removed", () => {
+    const other = { ...record, ifName: "eth7" };
+    table.put(wired);
+    table.put({ ...wired, record: other });
+    table.put({ ...wired, record: { ...record, isolated: true } });
+    table.put({ ...wired, record: { ...record, containerId: "another" } });
+    const found = (): readonly (readonly [string, boolean])[] =>
+        table.ofContainer(record.containerId).map((one) => [one.record.ifName, one.record.isolated === true]);
+    expect(found()).toEqual([
+        ["eth0", true],
+        ["eth7", false],
+    ]);
+    table.remove(record);
+    expect(found()).toEqual([["eth7", false]]);
+    table.remove(other);
+    expect([found(), table.ofContainer("another")]).toEqual([[], [expect.anything()]]);
+});
+
 it("an address is connected while an interface has it that is neither isolated nor being removed", () => {
     const ip = parseIp("10.10.1.5");
     expect(table.isConnected(ip)).toBe(false);

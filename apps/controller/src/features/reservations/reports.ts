@@ -36,7 +36,7 @@ export function reportGivenUp(
 
 /**
  * Reports on the StatefulSet, as Normal event `ReservationsLimited`, that `beyond` of its ordinals (a number) have no
- * address reserved until there are more Pods. At each call.
+ * address reserved until there are more Pods. Each call records an event.
  */
 export function reportBeyond(components: Pick<ReportsComponents, "recorder">, demand: Demand, beyond: number): void {
     const { replicas } = demand;

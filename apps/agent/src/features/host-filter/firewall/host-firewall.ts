@@ -108,7 +108,7 @@ export class HostFirewall {
         return changed;
     }
 
-    /** Places the accept rules behind as many rules of other owners as `place` says. */
+    /** Places the accept rules behind `place` rules of other owners. */
     async #ensureChain(
         table: FilterTable,
         { name, rules }: Chain,

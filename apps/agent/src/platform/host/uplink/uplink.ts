@@ -50,7 +50,7 @@ export class Uplink {
     readonly #hostPort: HostPort;
     readonly #nicMove: NicMove;
     readonly #rollback: Rollback;
-    readonly #turns = new KeyedLock<"uplink">();
+    readonly #lock = new KeyedLock<"uplink">();
     #here: BootContext | undefined;
     #state: UplinkState = { kind: "idle" };
     #missingSince: number | undefined;
@@ -140,7 +140,7 @@ export class Uplink {
     }
 
     #inTurn<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-        return this.#turns.run("uplink", work, signal);
+        return this.#lock.run("uplink", work, signal);
     }
 
     async #recover(signal: AbortSignal | undefined): Promise<UplinkState> {

@@ -5,12 +5,11 @@ export { OvsBridge, OvsBridgeError, type OvsBridgeOptions, type OvsPort, type Po
 export { monitoredColumns, type OvsDatabase } from "./ovs-database.ts";
 export {
     ownSwitchBridges,
-    secondaryBridgeKey,
     SwitchBridge,
     type AccessPort,
-    type SwitchBridgeOptions,
     type SwitchBridges,
     type SwitchPort,
 } from "./switch-bridge.ts";
 export { NicBridge, nicBridgeKey, nicsWithBridges, type NicBridgeOptions, type PatchPort } from "./nic-bridge.ts";
 export { formatRounds, nextRounds, roundsKey, type Rounds } from "./rounds.ts";
+export { secondaryBridgeKey, type SwitchBridgeOptions } from "./switch-rows.ts";

@@ -87,7 +87,8 @@ export class OvsBridgeError extends AntreaError<"PORT_REFUSED" | "BRIDGE_MISSING
 export class OvsBridge {
     readonly #database: OvsDatabase;
     readonly #options: OvsBridgeOptions;
-    #rounds: Rounds | undefined;
+    /** The external_ids that this process has seen or set: a bridge that is made again after its database was lost has them. */
+    #known: ReadonlyMap<string, string> = new Map();
 
     constructor(components: { readonly database: OvsDatabase }, options: OvsBridgeOptions) {
         this.#database = components.database;
@@ -113,6 +114,7 @@ export class OvsBridge {
         const ports = set(named("local_port"));
         const row = this.#bridge();
         if (row !== undefined) {
+            this.#known = this.#externalIds();
             const own = [byUuid(row.uuid)];
             const missing = [...localPort, mutate("Bridge", own, [["ports", "insert", ports]])];
             const isWhole = this.port(bridge) !== undefined;
@@ -120,8 +122,8 @@ export class OvsBridge {
             return;
         }
         // A bridge that is recreated after its database was lost gets the flows of this start: the next start must know
-        // the round.
-        const external_ids = map(this.#rounds === undefined ? {} : { [roundsKey]: formatRounds(this.#rounds) });
+        // their round, and whose Node they are for.
+        const external_ids = map(Object.fromEntries(this.#known));
         await this.#transact(
             [
                 ...localPort,
@@ -178,7 +180,6 @@ export class OvsBridge {
      */
     async beginRound(signal?: AbortSignal): Promise<Rounds> {
         const rounds = nextRounds(this.#externalIds().get(roundsKey));
-        this.#rounds = rounds;
         await this.setExternalId(roundsKey, formatRounds(rounds), signal);
         return rounds;
     }
@@ -218,6 +219,7 @@ export class OvsBridge {
             ],
             signal,
         );
+        this.#known = new Map(this.#known).set(key, value);
     }
 
     /** All ports of the bridge, including those of other owners; empty if there is no bridge. */

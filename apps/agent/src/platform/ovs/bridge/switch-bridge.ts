@@ -21,16 +21,16 @@ import type { OpenFlowConnection } from "@antrea/openflow/connection";
 import type { NicBridge, PatchPort } from "./nic-bridge.ts";
 import { OvsBridgeError } from "./ovs-bridge.ts";
 import type { OvsDatabase } from "./ovs-database.ts";
-
-/** Settings of SwitchBridge. */
-export interface SwitchBridgeOptions {
-    /** Name of the bridge. */
-    readonly bridge: string;
-    /** `system` (kernel) or `netdev` (userspace). */
-    readonly datapathType: "system" | "netdev";
-    /** Forwards multicast only to ports whose hosts have joined the group, as far as OVS has seen that. */
-    readonly multicastSnooping: boolean;
-}
+import {
+    bridgeColumns,
+    isNic,
+    isNicAsWanted,
+    isOwn,
+    newBridge,
+    nicColumns,
+    nicRows,
+    type SwitchBridgeOptions,
+} from "./switch-rows.ts";
 
 /** A port of a Pod. */
 export interface AccessPort {
@@ -59,18 +59,6 @@ interface PortRows extends SwitchPort {
     readonly interfaceUuid: string;
     readonly row: Row;
 }
-
-/** In external_ids of the bridge and of its NICs: made by this agent. */
-export const secondaryBridgeKey = "antrea-secondary";
-const ownKey = secondaryBridgeKey;
-
-/** The columns of a NIC's Port. */
-const nicColumns: InputRow = {
-    vlan_mode: set("trunk"),
-    protected: true,
-    tag: set(),
-    external_ids: map({ [ownKey]: "nic" }),
-};
 
 /**
  * A bridge in OVSDB that switches by itself (`fail_mode=standalone`), without flows of the agent, so that a restart of the
@@ -111,13 +99,6 @@ export class SwitchBridge {
     async ensure(wantedNics: readonly (string | PatchPort)[], signal?: AbortSignal): Promise<void> {
         const nics = wantedNics.map((nic) => (typeof nic === "string" ? { name: nic, peer: undefined } : nic));
         const names = nics.map(({ name }) => name);
-        const { bridge, datapathType, multicastSnooping } = this.#options;
-        const wanted: InputRow = {
-            datapath_type: datapathType,
-            fail_mode: set("standalone"),
-            mcast_snooping_enable: multicastSnooping,
-            external_ids: map({ [ownKey]: "true" }),
-        };
         this.refuseForeign();
         const row = this.#bridge();
         const present = this.#rows().filter(({ name, externalIds }) => isNic(externalIds) || names.includes(name));
@@ -126,20 +107,7 @@ export class SwitchBridge {
         const ids = fresh.map((_, index) => named(`nic_port_${index}`));
         if (row === undefined) {
             if (this.#database.rows("Open_vSwitch").size === 0) throw this.#missing();
-            await this.#transact(
-                [
-                    insert("Interface", { name: bridge, type: "internal" }, "local_interface"),
-                    insert("Port", { name: bridge, interfaces: set(named("local_interface")) }, "local_port"),
-                    ...created,
-                    insert(
-                        "Bridge",
-                        { name: bridge, ports: set(named("local_port"), ...ids), ...wanted },
-                        "new_bridge",
-                    ),
-                    mutate("Open_vSwitch", [], [["bridges", "insert", set(named("new_bridge"))]]),
-                ],
-                signal,
-            );
+            await this.#transact([...created, ...newBridge(this.#options, ids)], signal);
             return;
         }
         const stale = present.filter((port) => !names.includes(port.name));
@@ -148,7 +116,7 @@ export class SwitchBridge {
         if (isRight) return;
         await this.#transact(
             [
-                update("Bridge", [byUuid(row.uuid)], wanted),
+                update("Bridge", [byUuid(row.uuid)], bridgeColumns(this.#options)),
                 ...changed.map((port) => update("Port", [byUuid(port.uuid)], nicColumns)),
                 ...created,
                 ...(ids.length === 0 ? [] : [mutate("Bridge", [byUuid(row.uuid)], [["ports", "insert", set(...ids)]])]),
@@ -156,6 +124,32 @@ export class SwitchBridge {
             ],
             signal,
         );
+    }
+
+    /**
+     * Takes the place of all other bridges that this agent or an earlier one made: deletes them, and has all their ports, with
+     * their records and VLANs, in one transaction; creates the bridge if there is none. NICs are made exactly those that are
+     * wanted by the next `ensure`. Resolves with the names of the bridges. Rejects as `ensure`.
+     */
+    async takeOver(signal?: AbortSignal): Promise<readonly string[]> {
+        this.refuseForeign();
+        const former = [...this.#database.rows("Bridge")].filter(([, row]) => isOwn(row) && row["name"] !== this.name);
+        if (former.length === 0) return [];
+        const ports = this.#database.rows("Port");
+        const taken = former.flatMap(([, bridge]) =>
+            referencesOf(bridge, "ports").filter((id) => ports.get(id)?.["name"] !== bridge["name"]),
+        );
+        const row = this.#bridge();
+        const ids = taken.map((id) => uuid(id));
+        const gone = former.map(([id]) => uuid(id));
+        const insertion =
+            row === undefined
+                ? newBridge(this.#options, ids)
+                : [mutate("Bridge", [byUuid(row.uuid)], [["ports", "insert", set(...ids)]])];
+        // A former bridge lets go of its ports, and is deleted as nothing refers to it.
+        const removal = mutate("Open_vSwitch", [], [["bridges", "delete", set(...gone)]]);
+        await this.#transact([...insertion, removal], signal);
+        return former.map(([, bridge]) => textOf(bridge, "name"));
     }
 
     /** Deletes the bridge with all its ports, if this agent made it; succeeds if there is none. */
@@ -324,47 +318,6 @@ export class SwitchBridge {
     }
 }
 
-function hasOfPort(row: Row | undefined): boolean {
-    return row !== undefined && optionalNumberOf(row, "ofport") !== undefined;
-}
-
-function isOwn(bridge: Row): boolean {
-    return textMapOf(bridge, "external_ids").get(ownKey) === "true";
-}
-
-function isNic(externalIds: ReadonlyMap<string, string>): boolean {
-    return externalIds.get(ownKey) === "nic";
-}
-
-function isNicAsWanted(row: Row): boolean {
-    return (
-        isNic(textMapOf(row, "external_ids")) &&
-        optionalTextOf(row, "vlan_mode") === "trunk" &&
-        row["protected"] === true &&
-        optionalNumberOf(row, "tag") === undefined
-    );
-}
-
-function nicRows(
-    { name, peer }: { readonly name: string; readonly peer: string | undefined },
-    index: number,
-): readonly Operation[] {
-    const interfaceId = `nic_interface_${index}`;
-    const kind: InputRow = peer === undefined ? { type: "" } : { type: "patch", options: map({ peer }) };
-    return [
-        insert("Interface", { name, ...kind }, interfaceId),
-        insert(
-            "Port",
-            {
-                name,
-                interfaces: set(named(interfaceId)),
-                ...nicColumns,
-            },
-            `nic_port_${index}`,
-        ),
-    ];
-}
-
 /** Access to the switching bridges of the Node. */
 export interface SwitchBridges {
     /** See `ownSwitchBridges`. */
@@ -380,4 +333,8 @@ export interface SwitchBridges {
 /** The names of the bridges that this agent or an earlier one made by SwitchBridge. */
 export function ownSwitchBridges(database: Pick<OvsDatabase, "rows">): readonly string[] {
     return [...database.rows("Bridge").values()].filter(isOwn).map((row) => textOf(row, "name"));
+}
+
+function hasOfPort(row: Row | undefined): boolean {
+    return row !== undefined && optionalNumberOf(row, "ofport") !== undefined;
 }

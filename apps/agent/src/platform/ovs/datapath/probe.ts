@@ -35,7 +35,7 @@ export const datapathCondition = "datapath";
 /**
  * Asks ovs-vswitchd whether the bridge is on the expected datapath and whether that has the required features, and
  * applies settings for which OVSDB has no column; sets the readiness condition `datapathCondition`. OVSDB does not
- * report such problems: no column says why a bridge cannot be created, and an existing one keeps its `datapath_id`.
+ * report such problems: no column has the reason why a bridge cannot be created, and an existing one keeps its `datapath_id`.
  * Holds no timer: the caller probes again, as a restarted OVS has lost the settings.
  */
 export class DatapathProbe {

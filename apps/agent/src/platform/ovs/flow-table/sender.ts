@@ -19,7 +19,7 @@ export class Sender {
     readonly #link: FlowLink;
     readonly #logger: Logger;
     /** By owner: a retried change must not overtake a later one. */
-    readonly #turns = new KeyedLock();
+    readonly #locks = new KeyedLock();
     /** Replays are numbered as they begin; `#lastReplay` is the last one that completed. */
     #replaysBegun = 0;
     #lastReplay: { readonly number: number; readonly refused: ReadonlySet<string> } = { number: 0, refused: new Set() };
@@ -36,7 +36,7 @@ export class Sender {
      * then, unless `details.partial`; with an error of fault `aborted` if the signal aborts.
      */
     async send(owners: readonly string[], mods: readonly FlowMod[], signal: AbortSignal | undefined): Promise<void> {
-        await this.#turns.runAll(owners, () => this.#send(owners, mods, signal), signal);
+        await this.#locks.runAll(owners, () => this.#send(owners, mods, signal), signal);
     }
 
     /**

@@ -6,7 +6,7 @@ import { keyOf, KubeError, type ApiClient, type KubeObject, type ListResult, typ
 type Method = "create" | "update" | "delete" | "find" | "list";
 
 /** Of one request: `refuse` happens before it has an effect, `lose` after it, each as the error that is thrown. */
-export interface Accident {
+export interface Fault {
     readonly refuse?: KubeError;
     readonly lose?: KubeError;
 }
@@ -33,11 +33,11 @@ export interface Backup {
 
 /**
  * An API server in memory: versions, UIDs, preconditions, field selectors and watches as the real one has them, and
- * accidents on demand. Events reach watches when the test says so, if it holds them back.
+ * faults on demand. Events reach watches when the test says so, if it holds them back.
  */
 export class FakeApi implements Pick<ApiClient, "create" | "delete" | "find" | "list" | "pages" | "update" | "watch"> {
     /** What happens to the next requests; undefined: nothing. */
-    accident: (method: Method, plural: string, name: string) => Accident | undefined = () => undefined;
+    fault: (method: Method, plural: string, name: string) => Fault | undefined = () => undefined;
     /** Runs before each request takes effect. */
     before: (method: Method, plural: string, name: string) => Promise<void> = () => Promise.resolve();
     readonly requests: string[] = [];
@@ -73,7 +73,7 @@ export class FakeApi implements Pick<ApiClient, "create" | "delete" | "find" | "
         return [...this.#watchers].filter((watcher) => watcher.plural === plural).length;
     }
 
-    /** From here on watches tell nothing, until `releaseEvents`. */
+    /** From here on watches report nothing, until `releaseEvents`. */
     holdEvents(): void {
         this.#held ??= [];
     }
@@ -174,10 +174,10 @@ export class FakeApi implements Pick<ApiClient, "create" | "delete" | "find" | "
         this.requests.push(`${method} ${plural} ${name}`);
         await this.before(method, plural, name);
         await new Promise((resolve) => setImmediate(resolve));
-        const accident = this.accident(method, plural, name);
-        if (accident?.refuse !== undefined) throw accident.refuse;
+        const fault = this.fault(method, plural, name);
+        if (fault?.refuse !== undefined) throw fault.refuse;
         const result = work();
-        if (accident?.lose !== undefined) throw accident.lose;
+        if (fault?.lose !== undefined) throw fault.lose;
         return structuredClone(result);
     }
 

@@ -334,6 +334,15 @@ describe("start-ovs, told to end", () => {
         expect(log).not.toContain("still a port");
     });
 
+    it("does not try again when that would take longer than the Pod has", async () => {
+        program("antrea-agent", `echo "$*" >>${folder}/asked; sleep 3; exit 1`);
+        await start({ uplinkSeconds: 1 }, { RETRY_SECONDS: "1" });
+        writeFileSync(journal(), "{}");
+        expect(await stop()).toBe(0);
+        expect(readFileSync(join(folder, "asked"), "utf8")).toBe("restore-uplink\n");
+        expect(log).toContain("still a port");
+    });
+
     it("kills a switch that hangs, after its grace period", async () => {
         program("ovs-vswitchd", forever, "trap '' TERM");
         await start({ endSeconds: 2 });

@@ -127,7 +127,7 @@ describe("a start", () => {
 describe("after the start", () => {
     function follow(nodes: Nodes, goneAt?: number) {
         const reported: { problem: string | undefined; failures: unknown[] } = {
-            problem: "not looked at",
+            problem: "not checked",
             failures: [],
         };
         const check = followOwnNode(

@@ -134,11 +134,11 @@ describe("an address of the Node's subnet, when the watch of Nodes has been sile
     });
 
     it("is given while nobody answers, and the log reports so; the next Pod asks again", async () => {
-        api.accident = () => ({ refuse: new KubeError("TIMEOUT", "no answer") });
+        api.fault = () => ({ refuse: new KubeError("TIMEOUT", "no answer") });
         await clock.advance(600_000);
         await subnet.confirm();
         expect(log).toMatchObject([{ level: "info", fields: { podCIDRs: "10.10.1.0/24", reason: "no answer" } }]);
-        api.accident = () => undefined;
+        api.fault = () => undefined;
         api.remove(nodeResource, "worker");
         await expect(subnet.confirm()).rejects.toMatchObject({ code: "SUBNET_LOST" });
     });
@@ -170,7 +170,7 @@ describe("an address of the Node's subnet, when the watch of Nodes has been sile
     it("is refused when the watch reports the loss while nobody answers", async () => {
         nodes.put("worker", { podCIDRs: ["10.10.1.0/24"] });
         await clock.advance(30_000);
-        api.accident = () => ({ refuse: new KubeError("TIMEOUT", "no answer") });
+        api.fault = () => ({ refuse: new KubeError("TIMEOUT", "no answer") });
         beforeAnswerIsRead(() => nodes.remove("worker"));
         await expect(subnet.confirm()).rejects.toMatchObject(lost);
         expect(log).toEqual([]);

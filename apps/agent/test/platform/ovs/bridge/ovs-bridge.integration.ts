@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
+import { cachedNodeKey } from "../../../../src/platform/node/config/index.ts";
+import { eventually } from "../../../support/eventually.ts";
 import { TestNode, type TestAgent } from "../../../support/test-node.ts";
 
 let node: TestNode;
@@ -40,6 +42,24 @@ describe("the bridge", () => {
         await agent.bridge.setExternalId("mine", "2");
         await agent.bridge.setExternalId("yours", "with, comma");
         expect([agent.bridge.externalId("mine"), agent.bridge.externalId("yours")]).toEqual(["2", "with, comma"]);
+    });
+
+    it("has what was stored in it again when it is made again after its database was lost", async () => {
+        await node.ovs.vsctl("set", "bridge", node.bridge, "external_ids:earlier=1");
+        await eventually(
+            async () => agent.bridge.externalId("earlier"),
+            (found) => found === "1",
+        );
+        await agent.bridge.ensure();
+        await agent.bridge.setExternalId(cachedNodeKey, "the Node");
+        await node.loseDatabase();
+        await eventually(
+            async () => agent.bridge.ensure().then(() => agent.bridge.externalId(cachedNodeKey)),
+            (found) => found !== undefined,
+        );
+        const get = (key: string): Promise<string> =>
+            node.ovs.vsctl("get", "bridge", node.bridge, `external_ids:${key}`);
+        expect([await get(cachedNodeKey), await get("earlier")]).toEqual(['"the Node"\n', '"1"\n']);
     });
 });
 

@@ -228,6 +228,62 @@ describe("a bridge that goes", () => {
     });
 });
 
+describe("a bridge that takes the place of others", () => {
+    const statesOfPod0 = async (): Promise<readonly string[]> =>
+        (await columns("Port", "pod0", "tag", "vlan_mode", "external_ids")).concat(
+            await columns("Interface", "pod0", "error"),
+        );
+
+    it("has their ports, with records and VLANs, after one transaction", async () => {
+        await bridge.ensure(["nic0"]);
+        await bridge.ensurePorts([access("pod0", 100)]);
+        await bridge.opened(["pod0"], 50_000);
+        const before = await statesOfPod0();
+        const [id] = await columns("Port", "pod0", "_uuid");
+        const next = bridgeOf("br2");
+        let transactions = 0;
+        const { transact } = database;
+        database.transact = (...call) => {
+            transactions += 1;
+            return transact.apply(database, call);
+        };
+        try {
+            expect(await next.takeOver()).toEqual(["br1"]);
+            expect(transactions).toBe(1);
+            expect(await next.takeOver()).toEqual([]);
+            expect(transactions).toBe(1);
+        } finally {
+            database.transact = transact;
+        }
+        expect([await bridges(), await list("list-ports", "br2")]).toEqual([["br2"], ["nic0", "pod0"]]);
+        expect([next.ports().map(({ name, vlan }) => [name, vlan]), bridge.exists]).toEqual([[["pod0", 100]], false]);
+        expect([await statesOfPod0(), await columns("Port", "pod0", "_uuid")]).toEqual([before, [id]]);
+        expect(await columns("Bridge", "br2", "fail_mode")).toEqual(["standalone"]);
+        expect(await list("--columns=name", "find", "port", "name=br1")).toEqual([]);
+        // Open vSwitch has them in the new bridge.
+        await eventually(
+            () => node.ovs.appctl("dpif/show"),
+            (text) => /br2:[^]*pod0 /.test(text) && !text.includes("br1:"),
+        );
+        await next.ensure(["nic1"]);
+        expect(await list("list-ports", "br2")).toEqual(["nic1", "pod0"]);
+        // And the other way, to a bridge that exists, as after a release that made it first.
+        await bridge.ensure(["nic0"]);
+        expect(await bridge.takeOver()).toEqual(["br2"]);
+        expect([await bridges(), await portNames()]).toEqual([["br1"], ["nic0", "nic1", "pod0"]]);
+    });
+
+    it("takes nothing of somebody else's, nor in the name of one", async () => {
+        await bridge.ensure(["nic0"]);
+        await node.ovs.addBridge("br-other");
+        await untilCopied(() => [...database.rows("Bridge").values()].some(({ name }) => name === "br-other"));
+        await expect(bridgeOf("br-other").takeOver()).rejects.toMatchObject({ code: "FOREIGN_BRIDGE" });
+        expect(await bridge.takeOver()).toEqual([]);
+        expect(await bridges()).toEqual(["br-other", "br1"]);
+        await node.ovs.vsctl("del-br", "br-other");
+    });
+});
+
 describe("the ports of Pods", () => {
     const numberOf = (name: string): number => bridge.ports().find((port) => port.name === name)?.ofPort ?? -1;
 

@@ -47,7 +47,7 @@ function makeDatabase(datapathType: string | undefined): void {
     );
 }
 
-/** Whether the database tells a switch to wait. */
+/** Whether the database makes a switch wait. */
 function waits(): boolean {
     const select = { op: "select", table: "Open_vSwitch", where: [], columns: ["other_config"] };
     const args = ["query", file("conf.db"), JSON.stringify(["Open_vSwitch", select])];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { Turns } from "../../src/platform/turns.ts";
+import { YieldingMutex } from "../../src/platform/yielding-mutex.ts";
 
 /** Blocks the event loop. */
 function block(ms: number): void {
@@ -7,9 +7,9 @@ function block(ms: number): void {
     while (performance.now() < end);
 }
 
-describe("Turns", () => {
+describe("YieldingMutex", () => {
     it("runs one piece after the other, and settles each as its work does", async () => {
-        const turns = new Turns();
+        const mutex = new YieldingMutex();
         const log: string[] = [];
         const piece = (name: string) => async (): Promise<string> => {
             log.push(`${name} begins`);
@@ -18,16 +18,16 @@ describe("Turns", () => {
             if (name === "b") throw new RangeError(name);
             return name;
         };
-        const all = await Promise.allSettled(["a", "b", "c"].map((name) => turns.run(piece(name))));
+        const all = await Promise.allSettled(["a", "b", "c"].map((name) => mutex.run(piece(name))));
         expect(all.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
         expect(log).toEqual(["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
     });
 
     it("lets the event loop go on between pieces that block it", async () => {
-        const turns = new Turns();
+        const mutex = new YieldingMutex();
         let ended = 0;
         const works = Array.from({ length: 50 }, () =>
-            turns.run(async () => {
+            mutex.run(async () => {
                 block(4);
                 ended += 1;
             }),

@@ -8,7 +8,7 @@ const sliceMs = 3;
  * lets the event loop serve sockets and timers between them, about every 3 ms: thousands of pieces in a row would keep it
  * from answers for seconds.
  */
-export class Turns {
+export class YieldingMutex {
     #last: Promise<unknown> = Promise.resolve();
     #began = -Infinity;
 
