@@ -16,7 +16,7 @@ import { type MultipartReply, type PortDescription } from "../codec/message/mult
 import { type FlowTotals } from "../codec/message/stats.ts";
 import { type Meter } from "../codec/meter.ts";
 import { Writer } from "../codec/wire/writer.ts";
-import { refused, singleCall, type CallSpec } from "./calls.ts";
+import { refused, type CallSpec } from "./calls.ts";
 
 /** A request with the bytes to send for it, to be used once. */
 export interface Request<T> {
