@@ -5,7 +5,7 @@ import { type BridgingInput, type PipelineInput } from "./inputs.ts";
 import { midStream } from "./mid-stream.ts";
 import { CtMark, load, move, notBridged, partsAre, Reg, vlanZone } from "./registers.ts";
 import { type NextTable, type PipelinePart } from "./part.ts";
-import { Priority, Table } from "./tables.ts";
+import { Priority, Table, type TableId } from "./tables.ts";
 
 const setSource = move(Reg.source, CtMark.source);
 
@@ -50,12 +50,22 @@ function lookUp(next: NextTable, family: Family, bridging: boolean): Flow {
         table: Table.ConntrackZone,
         priority: Priority.normal,
         match: any,
-        actions: [...setZone, { type: "ct", zone: zoneOf(family, bridging), table: next.into("connection", family) }],
+        actions: [...setZone, lookUpIn(zoneOf(family, bridging), next.into("connection", family))],
     };
 }
 
-function zoneOf(family: Family, bridging: boolean): CtAction["zone"] {
+/** The zone of a packet's connection: in bridging mode that of its VLAN, which `Reg.vlan` and `Reg.zoneType` have. */
+export function zoneOf(family: Family, bridging: boolean): CtAction["zone"] {
     return bridging ? vlanZone : fieldsOf(family).zone;
+}
+
+/**
+ * Action that looks up the connection in a zone, translates the packet as the connection is translated, and continues in
+ * the table. Each lookup translates, in every configuration: a connection that was translated stays so when the agent
+ * no longer serves Services.
+ */
+export function lookUpIn(zone: CtAction["zone"], table: TableId): CtAction {
+    return { type: "ct", zone, table, nat: { kind: "restore" } };
 }
 
 function invalid(family: Family): Flow[] {

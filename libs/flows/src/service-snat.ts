@@ -1,5 +1,6 @@
 import { type Flow } from "@antrea/openflow";
 import { type Family, type IpAddress } from "@antrea/ip";
+import { lookUpIn } from "./conntrack.ts";
 import { ctStateIs, fieldsOf, toIp } from "./fields.ts";
 import { type PipelineInput } from "./inputs.ts";
 import { CtMark, load, move, partsAre, Reg, Source, vlanZone } from "./registers.ts";
@@ -47,7 +48,7 @@ function serviceSnatFlows(next: NextTable, family: Family): Flow[] {
             match: { ...toIp(source), ...partsAre([Reg.source, Source.gateway]) },
             actions: [
                 load(Reg.zoneType, zoneType),
-                { type: "ct", zone: snatZone, table: Table.ServiceReply, nat: { kind: "restore" } },
+                lookUpIn(snatZone, Table.ServiceReply),
             ],
         },
         {
@@ -56,7 +57,7 @@ function serviceSnatFlows(next: NextTable, family: Family): Flow[] {
             match: { ...any, ...ctStateIs({ new: false, inv: false, trk: true }) },
             actions: [
                 move(CtMark.vlan, Reg.vlan),
-                { type: "ct", zone: vlanZone, table: next.into("connection", family) },
+                lookUpIn(vlanZone, next.into("connection", family)),
             ],
         },
         {
