@@ -89,7 +89,8 @@ function silence({ ofPort }: Station, ip: IpAddress): Flow {
     };
 }
 
-function answer({ mac }: Station, ip: IpAddress): Flow {
+/** Flow that answers all ARP requests for an IPv4 address with a MAC address; throws as {@link proxyArpFlow}. */
+export function answer({ mac }: Pick<Station, "mac">, ip: IpAddress): Flow {
     return {
         table: Table.ArpResponder,
         priority: Priority.normal,

@@ -1,7 +1,8 @@
 import { bridgedForwardingPart, bridgedForwardingTables, serviceCidrPart } from "./bridged-forwarding.ts";
 import { type PipelineInput } from "./inputs.ts";
 import { type PipelinePart, type TableUse } from "./part.ts";
-import { serviceSnatPart, serviceSnatTables } from "./service-snat.ts";
+import { serviceSnatPart } from "./services/service-snat.ts";
+import { serviceSnatTables } from "./services/tables.ts";
 import { underlayPart, underlayTables } from "./underlay.ts";
 import { vlanPart, vlanTables } from "./vlan.ts";
 

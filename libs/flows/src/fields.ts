@@ -39,7 +39,7 @@ export function fieldsOf(family: Family): FamilyFields {
 }
 
 /** IP protocol numbers (IANA). */
-export const IpProto = { icmp: 1, tcp: 6, udp: 17, icmpv6: 58 } as const;
+export const IpProto = { icmp: 1, tcp: 6, udp: 17, icmpv6: 58, sctp: 132 } as const;
 
 /** ICMP message type of redirects (RFC 792). */
 export const icmpRedirect = 5;

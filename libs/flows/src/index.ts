@@ -21,6 +21,7 @@ export {
     type Gateway,
     type PipelineInput,
     type PodInput,
+    type ServicesInput,
     type TunnelInput,
     type TunnelPeerInput,
     type VlanInput,
@@ -31,7 +32,13 @@ export { Pipeline } from "./pipeline.ts";
 export { podFlows } from "./pods.ts";
 export { OfPort, podOfPorts } from "./ports.ts";
 export { CtMark, OutputKind, Reg, Source } from "./registers.ts";
-export { serviceSource } from "./service-snat.ts";
+export { nodePortAddress, serviceMac, serviceSource } from "./services/addresses.ts";
+export { learnedCookie } from "./services/affinity.ts";
+export { rejectMeter, rejectUserdata } from "./services/load-balancer.ts";
+export { nodeAddressFlows, type NodeAddresses } from "./services/node-ports.ts";
+export { serviceParts } from "./services/part.ts";
+export { servicePortFlows, type ServicePortFlows, type ServicePortInput } from "./services/service-port.ts";
+export { serviceTables } from "./services/tables.ts";
 export { Priority, Table, type TableId, type TableName } from "./tables.ts";
 export { tunnelMac, tunnelPart, tunnelPeerFlows } from "./tunnel.ts";
 export { vlanFlows } from "./underlay.ts";

@@ -30,6 +30,16 @@ export interface PipelineInput {
     readonly forgetsConnections: boolean;
     /** Set in bridging mode: the Node's NIC is a port of the bridge. Not together with tunnels. */
     readonly bridging?: BridgingInput | undefined;
+    /** Set if the switch serves Services. */
+    readonly services?: ServicesInput | undefined;
+}
+
+/** Input for Services that the switch serves; see `serviceParts`. */
+export interface ServicesInput {
+    /** Whether it serves the Node itself and clients outside too, beside the Pods of the Node. */
+    readonly proxyAll: boolean;
+    /** The tunnel port, if there is one. */
+    readonly tunnel?: { readonly ofPort: number } | undefined;
 }
 
 /** The tunnel port to other Nodes. Without it, all traffic between Nodes uses the host's routes. */
@@ -73,6 +83,8 @@ export interface PodInput {
      * `foreignSubnet`.
      */
     readonly bridged?: BridgedPod | undefined;
+    /** Whether the switch serves Services: the Pod can then be an endpoint, also of its own connections. */
+    readonly services?: boolean | undefined;
 }
 
 /** Input that a bridged Pod needs in addition: its VLAN and the MAC address of the host port, 6 bytes. */
@@ -137,6 +149,7 @@ export function checkPipeline(input: PipelineInput): void {
     checkPort("gateway.ofPort", gateway.ofPort);
     checkMac("gateway.mac", gateway.mac);
     if (input.bridging !== undefined) checkBridging(input.bridging);
+    if (input.services?.tunnel !== undefined) checkPort("services.tunnel.ofPort", input.services.tunnel.ofPort);
 }
 
 function checkBridging({ uplink, host }: BridgingInput): void {

@@ -1,5 +1,5 @@
 import { type Action, type Flow, type Match } from "@antrea/openflow";
-import { macToBigint, type Family, type Prefix } from "@antrea/ip";
+import { macToBigint, type Family, type IpAddress, type Prefix } from "@antrea/ip";
 import { ctStateIs, fieldsOf, fromIp, linkLocal, toIp, toPrefix, unicastFrame } from "./fields.ts";
 import { type BridgedPod, type Gateway, type PipelineInput, type PodInput } from "./inputs.ts";
 import { choosePort } from "./output.ts";
@@ -93,7 +93,18 @@ export function bridgedPodL3Flows(next: NextTable, pod: PodInput, { vlan, hostMa
             next.into("switching"),
         ),
         ...(vlan === 0 ? [l3(Priority.high, { ...toIp(ip), ...fromPod }, [asHost, ...deliver], next.into("hop"))] : []),
+        ...(vlan !== 0 && pod.services === true ? [fromServiceFlow(next, ip, deliver)] : []),
     ]);
+}
+
+// The Pod in its VLAN is an endpoint of what the gateway sends; its router would not bring the answer to this Node.
+function fromServiceFlow(next: NextTable, ip: IpAddress, deliver: readonly Action[]): Flow {
+    const match = {
+        ...toIp(ip),
+        ...ctStateIs({ rpl: false, trk: true }),
+        ...partsAre([Reg.source, Source.gateway], [Reg.vlan, 0], [CtMark.service, 1]),
+    };
+    return l3(Priority.high, match, [...deliver, load(Reg.toService, 1)], next.into("switching"));
 }
 
 // A Service's packet comes from the gateway with the endpoint's address as destination, which the host set. The answer

@@ -1,4 +1,4 @@
-import { type Action, type Flow } from "@antrea/openflow";
+import { Port, type Action, type Flow } from "@antrea/openflow";
 import { load, OutputKind, partsAre, Reg } from "./registers.ts";
 import { type NextTable, type PipelinePart } from "./part.ts";
 import { Priority, Table } from "./tables.ts";
@@ -9,7 +9,7 @@ export const outputTables = [{ table: "Output", stage: "output", miss: "drop" }]
 /** Pipeline part that sends packets to the port in `Reg.outputPort`. */
 export const outputPart: PipelinePart = { tables: outputTables, flows: () => [outputFlow()] };
 
-/** OVS does not send a packet back to its ingress port, which is right for all traffic of this pipeline. */
+/** OVS does not send a packet back to its ingress port this way, which is right for all traffic but that of Services. */
 function outputFlow(): Flow {
     return {
         table: Table.Output,
@@ -18,6 +18,14 @@ function outputFlow(): Flow {
         actions: [{ type: "output_field", source: Reg.outputPort }],
     };
 }
+
+/** Flow that sends packets back to the port that they came from. */
+export const inPortFlow: Flow = {
+    table: Table.Output,
+    priority: Priority.high,
+    match: partsAre([Reg.outputKind, OutputKind.inPort]),
+    actions: [{ type: "output", port: Port.IN_PORT }],
+};
 
 /** Actions that choose the port to which the table Output sends; its number is not checked. */
 export function choosePort(ofPort: number): Action[] {

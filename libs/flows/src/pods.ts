@@ -9,6 +9,7 @@ import { bridgedPodL3Flows, foreignPodFlows, podL3Flows } from "./l3.ts";
 import { bridgedPodNdFlows, podNdFlows } from "./nd.ts";
 import { type NextTable } from "./part.ts";
 import { Source } from "./registers.ts";
+import { hairpinFlows } from "./services/service-snat.ts";
 import { podSpoofGuard } from "./spoof-guard.ts";
 import { podSwitchFlows } from "./underlay.ts";
 import { markBridged } from "./vlan.ts";
@@ -22,7 +23,8 @@ export function podFlows(next: NextTable, input: PodInput): FlowSet {
     checkPod(input);
     const flows =
         input.bridged === undefined ? subnetPodFlows(next, input) : bridgedPodFlows(next, input, input.bridged);
-    return { category: Category.podConnectivity, flows };
+    const own = input.services === true ? hairpinFlows(next, input) : [];
+    return { category: Category.podConnectivity, flows: [...flows, ...own] };
 }
 
 function subnetPodFlows(next: NextTable, input: PodInput): Flow[] {

@@ -10,10 +10,20 @@ export const Reg = {
     outputPort: { field: "reg1", offset: 0, bits: 32 },
     /** Target address of an ARP request, while the answer is written over it. */
     askedFor: { field: "reg2", offset: 0, bits: 32 },
+    /** The endpoint to which `EndpointDnat` is to translate: the id of its bucket. Only Services with affinity use it. */
+    endpoint: { field: "reg3", offset: 0, bits: 32 },
+    /** 1: `Reg.endpoint` is one of this Node only, as the policy of the Service demands. */
+    localScope: { field: "reg4", offset: 16, bits: 1 },
+    /** 1: the destination is an address of this Node that has the NodePorts of Services. */
+    nodePort: { field: "reg4", offset: 19, bits: 1 },
     /** 1: a bridged Pod sent the packet. */
     bridged: { field: "reg4", offset: 20, bits: 1 },
     /** 1: a bridged Pod sent the packet to a Service; it leaves with a virtual source address. */
     toService: { field: "reg4", offset: 21, bits: 1 },
+    /** 1: the client of a Service is this Node or one of its Pods. */
+    inside: { field: "reg4", offset: 28, bits: 1 },
+    /** Number of the port of a Service that the first packet of a connection addressed. */
+    service: { field: "reg7", offset: 0, bits: 32 },
     /** VLAN ID of the frame; 0 is untagged. */
     vlan: { field: "reg8", offset: 0, bits: 12 },
     /** Upper part of the conntrack zone of that VLAN. */
@@ -27,10 +37,12 @@ export const Reg = {
 /** `Reg.vlan` and `Reg.zoneType` as one field: the conntrack zone in bridging mode. */
 export const vlanZone = { field: "reg8", offset: 0, bits: 16 } as const satisfies SubField;
 
-/** Fields of the connection mark. Bits 4 to 7 are reserved for Services, SNAT, hairpin and layer 7. */
+/** Fields of the connection mark. Bits 5 to 7 are reserved for SNAT, hairpin and layer 7. */
 export const CtMark = {
     /** Source of the connection's first packet: a value of `Source`. Not 0 once committed. */
     source: { field: "ct_mark", offset: 0, bits: 4 },
+    /** 1: the switch translated the destination of the connection from a Service's to an endpoint. */
+    service: { field: "ct_mark", offset: 4, bits: 1 },
     /** 1: all packets of Pods in this connection pass the host's stack, even to a Pod on this Node. */
     viaHost: { field: "ct_mark", offset: 8, bits: 1 },
     /** In the conntrack zone of Services: VLAN of the bridged Pod that began the connection. */
@@ -42,8 +54,11 @@ export const Source = { tunnel: 1, gateway: 2, pod: 3, uplink: 4, host: 5 } as c
 /** One of the numbers in `Source`. */
 export type Source = (typeof Source)[keyof typeof Source];
 
-/** Actions of the table Output: values of `Reg.outputKind`. `port` sends to `Reg.outputPort`, `none` drops the packet. */
-export const OutputKind = { none: 0, port: 1 } as const;
+/**
+ * Actions of the table Output: values of `Reg.outputKind`. `port` sends to `Reg.outputPort`, `inPort` back to the port
+ * that the packet came from, `none` drops the packet.
+ */
+export const OutputKind = { none: 0, port: 1, inPort: 3 } as const;
 
 /**
  * Action that writes a register or mark field of at most 32 bits and keeps the other bits. `value` is that of the field

@@ -9,6 +9,8 @@ import {
     OfPort,
     Pipeline,
     podFlows as podFlowsOf,
+    serviceParts,
+    serviceTables,
     tunnelPart,
     tunnelPeerFlows as tunnelPeerFlowsOf,
     vlanFlows as vlanFlowsOf,
@@ -36,14 +38,24 @@ export interface ExampleNode extends PipelineInput {
 export const plainTables = new Pipeline(nodeTables);
 export const bridgingModeTables = new Pipeline([...nodeTables, ...bridgingTables]);
 
+/** The tables of this Node. */
+export function pipelineOf({ bridging, services }: ExampleNode): Pipeline {
+    if (services === undefined) return bridging === undefined ? plainTables : bridgingModeTables;
+    return new Pipeline([
+        ...nodeTables,
+        ...(bridging === undefined ? [] : bridgingTables),
+        ...serviceTables({ bridging: bridging !== undefined, proxyAll: services.proxyAll }),
+    ]);
+}
+
 /** The flows that a Node has before its first Pod. */
 export function pipelineFlows(node: ExampleNode): FlowSet {
-    const { tunnel, bridging } = node;
-    const pipeline = bridging === undefined ? plainTables : bridgingModeTables;
-    const sets = pipeline.flows([
+    const { tunnel } = node;
+    const sets = pipelineOf(node).flows([
         ...nodeParts(node),
         ...(tunnel === undefined ? [] : [tunnelPart({ ...node, ...tunnel })]),
         ...bridgingParts(node),
+        ...serviceParts(node),
     ]);
     // The order of flows means nothing; this one is that of the golden files.
     return { category: Category.default, flows: sets.toReversed().flatMap(({ flows }) => flows) };

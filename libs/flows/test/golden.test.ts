@@ -1,9 +1,5 @@
-import { readFileSync, writeFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { describe, expect, it } from "@jest/globals";
-import { formatFlow, type Flow } from "@antrea/openflow";
+import { describe, it } from "@jest/globals";
 import { type Family } from "@antrea/ip";
-import { Table } from "../src/index.ts";
 import {
     exampleBridgedPeer,
     exampleBridgedPod,
@@ -18,18 +14,7 @@ import {
     tunnelPeerFlows,
     vlanFlows,
 } from "./examples.ts";
-
-const tableNames: ReadonlyMap<number, string> = new Map(Object.entries(Table).map(([name, number]) => [number, name]));
-
-function section(title: string, flows: readonly Flow[]): string {
-    const order = (flow: Flow): number => flow.table * 65536 - flow.priority;
-    const sorted = flows.toSorted((a, b) => order(a) - order(b));
-    const lines = sorted.map((flow, at) => {
-        const heading = flow.table === sorted[at - 1]?.table ? "" : `# ${tableNames.get(flow.table)}\n`;
-        return `${heading}${formatFlow(flow)}\n`;
-    });
-    return `## ${title}\n\n${lines.join("")}`;
-}
+import { expectGolden, section } from "./golden-file.ts";
 
 const remotes: Readonly<Record<string, string>> = { v6: "2001:db8::11" };
 
@@ -62,9 +47,3 @@ describe("the flows as ovs-ofctl shows them", () => {
         expectGolden("bridging", text);
     });
 });
-
-function expectGolden(name: string, text: string): void {
-    const path = fileURLToPath(new URL(`golden/${name}.txt`, import.meta.url));
-    if (process.env["UPDATE_GOLDEN"] === "1") writeFileSync(path, text);
-    expect(text).toBe(readFileSync(path, "utf8"));
-}

@@ -1,13 +1,18 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { formatFlow, type Flow } from "@antrea/openflow";
+import { formatFlow, type Flow, type Meter } from "@antrea/openflow";
+import { OpenFlowConnection } from "@antrea/openflow/connection";
 import { PrivateOvs } from "@antrea/openflow/testing";
+import { type ServicePortFlows } from "../src/index.ts";
+
+const ignore = (): void => undefined;
 
 /** A private Open vSwitch with one bridge that holds these flows, and a port for each name. */
 export class TestSwitch implements AsyncDisposable {
     readonly ovs: PrivateOvs;
     readonly bridge = PrivateOvs.deviceName("br");
     readonly #devices = new Map<string, string>();
+    #connection: OpenFlowConnection | undefined;
 
     private constructor(ovs: PrivateOvs) {
         this.ovs = ovs;
@@ -37,6 +42,27 @@ export class TestSwitch implements AsyncDisposable {
         await this.ovs.ofctl("--bundle", "add-flows", this.bridge, file);
     }
 
+    /** Groups before flows, in one bundle, by OpenFlow. */
+    async serve(ports: readonly ServicePortFlows[]): Promise<void> {
+        const connection = this.#connect();
+        await connection.bundle([
+            ...ports.flatMap(({ groups }) => groups.map((group) => ({ command: "add_or_modify" as const, group }))),
+            ...ports.flatMap(({ flows }) => flows.flows.map((flow) => ({ command: "add" as const, flow }))),
+        ]);
+    }
+
+    #connect(): OpenFlowConnection {
+        if (this.#connection !== undefined) return this.#connection;
+        const logger = { debug: ignore, info: ignore, warn: ignore };
+        this.#connection = new OpenFlowConnection({ logger }, { socketPath: this.ovs.mgmtSocket(this.bridge) });
+        this.#connection.start(new AbortController().signal);
+        return this.#connection;
+    }
+
+    async addMeter(meter: Meter): Promise<void> {
+        await this.#connect().changeMeter({ command: "add", meter });
+    }
+
     /** What becomes of a packet; `ctStates` are the connection tracking states of each pass, for example "trk,new". */
     async trace(packet: string, ctStates: readonly string[] = []): Promise<Trace> {
         const next = ctStates.flatMap((state) => ["--ct-next", state]);
@@ -63,6 +89,7 @@ export class TestSwitch implements AsyncDisposable {
     }
 
     async [Symbol.asyncDispose](): Promise<void> {
+        await this.#connection?.close();
         await this.ovs[Symbol.asyncDispose]();
     }
 }

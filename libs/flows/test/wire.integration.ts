@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/glo
 import { flowBodyKey, flowKey, type Flow } from "@antrea/openflow";
 import { OpenFlowConnection } from "@antrea/openflow/connection";
 import { PrivateOvs } from "@antrea/openflow/testing";
-import { Category, cookieOf, withCookies, type FlowSet } from "../src/index.ts";
+import { Category, cookieOf, rejectMeter, servicePortFlows, withCookies, type FlowSet } from "../src/index.ts";
 import {
     exampleBridgedPeer,
     exampleBridgedPod,
@@ -13,10 +13,13 @@ import {
     exampleVlan,
     bridgedPeerFlows,
     pipelineFlows,
+    pipelineOf,
     podFlows,
     tunnelPeerFlows,
     vlanFlows,
 } from "./examples.ts";
+import { groupSection } from "./golden-file.ts";
+import { endpoint, portFlows, portInput, servedPort, serviceNode } from "./service-examples.ts";
 
 const ignore = (): void => undefined;
 const keys = (flows: readonly Flow[]): string[] => flows.map((flow) => `${flowKey(flow)} ${flowBodyKey(flow)}`).sort();
@@ -64,5 +67,24 @@ describe("flows by OpenFlow", () => {
         expect(keys(present)).toEqual(keys(flows));
         const others = ({ cookie = 0n }: Flow): boolean => cookieOf(cookie).category === Category.nodeConnectivity;
         expect(keys(present.filter(others))).toEqual(keys(flows.filter(others)));
+    });
+
+    it("of Services, with their groups", async () => {
+        await connection.changeMeter({ command: "add", meter: rejectMeter });
+        const node = serviceNode("encap", true);
+        const endpoints = [endpoint("10.10.0.3"), endpoint("10.10.1.5")];
+        const { groups, flows } = servicePortFlows(
+            pipelineOf(node),
+            portInput(node, 1, servedPort("10.96.0.10", endpoints), { affinitySeconds: 100, salt: 7n }),
+        );
+        const { groups: plain } = portFlows(node, 2, servedPort("10.96.0.11", endpoints));
+        const sent = [...pipelineFlows(node).flows, ...flows.flows];
+        await connection.bundle([
+            ...[...groups, ...plain].map((group) => ({ command: "add" as const, group })),
+            ...sent.map((flow) => ({ command: "add" as const, flow })),
+        ]);
+        expect(keys(await connection.dumpFlows())).toEqual(keys(sent));
+        const present = (await connection.dumpGroups()).toSorted((a, b) => a.id - b.id);
+        expect(groupSection("groups", present)).toBe(groupSection("groups", [...groups, ...plain]));
     });
 });

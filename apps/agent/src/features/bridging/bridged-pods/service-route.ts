@@ -1,10 +1,9 @@
-import { serviceSource } from "@antrea/flows";
-import { prefixOf, type Family, type IpAddress } from "@antrea/ip";
+import { serviceMac, serviceSource } from "@antrea/flows";
+import { formatMac, prefixOf, type Family, type IpAddress } from "@antrea/ip";
 import { NeighbourState, type Netlink } from "@antrea/netlink";
 import { serviceRouteProtocol } from "../../../platform/kernel-ids.ts";
 
-/** MAC address of the virtual sources in the host's neighbour entries; the flows match only the IP address. */
-const mac = "0a:59:ff:ff:ff:fd";
+const mac = formatMac(serviceMac);
 
 /**
  * The virtual source addresses of Service traffic from bridged Pods on the host, one of each family: see

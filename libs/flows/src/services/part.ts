@@ -1,0 +1,41 @@
+import { answer } from "../arp.ts";
+import { type PipelineInput } from "../inputs.ts";
+import { inPortFlow } from "../output.ts";
+import { type PipelinePart } from "../part.ts";
+import { serviceSource } from "./addresses.ts";
+import { gatewayServiceFlows, serviceStateFlows } from "./connections.ts";
+import { serviceLbFlows } from "./load-balancer.ts";
+import { nodePortMarkFlows } from "./node-ports.ts";
+import { unSnatFlows } from "./service-reply.ts";
+import { gatewaySnatFlows } from "./service-snat.ts";
+
+/**
+ * Parts of the pipeline of a Node whose switch serves Services that are independent of Services and Pods; empty for one
+ * that does not. `nodeParts` checks their input.
+ */
+export function serviceParts(input: PipelineInput): readonly PipelinePart[] {
+    const { families, gateway, services } = input;
+    if (services === undefined) return [];
+    const { proxyAll } = services;
+    return [
+        {
+            tables: [],
+            flows: (next) => [
+                inPortFlow,
+                ...families.flatMap((family) => [
+                    ...unSnatFlows(next, family, input),
+                    ...serviceStateFlows(next, family, input),
+                    ...serviceLbFlows(next, family, input),
+                    ...(proxyAll
+                        ? [
+                              ...nodePortMarkFlows(next, family),
+                              ...gatewayServiceFlows(next, family, input),
+                              ...gatewaySnatFlows(next, family, input),
+                          ]
+                        : []),
+                ]),
+                ...(families.includes(4) ? [answer(gateway, serviceSource(4))] : []),
+            ],
+        },
+    ];
+}

@@ -1,0 +1,107 @@
+import { type Action, type Flow, type Group, type Match } from "@antrea/openflow";
+import { formatIp, type IpAddress } from "@antrea/ip";
+import { type ClientScopes, type Scope, type ServedAddress, type ServedNodePort } from "@antrea/services";
+import { Category, type FlowSet } from "../cookies.ts";
+import { invalidInput } from "../error.ts";
+import { fieldsOf, fromPrefix, toIp } from "../fields.ts";
+import { partsAre, Reg } from "../registers.ts";
+import { type NextTable } from "../part.ts";
+import { Table } from "../tables.ts";
+import { Rank } from "./load-balancer.ts";
+import { outcomesOf, type Outcome, type OutcomeInput } from "./outcome.ts";
+import { protocolFields } from "./protocols.ts";
+
+const maxNumber = 0xffff_ffff;
+const inside = [Reg.inside, 1] as const;
+
+/** Input for the groups and flows of one port of a Service in one family; see `servicePortFlows`. */
+export interface ServicePortInput extends OutcomeInput {
+    /** Whether the pipeline is that of `proxyAll`. Without it all clients are inside, and nobody gets to NodePorts. */
+    readonly proxyAll: boolean;
+    /** Addresses to which the host translates external addresses that are the Node's own, by the text of those. */
+    readonly standIns: ReadonlyMap<string, IpAddress>;
+}
+
+/** The groups and flows of one port of a Service; the flows need the groups, and the meter `rejectMeter`. */
+export interface ServicePortFlows {
+    readonly groups: readonly Group[];
+    readonly flows: FlowSet;
+}
+
+/**
+ * Returns the groups and flows of one port of a Service. No other port has a flow of the same table, priority and match
+ * if each has its own number, and an address with protocol and port belongs to one of them. Throws FlowsError
+ * `INVALID_INPUT` for a number outside 1 to 2^32-1.
+ */
+export function servicePortFlows(next: NextTable, input: ServicePortInput): ServicePortFlows {
+    const { port, number, proxyAll } = input;
+    if (!Number.isInteger(number) || number < 1 || number > maxNumber) {
+        throw invalidInput("number", number, `it must be a whole number from 1 to ${maxNumber}`);
+    }
+    const outcomes = outcomesOf(next, input);
+    const nodePort = proxyAll ? port.nodePort : undefined;
+    const flows = [
+        ...port.addresses.flatMap((address) => addressFlows(input, address, outcomes)),
+        ...(nodePort === undefined ? [] : nodePortFlows(input, nodePort, outcomes)),
+    ];
+    const clients = [...port.addresses, ...(nodePort === undefined ? [] : [nodePort])];
+    const scopes = new Set(clients.flatMap((one) => (proxyAll ? [one.inside, one.outside] : [one.inside])));
+    const used = [...new Set([...scopes].map((scope) => outcomes[scope]))];
+    return {
+        groups: used.flatMap(({ group }) => group ?? []),
+        flows: { category: Category.service, flows: [...flows, ...used.flatMap((outcome) => outcome.flows)] },
+    };
+}
+
+/** An address of a load balancer may be closed to all but some clients. */
+function addressFlows(
+    { port, proxyAll, standIns }: ServicePortInput,
+    address: ServedAddress,
+    outcomes: Readonly<Record<Scope, Outcome>>,
+): Flow[] {
+    const { protocol, sourceRanges } = port;
+    const { ip_proto, portField } = protocolFields(protocol);
+    const ranges = address.kind === "loadBalancer" ? sourceRanges : undefined;
+    const standIn = address.kind === "cluster" ? undefined : standIns.get(formatIp(address.ip));
+    return [address.ip, ...(standIn === undefined ? [] : [standIn])].flatMap((ip) => {
+        const match = { ...toIp(ip), ip_proto, [portField]: port.port };
+        const permitted = ranges?.map((range) => ({ ...match, ...fromPrefix(range) })) ?? [match];
+        return [
+            ...permitted.flatMap((one) =>
+                clientFlows(one, address, outcomes, proxyAll, [Rank.addressInside, Rank.address]),
+            ),
+            ...(ranges === undefined ? [] : [choose(Rank.closed, match, [])]),
+        ];
+    });
+}
+
+function nodePortFlows(
+    { port: { family, protocol } }: ServicePortInput,
+    nodePort: ServedNodePort,
+    outcomes: Readonly<Record<Scope, Outcome>>,
+): Flow[] {
+    const { ip_proto, portField } = protocolFields(protocol);
+    const match = { ...fieldsOf(family).any, ip_proto, [portField]: nodePort.port, ...partsAre([Reg.nodePort, 1]) };
+    // the match is of the same register as that of clients inside
+    const ofInside = { ...match, ...partsAre([Reg.nodePort, 1], inside) };
+    return clientFlows(match, nodePort, outcomes, true, [Rank.nodePortInside, Rank.nodePort], ofInside);
+}
+
+/** One flow if clients inside and outside have the same endpoints, or there are none outside. */
+function clientFlows(
+    match: Match,
+    scopes: ClientScopes,
+    outcomes: Readonly<Record<Scope, Outcome>>,
+    proxyAll: boolean,
+    [ofInside, ofAll]: readonly [inside: number, all: number],
+    insideMatch: Match = { ...match, ...partsAre(inside) },
+): Flow[] {
+    const forInside = outcomes[scopes.inside];
+    const forOutside = outcomes[scopes.outside];
+    if (!proxyAll || forInside === forOutside) return [choose(ofAll, match, forInside.actions)];
+    return [choose(ofInside, insideMatch, forInside.actions), choose(ofAll, match, forOutside.actions)];
+}
+
+function choose(priority: number, match: Match, actions: readonly Action[]): Flow {
+    return { table: Table.ServiceLb, priority, match, actions };
+}

@@ -1,0 +1,33 @@
+import { type TableUse } from "../part.ts";
+
+/** Flow tables of source NAT for Services, for `Pipeline`: lookup of answers, translation. */
+export const serviceSnatTables = [
+    { table: "ServiceReply", stage: "lookup", miss: "drop" },
+    { table: "ServiceSnat", stage: "portSnat", miss: "next" },
+] as const satisfies readonly TableUse[];
+
+const commonTables = [
+    { table: "UnSnat", stage: "lookup", miss: "next" },
+    { table: "ServiceLb", stage: "services", miss: "next" },
+    { table: "SessionAffinity", stage: "affinity", miss: "drop" },
+    { table: "EndpointDnat", stage: "affinity", miss: "drop" },
+] as const satisfies readonly TableUse[];
+
+/**
+ * Returns the flow tables of Services that the switch serves, for `Pipeline`.
+ *
+ * @param o.bridging in bridging mode `bridgingTables` has those of source NAT
+ */
+export function serviceTables({
+    bridging,
+    proxyAll,
+}: {
+    readonly bridging: boolean;
+    readonly proxyAll: boolean;
+}): readonly TableUse[] {
+    return [
+        ...commonTables,
+        ...(proxyAll ? [{ table: "NodePortMark", stage: "services", miss: "next" } as const] : []),
+        ...(bridging ? [] : serviceSnatTables),
+    ];
+}

@@ -1,0 +1,92 @@
+import { describe, expect, it } from "@jest/globals";
+import { deadBucketId, type Endpoint } from "@antrea/services";
+import { cookieOf, learnedCookie, nodeParts, OfPort } from "../src/index.ts";
+import { exampleNode } from "./examples.ts";
+import { endpoint, portFlows, servedPort, serviceNode } from "./service-examples.ts";
+
+const node = serviceNode("encap", true);
+const many = (count: number): Endpoint[] =>
+    Array.from({ length: count }, (_, at) => endpoint(`10.11.${at >> 8}.${at & 0xff}`));
+const groupsOf = (endpoints: readonly Endpoint[]): ReturnType<typeof portFlows>["groups"] =>
+    portFlows(node, 1, servedPort("10.96.0.10", endpoints)).groups;
+
+describe("the group of a port", () => {
+    it.each([2, 3, 10, 100, 127, 129, 190])("lets the datapath choose among %d endpoints", (count) => {
+        const [group] = groupsOf(many(count));
+        expect(group?.selection).toEqual({ method: "dp_hash" });
+        const dead = group?.buckets.filter(({ watchPort }) => watchPort !== undefined) ?? [];
+        expect(dead).toEqual(count < 128 ? [{ id: deadBucketId, weight: 1, watchPort: OfPort.none, actions: [] }] : []);
+        expect(group?.buckets.length).toBe(count + dead.length);
+        const weights = group?.buckets.map(({ weight = 0 }) => weight) ?? [];
+        expect(weights.reduce((sum, weight) => sum + weight)).toBeLessThanOrEqual(256);
+    });
+
+    it("leaves more than 256 endpoints to ovs-vswitchd", () => {
+        const [group] = groupsOf(many(257));
+        expect(group?.selection).toBeUndefined();
+        expect(group?.buckets.every(({ weight }) => weight === undefined)).toBe(true);
+    });
+
+    it("has an id for each bucket", () => {
+        const [group] = groupsOf(many(600));
+        expect(new Set(group?.buckets.map(({ id }) => id)).size).toBe(600);
+    });
+
+    it("is not needed for one endpoint, or none", () => {
+        expect(groupsOf(many(1))).toEqual([]);
+        expect(groupsOf([])).toEqual([]);
+    });
+
+    it("is shared by scopes of the same endpoints", () => {
+        const port = servedPort("10.96.0.10", [endpoint("10.10.0.2"), endpoint("10.10.0.3")], {
+            nodePort: { port: 30080, inside: "cluster", outside: "local" },
+        });
+        const { groups, flows } = portFlows(node, 1, port);
+        expect(groups.map(({ id }) => id)).toEqual([2]);
+        expect(flows.flows).toHaveLength(2);
+    });
+
+    it("of a scope that no client has is left out", () => {
+        const endpoints = [endpoint("10.10.0.2"), endpoint("10.10.0.3"), endpoint("10.10.1.5")];
+        expect(groupsOf(endpoints).map(({ id }) => id)).toEqual([2]);
+    });
+});
+
+describe("affinity", () => {
+    it("changes with the salt", () => {
+        const groupWith = (salt: bigint): unknown =>
+            portFlows(node, 1, servedPort("10.96.0.10", many(2)), { affinitySeconds: 10, salt }).groups[0]?.selection;
+        expect(groupWith(7n)).toEqual({ method: "hash", fields: [{ field: "ipv4_src" }], param: 7n });
+    });
+
+    it("needs nothing for one endpoint", () => {
+        const one = servedPort("10.96.0.10", many(1));
+        expect(portFlows(node, 1, one, { affinitySeconds: 10 })).toEqual(portFlows(node, 1, one));
+    });
+
+    it("gives learned flows a cookie without a round, another for each port and family", () => {
+        const cookies = [
+            learnedCookie("a", "http", 4),
+            learnedCookie("a", "http", 6),
+            learnedCookie("a", "dns", 4),
+            learnedCookie("b", "http", 4),
+        ];
+        expect(new Set(cookies).size).toBe(4);
+        for (const cookie of cookies) expect(cookieOf(cookie)).toMatchObject({ round: 0, category: 3 });
+    });
+});
+
+describe("what is refused", () => {
+    it.each([0, -1, 1.5, 2 ** 32])("a number %d of a port", (number) => {
+        expect(() => portFlows(node, number, servedPort("10.96.0.10", []))).toThrow(
+            expect.objectContaining({ code: "INVALID_INPUT", details: { field: "number" } }),
+        );
+    });
+
+    it("a tunnel port that is none", () => {
+        const services = { proxyAll: true, tunnel: { ofPort: 0 } };
+        expect(() => nodeParts({ ...exampleNode(), services })).toThrow(
+            expect.objectContaining({ code: "INVALID_INPUT", details: { field: "services.tunnel.ofPort" } }),
+        );
+    });
+});
