@@ -22,7 +22,7 @@ export class Doubts {
     }
 
     /** Runs a replay or repair. Settles as it does. */
-    async look<T>(work: () => Promise<T>): Promise<T> {
+    async restoring<T>(work: () => Promise<T>): Promise<T> {
         this.#begun += 1;
         try {
             return await work();

@@ -22,7 +22,7 @@ import { Repair, type Repaired } from "./repair.ts";
 import { replayBundles } from "./replay-order.ts";
 import { Sender } from "./sender.ts";
 import { nothing, Stamp, type Contents } from "./stamp.ts";
-import { isPartial, withoutReliance, type OwnerChange, type Step } from "./step.ts";
+import { isPartial, withoutReliance, withoutReplaced, type OwnerChange, type Step } from "./step.ts";
 import { byKey, undesired } from "./undesired.ts";
 
 /** Dependencies of FlowTable; the caller starts and closes the connection behind `link`. */
@@ -148,7 +148,7 @@ export class FlowTable {
     async apply(changes: readonly OwnerChange[], signal?: AbortSignal): Promise<void> {
         const steps: Step[] = [];
         try {
-            for (const change of changes) steps.push(this.#step(change));
+            for (const change of withoutReplaced(changes)) steps.push(this.#step(change));
             if (steps.every(({ doubt }) => isNothing(doubt))) return;
             await this.#take(steps, signal);
         } catch (error) {
@@ -177,7 +177,7 @@ export class FlowTable {
      * with OpenFlowError.
      */
     async replay(link: FlowLink): Promise<void> {
-        await this.#doubts.look(() => this.#sender.replay(() => this.#replay(link)));
+        await this.#doubts.restoring(() => this.#sender.replay(() => this.#replay(link)));
     }
 
     /**
@@ -196,7 +196,7 @@ export class FlowTable {
      * are left to their callers. Rejects with OpenFlowError.
      */
     async repair(): Promise<Repaired> {
-        return this.#doubts.look(() => this.#compare());
+        return this.#doubts.restoring(() => this.#compare());
     }
 
     async #compare(): Promise<Repaired> {

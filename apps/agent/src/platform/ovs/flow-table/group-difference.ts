@@ -14,24 +14,26 @@ export function wholeGroup(group: Group): GroupMod {
  * buckets than `before`. Pure function.
  */
 export function groupDifference(before: Group, after: Group): readonly GroupMod[] {
-    if (groupBodyKey(before) === groupBodyKey(after)) return [];
     const withoutBuckets = (group: Group): string => groupBodyKey({ ...group, buckets: [] });
     if (withoutBuckets(before) !== withoutBuckets(after)) return [wholeGroup(after)];
-    return bucketChanges(before, after) ?? [wholeGroup(after)];
+    const [present, wanted] = [before, after].map(({ buckets, type }) => buckets.map((one) => bucketKey(one, type)));
+    return bucketChanges({ ...before, keys: present ?? [] }, { ...after, keys: wanted ?? [] }) ?? [wholeGroup(after)];
 }
 
-function bucketChanges(before: Group, after: Group): readonly GroupMod[] | undefined {
+/** A group with the keys of its buckets, which include their ids. */
+interface KeyedGroup extends Group {
+    readonly keys: readonly string[];
+}
+
+function bucketChanges(before: KeyedGroup, after: KeyedGroup): readonly GroupMod[] | undefined {
     const { id, type } = after;
-    const keyOf = (bucket: GroupBucket): string => bucketKey(bucket, type);
-    const present = new Map(before.buckets.map((bucket) => [bucket.id, keyOf(bucket)]));
-    const kept = new Set(
-        after.buckets.filter((one) => present.get(one.id) === keyOf(one)).map(({ id: bucket }) => bucket),
-    );
-    const removed = before.buckets.filter((bucket) => !kept.has(bucket.id));
+    const [present, wanted] = [new Set(before.keys), new Set(after.keys)];
+    const removed = before.buckets.filter((_, at) => !wanted.has(before.keys[at] ?? ""));
+    const kept = new Set(after.buckets.filter((_, at) => present.has(after.keys[at] ?? "")).map((bucket) => bucket.id));
     const inserted = runsOf(after.buckets, kept);
     const count = removed.length + inserted.length;
-    if (count > maxBucketChanges || count >= after.buckets.length || !isSameOrder(before, after, kept))
-        return undefined;
+    if (!isSameOrder(before, after, kept)) return undefined;
+    if (count > maxBucketChanges || (count > 0 && count >= after.buckets.length)) return undefined;
     return [
         ...removed.map(({ id: bucket }): GroupMod => ({ command: "remove_bucket", group: { id }, bucket })),
         ...inserted.map(({ place, buckets }): GroupMod => ({

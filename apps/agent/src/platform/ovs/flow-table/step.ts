@@ -18,6 +18,12 @@ export type OwnerChange =
      */
     | { readonly owner: string; readonly added: readonly Flow[]; readonly removed: readonly FlowIdentity[] };
 
+/** The changes without those that a later one of the same owner replaces: a bundle has all removals at its end. */
+export function withoutReplaced(changes: readonly OwnerChange[]): readonly OwnerChange[] {
+    const last = new Map(changes.flatMap((change) => ("flows" in change ? [[change.owner, change]] : [])));
+    return changes.filter((change) => !("flows" in change) || last.get(change.owner) === change);
+}
+
 /** The change of one owner by one call: before, after, and what OVS may have until the call has ended. */
 export interface Step extends Difference {
     readonly owner: string;

@@ -40,15 +40,13 @@ async function start(
     onEarlier: (state: EarlierState) => void = () => undefined,
 ): Promise<void> {
     await connection?.close();
-    let link: OpenFlowConnection | undefined;
-    const now = (): OpenFlowConnection => link ?? connection;
     table = new FlowTable({
         link: {
-            bundle: (mods, options) => now().bundle(mods, options),
-            dumpFlows: (filter, options) => now().dumpFlows(filter, options),
-            countFlows: (filter) => now().countFlows(filter),
-            dumpGroups: (id, options) => now().dumpGroups(id, options),
-            groupCounters: (id, options) => now().groupCounters(id, options),
+            bundle: (mods, options) => connection.bundle(mods, options),
+            dumpFlows: (filter, options) => connection.dumpFlows(filter, options),
+            countFlows: (filter) => connection.countFlows(filter),
+            dumpGroups: (id, options) => connection.dumpGroups(id, options),
+            groupCounters: (id, options) => connection.groupCounters(id, options),
         },
         logger: silentLogger,
     });
@@ -56,7 +54,6 @@ async function start(
     table.onEarlier({ needsGroups: () => true, read: onEarlier });
     for (const [owner, service] of Object.entries(services)) table.stage(owner, service);
     await connect();
-    link = connection;
 }
 
 beforeAll(async () => {
@@ -156,7 +153,7 @@ describe("groups of the flow table on Open vSwitch", () => {
         expect(await table.repair()).toEqual({ missing: 0, superfluous: 0 });
     });
 
-    it("are mended by the next look when another program deletes or changes them", async () => {
+    it("are mended by the next repair when another program deletes or changes them", async () => {
         await table.set("a", serviceOf({ 1: [10, 11], 2: [20] }));
         const [first, second] = await groupIds();
         await ovs.ofctl("del-groups", bridge, `group_id=${first}`);
@@ -168,7 +165,7 @@ describe("groups of the flow table on Open vSwitch", () => {
         expect(await table.repair()).toEqual({ missing: 0, superfluous: 0 });
     });
 
-    it("can have more buckets than OVS describes: changed, looked at and replayed, over one connection", async () => {
+    it("can have more buckets than OVS describes: changed, compared and replayed, over one connection", async () => {
         const state = connection.state;
         await table.set("a", serviceOf({ 1: range(1, 5_000), 2: [1] }));
         await table.set("a", serviceOf({ 1: range(2, 5_000), 2: [1] }));

@@ -101,6 +101,16 @@ describe("an owner with groups", () => {
         expect(ovs.groups).toHaveLength(1);
     });
 
+    it("has what the last of two changes in a transaction says", async () => {
+        await table.set("a", serviceOf({ 1: [10] }));
+        await table.apply([
+            { owner: "a", flows: undefined },
+            { owner: "b", flows: serviceOf({ 2: [20] }) },
+            { owner: "a", flows: serviceOf({ 1: [10] }) },
+        ]);
+        expect(present()).toEqual({ 1: [10], 2: [20] });
+    });
+
     it("has no group removed before no flow uses it, whatever the bundle", async () => {
         await table.apply(range(0, 20).map((at) => ({ owner: `s${at}`, flows: serviceOf({ [at]: [at] }) })));
         await table.apply(
@@ -197,7 +207,7 @@ describe("groups when OVS goes away", () => {
         expect(await table.repair()).toEqual({ missing: 0, superfluous: 0 });
     });
 
-    it("a group of a change that was given up goes with the next look", async () => {
+    it("a group of a change that was given up goes with the next repair", async () => {
         const given = new OpenFlowError("ABORTED", "aborted", "given up");
         await table.set("a", serviceOf({ 1: [10] }));
         ovs.failures.push({ error: given, applied: true });
@@ -236,7 +246,7 @@ describe("many Services", () => {
         expect(ServiceSource.made).toBe(made);
     });
 
-    it("are looked at by a sixteenth while the counts are right", async () => {
+    it("are compared by a sixteenth while the counts are right", async () => {
         expect(await table.repair()).toEqual({ missing: 0, superfluous: 0 });
         expect(ovs.dumps).toHaveLength(1);
         expect(ovs.dumps[0]?.flows).toBeLessThan(1_000);
@@ -244,7 +254,7 @@ describe("many Services", () => {
         expect(ovs.groupLists).toBe(0);
     });
 
-    it("get a group that was deleted back with the next look, as its flow is missing", async () => {
+    it("get a group that was deleted back with the next repair, as its flow is missing", async () => {
         const [group] = ovs.groups;
         ovs.change({ command: "delete", group: { id: group?.id ?? 0 } });
         const { missing } = await table.repair();
@@ -253,7 +263,7 @@ describe("many Services", () => {
         expect(ovs.flows).toHaveLength(8_000);
     });
 
-    it("get a group that was changed back within sixteen looks", async () => {
+    it("get a group that was changed back within sixteen repairs", async () => {
         const [group] = ovs.groups;
         ovs.change({ command: "remove_bucket", group: { id: group?.id ?? 0 }, bucket: 2 });
         let missing = 0;

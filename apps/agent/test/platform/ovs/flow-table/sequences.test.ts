@@ -119,7 +119,7 @@ class Run {
         }
     }
 
-    /** All calls have ended, and the look of each minute has come twice. */
+    /** All calls have ended, and the repair of each minute has come twice. */
     async settle(): Promise<void> {
         this.ovs.failures.length = 0;
         await this.replay();
