@@ -4,6 +4,7 @@ import { type LocalIo } from "./io.ts";
 import { type Machine } from "./machine.ts";
 
 type Changes = Parameters<Platform["flowTable"]["apply"]>[0];
+type Wanted = Parameters<Platform["flowTable"]["set"]>[1];
 
 /** The flows that a process wants in a machine's OVS, by owner. */
 export class MachineFlows implements Required<Platform["flowTable"]> {
@@ -27,21 +28,31 @@ export class MachineFlows implements Required<Platform["flowTable"]> {
         // flows are identified by their owner
     }
 
+    onEarlier(): void {
+        // flows of an earlier process have the same owners
+    }
+
+    countLearned(): Promise<number> {
+        return Promise.resolve(0);
+    }
+
     flowsOf(): readonly never[] {
         return [];
     }
 
-    stage(owner: string, flows: FlowSet): void {
-        this.#wanted.set(owner, flows);
+    stage(owner: string, flows: Wanted): void {
+        this.#wanted.set(owner, listOf(flows));
     }
 
-    async set(owner: string, flows: FlowSet, signal?: AbortSignal): Promise<void> {
+    async set(owner: string, flows: Wanted, signal?: AbortSignal): Promise<void> {
         await this.apply([{ owner, flows }], signal);
     }
 
     /** Changes several owners at once. */
     async apply(changes: Changes, signal?: AbortSignal): Promise<void> {
-        const sets = changes.flatMap((change) => ("flows" in change ? [change] : []));
+        const sets = changes.flatMap((change) =>
+            "flows" in change ? [{ owner: change.owner, flows: change.flows && listOf(change.flows) }] : [],
+        );
         for (const { owner, flows } of sets) {
             if (flows === undefined) this.#wanted.delete(owner);
             else this.#wanted.set(owner, flows);
@@ -108,4 +119,8 @@ export class MachineFlows implements Required<Platform["flowTable"]> {
         }
         return stale.length;
     }
+}
+
+function listOf({ category, ...wanted }: Wanted): FlowSet {
+    return { category, flows: typeof wanted.flows === "function" ? [...wanted.flows()] : wanted.flows };
 }

@@ -42,7 +42,7 @@ export function flowBodyKey(
 }
 
 /** One character per byte: fast to make and short, for comparison only. */
-function textOf(bytes: Uint8Array): string {
+export function textOf(bytes: Uint8Array): string {
     let text = "";
     for (let start = 0; start < bytes.length; start += 1024) {
         text += String.fromCharCode(...bytes.subarray(start, start + 1024));

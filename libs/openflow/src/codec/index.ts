@@ -35,6 +35,7 @@ export { formatFlow } from "./format/flow.ts";
 export { formatMatch } from "./format/match.ts";
 export { formatActions } from "./format/action.ts";
 export { flowBodyKey, flowKey } from "./flow-key.ts";
+export { bucketKey, groupBodyKey } from "./group-key.ts";
 export { checkFlow } from "./check-flow.ts";
 export { matchKey } from "./match/canonical.ts";
 export { decodeMessage, type Message } from "./message/decode.ts";

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import {
+    bucketKey,
     decodeMessage,
+    groupBodyKey,
     Writer,
     type CtFlush,
     type Group,
@@ -313,5 +315,61 @@ describe("requests have the bytes of ovs-ofctl", () => {
         expect(() => writeCtFlush(new Writer(), 1, { zone: 1, ...part })).toThrow(
             expect.objectContaining({ code: "BAD_VALUE", message: expect.stringMatching(message) }),
         );
+    });
+});
+
+describe("the key of a group", () => {
+    const bucket: GroupBucket = { id: 1, actions: [{ type: "output", port: 2 }] };
+    const group: Group = { id: 7, type: "select", buckets: [bucket, { ...bucket, id: 2 }] };
+
+    it("is that of another one which does the same, whatever its id", () => {
+        const buckets = [
+            { ...bucket, weight: 1 },
+            { ...bucket, id: 2 },
+        ];
+        const other: Group = { ...group, id: 8, buckets };
+        expect(groupBodyKey(other)).toBe(groupBodyKey(group));
+    });
+
+    it.each<[string, Partial<Group>]>([
+        ["type", { type: "all" }],
+        ["selection", { selection: { method: "dp_hash" } }],
+        ["parameter", { selection: { method: "dp_hash", param: 1n } }],
+        ["order of buckets", { buckets: group.buckets.toReversed() }],
+        ["number of buckets", { buckets: [bucket] }],
+        [
+            "weight",
+            {
+                buckets: [
+                    { ...bucket, weight: 2 },
+                    { ...bucket, id: 2 },
+                ],
+            },
+        ],
+        [
+            "watched port",
+            {
+                buckets: [
+                    { ...bucket, watchPort: 2 },
+                    { ...bucket, id: 2 },
+                ],
+            },
+        ],
+        [
+            "actions",
+            {
+                buckets: [
+                    { ...bucket, actions: [] },
+                    { ...bucket, id: 2 },
+                ],
+            },
+        ],
+    ])("differs by %s", (_, change) => {
+        expect(groupBodyKey({ ...group, ...change })).not.toBe(groupBodyKey(group));
+    });
+
+    it("has those of its buckets", () => {
+        expect(bucketKey(bucket, "select")).toBe(bucketKey({ ...bucket, weight: 1 }, "select"));
+        expect(bucketKey(bucket, "select")).not.toBe(bucketKey({ ...bucket, id: 3 }, "select"));
     });
 });

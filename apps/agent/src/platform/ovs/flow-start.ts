@@ -38,7 +38,7 @@ export class FlowStart {
         const { bridge, flowTable, openflow, pipeline, readiness } = this.#components;
         for (const { owner, flows } of await pipeline.flows(signal)) flowTable.stage(owner, flows);
         const rounds = await bridge.beginRound(signal);
-        flowTable.useRound(rounds.current);
+        flowTable.useRound(rounds.current, rounds.earlier);
         this.#earlier = new EarlierFlows(
             {
                 flowTable,

@@ -104,6 +104,8 @@ export class FakeNode {
             },
             dumpFlows: (filter) => steps.run("dump flows", () => this.ovs.direct.dumpFlows(filter)),
             countFlows: (filter) => steps.run("count flows", () => this.ovs.direct.countFlows(filter)),
+            dumpGroups: (id) => steps.run("dump groups", () => this.ovs.direct.dumpGroups(id)),
+            groupCounters: () => steps.run("list groups", () => this.ovs.direct.groupCounters()),
         };
         this.flowTable = new FlowTable({ link, logger });
         this.flowTable.useRound(1);

@@ -27,7 +27,8 @@ beforeEach(() => {
         },
         flowTable: {
             stage: (owner: string) => void steps.push(`stage ${owner}`),
-            useRound: (round: number) => void steps.push(`round ${round}`),
+            useRound: (round: number, earlier: readonly number[]) =>
+                void steps.push(`round ${round} after ${earlier.join()}`),
             replay: note("replay"),
             apply: note("apply"),
             deleteRounds: (rounds: readonly number[], o: { readonly except?: unknown; readonly signal?: unknown }) => {
@@ -55,7 +56,7 @@ beforeEach(() => {
 
 it("OVS has the flows of this start before the earlier ones are deleted, and is released then", async () => {
     await flowStart.install(signal);
-    expect(steps).toEqual(["stage pipeline", "round 7", "replay", "met openflow"]);
+    expect(steps).toEqual(["stage pipeline", "round 7 after 5,6", "replay", "met openflow"]);
     await flowStart.deleteEarlier(signal);
     expect(steps.slice(4)).toEqual(["release", "delete 5,6 partly"]);
 });
@@ -86,5 +87,5 @@ it("the install rejects when it is abandoned before OVS connects", async () => {
     await new Promise(setImmediate);
     abandon.abort(new TypeError("the start is abandoned"));
     await expect(installed).rejects.toThrow("the start is abandoned");
-    expect(steps).toEqual(["stage pipeline", "round 7"]);
+    expect(steps).toEqual(["stage pipeline", "round 7 after 5,6"]);
 });

@@ -1,13 +1,14 @@
 import { Category } from "@antrea/flows";
 import { isErrorOf } from "@antrea/errors";
-import { OpenFlowError, type Flow } from "@antrea/openflow";
+import { OpenFlowError, type BundleMod } from "@antrea/openflow";
+import { modsOf, possible, whole } from "./difference.ts";
 import type { FlowLink } from "./flow-link.ts";
 import type { Owned } from "./owned-flows.ts";
+import { nothing, type Contents } from "./stamp.ts";
 
-/** Flows of one owner, all or some, with their cookies (`stamped`). */
-export interface OwnerFlows {
+/** Flows and groups of one owner, all or some, as OVS gets them. */
+export interface OwnerFlows extends Contents {
     readonly owned: Owned;
-    readonly flows: readonly Flow[];
 }
 
 /** An owner whose flows OVS refused, with the OpenFlowError `REFUSED` for these alone; OVS may have any of them. */
@@ -22,19 +23,19 @@ export interface RefusedOwner {
 const required: ReadonlySet<number> = new Set([Category.default, Category.networkPolicy]);
 
 /**
- * Adds flows of several owners in one bundle. If OVS refuses it, sends each owner's alone, and returns the owners whose
- * flows are refused again ([] if none): one of them must not keep OVS from the flows of all others. Rejects with
- * OpenFlowError; with `REFUSED` only for the pipeline and for policies. After a rejection OVS may have the flows of
- * preceding owners.
+ * Adds groups and flows of several owners in one bundle, groups first. If OVS refuses it, sends each owner's alone, and
+ * returns the owners whose flows are refused again ([] if none): one of them must not keep OVS from the flows of all
+ * others. Rejects with OpenFlowError; with `REFUSED` only for the pipeline and for policies. After a rejection OVS may
+ * have the flows of preceding owners.
  */
 export async function addFlows(
     link: Pick<FlowLink, "bundle">,
     parts: readonly OwnerFlows[],
 ): Promise<readonly RefusedOwner[]> {
-    const send = async (some: readonly OwnerFlows[]): Promise<void> =>
-        link.bundle(some.flatMap(({ flows }) => flows.map((flow) => ({ command: "add", flow }))));
+    const modsFor = (some: readonly OwnerFlows[]): BundleMod[] =>
+        modsOf(some.map((part) => whole(possible(nothing), part)));
     try {
-        await send(parts);
+        await link.bundle(modsFor(parts));
         return [];
     } catch (error) {
         if (!isErrorOf(OpenFlowError, error, "REFUSED")) throw error;
@@ -42,7 +43,7 @@ export async function addFlows(
     const refused: RefusedOwner[] = [];
     for (const part of parts) {
         try {
-            await send([part]);
+            await link.bundle(modsFor([part]));
         } catch (error) {
             if (!isErrorOf(OpenFlowError, error, "REFUSED") || required.has(part.owned.wanted.category)) throw error;
             refused.push({ owned: part.owned, error });

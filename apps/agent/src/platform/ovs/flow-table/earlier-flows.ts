@@ -11,7 +11,7 @@ export interface EarlierFlowsComponents {
     readonly forgotten: (limit: AbortSignal) => Promise<void>;
 }
 
-/** Categories of flows derived from the API server: the Nodes, and the Service CIDRs. */
+/** Categories of flows derived from the API server: the Nodes; Services, with their groups, and the Service CIDRs. */
 const learnedCategories: ReadonlySet<number> = new Set([Category.nodeConnectivity, Category.service]);
 
 /**

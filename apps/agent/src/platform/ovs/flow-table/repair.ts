@@ -1,11 +1,14 @@
-import type { FlowSet } from "@antrea/flows";
-import { flowBodyKey, flowKey, type Flow, type FlowStats } from "@antrea/openflow";
+import { flowBodyKey, flowKey, type Flow, type FlowStats, type Group } from "@antrea/openflow";
 import { inSlices } from "../../slices.ts";
 import { addFlows, type RefusedOwner } from "./add-flows.ts";
 import { deleteFlows, ofRound, roundCookie, type CookieFilter, type FlowLink } from "./flow-link.ts";
-import { countsOf, stamped, wantedFlows, type Owned, type OwnedFlows } from "./owned-flows.ts";
+import { addCounts, type Owned, type OwnedFlows } from "./owned-flows.ts";
+import { replayBundles } from "./replay-order.ts";
+import { nothing, type Contents, type Stamp } from "./stamp.ts";
+import { byKey, undesired } from "./undesired.ts";
+import { wrongGroups } from "./wrong-groups.ts";
 
-/** With up to this many desired flows all flows of OVS are read each time. */
+/** With up to this many desired flows all flows and groups of OVS are read each time. */
 const readWholeUpTo = 4_000;
 /** Above that, if the counts match, the owners of one of this many parts, by the lowest bits of their object ID. */
 const parts = 16;
@@ -22,9 +25,9 @@ interface Scope {
     readonly part?: number;
 }
 
-/** The numbers of flows that one repair has corrected; both 0 if OVS had the desired flows. */
+/** The numbers of flows and groups that one repair has corrected; both 0 if OVS had the desired ones. */
 export interface Repaired {
-    /** Flows that were missing or wrong, including those that OVS refuses. */
+    /** Flows and groups that were missing or wrong, including those that OVS refuses. */
     readonly missing: number;
     /** Flows of the round that no owner wants, now deleted. */
     readonly superfluous: number;
@@ -35,10 +38,17 @@ export interface RepairedOwners extends Repaired {
     readonly refused: readonly RefusedOwner[];
 }
 
+/** What a comparison has found missing or wrong of one owner. */
+interface Missing {
+    readonly flows: Flow[];
+    readonly groups: Group[];
+}
+
 /**
- * Compares OVS with the desired flows of a round and repairs differences. Up to 4,000 desired flows are all compared in
- * each call; of more, those of each table whose flow count differs and a sixteenth of all others, so that every flow is
- * compared within sixteen calls. Holds no timer: the caller repeats `run`.
+ * Compares OVS with the desired flows and groups of a round and repairs differences. Up to 4,000 desired flows are all
+ * compared in each call; of more, those of each table whose flow count differs and a sixteenth of all others, so that
+ * every flow is compared within sixteen calls. Groups are not counted: OVS deletes a group with the flows that use it,
+ * so that the count of flows shows it. Holds no timer: the caller repeats `run`.
  */
 export class Repair {
     readonly #components: RepairComponents;
@@ -53,13 +63,13 @@ export class Repair {
      *
      * @param isCertain no change is in progress or failed, so that matching counts are conclusive
      */
-    async run(round: number, isCertain: boolean): Promise<RepairedOwners> {
+    async run(round: number, stamp: Stamp, isCertain: boolean): Promise<RepairedOwners> {
         const { owners } = this.#components;
         const scopes = owners.size <= readWholeUpTo || !isCertain ? [{}] : await this.#scopes(round);
         let [missing, superfluous] = [0, 0];
         const refused: RefusedOwner[] = [];
         for (const scope of scopes) {
-            const repaired = await this.#compare(scope, round);
+            const repaired = await this.#compare(scope, round, stamp);
             missing += repaired.missing;
             superfluous += repaired.superfluous;
             refused.push(...repaired.refused);
@@ -69,7 +79,8 @@ export class Repair {
 
     async #scopes(round: number): Promise<readonly Scope[]> {
         const { link, owners } = this.#components;
-        const wanted = countsOf(owners.all());
+        const wanted = new Map<number, number>();
+        await inSlices(owners.all(), (owned) => addCounts(wanted, owned));
         const tables = [...wanted.keys()];
         const filter = ofRound(round);
         const [total, ...counts] = await Promise.all([
@@ -84,89 +95,83 @@ export class Repair {
         return [...wrong.map((table) => ({ table })), { part: this.#nextPart }];
     }
 
-    async #compare(scope: Scope, round: number): Promise<RepairedOwners> {
-        const { link } = this.#components;
+    async #compare(scope: Scope, round: number, stamp: Stamp): Promise<RepairedOwners> {
+        const { link, owners } = this.#components;
         const present = await byKey(await link.dumpFlows(filterOf(scope, round)));
-        const { wrong, unexplained } = await this.#differences(scope, present);
+        const inScope = owners
+            .all()
+            .filter(({ objectId }) => scope.part === undefined || objectId % parts === scope.part);
+        const groups = scope.table === undefined ? await wrongGroups(link, inScope, stamp) : [];
+        const { found, unexplained } = await this.#differences(scope, { present, inScope, stamp });
+        for (const { owned, group } of groups) missingOf(found, owned).groups.push(group);
         // Changes that an owner made meanwhile are left to their calls.
-        const missing = wrong.filter(({ owned }) => this.#isCurrent(owned));
-        const ofOwners = [...Map.groupBy(missing, ({ owned }) => owned)].map(([owned, parts]) => ({
-            owned,
-            flows: stamped(
-                owned,
-                parts.map(({ flow }) => flow),
-                round,
-            ),
-        }));
-        const refused = missing.length > 0 ? await addFlows(link, ofOwners) : [];
-        const stale = await undesired(unexplained, this.#components.owners);
+        const missing = [...found].filter(([owned]) => owners.isCurrent(owned));
+        const refused = await this.#add(new Map(missing), stamp);
+        const stale = await undesired(unexplained, owners);
         await deleteFlows(link, round, stale);
-        return { missing: missing.length, superfluous: stale.length, refused };
+        return {
+            missing: missing.reduce((sum, [, one]) => sum + one.flows.length + one.groups.length, 0),
+            superfluous: stale.length,
+            refused,
+        };
+    }
+
+    async #add(missing: ReadonlyMap<Owned, Missing>, stamp: Stamp): Promise<readonly RefusedOwner[]> {
+        const { link, owners } = this.#components;
+        const contentsOf = (owned: Owned): Contents => withGroups(owned, missing.get(owned) ?? nothing, stamp);
+        const refused: RefusedOwner[] = [];
+        for (const bundle of replayBundles([...missing.keys()], contentsOf)) {
+            refused.push(
+                ...(await addFlows(
+                    link,
+                    bundle.filter(({ owned }) => owners.isCurrent(owned)),
+                )),
+            );
+        }
+        return refused;
     }
 
     async #differences(
-        { table, part }: Scope,
-        present: ReadonlyMap<string, FlowStats>,
+        { table }: Scope,
+        given: {
+            readonly present: ReadonlyMap<string, FlowStats>;
+            readonly inScope: readonly Owned[];
+            readonly stamp: Stamp;
+        },
     ): Promise<{
-        readonly wrong: readonly { readonly owned: Owned; readonly flow: Flow }[];
+        readonly found: Map<Owned, Missing>;
         readonly unexplained: ReadonlyMap<string, FlowStats>;
     }> {
+        const { present, inScope, stamp } = given;
         const unexplained = new Map(present);
-        const wrong: { readonly owned: Owned; readonly flow: Flow }[] = [];
-        const owners = this.#components.owners
-            .all()
-            .filter(({ objectId }) => part === undefined || objectId % parts === part);
-        await inSlices(flowsOf(owners), ({ owned, flow }) => {
-            if (!this.#isCurrent(owned) || (table !== undefined && flow.table !== table)) return;
+        const found = new Map<Owned, Missing>();
+        await inSlices(flowsOf(inScope, stamp), ({ owned, flow }) => {
+            if (!this.#components.owners.isCurrent(owned) || (table !== undefined && flow.table !== table)) return;
             const key = flowKey(flow);
-            const found = present.get(key);
+            const known = present.get(key);
             unexplained.delete(key);
-            if (found === undefined || flowBodyKey(found) !== flowBodyKey(flow)) wrong.push({ owned, flow });
+            if (known === undefined || flowBodyKey(known) !== flowBodyKey(flow)) {
+                missingOf(found, owned).flows.push(flow);
+            }
         });
-        return { wrong, unexplained };
+        return { found, unexplained };
     }
+}
 
-    #isCurrent(owned: Owned): boolean {
-        return this.#components.owners.get(owned.owner) === owned;
-    }
+function missingOf(found: Map<Owned, Missing>, owned: Owned): Missing {
+    const known = found.get(owned) ?? { flows: [], groups: [] };
+    found.set(owned, known);
+    return known;
+}
+
+/** A flow that is missing was deleted with its group, perhaps: OVS refuses it without the group. */
+function withGroups(owned: Owned, { flows, groups }: Contents, stamp: Stamp): Contents {
+    return { flows, groups: flows.length > 0 ? stamp.groups(owned) : groups };
 }
 
 /** Flow by flow: a source may change between two of them and is then outdated. */
-function* flowsOf(owners: readonly Owned[]): Generator<{ readonly owned: Owned; readonly flow: Flow }> {
-    for (const owned of owners) for (const flow of wantedFlows(owned.wanted)) yield { owned, flow };
-}
-
-/** Indexes flows of OVS by `flowKey` (table, priority and match), in slices that do not block the event loop. */
-export async function byKey(stats: readonly FlowStats[]): Promise<Map<string, FlowStats>> {
-    const found = new Map<string, FlowStats>();
-    await inSlices(stats, (flow) => void found.set(flowKey(flow), flow));
-    return found;
-}
-
-/**
- * The flows of `present`, which is indexed by `flowKey`, that no owner wants when it resolves; to be deleted in the
- * same turn of the event loop, as an owner may want them later.
- */
-export async function undesired(
-    present: ReadonlyMap<string, FlowStats>,
-    owners: OwnedFlows,
-): Promise<readonly FlowStats[]> {
-    if (present.size === 0) return [];
-    const keys = new WeakMap<object, readonly string[]>();
-    const keysOf = ({ wanted }: Owned): readonly string[] => {
-        // Only a list of flows is guaranteed to be the same on each read.
-        const list: FlowSet | undefined = "counts" in wanted ? undefined : wanted;
-        const known = list && keys.get(list);
-        if (known !== undefined) return known;
-        const made = Array.from(wantedFlows(wanted), (flow) => flowKey(flow));
-        if (list !== undefined) keys.set(list, made);
-        return made;
-    };
-    await inSlices(owners.all(), (owned) => void keysOf(owned));
-    // Read after the dump, and synchronously: flows that became desired meanwhile must not be deleted.
-    const left = new Map(present);
-    for (const owned of owners.all()) for (const key of keysOf(owned)) left.delete(key);
-    return [...left.values()];
+function* flowsOf(owners: readonly Owned[], stamp: Stamp): Generator<{ readonly owned: Owned; readonly flow: Flow }> {
+    for (const owned of owners) for (const flow of stamp.flows(owned)) yield { owned, flow };
 }
 
 function filterOf({ table, part }: Scope, round: number): CookieFilter {

@@ -1,9 +1,9 @@
 import { Category } from "@antrea/flows";
+import type { Group } from "@antrea/openflow";
 import type { OwnerFlows } from "./add-flows.ts";
-import { stamped, wantedFlows, type Owned } from "./owned-flows.ts";
-
-/** OVS applies a bundle in one iteration of its main loop: the maximum per bundle in a replay. */
-const bundleSize = 2_000;
+import { bundleSize } from "./flow-link.ts";
+import type { Owned } from "./owned-flows.ts";
+import type { Contents } from "./stamp.ts";
 
 /**
  * The order in which a replay sends the flows, by category; all others come last. Flows that drop packets precede the
@@ -18,11 +18,15 @@ const phases: readonly { readonly category: number | undefined; readonly bundleS
 ];
 
 /**
- * All flows of the owners, with cookies of this round, in bundles of at most 2,000 (policies: 64,000), to be sent in
- * this order; OVS applies each atomically. The allow flows of an owner are sent together with the flows that restrict
- * them, unless they exceed one bundle. Lazy: a source generates its flows only when they are needed.
+ * The contents of these owners in bundles of at most 2,000 (policies: 64,000), to be sent in this order; OVS applies each
+ * atomically and forwards in between. Groups and buckets count as flows do. The groups of an owner precede its flows, and
+ * its allow flows are sent together with the flows that restrict them, unless they exceed one bundle. Lazy: `contentsOf`
+ * is called when a bundle needs it.
  */
-export function* replayBundles(owners: readonly Owned[], round: number): Generator<readonly OwnerFlows[]> {
+export function* replayBundles(
+    owners: readonly Owned[],
+    contentsOf: (owned: Owned) => Contents,
+): Generator<readonly OwnerFlows[]> {
     const named = new Set(phases.map(({ category }) => category));
     let bundle: OwnerFlows[] = [];
     let size = 0;
@@ -37,17 +41,41 @@ export function* replayBundles(owners: readonly Owned[], round: number): Generat
             [bundle, size, limit] = [[], 0, phase.bundleSize];
         }
         for (const owned of ofPhase) {
-            const flows = stamped(owned, wantedFlows(owned.wanted), round);
-            for (let start = 0; start < flows.length; start += limit) {
-                const part = flows.slice(start, start + limit);
-                if (size > 0 && size + part.length > limit) {
+            for (const part of partsOf(contentsOf(owned), limit)) {
+                const added = sizeOf(part);
+                if (size > 0 && size + added > limit) {
                     yield bundle;
                     [bundle, size] = [[], 0];
                 }
-                bundle.push({ owned, flows: part });
-                size += part.length;
+                bundle.push({ owned, ...part });
+                size += added;
             }
         }
     }
     if (bundle.length > 0) yield bundle;
+}
+
+/** Parts of at most `limit`, all groups before the first flow; a group that is larger has its own. */
+function* partsOf(contents: Contents, limit: number): Generator<Contents> {
+    const { flows, groups } = contents;
+    if (sizeOf(contents) <= limit) {
+        if (flows.length + groups.length > 0) yield contents;
+        return;
+    }
+    let some: Group[] = [];
+    for (const group of groups) {
+        if (some.length > 0 && sizeOf({ flows: [], groups: [...some, group] }) > limit) {
+            yield { flows: [], groups: some };
+            some = [];
+        }
+        some.push(group);
+    }
+    if (some.length > 0) yield { flows: [], groups: some };
+    for (let start = 0; start < flows.length; start += limit) {
+        yield { flows: flows.slice(start, start + limit), groups: [] };
+    }
+}
+
+function sizeOf({ flows, groups }: Contents): number {
+    return groups.reduce((size, { buckets }) => size + 1 + buckets.length, flows.length);
 }

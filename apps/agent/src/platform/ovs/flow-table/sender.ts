@@ -1,11 +1,19 @@
 import { KeyedLock, sleep } from "@antrea/async";
 import { AntreaError, isErrorOf, messageOf } from "@antrea/errors";
-import { OpenFlowError, type FlowMod } from "@antrea/openflow";
+import { OpenFlowError, type BundleMod } from "@antrea/openflow";
 import type { Logger } from "@antrea/runtime";
 import type { FlowLink } from "./flow-link.ts";
 
 /** Pause when the send buffer is full because OVS reads too slowly: nothing was sent, so it is sent again. */
 const bufferFullPauseMs = 100;
+
+/** Dependencies of Sender. */
+export interface SenderComponents {
+    readonly link: FlowLink;
+    readonly logger: Logger;
+    /** Called when OVS may have applied a bundle that is sent again, and may refuse it then. */
+    readonly onNoAnswer: () => void;
+}
 
 /** - `ABORTED`: the signal aborted before OVS reconnected */
 class SenderError extends AntreaError<"ABORTED"> {}
@@ -18,6 +26,7 @@ class SenderError extends AntreaError<"ABORTED"> {}
 export class Sender {
     readonly #link: FlowLink;
     readonly #logger: Logger;
+    readonly #onNoAnswer: () => void;
     /** By owner: a retried change must not overtake a later one. */
     readonly #locks = new KeyedLock();
     /** Replays are numbered as they begin; `#lastReplay` is the last one that completed. */
@@ -25,9 +34,10 @@ export class Sender {
     #lastReplay: { readonly number: number; readonly refused: ReadonlySet<string> } = { number: 0, refused: new Set() };
     #waiters: { readonly begunAfter: number; readonly wake: (refused: ReadonlySet<string>) => void }[] = [];
 
-    constructor(link: FlowLink, logger: Logger) {
+    constructor({ link, logger, onNoAnswer }: SenderComponents) {
         this.#link = link;
         this.#logger = logger;
+        this.#onNoAnswer = onNoAnswer;
     }
 
     /**
@@ -35,7 +45,7 @@ export class Sender {
      * slow or disconnected. Rejects with OpenFlowError `REFUSED` if OVS rejects them, and has applied none of them
      * then, unless `details.partial`; with an error of fault `aborted` if the signal aborts.
      */
-    async send(owners: readonly string[], mods: readonly FlowMod[], signal: AbortSignal | undefined): Promise<void> {
+    async send(owners: readonly string[], mods: readonly BundleMod[], signal: AbortSignal | undefined): Promise<void> {
         await this.#locks.runAll(owners, () => this.#send(owners, mods, signal), signal);
     }
 
@@ -54,7 +64,7 @@ export class Sender {
         for (const { wake } of carried) wake(refused);
     }
 
-    async #send(owners: readonly string[], mods: readonly FlowMod[], signal: AbortSignal | undefined): Promise<void> {
+    async #send(owners: readonly string[], mods: readonly BundleMod[], signal: AbortSignal | undefined): Promise<void> {
         for (;;) {
             // A replay that has begun already may have read the table before these flows were added.
             const begunAfter = this.#replaysBegun;
@@ -67,6 +77,7 @@ export class Sender {
                     this.#logger.warn("OVS did not answer in time; sending the flows again", {
                         reason: messageOf(error),
                     });
+                    this.#onNoAnswer();
                     continue;
                 }
                 if (error.fault !== "environment") throw error;

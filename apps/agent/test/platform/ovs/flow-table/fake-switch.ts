@@ -1,23 +1,26 @@
 import { setImmediate as turn } from "node:timers/promises";
-import { flowKey, OpenFlowError, type Flow, type FlowMod, type FlowStats } from "@antrea/openflow";
+import { flowKey, OpenFlowError, type BundleMod, type Flow, type FlowStats, type Group } from "@antrea/openflow";
 import type { CookieFilter, FlowLink } from "../../../../src/platform/ovs/flow-table/index.ts";
-
-const allBits = (1n << 64n) - 1n;
+import { cookieFits, FakeTables } from "./fake-tables.ts";
 
 /**
- * A switch that keeps flows as Open vSwitch does: an addition replaces the flow of the same table, priority and match,
- * a strict deletion touches that flow alone and only if its cookie fits, a bundle is applied whole or not at all. The
- * one thing it refuses is an output to a group, since it has none. `flow-link-compliance.ts` holds it to the real one.
+ * A switch that keeps flows and groups as Open vSwitch does: see FakeTables; a bundle is applied whole or not at all.
+ * `flow-link-compliance.ts` holds it to the real one.
  * Every request takes a turn of the event loop to come, and every answer one: what others do meanwhile comes in between.
  */
 export class FakeSwitch implements FlowLink {
-    readonly #flows = new Map<string, Flow>();
+    #tables = new FakeTables();
     /** How many flow mods each bundle had. */
     readonly bundles: number[] = [];
     /** Thrown by the coming bundles, one each. `applied`: the answer is lost, not the request. */
     readonly failures: { readonly error: Error; readonly applied: boolean }[] = [];
     /** What each dump asked for and how many flows it gave. */
     readonly dumps: { readonly table: number | undefined; readonly flows: number }[] = [];
+    /** How many groups were asked for, each alone, and how often for a list of all. */
+    groupDumps = 0;
+    groupLists = 0;
+    /** A group has more buckets than a list of counters holds: the connection ends. */
+    isListTooLong = false;
     /** Runs when a dump is asked for, before the flows are read. */
     onDump: (() => void) | undefined;
     /** Runs when the flows of a dump were read, before it is answered. */
@@ -31,6 +34,8 @@ export class FakeSwitch implements FlowLink {
 
     /** From now on every call fails as one whose connection broke, or waits like one that found none. */
     disconnect(): void {
+        // Calls wait at the gate that is there.
+        if (!this.#connected) return;
         this.#connected = false;
         this.#gate = Promise.withResolvers();
     }
@@ -44,23 +49,32 @@ export class FakeSwitch implements FlowLink {
 
     /** The switch lost everything, as a restart of ovs-vswitchd does it. */
     clear(): void {
-        this.#flows.clear();
+        this.#tables = new FakeTables();
     }
 
     /** A change by somebody else. */
     put(flow: Flow): void {
-        this.#flows.set(flowKey(flow), flow);
+        this.#tables.flows.set(flowKey(flow), flow);
     }
 
     drop(flow: Flow): void {
-        this.#flows.delete(flowKey(flow));
+        this.#tables.flows.delete(flowKey(flow));
+    }
+
+    /** A change of flows and groups by somebody else. */
+    change(mod: BundleMod): void {
+        this.#tables = this.#tables.after([mod]);
     }
 
     get flows(): readonly Flow[] {
-        return [...this.#flows.values()];
+        return [...this.#tables.flows.values()];
     }
 
-    async bundle(mods: readonly FlowMod[], options: { readonly signal?: AbortSignal } = {}): Promise<void> {
+    get groups(): readonly Group[] {
+        return [...this.#tables.groups.values()];
+    }
+
+    async bundle(mods: readonly BundleMod[], options: { readonly signal?: AbortSignal } = {}): Promise<void> {
         await this.#pass(options.signal);
         if (mods.length > 0) await this.direct.bundle(mods);
     }
@@ -75,6 +89,18 @@ export class FakeSwitch implements FlowLink {
         return this.direct.countFlows(filter);
     }
 
+    async dumpGroups(...[id, { signal } = {}]: Parameters<FlowLink["dumpGroups"]>): Promise<readonly Group[]> {
+        await this.#pass(signal);
+        return this.direct.dumpGroups(id);
+    }
+
+    async groupCounters(
+        ...[id, { signal } = {}]: Parameters<FlowLink["groupCounters"]>
+    ): Promise<readonly { id: number }[]> {
+        await this.#pass(signal);
+        return this.direct.groupCounters(id);
+    }
+
     /** Past the gate, as the replay goes. */
     readonly direct: FlowLink = {
         bundle: async (mods) => {
@@ -82,10 +108,7 @@ export class FakeSwitch implements FlowLink {
             const failure = this.failures.shift();
             await turn();
             if (failure?.applied === false) throw failure.error;
-            if (mods.some(({ flow }) => flow.actions?.some(({ type }) => type === "group"))) {
-                throw new OpenFlowError("REFUSED", "caller", "the switch has no groups");
-            }
-            for (const mod of mods) this.#apply(mod);
+            this.#tables = this.#tables.after(mods);
             await turn();
             if (failure !== undefined) throw failure.error;
         },
@@ -110,25 +133,25 @@ export class FakeSwitch implements FlowLink {
             await turn();
             return { flows };
         },
+        dumpGroups: async (id) => {
+            await turn();
+            const groups = this.groups.filter((group) => group.id === id);
+            this.groupDumps += 1;
+            await turn();
+            return groups;
+        },
+        groupCounters: async () => {
+            await turn();
+            this.groupLists += 1;
+            if (this.isListTooLong) throw new OpenFlowError("DISCONNECTED", "environment", "the connection ended");
+            return this.groups;
+        },
     };
 
     #found({ table, cookie, cookieMask }: CookieFilter): readonly Flow[] {
         return this.flows.filter(
             (flow) => (table === undefined || flow.table === table) && cookieFits(flow, cookie, cookieMask),
         );
-    }
-
-    #apply({ command, flow, cookieMask }: FlowMod): void {
-        const { table, priority } = flow;
-        if (table === undefined || priority === undefined) throw new TypeError("a flow mod without table or priority");
-        const key = flowKey({ table, priority, match: flow.match });
-        if (command === "add") this.#flows.set(key, { ...flow, table, priority, actions: flow.actions ?? [] });
-        else if (command === "delete_strict") {
-            const present = this.#flows.get(key);
-            if (present !== undefined && cookieFits(present, flow.cookie ?? 0n, cookieMask ?? 0n)) {
-                this.#flows.delete(key);
-            }
-        } else throw new TypeError(`the fake switch knows no ${command}`);
     }
 
     async #pass(signal: AbortSignal | undefined): Promise<void> {
@@ -141,10 +164,6 @@ export class FakeSwitch implements FlowLink {
             });
         }
     }
-}
-
-function cookieFits(flow: Flow, cookie: bigint, mask: bigint = allBits): boolean {
-    return ((flow.cookie ?? 0n) & mask) === (cookie & mask);
 }
 
 function cancelled(): OpenFlowError {

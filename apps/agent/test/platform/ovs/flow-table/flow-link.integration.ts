@@ -24,6 +24,7 @@ afterAll(async () => {
 describe("Open vSwitch", () => {
     flowLinkCompliance(async () => {
         await ovs.ofctl("del-flows", bridge);
+        await ovs.ofctl("del-groups", bridge);
         return connection;
     });
 });

@@ -22,7 +22,7 @@ function setOf(
     return { category, flows: ports.map((in_port) => ({ table: 0, priority: 10, match: { in_port }, actions })) };
 }
 
-/** The switch refuses these: it has no groups. */
+/** The switch refuses these: it has no such group. */
 const toGroup: Partial<Flow> = { actions: [{ type: "group", group: 1 }] };
 
 const portsOf = (flows: readonly Flow[]): unknown[] => flows.map(({ match }) => match.in_port).sort();
@@ -114,14 +114,13 @@ it("a call that found no connection for as long as a replay runs is sent after i
     let timeOut = (): void => undefined;
     let isOpen = false;
     const link: FlowLink = {
+        ...ovs.direct,
         bundle: (mods) => {
             if (isOpen) return ovs.direct.bundle(mods);
             return new Promise((_, reject) => {
                 timeOut = () => reject(new OpenFlowError("NOT_CONNECTED", "environment", "nothing was sent"));
             });
         },
-        dumpFlows: (filter) => ovs.direct.dumpFlows(filter),
-        countFlows: (filter) => ovs.direct.countFlows(filter),
     };
     table = new FlowTable({ link, logger: silentLogger });
     table.useRound(3);
