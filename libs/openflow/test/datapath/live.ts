@@ -46,11 +46,11 @@ export class LiveSwitch implements AsyncDisposable {
         await this.ovs.ask("dpctl/flush-conntrack");
     }
 
-    /** Sends frames through the tables; resolves when the datapath has processed them. */
-    async send(frames: Iterable<Uint8Array>): Promise<void> {
+    /** Sends frames through the tables from this one on; resolves when the datapath has processed them. */
+    async send(frames: Iterable<Uint8Array>, table = 0): Promise<void> {
         let count = 0;
         for (const data of frames) {
-            this.connection.packetOut({ inPort: Port.LOCAL, actions: [{ type: "resubmit", table: 0 }], data });
+            this.connection.packetOut({ inPort: Port.LOCAL, actions: [{ type: "resubmit", table }], data });
             count += 1;
             if (count % 500 === 0) await this.connection.barrier();
         }
