@@ -112,8 +112,8 @@ export class OpenFlowConnection {
     }
 
     /**
-     * The group with this id, if it exists, or all groups. Open vSwitch 3.1 cannot describe a group whose buckets have
-     * more than 64 KiB: the connection then ends, and the call rejects with `DISCONNECTED` or `MALFORMED`.
+     * The group with this id, if it exists, or all groups. Open vSwitch 3.1 cannot describe a group of more than 64 KiB
+     * (with a translation in each bucket about 800): the answer is wrong or cannot be read, and the connection ends.
      */
     async dumpGroups(id?: number, options: CallOptions = {}): Promise<Group[]> {
         return this.#through(options, (link, left) => link.dumpGroups(id, left));
