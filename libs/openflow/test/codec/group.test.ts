@@ -216,7 +216,7 @@ describe("groups that are larger than a message", () => {
     });
 });
 
-describe("what the switch says of groups and meters", () => {
+describe("what the switch reports of groups and meters", () => {
     it("groups", () => {
         const message = received("groups");
         const reply = message.type === "multipart_reply" && message.reply.kind === "groups" ? message.reply.groups : [];
