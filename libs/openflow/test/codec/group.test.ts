@@ -171,6 +171,38 @@ describe("groups that are larger than a message", () => {
         }
     });
 
+    it("fill each message to its last byte", () => {
+        // 24 bytes of the message, 64 of each bucket.
+        const sizes = (limit: number): readonly number[] =>
+            splitGroupMod(add(5), limit).map((mod) => ("buckets" in mod.group ? mod.group.buckets.length : -1));
+        expect(sizes(24 + 5 * 64)).toEqual([5]);
+        expect(sizes(24 + 5 * 64 - 1)).toEqual([4, 1]);
+        expect(sizes(24 + 2 * 64)).toEqual([2, 2, 1]);
+        expect(sizes(24 + 64)).toEqual([1, 1, 1, 1, 1]);
+        expect(() => splitGroupMod(add(5), 24 + 63)).toThrow(
+            expect.objectContaining({
+                code: "TOO_BIG",
+                message: "group 5: bucket 0 has 64 bytes, at most 63 fit",
+            }),
+        );
+    });
+
+    it("continue at the place of the change", () => {
+        const at = (place: number | "first" | "last"): readonly unknown[] =>
+            splitGroupMod(
+                { command: "insert_bucket", group: { id: 5, type: "select", buckets: buckets(3) }, place },
+                24 + 64,
+            ).map((mod) => ("place" in mod ? mod.place : undefined));
+        expect(at("last")).toEqual(["last", "last", "last"]);
+        expect(at("first")).toEqual(["first", 0, 1]);
+        expect(at(900)).toEqual([900, 0, 1]);
+        expect(splitGroupMod(add(3), 24 + 64)[1]).toEqual({
+            command: "insert_bucket",
+            group: { id: 5, type: "select", buckets: buckets(3).slice(1, 2) },
+            place: "last",
+        });
+    });
+
     it("have the same buckets in the same order, in messages that fit, whatever the size", () => {
         const place = fc.constantFrom<(number | "first" | "last")[]>("first", "last", 901);
         fc.assert(
@@ -246,6 +278,7 @@ describe("what the switch reports of groups and meters", () => {
         expect(one).toMatchObject({ references: 0, packets: 0n, bytes: 0n });
         expect(one?.buckets).toEqual([1, 2, 3].map(() => ({ packets: 0n, bytes: 0n })));
         expect(one?.durationSeconds).toBeGreaterThan(0);
+        expect(one?.durationSeconds).toBeLessThan(60);
     });
 
     it("meters, and errors of both by name", () => {
