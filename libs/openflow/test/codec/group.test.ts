@@ -93,6 +93,16 @@ describe("group mod", () => {
         });
     });
 
+    it("the order in which the fields of a selection are given does not matter", () => {
+        const mod = decoded("add group_id=2,");
+        if (mod.command !== "add" || mod.group.selection?.method !== "hash") throw new Error(mod.command);
+        const fields = [...(mod.group.selection.fields ?? [])].reverse();
+        const other: GroupMod = { ...mod, group: { ...mod.group, selection: { method: "hash", fields } } };
+        expect(encoded((writer) => writeGroupMod(writer, 6, other))).toBe(
+            encoded((writer) => writeGroupMod(writer, 6, mod)),
+        );
+    });
+
     it("a bundle has it as ovs-ofctl does", () => {
         const [, add] = groupMessages.filter(({ name, from }) => name === "bundle" && from === "ofctl");
         const group: Group = {
