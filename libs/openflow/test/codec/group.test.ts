@@ -53,7 +53,7 @@ describe("group mod", () => {
         },
     );
 
-    it("decodes to what the text says", () => {
+    it("decodes to what the text describes", () => {
         expect(decoded("add group_id=1,")).toEqual({
             command: "add",
             group: {
@@ -352,7 +352,7 @@ describe("requests have the bytes of ovs-ofctl", () => {
         ["an unspecified address", { original: { src: six(0n) } }, /an unspecified address matches every one/],
         ["both families", { original: { src: six(1n) }, reply: { src: four(1) } }, /addresses of both families/],
         ["a protocol of 9 bits", { protocol: 256 }, /flush.protocol: 256/],
-    ])("a flush that would remove more than it says is refused: %s", (_, part, message) => {
+    ])("a flush that would remove more than it names is refused: %s", (_, part, message) => {
         expect(() => writeCtFlush(new Writer(), 1, { zone: 1, ...part })).toThrow(
             expect.objectContaining({ code: "BAD_VALUE", message: expect.stringMatching(message) }),
         );
