@@ -88,7 +88,7 @@ function defined(given: object): object {
     return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
-/** What the switch says to each change when a bundle gets it: the name of its error, or undefined. */
+/** How the switch answers each change when a bundle gets it: the name of its error, or undefined. */
 async function verdicts(socketPath: string, mods: readonly GroupMod[]): Promise<(string | undefined)[]> {
     const writer = new Writer();
     writeHello(writer, 1);

@@ -55,7 +55,7 @@ describe("group mod", () => {
         },
     );
 
-    it("decodes to what the text says", () => {
+    it("decodes to what the text describes", () => {
         expect(decoded("add group_id=1,")).toEqual({
             command: "add",
             group: {
@@ -93,6 +93,16 @@ describe("group mod", () => {
             group: { id: 1 },
             bucket: "last",
         });
+    });
+
+    it("the order in which the fields of a selection are given does not matter", () => {
+        const mod = decoded("add group_id=2,");
+        if (mod.command !== "add" || mod.group.selection?.method !== "hash") throw new Error(mod.command);
+        const fields = [...(mod.group.selection.fields ?? [])].reverse();
+        const other: GroupMod = { ...mod, group: { ...mod.group, selection: { method: "hash", fields } } };
+        expect(encoded((writer) => writeGroupMod(writer, 6, other))).toBe(
+            encoded((writer) => writeGroupMod(writer, 6, mod)),
+        );
     });
 
     it("a bundle has it as ovs-ofctl does", () => {
@@ -173,6 +183,38 @@ describe("groups that are larger than a message", () => {
         }
     });
 
+    it("fill each message to its last byte", () => {
+        // 24 bytes of the message, 64 of each bucket.
+        const sizes = (limit: number): readonly number[] =>
+            splitGroupMod(add(5), limit).map((mod) => ("buckets" in mod.group ? mod.group.buckets.length : -1));
+        expect(sizes(24 + 5 * 64)).toEqual([5]);
+        expect(sizes(24 + 5 * 64 - 1)).toEqual([4, 1]);
+        expect(sizes(24 + 2 * 64)).toEqual([2, 2, 1]);
+        expect(sizes(24 + 64)).toEqual([1, 1, 1, 1, 1]);
+        expect(() => splitGroupMod(add(5), 24 + 63)).toThrow(
+            expect.objectContaining({
+                code: "TOO_BIG",
+                message: "group 5: bucket 0 has 64 bytes, at most 63 fit",
+            }),
+        );
+    });
+
+    it("continue at the place of the change", () => {
+        const at = (place: number | "first" | "last"): readonly unknown[] =>
+            splitGroupMod(
+                { command: "insert_bucket", group: { id: 5, type: "select", buckets: buckets(3) }, place },
+                24 + 64,
+            ).map((mod) => ("place" in mod ? mod.place : undefined));
+        expect(at("last")).toEqual(["last", "last", "last"]);
+        expect(at("first")).toEqual(["first", 0, 1]);
+        expect(at(900)).toEqual([900, 0, 1]);
+        expect(splitGroupMod(add(3), 24 + 64)[1]).toEqual({
+            command: "insert_bucket",
+            group: { id: 5, type: "select", buckets: buckets(3).slice(1, 2) },
+            place: "last",
+        });
+    });
+
     it("have the same buckets in the same order, in messages that fit, whatever the size", () => {
         const place = fc.constantFrom<(number | "first" | "last")[]>("first", "last", 901);
         fc.assert(
@@ -218,7 +260,7 @@ describe("groups that are larger than a message", () => {
     });
 });
 
-describe("what the switch says of groups and meters", () => {
+describe("what the switch reports of groups and meters", () => {
     it("groups", () => {
         const message = received("groups");
         const reply = message.type === "multipart_reply" && message.reply.kind === "groups" ? message.reply.groups : [];
@@ -248,6 +290,7 @@ describe("what the switch says of groups and meters", () => {
         expect(one).toMatchObject({ references: 0, packets: 0n, bytes: 0n });
         expect(one?.buckets).toEqual([1, 2, 3].map(() => ({ packets: 0n, bytes: 0n })));
         expect(one?.durationSeconds).toBeGreaterThan(0);
+        expect(one?.durationSeconds).toBeLessThan(60);
     });
 
     it("meters, and errors of both by name", () => {
@@ -311,7 +354,7 @@ describe("requests have the bytes of ovs-ofctl", () => {
         ["an unspecified address", { original: { src: six(0n) } }, /an unspecified address matches every one/],
         ["both families", { original: { src: six(1n) }, reply: { src: four(1) } }, /addresses of both families/],
         ["a protocol of 9 bits", { protocol: 256 }, /flush.protocol: 256/],
-    ])("a flush that would remove more than it says is refused: %s", (_, part, message) => {
+    ])("a flush that would remove more than it names is refused: %s", (_, part, message) => {
         expect(() => writeCtFlush(new Writer(), 1, { zone: 1, ...part })).toThrow(
             expect.objectContaining({ code: "BAD_VALUE", message: expect.stringMatching(message) }),
         );
