@@ -60,7 +60,7 @@ describe("problems name the field, its value, the rule, the effect and the next 
             {
                 nodes: [
                     node("n2", { podCidrs: ["10.1.7.0/24"] }),
-                    node("n1", { podCidrs: ["bad", "fd00::/64", "10.1.0.0/16"] }),
+                    node("n1", { podCidrs: ["bad", "fd00::/64", "10.1.0.5/16"] }),
                 ],
             },
             `ExternalAddressInPodCidr spec.externalIPs[0]: 10.1.7.9 is in the podCIDR of the Node n1; it is not served; ${use}`,
@@ -177,13 +177,26 @@ describe("problems name the field, its value, the rule, the effect and the next 
         expect(problemsOf(input, context)).toEqual([expected]);
     });
 
+    it("name the field of an object without clusterIPs", () => {
+        const { clusterIPs: _, ...spec } = service().spec ?? {};
+        const old = { ...service(), spec: { ...spec, clusterIP: "x" } };
+        expect(servedOf(indexOf({ services: [old] })).problems.map(({ field }) => field)).toEqual(["spec.clusterIP"]);
+    });
+
     it("are sorted by reason, one each", () => {
         const reasons = problemsOf({
             externalIPs: ["x", "y"],
             annotations: { [loadBalancerModeAnnotation]: "" },
             ports: [{ port: 80 }, { port: 0 }],
+            sessionAffinity: "ClientIP",
+            sessionAffinityConfig: { clientIP: { timeoutSeconds: 86_400 } },
         }).map((text) => text.split(" ")[0]);
-        expect(reasons).toEqual(["InvalidExternalIp", "InvalidServicePort", "UnknownLoadBalancerMode"]);
+        expect(reasons).toEqual([
+            "AffinityTimeoutCapped",
+            "InvalidExternalIp",
+            "InvalidServicePort",
+            "UnknownLoadBalancerMode",
+        ]);
     });
 
     it("leave out what they concern, and nothing else", () => {
@@ -219,6 +232,15 @@ describe("problems name the field, its value, the rule, the effect and the next 
         const ranges = { type: "LoadBalancer", ingress: ["198.51.100.1"], loadBalancerSourceRanges: ["x"] };
         const served = servedOf(indexOf({ services: [service({ ...capped, ...ranges })] }));
         expect([served.affinitySeconds, served.ports[0]?.sourceRanges]).toEqual([65_535, []]);
+    });
+
+    it.each<[string, Partial<ServiceSettings>, string]>([
+        ["fast", { defaultLoadBalancerMode: "dsr" }, "dsr"],
+        ["fast", { defaultLoadBalancerMode: "dsr", dsr: false }, "nat"],
+        ["dsr", { dsr: false }, "nat"],
+    ])("replace the mode %s with %j by %s", (mode, changed, expected) => {
+        const annotations = { [loadBalancerModeAnnotation]: mode };
+        expect(servedOf(indexOf({ services: [service({ annotations })] }, changed)).ports[0]?.mode).toBe(expected);
     });
 
     it("shorten hostile values", () => {
