@@ -177,6 +177,18 @@ describe("problems name the field, its value, the rule, the effect and the next 
         expect(problemsOf(input, context)).toEqual([expected]);
     });
 
+    it("limit the flows that one object can ask for", () => {
+        const externalIPs = Array.from({ length: 20 }, (_, at) => `203.0.113.${at}`);
+        const ports = Array.from({ length: 1000 }, (_, at) => ({ name: `p${at}`, port: at + 1 }));
+        const served = servedOf(indexOf({ services: [service({ externalIPs, ports })] }));
+        expect(served.problems.map(problemText)).toEqual([
+            "spec.externalIPs[15]: 203.0.113.15 is beyond the 16 addresses that a Service with so many ports may have; it is not served (and 4 more); next: divide the Service into several",
+        ]);
+        expect([served.ports.length, served.ports[0]?.addresses.length]).toEqual([1000, 16]);
+        const many = Array.from({ length: 20_000 }, (_, at) => ({ name: `p${at}`, port: at + 1 }));
+        expect(servedOf(indexOf({ services: [service({ ports: many })] })).ports.length).toBe(20_000);
+    });
+
     it("name the field of an object without clusterIPs", () => {
         const { clusterIPs: _, ...spec } = service().spec ?? {};
         const old = { ...service(), spec: { ...spec, clusterIP: "x" } };
