@@ -367,6 +367,17 @@ describe("a change touches", () => {
         expect([reasons(), [...one.deleteNode("m")]]).toEqual([[], []]);
     });
 
+    it("a Service that may have another of its externalIPs instead", () => {
+        const one = indexOf({
+            services: [service({ externalIPs: ["10.5.0.1", "10.6.0.1"] })],
+            nodes: [node("n", { podCidrs: ["10.5.0.0/24"] })],
+        });
+        const fields = (): readonly string[] => servedOf(one).problems.map(({ field }) => field);
+        expect(fields()).toEqual(["spec.externalIPs[0]"]);
+        expect([...one.setNode(node("n", { podCidrs: ["10.6.0.0/24"] }))]).toEqual(["default/web"]);
+        expect(fields()).toEqual(["spec.externalIPs[1]"]);
+    });
+
     it("a Service whose externalIP becomes another's ClusterIP, and is free again", () => {
         const one = indexOf({ services: [service({ externalIPs: ["10.96.0.2"] })] });
         const other = service({ name: "other", clusterIPs: ["10.96.0.2"] });
