@@ -32,9 +32,7 @@ export class AddressIndex implements AddressUse {
         else this.#external.set(key, rangesOf(external), undefined);
         for (const ip of before) this.#change(ip, (holders) => holders.filter((holder) => holder !== key));
         for (const ip of after) this.#change(ip, (holders) => [...holders, key].sort());
-        const affected = this.#withExternal(rangesOf(changedIps(before, after)));
-        affected.delete(key);
-        return affected;
+        return this.#withExternal(rangesOf([...before, ...after]));
     }
 
     /** Replaces the podCIDRs of a Node; undefined: the Node is gone. Those that cannot be read have no effect. */
@@ -63,19 +61,13 @@ export class AddressIndex implements AddressUse {
         return typeof holders === "string" ? [holders] : holders;
     }
 
-    #withExternal(ranges: readonly IpRange[]): Set<string> {
+    #withExternal(ranges: readonly IpRange[]): ReadonlySet<string> {
         return new Set(ranges.flatMap((range) => this.#external.overlapping(range).map(({ key }) => key)));
     }
 }
 
 function rangesOf(ips: readonly IpAddress[]): readonly IpRange[] {
     return ips.map((ip) => rangeOf(ip));
-}
-
-function changedIps(before: readonly IpAddress[], after: readonly IpAddress[]): readonly IpAddress[] {
-    const has = (ips: readonly IpAddress[], { family, value }: IpAddress): boolean =>
-        ips.some((one) => one.family === family && one.value === value);
-    return [...before.filter((ip) => !has(after, ip)), ...after.filter((ip) => !has(before, ip))];
 }
 
 function readRange(text: string): readonly IpRange[] {

@@ -17,18 +17,18 @@ export interface DeadBucket {
 }
 
 /**
- * How OVS chooses among the endpoints of a group. `dp_hash`: the datapath, by a table of `slots` slots that OVS fills in
- * proportion to the weights; `weights` are in the order of the endpoints. `default`: ovs-vswitchd, for each new
- * connection, by rendezvous hashing over bucket ids, which is even for any number of buckets of one weight.
+ * How OVS chooses among the endpoints of a select group, which is to be sent with selection method `dp_hash`.
+ *
+ * - `dp_hash`: the datapath chooses, by a table of slots that OVS fills in proportion to the weights.
+ * - `default`: OVS 3.1 would need more than 256 slots for these weights, so ovs-vswitchd chooses, for each new connection,
+ *   by rendezvous hashing over bucket ids, which is even for any number of buckets of one weight.
  */
-export type BucketSelection =
-    | {
-          readonly method: "dp_hash";
-          readonly slots: number;
-          readonly weights: readonly number[];
-          readonly dead: DeadBucket | undefined;
-      }
-    | { readonly method: "default" };
+export interface BucketSelection {
+    readonly method: "dp_hash" | "default";
+    /** In the order of the endpoints. */
+    readonly weights: readonly number[];
+    readonly dead: DeadBucket | undefined;
+}
 
 /** Limits of OVS 3.1 for the method dp_hash (ofproto/ofproto-dpif.c). */
 const minSlots = 16;
@@ -47,27 +47,25 @@ export const deadBucketId = 0;
  * to 64 endpoints and 1.5 times above.
  *
  * OVS gives a group the next power of two of (sum of weights / lowest weight) slots, 16 to 256, and divides them by the
- * method of Webster. With equal weights alone six of ten endpoints get two of 16 slots and four get one. So the weights
- * are the slots themselves: below 128 endpoints, at least eight each or all that there are, beside a dead bucket of one
- * slot. It stands before the endpoints with fewer slots, since then OVS places its slot before one of theirs. Above 256
- * endpoints, and from 193 to 255, where 256 slots are not even enough, ovs-vswitchd chooses.
+ * method of Webster; if it needed more, ovs-vswitchd chooses. With equal weights alone six of ten endpoints get two of
+ * 16 slots and four get one. So the weights are the slots themselves: below 128 endpoints at least eight each, or all
+ * that there are, beside a dead bucket of one slot. It stands before the endpoints with fewer slots, since then OVS
+ * places its slot before one of theirs. For more than 256 endpoints, and from 193 to 255, among which 256 slots cannot
+ * be divided so evenly, the weights need more slots.
  */
 export function bucketSelection(count: number): BucketSelection {
     if (count < maxSlots / 2) {
         const slots = slotsFor(count);
         const { each, more } = divided(slots - 1, count);
-        return {
-            method: "dp_hash",
-            slots,
-            weights: weightsOf(count, each, more),
-            dead: { before: more, weight: 1 },
-        };
+        return { method: "dp_hash", weights: weightsOf(count, each, more), dead: { before: more, weight: 1 } };
     }
     const { each, more } = divided(maxSlots, count);
     const busiest = more === 0 ? each : each + 1;
-    if (count > maxSlots || busiest * count > maxShare * maxSlots) return { method: "default" };
-    if (more === 0) return { method: "dp_hash", slots: count, weights: weightsOf(count, 1, 0), dead: undefined };
-    return { method: "dp_hash", slots: maxSlots, weights: weightsOf(count, each, more), dead: undefined };
+    if (count <= maxSlots && busiest * count <= maxShare * maxSlots) {
+        return { method: "dp_hash", weights: weightsOf(count, each, more), dead: undefined };
+    }
+    // with less than a slot for the weight of the dead bucket, also below 256 endpoints
+    return { method: "default", weights: weightsOf(count, 2, 0), dead: { before: 0, weight: 1 } };
 }
 
 /**

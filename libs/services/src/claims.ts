@@ -19,16 +19,12 @@ export class Claims {
      * @returns whether it wants other triples than before
      */
     set(key: string, triples: ReadonlySet<string>, created = "~"): boolean {
-        const known = this.#wanted.get(key);
-        const earlier = new Set(known?.triples);
-        const gone = [...earlier].filter((triple) => !triples.has(triple));
-        const added = [...triples].filter((triple) => !earlier.has(triple));
-        const sameAge = known?.created === created;
-        for (const triple of sameAge ? gone : earlier) this.#release(triple, key);
+        const earlier = this.#wanted.get(key)?.triples ?? [];
+        for (const triple of earlier) this.#release(triple, key);
         if (triples.size === 0) this.#wanted.delete(key);
         else this.#wanted.set(key, { created, triples: [...triples] });
-        for (const triple of sameAge ? added : triples) this.#claim(triple, key);
-        return gone.length + added.length > 0;
+        for (const triple of triples) this.#claim(triple, key);
+        return earlier.length !== triples.size || earlier.some((triple) => !triples.has(triple));
     }
 
     /** The key of the Service that has the triple. */

@@ -45,6 +45,12 @@ export interface AddressUse {
     clusterIpOf(ip: IpAddress, key: string): string | undefined;
 }
 
+/**
+ * The most triples of a Service in a family, NodePorts not counted; one with 100 ports has 163 addresses. Without a limit
+ * one object could ask for as many flows as it has addresses times ports: millions.
+ */
+const maxTriples = 16_384;
+
 /** Reads what a Service is to be served at. What it must not have, or cannot be read, is left out, with a problem. */
 export function planService(service: ServiceObject, settings: ServiceSettings, use: AddressUse): ServicePlan {
     const problems = new ProblemList();
@@ -54,10 +60,10 @@ export function planService(service: ServiceObject, settings: ServiceSettings, u
     const families = settings.families.flatMap((family) => {
         const own = cluster.filter(({ ip }) => ip.family === family);
         if (own.length === 0 || ports.length === 0) return [];
-        const others = external.filter(({ ip }) => ip.family === family);
-        return [
-            { family, addresses: distinct([...own, ...others]).filter((one) => isFree(one, service, use, problems)) },
-        ];
+        const all = distinct([...own, ...external.filter(({ ip }) => ip.family === family)]);
+        const kept = all.slice(0, Math.max(1, Math.floor(maxTriples / ports.length)));
+        noteBeyond(all.slice(kept.length), kept.length, problems);
+        return [{ family, addresses: kept.filter((one) => isFree(one, service, use, problems)) }];
     });
     return { families, ports, problems };
 }
@@ -129,6 +135,14 @@ function distinct(addresses: readonly PlannedAddress[]): readonly PlannedAddress
         if (!byText.has(text)) byText.set(text, one);
     }
     return [...byText.values()];
+}
+
+function noteBeyond(beyond: readonly PlannedAddress[], kept: number, problems: ProblemList): void {
+    for (const { field, ip } of beyond) {
+        const rule = `is beyond the ${kept} addresses that a Service with so many ports may have; it is not served`;
+        const next = "divide the Service into several";
+        problems.add({ reason: "TooManyAddresses", field, value: formatIp(ip), rule, next });
+    }
 }
 
 /** False for an external address that would take traffic from Pods or from another Service. */

@@ -13,6 +13,7 @@ export type ProblemReason =
     | "InvalidServicePort"
     | "InvalidSourceRange"
     | "SctpNotSupported"
+    | "TooManyAddresses"
     | "UnknownLoadBalancerMode";
 
 /** A part of a Service that is not served as it is written. All else of the Service is served. */

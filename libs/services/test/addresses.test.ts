@@ -76,6 +76,22 @@ describe("where a Service is served, with the endpoints for clients inside and o
             ["cluster 10.96.0.1 TCP/80 cluster/cluster"],
         ],
         [
+            "the first and the last port",
+            {
+                type: "NodePort",
+                ports: [
+                    { name: "a", port: 1, nodePort: 65_535 },
+                    { name: "b", port: 65_535, nodePort: 65_536 },
+                ],
+            },
+            {},
+            [
+                "cluster 10.96.0.1 TCP/1 cluster/cluster",
+                "nodePort IPv4 TCP/65535 cluster/cluster",
+                "cluster 10.96.0.1 TCP/65535 cluster/cluster",
+            ],
+        ],
+        [
             "nothing of another type that is left in the object",
             { ...balanced, type: "ClusterIP", externalIPs: [] },
             {},
@@ -265,6 +281,14 @@ describe("affinity, mode, source ranges and health checks", () => {
         ];
         const { healthCheck } = servedOf(indexOf({ services: [service(local)], slices }));
         expect(healthCheck).toEqual({ port: 31000, localEndpoints });
+    });
+
+    it("a health check counts a Pod of two families once", () => {
+        const slices = [
+            slice([endpoint("10.1.0.1 here"), endpoint("10.1.0.2 here")], { ports }),
+            slice([endpoint("fd00:2::1 here")], { name: "six", type: "IPv6", ports }),
+        ];
+        expect(servedOf(indexOf({ services: [service(local)], slices })).healthCheck?.localEndpoints).toBe(2);
     });
 
     it.each<[string, ServiceInput, Partial<ServiceSettings>]>([

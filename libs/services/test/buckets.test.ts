@@ -3,11 +3,18 @@ import { parseIp } from "@antrea/ip";
 import fc from "fast-check";
 import { bucketIds, bucketSelection, deadBucketId, type BucketTarget } from "../src/index.ts";
 
-/** The endpoint of each slot; undefined is the dead bucket. As ofproto-dpif.c of OVS 3.1 divides the slots. */
-function slotsOfOvs(buckets: readonly { readonly endpoint: number | undefined; readonly weight: number }[]) {
+interface Bucket {
+    /** Undefined for the dead bucket. */
+    readonly endpoint: number | undefined;
+    readonly weight: number;
+}
+
+/** The endpoint of each slot as ofproto-dpif.c of OVS 3.1 divides them; undefined if it needs more than 256. */
+function slotsOfOvs(buckets: readonly Bucket[]): readonly (number | undefined)[] | undefined {
     const total = buckets.reduce((sum, { weight }) => sum + weight, 0);
     const needed = Math.ceil(total / Math.min(...buckets.map(({ weight }) => weight)));
     const slots = Math.max(16, 2 ** Math.ceil(Math.log2(needed)));
+    if (slots > 256) return undefined;
     const hits = buckets.map(() => 0);
     return Array.from({ length: slots }, () => {
         let winner = 0;
@@ -20,18 +27,15 @@ function slotsOfOvs(buckets: readonly { readonly endpoint: number | undefined; r
     });
 }
 
-/** The slots of each endpoint, those of the dead bucket counted for the next live one. */
-function sharesOf(count: number): { readonly slots: number; readonly shares: readonly number[] } | "default" {
-    const selection = bucketSelection(count);
-    if (selection.method === "default") return "default";
-    const buckets: { endpoint: number | undefined; weight: number }[] = selection.weights.map((weight, endpoint) => ({
-        endpoint,
-        weight,
-    }));
-    const { dead } = selection;
-    if (dead !== undefined) buckets.splice(dead.before, 0, { endpoint: undefined, weight: dead.weight });
+/** The slots of each endpoint, those of the dead bucket counted for the next live one; undefined without slots. */
+function sharesOf(count: number): readonly number[] | undefined {
+    const { method, weights, dead } = bucketSelection(count);
+    const live: readonly Bucket[] = weights.map((weight, endpoint) => ({ endpoint, weight }));
+    const buckets =
+        dead === undefined ? live : live.toSpliced(dead.before, 0, { endpoint: undefined, weight: dead.weight });
     const table = slotsOfOvs(buckets);
-    expect([count, table.length]).toEqual([count, selection.slots]);
+    expect([count, table === undefined ? "default" : "dp_hash"]).toEqual([count, method]);
+    if (table === undefined) return undefined;
     const shares = Array.from({ length: count }, () => 0);
     table.forEach((_, slot) => {
         let at = slot;
@@ -39,50 +43,50 @@ function sharesOf(count: number): { readonly slots: number; readonly shares: rea
         const endpoint = table[at % table.length] ?? 0;
         shares[endpoint] = (shares[endpoint] ?? 0) + 1;
     });
-    return { slots: table.length, shares };
+    return shares;
 }
 
 describe("bucketSelection", () => {
     it("gives the busiest endpoint at most 1.25 times the mean up to 64 endpoints, 1.5 times up to 256", () => {
-        for (let count = 1; count <= 256; count += 1) {
-            const chosen = sharesOf(count);
-            if (chosen === "default") continue;
-            const busiest = (Math.max(...chosen.shares) * count) / chosen.slots;
-            expect([count, busiest <= (count <= 64 ? 1.25 : 1.5)]).toEqual([count, true]);
+        for (let count = 1; count <= 300; count += 1) {
+            const shares = sharesOf(count) ?? [];
+            const mean = shares.reduce((sum, share) => sum + share, 0) / count;
+            expect([count, Math.max(0, ...shares) <= mean * (count <= 64 ? 1.25 : 1.5)]).toEqual([count, true]);
         }
     });
 
     it("leaves no endpoint without a slot, and gives each eight while there are enough", () => {
         for (let count = 1; count <= 192; count += 1) {
-            const chosen = sharesOf(count);
-            const least = chosen === "default" ? 0 : Math.min(...chosen.shares);
+            const least = Math.min(...(sharesOf(count) ?? [0]));
             expect([count, least >= (count <= 31 ? 8 : 1)]).toEqual([count, true]);
         }
     });
 
     it.each<[number, string]>([
-        [1, "16 slots, dead 0: 15"],
-        [2, "32 slots, dead 1: 16 15"],
-        [3, "32 slots, dead 1: 11 10 10"],
-        [5, "64 slots, dead 3: 13 13 13 12 12"],
-        [192, "256 slots: 64 × 2, 128 × 1"],
-        [128, "128 slots: 0 × 2, 128 × 1"],
-        [127, "256 slots, dead 1: 1 × 3, 126 × 2"],
-        [193, "default"],
-        [255, "default"],
-        [256, "256 slots: 0 × 2, 256 × 1"],
-        [257, "default"],
-        [5000, "default"],
+        [1, "dp_hash: dead, 1 × 15"],
+        [2, "dp_hash: 1 × 16, dead, 1 × 15"],
+        [3, "dp_hash: 1 × 11, dead, 2 × 10"],
+        [10, "dp_hash: 7 × 13, dead, 3 × 12"],
+        [100, "dp_hash: 55 × 3, dead, 45 × 2"],
+        [127, "dp_hash: 1 × 3, dead, 126 × 2"],
+        [128, "dp_hash: 128 × 2"],
+        [192, "dp_hash: 64 × 2, 128 × 1"],
+        [193, "default: dead, 193 × 2"],
+        [255, "default: dead, 255 × 2"],
+        [256, "dp_hash: 256 × 1"],
+        [257, "default: dead, 257 × 2"],
+        [5000, "default: dead, 5000 × 2"],
     ])("for %i endpoints: %s", (count, expected) => {
-        const chosen = bucketSelection(count);
-        if (chosen.method === "default") return void expect(expected).toBe("default");
-        const most = Math.max(2, ...chosen.weights);
-        const counted = [most, most - 1].map(
-            (weight) => `${chosen.weights.filter((one) => one === weight).length} × ${weight}`,
-        );
-        const text = count < 10 ? chosen.weights.join(" ") : counted.join(", ");
-        const dead = chosen.dead === undefined ? "" : `, dead ${chosen.dead.before}`;
-        expect(`${chosen.slots} slots${dead}: ${text}`).toBe(expected);
+        const { method, weights, dead } = bucketSelection(count);
+        const parts: string[] = [];
+        for (let at = 0; at < count;) {
+            if (at === dead?.before) parts.push("dead");
+            const run = weights.slice(at).findIndex((weight) => weight !== weights[at]);
+            const length = run < 0 ? count - at : run;
+            parts.push(`${length} × ${weights[at] ?? 0}`);
+            at += length;
+        }
+        expect([`${method}: ${parts.join(", ")}`, dead?.weight ?? 1]).toEqual([expected, 1]);
     });
 });
 

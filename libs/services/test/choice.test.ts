@@ -120,8 +120,8 @@ describe("the endpoints of a port", () => {
                 slice([endpoint("10.1.0.1 there"), endpoint("10.1.0.2 here"), endpoint("10.1.0.3 unready")], {
                     name: "c",
                 }),
-                slice([endpoint("10.1.0.3"), endpoint("10.1.0.3")], { name: "a" }),
-                slice([endpoint("10.1.0.3")], { name: "d", ports: [{ port: 9090 }] }),
+                slice([endpoint("10.1.0.3"), endpoint("10.1.0.3 there")], { name: "a" }),
+                slice([endpoint("10.1.0.3")], { name: "A", ports: [{ port: 9090 }] }),
             ],
         });
         const { cluster = [] } = servedOf(index).ports[0]?.endpoints ?? {};
@@ -131,6 +131,15 @@ describe("the endpoints of a port", () => {
             [8080, undefined, false, true],
             [9090, undefined, false, true],
         ]);
+    });
+
+    it("are others at another address or port", () => {
+        const slices = [
+            slice([endpoint("10.1.0.1")], { ports: [{ port: 8081 }] }),
+            slice([endpoint("10.2.0.1"), endpoint("10.1.0.1")], { name: "b" }),
+        ];
+        const [port] = servedOf(indexOf({ services: [service()], slices })).ports;
+        expect(endpointTexts(port, "cluster")).toEqual(["10.1.0.1:8080", "10.1.0.1:8081", "10.2.0.1:8080"]);
     });
 
     it("have the family of their slice", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { problemText, type ServiceIndex } from "../src/index.ts";
-import { indexOf, placesOf, service, servedOf, type ServiceInput } from "./objects.ts";
+import { indexOf, node, placesOf, service, servedOf, type ServiceInput } from "./objects.ts";
 
 const address = "external 203.0.113.1 TCP/80 cluster/cluster";
 const shared = (name: string, byte: number, more: ServiceInput = {}): ServiceInput => ({
@@ -73,6 +73,27 @@ describe("one address, protocol and port of several Services", () => {
             ["default/b"],
         ]);
         expect(servedOf(index, "a").uid).toBe("new");
+    });
+
+    it("never goes to a Service that is gone", () => {
+        const index = indexOf({ services: ["a", "b", "c"].map((name, at) => service(shared(name, at + 1))) });
+        index.deleteService("default/b");
+        expect([[...index.deleteService("default/a")].sort(), ownersOf(index)]).toEqual([
+            ["default/a", "default/c"],
+            ["default/c"],
+        ]);
+    });
+
+    it("touches a Service that may have it now and does not get it", () => {
+        const index = indexOf({
+            services: [service(shared("a", 1)), service(shared("b", 2))],
+            nodes: [node("n", { podCidrs: ["203.0.113.0/24"] })],
+        });
+        const reasons = (): readonly (readonly string[])[] =>
+            ["a", "b"].map((name) => servedOf(index, name).problems.map(({ reason }) => reason));
+        expect(reasons()).toEqual([["ExternalAddressInPodCidr"], ["ExternalAddressInPodCidr"]]);
+        expect([...index.deleteNode("n")].sort()).toEqual(["default/a", "default/b"]);
+        expect(reasons()).toEqual([[], ["AddressTaken"]]);
     });
 
     it("is another for another protocol or port", () => {

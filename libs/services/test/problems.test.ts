@@ -60,7 +60,7 @@ describe("problems name the field, its value, the rule, the effect and the next 
             {
                 nodes: [
                     node("n2", { podCidrs: ["10.1.7.0/24"] }),
-                    node("n1", { podCidrs: ["bad", "fd00::/64", "10.1.0.0/16"] }),
+                    node("n1", { podCidrs: ["bad", "fd00::/64", "10.1.0.5/16"] }),
                 ],
             },
             `ExternalAddressInPodCidr spec.externalIPs[0]: 10.1.7.9 is in the podCIDR of the Node n1; it is not served; ${use}`,
@@ -177,13 +177,38 @@ describe("problems name the field, its value, the rule, the effect and the next 
         expect(problemsOf(input, context)).toEqual([expected]);
     });
 
+    it("limit the flows that one object can ask for", () => {
+        const externalIPs = Array.from({ length: 20 }, (_, at) => `203.0.113.${at}`);
+        const ports = Array.from({ length: 1000 }, (_, at) => ({ name: `p${at}`, port: at + 1 }));
+        const served = servedOf(indexOf({ services: [service({ externalIPs, ports })] }));
+        expect(served.problems.map(problemText)).toEqual([
+            "spec.externalIPs[15]: 203.0.113.15 is beyond the 16 addresses that a Service with so many ports may have; it is not served (and 4 more); next: divide the Service into several",
+        ]);
+        expect([served.ports.length, served.ports[0]?.addresses.length]).toEqual([1000, 16]);
+        const many = Array.from({ length: 20_000 }, (_, at) => ({ name: `p${at}`, port: at + 1 }));
+        expect(servedOf(indexOf({ services: [service({ ports: many })] })).ports.length).toBe(20_000);
+    });
+
+    it("name the field of an object without clusterIPs", () => {
+        const { clusterIPs: _, ...spec } = service().spec ?? {};
+        const old = { ...service(), spec: { ...spec, clusterIP: "x" } };
+        expect(servedOf(indexOf({ services: [old] })).problems.map(({ field }) => field)).toEqual(["spec.clusterIP"]);
+    });
+
     it("are sorted by reason, one each", () => {
         const reasons = problemsOf({
             externalIPs: ["x", "y"],
             annotations: { [loadBalancerModeAnnotation]: "" },
             ports: [{ port: 80 }, { port: 0 }],
+            sessionAffinity: "ClientIP",
+            sessionAffinityConfig: { clientIP: { timeoutSeconds: 86_400 } },
         }).map((text) => text.split(" ")[0]);
-        expect(reasons).toEqual(["InvalidExternalIp", "InvalidServicePort", "UnknownLoadBalancerMode"]);
+        expect(reasons).toEqual([
+            "AffinityTimeoutCapped",
+            "InvalidExternalIp",
+            "InvalidServicePort",
+            "UnknownLoadBalancerMode",
+        ]);
     });
 
     it("leave out what they concern, and nothing else", () => {
@@ -219,6 +244,15 @@ describe("problems name the field, its value, the rule, the effect and the next 
         const ranges = { type: "LoadBalancer", ingress: ["198.51.100.1"], loadBalancerSourceRanges: ["x"] };
         const served = servedOf(indexOf({ services: [service({ ...capped, ...ranges })] }));
         expect([served.affinitySeconds, served.ports[0]?.sourceRanges]).toEqual([65_535, []]);
+    });
+
+    it.each<[string, Partial<ServiceSettings>, string]>([
+        ["fast", { defaultLoadBalancerMode: "dsr" }, "dsr"],
+        ["fast", { defaultLoadBalancerMode: "dsr", dsr: false }, "nat"],
+        ["dsr", { dsr: false }, "nat"],
+    ])("replace the mode %s with %j by %s", (mode, changed, expected) => {
+        const annotations = { [loadBalancerModeAnnotation]: mode };
+        expect(servedOf(indexOf({ services: [service({ annotations })] }, changed)).ports[0]?.mode).toBe(expected);
     });
 
     it("shorten hostile values", () => {

@@ -284,6 +284,11 @@ describe("a change touches", () => {
             (one) => one.setService(withMetadata(service(), { uid: "new" })),
             ["default/web"],
         ],
+        [
+            "a Service of another age",
+            (one) => one.setService(service({ created: "2026-03-01T00:00:00Z" })),
+            ["default/web"],
+        ],
         ["the Service of a slice", (one) => one.setSlice(slice([endpoint("10.1.0.1")])), ["default/web"]],
         [
             "the Service of a slice with another port",
@@ -304,6 +309,26 @@ describe("a change touches", () => {
             "both Services of a slice that moves",
             (one) => one.setSlice(slice([], { name: "web-1", of: "other" })),
             ["default/other", "default/web"],
+        ],
+        [
+            "both Services of a slice that moves as it is",
+            (one) =>
+                one.setSlice(
+                    slice([endpoint("10.1.0.1 for-zone:a"), endpoint("10.1.0.2 for-zone:b")], {
+                        name: "web-1",
+                        of: "other",
+                    }),
+                ),
+            ["default/other", "default/web"],
+        ],
+        [
+            "the Service of a slice of another address type",
+            (one) =>
+                one.setSlice({
+                    ...slice([endpoint("10.1.0.1 for-zone:a"), endpoint("10.1.0.2 for-zone:b")]),
+                    addressType: "IPv6",
+                }),
+            ["default/web"],
         ],
         ["the Service of a slice that goes", (one) => one.deleteSlice("default/web-1"), ["default/web"]],
         ["nothing by a slice of no known Service", (one) => one.setSlice(slice([], { of: "x" })), []],
@@ -340,6 +365,17 @@ describe("a change touches", () => {
         expect([...one.setNode(node("n", { podCidrs: ["10.6.0.0/24"] }))]).toEqual([]);
         expect([...one.deleteNode("m")]).toEqual(["default/web"]);
         expect([reasons(), [...one.deleteNode("m")]]).toEqual([[], []]);
+    });
+
+    it("a Service that may have another of its externalIPs instead", () => {
+        const one = indexOf({
+            services: [service({ externalIPs: ["10.5.0.1", "10.6.0.1"] })],
+            nodes: [node("n", { podCidrs: ["10.5.0.0/24"] })],
+        });
+        const fields = (): readonly string[] => servedOf(one).problems.map(({ field }) => field);
+        expect(fields()).toEqual(["spec.externalIPs[0]"]);
+        expect([...one.setNode(node("n", { podCidrs: ["10.6.0.0/24"] }))]).toEqual(["default/web"]);
+        expect(fields()).toEqual(["spec.externalIPs[1]"]);
     });
 
     it("a Service whose externalIP becomes another's ClusterIP, and is free again", () => {

@@ -7,6 +7,7 @@ import {
     slimService,
     slimSlice,
     triggerTimeAnnotation,
+    zoneLabel,
     type EndpointObject,
     type ServiceObject,
     type SliceObject,
@@ -105,6 +106,21 @@ const wholeSlice = {
     ports: [{ name: "http", protocol: "TCP", port: 8080, appProtocol: "http" }],
 };
 
+describe("labels and annotations", () => {
+    it("are those of Kubernetes and Antrea", () => {
+        expect([serviceNameLabel, headlessLabel, serviceProxyNameLabel, zoneLabel]).toEqual([
+            "kubernetes.io/service-name",
+            "service.kubernetes.io/headless",
+            "service.kubernetes.io/service-proxy-name",
+            "topology.kubernetes.io/zone",
+        ]);
+        expect([loadBalancerModeAnnotation, triggerTimeAnnotation]).toEqual([
+            "service.antrea.io/load-balancer-mode",
+            "endpoints.kubernetes.io/last-change-trigger-time",
+        ]);
+    });
+});
+
 describe("slim objects", () => {
     it("have the fields that decide what is served, and no others", () => {
         expect([slimService(wholeService), slimSlice(wholeSlice)]).toEqual([keptService, keptSlice]);
@@ -118,9 +134,29 @@ describe("slim objects", () => {
         expect(slimService({})).toEqual({ metadata: {}, spec: {} });
         expect(slimService({ spec: { clusterIP: "10.96.0.1" } }).spec).toEqual({ clusterIP: "10.96.0.1" });
         expect(slimSlice({ addressType: "IPv6" })).toEqual({ metadata: {}, addressType: "IPv6" });
-        expect(slimSlice({ addressType: "IPv4", endpoints: [{ addresses: [], hints: {} }] }).endpoints).toEqual([
-            { addresses: [] },
-        ]);
+    });
+
+    it.each<[EndpointObject, EndpointObject]>([
+        [{ addresses: [], hints: {}, conditions: {} }, { addresses: [] }],
+        [
+            { addresses: ["10.1.0.1"], conditions: { ready: true, serving: false } },
+            { addresses: ["10.1.0.1"], conditions: { serving: false } },
+        ],
+        [
+            { addresses: ["10.1.0.1"], conditions: { ready: false, serving: true } },
+            { addresses: ["10.1.0.1"], conditions: { ready: false } },
+        ],
+        [
+            { addresses: ["10.1.0.1"], hints: { forNodes: [{ name: "n" }] } },
+            { addresses: ["10.1.0.1"], hints: { forNodes: [{ name: "n" }] } },
+        ],
+        [
+            { addresses: ["10.1.0.1"], nodeName: "n", hints: { forZones: [{ name: "z" }] } },
+            { addresses: ["10.1.0.1"], nodeName: "n", hints: { forZones: [{ name: "z" }] } },
+        ],
+    ])("keep of the endpoint %j: %j", (endpoint, expected) => {
+        const { endpoints: kept } = slimSlice({ addressType: "IPv4", endpoints: [endpoint] });
+        expect(kept).toStrictEqual([expected]);
     });
 
     it("give the same result as whole ones", () => {
