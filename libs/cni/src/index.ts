@@ -15,6 +15,7 @@ export {
 } from "./network-config.ts";
 export { ifnameFault } from "./names.ts";
 export { CniResultError, convertResult, encodeResult, type ConvertedResult } from "./result-convert.ts";
+export { parsed } from "./parsed.ts";
 export { parseDns, parseResult, parseRoute, type ParseResultOptions } from "./result-parse.ts";
 export { type CniDns, type CniInterface, type CniIp, type CniResult, type CniRoute } from "./result.ts";
 export { cniMethodPath, cniServiceDefinition, type CniMethod, type CniMethodName } from "./service.ts";

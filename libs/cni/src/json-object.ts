@@ -1,4 +1,3 @@
-import { IpError } from "@antrea/ip";
 import { CniCallError } from "./errors.ts";
 import { shown } from "./shown.ts";
 
@@ -56,16 +55,6 @@ export class JsonReader {
         if (value === undefined) return undefined;
         if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max) return value;
         throw this.invalid(key, `must be an integer from ${min} to ${max}`);
-    }
-
-    /** The result of a parser of @antrea/ip; an `IpError` becomes the error of the key whose value it parses. */
-    parsed<Value>(key: string, parse: () => Value): Value {
-        try {
-            return parse();
-        } catch (error) {
-            if (!(error instanceof IpError)) throw error;
-            throw this.invalid(key, `is refused: ${error.message}`);
-        }
     }
 
     /** The objects of a list, each with a reader; an absent list is empty. */

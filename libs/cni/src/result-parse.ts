@@ -1,5 +1,6 @@
 import { addressInPrefix, parseIp, parseMac, parsePrefix, type Family } from "@antrea/ip";
 import { JsonReader } from "./json-object.ts";
+import { parsed } from "./parsed.ts";
 import { type CniDns, type CniInterface, type CniIp, type CniResult, type CniRoute } from "./result.ts";
 import { type CniVersion, checkVersion } from "./versions.ts";
 
@@ -47,7 +48,7 @@ export function parseDns(parent: JsonReader): CniDns | undefined {
 
 function parseInterface(reader: JsonReader): CniInterface {
     const mac = some(reader.optionalText("mac"));
-    if (mac !== undefined) reader.parsed("mac", () => parseMac(mac));
+    if (mac !== undefined) parsed(reader, "mac", () => parseMac(mac));
     return {
         name: reader.text("name"),
         ...present({
@@ -62,10 +63,10 @@ function parseInterface(reader: JsonReader): CniInterface {
 
 function parseIpEntry(reader: JsonReader, interfaceCount: number): CniIp {
     const address = reader.text("address");
-    const { family } = reader.parsed("address", () => addressInPrefix(address)).ip;
+    const { family } = parsed(reader, "address", () => addressInPrefix(address)).ip;
     checkIpVersion(reader, family);
     const gateway = some(reader.optionalText("gateway"));
-    if (gateway !== undefined && reader.parsed("gateway", () => parseIp(gateway)).family !== family) {
+    if (gateway !== undefined && parsed(reader, "gateway", () => parseIp(gateway)).family !== family) {
         throw reader.invalid("gateway", `must be of the family of the address ${address}`);
     }
     const index = reader.optionalInteger("interface", 0, maxUint32);
@@ -89,9 +90,9 @@ function checkIpVersion(reader: JsonReader, family: Family): void {
  */
 export function parseRoute(reader: JsonReader): CniRoute {
     const dst = reader.text("dst");
-    const { family } = reader.parsed("dst", () => parsePrefix(dst, { hostBits: "mask" }));
+    const { family } = parsed(reader, "dst", () => parsePrefix(dst, { hostBits: "mask" }));
     const gw = some(reader.optionalText("gw"));
-    if (gw !== undefined && reader.parsed("gw", () => parseIp(gw)).family !== family) {
+    if (gw !== undefined && parsed(reader, "gw", () => parseIp(gw)).family !== family) {
         throw reader.invalid("gw", `must be of the family of the destination ${dst}`);
     }
     return {

@@ -1,4 +1,13 @@
-import { JsonReader, parseDns, parseRoute, shown, type CniDns, type CniRoute, type JsonObject } from "@antrea/cni";
+import {
+    JsonReader,
+    parsed,
+    parseDns,
+    parseRoute,
+    shown,
+    type CniDns,
+    type CniRoute,
+    type JsonObject,
+} from "@antrea/cni";
 import { addressInPrefix, formatIp, parseIp, type IpAddress } from "@antrea/ip";
 import { objectNameFault } from "./names.ts";
 
@@ -59,9 +68,9 @@ function poolsOf(reader: JsonReader): readonly string[] {
 
 function addressOf(reader: JsonReader): StaticAddress {
     const text = reader.text("address");
-    const { ip, prefix } = reader.parsed("address", () => addressInPrefix(text));
+    const { ip, prefix } = parsed(reader, "address", () => addressInPrefix(text));
     const gatewayText = reader.optionalText("gateway") ?? "";
-    const gateway = gatewayText === "" ? undefined : reader.parsed("gateway", () => parseIp(gatewayText));
+    const gateway = gatewayText === "" ? undefined : parsed(reader, "gateway", () => parseIp(gatewayText));
     if (gateway !== undefined && gateway.family !== ip.family) {
         throw reader.invalid("gateway", `must be of the family of the address ${formatIp(ip)}`);
     }
