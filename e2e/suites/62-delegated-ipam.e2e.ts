@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { apply, kubectl, workers } from "../fixture/cluster.ts";
+import { FixtureError } from "../fixture/error.ts";
 import { antctl, claimsOf, eventsAbout, expectIpam, TestPools } from "../fixture/ipam.ts";
 import { callNetwork, callPlugin, installMetaPlugin, sandboxOf, type Sandbox } from "../fixture/meta-plugin.ts";
 import { TestNamespace } from "../fixture/pods.ts";
@@ -45,7 +46,7 @@ afterAll(async () => {
 
 const sandbox = (name: string): Sandbox => {
     const found = sandboxes.find(({ pod }) => pod === name);
-    if (found === undefined) throw new Error(`no sandbox of ${name}`);
+    if (found === undefined) throw new FixtureError("NOT_SET_UP", "internal", `no sandbox of ${name}`);
     return found;
 };
 const addressesOf = ({ ips = [] }: { readonly ips?: readonly { readonly address: string }[] }): readonly string[] =>
