@@ -1,3 +1,4 @@
+import { fromNetworkAlias, toNetworkAlias } from "@antrea/agent/platform/pod-interfaces";
 import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { type Pod } from "@antrea/kube";
 import { kindOf } from "../api/server.ts";
@@ -62,6 +63,21 @@ export const ofNetworks: Readonly<Record<string, SeededBug>> = {
                     }
                     return answer;
                 };
+            },
+        },
+    },
+    "link-names-no-addresses": {
+        source: "found in this project",
+        what: "the alias of the link of a VLAN interface names no addresses, so that they are lost with the database of OVS",
+        hooks: {
+            agent: (_agent, _cluster, { machine }) => {
+                for (const [name, link] of [...machine.links]) {
+                    const record = fromNetworkAlias(link.alias);
+                    if (record === undefined) continue;
+                    const unused = { podNamespace: "", podName: "", network: "", netns: "", hostIfName: name };
+                    const alias = toNetworkAlias({ ...record, ...unused, addresses: [] });
+                    machine.links.set(name, { ...link, alias });
+                }
             },
         },
     },
