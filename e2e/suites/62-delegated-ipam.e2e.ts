@@ -158,6 +158,37 @@ describe("interfaces of macvlan with addresses of IPPools", () => {
         expect(await claimants(four)).toEqual(before);
     });
 
+    it.each<[string, Partial<Sandbox>, object, number, RegExp]>([
+        [
+            "without a Pod in CNI_ARGS",
+            { pod: "" },
+            {},
+            4,
+            /^CNI_ARGS: K8S_POD_NAME and K8S_POD_NAMESPACE are needed; antrea wires Kubernetes Pods only$/,
+        ],
+        [
+            "where neither the interface nor its addresses are antrea's",
+            {},
+            { ipam: { type: "host-local" } },
+            2,
+            /^type: "macvlan" is not served: the configuration is of another plugin; next: let the container runtime /,
+        ],
+        [
+            "where antrea is to make the interface, and the feature gate SecondaryNetwork is off",
+            {},
+            { type: "antrea", networkType: "vlan" },
+            2,
+            /^networkType: "vlan" is not served: the feature gate SecondaryNetwork is off; next: install with /,
+        ],
+    ])("are refused %s, with the next step; their DEL is not", async (_, changes, config, expected, message) => {
+        const before = await claimants(four);
+        const called = { ...sandbox("b"), ...changes };
+        const { code, msg } = await callPlugin("ADD", called, { ...network, ...config });
+        expect([code, msg]).toEqual([expected, expect.stringMatching(message)]);
+        expect(await callPlugin("DEL", called, { ...network, ...config })).toEqual({});
+        expect(await claimants(four)).toEqual(before);
+    });
+
     it("are refused in a sandbox that is not of antrea, with the next step", async () => {
         const foreign = { ...sandbox("b"), id: "f".repeat(64) };
         const { msg } = await callPlugin("ADD", foreign, network);
