@@ -62,7 +62,7 @@ it("NICs that another has or that are none: the Node's condition names each, wit
     expect((await portsOf(first)).map(({ name }) => name)).toEqual([]);
 });
 
-it("a Pod without the CustomResourceDefinition of networks has one event that says to install it", async () => {
+it("a Pod without the CustomResourceDefinition of networks has an event with the next step", async () => {
     await apply(manifest(space, { name: "no-crd", node: first, annotations: requesting("nowhere") }));
     expect(await eventNote(space, "Pod", "no-crd", notAttached)).toMatch(
         /^network e2e-refusals\/nowhere: there is no NetworkAttachmentDefinition of this name, or the CustomResourceDefinition of these \(k8s\.cni\.cncf\.io\/v1\) is not installed; next: create it, /,
