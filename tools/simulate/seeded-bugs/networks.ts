@@ -96,13 +96,17 @@ interface GcConfig {
 /** The agent finds one allocation of each interface on another network, both at DEL and in its search for leaks. */
 function keepOthers({ pools: { own } }: Agent): void {
     const list = own.list.bind(own);
-    own.list = () => {
-        const seen = new Set<string>();
-        return list().filter(({ spec: { pod } }) => {
-            const key = `${pod?.uid}/${pod?.interface}`;
-            const isFirst = pod?.network === undefined || !seen.has(key);
-            seen.add(key);
-            return isFirst;
-        });
-    };
+    const ofContainer = own.ofContainer.bind(own);
+    own.list = () => firstOfEach(list());
+    own.ofContainer = (attachment) => firstOfEach(ofContainer(attachment));
+}
+
+function firstOfEach(all: readonly IpAllocation[]): readonly IpAllocation[] {
+    const seen = new Set<string>();
+    return all.filter(({ spec: { pod } }) => {
+        const key = `${pod?.uid}/${pod?.interface}`;
+        const isFirst = pod?.network === undefined || !seen.has(key);
+        seen.add(key);
+        return isFirst;
+    });
 }
