@@ -125,6 +125,12 @@ describe("a Pod with a virtual function", () => {
         await killDaemon(node, "agent");
         await stage.reached("a", await stage.address("b", "lan"));
         await waitForAgents();
+        // A DEL that comes before is executed later, when the kernel has deleted these links with their namespace.
+        const sandbox = await sandboxOf(space, "a");
+        await eventually("the agent serves CNI calls again", async () => {
+            const status = await callPlugin("STATUS", sandbox, { cniVersion: "1.1.0", name: "antrea", type: "antrea" });
+            return status["code"] === undefined ? true : undefined;
+        });
         await namespace.delete("a", "b", "c");
         await isHome();
         expect(await claimsOf(pool)).toEqual([]);
