@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { setTimeout as pause } from "node:timers/promises";
 import { allNodes, kubectl, systemNamespace, waitForAgents } from "../fixture/cluster.ts";
+import { FixtureError } from "../fixture/error.ts";
 import { looseLinks, secondaryPorts } from "../fixture/networks.ts";
 import { getJson } from "../fixture/objects.ts";
 import { antctl, expectConsistent, type ClaimJson } from "../fixture/ipam.ts";
@@ -127,14 +128,17 @@ async function noPortLeft(staying: readonly string[]): Promise<string> {
 
 function modeOf(text: string): Mode {
     const found = (["overlay", "bridging", "networks"] as const).find((mode) => mode === text);
-    if (found === undefined) throw new Error(`--mode ${text}: must be overlay, bridging or networks`);
+    if (found === undefined)
+        throw new FixtureError("NOT_SET_UP", "caller", `--mode ${text}: must be overlay, bridging or networks`);
     return found;
 }
 
 async function main(): Promise<number> {
     const mode = modeOf(values.mode);
     if (!(await stateIsSeparate()))
-        throw new Error(
+        throw new FixtureError(
+            "NOT_SET_UP",
+            "caller",
             `${stateFolder} is on the disk of the machine, which would be filled: run tools/chaos.sh without REUSE`,
         );
     const ms = Number(values.minutes) * 60_000;

@@ -1,5 +1,6 @@
 import { allNodes, workers } from "../fixture/cluster.ts";
 import { bridged, nic, setBridging, vlanPod } from "../fixture/bridging.ts";
+import { FixtureError } from "../fixture/error.ts";
 import { poolsKey, setIpam, TestPools, type RangeJson } from "../fixture/ipam.ts";
 import { addressIn, bridgeNics, NetworkDefinitions, requesting } from "../fixture/networks.ts";
 import { PhysicalNetwork } from "../fixture/physical-network.ts";
@@ -213,7 +214,7 @@ export async function setStage(mode: Mode, seconds: number): Promise<Stage> {
     const running = await namespace.start(anchors);
     const podNamed = (wanted: string): TestPod => {
         const found = running.find((pod) => pod.name === wanted);
-        if (found === undefined) throw new Error(`${wanted} was not started`);
+        if (found === undefined) throw new FixtureError("NOT_FOUND", "internal", `${wanted} was not started`);
         return found;
     };
     const watched: WatchedWay[] = [];

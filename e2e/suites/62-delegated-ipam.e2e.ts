@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { apply, kubectl, workers } from "../fixture/cluster.ts";
+import { FixtureError } from "../fixture/error.ts";
 import { antctl, claimsOf, eventsAbout, expectIpam, TestPools } from "../fixture/ipam.ts";
 import { callNetwork, callPlugin, installMetaPlugin, sandboxOf, type Sandbox } from "../fixture/meta-plugin.ts";
 import { TestNamespace } from "../fixture/pods.ts";
@@ -45,7 +46,7 @@ afterAll(async () => {
 
 const sandbox = (name: string): Sandbox => {
     const found = sandboxes.find(({ pod }) => pod === name);
-    if (found === undefined) throw new Error(`no sandbox of ${name}`);
+    if (found === undefined) throw new FixtureError("NOT_SET_UP", "internal", `no sandbox of ${name}`);
     return found;
 };
 const addressesOf = ({ ips = [] }: { readonly ips?: readonly { readonly address: string }[] }): readonly string[] =>
@@ -154,6 +155,37 @@ describe("interfaces of macvlan with addresses of IPPools", () => {
             args === "" ? {} : { args },
         );
         expect([typeof code, msg]).toEqual(["number", expect.stringMatching(message)]);
+        expect(await claimants(four)).toEqual(before);
+    });
+
+    it.each<[string, Partial<Sandbox>, object, number, RegExp]>([
+        [
+            "without a Pod in CNI_ARGS",
+            { pod: "" },
+            {},
+            4,
+            /^CNI_ARGS: K8S_POD_NAME and K8S_POD_NAMESPACE are needed; antrea wires Kubernetes Pods only$/,
+        ],
+        [
+            "where neither the interface nor its addresses are antrea's",
+            {},
+            { ipam: { type: "host-local" } },
+            2,
+            /^type: "macvlan" is not served: the configuration is of another plugin; next: let the container runtime /,
+        ],
+        [
+            "where antrea is to make the interface, and the feature gate SecondaryNetwork is off",
+            {},
+            { type: "antrea", networkType: "vlan" },
+            2,
+            /^networkType: "vlan" is not served: the feature gate SecondaryNetwork is off; next: install with /,
+        ],
+    ])("are refused %s, with the next step; their DEL is not", async (_, changes, config, expected, message) => {
+        const before = await claimants(four);
+        const called = { ...sandbox("b"), ...changes };
+        const { code, msg } = await callPlugin("ADD", called, { ...network, ...config });
+        expect([code, msg]).toEqual([expected, expect.stringMatching(message)]);
+        expect(await callPlugin("DEL", called, { ...network, ...config })).toEqual({});
         expect(await claimants(four)).toEqual(before);
     });
 

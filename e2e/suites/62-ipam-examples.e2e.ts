@@ -3,6 +3,8 @@ import { inPrefix } from "../fixture/addresses.ts";
 import { kubectl, nodeObject, workers } from "../fixture/cluster.ts";
 import { getJson } from "../fixture/objects.ts";
 import { antctl, claimsOf, expectIpam, eventsAbout, exampleFile, poolObject } from "../fixture/ipam.ts";
+import { installMetaPlugin } from "../fixture/meta-plugin.ts";
+import { delegatedExamples } from "../fixture/network-examples.ts";
 import { answersPings } from "../fixture/pings.ts";
 import { TestNamespace, type TestPod } from "../fixture/pods.ts";
 import { eventually } from "../fixture/run.ts";
@@ -26,6 +28,7 @@ describe("examples of IPAM", () => {
 
     beforeAll(async () => {
         await expectIpam();
+        await installMetaPlugin();
         other = await TestNamespace.create("e2e-ipam-examples");
         await kubectl(["delete", "namespace", "namespace1", "--ignore-not-found", "--wait"], { timeoutMs: 120_000 });
         for (const pool of pools) await kubectl(["apply", "-f", exampleFile(pool)]);
@@ -204,6 +207,8 @@ describe("examples of IPAM", () => {
             await deleteExample("deployment");
         });
     });
+
+    delegatedExamples(() => other, "subnet");
 
     it("are shown by antctl", async () => {
         expect(await antctl(["ipam", "show"])).toContain("pool1");

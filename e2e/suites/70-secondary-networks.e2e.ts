@@ -8,6 +8,7 @@ import { FixtureError } from "../fixture/error.ts";
 import { claimsOf, eventNote, expectConsistent } from "../fixture/ipam.ts";
 import { serve } from "../fixture/matrix.ts";
 import { callNetwork, callPlugin, installMetaPlugin, sandboxOf } from "../fixture/meta-plugin.ts";
+import { vlanExamples } from "../fixture/network-examples.ts";
 import { nicsOf, portsOf } from "../fixture/network-stage.ts";
 import {
     bridgeCondition,
@@ -154,6 +155,8 @@ describe("a Pod", () => {
 });
 
 onTheWire(() => stage);
+
+vlanExamples(() => stage);
 
 it("a default route on a VLAN leads there, and Services are still reached by the Pod network", async () => {
     expect(await stage.namespace.exec("routed", "ip -4 route show default")).toMatch(

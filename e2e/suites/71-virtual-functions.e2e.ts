@@ -3,6 +3,7 @@ import { apply, killDaemon, waitForAgents, workers } from "../fixture/cluster.ts
 import { DevicePlugin } from "../fixture/device-plugin.ts";
 import { claimsOf, eventNote, eventsAbout, expectConsistent } from "../fixture/ipam.ts";
 import { callNetwork, callPlugin, installMetaPlugin, sandboxOf } from "../fixture/meta-plugin.ts";
+import { functionExamples } from "../fixture/network-examples.ts";
 import { beforeNetworks, makeStage, NetworkStage, ReleaseBefore } from "../fixture/network-stage.ts";
 import { linksOf, networkStatusOf, requesting } from "../fixture/networks.ts";
 import { manifest, type TestNamespace } from "../fixture/pods.ts";
@@ -10,7 +11,7 @@ import { eventually } from "../fixture/run.ts";
 import { seeDevices, TestDevices, type TestDevice } from "../fixture/virtual-functions.ts";
 
 // Virtual functions as interfaces of Pods, on the first worker: devices that a device plugin registers with the kubelet.
-// left and right are the ends of one cable; of many there are two, and none has no link.
+// left and right are the ends of one cable; of many there are two, as of the resource of the examples; none has no link.
 
 const [node = ""] = workers;
 const space = "e2e-functions";
@@ -21,12 +22,17 @@ const many: readonly TestDevice[] = [
     { bus: "pci", id: "0000:ee:00.3", link: "e2e-vf3" },
     { bus: "pci", id: "0000:ee:00.2", link: "e2e-vf2" },
 ];
+const shown: readonly TestDevice[] = [
+    { bus: "pci", id: "0000:ee:01.0", link: "e2e-vf10" },
+    { bus: "pci", id: "0000:ee:01.1", link: "e2e-vf11" },
+];
 const none: TestDevice = { bus: "pci", id: "0000:ee:00.7", link: undefined };
 const resources = {
     "e2e.antrea.io/left": [left],
     "e2e.antrea.io/right": [right],
     "e2e.antrea.io/many": many,
     "e2e.antrea.io/none": [none],
+    "intel.com/sriov_net_A": shown,
 } as const;
 
 let stack: AsyncDisposableStack;
@@ -48,7 +54,7 @@ beforeAll(async () => {
     });
     await Promise.all([seeDevices(), ...registered]);
     home = await devices.state();
-    expect(home).toHaveLength(4);
+    expect(home).toHaveLength(6);
 
     const range = { start: "10.71.0.10", end: "10.71.0.19", gateway: "10.71.0.1", prefixLength: 24 };
     stage = stack.use(new NetworkStage(await makeStage(space, { [pool]: [range] })));
@@ -87,7 +93,9 @@ describe("a Pod with a virtual function", () => {
             /^10\.98\.0\.0\/16 via 10\.71\.0\.1 dev eth1/,
         );
         await stage.reached("a", await stage.address("b", "lan"));
-        expect(await devices.state()).toEqual([]);
+        expect(await devices.state()).toEqual(
+            home.filter((line) => shown.some(({ link }) => line.startsWith(`${link} `))),
+        );
     });
 
     it("reports the device in its status", async () => {
@@ -117,12 +125,23 @@ describe("a Pod with a virtual function", () => {
         await killDaemon(node, "agent");
         await stage.reached("a", await stage.address("b", "lan"));
         await waitForAgents();
+        // A DEL that comes before is executed later, when the kernel has deleted these links with their namespace.
+        const sandbox = await sandboxOf(space, "a");
+        await eventually("the agent serves CNI calls again", async () => {
+            const status = await callPlugin("STATUS", sandbox, { cniVersion: "1.1.0", name: "antrea", type: "antrea" });
+            return status["code"] === undefined ? true : undefined;
+        });
         await namespace.delete("a", "b", "c");
         await isHome();
         expect(await claimsOf(pool)).toEqual([]);
         await expectConsistent();
     });
 });
+
+functionExamples(
+    () => stage,
+    shown.map(({ id }) => id),
+);
 
 describe("a Pod is refused", () => {
     const refusals: readonly (readonly [

@@ -16,6 +16,7 @@ import { pingBytes, watchPings, type Sightings } from "../fixture/bridging-captu
 import { everyPair, exploreBridging, pairOf, warmUpBridging } from "../fixture/bridging-matrix.ts";
 import { expectedSights, type End } from "../fixture/bridging-ways.ts";
 import { allNodes, nodeObject, onNode, systemNamespace, workers } from "../fixture/cluster.ts";
+import { FixtureError } from "../fixture/error.ts";
 import { setIpam, TestPools } from "../fixture/ipam.ts";
 import { families, ipOf, ofFamily, type FamilyName } from "../fixture/addresses.ts";
 import { cellOf, moveBulk, type Cells } from "../fixture/matrix.ts";
@@ -184,7 +185,8 @@ describe("bridging mode", () => {
             "from %s to %s over %s is the one that is promised: hops, tags and MAC addresses",
             (from, to, family) => {
                 const [one, other] = [ends[from], ends[to]];
-                if (one === undefined || other === undefined) throw new Error("no such end");
+                if (one === undefined || other === undefined)
+                    throw new FixtureError("NOT_SET_UP", "internal", `no end ${from} or ${to}`);
                 const [ip, target] = [one.ip(family), other.ip(family)];
                 for (const [node, sight] of expectedSights(one.end, other.end, router))
                     expect([node, sightings.of(node, ip, target)]).toEqual([node, sight]);

@@ -5,6 +5,7 @@ import { warmUpBridging } from "../fixture/bridging-matrix.ts";
 import { answers, inNode, inOutside, inPod, longestGap, stream, type Shell } from "../fixture/bridging-streams.ts";
 import { apply, inAgent, internalIps, killDaemon, kubectl, waitForAgents, workers } from "../fixture/cluster.ts";
 import { startedAt } from "../fixture/containers.ts";
+import { FixtureError } from "../fixture/error.ts";
 import { expectConsistent, TestPools } from "../fixture/ipam.ts";
 import { families, ipOf, ofFamily } from "../fixture/addresses.ts";
 import { answeredOf } from "../fixture/pings.ts";
@@ -39,7 +40,7 @@ describe("bridged Pods", () => {
         await apply(statefulSet(namespace.name, { name: "web", replicas: 1, annotations }));
         await rolledOut(namespace.name, "statefulset/web");
         const [before] = await namespace.ready(["web-0"]);
-        if (before === undefined) throw new Error("web-0 does not run");
+        if (before === undefined) throw new FixtureError("NOT_FOUND", "environment", "web-0 does not run");
         // of its VLAN on either Node, of another VLAN, and beyond the router: all have exchanged packets with it before
         const peers = [from(clients[2].name), from(far[2].name), from(far[3].name), inOutside];
         const watching = Promise.all(
@@ -139,7 +140,7 @@ describe("bridged Pods", () => {
         const again = await eventually("its Pods run again", () => namespace.ready([...names, "web-0"]), 120_000);
         const podNamed = (name: string): TestPod => {
             const pod = again.find((one) => one.name === name);
-            if (pod === undefined) throw new Error(`${name} does not run`);
+            if (pod === undefined) throw new FixtureError("NOT_FOUND", "environment", `${name} does not run`);
             return pod;
         };
         expect(podNamed("web-0")).toMatchObject({ ip4: sticky?.ip4, ip6: sticky?.ip6, node: victim });

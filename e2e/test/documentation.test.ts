@@ -13,12 +13,15 @@ interface ExampleJson {
 }
 
 const root = new URL("../../", import.meta.url);
-const examples = "e2e/examples/ipam";
-const page = readFileSync(new URL("docs/ipam.md", root), "utf8");
-const suite = readFileSync(new URL("e2e/suites/62-ipam-examples.e2e.ts", root), "utf8");
-const files = readdirSync(new URL(examples, root));
 
-describe("docs/ipam.md", () => {
+describe.each([
+    ["docs/ipam.md", "e2e/examples/ipam", "e2e/suites/62-ipam-examples.e2e.ts"],
+    ["docs/secondary-networks.md", "e2e/examples/secondary-networks", "e2e/fixture/network-examples.ts"],
+])("%s", (path, examples, suitePath) => {
+    const page = readFileSync(new URL(path, root), "utf8");
+    const suite = readFileSync(new URL(suitePath, root), "utf8");
+    const files = readdirSync(new URL(examples, root));
+
     it.each(files)("shows %s as it is tried", (file) => {
         const text = readFileSync(new URL(`${examples}/${file}`, root), "utf8");
         expect(page).toContain(`[${file}](../${examples}/${file})`);
@@ -44,23 +47,29 @@ describe("docs/secondary-networks.md", () => {
             const { kind } = parseNetwork({ namespace: "default", name, annotations, config });
             return kind;
         });
-        expect(kinds).toEqual(["vlan", "sriov", "foreign"]);
+        expect(kinds).toEqual(["vlan", "sriov", "foreign", "foreign", "foreign"]);
     });
 
-    it("shows an IPAM section for other plugins that the agent takes", () => {
-        const [foreign] = networks.filter(({ metadata: { name } }) => name === "macnet");
-        const { ipam } = parseNetworkConfig(foreign?.spec?.config ?? "");
-        expect(parseIpamSection(ipam?.raw ?? {}).ippools).toEqual(["ipv4-pool-1", "ipv6-pool-1"]);
+    it("shows IPAM sections for other plugins that the agent takes", () => {
+        const sections = networks
+            .filter(({ metadata: { name } }) => name?.endsWith("net-1"))
+            .map(({ spec }) => parseIpamSection(parseNetworkConfig(spec?.config ?? "").ipam?.raw ?? {}));
+        expect(sections.map(({ addresses, ippools }) => [ippools, addresses.length])).toEqual([
+            [["ipv4-pool-1"], 0],
+            [["ipv4-pool-1", "ipv6-pool-1"], 0],
+            [["ipv4-pool-1"], 2],
+        ]);
     });
 
     it("shows annotations that the agent takes, in both forms", () => {
-        const short = /`([^`]+@[^`]+)`\. All interfaces/.exec(text)?.[1] ?? "";
+        const short = /short form of the same is `([^`]+@[^`]+)`/.exec(text)?.[1] ?? "";
         const shown = [...requests, short].map((request) =>
             parseSelections(request, "default").map((one) => `${one.namespace}/${one.name}@${one.interfaceName}`),
         );
         expect(shown).toEqual([
             ["default/vlan100@eth1", "networks/vlan200@eth200"],
-            ["default/sriov-net-a@eth1", "default/sriov-net-a@eth2"],
+            ["networks/vlan200@eth200"],
+            ["default/sriov-net-a@eth1"],
             ["default/vlan100@eth1", "networks/vlan200@eth200"],
         ]);
     });

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { systemNamespace } from "../fixture/cluster.ts";
+import { FixtureError } from "../fixture/error.ts";
 import { getJson } from "../fixture/objects.ts";
 
 /** A time in which a Node had no agent that is ready, in milliseconds as Date.now() counts. */
@@ -30,10 +31,15 @@ export class AgentWatch implements AsyncDisposable {
         this.#polling = this.#poll();
     }
 
-    /** All so far; one that lasts ends now. Throws if no agent was seen at all: nothing is known then. */
+    /** All so far; one that lasts ends now. Throws FixtureError if no agent was seen at all: nothing is known then. */
     away(): readonly Away[] {
         const now = Date.now();
-        if (this.#lastSeen.size === 0) throw new Error(`no agent that is ready was ever seen: ${this.#problem}`);
+        if (this.#lastSeen.size === 0)
+            throw new FixtureError(
+                "NOT_FOUND",
+                "environment",
+                `no agent that is ready was ever seen: ${this.#problem}`,
+            );
         return [...this.#away, ...[...this.#since].map(([node, from]) => ({ node, from, to: now }))];
     }
 

@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import { setTimeout as pause } from "node:timers/promises";
 import { bridged } from "../fixture/bridging.ts";
 import { clusterName, helmRollback, waitForAgents, workers } from "../fixture/cluster.ts";
+import { FixtureError } from "../fixture/error.ts";
 import { getJson } from "../fixture/objects.ts";
 import { expectConsistent, poolsKey, TestPools, type ClaimJson } from "../fixture/ipam.ts";
 import { TestNamespace, type PodSpec, type TestPod } from "../fixture/pods.ts";
@@ -132,7 +133,7 @@ async function step(name: string, ways: readonly Watched[], change: () => Promis
 /** Rejects when anything that Pods hold is not as it was. */
 function mustBeSame(before: Held, after: Held): void {
     const [one, other] = [JSON.stringify(before), JSON.stringify(after)];
-    if (one !== other) throw new Error(`before: ${one}\nafter: ${other}`);
+    if (one !== other) throw new FixtureError("WRONG_RESULT", "environment", `before: ${one}\nafter: ${other}`);
 }
 
 class Trial {
@@ -221,7 +222,11 @@ class Trial {
         const [pod] = await this.#namespace.start([{ name, node: first, ...inPools(mode) }]);
         this.#names.push(name);
         if (pod === undefined || others.some(({ ip4 }) => ip4 === pod.ip4))
-            throw new Error(`${name} got ${pod?.ip4 ?? "nothing"}, which another one has`);
+            throw new FixtureError(
+                "WRONG_RESULT",
+                "environment",
+                `${name} got ${pod?.ip4 ?? "nothing"}, which another one has`,
+            );
         const peer = others.find((other) => other.name === (mode === "subnets" ? "subnet-2" : "pool-1"));
         await this.#namespace.exec(name, `ping -c 2 -W 2 ${peer?.ip4 ?? ""}`);
     }
@@ -237,7 +242,7 @@ type Way = readonly [title: string, from: TestPod, to: TestPod, ip: string];
 function waysBetween(pods: readonly TestPod[], mode: Mode): readonly Way[] {
     const pod = (name: string): TestPod => {
         const found = pods.find((one) => one.name === name);
-        if (found === undefined) throw new Error(`${name} was not started`);
+        if (found === undefined) throw new FixtureError("NOT_FOUND", "internal", `${name} was not started`);
         return found;
     };
     const way = (title: string, from: string, to: string, family: "ip4" | "ip6" = "ip4"): Way => [

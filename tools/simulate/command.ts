@@ -64,6 +64,7 @@ export const faultCounters: readonly string[] = [
     "review.refused",
     "review.unanswered",
     "claim.forced.agentAway",
+    "claim.forced.databaseLost",
     "claim.byHandInSubnet.isolated",
     "claim.outlivesItsPool",
 ];

@@ -229,17 +229,33 @@ export async function touchClaim(cluster: SimulatedCluster, random: Random): Pro
  */
 export async function forceDeleteClaim(cluster: SimulatedCluster, random: Random): Promise<void> {
     const claims = [...cluster.server.store.all(claimKind)].map(({ object }) => object as IpAllocation);
-    const claim = random.pick(claims.filter(({ spec }) => spec.pod !== undefined));
+    const isPreferred = random.chance(0.5) ? isOfVlanInterface : isInUse;
+    const claim = random.pick(claims.filter(isPreferred)) ?? random.pick(claims.filter(isInUse));
     if (claim === undefined) return;
     const station = cluster.station(claim.spec.pod?.nodeName ?? "");
-    if (station !== undefined && random.chance(0.5)) {
+    const isAgentAway = station !== undefined && random.chance(0.5);
+    if (isAgentAway) {
         cluster.counters.count("claim.forced.agentAway");
         restartAgent(cluster, station, { afterMs: 0, awayMs: random.between(5_000, 60_000) });
         // Again after it has learned of the allocation.
         restartAgent(cluster, station, { afterMs: random.between(65_000, 150_000), awayMs: 2_000 });
     }
     await deleteByForce(cluster, claim);
+    // What the agent then knows of these addresses is in the alias of the link.
+    if (isAgentAway && isOfVlanInterface(claim)) {
+        cluster.counters.count("claim.forced.databaseLost");
+        station.machine.loseDatabase();
+        station.machine.loseFlows();
+    }
     if (random.chance(0.7)) await askFor(cluster, random, [claim]);
+}
+
+function isInUse({ spec }: IpAllocation): boolean {
+    return spec.pod !== undefined;
+}
+
+function isOfVlanInterface(claim: IpAllocation): boolean {
+    return claim.spec.pod?.network !== undefined && !isOfAnotherPlugin(claim);
 }
 
 /** Deletes an allocation regardless of its user. */

@@ -137,11 +137,10 @@ export const cleaners: Readonly<Record<string, SeededBug>> = {
         hooks: {
             agent: ({ pools: { own } }) => {
                 const all = own.list.bind(own);
-                const { ofContainer, ofOrdinal } = own;
+                const { ofOrdinal } = own;
                 // Only the search for leaks lists all allocations; other lists are unchanged.
                 const claims = { list: all } as typeof own;
                 own.list = () => [];
-                own.ofContainer = (attachment) => ofContainer.call(claims, attachment);
                 own.ofOrdinal = (namespace, place) => ofOrdinal.call(claims, namespace, place);
             },
         },

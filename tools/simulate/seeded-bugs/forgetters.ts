@@ -285,7 +285,9 @@ export const forgetters: Readonly<Record<string, SeededBug>> = {
 /** The agent releases none of these allocations, neither at DEL nor in its search for leaks. */
 function forget({ pools: { own } }: Agent, isForgotten: (claim: IpAllocation) => boolean): void {
     const list = own.list.bind(own);
+    const ofContainer = own.ofContainer.bind(own);
     own.list = () => list().filter((claim) => !isForgotten(claim));
+    own.ofContainer = (attachment) => ofContainer(attachment).filter((claim) => !isForgotten(claim));
 }
 
 async function hasPod(api: ApiClient, name: string): Promise<boolean> {

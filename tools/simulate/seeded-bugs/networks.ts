@@ -1,3 +1,4 @@
+import { fromNetworkAlias, toNetworkAlias } from "@antrea/agent/platform/pod-interfaces";
 import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { type Pod } from "@antrea/kube";
 import { kindOf } from "../api/server.ts";
@@ -65,6 +66,21 @@ export const ofNetworks: Readonly<Record<string, SeededBug>> = {
             },
         },
     },
+    "link-names-no-addresses": {
+        source: "found in this project",
+        what: "the alias of the link of a VLAN interface names no addresses, so that they are lost with the database of OVS",
+        hooks: {
+            agent: (_agent, _cluster, { machine }) => {
+                for (const [name, link] of [...machine.links]) {
+                    const record = fromNetworkAlias(link.alias);
+                    if (record === undefined) continue;
+                    const unused = { podNamespace: "", podName: "", network: "", netns: "", hostIfName: name };
+                    const alias = toNetworkAlias({ ...record, ...unused, addresses: [] });
+                    machine.links.set(name, { ...link, alias });
+                }
+            },
+        },
+    },
     "half-of-an-interface-stays": {
         source: "https://github.com/antrea-io/antrea/issues/5623",
         what: "of an interface with addresses of several IPPools only the first is released at its end",
@@ -80,13 +96,17 @@ interface GcConfig {
 /** The agent finds one allocation of each interface on another network, both at DEL and in its search for leaks. */
 function keepOthers({ pools: { own } }: Agent): void {
     const list = own.list.bind(own);
-    own.list = () => {
-        const seen = new Set<string>();
-        return list().filter(({ spec: { pod } }) => {
-            const key = `${pod?.uid}/${pod?.interface}`;
-            const isFirst = pod?.network === undefined || !seen.has(key);
-            seen.add(key);
-            return isFirst;
-        });
-    };
+    const ofContainer = own.ofContainer.bind(own);
+    own.list = () => firstOfEach(list());
+    own.ofContainer = (attachment) => firstOfEach(ofContainer(attachment));
+}
+
+function firstOfEach(all: readonly IpAllocation[]): readonly IpAllocation[] {
+    const seen = new Set<string>();
+    return all.filter(({ spec: { pod } }) => {
+        const key = `${pod?.uid}/${pod?.interface}`;
+        const isFirst = pod?.network === undefined || !seen.has(key);
+        seen.add(key);
+        return isFirst;
+    });
 }

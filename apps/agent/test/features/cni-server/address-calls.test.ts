@@ -131,7 +131,13 @@ describe("a call for the addresses of an interface that another plugin makes", (
     });
 
     it.each<[string, object, Partial<CniCmdArgs>, number, string]>([
-        ["without Pod", {}, { args: "IgnoreUnknown=1" }, ErrorCode.INVALID_ENVIRONMENT_VARIABLES, "K8S_POD_NAME"],
+        [
+            "without Pod",
+            {},
+            { args: "IgnoreUnknown=1" },
+            ErrorCode.INVALID_ENVIRONMENT_VARIABLES,
+            "K8S_POD_NAME and K8S_POD_NAMESPACE are needed",
+        ],
         [
             "with an address that is none",
             { ipam: { type: "antrea", addresses: [{ address: "10.2.0.300/24" }] } },
@@ -153,10 +159,12 @@ describe("a call for the addresses of an interface that another plugin makes", (
             ErrorCode.INVALID_NETWORK_CONFIG,
             "args.cni.ips",
         ],
-    ])("is refused %s, before anything is asked", async (_, config, changes, cniCode, text) => {
+    ])("is refused %s, before anything is asked; its DEL is not", async (_, config, changes, cniCode, text) => {
         const error = await refusal("add", argsOf(config, changes));
         expect(error).toMatchObject({ cniCode, message: expect.stringContaining(text) });
         expect(addresses.adds).toEqual([]);
+        expect(await answer("del", argsOf(config, changes))).toBeUndefined();
+        expect(addresses.deleted).toEqual(["c1 net1"]);
     });
 
     it("waits until the Node is ready, and STATUS says that it is not", async () => {

@@ -53,10 +53,12 @@ describe("the bridge", () => {
         await agent.bridge.ensure();
         await agent.bridge.setExternalId(cachedNodeKey, "the Node");
         await node.loseDatabase();
-        await eventually(
-            async () => agent.bridge.ensure().then(() => agent.bridge.externalId(cachedNodeKey)),
-            (found) => found !== undefined,
-        );
+        // The copy shows the new database once the session has connected to it; until then a transaction is refused.
+        await agent.database.until(() => (agent.bridge.port(node.bridge) === undefined ? true : undefined), {
+            timeoutMs: 50_000,
+        });
+        await agent.database.ready();
+        await agent.bridge.ensure();
         const get = (key: string): Promise<string> =>
             node.ovs.vsctl("get", "bridge", node.bridge, `external_ids:${key}`);
         expect([await get(cachedNodeKey), await get("earlier")]).toEqual(['"the Node"\n', '"1"\n']);
