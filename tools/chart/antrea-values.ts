@@ -21,25 +21,23 @@ function each(paths: string, accepted: readonly unknown[], noted: readonly unkno
 
 /** All such values. */
 export const antreaValues: readonly AntreaValue[] = [
-    ...on("antreaProxy.enable antreaProxy.proxyLoadBalancerIPs hostNetworkAcceleration.enable auditLogging.compress"),
+    ...on("hostNetworkAcceleration.enable auditLogging.compress"),
     ...on(
         "egress.uniqueMACForSubInterfaces agent.memberlist.gossipVerifyIncoming agent.memberlist.gossipVerifyOutgoing",
     ),
     ...on("ipsec.csrSigner.autoApprove ipsec.csrSigner.selfSignedCA"),
-    ...off("antreaProxy.proxyAll antreaProxy.disableServiceHealthCheckServer nodePortLocal.enable multicast.enable"),
+    ...off("nodePortLocal.enable multicast.enable"),
     ...off(
         "flowExporter.enable multicluster.enable multicluster.enableGateway multicluster.enablePodToPodConnectivity",
     ),
     ...off("multicluster.enableStretchedNetworkPolicy webhooks.labelsMutator.enable testing.coverage"),
     ...off("testing.simulator.enable ovs.hwOffload agent.antreaSysctlInit.enable"),
     ...empty("image podCIDRs dnsServerOverride clientCAFile multicluster.namespace"),
-    ...empty("antreaProxy.nodePortAddresses antreaProxy.skipServices antreaProxy.serviceProxyName"),
     ...empty(
         "egress.exceptCIDRs egress.snatFullyRandomPorts multicast.multicastInterfaces flowExporter.protocolFilter",
     ),
     ...empty("agent.antreaOVS.extraArgs agent.antreaAgent.securityContext.capabilities"),
     ...each("antreaProxy.serviceHealthCheckServerBindAddress", ["", "0.0.0.0:10256"]),
-    ...each("antreaProxy.defaultLoadBalancerMode", ["nat"]),
     ...each("trafficEncryptionMode multicluster.trafficEncryptionMode", ["none"]),
     ...each("hostNetworkMode", ["iptables", "nftables"], ["iptables"]),
     ...each("ipsec.authenticationMode", ["psk"]),

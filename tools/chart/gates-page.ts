@@ -15,7 +15,8 @@ This page is generated from \`libs/settings\` by \`make generate\`.
 
 A gate is set by \`featureGates.NAME\` of the chart, which writes it into the settings files of antrea-agent and
 antrea-controller, or in ConfigMap \`antrea-config\`, in both files. The rules are those of Kubernetes: alpha gates are off
-unless they are set to true, beta gates are on unless they are set to false, and GA gates are on and cannot be set.
+unless they are set to true, beta gates are on unless they are set to false, and GA gates are always on; to
+set one has no effect but a warning.
 \`AllAlpha\` and \`AllBeta\` stand for all gates of their stage that are not named.
 
 A gate whose feature is not available in this version is off, whatever its stage. It may be set to false; true is refused,

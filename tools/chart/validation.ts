@@ -107,12 +107,16 @@ function gates(): readonly string[] {
     ];
 }
 
-function valueCheck({ component, key, path }: MappedValue): readonly string[] {
-    const tested = testOf(component, key);
-    if (tested === undefined) return [];
+function valueCheck(value: MappedValue): readonly string[] {
+    const tested = testOf(value.component, value.key);
+    return tested === undefined ? [] : [`{{- ${included(value, tested)} }}`];
+}
+
+/** What prints a line for each invalid part of the value. */
+function included({ path }: MappedValue, tested: KeyTest): string {
     const name = tested.isList ? "antrea.list" : `antrea.${tested.test.kind}`;
     const given = `"key" ${quoted(path)} "value" .Values.${path} "rule" ${quoted(inValues(tested.rule))}`;
-    return [`{{- include ${quoted(name)} (dict ${given} ${argumentsOf(tested)}) }}`];
+    return `include ${quoted(name)} (dict ${given} ${argumentsOf(tested)})`;
 }
 
 function argumentsOf({ isList, test }: KeyTest): string {
@@ -145,7 +149,13 @@ function crossRules(): readonly string[] {
                 ? `(get .Values.featureGates ${quoted(path.slice(13))})`
                 : `.Values.${path}`;
             const finding = `(dict "key" ${quoted(path)} "value" ${value} "rule" ${quoted(inValues(rule))})`;
-            return [`{{- if ${expression} }}{{ include "antrea.wrong" ${finding} }}{{ end }}`];
+            // as the programs do: a list with invalid members breaks no other rule
+            const list = own.find((one) => one.key === key);
+            const tested = list && testOf(component, key);
+            const isValid = list && tested?.isList === true ? `(not (${included(list, tested)})) ` : "";
+            return [
+                `{{- if ${isValid === "" ? expression : `(and ${isValid}${expression})`} }}{{ include "antrea.wrong" ${finding} }}{{ end }}`,
+            ];
         });
     });
 }

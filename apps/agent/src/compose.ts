@@ -26,6 +26,7 @@ import { nodeRoutes } from "./features/node-routes/feature.ts";
 import { allPodPrefixes } from "./features/node-routes/index.ts";
 import { podNetwork, type PodNodeParts } from "./features/pod-network/feature.ts";
 import { checkInterface, checkNetworkInterface, wiringErrorCode } from "./features/pod-network/index.ts";
+import { services } from "./features/services/feature.ts";
 import { secondaryBridge } from "./features/secondary-bridge/feature.ts";
 import { buildNicUplinks, nicUplinkParts, type NicUplinkOf } from "./features/secondary-bridge/nic-uplink-parts.ts";
 import type { NicUplinks } from "./features/secondary-bridge/nic-uplinks.ts";
@@ -190,6 +191,7 @@ function featuresOf(
               o.parts,
           )
         : undefined;
+    const served = services(platform);
     const pods = podNetwork(
         platform,
         {
@@ -222,7 +224,8 @@ function featuresOf(
         // Before the Pods, whose interfaces are restored on it.
         secondary,
         pods,
-        nodeRoutes(platform, pods),
+        served,
+        nodeRoutes(platform, pods, served),
         masquerade(platform, {
             clusterPrefixes: () => allPodPrefixes(platform.nodes.list()),
             bridging: bridged.sources,

@@ -34,6 +34,15 @@ nodeIPAM:
 ipam:
   cooldown: 30s
   cleanInterval: 60s
+antreaProxy:
+  enable: true
+  proxyAll: false
+  proxyLoadBalancerIPs: true
+  nodePortAddresses: []
+  skipServices: []
+  serviceProxyName: ""
+  defaultLoadBalancerMode: nat
+  disableServiceHealthCheckServer: false
 secondaryNetwork:
   ovsBridges: []
 cni:
@@ -181,4 +190,4 @@ webhook:
         memory: 80Mi
 {{- end }}
 
-{{- define "antrea.sections" -}}["uplink","ovs","nodeIPAM","ipam","secondaryNetwork","cni","cni.plugins","agentImage","controllerImage","webhookImage","agent","agent.installCNI","agent.antreaAgent","agent.antreaOVS","agent.antreaOVS.securityContext","controller","controller.antreaController","webhook","webhook.antreaWebhook"]{{- end }}
+{{- define "antrea.sections" -}}["uplink","ovs","nodeIPAM","ipam","antreaProxy","secondaryNetwork","cni","cni.plugins","agentImage","controllerImage","webhookImage","agent","agent.installCNI","agent.antreaAgent","agent.antreaOVS","agent.antreaOVS.securityContext","controller","controller.antreaController","webhook","webhook.antreaWebhook"]{{- end }}

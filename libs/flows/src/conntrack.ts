@@ -54,6 +54,9 @@ function lookUp(next: NextTable, family: Family, bridging: boolean): Flow {
     };
 }
 
+/** Conntrack zones of the connections of Pods outside bridging mode. */
+export const connectionZones: Readonly<Record<Family, number>> = { 4: fieldsOf(4).zone, 6: fieldsOf(6).zone };
+
 /** The zone of a packet's connection: in bridging mode that of its VLAN, which `Reg.vlan` and `Reg.zoneType` have. */
 export function zoneOf(family: Family, bridging: boolean): CtAction["zone"] {
     return bridging ? vlanZone : fieldsOf(family).zone;

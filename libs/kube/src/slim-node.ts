@@ -3,6 +3,8 @@ import { type Node } from "./api/types.ts";
 
 /** What `slimNode` keeps of a Node besides its identity, podCIDRs and addresses. */
 export interface SlimNodeOptions {
+    /** Keys of labels. Default none. */
+    readonly labels?: readonly string[];
     /** Keys of annotations. Default none. */
     readonly annotations?: readonly string[];
     /** Keys of taints. Default none. */
@@ -12,14 +14,11 @@ export interface SlimNodeOptions {
 /**
  * Reduces a Node to the fields that an informer keeps, since a cluster may have thousands and most of a Node is images
  * and conditions: name, UID, resourceVersion, deletionTimestamp, podCIDRs, addresses without host names, and the
- * annotations and taints with the given keys. Returns a new Node; fields that the Node lacks stay absent.
+ * labels, annotations and taints with the given keys. Returns a new Node; fields that the Node lacks stay absent.
  */
-export function slimNode(node: Node, { annotations = [], taints = [] }: SlimNodeOptions = {}): Node {
+export function slimNode(node: Node, { labels = [], annotations = [], taints = [] }: SlimNodeOptions = {}): Node {
     const { name, uid, resourceVersion, deletionTimestamp } = node.metadata ?? {};
     const { podCIDR, podCIDRs } = node.spec ?? {};
-    const keptAnnotations = Object.entries(node.metadata?.annotations ?? {}).filter(([key]) =>
-        annotations.includes(key),
-    );
     const keptTaints = (node.spec?.taints ?? []).filter(({ key }) => taints.includes(key));
     const addresses = (node.status?.addresses ?? []).filter(
         ({ type, address }) => type === "InternalIP" || isIP(address) !== 0,
@@ -30,11 +29,21 @@ export function slimNode(node: Node, { annotations = [], taints = [] }: SlimNode
             uid,
             resourceVersion,
             deletionTimestamp,
-            annotations: keptAnnotations.length === 0 ? undefined : Object.fromEntries(keptAnnotations),
+            labels: only(node.metadata?.labels, labels),
+            annotations: only(node.metadata?.annotations, annotations),
         }),
         spec: present({ podCIDR, podCIDRs, taints: keptTaints.length === 0 ? undefined : keptTaints }),
         status: addresses.length === 0 ? undefined : { addresses },
     });
+}
+
+/** The values of these keys; undefined if there are none. */
+function only(
+    values: Readonly<Record<string, string>> = {},
+    keys: readonly string[],
+): Readonly<Record<string, string>> | undefined {
+    const kept = Object.entries(values).filter(([key]) => keys.includes(key));
+    return kept.length === 0 ? undefined : Object.fromEntries(kept);
 }
 
 /** Returns the fields that have a value. */

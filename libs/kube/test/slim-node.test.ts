@@ -9,6 +9,7 @@ describe("slimNode", () => {
             uid: "u",
             resourceVersion: "7",
             deletionTimestamp: "2026-01-01T00:00:00Z",
+            labels: { zone: "a" },
             annotations: { mac: "02:00:00:00:00:01" },
         },
         spec: {
@@ -28,7 +29,7 @@ describe("slimNode", () => {
     const whole: Node = {
         metadata: {
             ...kept.metadata,
-            labels: { zone: "a" },
+            labels: { zone: "a", other: "b" },
             annotations: { ...kept.metadata?.annotations, large: "x" },
         },
         spec: {
@@ -43,13 +44,14 @@ describe("slimNode", () => {
         },
     } as Node;
 
-    it("keeps podCIDRs, addresses, and the annotations and taints in use", () => {
-        expect(slimNode(whole, { annotations: ["mac", "transport"], taints: ["out-of-service"] })).toEqual(kept);
+    it("keeps podCIDRs, addresses, and the labels, annotations and taints in use", () => {
+        const inUse = { labels: ["zone"], annotations: ["mac", "transport"], taints: ["out-of-service"] };
+        expect(slimNode(whole, inUse)).toEqual(kept);
     });
 
     it("leaves absent what the Node lacks, or nobody uses", () => {
         expect(slimNode({})).toEqual({ metadata: {}, spec: {} });
         const { metadata, spec } = slimNode(whole);
-        expect([metadata?.annotations, spec?.taints]).toEqual([undefined, undefined]);
+        expect([metadata?.labels, metadata?.annotations, spec?.taints]).toEqual([undefined, undefined, undefined]);
     });
 });

@@ -1,7 +1,16 @@
 import { isIP } from "node:net";
 import { type Family, parsePrefix, type Prefix } from "@antrea/ip";
 import { z } from "zod";
-import { cidrTest, durationTest, orEmpty, serverTest, type ValueTest, valueTests, wordsTest } from "./value-tests.ts";
+import {
+    cidrTest,
+    durationTest,
+    orEmpty,
+    serverTest,
+    serviceTest,
+    type ValueTest,
+    valueTests,
+    wordsTest,
+} from "./value-tests.ts";
 
 // The kinds of values. Each has one rule, a sentence that continues "the value", and reports it for every violation.
 
@@ -250,6 +259,13 @@ export const portRange: Leaf<{ readonly first: number; readonly last: number }> 
         if (first === undefined || last === undefined || first < 1 || last > 65_535 || first >= last) return undefined;
         return { first, last };
     },
+);
+
+/** Schema of a Service: `namespace/name` or an IP address. */
+export const serviceOrAddress: Leaf<string> = readable(
+    "must be namespace/name of a Service or an IP address",
+    readerOf(serviceTest),
+    serviceTest,
 );
 
 /** Schema of a list, which may be empty, whose members have this schema. */

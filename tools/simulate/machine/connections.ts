@@ -113,6 +113,21 @@ export class MachineSwitch implements Required<Openflow> {
         return added(this.#listeners, listener);
     }
 
+    /** It sends none: no packets are simulated. */
+    onPacketIn(): Disposable {
+        return { [Symbol.dispose]: () => undefined };
+    }
+
+    /** Only flows that OVS learns from packets are deleted so. */
+    async bundle(): Promise<void> {
+        await this.#machine.ovs(undefined);
+    }
+
+    /** It has no connections. */
+    async flushConnections(): Promise<void> {
+        await this.#machine.ovs(undefined);
+    }
+
     packetOut(): void {
         // neighbour caches in the underlay are not simulated
     }

@@ -48,6 +48,11 @@ export interface NodePlatform extends Platform {
      * Undefined outside of bridging mode, and if nothing watches them: flows then use the CIDRs of the configuration.
      */
     readonly services: ServiceCidrs | undefined;
+    /**
+     * Whether OVS serves Services to the Pods of this Node, as the feature gate AntreaProxy and `antreaProxy.enable` want
+     * it; not in bridging mode.
+     */
+    readonly servesServices: boolean;
     /** Sets sysctls of the Node, and knows what they were before. */
     readonly sysctls: Pick<NodeSysctls, "held" | "set" | "undo">;
     /** The current Service CIDRs, from the API server or else from the configuration. */
@@ -91,6 +96,9 @@ export async function withNode(
         host: { ofPort: OfPort.host, mac: parseMac(mac), ips: transport.state.addresses },
         serviceCidrs: currentServiceCidrs(platform, services),
     });
+    const servesServices =
+        platform.gates.enabled("AntreaProxy") && config.antreaProxy.enable && !config.enableBridgingMode;
+    const tunnel = platform.mode === "noEncap" ? undefined : { ofPort: OfPort.tunnel };
     let gatewayPort: number = OfPort.gateway;
     const pipelineInput = (): PipelineInput => ({
         families: node.podPrefixes.map((prefix) => prefix.family),
@@ -98,6 +106,7 @@ export async function withNode(
         podPrefixes: node.podPrefixes,
         forgetsConnections: datapath.forgetsConnections,
         bridging: bridgedMac === undefined ? undefined : bridging(bridgedMac),
+        services: servesServices ? { proxyAll: false, tunnel } : undefined,
     });
     const pipeline = new AgentPipeline({
         tables: nodeTables,
@@ -120,6 +129,7 @@ export async function withNode(
         disableTxChecksumOffload,
         bridgedMac,
         services: config.enableBridgingMode ? services : undefined,
+        servesServices,
         sysctls,
         serviceCidrs: () => currentServiceCidrs(platform, services),
     };

@@ -19,6 +19,7 @@ import { OpenFlowConnection } from "@antrea/openflow/connection";
 import { OvsdbSession } from "@antrea/ovsdb/session";
 import { Jobs, Metrics, exportBuildInfo, type Logger, type MainContext, type MetricsFactory } from "@antrea/runtime";
 import { DaemonServer, probePortFrom } from "@antrea/serving";
+import { zoneLabel } from "@antrea/services";
 import { loadAgentConfig, type AgentConfig } from "@antrea/settings";
 import { buildReadiness } from "./agent-readiness.ts";
 import { readEnvironment, type AgentEnvironment } from "./environment.ts";
@@ -88,7 +89,18 @@ export interface Platform {
         | "onDisconnect"
         | "onLockChange"
     >;
-    readonly openflow: Pick<OpenFlowConnection, "start" | "close" | "state" | "onReady" | "packetOut" | "dumpFlows">;
+    readonly openflow: Pick<
+        OpenFlowConnection,
+        | "start"
+        | "close"
+        | "state"
+        | "onReady"
+        | "onPacketIn"
+        | "packetOut"
+        | "dumpFlows"
+        | "bundle"
+        | "flushConnections"
+    >;
     /** The bridge of the agent in OVSDB; usable when `database` is ready. */
     readonly bridge: Pick<OvsBridge, keyof OvsBridge>;
     /** The bridges of networks other than the Pod network. */
@@ -221,8 +233,8 @@ export function buildPlatform({ logger, flags, fail }: MainContext): Platform {
 }
 
 /**
- * The informer of all Nodes of the cluster, reduced by `slimNode` to what the agent reads: with the annotations of
- * transport addresses and MAC, and the out-of-service taint. The caller starts and closes it.
+ * The informer of all Nodes of the cluster, reduced by `slimNode` to what the agent reads: with the label of
+ * the zone, the annotations of transport addresses and MAC, and the out-of-service taint. The caller starts and closes it.
  */
 export function nodesOf({
     api,
@@ -233,7 +245,11 @@ export function nodesOf({
     readonly clock: Clock;
     readonly logger: Logger;
 }): Informer<Node> {
-    const kept = { annotations: [transportAnnotation, macAnnotation], taints: [outOfServiceTaint] };
+    const kept = {
+        labels: [zoneLabel],
+        annotations: [transportAnnotation, macAnnotation],
+        taints: [outOfServiceTaint],
+    };
     const transform = (node: Node): Node => slimNode(node, kept);
     return new Informer({ api, clock, logger: logger.child("nodes") }, { resource: nodes, transform });
 }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { systemClock } from "@antrea/async";
 import { CniCallError } from "@antrea/cni";
 import { AntreaError } from "@antrea/errors";
-import { nodeParts, nodeTables, Pipeline } from "@antrea/flows";
+import { nodeParts, nodeTables, type PipelineInput } from "@antrea/flows";
 import { parsePrefix, type IpAddress } from "@antrea/ip";
 import { Netlink } from "@antrea/netlink";
 import { OpenFlowConnection } from "@antrea/openflow/connection";
@@ -17,12 +17,13 @@ import {
     type VirtualFunctionsFeature,
     type VirtualFunctionsPlaces,
 } from "../../src/features/virtual-functions/feature.ts";
+import type { ServicesFeature } from "../../src/features/services/feature.ts";
 import { functionErrorCode } from "../../src/features/virtual-functions/index.ts";
 import { poolErrorCode } from "../../src/features/ip-pools/index.ts";
 import { networksErrorCode } from "../../src/features/networks/index.ts";
 import { judge } from "../../src/features/networks/judge.ts";
 import { CniCalls, type CniCommand } from "../../src/features/cni-server/index.ts";
-import { FlowRestore, FlowTable } from "../../src/platform/ovs/flow-table/index.ts";
+import { EarlierFlows, FlowRestore, FlowTable } from "../../src/platform/ovs/flow-table/index.ts";
 import { Gateway, NodeSysctls } from "../../src/platform/host/gateway/index.ts";
 import { keepNetwork } from "../../src/features/pod-network/keep-network.ts";
 import { gatewayIpOf } from "../../src/platform/node/config/index.ts";
@@ -60,7 +61,7 @@ import { type Interruptions } from "./interruptions.ts";
 import { silentLogger } from "./logger.ts";
 import { OwnNamespace } from "./namespace.ts";
 import { ipsOf, type AddAnswer, type TestPod } from "./test-pod.ts";
-import type { PipelineFlows } from "../../src/platform/ovs/pipeline.ts";
+import { AgentPipeline, type PipelineFlows } from "../../src/platform/ovs/pipeline.ts";
 import {
     NetworkInterfaces,
     PodInterfaces,
@@ -69,8 +70,6 @@ import {
     type NetworkRecord,
     type PlannedNetwork,
 } from "../../src/platform/pod-interfaces/index.ts";
-
-const pipeline = new Pipeline(nodeTables);
 
 /** Where the wiring of a Pod can be held up, before and after each step that others see. */
 export type Stage = "ports" | "ports done" | "ofPort" | "flows" | "flows done" | "deletePort" | "take" | "take done";
@@ -84,6 +83,8 @@ export interface TestAgentOptions {
     readonly isClaimed?: (ip: IpAddress) => boolean | undefined;
     /** What Pods get on the bridge br-secondary, whose NIC is a link of the Node; default: nothing. */
     readonly networks?: TestNetworks;
+    /** Builds the feature that serves Services; default: OVS serves none. */
+    readonly services?: (agent: TestAgent) => ServicesFeature;
     /** Default "/": the agent of a test runs on its Node itself. */
     readonly hostProcPathPrefix?: string;
 }
@@ -184,9 +185,13 @@ export class TestAgent {
     readonly reconciler: PodReconciler;
     readonly calls: CniCalls;
     readonly netlink = Netlink.open();
+    readonly pipeline: AgentPipeline;
+    readonly jobs = new Jobs({ logger: silentLogger });
+    readonly services: ServicesFeature | undefined;
+    #gatewayPort = gatewayOfPort;
     readonly #stop = new AbortController();
     readonly #holds = new Map<Stage, { reached: () => void; released: Promise<void> }>();
-    readonly #options: Required<Omit<TestAgentOptions, "networks" | "pools">> &
+    readonly #options: Required<Omit<TestAgentOptions, "networks" | "pools" | "services">> &
         Pick<TestAgentOptions, "networks"> & { readonly pools: PodPools | undefined };
     /** The bridge of further networks. */
     readonly secondary: SwitchBridge;
@@ -242,6 +247,15 @@ export class TestAgent {
                 disableTxChecksumOffload: true,
             },
         );
+        this.pipeline = new AgentPipeline({
+            tables: nodeTables,
+            parts: async (limit) => {
+                this.#gatewayPort = await this.gateway.ensurePort(limit);
+                return nodeParts(this.pipelineInput());
+            },
+        });
+        this.services = options.services?.(this);
+        this.pipeline.use(this.services?.pipeline === undefined ? [] : [this.services.pipeline]);
         this.subnet = new NodeSubnet(podPrefixes, () => 0n, this.#options.isClaimed);
         const hostRoutes = new HostRoutes(
             { netlink, logger: silentLogger },
@@ -295,7 +309,7 @@ export class TestAgent {
                 podInterfaces: this.podInterfaces,
                 ports: interrupted("ports", this.#heldPorts()),
                 flowTable: interrupted("flows", this.#heldFlows()),
-                next: pipeline,
+                next: this.pipeline,
                 netlink: ofPods,
                 subnet: this.subnet,
                 hostRoutes,
@@ -313,6 +327,7 @@ export class TestAgent {
                 mtu: 1400,
                 disableTxChecksumOffload: true,
                 gatewayMac: () => this.gateway.mac,
+                servesServices: this.services !== undefined,
                 bootId,
                 now: () => performance.now(),
             },
@@ -407,10 +422,11 @@ export class TestAgent {
         await this.gateway.ensurePort(signal);
         await this.gateway.ensureDevice(signal);
         await this.reconciler.rebuild(signal);
+        await this.services?.stage?.(signal);
         for (const { owner, flows } of await this.#pipeline(signal)) this.flowTable.stage(owner, flows);
         const rounds = await this.bridge.beginRound(signal);
         this.round = rounds.current;
-        this.flowTable.useRound(rounds.current);
+        this.flowTable.useRound(rounds.current, rounds.earlier);
         const replayed = Promise.withResolvers<void>();
         const release = (limit?: AbortSignal): Promise<void> => this.bridge.endFlowRestore(limit);
         const restore = new FlowRestore({ flowTable: this.flowTable, release, logger: silentLogger });
@@ -424,8 +440,21 @@ export class TestAgent {
         await restore.allKnown(signal);
         await this.reconciler.holdKnownAddresses(signal);
         this.readiness.met("records");
-        await this.flowTable.deleteRounds(rounds.earlier);
-        await this.bridge.setExternalId(roundsKey, formatRounds({ current: rounds.current, earlier: [] }), signal);
+        await this.services?.start?.(signal);
+        const earlier = new EarlierFlows(
+            {
+                flowTable: this.flowTable,
+                learned: () => Promise.resolve(this.pipeline.isComplete !== false),
+                forgotten: (limit) =>
+                    this.bridge.setExternalId(roundsKey, formatRounds({ ...rounds, earlier: [] }), limit),
+            },
+            { rounds: rounds.earlier },
+        );
+        await earlier.deleteOwn(signal);
+        if (this.services === undefined) return earlier.deleteLearned(signal);
+        const learned = this.jobs.every("node-routes/peers", 60_000, (limit) => earlier.deleteLearned(limit));
+        this.services.onComplete(() => learned.trigger());
+        this.jobs.start(signal);
     }
 
     /** What the agent does each minute, and when OVS came back. */
@@ -449,6 +478,8 @@ export class TestAgent {
     /** Ends the agent as a kill does: nothing is taken back. */
     async stop(): Promise<void> {
         this.#stop.abort();
+        await this.jobs.stop();
+        await this.services?.stop?.();
         await Promise.all([this.openflow.close(), this.database.close()]);
         this.netlink[Symbol.dispose]();
     }
@@ -587,21 +618,20 @@ export class TestAgent {
         };
     }
 
-    async #pipeline(limit: AbortSignal): Promise<readonly PipelineFlows[]> {
+    /** Of the flows of the Node, as its features see it. */
+    pipelineInput(): PipelineInput {
         const podPrefixes = this.#options.podCidrs.map((cidr) => parsePrefix(cidr));
-        const sets = pipeline.flows(
-            nodeParts({
-                families: podPrefixes.map((prefix) => prefix.family),
-                gateway: {
-                    ofPort: await this.gateway.ensurePort(limit),
-                    mac: this.gateway.mac,
-                    ips: podPrefixes.map(gatewayIpOf),
-                },
-                podPrefixes,
-                forgetsConnections: true,
-            }),
-        );
-        return sets.map((flows) => ({ owner: "pipeline", flows }));
+        return {
+            families: podPrefixes.map((prefix) => prefix.family),
+            gateway: { ofPort: this.#gatewayPort, mac: this.gateway.mac, ips: podPrefixes.map(gatewayIpOf) },
+            podPrefixes,
+            forgetsConnections: true,
+            services: this.services === undefined ? undefined : { proxyAll: false },
+        };
+    }
+
+    #pipeline(limit: AbortSignal): Promise<readonly PipelineFlows[]> {
+        return this.pipeline.flows(limit);
     }
 }
 

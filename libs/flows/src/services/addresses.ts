@@ -11,7 +11,7 @@ const nodePorts: Readonly<Record<Family, IpAddress>> = {
 };
 
 /**
- * Returns the source address that an endpoint sees when the answer would not find its way back to the switch by itself:
+ * Returns the source address that an endpoint sees when the answer would not return to the switch by itself:
  * 169.254.0.253 or fc01::aabb:ccdd:eeff, the same on each Node. The host sees it for bridged Pods that use a Service
  * which kube-proxy serves.
  */

@@ -29,7 +29,7 @@ export function nodePortMarkFlows(next: NextTable, family: Family): Flow[] {
 }
 
 /**
- * Flows that tell by the addresses of the Node which packets are for NodePorts, and which clients are the Node itself.
+ * Flows that mark by the addresses of the Node which packets are for NodePorts, and which clients are the Node itself.
  * For a pipeline with `proxyAll`.
  */
 export function nodeAddressFlows(next: NextTable, { own, nodePorts }: NodeAddresses): FlowSet {

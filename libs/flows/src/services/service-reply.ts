@@ -81,8 +81,8 @@ function toGateway(family: Family, { ips }: Gateway): Match[] {
 
 function untranslate(family: Family, isBridging: boolean): Action[] {
     const { zoneType, snatZone } = fieldsOf(family);
-    const look = lookUpIn(snatZone, Table.ServiceReply);
-    return isBridging ? [load(Reg.zoneType, zoneType), look] : [look];
+    const lookUp = lookUpIn(snatZone, Table.ServiceReply);
+    return isBridging ? [load(Reg.zoneType, zoneType), lookUp] : [lookUp];
 }
 
 function inVlanOfMark(next: NextTable, family: Family): Flow {

@@ -13,6 +13,7 @@ import {
     port,
     portRange,
     readable,
+    serviceOrAddress,
     wholeNumber,
 } from "../leaves.ts";
 
@@ -56,19 +57,24 @@ export const multicast = group({
     igmpQueryVersions: listOf(wholeNumber(1, 3)).default([1, 2, 3]),
 });
 
-/** Schema of the group antreaProxy: accepted for compatibility, without effect in this version. */
+/** Schema of the group antreaProxy: Services in OVS. The rules refuse what is not available yet. */
 export const antreaProxy = group({
-    /**
-     * Upstream Antrea's default is true. Here it is false, so that setting it gives the warning that it has no effect.
-     */
-    enable: flag.default(false),
+    enable: flag.default(true),
+    /** Refused when true: the Node itself and clients outside are served by kube-proxy. */
     proxyAll: flag.default(false),
+    /** False: addresses of load balancers are left to the balancer outside. */
     proxyLoadBalancerIPs: flag.default(true),
+    /** For proxyAll; refused unless empty. */
     nodePortAddresses: listOf(cidr()).default([]),
-    skipServices: listOf(anyText).default([]),
+    /** Services that are left to kube-proxy: `namespace/name` or a ClusterIP each. */
+    skipServices: listOf(serviceOrAddress).default([]),
+    /** Value of the label service.kubernetes.io/service-proxy-name of the Services to serve; "": those without it. */
     serviceProxyName: anyText.default(""),
+    /** `dsr` is refused. */
     defaultLoadBalancerMode: oneOfAnyCase("nat", "dsr").default("nat"),
+    /** For proxyAll; refused when true. */
     disableServiceHealthCheckServer: flag.default(false),
+    /** For proxyAll; refused unless it is the default. */
     serviceHealthCheckServerBindAddress: anyText.default("0.0.0.0:10256"),
 });
 

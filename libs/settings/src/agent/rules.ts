@@ -1,10 +1,12 @@
 import { type Condition, declared, type RuleText } from "../condition.ts";
+import { type FeatureGates } from "../features/gates.ts";
 import { type Notice, type Rule } from "../load.ts";
 import { agentUnserved, unservedNotices } from "../unserved.ts";
 import { type AgentConfig, agentSchema } from "./schema.ts";
 
 const here = "not available in this version";
 const bridging = "with enableBridgingMode";
+const ofProxyAll = `is for antreaProxy.proxyAll, which is ${here}`;
 
 const bridged: Condition = { is: ["enableBridgingMode", true] };
 const mode = (name: "noEncap" | "networkPolicyOnly"): Condition => ({ is: ["trafficEncapMode", name] });
@@ -52,6 +54,31 @@ export const agentRules: readonly Rule<AgentConfig>[] = [
                 key: "noSNAT",
                 rule: `must be true ${bridging}: the network must know the podCIDRs`,
                 wrongWhen: { all: [bridged, { is: ["noSNAT", false] }] },
+            },
+            {
+                key: "antreaProxy.proxyAll",
+                rule: `${here}; use false and run kube-proxy, which serves the Node itself and clients outside`,
+                wrongWhen: { is: ["antreaProxy.proxyAll", true] },
+            },
+            {
+                key: "antreaProxy.defaultLoadBalancerMode",
+                rule: `${here}; use nat`,
+                wrongWhen: { is: ["antreaProxy.defaultLoadBalancerMode", "dsr"] },
+            },
+            {
+                key: "antreaProxy.nodePortAddresses",
+                rule: `${ofProxyAll}; leave it empty and set --nodeport-addresses of kube-proxy`,
+                wrongWhen: { not: { empty: "antreaProxy.nodePortAddresses" } },
+            },
+            {
+                key: "antreaProxy.disableServiceHealthCheckServer",
+                rule: `${ofProxyAll}; use false`,
+                wrongWhen: { is: ["antreaProxy.disableServiceHealthCheckServer", true] },
+            },
+            {
+                key: "antreaProxy.serviceHealthCheckServerBindAddress",
+                rule: `${ofProxyAll}; leave it out and set --healthz-bind-address of kube-proxy`,
+                wrongWhen: { not: { is: ["antreaProxy.serviceHealthCheckServerBindAddress", "0.0.0.0:10256"] } },
             },
             { key: "nodeType", rule: `${here}; use k8sNode`, wrongWhen: { not: { is: ["nodeType", "k8sNode"] } } },
             {
@@ -119,6 +146,13 @@ export const agentNotices: readonly Notice<AgentConfig>[] = [
                 ? "enableBridgingMode with ovsDatapathType netdev is for trials: all traffic of the Node passes a process in userspace; use system in production"
                 : undefined,
     },
+    { check: withoutProxy },
+    {
+        check: ({ enableBridgingMode, antreaProxy: { enable } }, gates) =>
+            enableBridgingMode && enable && gates.enabled("AntreaProxy")
+                ? `antreaProxy.enable has no effect ${bridging}, for which it is ${here}: kube-proxy serves all Services`
+                : undefined,
+    },
     {
         check: ({ secondaryNetwork }, gates) => {
             const isOn = gates.enabled("SecondaryNetwork");
@@ -131,3 +165,20 @@ export const agentNotices: readonly Notice<AgentConfig>[] = [
         },
     },
 ];
+
+/** Settings of AntreaProxy that somebody has changed although it is off. */
+function withoutProxy(
+    { antreaProxy: { enable, proxyLoadBalancerIPs, skipServices, serviceProxyName } }: AgentConfig,
+    gates: FeatureGates,
+): string | undefined {
+    const isGateOn = gates.enabled("AntreaProxy");
+    if (enable && isGateOn) return undefined;
+    const changed = [
+        ...(proxyLoadBalancerIPs ? [] : ["proxyLoadBalancerIPs"]),
+        ...(skipServices.length === 0 ? [] : ["skipServices"]),
+        ...(serviceProxyName === "" ? [] : ["serviceProxyName"]),
+    ].map((key) => `antreaProxy.${key}`);
+    if (changed.length === 0) return undefined;
+    const why = isGateOn ? "antreaProxy.enable is false" : "the feature gate AntreaProxy is off";
+    return `${changed.join(", ")}: no effect: ${why}, and kube-proxy serves all Services`;
+}

@@ -109,7 +109,7 @@ export function readGates<Name extends string>(
         const spec = specs.find((candidate) => candidate.name === name);
         const rule = spec === undefined ? unknownRule(name, names) : ruleBroken(spec, value);
         if (rule !== undefined) problems.push({ name, rule });
-        else if (spec !== undefined) warnings.push(...warningsFor(spec, component));
+        else if (spec !== undefined) warnings.push(...warningsFor(spec, component, value));
     }
     const enabled = specs.filter((spec) => spec.available && stateOf(spec, given)).map(({ name }) => name);
     return { gates: new FeatureGates(specs, new Set(enabled)), problems, warnings };
@@ -123,16 +123,18 @@ function unknownRule(name: string, names: readonly string[]): string {
 
 function ruleBroken(spec: GateSpec, value: boolean): string | undefined {
     if (!spec.available && value) return "not available in this version; remove it or set it to false";
-    if (spec.available && spec.stage === "GA" && !value) return "is GA and always on; remove it";
     return undefined;
 }
 
-function warningsFor(spec: GateSpec, component: Component): string[] {
+/** Kubernetes refuses false for a GA gate; here what Antrea still lets users switch off only gives a warning. */
+function warningsFor(spec: GateSpec, component: Component, value: boolean): string[] {
     const key = `featureGates.${spec.name}`;
     if (!spec.components.includes(component)) {
         return [`${key} has no effect here: it is a gate of the antrea-${spec.components.join(" and antrea-")}`];
     }
-    if (spec.available && spec.stage === "GA") return [`${key} has no effect: the feature is GA and always on`];
+    if (spec.available && spec.stage === "GA") {
+        return [`${key}: ${value} has no effect: the feature is GA and always on; remove it`];
+    }
     return [];
 }
 

@@ -28,8 +28,8 @@ const controller = ["controller"] as const;
  * `available` have an effect.
  */
 export const gateSpecs = [
-    { name: "AntreaProxy", stage: "Beta", components: agent, available: false },
-    { name: "EndpointSlice", stage: "Alpha", components: agent, available: false },
+    { name: "AntreaProxy", stage: "Beta", components: agent, available: true },
+    { name: "EndpointSlice", stage: "GA", components: agent, available: true },
     { name: "AntreaPolicy", stage: "Beta", components: both, available: false },
     { name: "Traceflow", stage: "Beta", components: both, available: false },
     { name: "FlowExporter", stage: "Alpha", components: agent, available: false },
@@ -40,10 +40,10 @@ export const gateSpecs = [
     { name: "AntreaIPAM", stage: "Alpha", components: both, available: true },
     { name: "Multicast", stage: "Alpha", components: agent, available: false },
     { name: "SecondaryNetwork", stage: "Alpha", components: agent, available: true },
-    { name: "TopologyAwareHints", stage: "GA", components: agent, available: false },
-    { name: "ServiceTrafficDistribution", stage: "GA", components: agent, available: false },
-    { name: "PreferSameTrafficDistribution", stage: "Alpha", components: agent, available: false },
-    { name: "CleanupStaleUDPSvcConntrack", stage: "Beta", components: agent, available: false },
+    { name: "TopologyAwareHints", stage: "GA", components: agent, available: true },
+    { name: "ServiceTrafficDistribution", stage: "GA", components: agent, available: true },
+    { name: "PreferSameTrafficDistribution", stage: "Beta", components: agent, available: true },
+    { name: "CleanupStaleUDPSvcConntrack", stage: "Beta", components: agent, available: true },
     { name: "LoadBalancerModeDSR", stage: "Alpha", components: agent, available: false },
     { name: "ServiceExternalIP", stage: "Beta", components: both, available: false },
     { name: "TrafficControl", stage: "Alpha", components: agent, available: false },

@@ -2,6 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { loadAgentConfig } from "../../src/agent/load.ts";
 import { fileWith, findingsOf, rules } from "../tables.ts";
 
+const ofProxyAll = "is for antreaProxy.proxyAll, which is not available in this version";
 const later = "not available in this version";
 const bridge = { bridgeName: "br-int", physicalInterfaces: ["eth1"] };
 const secondary = { bridgeName: "br-sec", physicalInterfaces: ["eth1"] };
@@ -143,6 +144,36 @@ describe("rules of antrea-agent.conf", () => {
             { secondaryNetwork: { ovsBridges: [{ ...secondary, physicalInterfaces: ["a b", "a b"] }] } },
             [0, 1].map((at) => `secondaryNetwork.ovsBridges[0].physicalInterfaces[${at}]: "a b": ${rules.interface}`),
         ],
+        ...(
+            [
+                [
+                    "proxyAll",
+                    true,
+                    "not available in this version; use false and run kube-proxy, which serves the Node itself and clients outside",
+                ],
+                ["defaultLoadBalancerMode", "DSR", "not available in this version; use nat"],
+                [
+                    "nodePortAddresses",
+                    ["10.0.0.0/8"],
+                    `${ofProxyAll}; leave it empty and set --nodeport-addresses of kube-proxy`,
+                ],
+                ["disableServiceHealthCheckServer", true, `${ofProxyAll}; use false`],
+                [
+                    "serviceHealthCheckServerBindAddress",
+                    "127.0.0.1:10256",
+                    `${ofProxyAll}; leave it out and set --healthz-bind-address of kube-proxy`,
+                ],
+            ] as const
+        ).map(([key, value, rule]): [string, Record<string, unknown>, readonly string[]] => [
+            `antreaProxy.${key}`,
+            { antreaProxy: { [key]: value } },
+            [`antreaProxy.${key}: ${JSON.stringify(value)}: ${rule}`],
+        ]),
+        [
+            "direct server return",
+            { featureGates: { LoadBalancerModeDSR: true } },
+            ["featureGates.LoadBalancerModeDSR: true: not available in this version; remove it or set it to false"],
+        ],
         [
             "stretched policies without gateway",
             { multicluster: { enableStretchedNetworkPolicy: true } },
@@ -168,7 +199,6 @@ describe("rules of antrea-agent.conf", () => {
         ["flowExporter.enable", true],
         ["nodePortLocal.enable", true],
         ["multicast.enable", true],
-        ["antreaProxy.proxyAll", true],
         ["multicluster.enable", true],
         ["multicluster.enableGateway", true],
     ])("%s on is allowed and said to have no effect", (key, value) => {
@@ -210,6 +240,54 @@ describe("rules of antrea-agent.conf", () => {
         const { warnings } = loadAgentConfig(JSON.stringify({ featureGates, secondaryNetwork: { ovsBridges } }));
         const ofNetworks = warnings.filter((line) => line.includes("secondaryNetwork"));
         expect(ofNetworks).toEqual(warning === undefined ? [] : [expect.stringMatching(warning)]);
+    });
+
+    it.each<[name: string, file: Record<string, unknown>, warning: string | undefined]>([
+        ["nothing", {}, undefined],
+        ["the gate off alone", { featureGates: { AntreaProxy: false } }, undefined],
+        [
+            "a Service to skip",
+            { antreaProxy: { skipServices: ["kube-system/kube-dns", "10.96.0.10", "fd00::a"] } },
+            undefined,
+        ],
+        [
+            "what is changed without the gate",
+            {
+                featureGates: { AntreaProxy: false },
+                antreaProxy: { skipServices: ["a/b"], serviceProxyName: "x", proxyLoadBalancerIPs: false },
+            },
+            "antreaProxy.proxyLoadBalancerIPs, antreaProxy.skipServices, antreaProxy.serviceProxyName: no effect: " +
+                "the feature gate AntreaProxy is off, and kube-proxy serves all Services",
+        ],
+        [
+            "what is changed although it is off",
+            { antreaProxy: { enable: false, serviceProxyName: "x" } },
+            "antreaProxy.serviceProxyName: no effect: antreaProxy.enable is false, and kube-proxy serves all Services",
+        ],
+        [
+            "a gate that nobody can switch off",
+            { featureGates: { EndpointSlice: false } },
+            "featureGates.EndpointSlice: false has no effect: the feature is GA and always on; remove it",
+        ],
+        [
+            "bridging mode",
+            { featureGates: { AntreaIPAM: true }, enableBridgingMode: true, noSNAT: true },
+            "antreaProxy.enable has no effect with enableBridgingMode, for which it is not available in this version: " +
+                "kube-proxy serves all Services",
+        ],
+        [
+            "bridging mode without it",
+            {
+                featureGates: { AntreaIPAM: true },
+                enableBridgingMode: true,
+                noSNAT: true,
+                antreaProxy: { enable: false },
+            },
+            undefined,
+        ],
+    ])("warns of what has no effect on Services: %s", (_name, file, warning) => {
+        const { warnings } = loadAgentConfig(JSON.stringify({ trafficEncapMode: "noEncap", ...file }));
+        expect(warnings).toEqual(warning === undefined ? [] : [warning]);
     });
 
     it.each([

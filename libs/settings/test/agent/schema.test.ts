@@ -71,6 +71,14 @@ const wrong: readonly WrongRow[] = [
     ["antreaProxy.proxyLoadBalancerIPs", "x", rules.flag],
     ["antreaProxy.nodePortAddresses", ["eth0"], rules.cidr, ["antreaProxy.nodePortAddresses[0]", "eth0"]],
     ["antreaProxy.skipServices", "kube-system/kube-dns", rules.list],
+    ...["", "kube-dns", "a/b/c", "Kube-system/dns", "kube-system/", "10.96.0.010", "::ffff:10.0.0.1", "10.0.0.0/8"].map(
+        (entry): WrongRow => [
+            "antreaProxy.skipServices",
+            [entry],
+            "must be namespace/name of a Service or an IP address",
+            ["antreaProxy.skipServices[0]", entry],
+        ],
+    ),
     ["antreaProxy.serviceProxyName", 1, rules.text],
     ["antreaProxy.defaultLoadBalancerMode", "snat", "must be one of nat, dsr"],
     ["antreaProxy.disableServiceHealthCheckServer", "x", rules.flag],
@@ -135,7 +143,7 @@ describe("antrea-agent.conf", () => {
         expect(new Set(wrong.map(([key]) => key))).toEqual(new Set(leavesOf(keys)));
     });
 
-    it("has Antrea's defaults, but for antreaProxy, which is not there", () => {
+    it("has Antrea's defaults", () => {
         expect(loadAgentConfig("trafficEncapMode: noEncap").config).toEqual({
             featureGates: {},
             clientConnection: { kubeconfig: "", acceptContentTypes: "", contentType: "", qps: 0, burst: 0 },
@@ -189,7 +197,7 @@ describe("antrea-agent.conf", () => {
                 igmpQueryVersions: [1, 2, 3],
             },
             antreaProxy: {
-                enable: false,
+                enable: true,
                 proxyAll: false,
                 proxyLoadBalancerIPs: true,
                 nodePortAddresses: [],

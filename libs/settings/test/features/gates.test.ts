@@ -23,6 +23,7 @@ describe("the rules of gates", () => {
         [{ AllBeta: true }, ["Grown", "Old"]],
         [{ Planned: false }, ["Grown", "Old"]],
         [{ Old: true }, ["Grown", "Old"]],
+        [{ Old: false }, ["Grown", "Old"]],
     ])("%j leaves on %j", (given, on) => {
         const { gates, problems } = readGates(specs, "agent", given);
         expect(specs.map(({ name }) => name).filter((name) => gates.enabled(name))).toEqual(on);
@@ -30,7 +31,6 @@ describe("the rules of gates", () => {
     });
 
     it.each<[given: Record<string, boolean>, rule: string]>([
-        [{ Old: false }, "is GA and always on; remove it"],
         [{ Planned: true }, "not available in this version; remove it or set it to false"],
         [{ Yung: true }, "unknown feature gate; did you mean Young?"],
         [{ Nothing: false }, "unknown feature gate; known are Young, Grown, Old, Planned, AllAlpha, AllBeta"],
@@ -44,9 +44,11 @@ describe("the rules of gates", () => {
             "featureGates.Young has no effect here: it is a gate of the antrea-agent",
             "featureGates.Old has no effect here: it is a gate of the antrea-agent",
         ]);
-        expect(readGates(specs, "agent", { Old: true }).warnings).toEqual([
-            "featureGates.Old has no effect: the feature is GA and always on",
-        ]);
+        for (const value of [true, false]) {
+            expect(readGates(specs, "agent", { Old: value }).warnings).toEqual([
+                `featureGates.Old: ${value} has no effect: the feature is GA and always on; remove it`,
+            ]);
+        }
     });
 });
 
@@ -71,10 +73,16 @@ describe("the gates of this version", () => {
         ]);
         expect(stages("agent").filter((line) => !line.endsWith("NotAvailable"))).toEqual([
             "AntreaIPAM Alpha Disabled",
+            "AntreaProxy Beta Enabled",
+            "CleanupStaleUDPSvcConntrack Beta Enabled",
+            "EndpointSlice GA Enabled",
+            "PreferSameTrafficDistribution Beta Enabled",
             "SecondaryNetwork Alpha Disabled",
+            "ServiceTrafficDistribution GA Enabled",
+            "TopologyAwareHints GA Enabled",
         ]);
         expect(stages("controller")).toContain("Traceflow Beta NotAvailable");
-        expect(stages("agent")).toContain("AntreaProxy Beta NotAvailable");
+        expect(stages("agent")).toContain("LoadBalancerModeDSR Alpha NotAvailable");
         const off = loadControllerConfig("featureGates: {AllBeta: false}").gates.list("controller");
         expect(off.find(({ name }) => name === "NodeIPAM")?.status).toBe("Disabled");
     });
@@ -91,7 +99,7 @@ describe("the gates of this version", () => {
         const [warning = "", ...others] = loadAgentConfig("featureGates: {AllBeta: true, Traceflow: false}").warnings;
         expect(others).toEqual([]);
         expect(warning).toMatch(
-            /^featureGates\.AllBeta leaves off what is not available in this version: AntreaProxy, AntreaPolicy, /,
+            /^featureGates\.AllBeta leaves off what is not available in this version: AntreaPolicy, NetworkPolicyStats, /,
         );
         expect(warning).not.toMatch(/Traceflow|AntreaIPAM|Multicast/);
         expect(loadAgentConfig("featureGates: {AllBeta: false}").warnings).toEqual([]);

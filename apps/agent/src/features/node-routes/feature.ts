@@ -28,12 +28,20 @@ export interface LocalPods {
     resync(): void;
 }
 
+/** Services in OVS, as node routes use them. */
+export interface LocalServices {
+    /** Registers a listener that is called once, when OVS has all Services. */
+    onComplete(listener: () => void): void;
+}
+
 /**
  * Routes to the Pods of other Nodes, updated on changes of Node objects and of the transport interface, and the tunnel
  * port. Sets the readiness conditions `tunnel`, except in mode noEncap, and `mtu`, and announces the transport
  * addresses by annotations of this Node's object. The routes stay when the agent stops.
+ *
+ * @param services undefined if OVS serves none
  */
-export function nodeRoutes(platform: NodePlatform, pods: LocalPods): Feature {
+export function nodeRoutes(platform: NodePlatform, pods: LocalPods, services: LocalServices | undefined): Feature {
     const { config, netlink, nodes } = platform;
     const peers = peersOf(platform);
     let routes: RouteWatch | undefined;
@@ -53,7 +61,7 @@ export function nodeRoutes(platform: NodePlatform, pods: LocalPods): Feature {
             if (nodes.hasSynced) peers.stage();
         },
         start: () => {
-            const compareRoutes = addPeersJob(platform, peers);
+            const compareRoutes = addPeersJob(platform, peers, services);
             const announce = addAnnouncementJob(platform);
             addTransportJob(platform, () => {
                 const gone = routes?.take();
@@ -94,7 +102,11 @@ function peersOf(platform: NodePlatform): Peers {
 }
 
 /** Adds the job that updates the routes; returns a function that compares all of them with the kernel's. */
-function addPeersJob({ flowStart, jobs, nodes, openflow, services }: NodePlatform, peers: Peers): () => void {
+function addPeersJob(
+    { flowStart, jobs, nodes, openflow, services: cidrs }: NodePlatform,
+    peers: Peers,
+    services: LocalServices | undefined,
+): () => void {
     // While the Nodes are not synced, the routes of an earlier start are kept.
     const routing = jobs.every("node-routes/peers", resyncMs, async (limit) => {
         await nodes.synced(limit);
@@ -107,7 +119,8 @@ function addPeersJob({ flowStart, jobs, nodes, openflow, services }: NodePlatfor
         routing.trigger();
     };
     // The earlier flows to Services may be deleted then.
-    services?.onServiceCidrs(compareRoutes);
+    cidrs?.onServiceCidrs(compareRoutes);
+    services?.onComplete(() => routing.trigger());
     // The gateway may have been recreated, without the routes through it.
     openflow.onReady(compareRoutes);
     nodes.onChange((type, _name, object, old) => {

@@ -313,6 +313,7 @@ function networkOf(
             },
             disableTxChecksumOffload,
             gatewayMac: () => gateway.mac,
+            servesServices: platform.servesServices,
             bootId: environment.bootId,
             now: () => clock.monotonic(),
             namespaces,

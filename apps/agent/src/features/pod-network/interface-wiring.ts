@@ -281,6 +281,7 @@ export class InterfaceWiring {
             mac: parseMac(record.mac),
             ips: record.addresses.map((address) => address.ip),
             gatewayMac: this.#options.gatewayMac(),
+            services: this.#options.servesServices === true,
             ...this.#poolPart(record),
         });
     }

@@ -135,6 +135,8 @@ export interface PodNetworkOptions extends PodLinkOptions {
     readonly gatewayMac: () => Uint8Array;
     /** /proc/sys/kernel/random/boot_id. */
     readonly bootId: string;
+    /** Whether OVS serves Services to Pods. Default false. */
+    readonly servesServices?: boolean;
     /** Clock for tombstones and ages: monotonic, in milliseconds; that of `AddRequest.receivedAt`. */
     readonly now: () => number;
 }

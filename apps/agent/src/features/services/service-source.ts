@@ -1,0 +1,84 @@
+import { Category, servicePortFlows, type NextTable } from "@antrea/flows";
+import type { Flow, Group } from "@antrea/openflow";
+import type { ServedPort, ServedService } from "@antrea/services";
+import type { FlowSource } from "../../platform/ovs/flow-table/index.ts";
+import type { PortIds } from "./port-ids.ts";
+
+/** What the flows of a Service depend on besides the Service. */
+export interface SourceInput {
+    /** The table that follows each table of the pipeline. */
+    readonly next: NextTable;
+    readonly idsOf: (port: ServedPort) => PortIds;
+    /** See `saltOf`. */
+    readonly salt: bigint;
+}
+
+interface Made {
+    readonly source: ServiceSource;
+    readonly flows: readonly Flow[];
+    readonly groups: readonly Group[];
+}
+
+/**
+ * The flows and groups of one Service as it was at one moment, made each time they are needed: Services with many endpoints
+ * would take most of the agent's memory.
+ */
+export class ServiceSource implements FlowSource {
+    /** What was made last: the flow table asks for groups and flows one after the other. */
+    static #last: Made | undefined;
+    readonly category = Category.service;
+    readonly isConstant = true;
+    readonly service: ServedService;
+    readonly size: number;
+    /** Number of flows, groups and buckets. */
+    readonly weight: number;
+    readonly #input: SourceInput;
+    readonly #counts = new Map<number, number>();
+
+    /** Throws FlowsError `INVALID_INPUT` as `servicePortFlows`. */
+    constructor(service: ServedService, input: SourceInput) {
+        this.service = service;
+        this.#input = input;
+        const { flows, groups } = this.#made();
+        for (const { table } of flows) this.#counts.set(table, (this.#counts.get(table) ?? 0) + 1);
+        this.size = flows.length;
+        this.weight = groups.reduce((sum, { buckets }) => sum + 1 + buckets.length, flows.length);
+    }
+
+    counts(): ReadonlyMap<number, number> {
+        return this.#counts;
+    }
+
+    flows(): readonly Flow[] {
+        return this.#made().flows;
+    }
+
+    groups(): readonly Group[] {
+        return this.#made().groups;
+    }
+
+    #made(): Made {
+        if (ServiceSource.#last?.source === this) return ServiceSource.#last;
+        const { next, idsOf, salt } = this.#input;
+        const { uid, affinitySeconds, ports } = this.service;
+        const parts = ports.map((port) =>
+            servicePortFlows(next, {
+                uid,
+                port,
+                affinitySeconds,
+                ...idsOf(port),
+                salt,
+                bridging: false,
+                proxyAll: false,
+                standIns: new Map(),
+            }),
+        );
+        const made = {
+            source: this,
+            flows: parts.flatMap(({ flows }) => flows.flows),
+            groups: parts.flatMap(({ groups }) => groups),
+        };
+        ServiceSource.#last = made;
+        return made;
+    }
+}

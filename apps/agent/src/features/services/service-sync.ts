@@ -1,0 +1,106 @@
+import type { Clock } from "@antrea/async";
+import type { NextTable } from "@antrea/flows";
+import type { Family } from "@antrea/ip";
+import type { ReconcileResult } from "@antrea/kube";
+import type { ServedService, ServiceIndex } from "@antrea/services";
+import type { FlowTable } from "../../platform/ovs/flow-table/index.ts";
+import { ChangeBundles } from "./change-bundles.ts";
+import type { LearnedFlows } from "./learned-flows.ts";
+import { PortIdTable } from "./port-ids.ts";
+import { saltOf } from "./salt.ts";
+import type { ServiceEvents } from "./service-events.ts";
+import { ServiceSource } from "./service-source.ts";
+
+/** Dependencies of ServiceSync. */
+export interface ServiceSyncComponents {
+    readonly index: Pick<ServiceIndex, "served">;
+    readonly flowTable: Pick<FlowTable, "apply">;
+    readonly next: NextTable;
+    readonly learned: Pick<LearnedFlows, "changed">;
+    readonly events: Pick<ServiceEvents, "report" | "forget">;
+    /** OVS has the change of a Service; undefined: nothing is served of it. */
+    readonly onChanged: (before: ServedService | undefined, after: ServedService | undefined) => void;
+    readonly clock: Clock;
+}
+
+/** The owner of the flows of a Service in the flow table. */
+function ownerOf(key: string): string {
+    return `service/${key}`;
+}
+
+/**
+ * Brings Services into the flow table, each one by itself and as it is when its turn comes. For `WorkQueue`, which calls
+ * for a key at most once at a time.
+ */
+export class ServiceSync {
+    readonly #components: ServiceSyncComponents;
+    readonly #bundles: ChangeBundles;
+    readonly #ids = new PortIdTable();
+    readonly #installed = new Map<string, ServedService>();
+    /** What OVS is about to have. */
+    readonly #underWay = new Map<string, ServedService>();
+
+    constructor(components: ServiceSyncComponents) {
+        this.#components = components;
+        this.#bundles = new ChangeBundles(components);
+    }
+
+    /** The Services that OVS has. */
+    get installed(): ReadonlyMap<string, ServedService> {
+        return this.#installed;
+    }
+
+    /** What OVS has of Services, and what it may have already of changes under way. */
+    *possible(): Generator<ServedService> {
+        yield* this.#installed.values();
+        yield* this.#underWay.values();
+    }
+
+    /**
+     * Resolves when OVS has what is to be served of the Service, with the time until it is to be called again. Rejects with
+     * OpenFlowError if OVS refuses it, which changes nothing, and if the signal aborts.
+     */
+    async reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
+        const { clock, events, learned, onChanged } = this.#components;
+        const before = this.#installed.get(key);
+        const found = this.#components.index.served(key);
+        if (found === undefined) events.forget(key);
+        const eventInMs = found && events.report(found);
+        const after = found !== undefined && found.ports.length > 0 ? found : undefined;
+        const salt = after && saltOf(after, clock.now());
+        if (before === undefined && after === undefined) return again(eventInMs);
+        await this.#send(key, after, salt?.value ?? 0n, signal);
+        this.#ids.keepOnly(key, after);
+        onChanged(before, after);
+        await learned.changed(before, after, signal);
+        return again(eventInMs, salt?.leftMs);
+    }
+
+    async #send(key: string, after: ServedService | undefined, salt: bigint, signal: AbortSignal): Promise<void> {
+        const { next } = this.#components;
+        const owner = ownerOf(key);
+        if (after === undefined) {
+            await this.#bundles.apply({ owner, flows: undefined }, 1, signal);
+            this.#installed.delete(key);
+            return;
+        }
+        this.#underWay.set(key, after);
+        try {
+            const source = new ServiceSource(after, { next, idsOf: (port) => this.#ids.idsOf(after, port), salt });
+            await this.#bundles.apply({ owner, flows: source }, source.weight, signal);
+            this.#installed.set(key, after);
+        } finally {
+            this.#underWay.delete(key);
+        }
+    }
+}
+
+/** The families in which anything is served of a Service. */
+export function familiesOf(service: ServedService | undefined): readonly Family[] {
+    return ([4, 6] as const).filter((family) => service?.ports.some((port) => port.family === family));
+}
+
+function again(...delaysMs: readonly (number | undefined)[]): ReconcileResult {
+    const due = delaysMs.filter((ms) => ms !== undefined);
+    return due.length === 0 ? {} : { requeueAfterMs: Math.min(...due) };
+}

@@ -1,0 +1,116 @@
+import type { Clock } from "@antrea/async";
+import { endpointSlices, Informer, services, type InformerComponents, type Node } from "@antrea/kube";
+import {
+    headlessLabel,
+    serviceNameLabel,
+    slimService,
+    slimSlice,
+    triggerTimeAnnotation,
+    type ServiceIndex,
+    type ServiceObject,
+    type SliceObject,
+} from "@antrea/services";
+import type { ProxyMetrics } from "./metrics.ts";
+
+/** Dependencies of ServiceWatch. */
+export interface ServiceWatchComponents extends InformerComponents {
+    readonly clock: Clock;
+    readonly index: ServiceIndex;
+    /** The Nodes, watched by others. */
+    readonly nodes: Pick<Informer<Node>, "onChange">;
+    /** Called with the key of each Service of which something else may be served, once both lists are complete. */
+    readonly mark: (key: string) => void;
+    readonly metrics: Pick<ProxyMetrics, "endpointsUpdated" | "serviceUpdated">;
+}
+
+/**
+ * Watches Services and EndpointSlices, slimmed, and reports which Services a change concerns. Nothing is reported until both
+ * lists are complete: endpoints without their Service, or a Service without its endpoints, are no reason to change
+ * anything. The owner starts and closes it.
+ */
+export class ServiceWatch {
+    readonly #components: ServiceWatchComponents;
+    readonly #services: Informer<ServiceObject>;
+    readonly #slices: Informer<SliceObject>;
+    /** By Service: when the oldest change was triggered that OVS does not have yet; milliseconds since 1970. */
+    readonly #triggers = new Map<string, number>();
+    readonly #listeners = new DisposableStack();
+    #areListsKnown = false;
+
+    constructor(components: ServiceWatchComponents) {
+        this.#components = components;
+        this.#services = new Informer(components, { resource: services, transform: slimService });
+        this.#slices = new Informer(components, {
+            resource: endpointSlices,
+            labelSelector: `${serviceNameLabel},!${headlessLabel}`,
+            transform: slimSlice,
+        });
+    }
+
+    /** Starts the watches, once. */
+    start(signal: AbortSignal): void {
+        const { index, metrics, nodes } = this.#components;
+        this.#services.start(signal);
+        this.#slices.start(signal);
+        this.#listeners.use(
+            this.#services.onChange((type, key, object) => {
+                if (this.#areListsKnown) metrics.serviceUpdated(familiesIn(object));
+                this.#mark(type === "deleted" ? index.deleteService(key) : index.setService(object));
+            }),
+        );
+        this.#listeners.use(
+            this.#slices.onChange((type, key, object) => {
+                if (this.#areListsKnown) metrics.endpointsUpdated(object.addressType);
+                const touched = type === "deleted" ? index.deleteSlice(key) : index.setSlice(object);
+                this.#noteTrigger(object, touched);
+                this.#mark(touched);
+            }),
+        );
+        this.#listeners.use(
+            nodes.onChange((type, key, object) => {
+                this.#mark(type === "deleted" ? index.deleteNode(key) : index.setNode(object));
+            }),
+        );
+    }
+
+    /**
+     * Resolves when both lists are complete, with the keys of all Services of which something is served; from then on
+     * changes are reported. Rejects with KubeError `ABORTED` if the signal aborts.
+     */
+    async synced(signal: AbortSignal): Promise<readonly string[]> {
+        await Promise.all([this.#services.synced(signal), this.#slices.synced(signal)]);
+        this.#areListsKnown = true;
+        return this.#components.index.keys;
+    }
+
+    /**
+     * Takes the time at which the oldest change of the Service's endpoints was triggered that was not taken yet, in
+     * milliseconds since 1970; undefined if none is known.
+     */
+    takeTrigger(key: string): number | undefined {
+        const at = this.#triggers.get(key);
+        this.#triggers.delete(key);
+        return at;
+    }
+
+    /** Ends the watches. Never rejects. */
+    async close(): Promise<void> {
+        this.#listeners.dispose();
+        await Promise.all([this.#services.close(), this.#slices.close()]);
+    }
+
+    #mark(keys: ReadonlySet<string>): void {
+        if (this.#areListsKnown) for (const key of keys) this.#components.mark(key);
+    }
+
+    #noteTrigger({ metadata }: SliceObject, touched: ReadonlySet<string>): void {
+        const at = Date.parse(metadata?.annotations?.[triggerTimeAnnotation] ?? "");
+        if (!this.#areListsKnown || Number.isNaN(at)) return;
+        for (const key of touched) if (!this.#triggers.has(key)) this.#triggers.set(key, at);
+    }
+}
+
+function familiesIn({ spec }: ServiceObject): readonly (4 | 6)[] {
+    const ips = spec?.clusterIPs ?? [];
+    return ([4, 6] as const).filter((family) => ips.some((ip) => ip.includes(":") === (family === 6)));
+}

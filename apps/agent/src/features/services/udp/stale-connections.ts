@@ -1,0 +1,91 @@
+import { connectionZones, CtMark } from "@antrea/flows";
+import { formatIp, type IpAddress } from "@antrea/ip";
+import type { CtFlush } from "@antrea/openflow";
+import type { Endpoint, ServedService } from "@antrea/services";
+import type { Connection } from "./conntrack-dump.ts";
+
+const udp = 17;
+const serviceBit = 1 << CtMark.service.offset;
+
+/** Where an UDP port of a Service is served, with the endpoints that clients inside get there. */
+interface UdpAddress {
+    readonly ip: IpAddress;
+    readonly port: number;
+    /** By `addressText`. */
+    readonly endpoints: ReadonlyMap<string, Pick<Endpoint, "ip" | "port">>;
+}
+
+/**
+ * Which connections to remove when OVS has the change of a Service, by their text: of an address that is served no longer,
+ * or since now, all to it; of another one those to endpoints that are not chosen any more.
+ */
+export function flushesOf(
+    before: ServedService | undefined,
+    after: ServedService | undefined,
+): ReadonlyMap<string, CtFlush> {
+    const [had, has] = [addressesOf(before), addressesOf(after)];
+    const flushes = new Map<string, CtFlush>();
+    for (const [text, { ip, port, endpoints }] of had) {
+        const to = { zone: connectionZones[ip.family], protocol: udp, original: { dst: ip, dstPort: port } };
+        const now = has.get(text);
+        if (now === undefined) flushes.set(text, to);
+        for (const [one, endpoint] of now === undefined ? [] : endpoints) {
+            if (now?.endpoints.has(one) === true) continue;
+            flushes.set(`${text} ${one}`, { ...to, reply: { src: endpoint.ip, srcPort: endpoint.port } });
+        }
+    }
+    for (const [text, { ip, port }] of has) {
+        if (had.has(text)) continue;
+        // what nobody in this switch translates goes on by the host until it is removed
+        const reply = { src: ip, srcPort: port };
+        flushes.set(text, {
+            zone: connectionZones[ip.family],
+            protocol: udp,
+            original: { dst: ip, dstPort: port },
+            reply,
+        });
+    }
+    return flushes;
+}
+
+/** Finds connections that lead to endpoints that do not serve, among all that the datapath has. */
+export class StaleConnections {
+    readonly #addresses = new Map<string, Set<string>>();
+
+    /** @param possible what OVS has of Services, and what it may have already */
+    constructor(possible: Iterable<ServedService>) {
+        for (const service of possible) {
+            for (const [text, { endpoints }] of addressesOf(service)) {
+                const known = this.#addresses.get(text) ?? new Set();
+                this.#addresses.set(text, known);
+                for (const one of endpoints.keys()) known.add(one);
+            }
+        }
+    }
+
+    /** What removes the connection if it is stale, and nothing else; undefined if it is not. */
+    flushOf({ original, reply, zone, mark }: Connection): CtFlush | undefined {
+        const { dst, dstPort, src, srcPort } = original;
+        if (zone !== connectionZones[dst.family]) return undefined;
+        const endpoints = this.#addresses.get(addressText(dst, dstPort));
+        const isStale =
+            endpoints === undefined ? (mark & serviceBit) !== 0 : !endpoints.has(addressText(reply.src, reply.srcPort));
+        return isStale ? { zone, protocol: udp, original: { src, srcPort, dst, dstPort } } : undefined;
+    }
+}
+
+function addressesOf(service: ServedService | undefined): ReadonlyMap<string, UdpAddress> {
+    const found = new Map<string, UdpAddress>();
+    for (const { protocol, port, addresses, endpoints } of service?.ports ?? []) {
+        if (protocol !== "UDP") continue;
+        for (const { ip, inside } of addresses) {
+            const chosen = new Map(endpoints[inside].map((one) => [addressText(one.ip, one.port), one]));
+            found.set(addressText(ip, port), { ip, port, endpoints: chosen });
+        }
+    }
+    return found;
+}
+
+function addressText(ip: IpAddress, port: number): string {
+    return `${formatIp(ip)} ${port}`;
+}

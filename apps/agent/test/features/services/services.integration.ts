@@ -1,0 +1,234 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { Category, cookieOf, Table } from "@antrea/flows";
+import { services } from "@antrea/kube";
+import type { FlowStats } from "@antrea/openflow";
+import { eventually } from "../../support/eventually.ts";
+import { ask, PodProgram } from "../../support/pod-programs.ts";
+import { ipsOf, TestPod } from "../../support/test-pod.ts";
+import { ServiceCluster } from "./service-cluster.ts";
+
+let cluster: ServiceCluster;
+const pods: TestPod[] = [];
+/** By Pod: its addresses. */
+const ips: (readonly [v4: string, v6: string])[] = [];
+const servers: PodProgram[] = [];
+/** A Pod that serves nothing. */
+let client: TestPod;
+let clientIps: readonly [v4: string, v6: string];
+
+async function addPod(name: string): Promise<[TestPod, readonly [string, string]]> {
+    const pod = new TestPod(name);
+    pods.push(pod);
+    const [v4 = "", v6 = ""] = ipsOf(await cluster.agent.add(pod));
+    return [pod, [v4, v6]];
+}
+
+beforeAll(async () => {
+    cluster = await ServiceCluster.start();
+    for (const name of ["a", "b"]) {
+        const [pod, addresses] = await addPod(name);
+        ips.push(addresses);
+        servers.push(await PodProgram.serve(pod, name));
+    }
+    [client, clientIps] = await addPod("client");
+});
+
+afterAll(async () => {
+    for (const server of servers) await server[Symbol.asyncDispose]();
+    await cluster?.[Symbol.asyncDispose]();
+    for (const pod of pods) pod[Symbol.dispose]();
+});
+
+/** 10.96.0.1, the API server's own Service, which has no endpoint that is not a loopback address. */
+const ofApiServer = 0x0a60_0001n;
+
+/** The flows of all Services but that of the API server. */
+const flowsOfServices = async (): Promise<readonly FlowStats[]> =>
+    (await cluster.agent.openflow.dumpFlows()).filter(
+        ({ cookie, match }) =>
+            cookieOf(cookie).category === Category.service && BigInt(Number(match.ipv4_dst ?? 0)) !== ofApiServer,
+    );
+
+/** What new connections hear, once it satisfies. */
+const heard = (host: string, satisfies: (text: string) => boolean, port = 80, from = client): Promise<string> =>
+    eventually(() => ask(from, host, port), satisfies, 10_000);
+
+const at = (index: number, family: 4 | 6): string => ips[index]?.[family === 4 ? 0 : 1] ?? "";
+
+describe.each([4, 6] as const)("Services of IPv%d", (family) => {
+    const own = (): string => clientIps[family === 4 ? 0 : 1];
+    let vip = "";
+    let name = "";
+    let count = 0;
+
+    const add = async (protocol: "TCP" | "UDP", spec: Readonly<Record<string, unknown>> = {}): Promise<void> => {
+        count += 1;
+        name = `service-${family}-${count}`;
+        const all = await cluster.addService(name, [{ port: 80, protocol }], spec);
+        vip = all[family === 4 ? 0 : 1];
+    };
+    const setEndpoints = (texts: readonly string[], protocol: "TCP" | "UDP" = "TCP"): Promise<void> =>
+        cluster.setEndpoints(name, family, texts, [{ port: 80, protocol }]);
+
+    afterEach(async () => {
+        await cluster.deleteService(name);
+        const left = await eventually(flowsOfServices, (flows) => flows.length === 0, 10_000);
+        expect(left).toEqual([]);
+        expect(await cluster.agent.openflow.dumpGroups()).toEqual([]);
+    });
+
+    it("lead a Pod to the endpoint, which sees the Pod's address, and follow it to another one", async () => {
+        await add("TCP");
+        await setEndpoints([at(0, family)]);
+        expect(await heard(vip, (text) => text.startsWith("a "))).toBe(`a ${own()}`);
+        await using established = PodProgram.connect(client, vip, 80);
+        expect(await established.line()).toBe("connected");
+        await setEndpoints([at(1, family)]);
+        expect(await heard(vip, (text) => text.startsWith("b "))).toBe(`b ${own()}`);
+        // that of before stays where it is
+        expect(await established.send("hello")).toBe(`a ${own()}`);
+        await setEndpoints([at(0, family), at(1, family)]);
+        const both = new Set<string>();
+        await eventually(
+            async () => both.add((await ask(client, vip, 80)).slice(0, 1)),
+            () => both.size === 2,
+        );
+        expect(both).toEqual(new Set(["a", "b"]));
+    });
+
+    it("lead a Pod to itself", async () => {
+        await add("TCP");
+        await setEndpoints([at(0, family)]);
+        const [pod] = pods;
+        const virtual = family === 4 ? "169.254.0.253" : "fc01::aabb:ccdd:eeff";
+        expect(await heard(vip, (text) => text.startsWith("a "), 80, pod)).toBe(`a ${virtual}`);
+    });
+
+    it("without endpoints are refused at once, and served when they have one", async () => {
+        await add("TCP");
+        await eventually(flowsOfServices, (flows) => flows.length > 0, 10_000);
+        // at once: the client gives up after five seconds without an answer
+        expect(await ask(client, vip, 80)).toBe("ECONNREFUSED");
+        await setEndpoints([at(0, family)]);
+        expect(await heard(vip, (text) => text.startsWith("a "))).toBe(`a ${own()}`);
+        await setEndpoints([]);
+        expect(await heard(vip, (text) => text === "ECONNREFUSED")).toBe("ECONNREFUSED");
+        expect(await cluster.metrics.text()).toMatch(
+            new RegExp(`antrea_proxy_rejected_packets_total\\{ip_family="v${family}"\\} [1-9]`),
+        );
+    });
+
+    it("of UDP refuse datagrams without endpoints", async () => {
+        await add("UDP");
+        await eventually(flowsOfServices, (flows) => flows.length > 0, 10_000);
+        await using socket = await PodProgram.datagrams(client, vip, 80);
+        expect(await socket.send("hello")).toBe("ECONNREFUSED");
+    });
+
+    it("of UDP lead a client that keeps its port away from an endpoint that stops serving", async () => {
+        await add("UDP");
+        // nobody answers it, and the datagrams before the flows go to the host
+        await using socket = await PodProgram.datagrams(client, vip, 80);
+        await setEndpoints([at(0, family)], "UDP");
+        const say = (wanted: string): Promise<string> =>
+            eventually(
+                () => socket.send("hello"),
+                (text) => text === wanted,
+                5_000,
+            );
+        expect(await say(`a ${own()}`)).toBe(`a ${own()}`);
+        await setEndpoints([at(1, family)], "UDP");
+        expect(await say(`b ${own()}`)).toBe(`b ${own()}`);
+        await setEndpoints([], "UDP");
+        expect(await say("ECONNREFUSED")).toBe("ECONNREFUSED");
+        await setEndpoints([at(0, family)], "UDP");
+        expect(await say(`a ${own()}`)).toBe(`a ${own()}`);
+    });
+
+    it("with affinity lead a client to one endpoint, to another one when it goes, and leave nothing", async () => {
+        await add("TCP", {
+            sessionAffinity: "ClientIP",
+            sessionAffinityConfig: { clientIP: { timeoutSeconds: 3_600 } },
+        });
+        await setEndpoints([at(0, family), at(1, family)]);
+        await heard(vip, (text) => text.endsWith(own()));
+        const answers = new Set<string>();
+        for (let times = 0; times < 10; times += 1) answers.add(await ask(client, vip, 80));
+        expect(answers.size).toBe(1);
+        const [first = ""] = answers;
+        const other = first.startsWith("a") ? 1 : 0;
+        expect(await cluster.agent.flowTable.countLearned()).toBe(1);
+        await setEndpoints([at(other, family)]);
+        const wanted = `${other === 0 ? "a" : "b"} ${own()}`;
+        expect(await heard(vip, (text) => text === wanted)).toBe(wanted);
+        await setEndpoints([at(0, family), at(1, family)]);
+        await cluster.deleteService(name);
+        const left = await eventually(
+            () => cluster.agent.flowTable.countLearned(),
+            (n) => n === 0,
+            10_000,
+        );
+        expect(left).toBe(0);
+    });
+});
+
+it("two Services with one address, protocol and port: the older has it, then the other one", async () => {
+    const ip = "198.51.100.7";
+    const spec = { type: "LoadBalancer", allocateLoadBalancerNodePorts: false };
+    await cluster.addService("older", [{ port: 80 }], spec);
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    await cluster.addService("younger", [{ port: 80 }], spec);
+    await cluster.setEndpoints("older", 4, [at(0, 4)]);
+    await cluster.setEndpoints("younger", 4, [at(1, 4)]);
+    await cluster.setIngress("younger", ip);
+    expect(await heard(ip, (text) => text.startsWith("b "))).toBe(`b ${clientIps[0]}`);
+    await cluster.setIngress("older", ip);
+    expect(await heard(ip, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
+    const taken = await eventually(
+        () => cluster.events.filter(({ reason }) => reason === "AddressTaken"),
+        (found) => found.length > 0,
+        5_000,
+    );
+    expect(taken).toMatchObject([
+        {
+            type: "Warning",
+            action: "ServeService",
+            regarding: { kind: "Service", namespace: "default", name: "younger" },
+            note: expect.stringContaining("belongs to the Service default/older"),
+        },
+    ]);
+    await cluster.deleteService("older");
+    expect(await heard(ip, (text) => text.startsWith("b "))).toBe(`b ${clientIps[0]}`);
+    await cluster.deleteService("younger");
+});
+
+it("outlive the agent, and its start while the API server is away", async () => {
+    const [vip] = await cluster.addService("kept", [{ port: 80 }]);
+    await cluster.setEndpoints("kept", 4, [at(0, 4), at(1, 4)]);
+    const [gone] = await cluster.addService("gone", [{ port: 80 }]);
+    await cluster.setEndpoints("gone", 4, [at(0, 4)]);
+    const isServed = (text: string): boolean => /^[ab] /.test(text);
+    expect(await heard(vip, isServed)).toMatch(/^[ab] /);
+    expect(await heard(gone, isServed)).toMatch(/^a /);
+    await cluster.stopAgent();
+    expect(await ask(client, vip, 80)).toMatch(/^[ab] /);
+    await cluster.api.delete(services, { name: "gone", namespace: "default" });
+    await cluster.server.stopApiServer();
+    await cluster.startAgent();
+    for (const ip of [vip, gone]) expect(await ask(client, ip, 80)).toMatch(/^[ab] /);
+    const roundsOf = async (): Promise<ReadonlySet<number>> =>
+        new Set((await flowsOfServices()).map(({ cookie }) => cookieOf(cookie).round));
+    expect([...(await roundsOf())]).not.toContain(cluster.agent.round);
+    await cluster.server.startApiServer();
+    const rounds = await eventually(roundsOf, (found) => found.size === 1 && found.has(cluster.agent.round), 60_000);
+    expect([...rounds]).toEqual([cluster.agent.round]);
+    expect(await ask(client, vip, 80)).toMatch(/^[ab] /);
+    const addresses = (await flowsOfServices())
+        .filter(({ table }) => table === Table.ServiceLb)
+        .map(({ match }) => match.ipv4_dst)
+        .filter((one) => one !== undefined);
+    expect(addresses).toHaveLength(1);
+    const groups = await cluster.agent.openflow.dumpGroups();
+    expect(groups).toHaveLength(1);
+    await cluster.deleteService("kept");
+});

@@ -1,0 +1,108 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { type TestPod } from "./test-pod.ts";
+
+/** Answers each line of a client at port 8080 with this name and the client's address, and the datagrams likewise. */
+const server = `
+    const net = require("node:net"), dgram = require("node:dgram"), readline = require("node:readline");
+    const name = process.argv[1], plain = (address) => address.replace("::ffff:", "");
+    const socket = dgram.createSocket("udp6");
+    socket.on("message", (text, { address, port }) => socket.send(name + " " + plain(address), port, address));
+    socket.on("error", () => {});
+    net.createServer((client) => {
+        client.on("error", () => {});
+        readline.createInterface(client).on("error", () => {}).on("line", () => {
+            client.write(name + " " + plain(client.remoteAddress) + "\\n");
+        });
+    }).listen(8080, "::", () => socket.bind(8080, "::", () => console.log("listening")));`;
+
+/** Connects, and sends each line of its standard input; prints "connected" or why not, and the answers. */
+const tcpClient = `
+    const net = require("node:net"), readline = require("node:readline"), [host, port] = process.argv.slice(1);
+    const socket = net.connect({ host, port }, () => console.log("connected"));
+    socket.setTimeout(5000, () => socket.destroy(new Error("no answer")));
+    socket.on("error", ({ code, message }) => { console.log(code ?? message); process.exit(1); });
+    readline.createInterface(socket).on("error", () => {}).on("line", (line) => console.log(line));
+    readline.createInterface(process.stdin).on("line", (line) => socket.write(line + "\\n"));`;
+
+/** Sends a datagram for each line of its standard input, all from one port; prints the answers, or the error that comes back. */
+const udpClient = `
+    const dgram = require("node:dgram"), readline = require("node:readline"), [host, port] = process.argv.slice(1);
+    const socket = dgram.createSocket(host.includes(":") ? "udp6" : "udp4");
+    let timer;
+    const tell = (text) => { clearTimeout(timer); console.log(text); };
+    socket.on("message", (text) => tell(String(text))).on("error", ({ code }) => tell(code));
+    socket.connect(Number(port), host, () => console.log("ready"));
+    readline.createInterface(process.stdin).on("line", (line) => {
+        timer = setTimeout(() => console.log("no answer"), 1000);
+        socket.send(line);
+    });`;
+
+/** A program in the namespace of a Pod, which answers each line with a line. */
+export class PodProgram implements AsyncDisposable {
+    readonly #child: ChildProcess;
+    readonly #lines: string[] = [];
+    readonly #closed: Promise<unknown>;
+    #rest = "";
+    #isClosed = false;
+
+    private constructor(pod: TestPod, code: string, args: readonly string[]) {
+        const command = ["netns", "exec", pod.netns.name, process.execPath, "-e", code, "--", ...args];
+        this.#child = spawn("setpriv", ["--pdeathsig", "KILL", "ip", ...command], {
+            stdio: ["pipe", "pipe", "inherit"],
+        });
+        // after its last output, unlike "exit"
+        this.#closed = once(this.#child, "close").then(() => (this.#isClosed = true));
+        this.#child.stdout?.setEncoding("utf8").on("data", (chunk: string) => {
+            const parts = (this.#rest + chunk).split("\n");
+            this.#rest = parts.pop() ?? "";
+            this.#lines.push(...parts);
+        });
+    }
+
+    /** A server for TCP and UDP at port 8080; resolves when it listens. */
+    static async serve(pod: TestPod, name: string): Promise<PodProgram> {
+        const program = new PodProgram(pod, server, [name]);
+        await program.line();
+        return program;
+    }
+
+    /** A TCP connection; its first line is "connected" or the error. */
+    static connect(pod: TestPod, host: string, port: number): PodProgram {
+        return new PodProgram(pod, tcpClient, [host, String(port)]);
+    }
+
+    /** A UDP socket with a port of its own; resolves when datagrams can be sent. */
+    static async datagrams(pod: TestPod, host: string, port: number): Promise<PodProgram> {
+        const program = new PodProgram(pod, udpClient, [host, String(port)]);
+        await program.line();
+        return program;
+    }
+
+    /** Sends a line and resolves with the next one that the program prints. */
+    async send(text: string): Promise<string> {
+        this.#child.stdin?.write(`${text}\n`);
+        return this.line();
+    }
+
+    /** The next line; "ended" after the last one. */
+    async line(): Promise<string> {
+        while (this.#lines.length === 0) {
+            if (this.#isClosed) return "ended";
+            await Promise.race([once(this.#child.stdout ?? this.#child, "data"), this.#closed]);
+        }
+        return this.#lines.shift() ?? "";
+    }
+
+    async [Symbol.asyncDispose](): Promise<void> {
+        this.#child.kill("SIGKILL");
+        await this.#closed;
+    }
+}
+
+/** What a new connection hears: the server's name and the client's address as it sees it, or the error. */
+export async function ask(pod: TestPod, host: string, port: number): Promise<string> {
+    await using program = PodProgram.connect(pod, host, port);
+    const first = await program.line();
+    return first === "connected" ? await program.send("hello") : first;
+}
