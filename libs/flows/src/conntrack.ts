@@ -63,7 +63,7 @@ export function zoneOf(family: Family, bridging: boolean): CtAction["zone"] {
 }
 
 /**
- * Action that looks up the connection in a zone, translates the packet as the connection is translated, and continues in
+ * Action that finds the connection in a zone, translates the packet as the connection is translated, and continues in
  * the table. Each lookup translates, in every configuration: a connection that was translated stays so when the agent
  * no longer serves Services.
  */

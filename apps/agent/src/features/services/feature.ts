@@ -119,6 +119,7 @@ export function services(platform: ServicesPlatform): ServicesFeature | undefine
         },
         start: (signal) => {
             queue.start(signal);
+            firstSync.onComplete(() => logger.info("OVS serves Services", { services: sync.installed.size }));
             jobs.once("services/first-sync", async (limit) => {
                 const keys = await watch.synced(limit);
                 firstSync.begin(keys);

@@ -12,8 +12,9 @@ export interface ServiceEventsComponents {
 }
 
 interface Reported {
+    /** When the last event was recorded. */
     readonly at: number;
-    readonly text: string;
+    readonly texts: ReadonlySet<string>;
 }
 
 /** Events about what is not served of Services as it is written; each Service gets one in ten minutes at most. */
@@ -26,26 +27,24 @@ export class ServiceEvents {
     }
 
     /**
-     * Records one of the problems of a Service, of several another one than the last time. Returns the milliseconds until
-     * the next event if there is more to report; an unchanged problem is reported once.
+     * Records a problem of a Service that was not reported yet. Returns the milliseconds until the next event if there are
+     * more of them.
      */
     report({ key, uid, problems }: Pick<ServedService, "key" | "uid" | "problems">): number | undefined {
         const last = this.#reported.get(key);
         const now = this.#components.clock.monotonic();
-        const waitMs = last === undefined ? 0 : last.at + pauseMs - now;
-        const texts = problems.map(problemText);
-        if (texts.length === 0) {
-            if (waitMs <= 0) this.#reported.delete(key);
-            return undefined;
-        }
-        // the one after the last one
-        const at = (texts.indexOf(last?.text ?? "") + 1) % texts.length;
-        const [problem, text = ""] = [problems[at], texts[at]];
-        if (problem === undefined || text === last?.text) return undefined;
+        const waitMs = last === undefined ? 0 : Math.max(0, last.at + pauseMs - now);
+        if (problems.length === 0 && waitMs === 0) this.#reported.delete(key);
+        const texts = new Map(problems.map((problem) => [problemText(problem), problem]));
+        const [next, another] = [...texts.keys()].filter((text) => last?.texts.has(text) !== true);
+        const problem = texts.get(next ?? "");
+        if (next === undefined || problem === undefined) return undefined;
         if (waitMs > 0) return waitMs;
-        this.#reported.set(key, { at: now, text });
-        this.#components.record(eventOf(key, uid, problem, text));
-        return undefined;
+        // one that was away is reported again
+        const known = [...(last?.texts ?? [])].filter((text) => texts.has(text));
+        this.#reported.set(key, { at: now, texts: new Set([...known, next]) });
+        this.#components.record(eventOf(key, uid, problem, next));
+        return another === undefined ? undefined : pauseMs;
     }
 
     /** Forgets a Service that is gone. */

@@ -1,0 +1,82 @@
+import { describe, expect, it } from "@jest/globals";
+import { formatIp, parseIp } from "@antrea/ip";
+import { type CtFlush } from "@antrea/openflow";
+import { type ServedService } from "@antrea/services";
+import { flushesOf, StaleConnections } from "../../../../src/features/services/udp/stale-connections.ts";
+import { endpointsAt, portAt, serviceWith } from "../examples.ts";
+
+const dns = (...endpoints: readonly string[]): ServedService =>
+    serviceWith([portAt("10.96.0.10", endpointsAt(...endpoints), { protocol: "UDP", port: 53 })]);
+const [a, b] = ["10.10.1.2 5353", "10.10.1.3 5353"];
+
+function text({ zone, protocol, original = {}, reply = {} }: CtFlush): string {
+    const of = (tuple: NonNullable<CtFlush["original"]>): string =>
+        [tuple.src && formatIp(tuple.src), tuple.srcPort, tuple.dst && formatIp(tuple.dst), tuple.dstPort]
+            .map((one) => one ?? "*")
+            .join(" ");
+    return `${zone} ${protocol}: ${of(original)}, ${of(reply)}`;
+}
+const texts = (before: ServedService | undefined, after: ServedService | undefined): readonly string[] =>
+    [...flushesOf(before, after).values()].map(text);
+const toDns = "65520 17: * * 10.96.0.10 53";
+
+describe("flushes of a change", () => {
+    it.each<[string, ServedService | undefined, ServedService | undefined, readonly string[]]>([
+        ["nothing", dns(a), dns(a), []],
+        ["a new endpoint", dns(a), dns(a, b), []],
+        ["an endpoint that is gone", dns(a, b), dns(b), [`${toDns}, 10.10.1.2 5353 * *`]],
+        ["the last endpoint", dns(a), dns(), [`${toDns}, 10.10.1.2 5353 * *`]],
+        ["the first endpoint", dns(), dns(a), []],
+        ["a Service that is gone", dns(a), undefined, [`${toDns}, * * * *`]],
+        ["a new Service", undefined, dns(a), [`${toDns}, 10.96.0.10 53 * *`]],
+        ["TCP", serviceWith([portAt("10.96.0.10", endpointsAt(a))]), undefined, []],
+    ])("%s", (_name, before, after, flushes) => {
+        expect(texts(before, after)).toEqual(flushes);
+    });
+
+    it("of an address of a load balancer, of another policy and another family", () => {
+        const [cluster, local] = [endpointsAt("fd00::2 5353", "fd00::3 5353"), endpointsAt("fd00::2 5353")];
+        const port = portAt("fd00:96::a", [], { protocol: "UDP", port: 53, endpoints: { cluster, local } });
+        const vip = { kind: "loadBalancer", ip: parseIp("2001:db8::1"), inside: "cluster", outside: "local" } as const;
+        const before = serviceWith([{ ...port, addresses: [...port.addresses, vip] }]);
+        const after = serviceWith([
+            { ...port, addresses: port.addresses.map((one) => ({ ...one, inside: "local", outside: "local" })) },
+        ]);
+        expect(texts(before, after)).toEqual([
+            "65510 17: * * fd00:96::a 53, fd00::3 5353 * *",
+            "65510 17: * * 2001:db8::1 53, * * * *",
+        ]);
+    });
+});
+
+describe("stale connections", () => {
+    const stale = new StaleConnections([dns(a), dns(a, b)]);
+    const flushOf = (dst: string, from: string, mark: number, zone = 65520): string | undefined => {
+        const [ip = "", port] = from.split(" ");
+        const client = parseIp("10.10.1.9");
+        const flush = stale.flushOf({
+            original: { src: client, srcPort: 4000, dst: parseIp(dst), dstPort: 53 },
+            reply: { src: parseIp(ip), srcPort: Number(port), dst: client, dstPort: 4000 },
+            zone,
+            mark,
+        });
+        return flush && text(flush);
+    };
+
+    it.each([
+        ["to an endpoint", "10.96.0.10", a, 0x13, false],
+        ["to an endpoint that OVS may have already, or still", "10.96.0.10", b, 0x13, false],
+        ["to an endpoint that is gone", "10.96.0.10", "10.10.1.4 5353", 0x13, true],
+        ["to another port of an endpoint", "10.96.0.10", "10.10.1.2 53", 0x13, true],
+        ["that nobody has translated", "10.96.0.10", "10.96.0.10 53", 0x03, true],
+        ["of a Service that is gone", "10.96.0.11", a, 0x13, true],
+        ["between Pods", "10.10.1.2", "10.10.1.2 53", 0x03, false],
+    ])("a connection %s", (_name, dst, from, mark, isStale) => {
+        const flush = isStale ? `65520 17: 10.10.1.9 4000 ${dst} 53, * * * *` : undefined;
+        expect(flushOf(dst, from, mark)).toBe(flush);
+    });
+
+    it("of other zones are not judged", () => {
+        expect(flushOf("10.96.0.10", "10.10.1.4 5353", 0x13, 65521)).toBe(undefined);
+    });
+});

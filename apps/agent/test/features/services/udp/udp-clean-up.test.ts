@@ -1,0 +1,120 @@
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import { formatIp } from "@antrea/ip";
+import { type CtFlush } from "@antrea/openflow";
+import { type ServedService } from "@antrea/services";
+import { UnixctlError } from "../../../../src/platform/ovs/datapath/index.ts";
+import { UdpCleanUp } from "../../../../src/features/services/udp/udp-clean-up.ts";
+import { endpointsAt, portAt, serviceWith } from "../examples.ts";
+
+const { signal } = new AbortController();
+const dns = (...endpoints: readonly string[]): ServedService =>
+    serviceWith([portAt("10.96.0.10", endpointsAt(...endpoints), { protocol: "UDP", port: 53 })]);
+
+/** By client port: the endpoint. */
+let connections: Map<number, string>;
+let flushed: CtFlush[][];
+/** How many connections a flush skips. */
+let skipped: number;
+let dumps: number;
+let served: ServedService;
+let cleanUp: UdpCleanUp;
+
+const line = ([port, endpoint]: readonly [number, string]): string =>
+    `udp,orig=(src=10.10.1.9,dst=10.96.0.10,sport=${port},dport=53),` +
+    `reply=(src=${endpoint},dst=10.10.1.9,sport=8080,dport=${port}),zone=65520,mark=19`;
+
+function flush(flushes: readonly CtFlush[]): Promise<void> {
+    flushed.push([...flushes]);
+    for (const { original, reply } of flushes) {
+        for (const [port, endpoint] of connections) {
+            if (original?.srcPort !== undefined && original.srcPort !== port) continue;
+            if (reply?.src !== undefined && formatIp(reply.src) !== endpoint) continue;
+            if (skipped > 0) skipped -= 1;
+            else connections.delete(port);
+        }
+    }
+    return Promise.resolve();
+}
+
+function make(dump: () => Promise<readonly string[]>): void {
+    cleanUp = new UdpCleanUp({ flush, dump, possible: () => [served], onFlushed: () => undefined });
+}
+
+beforeEach(() => {
+    connections = new Map([
+        [1, "10.10.1.2"],
+        [2, "10.10.1.3"],
+        [3, "10.10.1.2"],
+    ]);
+    [flushed, skipped, dumps] = [[], 0, 0];
+    served = dns("10.10.1.3");
+    make(() => {
+        dumps += 1;
+        return Promise.resolve([[...connections].map(line).join("\n")]);
+    });
+});
+
+describe("clean-up of UDP connections", () => {
+    it("does nothing without a change", async () => {
+        expect(cleanUp.changed(dns("10.10.1.3"), dns("10.10.1.3", "10.10.1.4"))).toBe(false);
+        await cleanUp.pass(signal);
+        expect([flushed, dumps]).toEqual([[], 0]);
+    });
+
+    it("removes those of an endpoint that is gone by one request, and looks once", async () => {
+        expect(cleanUp.changed(dns("10.10.1.2", "10.10.1.3"), served)).toBe(true);
+        await cleanUp.pass(signal);
+        expect([...connections.keys()]).toEqual([2]);
+        expect([flushed.length, dumps]).toEqual([1, 1]);
+        await cleanUp.pass(signal);
+        expect([flushed.length, dumps]).toEqual([1, 1]);
+    });
+
+    it("repeats for what the datapath skipped, one by one", async () => {
+        skipped = 3;
+        cleanUp.changed(dns("10.10.1.2", "10.10.1.3"), served);
+        await cleanUp.pass(signal);
+        expect([...connections.keys()]).toEqual([2]);
+        expect(flushed.map((all) => all.length)).toEqual([1, 2, 1]);
+        expect(flushed[1]?.map(({ original }) => original?.srcPort)).toEqual([1, 3]);
+    });
+
+    it("of ten changes and more reads what there is instead", async () => {
+        const gone = Array.from({ length: 10 }, (_, at) => `10.10.2.${at}`);
+        cleanUp.changed(dns("10.10.1.2", "10.10.1.3", ...gone), served);
+        await cleanUp.pass(signal);
+        expect([...connections.keys()]).toEqual([2]);
+        expect(flushed.map((all) => all.length)).toEqual([2]);
+    });
+
+    it("finds what became stale while the agent was away", async () => {
+        cleanUp.checkAll();
+        await cleanUp.pass(signal);
+        expect([...connections.keys()]).toEqual([2]);
+    });
+
+    it("gives up after some tries, and goes on with the next pass", async () => {
+        skipped = 1_000;
+        cleanUp.checkAll();
+        await expect(cleanUp.pass(signal)).rejects.toMatchObject({ code: "STALE_LEFT" });
+        skipped = 0;
+        await cleanUp.pass(signal);
+        expect([...connections.keys()]).toEqual([2]);
+    });
+
+    it("repeats the requests if there are too many connections to read", async () => {
+        skipped = 5;
+        make(() => Promise.reject(new UnixctlError("ANSWER_TOO_LONG", "environment", "too long")));
+        cleanUp.changed(dns("10.10.1.2", "10.10.1.3"), served);
+        await cleanUp.pass(signal);
+        expect([...connections.keys()]).toEqual([2]);
+    });
+
+    it("fails with the datapath, and goes on with the next pass", async () => {
+        make(() => Promise.reject(new UnixctlError("NOT_RUNNING", "environment", "away")));
+        cleanUp.changed(dns("10.10.1.2", "10.10.1.3"), served);
+        await expect(cleanUp.pass(signal)).rejects.toMatchObject({ code: "NOT_RUNNING" });
+        await expect(cleanUp.pass(signal)).rejects.toMatchObject({ code: "NOT_RUNNING" });
+        expect(flushed).toHaveLength(2);
+    });
+});
