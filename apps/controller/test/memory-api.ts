@@ -21,7 +21,13 @@ export class MemoryApi {
     get client(): ApiClient {
         const named = (object: KubeObject): string => object.metadata?.name ?? "";
         const fake = {
-            list: async ({ plural }: Resource<KubeObject>) => this.#list(plural),
+            list: async (
+                { plural }: Resource<KubeObject>,
+                { transform = (item) => item }: { readonly transform?: (item: KubeObject) => KubeObject } = {},
+            ) => {
+                const { items, ...list } = this.#list(plural);
+                return { ...list, items: items.map(transform) };
+            },
             pages: async function* (this: { list: ApiClient["list"] }, resource: Resource<KubeObject>) {
                 yield await this.list(resource);
             },

@@ -39,11 +39,17 @@ export class FakeApi {
     }
 
     readonly api: Api = {
-        list: (async (resource: Resource<KubeObject>, { namespace }: { readonly namespace?: string } = {}) => {
+        list: (async (
+            resource: Resource<KubeObject>,
+            {
+                namespace,
+                transform = (item) => item,
+            }: { readonly namespace?: string; readonly transform?: (item: KubeObject) => KubeObject } = {},
+        ) => {
             this.requests.push(`list ${resource.plural}`);
             const all = [...this.#of(resource.plural).values()];
             const items = all.filter(({ metadata }) => namespace === undefined || metadata?.namespace === namespace);
-            return { items, resourceVersion: String(this.#version) };
+            return { items: items.map(transform), resourceVersion: String(this.#version) };
         }) as Api["list"],
         find: (async (resource: Resource<KubeObject>, ref: { readonly namespace?: string; readonly name: string }) => {
             const key = ref.namespace === undefined ? ref.name : `${ref.namespace}/${ref.name}`;

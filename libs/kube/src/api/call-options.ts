@@ -44,6 +44,12 @@ export interface ListOptions extends CallOptions {
     readonly pageSize?: number | undefined;
 }
 
+/** Options of a list whose objects the caller does not keep as they are. */
+export interface ReducedListOptions<T> extends ListOptions {
+    /** Reduces each object as soon as its page was read, so that whole objects of one page at most are in memory. */
+    readonly transform?: ((object: T) => T) | undefined;
+}
+
 /** Objects of a list, or of one page of it, with the list's resourceVersion. */
 export interface ListResult<T> {
     readonly items: readonly T[];

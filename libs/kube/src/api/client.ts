@@ -5,6 +5,7 @@ import {
     type DeleteOptions,
     type ListOptions,
     type ListResult,
+    type ReducedListOptions,
     type WatchOptions,
     type WriteOptions,
 } from "./call-options.ts";
@@ -95,11 +96,12 @@ export class ApiClient {
      * Lists all objects at one resourceVersion, read in pages. The request sets no resourceVersion, so the answer is at
      * least as new as any earlier one. Rejects with EXPIRED if the server drops that version before the last page.
      */
-    async list<T extends KubeObject>(resource: Resource<T>, o: ListOptions = {}): Promise<ListResult<T>> {
+    async list<T extends KubeObject>(resource: Resource<T>, o: ReducedListOptions<T> = {}): Promise<ListResult<T>> {
+        const { transform = (item: T): T => item } = o;
         const items: T[] = [];
         let resourceVersion = "";
         for await (const page of this.pages(resource, o)) {
-            for (const item of page.items) items.push(item);
+            for (const item of page.items) items.push(transform(item));
             resourceVersion = page.resourceVersion;
         }
         return { items, resourceVersion };

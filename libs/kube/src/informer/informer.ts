@@ -217,7 +217,8 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     async #relist(signal: AbortSignal): Promise<void> {
         this.#state = { kind: "listing" };
         const { resource, namespace, fieldSelector, labelSelector, pageSize } = this.#options;
-        const query = { namespace, fieldSelector, labelSelector, pageSize, signal };
+        const transform = (object: T): T => this.#keep(object);
+        const query = { namespace, fieldSelector, labelSelector, pageSize, transform, signal };
         // Calls of `refresh` from now on wait for the next list.
         const refreshing = this.#refreshing;
         this.#refreshing = undefined;
@@ -225,10 +226,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
             const began = this.#clock.monotonic();
             const result = await this.#components.api.list(resource, query);
             const source: ChangeSource = { by: "list", after: this.upToDateAt };
-            const hasChanged = this.#store.replace(
-                result.items.map((item) => this.#keep(item)),
-                source,
-            );
+            const hasChanged = this.#store.replace(result.items, source);
             if (this.#isDoubted) this.#unchangedAt = hasChanged ? -Infinity : began;
             this.#isDoubted = false;
             this.#heardAt = began;

@@ -7,6 +7,7 @@ import { type KubeLogger } from "../logger.ts";
 
 /** Dependencies of an informer: it lists and watches by `api`, and logs failures, which it retries. */
 export interface InformerComponents {
+    /** Applies the `transform` of a list to each object. */
     readonly api: Pick<ApiClient, "list" | "watch">;
     readonly logger: KubeLogger;
     /** Default: `systemClock`. `idleTimeoutMs` is always measured by the operating system's timers. */

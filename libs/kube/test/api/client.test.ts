@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { configMaps, createKubeClients, nodes, type ApiClient } from "../../src/index.ts";
+import { configMaps, createKubeClients, nodes, type ApiClient, type Node } from "../../src/index.ts";
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -114,6 +114,21 @@ describe("ApiClient", () => {
         expect(items.map((item) => item.metadata?.name)).toEqual(["a", "b"]);
         expect(resourceVersion).toBe("5");
         expect(paths[1]).toBe("GET /base/api/v1/nodes?limit=500&labelSelector=x%3Dy&continue=next%2F1");
+    });
+
+    it("reduces the objects of a page before it asks for the next one", async () => {
+        const { api, paths } = await serve(
+            json({ metadata: { resourceVersion: "5", continue: "next" }, items: [{ metadata: { name: "a" } }] }),
+            json({ metadata: { resourceVersion: "5" }, items: [{ metadata: { name: "b" } }] }),
+        );
+        const reducedAt: number[] = [];
+        const transform = (node: Node): Node => {
+            reducedAt.push(paths.length);
+            return { metadata: { name: `${node.metadata?.name} reduced` } };
+        };
+        const { items } = await api.list(nodes, { transform });
+        expect(items.map((item) => item.metadata?.name)).toEqual(["a reduced", "b reduced"]);
+        expect(reducedAt).toEqual([1, 2]);
     });
 
     it("sends the token of its file", async () => {

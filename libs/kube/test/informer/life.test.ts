@@ -96,7 +96,7 @@ describe("Informer", () => {
         const asked: unknown[] = [];
         const script = new Script([[]], ["silent"]);
         const api: InformerComponents["api"] = {
-            list: ((resource: unknown, { signal: _, ...query }: { signal: unknown }) => {
+            list: ((resource: unknown, { signal: _, transform: __, ...query }: Record<string, unknown>) => {
                 asked.push([resource, query]);
                 return Promise.resolve({ items: [], resourceVersion: "7" });
             }) as never,

@@ -29,12 +29,12 @@ export class Script {
 
     get api(): InformerComponents["api"] {
         return {
-            list: (() => {
+            list: ((_resource: unknown, { transform }: { readonly transform: (node: Node) => Node }) => {
                 const answer = this.#lists[Math.min(this.lists, this.#lists.length - 1)] ?? [];
                 this.lists += 1;
                 this.#version += 100;
                 if (answer instanceof KubeError) return Promise.reject(answer);
-                return Promise.resolve({ items: answer, resourceVersion: String(this.#version) });
+                return Promise.resolve({ items: answer.map(transform), resourceVersion: String(this.#version) });
             }) as never,
             watch: (_resource, { resourceVersion, signal }) => {
                 this.watchedFrom.push(resourceVersion);

@@ -143,7 +143,9 @@ export class FakeApi implements Pick<ApiClient, "create" | "delete" | "find" | "
     list: ApiClient["list"] = async (resource, o = {}) => {
         const matches = selector(o.fieldSelector);
         const work = (): ListResult<never> => ({
-            items: this.all(resource).filter(matches) as never[],
+            items: (this.all(resource).filter(matches) as never[]).map(
+                (item) => (o.transform?.(item) ?? item) as never,
+            ),
             resourceVersion: String(this.#version),
         });
         const aborted = Promise.withResolvers<never>();
