@@ -1,0 +1,168 @@
+import { Readable } from "node:stream";
+import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
+import { systemClock } from "@antrea/async";
+import { type InformerComponents, type KubeObject } from "@antrea/kube";
+import { ServiceIndex } from "@antrea/services";
+import { ServiceWatch } from "../../../src/features/services/service-watch.ts";
+import { silentLogger } from "../../support/logger.ts";
+import { eventually } from "../../support/eventually.ts";
+
+type NodeListener = Parameters<ConstructorParameters<typeof ServiceWatch>[0]["nodes"]["onChange"]>[0];
+
+const service = (name: string, more: object = {}): KubeObject =>
+    ({
+        metadata: { name, namespace: "default", uid: `uid-${name}`, resourceVersion: "1", managedFields: [] },
+        spec: { clusterIPs: ["10.96.0.1", "fd00::1"], ports: [{ port: 80 }], ...more },
+    }) as KubeObject;
+const slice = (of: string, ip: string, version = "1", trigger?: string): KubeObject =>
+    ({
+        metadata: {
+            name: `${of}-1`,
+            namespace: "default",
+            uid: `uid-${of}-1`,
+            resourceVersion: version,
+            labels: { "kubernetes.io/service-name": of, other: "x" },
+            ...(trigger && { annotations: { "endpoints.kubernetes.io/last-change-trigger-time": trigger } }),
+        },
+        addressType: "IPv4",
+        endpoints: [{ addresses: [ip] }],
+        ports: [{ name: "", port: 8080 }],
+    }) as KubeObject;
+
+let lists: Record<string, PromiseWithResolvers<readonly KubeObject[]>>;
+let streams: Record<string, Readable>;
+let asked: unknown[];
+let marked: string[];
+let updates: string[];
+let nodeListener: NodeListener | undefined;
+let index: ServiceIndex;
+let watch: ServiceWatch;
+const stop = new AbortController();
+
+beforeEach(() => {
+    lists = { services: Promise.withResolvers(), endpointslices: Promise.withResolvers() };
+    [streams, asked, marked, updates, nodeListener] = [{}, [], [], [], undefined];
+    const api = {
+        list: async (
+            { plural }: { plural: string },
+            o: { labelSelector?: string; transform: (one: KubeObject) => KubeObject },
+        ) => {
+            asked.push([plural, o.labelSelector]);
+            const items = (await lists[plural]?.promise) ?? [];
+            return { items: items.map(o.transform), resourceVersion: "1" };
+        },
+        watch: ({ plural }: { plural: string }, { signal }: { signal: AbortSignal }) => {
+            const stream = new Readable({ read: () => undefined });
+            signal.addEventListener("abort", () => stream.destroy(new TypeError("aborted")));
+            streams[plural] = stream;
+            return Promise.resolve(stream);
+        },
+    } as unknown as InformerComponents["api"];
+    index = new ServiceIndex({
+        nodeName: "here",
+        families: [4, 6],
+        proxyAll: false,
+        proxyLoadBalancerIps: true,
+        serviceProxyName: "",
+        skipServices: [],
+        defaultLoadBalancerMode: "nat",
+        dsr: false,
+        nodeHints: true,
+        sctp: false,
+    });
+    watch = new ServiceWatch({
+        api,
+        clock: systemClock,
+        logger: silentLogger,
+        index,
+        nodes: {
+            onChange: (listener) => {
+                nodeListener = listener;
+                return { [Symbol.dispose]: () => void (nodeListener = undefined) };
+            },
+        },
+        mark: (key) => void marked.push(key),
+        metrics: {
+            endpointsUpdated: (type) => void updates.push(type),
+            serviceUpdated: (families) => void updates.push(`Service ${families.join()}`),
+        },
+    });
+    watch.start(stop.signal);
+});
+afterEach(() => watch.close());
+
+const send = (plural: string, type: string, object: KubeObject): void =>
+    void streams[plural]?.push(`${JSON.stringify({ type, object })}\n`);
+const isMarked = (key: string): Promise<boolean> =>
+    eventually(
+        () => marked.includes(key),
+        (found) => found,
+        5_000,
+    );
+
+describe("the watch of Services", () => {
+    it("reports nothing until both lists are complete, and then what is served", async () => {
+        lists["services"]?.resolve([service("web"), service("none", { clusterIPs: ["None"] })]);
+        const synced = watch.synced(stop.signal);
+        await eventually(
+            () => index.keys.length > 0,
+            (found) => found,
+            5_000,
+        );
+        nodeListener?.("added", "here", { metadata: { name: "here" } }, undefined, { by: "list", after: 0 });
+        expect(marked).toEqual([]);
+        lists["endpointslices"]?.resolve([slice("web", "10.10.0.2")]);
+        expect(await synced).toEqual(["default/web"]);
+        expect([marked, updates]).toEqual([[], []]);
+        expect(asked).toEqual([
+            ["services", undefined],
+            ["endpointslices", "kubernetes.io/service-name,!service.kubernetes.io/headless"],
+        ]);
+    });
+
+    it("reports changes of Services, endpoints and Nodes, with when those of endpoints were caused", async () => {
+        lists["services"]?.resolve([service("web")]);
+        const at = "2026-01-01T00:00:00Z";
+        lists["endpointslices"]?.resolve([slice("web", "10.10.0.2", "1", at)]);
+        await watch.synced(stop.signal);
+        await eventually(
+            () => Object.keys(streams).length === 2,
+            (found) => found,
+            5_000,
+        );
+        // it was before the first list
+        expect(watch.takeTrigger("default/web")).toBe(undefined);
+        send("endpointslices", "MODIFIED", slice("web", "10.10.0.3", "2", at));
+        send("endpointslices", "MODIFIED", slice("web", "10.10.0.4", "3", "2026-01-01T00:00:05Z"));
+        await eventually(
+            () => marked.length === 2,
+            (found) => found,
+            5_000,
+        );
+        expect(marked).toEqual(["default/web", "default/web"]);
+        expect(watch.takeTrigger("default/web")).toBe(Date.parse(at));
+        expect(watch.takeTrigger("default/web")).toBe(undefined);
+        send("services", "ADDED", service("api", { clusterIPs: ["10.96.0.2"] }));
+        expect(await isMarked("default/api")).toBe(true);
+        expect(updates).toEqual(["IPv4", "IPv4", "Service 4"]);
+        send("services", "DELETED", service("api"));
+        await eventually(
+            () => index.keys.length === 1,
+            (found) => found,
+            5_000,
+        );
+        marked.length = 0;
+        const addresses = [{ type: "InternalIP", address: "10.10.0.4" }];
+        const node = { metadata: { name: "here" }, status: { addresses } };
+        nodeListener?.("updated", "here", node, undefined, { by: "watch", after: 0 });
+        expect(marked).toEqual(["default/web"]);
+        nodeListener?.("deleted", "here", node, node, { by: "watch", after: 0 });
+        expect(marked).toEqual(["default/web", "default/web"]);
+        send("endpointslices", "DELETED", slice("web", "10.10.0.4", "4"));
+        await eventually(
+            () => marked.length === 3,
+            (found) => found,
+            5_000,
+        );
+    });
+});
