@@ -53,8 +53,9 @@ export class ServiceCluster implements AsyncDisposable {
         return this.server.clients().api;
     }
 
-    async startAgent(): Promise<void> {
-        this.#agent = await this.node.startAgent({ services: (agent) => this.#services(agent) });
+    /** @param settings keys of antrea-agent.conf */
+    async startAgent(settings: object = {}): Promise<void> {
+        this.#agent = await this.node.startAgent({ services: (agent) => this.#services(agent, settings) });
     }
 
     /** Ends the agent as a kill does. */
@@ -63,9 +64,9 @@ export class ServiceCluster implements AsyncDisposable {
         this.#agent = undefined;
     }
 
-    #services(agent: TestAgent): NonNullable<ReturnType<typeof services>> {
+    #services(agent: TestAgent, settings: object): NonNullable<ReturnType<typeof services>> {
         const { api } = this.server.clients();
-        const { config, gates } = loadAgentConfig("");
+        const { config, gates } = loadAgentConfig(JSON.stringify(settings));
         const nodes = nodesOf({ api, clock: systemClock, logger: silentLogger });
         nodes.start(new AbortController().signal);
         this.metrics = new Metrics({ processMetrics: false });
@@ -103,9 +104,10 @@ export class ServiceCluster implements AsyncDisposable {
         name: string,
         ports: readonly TestPort[],
         spec: Readonly<Record<string, unknown>> = {},
+        labels: Readonly<Record<string, string>> = {},
     ): Promise<readonly [v4: string, v6: string]> {
         const created = await this.api.create(serviceResource, {
-            metadata: { name, namespace: "default" },
+            metadata: { name, namespace: "default", labels },
             spec: { ports: ports.map((port) => ({ ...port })), ipFamilyPolicy: "RequireDualStack", ...spec },
         });
         const ips = created.spec?.clusterIPs ?? [];

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { Category, cookieOf, Table } from "@antrea/flows";
 import { services } from "@antrea/kube";
+import { parseIp } from "@antrea/ip";
 import type { FlowStats } from "@antrea/openflow";
 import { eventually } from "../../support/eventually.ts";
 import { ask, PodProgram } from "../../support/pod-programs.ts";
@@ -200,6 +201,55 @@ it("two Services with one address, protocol and port: the older has it, then the
     await cluster.deleteService("older");
     expect(await heard(ip, (text) => text.startsWith("b "))).toBe(`b ${clientIps[0]}`);
     await cluster.deleteService("younger");
+});
+
+it("come back with their meter when ovs-vswitchd was killed, also what changed meanwhile", async () => {
+    const [vip] = await cluster.addService("killed", [{ port: 80 }]);
+    const [nobody] = await cluster.addService("nobody", [{ port: 80 }]);
+    await cluster.setEndpoints("killed", 4, [at(0, 4)]);
+    expect(await heard(vip, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
+    await cluster.node.ovs.killVswitchd();
+    await cluster.setEndpoints("killed", 4, [at(1, 4)]);
+    await cluster.node.ovs.startVswitchd();
+    await cluster.agent.resync();
+    expect(await heard(vip, (text) => text.startsWith("b "))).toBe(`b ${clientIps[0]}`);
+    expect(await heard(nobody, (text) => text === "ECONNREFUSED")).toBe("ECONNREFUSED");
+    for (const name of ["killed", "nobody"]) await cluster.deleteService(name);
+});
+
+it("of UDP whose endpoints changed while the agent was away lead clients to those of now", async () => {
+    const [vip] = await cluster.addService("away", [{ port: 80, protocol: "UDP" }]);
+    await cluster.setEndpoints("away", 4, [at(0, 4)], [{ port: 80, protocol: "UDP" }]);
+    await using socket = await PodProgram.datagrams(client, vip, 80);
+    const say = (wanted: string): Promise<string> =>
+        eventually(
+            () => socket.send("hello"),
+            (text) => text === wanted,
+            15_000,
+        );
+    expect(await say(`a ${clientIps[0]}`)).toBe(`a ${clientIps[0]}`);
+    await cluster.stopAgent();
+    await cluster.setEndpoints("away", 4, [at(1, 4)], [{ port: 80, protocol: "UDP" }]);
+    expect(await socket.send("hello")).toBe(`a ${clientIps[0]}`);
+    await cluster.startAgent();
+    expect(await say(`b ${clientIps[0]}`)).toBe(`b ${clientIps[0]}`);
+    await cluster.deleteService("away");
+});
+
+it("are the host's if they are to be skipped, or of another proxy", async () => {
+    const spec = { antreaProxy: { skipServices: ["default/skipped"] } };
+    await cluster.stopAgent();
+    await cluster.startAgent(spec);
+    await cluster.addService("skipped", [{ port: 80 }]);
+    await cluster.addService("other", [{ port: 80 }], {}, { "service.kubernetes.io/service-proxy-name": "other" });
+    const [vip] = await cluster.addService("served", [{ port: 80 }]);
+    await cluster.setEndpoints("served", 4, [at(0, 4)]);
+    expect(await heard(vip, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
+    const addresses = (await flowsOfServices()).map(({ match }) => match.ipv4_dst).filter((one) => one !== undefined);
+    expect(addresses.map(Number)).toEqual([Number(parseIp(vip).value)]);
+    for (const name of ["skipped", "other", "served"]) await cluster.deleteService(name);
+    await cluster.stopAgent();
+    await cluster.startAgent();
 });
 
 it("outlive the agent, and its start while the API server is away", async () => {
