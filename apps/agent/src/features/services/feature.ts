@@ -129,7 +129,7 @@ export function services(platform: ServicesPlatform): ServicesFeature | undefine
             const job = jobs.every("services/udp-connections", checkMs, (limit) => udp.pass(limit), { delayed: true });
             cleanUp = () => job.trigger();
             firstSync.onComplete(() => {
-                udp.checkAll();
+                udp.begin();
                 job.trigger();
             });
         },

@@ -32,29 +32,34 @@ export class UdpCleanUp {
     readonly #components: UdpCleanUpComponents;
     readonly #pending = new Map<string, CtFlush>();
     #isCheckDue = false;
+    #hasBegun = false;
 
     constructor(components: UdpCleanUpComponents) {
         this.#components = components;
     }
 
-    /** Notes the change of a Service, which OVS has; true if `pass` is to be called. */
+    /** Keeps what the change of a Service, which OVS has, makes stale; true if `pass` is to be called. */
     changed(before: ServedService | undefined, after: ServedService | undefined): boolean {
         const flushes = flushesOf(before, after);
         for (const [text, flush] of flushes) this.#pending.set(text, flush);
-        return flushes.size > 0;
+        return this.#hasBegun && flushes.size > 0;
     }
 
-    /** Makes the next pass look at all connections: what changed while the agent was away is not known. */
-    checkAll(): void {
+    /**
+     * To be called when OVS has all Services: the next pass compares all connections, since what changed while the agent was
+     * away is not known. Before, those of Services that are not there yet would seem stale.
+     */
+    begin(): void {
+        this.#hasBegun = true;
         this.#isCheckDue = true;
     }
 
     /**
-     * Removes what is stale, and looks until nothing is. Rejects with OpenFlowError, UnixctlError or, if connections are
+     * Removes what is stale, and compares until nothing is; no effect before `begin`. Rejects with OpenFlowError, UnixctlError or, if connections are
      * left, UdpCleanUpError `STALE_LEFT`; the next pass continues.
      */
     async pass(signal: AbortSignal): Promise<void> {
-        if (this.#pending.size === 0 && !this.#isCheckDue) return;
+        if (!this.#hasBegun || (this.#pending.size === 0 && !this.#isCheckDue)) return;
         const pending = [...this.#pending];
         this.#isCheckDue = true;
         if (pending.length < singleFlushes)

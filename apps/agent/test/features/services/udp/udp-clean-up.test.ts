@@ -54,14 +54,36 @@ beforeEach(() => {
     });
 });
 
+/** Begins where nothing is stale. */
+async function begin(): Promise<void> {
+    const [now, stale] = [served, connections];
+    connections = new Map();
+    cleanUp.begin();
+    await cleanUp.pass(signal);
+    [served, connections, dumps, flushed] = [now, stale, 0, []];
+}
+
 describe("clean-up of UDP connections", () => {
+    it("waits until OVS has all Services: others would seem stale", async () => {
+        served = dns();
+        expect(cleanUp.changed(undefined, dns("10.10.1.2"))).toBe(false);
+        await cleanUp.pass(signal);
+        expect([flushed, dumps]).toEqual([[], 0]);
+        served = dns("10.10.1.3");
+        cleanUp.begin();
+        await cleanUp.pass(signal);
+        expect([...connections.keys()]).toEqual([2]);
+    });
+
     it("does nothing without a change", async () => {
+        await begin();
         expect(cleanUp.changed(dns("10.10.1.3"), dns("10.10.1.3", "10.10.1.4"))).toBe(false);
         await cleanUp.pass(signal);
         expect([flushed, dumps]).toEqual([[], 0]);
     });
 
     it("removes those of an endpoint that is gone by one request, and looks once", async () => {
+        await begin();
         expect(cleanUp.changed(dns("10.10.1.2", "10.10.1.3"), served)).toBe(true);
         await cleanUp.pass(signal);
         expect([...connections.keys()]).toEqual([2]);
@@ -71,6 +93,7 @@ describe("clean-up of UDP connections", () => {
     });
 
     it("repeats for what the datapath skipped, one by one", async () => {
+        await begin();
         skipped = 3;
         cleanUp.changed(dns("10.10.1.2", "10.10.1.3"), served);
         await cleanUp.pass(signal);
@@ -80,6 +103,7 @@ describe("clean-up of UDP connections", () => {
     });
 
     it("of ten changes and more reads what there is instead", async () => {
+        await begin();
         const gone = Array.from({ length: 10 }, (_, at) => `10.10.2.${at}`);
         cleanUp.changed(dns("10.10.1.2", "10.10.1.3", ...gone), served);
         await cleanUp.pass(signal);
@@ -88,14 +112,14 @@ describe("clean-up of UDP connections", () => {
     });
 
     it("finds what became stale while the agent was away", async () => {
-        cleanUp.checkAll();
+        cleanUp.begin();
         await cleanUp.pass(signal);
         expect([...connections.keys()]).toEqual([2]);
     });
 
     it("gives up after some tries, and goes on with the next pass", async () => {
         skipped = 1_000;
-        cleanUp.checkAll();
+        cleanUp.begin();
         await expect(cleanUp.pass(signal)).rejects.toMatchObject({ code: "STALE_LEFT" });
         skipped = 0;
         await cleanUp.pass(signal);
@@ -105,6 +129,7 @@ describe("clean-up of UDP connections", () => {
     it("repeats the requests if there are too many connections to read", async () => {
         skipped = 5;
         make(() => Promise.reject(new UnixctlError("ANSWER_TOO_LONG", "environment", "too long")));
+        cleanUp.begin();
         cleanUp.changed(dns("10.10.1.2", "10.10.1.3"), served);
         await cleanUp.pass(signal);
         expect([...connections.keys()]).toEqual([2]);
@@ -112,6 +137,7 @@ describe("clean-up of UDP connections", () => {
 
     it("fails with the datapath, and goes on with the next pass", async () => {
         make(() => Promise.reject(new UnixctlError("NOT_RUNNING", "environment", "away")));
+        cleanUp.begin();
         cleanUp.changed(dns("10.10.1.2", "10.10.1.3"), served);
         await expect(cleanUp.pass(signal)).rejects.toMatchObject({ code: "NOT_RUNNING" });
         await expect(cleanUp.pass(signal)).rejects.toMatchObject({ code: "NOT_RUNNING" });
