@@ -123,7 +123,9 @@ const everyone: readonly Row[] = [
         named("CertificateSigningRequest", "mine", {}, "certificates.k8s.io/v1"),
     ],
     ["read events", "GET", "/apis/events.k8s.io/v1/events"],
-    ["read Services", "GET", `${core}/services`],
+    ["change a Service", "PATCH", `${core}/namespaces/shop/services/web`, { metadata: { labels: { a: "b" } } }],
+    ["write the status of a Service", "PATCH", `${core}/namespaces/shop/services/web/status`, { status: {} }],
+    ["change endpoints", "PATCH", "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices/web", { endpoints: [] }],
 ];
 
 describe("with a stolen token", () => {
@@ -326,6 +328,8 @@ describe("with a stolen token", () => {
         it.each<Row>([
             ["reads all Pods", "GET", `${core}/pods`],
             ["reads all Namespaces, Nodes", "GET", `${core}/nodes`],
+            ["reads all Services", "GET", `${core}/services`],
+            ["reads all endpoints", "GET", "/apis/discovery.k8s.io/v1/endpointslices"],
             ["reads all pools", "GET", `${crd}/v1alpha2/ippools`],
             ["reads all claims", "GET", claims],
             [
@@ -397,6 +401,7 @@ describe("with a stolen token", () => {
             ],
             ["make a Secret", "POST", `${own}/secrets`, named("Secret", "antrea-webhook-ca")],
             ["change a StatefulSet", "PATCH", "/apis/apps/v1/namespaces/shop/statefulsets/db", {}],
+            ["read Services", "GET", `${core}/services`],
             ["change what the webhook is asked", "PATCH", `${admission}/validatingwebhookconfigurations/antrea`, {}],
         ])("%s", async (...row) => {
             expect(await ask("controller", row)).toMatchObject({ status: 403 });
@@ -431,6 +436,7 @@ describe("with a stolen token", () => {
 
     describe("of the webhook, nobody can", () => {
         it.each<Row>([
+            ["read Services", "GET", `${core}/services`],
             ["make another Secret", "POST", `${own}/secrets`, named("Secret", "mine")],
             [
                 "make a Secret of any name",
