@@ -185,8 +185,8 @@ function modeOf({ metadata }: ServiceObject, settings: ServiceSettings, problems
         reason: "DsrNotAvailable",
         field,
         value: quote(text),
-        rule: "needs the feature gate LoadBalancerModeDSR and traffic mode encap; nat is used",
-        next: "enable the gate, or remove the annotation",
+        rule: "is not available in this version; nat is used",
+        next: "remove the annotation",
     });
     return "nat";
 }

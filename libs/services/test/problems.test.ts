@@ -135,7 +135,7 @@ describe("problems name the field, its value, the rule, the effect and the next 
             "direct server return without its gate",
             { annotations: { [loadBalancerModeAnnotation]: "dsr" } },
             { settings: { dsr: false } },
-            'DsrNotAvailable metadata.annotations[service.antrea.io/load-balancer-mode]: "dsr" needs the feature gate LoadBalancerModeDSR and traffic mode encap; nat is used; next: enable the gate, or remove the annotation',
+            'DsrNotAvailable metadata.annotations[service.antrea.io/load-balancer-mode]: "dsr" is not available in this version; nat is used; next: remove the annotation',
         ],
         [
             "an unreadable source range",

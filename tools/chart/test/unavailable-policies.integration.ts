@@ -91,7 +91,8 @@ describe("an object that nothing serves", () => {
             metadata: { namespace: "default", name: "web", annotations },
             spec: { ports: [{ port }] },
         });
-        const known = { "example.test/mine": "yes", "ipam.antrea.io/ippools": "pool1" };
+        const mode = "service.antrea.io/load-balancer-mode";
+        const known = { "example.test/mine": "yes", "ipam.antrea.io/ippools": "pool1", [mode]: "nat" };
         expect((await applied(service(known))).stderr).toBe("");
         const asked = {
             ...known,
@@ -111,6 +112,9 @@ describe("an object that nothing serves", () => {
             /services\/default\/web: annotations nodeportlocal\.antrea\.io\/enabled have no effect/,
         );
         expect((await applied(service(known))).stderr).toBe("");
+        expect((await applied(service({ ...known, [mode]: "dsr" }))).stderr).toContain(
+            `services/default/web: annotations ${mode} have no effect`,
+        );
     });
 
     it.each([

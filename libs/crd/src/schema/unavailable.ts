@@ -59,6 +59,8 @@ export function unavailablePolicies(): readonly PolicyManifest[] {
 
 /** Warns only the client that sets or changes such an annotation, not each program that writes the object later. */
 function annotationWarning(): PolicySpec {
+    // what all Services have is no request for what is not there
+    const isDefault = `(key == ${quoted("service.antrea.io/load-balancer-mode")} && variables.now[key] == ${quoted("nat")})`;
     const tests = [
         ...annotations.prefixes.map((prefix) => `key.startsWith(${quoted(prefix)})`),
         `key in [${annotations.keys.map(quoted).join(", ")}]`,
@@ -77,7 +79,7 @@ function annotationWarning(): PolicySpec {
             {
                 name: "unread",
                 expression:
-                    `variables.now.filter(key, (${tests.join(" || ")}) && ` +
+                    `variables.now.filter(key, (${tests.join(" || ")}) && !${isDefault} && ` +
                     `!(key in variables.earlier && variables.earlier[key] == variables.now[key]))`,
             },
         ],
