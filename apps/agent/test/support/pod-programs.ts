@@ -60,11 +60,16 @@ export class PodProgram implements AsyncDisposable {
         });
     }
 
-    /** A server for TCP and UDP at port 8080; resolves when it listens. */
-    static async serve(pod: TestPod, name: string): Promise<PodProgram> {
-        const program = new PodProgram(pod, server, [name]);
+    /** A program of Node.js; resolves when it has printed its first line. */
+    static async start(pod: TestPod, code: string, args: readonly string[]): Promise<PodProgram> {
+        const program = new PodProgram(pod, code, args);
         await program.line();
         return program;
+    }
+
+    /** A server for TCP and UDP at port 8080; resolves when it listens. */
+    static async serve(pod: TestPod, name: string): Promise<PodProgram> {
+        return PodProgram.start(pod, server, [name]);
     }
 
     /** A TCP connection; its first line is "connected" or the error. */
@@ -74,9 +79,7 @@ export class PodProgram implements AsyncDisposable {
 
     /** A UDP socket with a port of its own; resolves when datagrams can be sent. */
     static async datagrams(pod: TestPod, host: string, port: number): Promise<PodProgram> {
-        const program = new PodProgram(pod, udpClient, [host, String(port)]);
-        await program.line();
-        return program;
+        return PodProgram.start(pod, udpClient, [host, String(port)]);
     }
 
     /** Sends a line and resolves with the next one that the program prints. */
