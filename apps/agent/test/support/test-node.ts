@@ -327,7 +327,7 @@ export class TestAgent {
                 mtu: 1400,
                 disableTxChecksumOffload: true,
                 gatewayMac: () => this.gateway.mac,
-                servesServices: this.services !== undefined,
+                servesServices: this.services?.pipeline !== undefined,
                 bootId,
                 now: () => performance.now(),
             },
@@ -626,7 +626,7 @@ export class TestAgent {
             gateway: { ofPort: this.#gatewayPort, mac: this.gateway.mac, ips: podPrefixes.map(gatewayIpOf) },
             podPrefixes,
             forgetsConnections: true,
-            services: this.services === undefined ? undefined : { proxyAll: false },
+            services: this.services?.pipeline === undefined ? undefined : { proxyAll: false },
         };
     }
 

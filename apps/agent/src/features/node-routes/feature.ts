@@ -38,10 +38,8 @@ export interface LocalServices {
  * Routes to the Pods of other Nodes, updated on changes of Node objects and of the transport interface, and the tunnel
  * port. Sets the readiness conditions `tunnel`, except in mode noEncap, and `mtu`, and announces the transport
  * addresses by annotations of this Node's object. The routes stay when the agent stops.
- *
- * @param services undefined if OVS serves none
  */
-export function nodeRoutes(platform: NodePlatform, pods: LocalPods, services: LocalServices | undefined): Feature {
+export function nodeRoutes(platform: NodePlatform, pods: LocalPods, services: LocalServices): Feature {
     const { config, netlink, nodes } = platform;
     const peers = peersOf(platform);
     let routes: RouteWatch | undefined;
@@ -105,7 +103,7 @@ function peersOf(platform: NodePlatform): Peers {
 function addPeersJob(
     { flowStart, jobs, nodes, openflow, services: cidrs }: NodePlatform,
     peers: Peers,
-    services: LocalServices | undefined,
+    services: LocalServices,
 ): () => void {
     // While the Nodes are not synced, the routes of an earlier start are kept.
     const routing = jobs.every("node-routes/peers", resyncMs, async (limit) => {
@@ -120,7 +118,7 @@ function addPeersJob(
     };
     // The earlier flows to Services may be deleted then.
     cidrs?.onServiceCidrs(compareRoutes);
-    services?.onComplete(() => routing.trigger());
+    services.onComplete(() => routing.trigger());
     // The gateway may have been recreated, without the routes through it.
     openflow.onReady(compareRoutes);
     nodes.onChange((type, _name, object, old) => {

@@ -3,6 +3,7 @@ import { WorkQueue } from "@antrea/kube";
 import { ServiceIndex } from "@antrea/services";
 import type { Feature } from "../../platform/feature.ts";
 import type { NodePlatform } from "../../platform/node-platform.ts";
+import type { EarlierState } from "../../platform/ovs/flow-table/index.ts";
 import { FirstSync } from "./first-sync.ts";
 import { LearnedFlows } from "./learned-flows.ts";
 import { proxyMetrics } from "./metrics.ts";
@@ -50,10 +51,37 @@ export interface ServicesFeature extends Feature {
 /**
  * AntreaProxy beside kube-proxy: OVS serves ClusterIPs and addresses of load balancers to the Pods of this Node. The flows of
  * an earlier start stay until all Services are known and in OVS. Adds the jobs `services/first-sync` and
- * `services/udp-connections`. Undefined if it is off.
+ * `services/udp-connections`. If it is off, it removes the UDP connections that an earlier start has translated.
  */
-export function services(platform: ServicesPlatform): ServicesFeature | undefined {
-    if (!platform.servesServices) return undefined;
+export function services(platform: ServicesPlatform): ServicesFeature {
+    return platform.servesServices ? servingServices(platform) : withoutServices(platform);
+}
+
+/** TCP connections that were translated go on, and end; UDP connections would go on for as long as their clients send. */
+function withoutServices(platform: ServicesPlatform): ServicesFeature {
+    const { flowTable, jobs } = platform;
+    let wasOn = false;
+    return {
+        name: "services",
+        onComplete: () => undefined,
+        stage: () => {
+            const read = ({ flows }: EarlierState): void => void (wasOn = flows.length > 0);
+            flowTable.onEarlier({ needsGroups: () => false, read });
+        },
+        start: () => {
+            if (!wasOn) return;
+            const udp = new UdpCleanUp({
+                ...udpComponents(platform),
+                possible: () => [],
+                onFlushed: () => undefined,
+            });
+            udp.begin();
+            jobs.once("services/udp-connections", (limit) => udp.pass(limit));
+        },
+    };
+}
+
+function servingServices(platform: ServicesPlatform): ServicesFeature {
     const { clock, events, flowTable, gates, jobs, kube, nodes, openflow, pipeline, pipelineInput } = platform;
     const logger = platform.logger.child("services");
     const index = new ServiceIndex(settingsOf(platform));

@@ -64,7 +64,7 @@ export class ServiceCluster implements AsyncDisposable {
         this.#agent = undefined;
     }
 
-    #services(agent: TestAgent, settings: object): NonNullable<ReturnType<typeof services>> {
+    #services(agent: TestAgent, settings: object): ReturnType<typeof services> {
         const { api } = this.server.clients();
         const { config, gates } = loadAgentConfig(JSON.stringify(settings));
         const nodes = nodesOf({ api, clock: systemClock, logger: silentLogger });
@@ -87,9 +87,8 @@ export class ServiceCluster implements AsyncDisposable {
             openflow: agent.openflow,
             pipeline: agent.pipeline,
             pipelineInput: () => agent.pipelineInput(),
-            servesServices: true,
+            servesServices: config.antreaProxy.enable,
         });
-        if (feature === undefined) throw new TypeError("Services are not served");
         return {
             ...feature,
             stop: async () => {

@@ -236,6 +236,29 @@ it("of UDP whose endpoints changed while the agent was away lead clients to thos
     await cluster.deleteService("away");
 });
 
+it("are nobody's in OVS when AntreaProxy is switched off, also those of clients that keep their UDP port", async () => {
+    const [vip] = await cluster.addService("off", [{ port: 80, protocol: "UDP" }]);
+    await cluster.setEndpoints("off", 4, [at(0, 4)], [{ port: 80, protocol: "UDP" }]);
+    await using socket = await PodProgram.datagrams(client, vip, 80);
+    const say = (wanted: string): Promise<string> =>
+        eventually(
+            () => socket.send("hello"),
+            (text) => text === wanted,
+            15_000,
+        );
+    expect(await say(`a ${clientIps[0]}`)).toBe(`a ${clientIps[0]}`);
+    await cluster.stopAgent();
+    await cluster.startAgent({ antreaProxy: { enable: false } });
+    expect(await eventually(flowsOfServices, (flows) => flows.length === 0, 10_000)).toEqual([]);
+    // the host serves it no more than anybody else does here
+    expect(await say("no answer")).toBe("no answer");
+    expect(await ask(client, vip, 80)).toBe("no answer");
+    await cluster.stopAgent();
+    await cluster.startAgent();
+    expect(await say(`a ${clientIps[0]}`)).toBe(`a ${clientIps[0]}`);
+    await cluster.deleteService("off");
+});
+
 it("are the host's if they are to be skipped, or of another proxy", async () => {
     const spec = { antreaProxy: { skipServices: ["default/skipped"] } };
     await cluster.stopAgent();
