@@ -98,12 +98,16 @@ describe("Services in OVS", () => {
         await untilInOvs(first, ip);
         await eventually("it answers", () => ask(namespace, client, ip, "hostname"));
         const asking = requests(namespace, client, ip, 600);
+        // and one connection to another Service goes on
+        const [from, to] = [inPod(namespace, client.name), inPod(namespace, far.name)];
+        const streaming = stream(from, to, ipFor("far", "IPv4"), { port: servicePorts.stream, lines: 300 });
         await pause(2_000);
         await kubectl(["-n", namespace.name, "rollout", "restart", "deployment/rolled"]);
         await pause(5_000);
         await killDaemon(first, "agent");
         await rolledOut(namespace.name, "deployment/rolled");
         const { answered, failures } = await asking;
+        await streaming;
         expect(failures).toEqual([]);
         // of before and after the update
         expect(answered.size).toBeGreaterThan(3);
@@ -157,21 +161,18 @@ describe("Services in OVS", () => {
         expect([...(await requests(namespace, client, ip, 20)).answered.keys()]).toEqual([next]);
     });
 
-    it("go over to kube-proxy and back, and connections go on", async () => {
+    it("go over to kube-proxy and back, and a connection that kube-proxy began goes on", async () => {
         const ip = ipFor("far", "IPv4");
-        const [from, to] = [inPod(namespace, client.name), inPod(namespace, far.name)];
-        const inOvs = stream(from, to, ip, { port: servicePorts.stream, lines: 600 });
-        await pause(3_000);
         await helmUpgrade(["antreaProxy.enable=false"]);
         expect(await ask(namespace, client, ip, "hostname")).toBe("far");
         await eventually("OVS has no flow of it", async () => ((await begunInOvs(first, ip)) === 0 ? true : undefined));
-        await inOvs;
-        const byKubeProxy = stream(from, to, ip, { port: servicePorts.stream, lines: 600 });
+        const [from, to] = [inPod(namespace, client.name), inPod(namespace, far.name)];
+        const streaming = stream(from, to, ip, { port: servicePorts.stream, lines: 900 });
         await pause(3_000);
         await helmUpgrade(["antreaProxy.enable=true"]);
         await untilInOvs(first, ip);
         expect(await ask(namespace, client, ip, "hostname")).toBe("far");
         expect(await begunInOvs(first, ip)).toBeGreaterThan(0);
-        await byKubeProxy;
+        await streaming;
     });
 });
