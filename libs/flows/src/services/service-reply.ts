@@ -15,7 +15,7 @@ const fromTunnel = partsAre([Reg.source, Source.tunnel]);
 const errorTypes: Readonly<Record<Family, readonly number[]>> = { 4: [3, 11, 12], 6: [1, 2, 3, 4] };
 
 /**
- * Flows of bridging mode without Services in the switch: what the host sends to the virtual source is looked up in the
+ * Flows of bridging mode without Services in the switch: packets of the host to the virtual source are looked up in the
  * zone of the source NAT, then in the zone of the VLAN that this one's mark has.
  */
 export function returnFlows(next: NextTable, family: Family): Flow[] {
@@ -31,7 +31,7 @@ export function returnFlows(next: NextTable, family: Family): Flow[] {
 }
 
 /**
- * Flows that look up answers in the zone of the source NAT first: those to the virtual source, and those from tunnels to
+ * Flows for the lookup of answers in the zone of the source NAT first: those to the virtual source, and those from tunnels to
  * the gateway at one of the ports that the source NAT uses. ICMP errors have no port, and later fragments show none.
  * What has no entry there is for the host itself. After that comes the lookup in the packet's own zone.
  */

@@ -9,7 +9,7 @@ const maxErrorBytes = { 4: 576, 6: 1280 } as const;
 /**
  * Returns the frame with which a host rejects a connection at a port on which it does not listen: a reset of TCP (RFC 9293
  * section 3.10.7.1), else the ICMP error "port unreachable" with the beginning of the packet (RFC 792, RFC 4443). Undefined for
- * what must not be answered: a reset, an ICMP message, a packet that is cut off.
+ * what must not be answered: a reset, an ICMP message, a packet that is truncated.
  */
 export function rejection(packet: IpPacket): Uint8Array | undefined {
     const { protocol } = packet;

@@ -17,7 +17,7 @@ const etherTypes: Readonly<Record<number, Family>> = { 0x0800: 4, 0x86dd: 6 };
 const extensions: readonly number[] = [0, 43, 60];
 const fragmentHeader = 44;
 
-/** Reads a packet; undefined for a frame that is no IP packet, is cut off, or is a later fragment. */
+/** Reads a packet; undefined for a frame that is no IP packet, is truncated, or is a later fragment. */
 export function readPacket(frame: Uint8Array): IpPacket | undefined {
     if (frame.length < ethernetLength) return undefined;
     const family = etherTypes[u16(frame, 12)];

@@ -92,7 +92,7 @@ describe.each([4, 6] as const)("rejections of IPv%d", (family) => {
     it.each<[string, number, Uint8Array]>([
         ["a reset", 6, tcp(0x04)],
         ["a reset with an acknowledgement", 6, tcp(0x14)],
-        ["a segment that is cut off", 6, tcp(0x02).subarray(0, 19)],
+        ["a segment that is truncated", 6, tcp(0x02).subarray(0, 19)],
         ["an ICMP message", 1, bytes(8, 0, u16(0), u32(0))],
         ["an ICMPv6 message", 58, bytes(128, 0, u16(0), u32(0))],
     ])("leave out %s", (_name, protocol, payload) => {
