@@ -69,6 +69,20 @@ describe("Services in OVS", () => {
         expect(addressIn(await ask(namespace, near, ip, "clientip"))).toBe(virtualSource[family]);
     });
 
+    it.each(families)("lead a Pod by the address of a load balancer over %s", async (family) => {
+        const name = `balanced-${family.toLowerCase()}`;
+        const ip = family === "IPv4" ? "203.0.113.10" : "2001:db8:113::10";
+        const spec = { type: "LoadBalancer", allocateLoadBalancerNodePorts: false };
+        await addService(namespace, name, "far", spec);
+        const status = JSON.stringify({ status: { loadBalancer: { ingress: [{ ip }] } } });
+        const patch = ["patch", "service", name, "--subresource=status", "--type=merge", "-p", status];
+        await kubectl(["-n", namespace.name, ...patch]);
+        await untilInOvs(first, ip);
+        expect(await ask(namespace, client, ip, "hostname")).toBe("far");
+        expect(addressIn(await ask(namespace, client, ip, "clientip"))).toBe(ipOf(client, family));
+        expect(await begunInOvs(first, ip)).toBeGreaterThanOrEqual(2);
+    });
+
     it("without endpoints are refused at once, and served again when they have one", async () => {
         await addWeb(namespace, "scaled", 1);
         const ips = await addService(namespace, "scaled", "scaled");

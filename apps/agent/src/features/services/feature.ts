@@ -74,9 +74,10 @@ function withoutServices(platform: ServicesPlatform): ServicesFeature {
                 ...udpComponents(platform),
                 possible: () => [],
                 onFlushed: () => undefined,
+                clock: platform.clock,
             });
             udp.begin();
-            jobs.once("services/udp-connections", (limit) => udp.pass(limit));
+            jobs.every("services/udp-connections", checkMs, (limit) => udp.pass(limit));
         },
     };
 }
@@ -90,6 +91,7 @@ function servingServices(platform: ServicesPlatform): ServicesFeature {
         ? new UdpCleanUp({
               ...udpComponents(platform),
               possible: () => sync.possible(),
+              clock,
               onFlushed: (requests) => metrics.flushed(requests),
           })
         : undefined;

@@ -1,5 +1,7 @@
+import type { Clock } from "@antrea/async";
 import { AntreaError, isErrorOf } from "@antrea/errors";
 import type { CtFlush } from "@antrea/openflow";
+import type { JobResult } from "@antrea/runtime";
 import type { ServedService } from "@antrea/services";
 import { UnixctlError } from "../../../platform/ovs/datapath/index.ts";
 import { udpConnections } from "./conntrack-dump.ts";
@@ -7,8 +9,13 @@ import { flushesOf, StaleConnections } from "./stale-connections.ts";
 
 /** OVS walks all connections for each flush by part of a tuple; from this number on reading them once is less. */
 const singleFlushes = 10;
-/** Fewer connections than the userspace datapath skips in so many flushes of half of its table. */
+/** In so many flushes the userspace datapath, which skips up to half of what fits, reaches all. */
 const maxTries = 8;
+/**
+ * When connections are compared after a change: soon, for those that a flush has skipped, and when OVS has revalidated its
+ * cached flows (each 500 ms, ovs-vswitchd.conf.db(5), max-revalidator), which until then begin connections as before.
+ */
+const checkDelaysMs = { soon: 200, late: 1_200 };
 
 /** - `STALE_LEFT`: connections to endpoints that stopped serving are still there after eight flushes */
 class UdpCleanUpError extends AntreaError<"STALE_LEFT"> {}
@@ -22,6 +29,7 @@ export interface UdpCleanUpComponents {
     /** What OVS has of Services, and what it may have already. */
     readonly possible: () => Iterable<ServedService>;
     readonly onFlushed: (requests: number) => void;
+    readonly clock: Pick<Clock, "monotonic">;
 }
 
 /**
@@ -30,8 +38,11 @@ export interface UdpCleanUpComponents {
  */
 export class UdpCleanUp {
     readonly #components: UdpCleanUpComponents;
+    /** By their text: those that were not sent yet, and those that were, with the time, until their last comparison. */
     readonly #pending = new Map<string, CtFlush>();
-    #isCheckDue = false;
+    readonly #sent = new Map<string, { readonly flush: CtFlush; readonly at: number }>();
+    /** Monotonic times at which all connections are to be compared, ascending. */
+    #checks: readonly number[] = [];
     #hasBegun = false;
 
     constructor(components: UdpCleanUpComponents) {
@@ -51,41 +62,48 @@ export class UdpCleanUp {
      */
     begin(): void {
         this.#hasBegun = true;
-        this.#isCheckDue = true;
+        const now = this.#components.clock.monotonic();
+        this.#checks = [now, now + checkDelaysMs.late];
     }
 
     /**
-     * Removes what is stale, and compares until nothing is; no effect before `begin`. Rejects with OpenFlowError, UnixctlError or, if connections are
-     * left, UdpCleanUpError `STALE_LEFT`; the next pass continues.
+     * Removes what is stale, and compares if that is due; no effect before `begin`. Resolves with the time until it is to be
+     * called again. Rejects with OpenFlowError, UnixctlError or, if connections are left, UdpCleanUpError `STALE_LEFT`;
+     * the next pass continues.
      */
-    async pass(signal: AbortSignal): Promise<void> {
-        if (!this.#hasBegun || (this.#pending.size === 0 && !this.#isCheckDue)) return;
-        const pending = [...this.#pending];
-        this.#isCheckDue = true;
-        if (pending.length < singleFlushes)
-            await this.#flush(
-                pending.map(([, flush]) => flush),
-                signal,
-            );
-        try {
+    async pass(signal: AbortSignal): Promise<JobResult> {
+        if (!this.#hasBegun) return { againInMs: undefined };
+        await this.#flushPending(signal);
+        const now = this.#components.clock.monotonic();
+        if (this.#checks.some((at) => at <= now)) {
             await this.#flushStale(signal);
-        } catch (error) {
-            if (!isErrorOf(UnixctlError, error, "ANSWER_TOO_LONG")) throw error;
-            // too many connections to read
-            for (let tries = 0; tries < maxTries; tries += 1) {
-                await this.#flush(
-                    pending.map(([, flush]) => flush),
-                    signal,
-                );
-            }
+            for (const [text, { at }] of this.#sent) if (at + checkDelaysMs.late <= now) this.#sent.delete(text);
+            this.#checks = this.#checks.filter((at) => at > now);
         }
-        for (const [text, flush] of pending) if (this.#pending.get(text) === flush) this.#pending.delete(text);
-        this.#isCheckDue = false;
+        const [next] = this.#checks;
+        return { againInMs: next === undefined ? undefined : Math.max(0, next - this.#components.clock.monotonic()) };
+    }
+
+    async #flushPending(signal: AbortSignal): Promise<void> {
+        const pending = [...this.#pending];
+        if (pending.length === 0) return;
+        const areFew = pending.length < singleFlushes;
+        const flushes = pending.map(([, flush]) => flush);
+        if (areFew) await this.#flush(flushes, signal);
+        const now = this.#components.clock.monotonic();
+        for (const [text, flush] of pending) {
+            this.#sent.set(text, { flush, at: now });
+            if (this.#pending.get(text) === flush) this.#pending.delete(text);
+        }
+        const soon = areFew ? now + checkDelaysMs.soon : now;
+        // changes that never cease must not put off the next comparison
+        this.#checks = [Math.min(soon, this.#checks[0] ?? soon), now + checkDelaysMs.late];
     }
 
     async #flushStale(signal: AbortSignal): Promise<void> {
         for (let tries = 0; tries < maxTries; tries += 1) {
             const stale = await this.#stale(signal);
+            if (stale === undefined) return this.#flushAgain(signal);
             if (stale.length === 0) return;
             await this.#flush(stale, signal);
         }
@@ -96,9 +114,22 @@ export class UdpCleanUp {
         );
     }
 
-    async #stale(signal: AbortSignal): Promise<readonly CtFlush[]> {
+    /** Without knowing what is left. */
+    async #flushAgain(signal: AbortSignal): Promise<void> {
+        const flushes = Array.from(this.#sent.values(), ({ flush }) => flush);
+        for (let tries = 0; tries < maxTries; tries += 1) await this.#flush(flushes, signal);
+    }
+
+    /** What removes each stale connection; undefined if there are too many connections to read. */
+    async #stale(signal: AbortSignal): Promise<readonly CtFlush[] | undefined> {
+        let texts: readonly string[];
+        try {
+            texts = await this.#components.dump(signal);
+        } catch (error) {
+            if (isErrorOf(UnixctlError, error, "ANSWER_TOO_LONG")) return undefined;
+            throw error;
+        }
         const found: CtFlush[] = [];
-        const texts = await this.#components.dump(signal);
         const stale = new StaleConnections(this.#components.possible());
         for (const text of texts) {
             for (const connection of udpConnections(text)) {
