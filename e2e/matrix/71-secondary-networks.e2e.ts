@@ -4,7 +4,7 @@ import { allNodes, apply, inAgent, kubectl, systemNamespace, waitForAgents, work
 import { watchFrames, type Frame, type Place } from "../fixture/frames.ts";
 import { claimsOf, eventNote, expectConsistent } from "../fixture/ipam.ts";
 import { beforeNetworks, makeStage, NetworkStage, portsOf, ReleaseBefore } from "../fixture/network-stage.ts";
-import { bridgeCondition, bridgeNics, linksOf, looseLinks, requesting } from "../fixture/networks.ts";
+import { bridgeCondition, bridgeNics, linksOf, looseLinks, requesting, secondaryPorts } from "../fixture/networks.ts";
 import { besidePod, PhysicalNetwork, testType } from "../fixture/physical-network.ts";
 import { answersPings } from "../fixture/pings.ts";
 import { type TestNamespace } from "../fixture/pods.ts";
@@ -35,6 +35,7 @@ const group = "239.1.2.3";
 let stack: AsyncDisposableStack;
 let physical: PhysicalNetwork;
 let stage: NetworkStage;
+let release: ReleaseBefore;
 let namespace: TestNamespace;
 
 beforeAll(async () => {
@@ -45,7 +46,7 @@ beforeAll(async () => {
     for (const { nic, segment } of apart) await physical.plug(first, nic, segment, 9000);
     await physical.host(100, `${redRouter}/24`);
     await physical.host(300, "10.72.30.1/24");
-    stack.use(await ReleaseBefore.remember());
+    release = stack.use(await ReleaseBefore.remember());
     await bridgeNics(allNics);
     const subnet = (prefix: string, from = 10, to = 149) => [
         { start: `${prefix}.${from}`, end: `${prefix}.${to}`, gateway: `${prefix}.1`, prefixLength: 24 },
@@ -223,5 +224,51 @@ describe("the networks of Pods", () => {
         await namespace.exec("b", answersPings(redRouter));
         await expectConsistent();
         await kubectl(["-n", space, "delete", "statefulset", "kept", "--wait"]);
+    });
+});
+
+describe("the feature gate off", () => {
+    beforeAll(async () => {
+        await stage.endAllBut("a");
+        await release.rollBack();
+    });
+
+    it("leaves a running Pod its networks, though nobody looks after them", async () => {
+        await namespace.exec("a", answersPings(redRouter));
+    });
+
+    it("deletes the bridge of a Node without such Pods, and the condition of all Nodes", async () => {
+        await eventually("the bridge is gone", async () =>
+            (await secondaryPorts(second)) === undefined ? true : undefined,
+        );
+        for (const node of allNodes)
+            await eventually(`${node} reports no bridge`, async () =>
+                (await bridgeCondition(node)) === undefined ? true : undefined,
+            );
+    });
+
+    it("deletes ports, addresses and bridge once the last of them is gone; a new Pod gets an event that it has none", async () => {
+        const [, late] = await Promise.all([
+            stage.endAllBut(),
+            namespace.start([{ name: "late", node: first, annotations: requesting("red") }]),
+        ]);
+        expect(late[0]?.ip4).not.toBe("");
+        expect(Object.keys(await linksOf(namespace, "late"))).toEqual(["eth0"]);
+        await eventually("the bridge is gone", async () =>
+            (await secondaryPorts(first)) === undefined ? true : undefined,
+        );
+        const note = await eventNote(space, "Pod", "late", "SecondaryNetworksIgnored", 90_000);
+        expect(note).toContain("k8s.v1.cni.cncf.io/networks");
+        await eventually(
+            "no address is held",
+            async () => {
+                expect(await stage.holders()).toEqual([]);
+                return true;
+            },
+            180_000,
+            1_000,
+        );
+        for (const node of workers) expect([node, await looseLinks(node)]).toEqual([node, []]);
+        await expectConsistent();
     });
 });

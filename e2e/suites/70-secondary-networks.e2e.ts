@@ -5,19 +5,12 @@ import { nothingLeft, tracesAtRest } from "../fixture/churn.ts";
 import { allNodes, apply, kubectl, workers } from "../fixture/cluster.ts";
 import { startedAt } from "../fixture/containers.ts";
 import { FixtureError } from "../fixture/error.ts";
-import { claimsOf, eventNote, expectConsistent } from "../fixture/ipam.ts";
+import { claimsOf, expectConsistent } from "../fixture/ipam.ts";
 import { serve } from "../fixture/matrix.ts";
 import { callNetwork, callPlugin, installMetaPlugin, sandboxOf } from "../fixture/meta-plugin.ts";
 import { vlanExamples } from "../fixture/network-examples.ts";
 import { nicsOf, portsOf } from "../fixture/network-stage.ts";
-import {
-    bridgeCondition,
-    linksOf,
-    looseLinks,
-    networkStatusOf,
-    requesting,
-    secondaryPorts,
-} from "../fixture/networks.ts";
+import { bridgeCondition, linksOf, networkStatusOf, requesting } from "../fixture/networks.ts";
 import { getJson } from "../fixture/objects.ts";
 import { beyond } from "../fixture/physical-network.ts";
 import { answersPings } from "../fixture/pings.ts";
@@ -278,50 +271,4 @@ it("five Pods with four networks each leave no port, no address and no link", as
         return true;
     });
     await expectConsistent();
-});
-
-describe("the feature gate off again", () => {
-    beforeAll(async () => {
-        await stage.endAllBut("a");
-        await stage.release.rollBack();
-    });
-
-    it("leaves a running Pod its networks, though nobody looks after them", async () => {
-        await stage.namespace.exec("a", answersPings(routers.red));
-    });
-
-    it("deletes the bridge of a Node without such Pods, and the condition of all Nodes", async () => {
-        await eventually("the bridge is gone", async () =>
-            (await secondaryPorts(second)) === undefined ? true : undefined,
-        );
-        for (const node of allNodes)
-            await eventually(`${node} reports no bridge`, async () =>
-                (await bridgeCondition(node)) === undefined ? true : undefined,
-            );
-    });
-
-    it("deletes ports, addresses and bridge once the last of them is gone; a new Pod gets an event that it has none", async () => {
-        const [, late] = await Promise.all([
-            stage.namespace.delete("a"),
-            stage.namespace.start([{ name: "late", node: first, annotations: requesting("red") }]),
-        ]);
-        expect(late[0]?.ip4).not.toBe("");
-        expect(Object.keys(await linksOf(stage.namespace, "late"))).toEqual(["eth0"]);
-        await eventually("the bridge is gone", async () =>
-            (await secondaryPorts(first)) === undefined ? true : undefined,
-        );
-        const note = await eventNote(space, "Pod", "late", "SecondaryNetworksIgnored", 90_000);
-        expect(note).toContain("k8s.v1.cni.cncf.io/networks");
-        await eventually(
-            "no address is held",
-            async () => {
-                expect(await stage.holders()).toEqual([]);
-                return true;
-            },
-            180_000,
-            1_000,
-        );
-        for (const node of workers) expect([node, await looseLinks(node)]).toEqual([node, []]);
-        await expectConsistent();
-    });
 });

@@ -1,10 +1,12 @@
 import { parseArgs } from "node:util";
 import { setTimeout as pause } from "node:timers/promises";
 import { bridged } from "../fixture/bridging.ts";
-import { clusterName, helmRollback, waitForAgents, workers } from "../fixture/cluster.ts";
+import { allNodes, clusterName, helmRollback, waitForAgents, workers } from "../fixture/cluster.ts";
 import { FixtureError } from "../fixture/error.ts";
 import { getJson } from "../fixture/objects.ts";
 import { expectConsistent, poolsKey, TestPools, type ClaimJson } from "../fixture/ipam.ts";
+import { addressIn, NetworkDefinitions, networkValues, requesting } from "../fixture/networks.ts";
+import { PhysicalNetwork } from "../fixture/physical-network.ts";
 import { TestNamespace, type PodSpec, type TestPod } from "../fixture/pods.ts";
 import { run } from "../fixture/run.ts";
 import { plugRouter, poolRanges, poolsOf } from "../fixture/vlan-router.ts";
@@ -19,16 +21,27 @@ interface Release {
     readonly folder: string;
 }
 
-type Mode = "subnets" | "pools" | "bridging";
+type Mode = "subnets" | "pools" | "bridging" | "networks";
 
 /** What one of the releases could do first; what is not listed is as the one before. */
-const modes: Readonly<Record<string, Mode>> = { routing: "subnets", pools: "pools", bridging: "bridging" };
+const modes: Readonly<Record<string, Mode>> = {
+    routing: "subnets",
+    pools: "pools",
+    bridging: "bridging",
+    networks: "networks",
+};
+
+/** The NIC of the Nodes that is on the physical network with VLANs, and the network of the Pods there. */
+const nic = "eth2";
+const vlanNetwork = { vlan: 100, ipam: { type: "antrea", ippools: ["upgrade-vlan"] } };
+const vlanRange = { cidr: "10.70.100.0/24", gateway: "10.70.100.1", prefixLength: 24 };
 
 /** Values of the chart, besides those for a local cluster. */
 const modeValues: Readonly<Record<Mode, readonly string[]>> = {
     subnets: [],
     pools: ["featureGates.AntreaIPAM=true"],
     bridging: ["featureGates.AntreaIPAM=true", "enableBridgingMode=true", "noSNAT=true"],
+    networks: ["featureGates.AntreaIPAM=true", ...networkValues([nic])],
 };
 
 const helmMs = 300_000;
@@ -151,6 +164,11 @@ class Trial {
         say(`release ${release.name}`);
         // first, for what it sets on the NICs; again when the Nodes have podCIDRs
         if (mode === "bridging") await plugRouter();
+        await using stage = new AsyncDisposableStack();
+        if (mode === "networks") {
+            const physical = stage.use(await PhysicalNetwork.start());
+            for (const node of allNodes) await physical.plug(node, nic);
+        }
         await install(`${release.folder}/chart`, release.name, mode);
         if (mode === "bridging") {
             await bridged();
@@ -158,9 +176,14 @@ class Trial {
         }
         const pools = await this.#pools(mode);
         await using stack = new AsyncDisposableStack();
+        if (mode === "networks") {
+            const definitions = stage.use(await NetworkDefinitions.install());
+            await definitions.define(this.#namespace.name, { vlan: vlanNetwork });
+        }
         const pods = await this.#start(mode);
         const ways: Watched[] = [];
-        for (const [title, from, to, ip] of waysBetween(pods, mode)) {
+        const all = [...waysBetween(pods, mode), ...(mode === "networks" ? [await this.#wayInVlan(pods)] : [])];
+        for (const [title, from, to, ip] of all) {
             const start = { namespace: this.#namespace.name, pod: from };
             const way = stack.use(await WatchedWay.watch(title, start, ip, 1_800));
             ways.push({ way, nodes: [from.node, to.node] });
@@ -199,7 +222,13 @@ class Trial {
         return TestPools.create({
             "upgrade-4": [{ cidr: "10.70.0.0/24", gateway: "10.70.0.1", prefixLength: 24 }],
             "upgrade-6": [{ cidr: "fd00:70::/112", gateway: "fd00:70::1", prefixLength: 112 }],
+            ...(mode === "networks" ? { "upgrade-vlan": [vlanRange] } : {}),
         });
+    }
+
+    async #wayInVlan(pods: readonly TestPod[]): Promise<Way> {
+        const ip = await addressIn(this.#namespace, "pool-2", "eth1");
+        return ["Pods of two Nodes in a VLAN", podOf(pods, "pool-1"), podOf(pods, "pool-2"), ip];
     }
 
     #start(mode: Mode): Promise<readonly TestPod[]> {
@@ -229,22 +258,30 @@ class Trial {
             );
         const peer = others.find((other) => other.name === (mode === "subnets" ? "subnet-2" : "pool-1"));
         await this.#namespace.exec(name, `ping -c 2 -W 2 ${peer?.ip4 ?? ""}`);
+        if (mode !== "networks") return;
+        const inVlan = await addressIn(this.#namespace, "pool-2", "eth1");
+        await this.#namespace.exec(name, `ping -c 2 -W 2 -I eth1 ${inVlan}`);
     }
 }
 
 function inPools(mode: Mode): Pick<PodSpec, "annotations"> {
     if (mode === "subnets") return {};
-    return { annotations: { [poolsKey]: mode === "bridging" ? poolsOf(2).join() : "upgrade-4,upgrade-6" } };
+    const annotations = mode === "networks" ? requesting("vlan") : {};
+    return {
+        annotations: { ...annotations, [poolsKey]: mode === "bridging" ? poolsOf(2).join() : "upgrade-4,upgrade-6" },
+    };
 }
 
 type Way = readonly [title: string, from: TestPod, to: TestPod, ip: string];
 
+function podOf(pods: readonly TestPod[], name: string): TestPod {
+    const found = pods.find((one) => one.name === name);
+    if (found === undefined) throw new FixtureError("NOT_FOUND", "internal", `${name} was not started`);
+    return found;
+}
+
 function waysBetween(pods: readonly TestPod[], mode: Mode): readonly Way[] {
-    const pod = (name: string): TestPod => {
-        const found = pods.find((one) => one.name === name);
-        if (found === undefined) throw new FixtureError("NOT_FOUND", "internal", `${name} was not started`);
-        return found;
-    };
+    const pod = (name: string): TestPod => podOf(pods, name);
     const way = (title: string, from: string, to: string, family: "ip4" | "ip6" = "ip4"): Way => [
         title,
         pod(from),

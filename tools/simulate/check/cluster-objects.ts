@@ -28,8 +28,8 @@ export interface PoolNow {
     readonly object: IpPool;
     readonly pool: Pool;
     readonly usable: RangeSet;
-    /** Number of addresses without an allocation. */
-    readonly free: bigint;
+    /** The usable addresses without an allocation. */
+    readonly free: RangeSet;
 }
 
 /** The address-related objects in the API server. */
@@ -74,7 +74,7 @@ export class ClusterObjects {
         this.pools = new Map(
             [...read].map(([object, pool]) => {
                 const usable = exclusions.usable(pool);
-                return [pool.name, { object, pool, usable, free: usable.subtract(claimed).size }];
+                return [pool.name, { object, pool, usable, free: usable.subtract(claimed) }];
             }),
         );
     }
@@ -132,7 +132,7 @@ export class ClusterObjects {
     isFull(names: readonly string[], family: Family): boolean {
         return names.every((name) => {
             const known = this.pools.get(name);
-            return known === undefined || known.pool.family !== family || known.free === 0n;
+            return known === undefined || known.pool.family !== family || known.free.isEmpty;
         });
     }
 

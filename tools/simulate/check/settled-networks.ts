@@ -1,4 +1,5 @@
-import { type IpAllocation } from "@antrea/crd";
+import { allocationName, type IpAllocation } from "@antrea/crd";
+import { RangeSet } from "@antrea/ip";
 import { type Pod } from "@antrea/kube";
 import { statefulSetOf } from "@antrea/ipam";
 import { type Network, type Selection } from "../cluster/network-objects.ts";
@@ -30,7 +31,10 @@ function cannotWork({ type, vlan, pools }: Network, hasNetworks: boolean, object
     return !hasNetworks || (vlan === 0 && vlans.size > 1);
 }
 
-/** An IPPool has not enough addresses for all interfaces, or those kept for the ordinal are in use. */
+/**
+ * There is not a free address for each interface, as IPPools may overlap, or those kept for the ordinal are in use. The address
+ * of an ordinal's own interface is not looked for: it is reserved, or the Pod waits for that.
+ */
 function isShort(
     pod: Pod,
     selections: readonly (Selection & { readonly is: Network | undefined })[],
@@ -38,7 +42,7 @@ function isShort(
 ): boolean {
     const { name = "", namespace = "", uid, ownerReferences = [] } = pod.metadata ?? {};
     const place = statefulSetOf({ name, ownerReferences });
-    const wanted = new Map(objects.poolsOfPod(pod).map((pool) => [pool, 1]));
+    const wanted = place === undefined ? freeForOwnInterface(pod, objects) : [];
     let isHeld = false;
     for (const { ifName, is } of selections) {
         for (const pool of is?.pools ?? []) {
@@ -53,10 +57,43 @@ function isShort(
                     owner.interface === ifName,
             );
             isHeld ||= kept.some(({ spec }) => spec.pod !== undefined && spec.pod.uid !== uid);
-            if (!kept.some((claim) => objects.isInside(claim))) wanted.set(pool, (wanted.get(pool) ?? 0) + 1);
+            if (!kept.some((claim) => objects.isInside(claim)))
+                wanted.push(objects.pools.get(pool)?.free ?? RangeSet.empty);
         }
     }
-    return isHeld || [...wanted].some(([pool, count]) => (objects.pools.get(pool)?.free ?? 0n) < BigInt(count));
+    return isHeld || !canEachHaveOne(wanted);
+}
+
+/** Of each family the free addresses of the pool from which the Pod's own interface gets one: the first that has any. */
+function freeForOwnInterface(pod: Pod, objects: ClusterObjects): RangeSet[] {
+    const names = objects.poolsOfPod(pod);
+    return [...objects.families(names)].map((family) => {
+        const pools = names.flatMap((name) => objects.pools.get(name) ?? []);
+        const free = pools.filter((one) => one.pool.family === family).map((one) => one.free);
+        return free.find((addresses) => !addresses.isEmpty) ?? RangeSet.empty;
+    });
+}
+
+/** Whether a different address can be taken from each of these sets. */
+function canEachHaveOne(sets: readonly RangeSet[]): boolean {
+    // Of each set as many addresses as there are sets are enough.
+    const addresses = sets.map((set) =>
+        Array.from({ length: Math.min(sets.length, Number(set.size)) }, (_, at) => allocationName(set.at(BigInt(at)))),
+    );
+    const takers = new Map<string, number>();
+    /** Takes an address for this set, for which others may have to change theirs; none in `tried`. */
+    const take = (taker: number, tried: Set<string>): boolean => {
+        for (const address of addresses[taker] ?? []) {
+            if (tried.has(address)) continue;
+            tried.add(address);
+            const other = takers.get(address);
+            if (other !== undefined && !take(other, tried)) continue;
+            takers.set(address, taker);
+            return true;
+        }
+        return false;
+    };
+    return sets.every((_, taker) => take(taker, new Set()));
 }
 
 /** Whether a reserved address for an interface of an ordinal is still needed. */

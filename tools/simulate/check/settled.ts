@@ -200,7 +200,7 @@ function* statuses(objects: ClusterObjects): Iterable<string> {
     for (const [name, { object, usable, free }] of objects.pools) {
         const claimed = [...objects.claims.values()].filter(({ spec }) => usable.has(parseIp(spec.address)));
         const used = claimed.filter(({ spec }) => spec.pod !== undefined).length;
-        const right = { total: Number(usable.size), used, reserved: claimed.length - used, free: Number(free) };
+        const right = { total: Number(usable.size), used, reserved: claimed.length - used, free: Number(free.size) };
         const { total, used: reported, reserved, free: left } = object.status?.usage ?? {};
         if (JSON.stringify({ total, used: reported, reserved, free: left }) !== JSON.stringify(right)) {
             yield `the status of IPPool ${name} has ${JSON.stringify(object.status?.usage)}, not ${JSON.stringify(right)}`;

@@ -1,4 +1,4 @@
-import { formatIp, parseIp, type Family } from "@antrea/ip";
+import { formatIp, parseIp, type Family, type IpAddress } from "@antrea/ip";
 import type { PodPools } from "../../src/features/pod-network/index.ts";
 import type {
     AddressAllocation,
@@ -30,6 +30,13 @@ export class FakePools implements PodPools {
             if (allocation.containerId === containerId && allocation.ifName === ifName) this.allocations.delete(key);
         }
         return Promise.resolve();
+    }
+
+    hasAllocations({ containerId, ifName }: Attachment, ips: readonly IpAddress[]): boolean {
+        const own = [...this.allocations.values()]
+            .filter((one) => one.containerId === containerId && one.ifName === ifName)
+            .flatMap(({ allocation }) => allocation.addresses.map(({ ip }) => formatIp(ip)));
+        return ips.every((ip) => own.includes(formatIp(ip)));
     }
 
     /** The pool of an address that is claimed. */

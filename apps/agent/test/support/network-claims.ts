@@ -1,5 +1,5 @@
 import { AntreaError } from "@antrea/errors";
-import { formatIp, parseIp } from "@antrea/ip";
+import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
 import type { Attachment, NetworkClaims } from "../../src/platform/pod-interfaces/index.ts";
 
 /** Addresses 192.168.X.n of pool "X", in VLAN X; the pool "full" has none. An interface of a Pod keeps its own in the next sandbox. */
@@ -24,6 +24,10 @@ export class FakeNetworkClaims implements NetworkClaims {
     release({ containerId, ifName }: Attachment): Promise<void> {
         for (const [ip, { owner }] of this.held) if (owner === `${containerId}/${ifName}`) this.held.delete(ip);
         return Promise.resolve();
+    }
+
+    hasAllocations({ containerId, ifName }: Attachment, ips: readonly IpAddress[]): boolean {
+        return ips.every((ip) => this.held.get(formatIp(ip))?.owner === `${containerId}/${ifName}`);
     }
 
     networkInterfacesOf(containerId: string): readonly Attachment[] {

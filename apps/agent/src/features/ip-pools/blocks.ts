@@ -41,6 +41,12 @@ export class Blocks {
         return view;
     }
 
+    /** Whether `release` would close the view, as it has one user. */
+    hasOneUser(view: BlockView): boolean {
+        const known = this.#views.get(formatPrefix(view.block));
+        return known?.view === view && known.users === 1;
+    }
+
     /**
      * Drops one reference to the view; the last one closes it, in the background. No effect on a view that is closed.
      */

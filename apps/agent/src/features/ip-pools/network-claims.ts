@@ -8,6 +8,7 @@ export function networkClaims(pools: IpPools): NetworkClaims {
         claimForNetwork: async (asked, signal) =>
             pools.allocator.claim(await pools.networkRequest(asked, signal), signal),
         release: (attachment) => pools.release(attachment),
+        hasAllocations: (holder, ips) => pools.hasAllocations(holder, ips),
         networkInterfacesOf: (containerId) => {
             const names = pools.own
                 .ofAnyInterface(containerId)

@@ -148,16 +148,21 @@ export class PoolSearch {
     }
 
     /**
-     * Opens one more block, replacing the oldest at the limit of the pool or of all pools. False if no other block is worth
-     * opening, or none can be opened.
+     * Opens one more block; at the limit of the pool it replaces the oldest, at that of all pools the oldest that no other pool
+     * uses. False if no other block is worth opening, or none can be opened; all views stay then.
      */
     #openNext(target: KnownPool): boolean {
         const next = this.#chooseBlock(target);
         if (next === undefined) return false;
-        if (this.#open.length === maxViews) this.#closeOldest();
         for (const { view } of this.#open) if (view.informer.hasSynced) this.#noteFull(view.block);
-        if (this.#openBlock(next)) return true;
-        this.#closeOldest();
+        if (this.#openBlock(next)) {
+            if (this.#open.length > maxViews) this.#closeAt(0);
+            return true;
+        }
+        // Giving up a shared view makes no room.
+        const replaced = this.#open.findIndex(({ view }) => this.#components.blocks.hasOneUser(view));
+        if (replaced === -1) return false;
+        this.#closeAt(replaced);
         return this.#openBlock(next);
     }
 
@@ -169,9 +174,8 @@ export class PoolSearch {
         return true;
     }
 
-    #closeOldest(): void {
-        const oldest = this.#open.shift();
-        if (oldest !== undefined) this.#components.blocks.release(oldest.view);
+    #closeAt(index: number): void {
+        for (const { view } of this.#open.splice(index, 1)) this.#components.blocks.release(view);
     }
 
     /** A new status from the controller overrides earlier observations of a block. */

@@ -51,8 +51,11 @@ export interface Wiring extends InterfaceActions {
     isWired(podUid: string, ifName: string): boolean;
     /** Whether the container has an interface, with addresses of any source, that is not being removed. */
     hasContainer(containerId: string): boolean;
-    /** Whether another container of the Pod has its interface on the Pod network, which is not being removed; false for UID "". */
-    hasOtherContainer(podUid: string, containerId: string): boolean;
+    /**
+     * Since when another container of the Pod has its interface on the Pod network, which is not being removed: monotonic
+     * time in milliseconds, 0 if an earlier run of the agent made it. Undefined if there is none, and for UID "".
+     */
+    otherContainerSince(podUid: string, containerId: string): number | undefined;
     /** Whether an ADD of the container or for the Pod is in progress. */
     isAdding(containerIdOrPodUid: string): boolean;
     /** Whether this run of the agent isolated the previously connected interface until its allocations are compared. */

@@ -20,6 +20,7 @@ import { AntreaError } from "@antrea/errors";
  * - `VLANS_APART`: the IPPools of a network have different VLANs, and the network names none.
  * - `LOW_MTU`: the MTU of a network is under the minimum of IPv6, and an interface on it has an IPv6 address.
  * - `FUNCTION_NOT_TAKEN`: a virtual function cannot be moved into the Pod, for the reason in `cause`.
+ * - `ALLOCATION_DELETED`: an allocation was deleted while the ADD was in progress; retry.
  * - `OTHERS_SANDBOX`: a further interface is asked for in a container whose interface on the Pod network is not ours.
  */
 export class PodNetworkError extends AntreaError<
@@ -40,6 +41,7 @@ export class PodNetworkError extends AntreaError<
     | "VLANS_APART"
     | "LOW_MTU"
     | "FUNCTION_NOT_TAKEN"
+    | "ALLOCATION_DELETED"
     | "OTHERS_SANDBOX",
     { /** The IDs of the skipped containers; only of `BUSY`. */ readonly containers: readonly string[] }
 > {}

@@ -9,6 +9,7 @@ import { noPorts, type FurtherInterfacesComponents, type FurtherInterfacesOption
 import { FurtherUpkeep } from "./further-upkeep.ts";
 import { deletePodLink, type PodLinkOptions } from "./link.ts";
 import { PodNetworkError } from "./errors.ts";
+import { refuseLost } from "./lost-allocations.ts";
 import { hostInterfaceName } from "./names.ts";
 import { networkRecordOf, type NetworkDraft } from "./network-draft.ts";
 import { configureNetworkEnd, moveDefaultRoutes, returnDefaultRoutes } from "./network-end.ts";
@@ -75,7 +76,7 @@ export class FurtherInterfaces {
         own: Promise<unknown> = Promise.resolve(),
     ): Promise<void> {
         if (planned.length === 0) return;
-        const { functions, table } = this.#components;
+        const { functions, pools, table } = this.#components;
         const drafts = this.#drafts(planned, request);
         try {
             const [claimed] = await settleAll([
@@ -104,12 +105,18 @@ export class FurtherInterfaces {
             await functions.wire(moved, moved.map(routesOf), progress);
             // A DEL may have given up waiting for this.
             progress.checkpoint();
+            for (const record of records) refuseLost(pools, record);
             for (const record of records) table.put(record, this.#components.clock.monotonic());
             for (const record of onBridge) this.#ports.announce(record, opened);
         } catch (error) {
             await this.#takeBack(drafts);
             throw error;
         }
+    }
+
+    /** Refuses an ADD of which an interface lost an allocation meanwhile: see `refuseLost`. */
+    refuseLost(containerId: string): void {
+        for (const { record } of this.ofContainer(containerId)) refuseLost(this.#components.pools, record);
     }
 
     /**

@@ -2,6 +2,7 @@ import { settleAll } from "@antrea/async";
 import { attachmentKey, type AddressRequest, type PodRecord } from "../../platform/pod-interfaces/index.ts";
 import type { InterfaceWiring } from "./interface-wiring.ts";
 import { completePodLink, createPodLink } from "./link.ts";
+import { refuseLost } from "./lost-allocations.ts";
 import { heldOwner } from "./node-subnet.ts";
 import type { OfPortNumbers } from "./of-ports.ts";
 import { recordOf, type PodDraft } from "./parts.ts";
@@ -10,7 +11,7 @@ import type { PodNetworkComponents, PodNetworkOptions } from "./types.ts";
 import type { Unwiring } from "./unwiring.ts";
 
 /** Dependencies of InterfaceMaker. */
-export interface InterfaceMakerComponents extends Pick<PodNetworkComponents, "netlink" | "subnet"> {
+export interface InterfaceMakerComponents extends Pick<PodNetworkComponents, "netlink" | "pools" | "subnet"> {
     readonly ofPorts: OfPortNumbers;
     readonly wiring: Pick<InterfaceWiring, "prepare" | "wire">;
     readonly unwiring: Pick<Unwiring, "rollBack" | "undoDraft">;
@@ -60,7 +61,7 @@ export class InterfaceMaker {
 
     /** Allocates the addresses from pools and creates link and port in parallel: only their configuration waits. */
     async fromPools(draft: PodDraft, wanted: AddressRequest, progress: Progress): Promise<PodRecord> {
-        const { netlink, ofPorts, unwiring, wiring } = this.#components;
+        const { netlink, ofPorts, pools, unwiring, wiring } = this.#components;
         const ofPort = ofPorts.take();
         let record: PodRecord | undefined;
         try {
@@ -72,6 +73,7 @@ export class InterfaceMaker {
             progress.checkpoint();
             await wiring.wire(record, ofPort, progress);
             await completePodLink(netlink, record);
+            refuseLost(pools, record);
         } catch (error) {
             if (record === undefined) await unwiring.undoDraft(draft, ofPort);
             else await unwiring.rollBack(record, ofPort);

@@ -10,6 +10,7 @@ import { InterfaceWiring } from "./interface-wiring.ts";
 import type { Progress } from "./progress.ts";
 import type { FurtherInterfaces } from "./further-interfaces.ts";
 import { checkNamespace, deletePodLink, kernelNamespaces } from "./link.ts";
+import { refuseLost } from "./lost-allocations.ts";
 import { OfPortNumbers } from "./of-ports.ts";
 import { refuseOtherNetwork, refuseOthersNamespace, refuseSecond } from "./one-interface.ts";
 import { draftOf } from "./parts.ts";
@@ -266,7 +267,7 @@ export class PodNetwork implements InterfaceControl {
         request: AddRequest,
         signal: AbortSignal,
     ): Promise<PodRecord> {
-        const { further, netlink } = this.#components;
+        const { further, netlink, pools } = this.#components;
         if (further === undefined)
             throw new PodNetworkError("NO_FURTHER", "internal", "networks are planned without a bridge");
         for (const older of further.olderContainers(request)) {
@@ -280,6 +281,9 @@ export class PodNetwork implements InterfaceControl {
             const [record] = await settleAll([own, further.add(planned, request, progress, own)]);
             await further.moveDefaultRoutes(record);
             this.#checkpoint(request, signal);
+            // Each may have waited long for the others.
+            refuseLost(pools, record);
+            further.refuseLost(request.containerId);
             return record;
         } catch (error) {
             if (isOfNetwork(error)) void this.#components.networksFailed?.(request, error);

@@ -1,4 +1,5 @@
-import type { Attachment } from "./attachment.ts";
+import type { IpAddress } from "@antrea/ip";
+import type { Attachment, PodAttachment } from "./attachment.ts";
 import type { NetworkRecordAddress } from "./network-record.ts";
 import type { NetworkAddress, NetworkAddresses } from "./requests.ts";
 
@@ -8,6 +9,8 @@ export interface NetworkClaims {
     claimForNetwork(asked: NetworkAddresses, signal: AbortSignal): Promise<readonly NetworkAddress[]>;
     /** Frees the allocations of an interface; resolves when that is done, or after one second. Never rejects. */
     release(attachment: Attachment): Promise<void>;
+    /** Whether each address is allocated to the interface or its Pod, according to the known allocations of this Node. */
+    hasAllocations(holder: Attachment & Pick<PodAttachment, "podUid">, ips: readonly IpAddress[]): boolean;
     /** The interfaces of a container that have known allocations and that this agent makes, without its own. */
     networkInterfacesOf(containerId: string): readonly Attachment[];
     /** The network that the known allocations of an interface name; "" if there are none. */

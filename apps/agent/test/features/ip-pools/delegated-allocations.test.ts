@@ -220,6 +220,17 @@ describe("the addresses of an interface that another plugin makes", () => {
         });
     });
 
+    it("of an ended container are freed when the next one has run for five minutes, and nobody has asked for them", async () => {
+        await claim(["pool1"]);
+        wiring.unwire("c-web");
+        wiring.wire("web", [], "c2");
+        for (let round = 0; round < 3; round += 1) await reconcile();
+        expect(states()).toEqual(["pool1 c-web/net1"]);
+        wiring.wiredAt.set("c2", performance.now() - 300_000);
+        for (let round = 0; round < 3; round += 1) await reconcile();
+        expect(states()).toEqual([]);
+    });
+
     it("are known to the next start of the agent", async () => {
         await claim(["pool1"]);
         await agent.kill();

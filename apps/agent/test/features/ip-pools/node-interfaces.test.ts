@@ -209,12 +209,21 @@ describe("the interfaces on networks, as the reconcile of allocations uses them"
         expect(asked).toEqual([true, true, false, false, false, false]);
     });
 
+    it("of several other containers of the Pod the oldest counts", () => {
+        for (const [containerId, addedAt] of [
+            ["c2", 20],
+            ["c3", 10],
+        ] as const)
+            podInterfaces.put({ record: { ...own, containerId, hostIfName: containerId }, ofPort: 8, addedAt });
+        expect([wiring.otherContainerSince("uid", "c1"), wiring.otherContainerSince("uid", "c3")]).toEqual([10, 0]);
+    });
+
     it("are those of a container; another one of the Pod counts when its ADD is answered, until its removal", () => {
         const next = { ...own, containerId: "c2", hostIfName: "web-0-next" };
         const hasOther = (): readonly boolean[] =>
-            [wiring.hasOtherContainer("uid", "c1"), wiring.hasOtherContainer("uid", "c2")].concat(
-                wiring.hasOtherContainer("", "c2"),
-            );
+            [wiring.otherContainerSince("uid", "c1"), wiring.otherContainerSince("uid", "c2")]
+                .concat(wiring.otherContainerSince("", "c2"))
+                .map((since) => since !== undefined);
         expect(hasOther()).toEqual([false, true, false]);
         podInterfaces.put({ record: next, ofPort: 8, addedAt: Infinity });
         expect(hasOther()).toEqual([false, true, false]);

@@ -402,5 +402,45 @@ describe("PoolSearch", () => {
             expect((await tried(one, target, 1))[0]).toMatch(/^10\.0\.9\./);
             expect(blocks.size).toBe(16);
         });
+
+        it("keeps a view that another pool uses too, as giving it up makes no room, and what it knows", async () => {
+            taken(15);
+            // Always the lowest address of the pool, if one is drawn.
+            const one = search("a", () => 0);
+            const target = pool("10.0.0.0", "10.0.1.255");
+            const [first = ""] = await tried(one, target, 1);
+            const own = blockText(parseIp(first));
+            const shared = blocks.acquire(parsePrefix(own));
+            for (const block of ["10.0.0", "10.0.1"]) claimRange(block);
+            await views(16);
+            const resting = own.replace("0/24", "9");
+            api.remove(ipAllocations, resting);
+            await new Promise((resolve) => setTimeout(resolve, 20));
+            expect(await tried(one, { ...target, status: { freeBlocks: ["10.0.0.0/24", "10.0.1.0/24"] } })).toEqual([
+                resting,
+            ]);
+            if (shared !== undefined) blocks.release(shared);
+            expect(blocks.size).toBe(16);
+        });
+
+        it("gives up the oldest view that it alone uses", async () => {
+            taken(14);
+            const one = search("a", () => 0);
+            const target = pool("10.0.0.0", "10.0.3.255", { freeBlocks: ["10.0.3.0/24"] });
+            const [first = ""] = await tried(one, target, 1);
+            expect(blockText(parseIp(first))).not.toBe("10.0.3.0/24");
+            blocks.acquire(parsePrefix(blockText(parseIp(first))));
+            for (const block of ["10.0.0", "10.0.1", "10.0.2", "10.0.3"]) claimRange(block);
+            await views(15);
+            await new Promise((resolve) => setTimeout(resolve, 20));
+            // Its second view is the last one that an agent may have; the third takes its place.
+            const opened = (): readonly string[] =>
+                api.requests.filter((request) => request.startsWith("list") && request.includes("block=10.0."));
+            await tried(one, target);
+            expect(opened().length).toBeGreaterThan(2);
+            expect(blocks.size).toBe(16);
+            one.close();
+            expect(blocks.size).toBe(15);
+        });
     });
 });

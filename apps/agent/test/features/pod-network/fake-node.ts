@@ -320,6 +320,7 @@ export class FakeNode {
                             return { addresses: [poolAddress], vlan: this.#isBridging ? 5 : 0 };
                         }),
                 })),
+            hasAllocations: ({ containerId }) => allocations.has(containerId),
             // Never rejects: what it cannot do, the reconcile of claims does.
             release: ({ containerId }) =>
                 steps.run("release", () => void allocations.delete(containerId)).catch(() => undefined),

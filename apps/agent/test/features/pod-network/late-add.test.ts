@@ -63,6 +63,7 @@ beforeEach(() => {
             pools: {
                 requestOf: ({ containerId }) => Promise.resolve({ claim: () => claim(containerId) }),
                 release: () => Promise.resolve(),
+                hasAllocations: () => true,
             },
             bridging: undefined,
             next: new Pipeline(nodeTables),

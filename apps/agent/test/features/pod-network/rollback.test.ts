@@ -186,6 +186,37 @@ describe("an ADD whose address of the Node's subnet is claimed for another meanw
     });
 });
 
+describe("an ADD whose allocation is deleted by force meanwhile", () => {
+    it("fails at whichever step that was, leaves nothing, and the next one allocates anew", async () => {
+        const refused: string[] = [];
+        await atEachStep({ pools: true }, async (node, at) => {
+            node.steps.failure = (step, name) => {
+                if (step === at && node.allocations.delete(node.request().containerId)) refused.push(name);
+                return undefined;
+            };
+            const before = refused.length;
+            const error = await node.add().then(
+                () => undefined,
+                (reason: unknown) => reason,
+            );
+            if (refused.length === before) return expect(error).toBeUndefined();
+            expect(error).toMatchObject({
+                code: "ALLOCATION_DELETED",
+                message: expect.stringMatching(
+                    /the IPAllocation of \S+ \(IPPool \S+\) for eth0 of Pod \S+ was deleted/,
+                ),
+            });
+            node.steps.clear();
+            await reconcile(node);
+            expect(taken(node)).toEqual(nothing);
+            await node.clock.advance(1);
+            await node.add();
+            expect(node.network.interfaces()).toHaveLength(1);
+        });
+        expect(refused.length).toBeGreaterThan(3);
+    });
+});
+
 describe("an isolation, or its end, of which a step fails", () => {
     const work = {
         isolated: (node: FakeNode, known: PodInterface) => node.network.isolate(known),

@@ -304,6 +304,22 @@ describe("a Pod with networks", () => {
         expect(ipsOf(await agent.add(pod))).toHaveLength(2);
     });
 
+    it("does not start with an address whose allocation was deleted by force meanwhile", async () => {
+        const pod = sandboxes.make("a");
+        plans.set("a", [network("eth1", { pool: "100" }), network("eth2", { pool: "100" })]);
+        const { claimForNetwork } = claims;
+        claims.claimForNetwork = async (...asked) => {
+            const claimed = await claimForNetwork(...asked);
+            if (asked[0].ifName === "eth1") claims.held.clear();
+            return claimed;
+        };
+        expect(await refusalOf(agent.add(pod))).toMatch(/the IPAllocation of 192\.168\.100\.\d+ .* was deleted while/);
+        claims.claimForNetwork = claimForNetwork;
+        expect([await podPorts(node), [...claims.held]]).toEqual([[], []]);
+        await agent.add(pod);
+        expect(await podPorts(node)).toHaveLength(2);
+    });
+
     it("does not start with IPPools of two VLANs, unless the network has one", async () => {
         const demands = ["100", "200"].map((pool) => ({ pool, fixed: undefined }));
         const both = { addresses: { demands, order: [0, 1], given: new Map<number, never>() } };

@@ -31,6 +31,8 @@ export class FakeWiring implements Wiring {
     readonly #records = new Map<string, PoolInterface>();
     readonly #locks = new KeyedLock();
     readonly adding = new Multiset();
+    /** By container: when `wire` made the record, or what a test says instead. */
+    readonly wiredAt = new Map<string, number>();
     readonly dead = new Set<string>();
     readonly cut = new Set<string>();
     /** Containers whose interfaces this start of the agent isolated. */
@@ -49,6 +51,7 @@ export class FakeWiring implements Wiring {
 
     /** The record of an ADD that was answered. */
     wire(pod: string, addresses: readonly ClaimedAddress[], containerId = `c-${pod}`, podUid = `uid-${pod}`): void {
+        this.wiredAt.set(containerId, performance.now());
         this.#records.set(containerId, {
             containerId,
             ifName: "eth0",
@@ -64,8 +67,9 @@ export class FakeWiring implements Wiring {
         return this.#records.has(containerId);
     }
 
-    hasOtherContainer(podUid: string, containerId: string): boolean {
-        return this.interfaces().some((wired) => wired.podUid === podUid && wired.containerId !== containerId);
+    otherContainerSince(podUid: string, containerId: string): number | undefined {
+        const other = this.interfaces().find((one) => one.podUid === podUid && one.containerId !== containerId);
+        return other && this.wiredAt.get(other.containerId);
     }
 
     isOwn({ ifName }: { readonly ifName: string }): boolean {
