@@ -173,6 +173,23 @@ describe.each([4, 6] as const)("Services of IPv%d", (family) => {
     });
 });
 
+it("with affinity lead a client to another endpoint some time after its affinity has ended", async () => {
+    const [vip] = await cluster.addService("short", [{ port: 80 }], {
+        sessionAffinity: "ClientIP",
+        sessionAffinityConfig: { clientIP: { timeoutSeconds: 1 } },
+    });
+    await cluster.setEndpoints("short", 4, [at(0, 4), at(1, 4)]);
+    const first = await heard(vip, (text) => text.endsWith(clientIps[0]));
+    const heardAfter = new Set([first]);
+    // the salt changes each ten seconds, and then one of two clients gets the same endpoint again
+    for (let tries = 0; tries < 160 && heardAfter.size === 1; tries += 1) {
+        await new Promise((resolve) => setTimeout(resolve, 1_500));
+        heardAfter.add(await ask(client, vip, 80));
+    }
+    expect(heardAfter.size).toBe(2);
+    await cluster.deleteService("short");
+});
+
 it("two Services with one address, protocol and port: the older has it, then the other one", async () => {
     const ip = "198.51.100.7";
     const spec = { type: "LoadBalancer", allocateLoadBalancerNodePorts: false };

@@ -48,6 +48,11 @@ export function flushesOf(
     return flushes;
 }
 
+/** The texts of flushes that are wrong now: an endpoint that came back keeps its connections. */
+export function* flushesAgainst(after: ServedService | undefined): Generator<string> {
+    for (const [text, { endpoints }] of addressesOf(after)) for (const one of endpoints.keys()) yield `${text} ${one}`;
+}
+
 /** Finds connections that lead to endpoints that do not serve, among all that the datapath has. */
 export class StaleConnections {
     readonly #addresses = new Map<string, Set<string>>();

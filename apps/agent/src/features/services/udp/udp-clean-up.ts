@@ -5,7 +5,7 @@ import type { JobResult } from "@antrea/runtime";
 import type { ServedService } from "@antrea/services";
 import { UnixctlError } from "../../../platform/ovs/datapath/index.ts";
 import { udpConnections } from "./conntrack-dump.ts";
-import { flushesOf, StaleConnections } from "./stale-connections.ts";
+import { flushesAgainst, flushesOf, StaleConnections } from "./stale-connections.ts";
 
 /** OVS walks all connections for each flush by part of a tuple; from this number on reading them once is less. */
 const singleFlushes = 10;
@@ -51,6 +51,7 @@ export class UdpCleanUp {
 
     /** Keeps what the change of a Service, which OVS has, makes stale; true if `pass` is to be called. */
     changed(before: ServedService | undefined, after: ServedService | undefined): boolean {
+        for (const text of flushesAgainst(after)) this.#pending.delete(text);
         const flushes = flushesOf(before, after);
         for (const [text, flush] of flushes) this.#pending.set(text, flush);
         return this.#hasBegun && flushes.size > 0;

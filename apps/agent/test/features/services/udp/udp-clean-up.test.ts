@@ -110,6 +110,15 @@ describe("clean-up of UDP connections", () => {
         expect(await passes()).toEqual([0]);
     });
 
+    it("spares an endpoint that comes back before its flush is sent", async () => {
+        await begin();
+        served = dns("10.10.1.2", "10.10.1.3");
+        cleanUp.changed(served, dns("10.10.1.3"));
+        cleanUp.changed(dns("10.10.1.3"), served);
+        await passes();
+        expect([[...connections.keys()], flushed]).toEqual([[1, 2, 3], []]);
+    });
+
     it("removes what a cached flow has begun meanwhile", async () => {
         await begin();
         cleanUp.changed(dns("10.10.1.2", "10.10.1.3"), served);
