@@ -6,7 +6,7 @@ import {
     optionalNumberOf,
     optionalTextOf,
     set,
-    textMapOf,
+    textEntryOf,
     type uuid,
     type InputRow,
     type Operation,
@@ -67,18 +67,18 @@ export function newBridge(
 
 /** Whether a row of Bridge is of a bridge that this agent or an earlier one made. */
 export function isOwn(bridge: Row): boolean {
-    return textMapOf(bridge, "external_ids").get(secondaryBridgeKey) === "true";
+    return textEntryOf(bridge, "external_ids", secondaryBridgeKey) === "true";
 }
 
-/** Whether these external_ids are those of the Port of a NIC. */
-export function isNic(externalIds: ReadonlyMap<string, string>): boolean {
-    return externalIds.get(secondaryBridgeKey) === "nic";
+/** Whether a row of Port is that of a NIC. */
+export function isNic(port: Row): boolean {
+    return textEntryOf(port, "external_ids", secondaryBridgeKey) === "nic";
 }
 
 /** Whether the row of a Port is that of a NIC as `nicColumns` makes it. */
 export function isNicAsWanted(row: Row): boolean {
     return (
-        isNic(textMapOf(row, "external_ids")) &&
+        isNic(row) &&
         optionalTextOf(row, "vlan_mode") === "trunk" &&
         row["protected"] === true &&
         optionalNumberOf(row, "tag") === undefined
