@@ -57,6 +57,40 @@ it("what is as it must be takes one check of each chain and no change", async ()
     expect(calls.length).toBe(4);
 });
 
+it("chains are listed again only for other rules, and after somebody has changed any", async () => {
+    let calls = 0;
+    let generation: number | undefined = 1;
+    let legacy: readonly string[] = [];
+    let isBroken = false;
+    const run: RunProgram = async (_, args) => {
+        calls += 1;
+        if (isBroken) throw new ProgramError("PROGRAM_FAILED", "environment", "no lock");
+        if (args.includes("-A")) generation = (generation ?? 0) + 1;
+        return `-P ${args.at(-1)} ACCEPT\n`;
+    };
+    const components = { run, logger: silentLogger, legacyTables: () => legacy, generation: () => generation };
+    const firewall = new HostFirewall(components);
+    const listed = async (families: readonly (4 | 6)[] = []): Promise<boolean> => {
+        const before = calls;
+        await firewall.ensure({ ...input, families });
+        return calls > before;
+    };
+    expect([await listed(), await listed(), await listed()]).toEqual([true, false, false]);
+    generation += 1;
+    expect([await listed(), await listed()]).toEqual([true, false]);
+    // What it adds is a change too, so it is checked once more.
+    expect([await listed([4]), await listed([4])]).toEqual([true, true]);
+    expect([await listed(), await listed()]).toEqual([true, false]);
+    legacy = ["filter"];
+    expect([await listed(), await listed()]).toEqual([true, true]);
+    [legacy, isBroken, generation] = [[], true, generation + 1];
+    expect([await listed(), await listed()]).toEqual([true, true]);
+    isBroken = false;
+    expect([await listed(), await listed()]).toEqual([true, false]);
+    generation = undefined;
+    expect([await listed(), await listed()]).toEqual([true, true]);
+});
+
 it("nothing is changed while iptables and nft show different numbers of rules", async () => {
     const calls: string[] = [];
     const run: RunProgram = async (program, args) => {
