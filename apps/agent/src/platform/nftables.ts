@@ -59,13 +59,12 @@ export class NftTable {
     /** The generation before the last listing that was `#listing`: while the rules are of this one, it still is. */
     #listedAt: number | undefined;
 
-    /** @param components `generation`: default `rulesGeneration` */
     constructor(
-        components: { readonly nft: RunNft; readonly generation?: RulesGeneration | undefined },
+        components: { readonly nft: RunNft; readonly generation: RulesGeneration },
         options: { readonly family: "inet" | "arp"; readonly name: string },
     ) {
         this.#nft = components.nft;
-        this.#generation = components.generation ?? rulesGeneration;
+        this.#generation = components.generation;
         this.#family = options.family;
         this.#name = options.name;
     }

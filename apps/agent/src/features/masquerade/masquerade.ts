@@ -6,8 +6,7 @@ import { ruleset, tableName, type MasqueradeInput } from "./ruleset.ts";
 export interface MasqueradeComponents {
     readonly logger: Logger;
     readonly nft: RunNft;
-    /** Default: that of the kernel. */
-    readonly generation?: RulesGeneration;
+    readonly generation: RulesGeneration;
 }
 
 /**

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { messageOf } from "@antrea/errors";
 import type { Family } from "@antrea/ip";
 import type { Logger } from "@antrea/runtime";
-import { rulesGeneration, type RulesGeneration } from "../../../platform/nftables.ts";
+import type { RulesGeneration } from "../../../platform/nftables.ts";
 import { PartlyRemovedError } from "../../../platform/partly-removed.ts";
 import type { RunProgram } from "../../../platform/program.ts";
 import { backendOf, FilterTable } from "./chains.ts";
@@ -18,8 +18,7 @@ export interface HostFirewallComponents {
     readonly logger: Logger;
     /** The tables of this family that iptables-legacy has in the kernel. Default: those of this network namespace. */
     readonly legacyTables?: (family: Family) => readonly string[];
-    /** Default: that of the kernel. */
-    readonly generation?: RulesGeneration;
+    readonly generation: RulesGeneration;
 }
 
 /** The state of one chain as shown by iptables(8). */
@@ -59,7 +58,7 @@ export class HostFirewall {
     #checked: { readonly input: FirewallInput; readonly generation: number | undefined } | undefined;
 
     constructor(components: HostFirewallComponents) {
-        this.#components = { legacyTables: legacyTablesHere, generation: rulesGeneration, ...components };
+        this.#components = { legacyTables: legacyTablesHere, ...components };
     }
 
     /**

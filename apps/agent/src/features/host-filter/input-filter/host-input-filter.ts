@@ -5,8 +5,7 @@ import { NftTable, type RulesGeneration, type RunNft } from "../../../platform/n
 export interface HostInputFilterComponents {
     readonly logger: Logger;
     readonly nft: RunNft;
-    /** Default: that of the kernel. */
-    readonly generation?: RulesGeneration;
+    readonly generation: RulesGeneration;
 }
 
 /** Settings of HostInputFilter. */
