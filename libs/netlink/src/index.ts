@@ -1,7 +1,7 @@
 /**
  * rtnetlink for the agent: links, addresses, routes and neighbours of this or of another network namespace, and what
- * else the wiring of a Pod needs (namespaces, sysctls, ethtool offloads, gratuitous ARP). It starts no child process;
- * the system calls go through koffi on the calling thread.
+ * else the wiring of a Pod needs (namespaces, sysctls, ethtool offloads, gratuitous ARP), and the generation of nftables
+ * rules. It starts no child process; the system calls go through koffi on the calling thread.
  */
 export { type Batch } from "./batch.ts";
 export { isNetlinkError, NetlinkError, type NetlinkErrorCode } from "./errors.ts";
@@ -16,6 +16,7 @@ export {
     RouteType,
 } from "./message/constants.ts";
 export { Netlink } from "./netlink.ts";
+export { nftablesGeneration } from "./nftables.ts";
 export { addAdvertisedRoute, type AdvertisedRoute } from "./system/advertised-route.ts";
 export { receiveMerging, setReceiveMerging, setTxChecksumOffload, txChecksumOffload } from "./system/ethtool.ts";
 export { inNetns, netnsIdentity } from "./system/namespace.ts";

@@ -50,6 +50,8 @@ export class NetworksStage implements AsyncDisposable {
         for (const end of networksNic) ip("link", "set", end, "up");
         const bridge = { bridgeName: networksBridge, physicalInterfaces: [nic] };
         const node = stack.use(await NodeUnderTest.start({ pools: true, networks: bridge, server }));
+        // The agent is ready before: a NIC without addresses becomes a port after some seconds.
+        await node.ovs.vsctl("--timeout=30", "wait-until", "Interface", nic, "ofport>0");
         await node.createPodNamespace();
         const networks = vlanNetworks(networkCount);
         await createNetworks(server, podNamespace, networks);

@@ -15,6 +15,7 @@ import { namespacesOf } from "./pod-end.ts";
 export function hostOf(machine: Machine): Host {
     return {
         nft: () => Promise.resolve(""),
+        rulesGeneration: () => undefined,
         run: (program) => {
             if (program === "tc") return Promise.resolve("[]");
             return Promise.reject(new ProgramError("PROGRAM_MISSING", "environment", `there is no ${program}`));

@@ -1,5 +1,5 @@
 import { parsePrefix, parseIp, prefixAt } from "@antrea/ip";
-import type { PodAddress, PodRecord } from "../../src/platform/pod-interfaces/index.ts";
+import type { NetworkRecord, PodAddress, PodRecord } from "../../src/platform/pod-interfaces/index.ts";
 
 /** "10.0.0.5/24" as a Pod's address with the first address of its prefix as gateway. */
 export function addressOf(text: string): PodAddress {
@@ -27,6 +27,28 @@ export function podRecord(changes: Partial<PodRecord> = {}): PodRecord {
         addresses: [addressOf("10.10.1.5/24")],
         vlan: 0,
         bootId: testBootId,
+        ...changes,
+    };
+}
+
+/** A record as an ADD makes it for an interface of the same Pod on a network without IPAM. */
+export function networkRecord(changes: Partial<NetworkRecord> = {}): NetworkRecord {
+    const { containerId, podNamespace, podName, podUid, netns, bootId } = podRecord();
+    return {
+        containerId,
+        ifName: "eth1",
+        podNamespace,
+        podName,
+        podUid,
+        network: "default/net1",
+        netns,
+        hostIfName: "web-0-fedcba",
+        mac: "0a:58:c0:a8:64:05",
+        addresses: [],
+        vlan: 0,
+        mtu: 1500,
+        defaultGateways: [],
+        bootId,
         ...changes,
     };
 }

@@ -49,6 +49,11 @@ export class Reader {
         return this.#bytes.length - this.#offset;
     }
 
+    /** Where the next part begins. */
+    get offset(): number {
+        return this.#offset;
+    }
+
     u8(): number {
         return this.#view.getUint8(this.#take(1));
     }

@@ -42,19 +42,21 @@ const BUFFER_BYTES = 65_536;
 // Answers can be received when send returns. This is for a kernel that behaves otherwise.
 const ANSWER_TIMEOUT_MS = 1_000;
 const MAX_DRAINED = 100_000;
-const NETLINK_ROUTE = 0;
 const SIOCGSKNS = 0x894c;
 const POLLIN = 1;
 
+/** Protocols of netlink sockets (netlink(7)). */
+export const NetlinkProtocol = { ROUTE: 0, NETFILTER: 12 } as const;
+
 /**
- * Opens a non-blocking rtnetlink socket that is connected to the kernel, which then drops datagrams of other senders.
+ * Opens a non-blocking netlink socket of this protocol (`NetlinkProtocol`) that is connected to the kernel, which then drops datagrams of other senders.
  * The socket keeps its namespace; the caller closes the returned descriptor. Throws `NetlinkError` with the errno
  * (`ENOENT` for a missing path), or `NOT_A_NETNS`.
  */
-export function openNetlinkSocket(calls: Libc, place: SocketPlace): number {
+export function openNetlinkSocket(calls: Libc, place: SocketPlace, protocol: number = NetlinkProtocol.ROUTE): number {
     const type = SocketType.RAW | SocketType.CLOEXEC | SocketType.NONBLOCK;
     const create = (): number =>
-        checked(calls.socket(AddressFamily.NETLINK, type, NETLINK_ROUTE), "open a netlink socket", calls.errno);
+        checked(calls.socket(AddressFamily.NETLINK, type, protocol), "open a netlink socket", calls.errno);
     const fd = createAt(calls, place, create);
     try {
         const kernel = new Uint8Array(12); // struct sockaddr_nl with port 0 and no groups
@@ -109,7 +111,7 @@ export function receiveNow(calls: Libc, fd: number, buffer: Uint8Array): Uint8Ar
 }
 
 /**
- * The channel of one rtnetlink socket. The constructor throws as `openNetlinkSocket`. Dispose once; it closes the
+ * The channel of one netlink socket, by default of rtnetlink. The constructor throws as `openNetlinkSocket`. Dispose once; it closes the
  * socket.
  */
 export class KernelChannel implements Channel, Disposable {
@@ -117,9 +119,9 @@ export class KernelChannel implements Channel, Disposable {
     readonly #fd: number;
     readonly #buffer = new Uint8Array(new ArrayBuffer(BUFFER_BYTES));
 
-    constructor(place: SocketPlace) {
+    constructor(place: SocketPlace, protocol?: number) {
         this.#libc = libc();
-        this.#fd = openNetlinkSocket(this.#libc, place);
+        this.#fd = openNetlinkSocket(this.#libc, place, protocol);
         // Error texts, no copies of the request in answers, and an error for a filter that the kernel does not support.
         const { SOL_NETLINK, NETLINK_CAP_ACK, NETLINK_EXT_ACK, NETLINK_GET_STRICT_CHK } = SocketOption;
         for (const option of [NETLINK_CAP_ACK, NETLINK_EXT_ACK, NETLINK_GET_STRICT_CHK]) {

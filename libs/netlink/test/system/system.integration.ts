@@ -9,6 +9,7 @@ import {
     inNetns,
     Netlink,
     netnsIdentity,
+    nftablesGeneration,
     receiveMerging,
     setReceiveMerging,
     setSysctl,
@@ -203,5 +204,25 @@ describe("the library when bundled", () => {
         const names = ipJson(path, "link").map(({ ifname }) => String(ifname));
         expect(names).toContain("lo");
         expect(output).toBe(`${names.join()}\n`);
+    });
+});
+
+describe("nftablesGeneration", () => {
+    it("is another number after each change by nft and iptables, of its namespace only, and the same after listings", () => {
+        const generation = (): number | undefined => inNetns(path, nftablesGeneration);
+        const numbers = [generation()];
+        const change = (...command: readonly string[]): void => {
+            runIn(path, ...command);
+            numbers.push(generation());
+        };
+        change("nft", "add", "table", "inet", "one");
+        change("iptables-nft", "-A", "FORWARD", "-j", "ACCEPT");
+        change("nft", "delete", "table", "inet", "one");
+        expect(numbers).not.toContain(undefined);
+        expect(new Set(numbers).size).toBe(4);
+        runIn(path, "nft", "list", "ruleset");
+        runIn(path, "iptables-nft", "-w", "5", "-S", "FORWARD");
+        runIn(namespaces.add(), "nft", "add", "table", "inet", "other");
+        expect(generation()).toBe(numbers.at(-1));
     });
 });

@@ -65,9 +65,23 @@ export function textMapOf(row: Row, column: string): ReadonlyMap<string, string>
     return value;
 }
 
+/**
+ * The string of one key in a column of strings to strings; undefined without the key. Looks at no other entry, unlike
+ * `textMapOf`, for searches among thousands of rows.
+ *
+ * @throws OvsdbError `BAD_ARGUMENT` for a missing column or another type
+ */
+export function textEntryOf(row: Row, column: string, key: string): string | undefined {
+    const value = valueOf(row, column);
+    const entry = isMap<Atom, Atom>(value) ? value.get(key) : null;
+    if (entry !== undefined && typeof entry !== "string") throw wrongType(column, "a map of strings", value);
+    return entry;
+}
+
 function isTextMap(value: Value): value is ReadonlyMap<string, string> {
     if (!isMap<Atom, Atom>(value)) return false;
-    for (const [key, entry] of value) if (typeof key !== "string" || typeof entry !== "string") return false;
+    for (const key of value.keys()) if (typeof key !== "string") return false;
+    for (const entry of value.values()) if (typeof entry !== "string") return false;
     return true;
 }
 

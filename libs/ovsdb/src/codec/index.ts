@@ -23,7 +23,7 @@ export {
     type Uuid,
     type Value,
 } from "./value.ts";
-export { numberOf, optionalNumberOf, optionalTextOf, referencesOf, textMapOf, textOf } from "./column.ts";
+export { numberOf, optionalNumberOf, optionalTextOf, referencesOf, textEntryOf, textMapOf, textOf } from "./column.ts";
 export {
     abort,
     assertLock,

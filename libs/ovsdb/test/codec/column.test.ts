@@ -4,6 +4,7 @@ import {
     optionalNumberOf,
     optionalTextOf,
     referencesOf,
+    textEntryOf,
     textMapOf,
     textOf,
     type Row,
@@ -31,6 +32,10 @@ describe("columns of a row", () => {
         expect(referencesOf(row, "bridge")).toEqual(["u1"]);
         expect(referencesOf(row, "ports")).toEqual(["u1", "u2"]);
         expect(textMapOf(row, "external_ids").get("a")).toBe("1");
+        expect([textEntryOf(row, "external_ids", "a"), textEntryOf(row, "external_ids", "b")]).toEqual([
+            "1",
+            undefined,
+        ]);
     });
 
     it.each([
@@ -40,6 +45,12 @@ describe("columns of a row", () => {
         ["an optional number as text", () => optionalTextOf(row, "tag"), "column tag is not a string: it is 5"],
         ["a set as an optional value", () => optionalNumberOf(row, "trunks"), "column trunks is not an optional value"],
         ["numbers as references", () => referencesOf(row, "trunks"), "column trunks is not references to rows"],
+        [
+            "a counter as text",
+            () => textEntryOf(row, "counters", "a"),
+            "column counters is not a map of strings: it is a map",
+        ],
+        ["an entry of no map", () => textEntryOf(row, "name", "a"), 'column name is not a map of strings: it is "p"'],
         ["counters as texts", () => textMapOf(row, "counters"), "column counters is not a map of strings: it is a map"],
     ])("refuse to give %s", (_name, read, message) => {
         expect(read).toThrow(message);

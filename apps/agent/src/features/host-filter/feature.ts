@@ -28,12 +28,12 @@ export async function guardHost({
     logger,
     readiness,
 }: Pick<Platform, "datapath" | "jobs" | "logger" | "readiness"> & {
-    readonly host: Pick<Platform["host"], "nft">;
+    readonly host: Pick<Platform["host"], "nft" | "rulesGeneration">;
 }): Promise<void> {
     if (!datapath.copiesFrames) return;
     readiness.unmet(inputFilterCondition, "the host input filter for Pod frames is not installed yet");
     const inputFilter = new HostInputFilter(
-        { logger: logger.child("host-filter"), nft: host.nft },
+        { generation: host.rulesGeneration, logger: logger.child("host-filter"), nft: host.nft },
         { linkGroup: podLinkGroup },
     );
     const report = (problem: string | undefined): void => {
@@ -60,7 +60,11 @@ export function hostFilter({
     node,
     transport,
 }: Pick<NodePlatform, "config" | "host" | "jobs" | "logger" | "mode" | "node" | "transport">): Feature {
-    const firewall = new HostFirewall({ run: host.run, logger: logger.child("host-filter") });
+    const firewall = new HostFirewall({
+        run: host.run,
+        generation: host.rulesGeneration,
+        logger: logger.child("host-filter"),
+    });
     const { hostGateway: gatewayName, tunnelType: type, tunnelPort: port } = config;
     const tunnel = mode === "noEncap" ? undefined : { type, port };
     const ensure = (): Promise<void> => {

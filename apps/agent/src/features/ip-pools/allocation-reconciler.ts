@@ -122,6 +122,9 @@ export class AllocationReconciler {
         const failures = [await logged(this.#logger, "allocations to be released are left to the next pass", settle)];
         for (const wired of this.#interfaces()) {
             if (signal.aborted) return;
+            for (const { ip } of wired.addresses) if (this.#isClaimed(wired, ip)) this.#unclaimed.hasPool(wired, ip);
+            // Nearly all are right, and a Node has thousands.
+            if (this.#toMend(wired) === undefined) continue;
             const mend = (): Promise<void> => this.#mend(wired, signal);
             failures.push(await logged(this.#logger, "a record could not be synced with its allocation", mend));
         }
@@ -158,7 +161,6 @@ export class AllocationReconciler {
     /** Restores the allocations of an interface as in its record; isolates the interface if that is not possible. */
     async #mend(wired: PoolInterface, signal: AbortSignal): Promise<void> {
         const { wiring } = this.#components;
-        for (const { ip } of wired.addresses) if (this.#isClaimed(wired, ip)) this.#unclaimed.hasPool(wired, ip);
         for (let left = askTries; left > 0; left -= 1) {
             const judged = this.#toMend(wired);
             if (judged === undefined || !(await wiring.linkExists(judged))) return;
@@ -221,7 +223,8 @@ export class AllocationReconciler {
 
     #isClaimed(wired: PoolInterface, ip: IpAddress): boolean {
         const { own } = this.#components;
-        return own.ofContainer(wired).some((allocation) => allocation.spec.address === formatIp(ip));
+        const address = formatIp(ip);
+        return own.ofContainer(wired).some(({ spec }) => spec.address === address);
     }
 
     /** False if the holder is another Pod or unknown, "overtaken" if another Pod allocated the address first. */

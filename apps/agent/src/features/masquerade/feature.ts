@@ -49,7 +49,11 @@ export function masquerade(
         // Reported only: Pods without external connectivity can still reach each other, so Pods are wired nevertheless.
         let problem: string | undefined;
         health.addCheck("masquerade", "ready", () => problem);
-        const rules = new Masquerade({ logger: logger.child("masquerade"), nft: host.nft });
+        const rules = new Masquerade({
+            generation: host.rulesGeneration,
+            logger: logger.child("masquerade"),
+            nft: host.nft,
+        });
         // While the Nodes are not synced, the rules of an earlier start are kept.
         const job = jobs.every("masquerade", resyncMs, async (limit) => {
             await nodes.synced(limit);

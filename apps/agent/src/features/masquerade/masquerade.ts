@@ -1,11 +1,12 @@
 import type { Logger } from "@antrea/runtime";
-import { NftTable, type RunNft } from "../../platform/nftables.ts";
+import { NftTable, type RulesGeneration, type RunNft } from "../../platform/nftables.ts";
 import { ruleset, tableName, type MasqueradeInput } from "./ruleset.ts";
 
 /** Dependencies of Masquerade. */
 export interface MasqueradeComponents {
     readonly logger: Logger;
     readonly nft: RunNft;
+    readonly generation: RulesGeneration;
 }
 
 /**
@@ -15,9 +16,9 @@ export class Masquerade {
     readonly #logger: Logger;
     readonly #table: NftTable;
 
-    constructor({ logger, nft }: MasqueradeComponents) {
+    constructor({ generation, logger, nft }: MasqueradeComponents) {
         this.#logger = logger;
-        this.#table = new NftTable({ nft }, { family: "inet", name: tableName });
+        this.#table = new NftTable({ generation, nft }, { family: "inet", name: tableName });
     }
 
     /**

@@ -12,7 +12,7 @@ import {
 } from "../../platform/pod-interfaces/index.ts";
 import { PodNetworkError } from "./errors.ts";
 import { kernelNamespaces, type PodLinkOptions } from "./link.ts";
-import { configureNetworkEnd } from "./network-end.ts";
+import { configureNetworkEnd, prepareNetworkEnd } from "./network-end.ts";
 import type { Progress } from "./progress.ts";
 
 /** A record of a virtual function. */
@@ -70,7 +70,9 @@ export class FunctionWiring {
         for (const [index, record] of records.entries()) {
             checkpoint();
             await this.#take(record);
-            await configureNetworkEnd(record, routes[index] ?? [], this.#linkOptions(record));
+            const options = this.#linkOptions(record);
+            prepareNetworkEnd(record, record.addresses.length > 0, options);
+            await configureNetworkEnd(record, routes[index] ?? [], options);
             this.#components.logger.info("further Pod interface added", {
                 pod: podText(record),
                 container: record.containerId,

@@ -134,7 +134,7 @@ export function checkNamespace(netns: string, { namespaces = kernelNamespaces }:
  * Sets up what does not depend on the addresses of the Pod end: with `disableTxChecksumOffload` disables that offload.
  * Throws NetlinkError, or PodLinkError `NODE_NETNS`.
  */
-export function preparePodEnd(link: PodLinkDraft, options: PodLinkOptions): void {
+export function preparePodEnd(link: PodLinkDraft, options: Omit<PodLinkOptions, "mtu">): void {
     const { disableTxChecksumOffload, namespaces = kernelNamespaces } = options;
     if (disableTxChecksumOffload) namespaces.setTxChecksumOffload(link.ifName, false, link.netns);
 }

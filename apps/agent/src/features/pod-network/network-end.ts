@@ -1,7 +1,7 @@
 import type { CniRoute } from "@antrea/cni";
 import { formatIp, formatPrefix, parseIp, parsePrefix, sameIp, type IpAddress, type Prefix } from "@antrea/ip";
 import { isNetlinkError, RouteTable, type Netlink } from "@antrea/netlink";
-import { kernelNamespaces, preparePodEnd, type PodLinkOptions } from "./link.ts";
+import { kernelNamespaces, preparePodEnd, type PodLinkDraft, type PodLinkOptions } from "./link.ts";
 import { PodNetworkError } from "./errors.ts";
 import type {
     NetworkRecord,
@@ -11,9 +11,36 @@ import type {
 } from "../../platform/pod-interfaces/index.ts";
 
 /**
- * Configures the Pod end of an interface of a network: addresses, routes and link-up in one batch, through a netlink
- * socket in the Pod's namespace. Router advertisements never move the Pod's default route. Idempotent. Rejects with
- * PodNetworkError `BAD_ROUTE` if the kernel does not take a route, `LINK_VANISHED`, with PodLinkError or NetlinkError.
+ * Sets up of the Pod end of an interface of a network what depends on none of its addresses, so that it can be done while these
+ * are claimed. Router advertisements never move the Pod's default route. Idempotent. Throws PodLinkError or NetlinkError.
+ *
+ * @param hasAddresses whether the interface gets any
+ */
+export function prepareNetworkEnd(
+    link: PodLinkDraft,
+    hasAddresses: boolean,
+    options: Omit<PodLinkOptions, "mtu">,
+): void {
+    const { namespaces = kernelNamespaces } = options;
+    const { ifName, netns } = link;
+    // With IPAM the addresses are ours; without it the Pod may take some, but no default route.
+    const key = hasAddresses ? "accept_ra" : "accept_ra_defrtr";
+    try {
+        namespaces.setSysctl(netns, `net/ipv6/conf/${ifName}/${key}`, "0");
+    } catch (error) {
+        // A kernel without IPv6 has no router advertisements.
+        if (!isNetlinkError(error, "ENOENT")) throw error;
+    }
+    // Neighbours of one network learn nothing of the Pod's addresses in others.
+    namespaces.setSysctl(netns, `net/ipv4/conf/${ifName}/arp_ignore`, "1");
+    namespaces.setSysctl(netns, `net/ipv4/conf/${ifName}/arp_announce`, "2");
+    preparePodEnd(link, options);
+}
+
+/**
+ * Configures the Pod end of an interface of a network after `prepareNetworkEnd`: addresses, routes and link-up in one batch,
+ * through a netlink socket in the Pod's namespace. Idempotent. Rejects with PodNetworkError `BAD_ROUTE` if the kernel does not
+ * take a route, `LINK_VANISHED`, with PodLinkError or NetlinkError.
  */
 export async function configureNetworkEnd(
     record: NetworkRecord,
@@ -22,20 +49,8 @@ export async function configureNetworkEnd(
 ): Promise<void> {
     const { namespaces = kernelNamespaces } = options;
     const { addresses, ifName, netns } = record;
-    const hasIpv6 = addresses.some(({ ip }) => ip.family === 6);
-    if (hasIpv6) namespaces.setSysctl(netns, `net/ipv6/conf/${ifName}/disable_ipv6`, "0");
-    // With IPAM the addresses are ours; without it the Pod may take some, but no default route.
-    const [key, value] = addresses.length > 0 ? ["accept_ra", "0"] : ["accept_ra_defrtr", "0"];
-    try {
-        namespaces.setSysctl(netns, `net/ipv6/conf/${ifName}/${key}`, value);
-    } catch (error) {
-        // A kernel without IPv6 has no router advertisements.
-        if (hasIpv6 || !isNetlinkError(error, "ENOENT")) throw error;
-    }
-    // Neighbours of one network learn nothing of the Pod's addresses in others.
-    namespaces.setSysctl(netns, `net/ipv4/conf/${ifName}/arp_ignore`, "1");
-    namespaces.setSysctl(netns, `net/ipv4/conf/${ifName}/arp_announce`, "2");
-    preparePodEnd(record, options);
+    if (addresses.some(({ ip }) => ip.family === 6))
+        namespaces.setSysctl(netns, `net/ipv6/conf/${ifName}/disable_ipv6`, "0");
     using pod = namespaces.openIn(netns);
     const link = await pod.link(ifName);
     if (link === undefined) {

@@ -18,6 +18,7 @@ import type {
 } from "./further-types.ts";
 import { createPair, deletePodLink, releasePodLink } from "./link.ts";
 import { macOfDraft, type NetworkDraft } from "./network-draft.ts";
+import { prepareNetworkEnd } from "./network-end.ts";
 import type { YieldingMutex } from "../../platform/yielding-mutex.ts";
 import type { Progress } from "./progress.ts";
 
@@ -36,29 +37,28 @@ export interface PortWiringComponents extends Pick<FurtherInterfacesComponents, 
  */
 export class PortWiring {
     readonly #components: PortWiringComponents;
-    readonly #options: Pick<FurtherInterfacesOptions, "bootId">;
+    readonly #options: FurtherInterfacesOptions;
 
-    constructor(components: PortWiringComponents, options: Pick<FurtherInterfacesOptions, "bootId">) {
+    constructor(components: PortWiringComponents, options: FurtherInterfacesOptions) {
         this.#components = components;
         this.#options = options;
     }
 
     /**
-     * All links, and the ports whose VLAN is known in one transaction, without addresses: a port without a MAC address is
-     * unfinished. A port without its VLAN would let frames out untagged.
+     * All links, with what their Pod ends need whatever their addresses, and the ports whose VLAN is known in one transaction,
+     * without addresses: a port without a MAC address is unfinished. A port without its VLAN would let frames out untagged.
      */
     async prepare(drafts: readonly NetworkDraft[], { signal, checkpoint }: Progress): Promise<void> {
         const { netlink, ports, mutex } = this.#components;
         if (drafts.length === 0) return;
         await settleAll(
             drafts.map((draft) =>
-                mutex.run(() =>
-                    createPair(netlink, draft, {
-                        mac: macOfDraft(draft),
-                        alias: pendingAlias(draft.containerId),
-                        mtu: draft.planned.mtu,
-                    }),
-                ),
+                mutex.run(async () => {
+                    const { addresses, mtu } = draft.planned;
+                    const alias = pendingAlias(draft.containerId);
+                    await createPair(netlink, draft, { mac: macOfDraft(draft), alias, mtu });
+                    prepareNetworkEnd(draft, addresses !== undefined && addresses.order.length > 0, this.#options);
+                }),
             ),
         );
         checkpoint();

@@ -185,7 +185,7 @@ function withBridge(
             }
             database.onConnect(() => job.trigger());
             events = netlink.subscribe(["link", "address"], (event) => {
-                if (concerns(event, physicalInterfaces)) job.trigger();
+                if (concerns(event, physicalInterfaces, state)) job.trigger();
             });
         },
         stop: async () => {
@@ -196,11 +196,19 @@ function withBridge(
     };
 }
 
-/** Whether the event may be about one of these links; addresses name their link by number only. */
-function concerns(event: NetlinkEvent, names: readonly string[]): boolean {
-    if (event.type !== "link") return true;
-    const { name } = event.link;
-    return names.some((nic) => nic === name || isPhysicalNameOf(nic, name));
+/** Whether the event may be about one of these NICs: the ADD of a Pod alone has dozens about other links. */
+function concerns(event: NetlinkEvent, names: readonly string[], known: Pick<SecondaryBridge, "hasLink">): boolean {
+    switch (event.type) {
+        case "link": {
+            const { index, name } = event.link;
+            return known.hasLink(index) || names.some((nic) => nic === name || isPhysicalNameOf(nic, name));
+        }
+        // It names its link by number only.
+        case "address":
+            return known.hasLink(event.address.index);
+        default:
+            return true;
+    }
 }
 
 function declareMetrics(

@@ -49,6 +49,8 @@ export interface NicSurroundings {
      * "refused", as the Node used it at an earlier check.
      */
     readonly whenEmpty: (name: string) => "port" | "waiting" | "refused";
+    /** Called with the index of the link of a NIC, undefined if there is none, before anything else of it is read. */
+    readonly noteLink: (name: string, index: number | undefined) => void;
 }
 
 /** The device of Open vSwitch's kernel module. */
@@ -71,9 +73,10 @@ export async function readNics(
 async function readNic(
     netlink: Pick<Netlink, "addresses" | "link" | "routes">,
     name: string,
-    { bridgeOf, ownBridge, uplinks, bridgedNic, mayTakeOut, whenEmpty }: NicSurroundings,
+    { bridgeOf, ownBridge, uplinks, bridgedNic, mayTakeOut, whenEmpty, noteLink }: NicSurroundings,
 ): Promise<Nic> {
     const link = await netlink.link(name);
+    noteLink(name, link?.index);
     const nic = { name, mtu: link?.mtu ?? 0 };
     const problemOf = (reason: NicProblem["reason"], what: string): NicProblem => ({ reason, text: `${name} ${what}` });
     const refused = (reason: NicProblem["reason"], what: string): Nic => ({

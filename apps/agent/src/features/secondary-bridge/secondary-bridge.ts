@@ -44,6 +44,8 @@ export class SecondaryBridge {
     readonly #ofNode = new Set<string>();
     /** When the NICs were first seen without addresses that wait for `emptyMs`; monotonic, ms. */
     readonly #emptySince = new Map<string, number>();
+    /** The indexes of the links of NICs, by their names. */
+    readonly #indexes = new Map<string, number>();
 
     constructor(components: SecondaryBridgeComponents, options: { readonly nics: readonly string[] }) {
         this.#components = components;
@@ -87,6 +89,10 @@ export class SecondaryBridge {
                 const hasWaited = prepared.includes(name) || now - (this.#emptySince.get(name) ?? now) >= emptyMs;
                 return hasWaited ? "port" : "waiting";
             },
+            noteLink: (name, index) => {
+                if (index === undefined) this.#indexes.delete(name);
+                else this.#indexes.set(name, index);
+            },
         });
         for (const { kind, name } of nics) {
             if (kind === "ofNode") this.#ofNode.add(name);
@@ -123,6 +129,11 @@ export class SecondaryBridge {
     /** Whether the NIC is to be checked again soon, as it becomes a port if it stays without addresses. */
     isWaiting(nic: string): boolean {
         return this.#emptySince.has(nic);
+    }
+
+    /** Whether a NIC has the link of this index, as far as the checks have found: what becomes of it later is to be checked. */
+    hasLink(index: number): boolean {
+        return [...this.#indexes.values()].includes(index);
     }
 
     /** Why no Pod can be connected, as part of a sentence; undefined if Pods can be. */

@@ -1,5 +1,5 @@
 import { getSysctl, setSysctl, setTxChecksumOffload } from "@antrea/netlink";
-import { runNft, type RunNft } from "../nftables.ts";
+import { rulesGeneration, runNft, type RulesGeneration, type RunNft } from "../nftables.ts";
 import { runProgram, type RunProgram } from "../program.ts";
 
 /**
@@ -24,6 +24,7 @@ export interface KernelSettings {
  */
 export interface Host {
     readonly nft: RunNft;
+    readonly rulesGeneration: RulesGeneration;
     readonly run: RunProgram;
     readonly settings: KernelSettings;
 }
@@ -35,5 +36,5 @@ export const kernelSettings: KernelSettings = {
     setTxChecksumOffload: (ifName, isOn) => setTxChecksumOffload(ifName, isOn),
 };
 
-/** `Host` of the Node on which the agent runs: `runNft`, `runProgram` and `kernelSettings`. */
-export const nodeHost: Host = { nft: runNft, run: runProgram, settings: kernelSettings };
+/** `Host` of the Node on which the agent runs: `runNft`, `rulesGeneration`, `runProgram` and `kernelSettings`. */
+export const nodeHost: Host = { nft: runNft, rulesGeneration, run: runProgram, settings: kernelSettings };

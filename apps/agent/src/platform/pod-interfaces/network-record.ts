@@ -222,12 +222,14 @@ export function toNetworkAlias(record: NetworkRecord): string {
     const all = first(ofPools.length);
     const uid = podUid || none;
     const candidates = [
-        words(uid, [mark, gateways, all]),
-        words(none, [mark, gateways, all]),
-        words(uid, [mark, none, all]),
-    ];
-    const fitting = candidates.find(fits);
-    if (fitting !== undefined) return fitting;
+        [uid, gateways],
+        [none, gateways],
+        [uid, none],
+    ] as const;
+    for (const [text, vias] of candidates) {
+        const alias = words(text, [mark, vias, all]);
+        if (fits(alias)) return alias;
+    }
     for (let count = ofPools.length; count >= 0; count -= 1) {
         const alias = words(none, [mark, none, first(count)]);
         if (fits(alias)) return alias;

@@ -8,7 +8,7 @@ import { cleanUpCommand } from "../../../src/commands/clean-up-command.ts";
 import { HostFirewall } from "../../../src/features/host-filter/firewall/index.ts";
 import { HostInputFilter } from "../../../src/features/host-filter/input-filter/index.ts";
 import { podLinkGroup } from "../../../src/platform/kernel-ids.ts";
-import { runNft } from "../../../src/platform/nftables.ts";
+import { rulesGeneration, runNft } from "../../../src/platform/nftables.ts";
 import { runProgram } from "../../../src/platform/program.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { TestNode, type TestAgent } from "../../support/test-node.ts";
@@ -64,8 +64,11 @@ beforeEach(async () => {
     stopped = false;
     pod = new TestPod();
     await agent.add(pod);
-    await new HostInputFilter({ logger: silentLogger, nft: runNft }, { linkGroup: podLinkGroup }).ensure();
-    await new HostFirewall({ logger: silentLogger, run: runProgram }).ensure({
+    await new HostInputFilter(
+        { generation: rulesGeneration, logger: silentLogger, nft: runNft },
+        { linkGroup: podLinkGroup },
+    ).ensure();
+    await new HostFirewall({ generation: rulesGeneration, logger: silentLogger, run: runProgram }).ensure({
         gatewayName: node.gateway,
         families: [4, 6],
         tunnel: { type: "geneve", port: 0 },

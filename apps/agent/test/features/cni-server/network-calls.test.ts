@@ -4,6 +4,7 @@ import { CniCalls } from "../../../src/features/cni-server/index.ts";
 import type { NetworkBackend } from "../../../src/features/cni-server/network-calls.ts";
 import type { Attachment, NetworkCall, NetworkRecord } from "../../../src/platform/pod-interfaces/index.ts";
 import { silentLogger } from "../../support/logger.ts";
+import { networkRecord } from "../../support/records.ts";
 import { FakeBackend } from "./fake-backend.ts";
 
 class FakeNetworks implements NetworkBackend {
@@ -14,8 +15,7 @@ class FakeNetworks implements NetworkBackend {
         this.adds.push(call);
         const { containerId, ifName, netns, podName, podNamespace, podUid } = call;
         const attachment = { containerId, ifName, netns, podName, podNamespace, podUid };
-        const own = { network: call.asked.network, hostIfName: "web-0-1", mac: "02:00:00:00:00:01", addresses: [] };
-        return Promise.resolve({ ...attachment, ...own, vlan: 100, mtu: 1500, defaultGateways: [], bootId: "boot" });
+        return Promise.resolve(networkRecord({ ...attachment, network: call.asked.network }));
     }
 
     delete({ containerId, ifName }: Attachment): Promise<void> {
@@ -59,7 +59,7 @@ describe("a call of a meta plugin for an interface on a network", () => {
     it("is handed on with the network, which is of the Pod's Namespace, and answered with the interface", async () => {
         const answer = await calls.call("add", argsOf(), new AbortController().signal);
         expect(JSON.parse(new TextDecoder().decode(answer))).toMatchObject({
-            interfaces: [{ name: "web-0-1" }, { name: "net1", mac: "02:00:00:00:00:01" }],
+            interfaces: [{ name: "web-0-fedcba" }, { name: "net1", mac: "0a:58:c0:a8:64:05" }],
         });
         expect(networks.adds).toMatchObject([{ ifName: "net1", podName: "web-0", asked: { network: "default/red" } }]);
     });

@@ -33,7 +33,7 @@ it("no Pod is wired, and the agent is not ready, while the host input filter for
             jobs,
             logger: silentLogger,
             readiness,
-            host: { nft },
+            host: { nft, rulesGeneration: () => undefined },
         });
         expect(readiness.missing()).toContain("not installed yet");
         await guarded;
@@ -59,7 +59,13 @@ it("the datapath of the kernel needs no guard", async () => {
     const nft: RunNft = () => Promise.reject(new Error("not to be called"));
     const readiness = new Readiness({});
     const jobs = new Jobs({ logger: silentLogger });
-    await guardHost({ datapath: datapathOf("system"), jobs, logger: silentLogger, readiness, host: { nft } });
+    await guardHost({
+        datapath: datapathOf("system"),
+        jobs,
+        logger: silentLogger,
+        readiness,
+        host: { nft, rulesGeneration: () => undefined },
+    });
     expect([readiness.missing(), jobs.health()]).toEqual([undefined, []]);
 });
 

@@ -10,7 +10,7 @@ import {
     type NetworkClaims,
     type NetworkRecordAddress,
 } from "../../../src/platform/pod-interfaces/index.ts";
-import { testBootId } from "../../support/records.ts";
+import { networkRecord } from "../../support/records.ts";
 import { FakeCluster } from "./support/fake-cluster.ts";
 import { type TestPoolAgent } from "./support/test-agent.ts";
 
@@ -152,17 +152,7 @@ describe("the allocations of a running Pod's interface", () => {
         const claimed = await claims.claimForNetwork(asked("eth1", ["pool1"]), limit());
         const { demands: _, ...attachment } = asked("eth1", []);
         const networks = new NetworkInterfaces();
-        networks.put({
-            ...attachment,
-            netns: "",
-            hostIfName: "web-eth1",
-            mac: "02:00:00:00:00:01",
-            addresses: addressesOf(claimed),
-            vlan: 0,
-            mtu: 1500,
-            defaultGateways: [],
-            bootId: testBootId,
-        });
+        networks.put(networkRecord({ ...attachment, addresses: addressesOf(claimed) }));
         const wiring = poolWiring({
             podInterfaces: new PodInterfaces(),
             networks,

@@ -12,7 +12,7 @@ import {
     type InterfaceControl,
     type NetworkRecord,
 } from "../../../src/platform/pod-interfaces/index.ts";
-import { addressOf, podRecord, testBootId } from "../../support/records.ts";
+import { addressOf, networkRecord, podRecord } from "../../support/records.ts";
 
 describe("where claims of others concern a Node", () => {
     const podPrefixes = [parsePrefix("10.10.1.0/24"), parsePrefix("fd10:10:0:1::/64")];
@@ -109,23 +109,15 @@ describe("the interfaces on networks, as the reconcile of allocations uses them"
     });
     const pooled = { ...addressOf("10.3.0.5/24"), pool: "pool2" };
     const isStatic = { ...addressOf("10.9.0.5/24"), pool: undefined };
-    const recordOf = (change: Partial<NetworkRecord> = {}): NetworkRecord => ({
-        containerId: "c1",
-        ifName: "eth1",
-        podNamespace: "default",
-        podName: "web-0",
-        podUid: "uid",
-        network: "default/net1",
-        netns: "",
-        hostIfName: "web-0-eth1",
-        mac: "02:00:00:00:00:01",
-        addresses: [pooled, isStatic],
-        vlan: 100,
-        mtu: 1500,
-        defaultGateways: [],
-        bootId: testBootId,
-        ...change,
-    });
+    const recordOf = (change: Partial<NetworkRecord> = {}): NetworkRecord =>
+        networkRecord({
+            containerId: "c1",
+            podUid: "uid",
+            hostIfName: "web-0-eth1",
+            addresses: [pooled, isStatic],
+            vlan: 100,
+            ...change,
+        });
     const eth1 = { containerId: "c1", ifName: "eth1" } as Parameters<Wiring["isIsolated"]>[0];
     const eth0 = { containerId: "c1", ifName: "eth0" } as Parameters<Wiring["isIsolated"]>[0];
 

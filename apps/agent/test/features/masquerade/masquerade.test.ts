@@ -6,12 +6,31 @@ import { dualInput } from "./inputs.ts";
 
 /** nft(8) as far as it is used here: one text for our table, others beside it. */
 class FakeNft {
-    table: string | undefined;
+    /** Of the rules; undefined: the kernel names none. */
+    generation: number | undefined = 1;
+    /** How often it ran. */
+    runs = 0;
+    #table: string | undefined;
     readonly others = ["table inet kube-proxy", "table inet antrea-not-ours"];
     applied = 0;
     failNext = false;
 
+    get table(): string | undefined {
+        return this.#table;
+    }
+
+    set table(table: string | undefined) {
+        this.#table = table;
+        this.change();
+    }
+
+    /** Somebody changes rules. */
+    change(): void {
+        if (this.generation !== undefined) this.generation += 1;
+    }
+
     readonly run = (args: readonly string[], input: string): Promise<string> => {
+        this.runs += 1;
         if (args.join(" ") === "-f -") {
             if (this.failNext) {
                 this.failNext = false;
@@ -32,10 +51,13 @@ class FakeNft {
     };
 }
 
+const masqueradeBy = (nft: FakeNft): Masquerade =>
+    new Masquerade({ nft: nft.run, generation: () => nft.generation, logger: silentLogger });
+
 describe("the table", () => {
     it("is set once, and again only when it should be another", async () => {
         const nft = new FakeNft();
-        const masquerade = new Masquerade({ nft: nft.run, logger: silentLogger });
+        const masquerade = masqueradeBy(nft);
         await masquerade.reconcile(dualInput);
         await masquerade.reconcile(dualInput);
         expect(nft.applied).toBe(1);
@@ -45,11 +67,13 @@ describe("the table", () => {
     });
 
     it.each([
-        ["changed", "table inet antrea { }"],
-        ["removed", undefined],
-    ])("comes back when somebody %s it", async (_, table) => {
+        ["changes it", "table inet antrea { }", 1],
+        ["removes it", undefined, 1],
+        ["changes it, on a kernel that names no generation", "table inet antrea { }", undefined],
+    ])("comes back when somebody %s", async (_, table, generation) => {
         const nft = new FakeNft();
-        const masquerade = new Masquerade({ nft: nft.run, logger: silentLogger });
+        nft.generation = generation;
+        const masquerade = masqueradeBy(nft);
         await masquerade.reconcile(dualInput);
         const wanted = nft.table;
         nft.table = table;
@@ -60,7 +84,7 @@ describe("the table", () => {
     it("is removed with noSNAT, also one that an earlier process made, and then left alone", async () => {
         const nft = new FakeNft();
         nft.table = "table inet antrea { old }";
-        const masquerade = new Masquerade({ nft: nft.run, logger: silentLogger });
+        const masquerade = masqueradeBy(nft);
         await masquerade.reconcile({ ...dualInput, noSnat: true });
         expect(nft.table).toBeUndefined();
         await masquerade.reconcile({ ...dualInput, noSnat: true });
@@ -70,9 +94,26 @@ describe("the table", () => {
     it("is tried again after a failure", async () => {
         const nft = new FakeNft();
         nft.failNext = true;
-        const masquerade = new Masquerade({ nft: nft.run, logger: silentLogger });
+        const masquerade = masqueradeBy(nft);
         await expect(masquerade.reconcile(dualInput)).rejects.toThrow("busy");
         await masquerade.reconcile(dualInput);
         expect(nft.table).toBeDefined();
+    });
+
+    it("is listed only after somebody has changed rules, each time on a kernel that names no generation", async () => {
+        const nft = new FakeNft();
+        const masquerade = masqueradeBy(nft);
+        const runs = async (): Promise<number> => {
+            const before = nft.runs;
+            await masquerade.reconcile(dualInput);
+            return nft.runs - before;
+        };
+        await masquerade.reconcile(dualInput);
+        expect([await runs(), await runs()]).toEqual([0, 0]);
+        nft.change();
+        expect([await runs(), await runs()]).toEqual([2, 0]);
+        nft.generation = undefined;
+        expect([await runs(), await runs()]).toEqual([2, 2]);
+        expect(nft.applied).toBe(1);
     });
 });

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { execFileSync } from "node:child_process";
 import { parsePrefix } from "@antrea/ip";
 import { Masquerade, ruleset } from "../../../src/features/masquerade/index.ts";
-import { runNft } from "../../../src/platform/nftables.ts";
+import { rulesGeneration, runNft } from "../../../src/platform/nftables.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { OwnNamespace, TestNetns } from "../../support/namespace.ts";
 import { dualInput } from "./inputs.ts";
@@ -59,7 +59,7 @@ describe("nft", () => {
 
 it("the table is kept, others are left alone", async () => {
     await runNft(["-f", "-"], "table inet other { chain input { type filter hook input priority 0; }; }\n");
-    const masquerade = new Masquerade({ nft: runNft, logger: silentLogger });
+    const masquerade = new Masquerade({ nft: runNft, generation: rulesGeneration, logger: silentLogger });
     await masquerade.reconcile(dualInput);
     const wanted = nft("list", "table", "inet", "antrea");
     nft("flush", "table", "inet", "antrea");

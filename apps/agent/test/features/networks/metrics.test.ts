@@ -2,28 +2,8 @@ import { expect, it } from "@jest/globals";
 import { AntreaError } from "@antrea/errors";
 import { Metrics } from "@antrea/runtime";
 import { networkMetrics } from "../../../src/features/networks/metrics.ts";
-import { NetworkInterfaces, type NetworkRecord } from "../../../src/platform/pod-interfaces/index.ts";
-import { testBootId } from "../../support/records.ts";
-
-function recordOf(ifName: string, device?: NetworkRecord["device"]): NetworkRecord {
-    return {
-        containerId: "c1",
-        ifName,
-        podNamespace: "default",
-        podName: "web",
-        podUid: "uid",
-        network: "default/net1",
-        netns: "",
-        hostIfName: `web-${ifName}`,
-        mac: "02:00:00:00:00:01",
-        addresses: [],
-        vlan: 0,
-        mtu: 1500,
-        defaultGateways: [],
-        bootId: testBootId,
-        device,
-    };
-}
+import { NetworkInterfaces } from "../../../src/platform/pod-interfaces/index.ts";
+import { networkRecord } from "../../support/records.ts";
 
 it("interfaces are counted by kind at each scrape, failed ADDs by reason", async () => {
     const [metrics, table] = [new Metrics({ processMetrics: false }), new NetworkInterfaces()];
@@ -34,9 +14,10 @@ it("interfaces are counted by kind at each scrape, failed ADDs by reason", async
         'antrea_agent_network_interfaces{kind="vlan"} 0',
         'antrea_agent_network_interfaces{kind="sriov"} 0',
     ]);
-    table.put(recordOf("eth1"));
-    table.put(recordOf("eth2"));
-    table.put(recordOf("eth3", { bus: "pci", id: "0000:af:06.0", linkName: "vf0", linkMtu: 1500 }));
+    const device = { bus: "pci", id: "0000:af:06.0", linkName: "vf0", linkMtu: 1500 } as const;
+    table.put(networkRecord({ ifName: "eth1" }));
+    table.put(networkRecord({ ifName: "eth2" }));
+    table.put(networkRecord({ ifName: "eth3", device }));
     failed(new AntreaError("NO_BRIDGE", "environment", "there is none"));
     failed(new AntreaError("NO_BRIDGE", "environment", "there is none"));
     failed(new TypeError("a defect"));

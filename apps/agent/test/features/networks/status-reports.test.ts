@@ -4,9 +4,9 @@ import { parseIp } from "@antrea/ip";
 import { KubeError, type Pod } from "@antrea/kube";
 import { statusAnnotation } from "@antrea/networks";
 import { StatusReports } from "../../../src/features/networks/status-reports.ts";
-import type { NetworkRecord, WiredNetworks } from "../../../src/platform/pod-interfaces/index.ts";
+import type { WiredNetworks } from "../../../src/platform/pod-interfaces/index.ts";
 import { listLogger, type LogEntry } from "../../support/logger.ts";
-import { addressOf, podRecord, testBootId } from "../../support/records.ts";
+import { addressOf, networkRecord, podRecord } from "../../support/records.ts";
 import { timeoutsBy } from "../../support/timeouts.ts";
 
 /** The Pod's object, as the API server has it. */
@@ -59,15 +59,9 @@ class PodObject {
 }
 
 const own = podRecord({ podName: "web", podUid: "uid", network: "antrea", addresses: [addressOf("10.10.1.5/24")] });
-const eth1: NetworkRecord = {
-    containerId: own.containerId,
-    ifName: "eth1",
-    podNamespace: "default",
+const eth1 = networkRecord({
     podName: "web",
     podUid: "uid",
-    network: "default/net1",
-    netns: "",
-    hostIfName: "web-eth1",
     mac: "02:00:00:00:00:01",
     addresses: [
         { ...addressOf("192.168.100.5/24"), pool: "pool1" },
@@ -75,9 +69,7 @@ const eth1: NetworkRecord = {
     ],
     vlan: 100,
     mtu: 1300,
-    defaultGateways: [],
-    bootId: testBootId,
-};
+});
 const wired: WiredNetworks = { own, mtu: 1400, networks: [{ record: eth1, dns: { nameservers: ["192.168.100.53"] } }] };
 const ofOwn = {
     name: "antrea",

@@ -40,6 +40,19 @@ type FakeLink = Pick<Link, "index" | "name" | "kind" | "up" | "mtu" | "group" | 
 /** Ends of veth pairs in a Pod's namespace whose other end is not on this Node's own. */
 type ForeignEnd = Pick<Link, "index" | "name" | "kind" | "peerIndex"> & { readonly netns: string };
 
+/** What `taken` shows of a Node without Pods. */
+export const nothingTaken = {
+    addresses: 0,
+    interfaces: 0,
+    ports: [],
+    flows: 0,
+    desired: 0,
+    links: [],
+    routes: [],
+    claims: [],
+    vlanPods: [],
+};
+
 const poolAddress = { ip: parseIp("10.20.0.7"), prefixLength: 24, gateway: parseIp("10.20.0.1"), pool: "pool1" };
 
 /**
@@ -264,12 +277,12 @@ export class FakeNode {
 
     #namespaces(): PodNamespaces {
         const { steps } = this;
-        const nothing = (): void => undefined;
+        const ignore = (): void => undefined;
         const batch = {
-            setLink: nothing,
-            replaceAddress: nothing,
-            replaceRoute: nothing,
-            replaceNeighbour: nothing,
+            setLink: ignore,
+            replaceAddress: ignore,
+            replaceRoute: ignore,
+            replaceNeighbour: ignore,
             deleteNeighbour: ({ ip }: NeighbourKey) => void this.forgotten.push(formatIp(ip)),
         };
         const podEnd = {

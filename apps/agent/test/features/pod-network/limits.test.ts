@@ -2,19 +2,10 @@ import { beforeEach, describe, expect, it } from "@jest/globals";
 import { settle } from "@antrea/async/testing";
 import { eventually } from "@antrea/kube/testing";
 import { timeoutsBy } from "../../support/timeouts.ts";
-import { FakeNode } from "./fake-node.ts";
+import { FakeNode, nothingTaken } from "./fake-node.ts";
 
-const nothing = {
-    addresses: 0,
-    interfaces: 0,
-    ports: [],
-    flows: 0,
-    desired: 0,
-    routes: [],
-    claims: [],
-    vlanPods: [],
-    links: ["antrea1 released"],
-};
+/** A DEL leaves the link, which goes with the namespace. */
+const released = { ...nothingTaken, links: ["antrea1 released"] };
 const { signal } = new AbortController();
 
 let node: FakeNode;
@@ -75,7 +66,7 @@ describe.each(Object.entries(awayFor))("OVS that does not answer while the agent
         expect(await endsWithin(20_000, working)).toBe(true);
         await node.reconciler.reconcile(signal);
         await node.flowTable.repair();
-        expect(node.taken()).toEqual(nothing);
+        expect(node.taken()).toEqual(released);
     });
 
     it("holds the lock of the container no longer than some 20 s", async () => {
@@ -86,7 +77,7 @@ describe.each(Object.entries(awayFor))("OVS that does not answer while the agent
         expect(node.clock.pending).toBe(0);
         await deletion();
         await node.flowTable.repair();
-        expect(node.taken()).toEqual(nothing);
+        expect(node.taken()).toEqual(released);
     });
 });
 
@@ -104,7 +95,7 @@ it("a DEL whose ADD waits for OVS is answered in 10 s, and the ADD takes back wh
     stop.abort();
     await expect(adding).rejects.toMatchObject({ fault: "aborted" });
     for (let round = 0; round < 3; round += 1) await node.reconciler.reconcile(signal);
-    expect(node.taken()).toEqual({ ...nothing, links: [] });
+    expect(node.taken()).toEqual(nothingTaken);
 });
 
 it("a port that nobody owns, which OVS does not delete, keeps no ADD of its container waiting for more than 5 s", async () => {

@@ -2,23 +2,12 @@ import { beforeEach, describe, expect, it } from "@jest/globals";
 import { setImmediate as turn } from "node:timers/promises";
 import { podOfPorts } from "@antrea/flows";
 import { formatIp } from "@antrea/ip";
-import { FakeNode, type FakeNodeOptions } from "./fake-node.ts";
+import { FakeNode, nothingTaken, type FakeNodeOptions } from "./fake-node.ts";
 import type { Failure } from "./steps.ts";
 import type { PodInterface } from "../../../src/platform/pod-interfaces/index.ts";
 
 const { signal } = new AbortController();
-const nothing = {
-    addresses: 0,
-    interfaces: 0,
-    ports: [],
-    flows: 0,
-    desired: 0,
-    routes: [],
-    claims: [],
-    vlanPods: [],
-    links: [],
-    numbers: [],
-};
+const nothing = { ...nothingTaken, numbers: [] };
 
 const nodes: readonly (readonly [string, FakeNodeOptions])[] = [
     ["an address of the Node's subnet", {}],

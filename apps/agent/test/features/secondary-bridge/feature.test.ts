@@ -1,5 +1,7 @@
 import { afterEach, expect, it } from "@jest/globals";
 import { ManualClock, settle } from "@antrea/async/testing";
+import { parseIp } from "@antrea/ip";
+import type { Netlink, NetlinkEvent } from "@antrea/netlink";
 import { OpenFlowConnection } from "@antrea/openflow/connection";
 import { Jobs, Metrics } from "@antrea/runtime";
 import {
@@ -10,7 +12,7 @@ import {
 import { NicUplinks } from "../../../src/features/secondary-bridge/nic-uplinks.ts";
 import { SwitchBridge } from "../../../src/platform/ovs/bridge/index.ts";
 import { listLogger, silentLogger, type LogEntry } from "../../support/logger.ts";
-import { fakeNetlink, linkOf } from "../../platform/host/uplink/support/fake-links.ts";
+import { addressOf, fakeNetlink, linkOf } from "../../platform/host/uplink/support/fake-links.ts";
 
 /** A database without an answer. */
 class Unreachable {
@@ -45,7 +47,13 @@ function make({ isEnabled, log = [] }: { readonly isEnabled: boolean; readonly l
     readonly feature: SecondaryBridgeFeature;
     readonly jobs: Jobs;
     readonly database: Unreachable;
+    readonly emit: (event: NetlinkEvent) => void;
 } {
+    const listeners: ((event: NetlinkEvent) => void)[] = [];
+    const subscribe: Netlink["subscribe"] = (_, listener) => {
+        listeners.push(listener);
+        return { [Symbol.dispose]: () => undefined };
+    };
     const database = new Unreachable();
     const clock = new ManualClock();
     const jobs = new Jobs({ logger: silentLogger, clock });
@@ -68,7 +76,7 @@ function make({ isEnabled, log = [] }: { readonly isEnabled: boolean; readonly l
             kube: { api: {} },
             logger: listLogger(log),
             metrics: new Metrics({ processMetrics: false }),
-            netlink: { ...fakeNetlink([linkOf(2, "nic0")]), subscribe: () => ({ [Symbol.dispose]: () => undefined }) },
+            netlink: { ...fakeNetlink([linkOf(2, "nic0")]), subscribe },
             sysctls: { held: () => [], set: () => undefined, undo: () => undefined },
             switchBridges: {
                 names: () => [],
@@ -81,7 +89,7 @@ function make({ isEnabled, log = [] }: { readonly isEnabled: boolean; readonly l
         uplinks,
     );
     made.push({ feature, jobs });
-    return { feature, jobs, database };
+    return { feature, jobs, database, emit: (event) => listeners.forEach((listener) => listener(event)) };
 }
 
 const jobNames = (jobs: Jobs): readonly string[] =>
@@ -122,4 +130,23 @@ it("a new connection to the database is a check at once, without waiting for the
     database.connect();
     await settle();
     expect(database.asked).toBe(before + 1);
+});
+
+it.each<[string, number, NetlinkEvent]>([
+    ["about a NIC", 1, { type: "link", deleted: false, link: linkOf(7, "nic0") }],
+    ["about a NIC under another name", 1, { type: "link", deleted: false, link: linkOf(2, "eth9") }],
+    ["about a NIC as a port", 1, { type: "link", deleted: false, link: linkOf(7, "nic0~") }],
+    ["about an address of a NIC", 1, { type: "address", deleted: true, address: addressOf(2, parseIp("192.0.2.1")) }],
+    ["that others were lost", 1, { type: "overrun" }],
+    ["about a Pod's link", 0, { type: "link", deleted: false, link: linkOf(8, "web-0-abcdef") }],
+    ["about its address", 0, { type: "address", deleted: false, address: addressOf(8, parseIp("fe80::8")) }],
+])("an event %s triggers %i checks", async (_, checks, event) => {
+    const { feature, jobs, database, emit } = make({ isEnabled: true });
+    await feature.start?.(new AbortController().signal);
+    jobs.start();
+    await settle();
+    const before = database.asked;
+    emit(event);
+    await settle();
+    expect(database.asked - before).toBe(checks);
 });

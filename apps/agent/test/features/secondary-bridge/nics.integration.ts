@@ -37,6 +37,7 @@ function readWith(surroundings: Partial<NicSurroundings>, ...names: readonly str
         bridgedNic: undefined,
         mayTakeOut: false,
         whenEmpty: () => "port",
+        noteLink: () => undefined,
         ...surroundings,
     });
 }

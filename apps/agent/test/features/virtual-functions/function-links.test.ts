@@ -9,6 +9,7 @@ import { KeptLinks } from "../../../src/features/virtual-functions/kept-links.ts
 import type { DeviceLink } from "../../../src/features/virtual-functions/sysfs.ts";
 import type { DeviceId, FunctionDevice } from "../../../src/platform/pod-interfaces/index.ts";
 import { listLogger, type LogEntry } from "../../support/logger.ts";
+import { networkRecord } from "../../support/records.ts";
 
 /** The links of a Node, and sysfs, which names those of devices; a change of one member may be refused, as a driver does. */
 class FakeNode {
@@ -83,20 +84,13 @@ class FakeNode {
 
 const device: FunctionDevice = { bus: "pci", id: "0000:af:06.0", linkName: "vf0", linkMtu: 1500 };
 const record: FunctionRecord = {
-    containerId: "c1",
-    ifName: "eth1",
-    podNamespace: "default",
-    podName: "web-0",
-    podUid: "u1",
-    network: "default/net-a",
-    netns: "/no/such/netns",
-    hostIfName: "",
-    mac: "02:00:00:00:00:01",
-    addresses: [],
-    vlan: 0,
-    mtu: 9000,
-    defaultGateways: [],
-    bootId: "b",
+    ...networkRecord({
+        containerId: "c1",
+        network: "default/net-a",
+        netns: "/no/such/netns",
+        hostIfName: "",
+        mtu: 9000,
+    }),
     device,
 };
 const next: FunctionRecord = { ...record, containerId: "c2", netns: "/no/other/netns" };

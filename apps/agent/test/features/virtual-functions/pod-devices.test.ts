@@ -9,6 +9,7 @@ import type {
     NetworkRecord,
     PodAttachment,
 } from "../../../src/platform/pod-interfaces/index.ts";
+import { networkRecord } from "../../support/records.ts";
 
 const pod: PodAttachment = {
     containerId: "c1",
@@ -31,21 +32,15 @@ const allocated = (resource: string, ...ids: readonly string[]): AllocatedDevice
 });
 
 function recordOf(id: string, change: Partial<NetworkRecord> = {}): NetworkRecord {
-    return {
+    return networkRecord({
         ...pod,
         ifName: "eth1",
-        network: "default/net-a",
-        netns: "/n",
+        network: demand.network,
         hostIfName: "",
         mac: "02:00:00:00:00:99",
-        addresses: [],
-        vlan: 0,
-        mtu: 1500,
-        defaultGateways: [],
-        bootId: "b",
         device: { bus: "pci", id, linkName: "was", linkMtu: 1400 },
         ...change,
-    };
+    });
 }
 
 interface World {

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from "@jest/globals";
 import { NetworkInterfaces, type NetworkRecord } from "../../../src/platform/pod-interfaces/index.ts";
-import { testBootId } from "../../support/records.ts";
+import { networkRecord } from "../../support/records.ts";
 
 let table: NetworkInterfaces;
 
@@ -8,24 +8,8 @@ beforeEach(() => {
     table = new NetworkInterfaces();
 });
 
-function recordOf(containerId: string, ifName: string, change: Partial<NetworkRecord> = {}): NetworkRecord {
-    return {
-        containerId,
-        ifName,
-        podNamespace: "default",
-        podName: "web",
-        podUid: "uid",
-        network: "default/net1",
-        netns: "",
-        hostIfName: `${containerId}-${ifName}`,
-        mac: "02:00:00:00:00:01",
-        addresses: [],
-        vlan: 0,
-        mtu: 1500,
-        defaultGateways: [],
-        bootId: testBootId,
-        ...change,
-    };
+function recordOf(containerId: string, ifName: string): NetworkRecord {
+    return networkRecord({ containerId, ifName, hostIfName: `${containerId}-${ifName}` });
 }
 
 const names = (): readonly string[] => table.list().map(({ record }) => record.hostIfName);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { parseIp } from "@antrea/ip";
-import { podRecord, testBootId } from "../../support/records.ts";
+import { networkRecord, podRecord } from "../../support/records.ts";
 import {
     containerOfAlias,
     fromAlias,
@@ -16,25 +16,14 @@ import {
     type NetworkRecordAddress,
 } from "../../../src/platform/pod-interfaces/index.ts";
 
-const record: NetworkRecord = {
-    containerId: "ab12".repeat(16),
-    ifName: "eth1",
-    podNamespace: "default",
-    podName: "web-0",
-    podUid: "5f8b3b0e-8b5a-4a4f-9d5e-0123456789ab",
-    network: "default/net1",
-    netns: "/var/run/netns/cni-1",
-    hostIfName: "web-0-fedcba",
-    mac: "0a:58:c0:a8:64:05",
+const record = networkRecord({
     addresses: [
         { ip: parseIp("192.168.100.5"), prefixLength: 24, gateway: parseIp("192.168.100.1"), pool: "pool1" },
         { ip: parseIp("fd64::5"), prefixLength: 64, gateway: undefined, pool: undefined },
     ],
     vlan: 100,
-    mtu: 1500,
     defaultGateways: [parseIp("192.168.100.1"), parseIp("fd64::1")],
-    bootId: testBootId,
-};
+});
 
 const functionRecord: NetworkRecord = {
     ...record,

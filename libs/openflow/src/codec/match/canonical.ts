@@ -22,17 +22,23 @@ export function canonicalMatch(match: Match): readonly MatchEntry[] {
     for (const name of Object.keys(match) as FieldName[]) {
         const given = match[name];
         if (given === undefined) continue;
-        const entry = checkedEntry(name, given);
-        const split = splitters.get(name);
-        if (split === undefined) insert(entries, entry, name);
-        else for (const part of split(entry)) insert(entries, part, name);
+        for (const part of partsOf(checkedEntry(name, given))) insert(entries, part, name);
     }
     return entries;
 }
 
+/**
+ * A checked entry as `canonicalMatch` has it: none for an empty mask, and several in the order of the wire for wide
+ * registers and `vlan_tci`. Throws `OpenFlowError` `BAD_VALUE` for a `vlan_tci` of which a part is not valid.
+ */
+export function partsOf(entry: MatchEntry): readonly MatchEntry[] {
+    const split = splitters.get(entry.field.name);
+    if (split === undefined) return entry.mask === 0n ? [] : [entry];
+    return split(entry).filter(({ mask }) => mask !== 0n);
+}
+
 /** Keeps the entries in the order of the wire, in which most matches are written already. */
 function insert(entries: MatchEntry[], entry: MatchEntry, name: FieldName): void {
-    if (entry.mask === 0n) return;
     let at = entries.length;
     while (at > 0 && orderAt(entries, at - 1) >= entry.field.order) at -= 1;
     if (orderAt(entries, at) === entry.field.order) {

@@ -4,7 +4,7 @@ import { fieldByHeader, fieldSpec, type FieldName, type FieldSpec } from "../fie
 import { type FieldValue, type Match } from "../match.ts";
 import { type Reader } from "../wire/reader.ts";
 import { type Writer } from "../wire/writer.ts";
-import { canonicalMatch, type MatchEntry } from "./canonical.ts";
+import { canonicalMatch, partsOf, type MatchEntry } from "./canonical.ts";
 
 const oxmMatchType = 1;
 const experimenterClass = 0xffff;
@@ -74,15 +74,15 @@ export function readOxms(reader: Reader): DecodedMatch {
     while (reader.remaining > 0) {
         const entry = readOxm(reader);
         if (entry instanceof Uint8Array) opaque.push(entry);
-        else for (const part of partsOf(reader, entry)) set(part);
+        else for (const part of readParts(reader, entry)) set(part);
     }
     return opaque.length === 0 ? { match } : { match, opaque: concat(opaque) };
 }
 
 /** The entry as `canonicalMatch` has it: it also splits the packed registers of the wire. */
-function partsOf(reader: Reader, entry: MatchEntry): readonly MatchEntry[] {
+function readParts(reader: Reader, entry: MatchEntry): readonly MatchEntry[] {
     try {
-        return canonicalMatch({ [entry.field.name]: fieldValue(entry) });
+        return partsOf(entry);
     } catch (error) {
         // A part of the priority in vlan_tci, which no caller has written.
         return reader.fail(`${entry.field.name}: ${messageOf(error)}`);

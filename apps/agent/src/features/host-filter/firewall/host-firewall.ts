@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
+import { isDeepStrictEqual } from "node:util";
 import { messageOf } from "@antrea/errors";
 import type { Family } from "@antrea/ip";
 import type { Logger } from "@antrea/runtime";
+import type { RulesGeneration } from "../../../platform/nftables.ts";
 import { PartlyRemovedError } from "../../../platform/partly-removed.ts";
 import type { RunProgram } from "../../../platform/program.ts";
 import { backendOf, FilterTable } from "./chains.ts";
@@ -16,6 +18,7 @@ export interface HostFirewallComponents {
     readonly logger: Logger;
     /** The tables of this family that iptables-legacy has in the kernel. Default: those of this network namespace. */
     readonly legacyTables?: (family: Family) => readonly string[];
+    readonly generation: RulesGeneration;
 }
 
 /** The state of one chain as shown by iptables(8). */
@@ -51,6 +54,8 @@ export class HostFirewall {
     readonly #components: Required<HostFirewallComponents>;
     /** By family, the last logged problem, so that each problem is logged once. */
     readonly #problems = new Map<Family, string>();
+    /** What the last check that succeeded was for, and the generation of the nftables rules before it. */
+    #checked: { readonly input: FirewallInput; readonly generation: number | undefined } | undefined;
 
     constructor(components: HostFirewallComponents) {
         this.#components = { legacyTables: legacyTablesHere, ...components };
@@ -59,10 +64,14 @@ export class HostFirewall {
     /**
      * Adds missing rules and moves misplaced ones to their position: behind all rules of other owners except a
      * catch-all drop. Removes rules of ours that are no longer wanted, all of a family that is not in `families`, from
-     * the chains of a backend in use, or of nftables if none is. Idempotent; calls must not overlap. Never rejects: a
-     * failure in one of `families` is logged, once until it changes, and the other family is set nevertheless.
+     * the chains of a backend in use, or of nftables if none is. Idempotent; calls must not overlap. Runs no program if
+     * nothing has changed since the last call. Never rejects: a failure in one of `families` is logged, once until it
+     * changes, and the other family is set nevertheless.
      */
     async ensure(input: FirewallInput): Promise<void> {
+        const generation = this.#components.generation();
+        if (this.#isChecked(input, generation)) return;
+        this.#checked = { input, generation };
         const wanted = acceptRules(input);
         for (const family of [4, 6] as const) {
             const rules = input.families.includes(family) ? wanted : [];
@@ -70,10 +79,22 @@ export class HostFirewall {
                 await this.#ensureFamily(family, rules);
                 this.#problems.delete(family);
             } catch (error) {
+                this.#checked = undefined;
                 // Without ip6tables the IPv4 rules are still useful.
                 if (rules.length > 0) this.#warn(family, messageOf(error));
             }
         }
+    }
+
+    /** Whether the last check holds on; the kernel has no generation of the rules of iptables-legacy. */
+    #isChecked(input: FirewallInput, generation: number | undefined): boolean {
+        const { legacyTables } = this.#components;
+        return (
+            generation !== undefined &&
+            generation === this.#checked?.generation &&
+            isDeepStrictEqual(input, this.#checked.input) &&
+            !([4, 6] as const).some((family) => legacyTables(family).includes("filter"))
+        );
     }
 
     async #ensureFamily(family: Family, wanted: readonly AcceptRule[]): Promise<void> {
@@ -167,7 +188,7 @@ export class HostFirewall {
 export async function removeFirewallRules({
     run,
     legacyTables = legacyTablesHere,
-}: Omit<HostFirewallComponents, "logger">): Promise<readonly string[]> {
+}: Pick<HostFirewallComponents, "legacyTables" | "run">): Promise<readonly string[]> {
     const removed: string[] = [];
     const failures: string[] = [];
     const attempt = async (what: string, work: () => Promise<void>): Promise<void> => {

@@ -1,10 +1,11 @@
 import type { Logger } from "@antrea/runtime";
-import { NftTable, type RunNft } from "../../../platform/nftables.ts";
+import { NftTable, type RulesGeneration, type RunNft } from "../../../platform/nftables.ts";
 
 /** Dependencies of HostInputFilter. */
 export interface HostInputFilterComponents {
     readonly logger: Logger;
     readonly nft: RunNft;
+    readonly generation: RulesGeneration;
 }
 
 /** Settings of HostInputFilter. */
@@ -25,11 +26,11 @@ export class HostInputFilter {
     readonly #logger: Logger;
     readonly #tables: readonly { readonly table: NftTable; readonly script: string }[];
 
-    constructor({ logger, nft }: HostInputFilterComponents, { linkGroup }: HostInputFilterOptions) {
+    constructor({ generation, logger, nft }: HostInputFilterComponents, { linkGroup }: HostInputFilterOptions) {
         this.#logger = logger;
         const hooks = { inet: "prerouting priority raw", arp: "input priority filter" } as const;
         this.#tables = (["inet", "arp"] as const).map((family) => ({
-            table: new NftTable({ nft }, { family, name: tableName }),
+            table: new NftTable({ generation, nft }, { family, name: tableName }),
             script: inputFilterScript(family, hooks[family], linkGroup),
         }));
     }

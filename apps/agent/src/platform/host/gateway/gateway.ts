@@ -188,12 +188,12 @@ export class Gateway {
      */
     async #keepRouterAdvertisements(): Promise<void> {
         const names = new Set([this.#options.transportName]);
-        const routes = await this.#netlink.routes({ family: 6 });
-        const advertised = new Set(
-            routes.filter(({ protocol, dst }) => protocol === RouteProtocol.RA && dst.length === 0).flatMap(devicesOf),
-        );
-        for (const { index, name } of advertised.size === 0 ? [] : await this.#netlink.links()) {
-            if (advertised.has(index)) names.add(name);
+        // Selected by the kernel: the link-local routes of Pods are thousands.
+        const routes = await this.#netlink.routes({ family: 6, protocol: RouteProtocol.RA });
+        const advertised = new Set(routes.filter(({ dst }) => dst.length === 0).flatMap(devicesOf));
+        for (const index of advertised) {
+            const link = await this.#netlink.link(index);
+            if (link !== undefined) names.add(link.name);
         }
         for (const name of names) {
             const key = `net/ipv6/conf/${name}/accept_ra`;

@@ -250,16 +250,10 @@ export class OvsBridge {
      * one; undefined if none has.
      */
     bridgeOf(name: string): string | undefined {
-        const [ports, interfaces] = [this.#database.rows("Port"), this.#database.rows("Interface")];
-        for (const row of this.#database.rows("Bridge").values()) {
-            const names = referencesOf(row, "ports").flatMap((uuid) => {
-                const port = ports.get(uuid);
-                if (port === undefined) return [];
-                const ofPort = referencesOf(port, "interfaces").map((id) => interfaces.get(id)?.["name"]);
-                return [port["name"], ...ofPort];
-            });
-            if (names.includes(name)) return textOf(row, "name");
-        }
+        const uuid = this.#portWith(name);
+        if (uuid === undefined) return undefined;
+        for (const row of this.#database.rows("Bridge").values())
+            if (referencesOf(row, "ports").includes(uuid)) return textOf(row, "name");
         return undefined;
     }
 
@@ -356,6 +350,17 @@ export class OvsBridge {
     #bridge(): { readonly uuid: string; readonly row: Row } | undefined {
         for (const [uuid, row] of this.#database.rows("Bridge"))
             if (row["name"] === this.#options.bridge) return { uuid, row };
+        return undefined;
+    }
+
+    /** The port of this name, else the one with an interface of this name; neither name is in the database twice. */
+    #portWith(name: string): string | undefined {
+        const ports = this.#database.rows("Port");
+        for (const [uuid, port] of ports) if (port["name"] === name) return uuid;
+        for (const [interfaceUuid, row] of this.#database.rows("Interface")) {
+            if (row["name"] !== name) continue;
+            for (const [uuid, port] of ports) if (referencesOf(port, "interfaces").includes(interfaceUuid)) return uuid;
+        }
         return undefined;
     }
 

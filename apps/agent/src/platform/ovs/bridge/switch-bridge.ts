@@ -9,6 +9,7 @@ import {
     referencesOf,
     remove,
     set,
+    textEntryOf,
     textMapOf,
     textOf,
     update,
@@ -101,7 +102,7 @@ export class SwitchBridge {
         const names = nics.map(({ name }) => name);
         this.refuseForeign();
         const row = this.#bridge();
-        const present = this.#rows().filter(({ name, externalIds }) => isNic(externalIds) || names.includes(name));
+        const present = this.#rows((port) => names.includes(textOf(port, "name")) || isNic(port));
         const fresh = nics.filter(({ name }) => !present.some((port) => port.name === name));
         const created = fresh.flatMap((nic, index) => nicRows(nic, index));
         const ids = fresh.map((_, index) => named(`nic_port_${index}`));
@@ -162,12 +163,12 @@ export class SwitchBridge {
 
     /** The ports of Pods: those with a record. */
     ports(): readonly SwitchPort[] {
-        return this.#rows().filter(({ externalIds }) => externalIds.has("container-id"));
+        return this.#rows((port) => textEntryOf(port, "external_ids", "container-id") !== undefined);
     }
 
     /** The names of the ports of NICs, and why OVS could not open one. */
     nics(): readonly Pick<SwitchPort, "name" | "error">[] {
-        return this.#nics();
+        return this.#rows(isNic);
     }
 
     /** Adds ports with their records, or updates those of their names, in one transaction; does not wait for OVS. */
@@ -259,24 +260,22 @@ export class SwitchBridge {
         ];
     }
 
-    #nics(): readonly PortRows[] {
-        return this.#rows((port) => isNic(textMapOf(port, "external_ids")));
-    }
-
     /** The ports of these names. */
     #named(names: readonly string[]): readonly PortRows[] {
         const wanted = new Set(names);
         return this.#rows((port) => wanted.has(textOf(port, "name")));
     }
 
-    /** All ports, or those whose row is wanted: a Node has thousands. */
-    #rows(isWanted?: (port: Row) => boolean): readonly PortRows[] {
+    /** The ports whose row is wanted: of thousands of rows only theirs are read. */
+    #rows(isWanted: (port: Row) => boolean): readonly PortRows[] {
         const bridge = this.#bridge();
         if (bridge === undefined) return [];
-        const [ports, interfaces] = [this.#database.rows("Port"), this.#database.rows("Interface")];
-        return referencesOf(bridge.row, "ports").flatMap((id) => {
-            const port = ports.get(id);
-            if (port === undefined || isWanted?.(port) === false) return [];
+        const wanted = [...this.#database.rows("Port")].filter(([, port]) => isWanted(port));
+        if (wanted.length === 0) return [];
+        const own = new Set(referencesOf(bridge.row, "ports"));
+        const interfaces = this.#database.rows("Interface");
+        return wanted.flatMap(([id, port]) => {
+            if (!own.has(id)) return [];
             const interfaceUuid = referencesOf(port, "interfaces")[0] ?? "";
             const row = interfaces.get(interfaceUuid);
             return [

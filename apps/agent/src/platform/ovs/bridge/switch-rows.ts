@@ -6,7 +6,7 @@ import {
     optionalNumberOf,
     optionalTextOf,
     set,
-    textMapOf,
+    textEntryOf,
     type uuid,
     type InputRow,
     type Operation,
@@ -25,14 +25,13 @@ export interface SwitchBridgeOptions {
 
 /** In external_ids of the bridge and of its NICs: made by this agent. */
 export const secondaryBridgeKey = "antrea-secondary";
-const ownKey = secondaryBridgeKey;
 
 /** The columns of a NIC's Port. */
 export const nicColumns: InputRow = {
     vlan_mode: set("trunk"),
     protected: true,
     tag: set(),
-    external_ids: map({ [ownKey]: "nic" }),
+    external_ids: map({ [secondaryBridgeKey]: "nic" }),
 };
 
 /** The columns of a Bridge without its name and ports. */
@@ -44,7 +43,7 @@ export function bridgeColumns({
         datapath_type: datapathType,
         fail_mode: set("standalone"),
         mcast_snooping_enable: multicastSnooping,
-        external_ids: map({ [ownKey]: "true" }),
+        external_ids: map({ [secondaryBridgeKey]: "true" }),
     };
 }
 
@@ -68,18 +67,18 @@ export function newBridge(
 
 /** Whether a row of Bridge is of a bridge that this agent or an earlier one made. */
 export function isOwn(bridge: Row): boolean {
-    return textMapOf(bridge, "external_ids").get(ownKey) === "true";
+    return textEntryOf(bridge, "external_ids", secondaryBridgeKey) === "true";
 }
 
-/** Whether these external_ids are those of the Port of a NIC. */
-export function isNic(externalIds: ReadonlyMap<string, string>): boolean {
-    return externalIds.get(ownKey) === "nic";
+/** Whether a row of Port is that of a NIC. */
+export function isNic(port: Row): boolean {
+    return textEntryOf(port, "external_ids", secondaryBridgeKey) === "nic";
 }
 
 /** Whether the row of a Port is that of a NIC as `nicColumns` makes it. */
 export function isNicAsWanted(row: Row): boolean {
     return (
-        isNic(textMapOf(row, "external_ids")) &&
+        isNic(row) &&
         optionalTextOf(row, "vlan_mode") === "trunk" &&
         row["protected"] === true &&
         optionalNumberOf(row, "tag") === undefined

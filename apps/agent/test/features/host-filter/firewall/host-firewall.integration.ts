@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { execFileSync } from "node:child_process";
 
 import { HostFirewall, removeFirewallRules } from "../../../../src/features/host-filter/firewall/index.ts";
+import { rulesGeneration } from "../../../../src/platform/nftables.ts";
 import { runProgram } from "../../../../src/platform/program.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { silentLogger } from "../../../support/logger.ts";
@@ -61,7 +62,8 @@ function curlExit(url: string): number {
     }
 }
 
-const newFirewall = (): HostFirewall => new HostFirewall({ run: runProgram, logger: silentLogger });
+const newFirewall = (): HostFirewall =>
+    new HostFirewall({ run: runProgram, generation: rulesGeneration, logger: silentLogger });
 
 function reaches(address: string): boolean {
     try {
@@ -84,7 +86,7 @@ describe.each(["nft", "legacy"] as const)("on a Node with iptables-%s whose chai
         execFileSync(program, ["-A", "INPUT", "-p", tables === "iptables" ? "icmp" : "icmpv6", "-j", "ACCEPT"]);
         expect(reaches(far)).toBe(false);
 
-        const firewall = new HostFirewall({ run: runProgram, logger: silentLogger });
+        const firewall = new HostFirewall({ run: runProgram, generation: rulesGeneration, logger: silentLogger });
         await firewall.ensure(input);
         expect(await eventually(() => reaches(far), Boolean)).toBe(true);
         const wanted = rulesOf(program);
@@ -126,13 +128,16 @@ it.each(ways)("what nft(8) drops by a set in the tables of iptables stays droppe
 
 it("a Node that uses only iptables-legacy gets no tables of nftables", async () => {
     execFileSync("iptables-legacy", ["-P", "FORWARD", "DROP"]);
-    await new HostFirewall({ run: runProgram, logger: silentLogger }).ensure({ ...input, families: [4] });
+    await new HostFirewall({ run: runProgram, generation: rulesGeneration, logger: silentLogger }).ensure({
+        ...input,
+        families: [4],
+    });
     expect(rulesOf("iptables-legacy")).toContain("antrea: from antrea-gw0");
     expect(execFileSync("nft", ["list", "tables"], { encoding: "utf8" })).not.toContain("filter");
 });
 
 it("a rule of the tunnel goes when the mode or the port is another", async () => {
-    const firewall = new HostFirewall({ run: runProgram, logger: silentLogger });
+    const firewall = new HostFirewall({ run: runProgram, generation: rulesGeneration, logger: silentLogger });
     await firewall.ensure({ ...input, tunnel: { type: "gre", port: 0 } });
     expect(rulesOf("iptables-nft")).toContain('"antrea: tunnel gre" -j ACCEPT');
     await firewall.ensure({ ...input, tunnel: { type: "vxlan", port: 9999 } });

@@ -5,6 +5,7 @@ import { silentLogger } from "../../../support/logger.ts";
 
 const input = { gatewayName: "antrea-gw0", families: [4, 6], tunnel: undefined } as const;
 const accepts = "-P FORWARD ACCEPT\n";
+const generation = (): undefined => undefined;
 
 function logged(): { readonly warnings: string[]; readonly logger: typeof silentLogger } {
     const warnings: string[] = [];
@@ -22,7 +23,7 @@ it("without ip6tables the rules of IPv4 are set, and the problem is logged once"
         return accepts;
     };
     const { warnings, logger } = logged();
-    const firewall = new HostFirewall({ run, logger, legacyTables: () => [] });
+    const firewall = new HostFirewall({ run, generation, logger, legacyTables: () => [] });
     await firewall.ensure(input);
     await firewall.ensure(input);
     expect(calls.filter((call) => call.includes("-A FORWARD -i antrea-gw0"))).not.toEqual([]);
@@ -35,7 +36,7 @@ it("a Node without IPv6 Pods needs no ip6tables", async () => {
         return accepts;
     };
     const { warnings, logger } = logged();
-    await new HostFirewall({ run, logger, legacyTables: () => [] }).ensure({ ...input, families: [4] });
+    await new HostFirewall({ run, generation, logger, legacyTables: () => [] }).ensure({ ...input, families: [4] });
     expect(warnings).toEqual([]);
 });
 
@@ -51,10 +52,44 @@ it("what is as it must be takes one check of each chain and no change", async ()
 -A FORWARD -i antrea-gw0 -m comment --comment "antrea: from antrea-gw0" -j ACCEPT
 `;
     };
-    const firewall = new HostFirewall({ run, logger: silentLogger, legacyTables: () => [] });
+    const firewall = new HostFirewall({ run, generation, logger: silentLogger, legacyTables: () => [] });
     await firewall.ensure({ ...input, families: [4] });
     expect(calls.filter((call) => !call.startsWith("-w 5 -S"))).toEqual([]);
     expect(calls.length).toBe(4);
+});
+
+it("chains are listed again only for other rules, and after somebody has changed any", async () => {
+    let calls = 0;
+    let current: number | undefined = 1;
+    let legacy: readonly string[] = [];
+    let isBroken = false;
+    const run: RunProgram = async (_, args) => {
+        calls += 1;
+        if (isBroken) throw new ProgramError("PROGRAM_FAILED", "environment", "no lock");
+        if (args.includes("-A")) current = (current ?? 0) + 1;
+        return `-P ${args.at(-1)} ACCEPT\n`;
+    };
+    const components = { run, logger: silentLogger, legacyTables: () => legacy, generation: () => current };
+    const firewall = new HostFirewall(components);
+    const listed = async (families: readonly (4 | 6)[] = []): Promise<boolean> => {
+        const before = calls;
+        await firewall.ensure({ ...input, families });
+        return calls > before;
+    };
+    expect([await listed(), await listed(), await listed()]).toEqual([true, false, false]);
+    current += 1;
+    expect([await listed(), await listed()]).toEqual([true, false]);
+    // What it adds is a change too, so it is checked once more.
+    expect([await listed([4]), await listed([4])]).toEqual([true, true]);
+    expect([await listed(), await listed()]).toEqual([true, false]);
+    legacy = ["filter"];
+    expect([await listed(), await listed()]).toEqual([true, true]);
+    [legacy, isBroken, current] = [[], true, current + 1];
+    expect([await listed(), await listed()]).toEqual([true, true]);
+    isBroken = false;
+    expect([await listed(), await listed()]).toEqual([true, false]);
+    current = undefined;
+    expect([await listed(), await listed()]).toEqual([true, true]);
 });
 
 it("nothing is changed while iptables and nft show different numbers of rules", async () => {
@@ -65,7 +100,7 @@ it("nothing is changed while iptables and nft show different numbers of rules", 
         return args.includes("FORWARD") ? `${accepts}-A FORWARD -p sctp -j DROP\n-A FORWARD -j DROP\n` : "";
     };
     const { warnings, logger } = logged();
-    const firewall = new HostFirewall({ run, logger, legacyTables: () => [] });
+    const firewall = new HostFirewall({ run, generation, logger, legacyTables: () => [] });
     await firewall.ensure({ ...input, families: [4] });
     expect(calls.filter((call) => / -[AIRD] /.test(call))).toEqual([]);
     expect(warnings).toEqual([
@@ -85,7 +120,7 @@ it("nothing is moved while a chain that drops everything cannot be read", async 
         return `-P FORWARD DROP\n-A FORWARD -j MARK --set-xmark 0x1/0x1\n-A FORWARD -j ufw-reject-forward\n`;
     };
     const { warnings, logger } = logged();
-    const firewall = new HostFirewall({ run, logger, legacyTables: () => ["filter"] });
+    const firewall = new HostFirewall({ run, generation, logger, legacyTables: () => ["filter"] });
     await firewall.ensure({ ...input, families: [4] });
     expect(calls).toContain("-w 5 -S MARK");
     expect(calls.filter((call) => call.includes("-A FORWARD"))).toEqual([]);

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { execFileSync } from "node:child_process";
 import { HostFirewall } from "../../../../src/features/host-filter/firewall/index.ts";
+import { rulesGeneration } from "../../../../src/platform/nftables.ts";
 import { ProgramError, runProgram, type RunProgram } from "../../../../src/platform/program.ts";
 import { silentLogger } from "../../../support/logger.ts";
 import { OwnNamespace } from "../../../support/namespace.ts";
@@ -25,7 +26,7 @@ describe.each([
     const input = { gatewayName: "antrea-gw0", families: [version], tunnel: undefined } as const;
     const chain = [family, "filter", "FORWARD"] as const;
     const ensure = (run: RunProgram = runProgram): Promise<void> =>
-        new HostFirewall({ run, logger: silentLogger }).ensure(input);
+        new HostFirewall({ run, generation: rulesGeneration, logger: silentLogger }).ensure(input);
     const add = (rule: string): string => nft(`add rule ${chain.join(" ")} ${rule}`);
 
     /** The rules of the chain as nft(8) shows them; of ours only "ours". */
@@ -123,6 +124,7 @@ describe.each([
                 if (name === "nft") throw new ProgramError("PROGRAM_FAILED", "environment", "nft has no memory");
                 return runProgram(name, args);
             },
+            generation: rulesGeneration,
             logger: { ...silentLogger, warn: (_, fields) => void warnings.push(fields) },
         });
         await firewall.ensure(input);

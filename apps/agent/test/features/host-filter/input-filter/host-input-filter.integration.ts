@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { execFileSync } from "node:child_process";
 import { HostInputFilter } from "../../../../src/features/host-filter/input-filter/index.ts";
-import { runNft } from "../../../../src/platform/nftables.ts";
+import { rulesGeneration, runNft } from "../../../../src/platform/nftables.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { silentLogger } from "../../../support/logger.ts";
 import { OwnNamespace, TestNetns } from "../../../support/namespace.ts";
@@ -49,7 +49,10 @@ it("the Node's stack gets nothing of what a Pod sends, not even questions for it
     for (const address of ["10.1.0.1", "fd00:1::1"]) {
         expect([address, await eventually(() => answers(address), Boolean)]).toEqual([address, true]);
     }
-    const inputFilter = new HostInputFilter({ logger: silentLogger, nft: runNft }, { linkGroup: group });
+    const inputFilter = new HostInputFilter(
+        { generation: rulesGeneration, logger: silentLogger, nft: runNft },
+        { linkGroup: group },
+    );
     await inputFilter.ensure();
     expect([answers("10.1.0.1"), answers("fd00:1::1")]).toEqual([false, false]);
     const neighbours = execFileSync("ip", ["-n", pod.name, "neighbour"], { encoding: "utf8" });
@@ -63,7 +66,10 @@ it("the Node's stack gets nothing of what a Pod sends, not even questions for it
 it("the tables are put back when somebody removes them, and others stay", async () => {
     const nft = (...args: readonly string[]): string => execFileSync("nft", args, { encoding: "utf8" });
     nft("add", "table", "inet", "other");
-    const inputFilter = new HostInputFilter({ logger: silentLogger, nft: runNft }, { linkGroup: group });
+    const inputFilter = new HostInputFilter(
+        { generation: rulesGeneration, logger: silentLogger, nft: runNft },
+        { linkGroup: group },
+    );
     await inputFilter.ensure();
     const wanted = nft("list", "ruleset");
     await inputFilter.ensure();

@@ -114,3 +114,24 @@ describe("deletePort", () => {
         expect(bridge.ports()).toEqual([]);
     });
 });
+
+it("the bridge of a link is that of its port, also of a bond; a port that no bridge has is of none", () => {
+    const { Bridge, Interface, Port } = database.tables;
+    for (const name of ["nic0", "nic1", "nic2", "left"])
+        Interface.set(`interface ${name}`, { ...emptyInterface, name });
+    const port = (name: string, ...links: readonly string[]): void =>
+        void Port.set(`port ${name}`, { name, interfaces: links.map((link) => ({ uuid: `interface ${link}` })) });
+    port("nic0", "nic0");
+    port("bond0", "nic1", "nic2");
+    port("left", "left");
+    const row = { name: "br-other", external_ids: new Map() };
+    Bridge.set("other", { ...row, ports: [{ uuid: "port nic0" }, { uuid: "port bond0" }] });
+    const names = ["nic0", "bond0", "nic2", "left", "nobody"];
+    expect(names.map((name) => bridge.bridgeOf(name))).toEqual([
+        "br-other",
+        "br-other",
+        "br-other",
+        undefined,
+        undefined,
+    ]);
+});
