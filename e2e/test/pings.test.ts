@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "@jest/globals";
 import { arrivalsOf, longestGap } from "../fixture/bridging-streams.ts";
-import { answeredOf, answersPings } from "../fixture/pings.ts";
+import { unanswered, answersPings } from "../fixture/pings.ts";
 
 const reply = (number: number, more = ""): string =>
     `64 bytes from fd00::1: icmp_seq=${number} ttl=63 time=0.1 ms${more}`;
@@ -28,17 +28,17 @@ describe("answersPings", () => {
     });
 });
 
-describe("answeredOf", () => {
-    const count = (lines: readonly string[]): Promise<number> =>
-        answeredOf(() => Promise.resolve(["PING fd00::1", ...lines, "--- statistics ---"].join("\n")), "fd00::1", 3);
+describe("unanswered", () => {
+    const of = (lines: readonly string[]): Promise<readonly number[]> =>
+        unanswered(() => Promise.resolve(["PING fd00::1", ...lines, "--- statistics ---"].join("\n")), "fd00::1", 3);
 
-    it("counts each answered request once, and none after those asked for", async () => {
-        await expect(count([reply(1), reply(2), reply(2, " (DUP!)"), reply(4), reply(23)])).resolves.toBe(2);
-        await expect(count([reply(2), reply(1), reply(3)])).resolves.toBe(3);
+    it("names each request without a reply, and none after those asked for", async () => {
+        await expect(of([reply(1), reply(2), reply(2, " (DUP!)"), reply(4), reply(23)])).resolves.toEqual([3]);
+        await expect(of([reply(2), reply(1), reply(3)])).resolves.toEqual([]);
     });
 
-    it("does not count errors of routers", async () => {
-        await expect(count(["From fd00::2 icmp_seq=1 Destination unreachable: No route"])).resolves.toBe(0);
+    it("does not take errors of routers for replies", async () => {
+        await expect(of(["From fd00::2 icmp_seq=1 Destination unreachable: No route"])).resolves.toEqual([1, 2, 3]);
     });
 });
 

@@ -78,8 +78,10 @@ export class NftTable {
     async ensure(script: string): Promise<boolean> {
         if (script === this.#applied && (await this.#isUnchanged())) return false;
         await this.#nft(["-f", "-"], script);
-        this.#listedAt = this.#generation();
+        const generation = this.#generation();
         this.#listing = await this.#list();
+        // Only now: without a listing the table may be that of another script than the last one that counts as applied.
+        this.#listedAt = generation;
         this.#applied = script;
         return true;
     }

@@ -12,10 +12,10 @@ import { lockLimitMs, within } from "./requests.ts";
 import { type PoolInterface, type Wiring } from "./wiring.ts";
 
 /**
- * The plugins of a container's further interfaces have asked for their addresses within this time after the answer for the
- * one on the Pod network: container runtimes end an ADD, of all plugins together, before.
+ * All interfaces of a container are made within this time after the one on the Pod network, also where a meta plugin calls for
+ * each: container runtimes end an ADD, of all plugins together, before.
  */
-const delegationLimitMs = 300_000;
+const wholeAddLimitMs = 300_000;
 
 /** Dependencies of UnusedAllocations. */
 export interface UnusedAllocationsComponents {
@@ -117,20 +117,19 @@ export class UnusedAllocations {
     /**
      * Whether an allocation without a record is superfluous: the Pod's interface is wired with other addresses of this
      * family, or of another family since the Pod requests other pools now; or, on a network, came with a container that has
-     * ended, and the next one has no such interface, or, if another plugin makes it, other addresses or none for long.
+     * ended, and the next one has run for long without such an interface, or has other addresses of another plugin's.
      */
     #isSurplus(allocation: IpAllocation): boolean {
         const { clock, own, wiring } = this.#components;
         const { uid = "", interface: ifName = "", containerID = "", network } = allocation.spec.pod ?? {};
         if (wiring.isWired(uid, ifName)) return true;
         const nextSince = wiring.otherContainerSince(uid, containerID);
+        if (network !== undefined && nextSince !== undefined && clock.monotonic() - nextSince >= wholeAddLimitMs)
+            return true;
         if (isDelegated(allocation)) {
-            if (nextSince !== undefined && clock.monotonic() - nextSince >= delegationLimitMs) return true;
             const containers = own.ofPod(uid, ifName).map(({ spec }) => spec.pod?.containerID ?? "");
             return containers.some((other) => other !== containerID && wiring.hasContainer(other));
         }
-        // All interfaces of a container come with its own; without SecondaryNetwork, for example, only that one does.
-        if (network !== undefined && nextSince !== undefined) return true;
         // A record rebuilt from incomplete data has no UID.
         const { family } = allocationIp(allocation);
         return own

@@ -130,8 +130,11 @@ describe("an interface of a network whose container has ended without DEL", () =
         expect(cluster.allocations()).toHaveLength(2);
     });
 
-    it("gives them back when the next one was made without it, as while SecondaryNetwork is off", async () => {
+    it("gives them back when the next one runs without it, as while SecondaryNetwork is off, when all calls for it have ended", async () => {
         wiring.wire("web", [], "c2");
+        await reconcile();
+        expect(cluster.allocations()).toHaveLength(2);
+        wiring.wiredAt.set("c2", performance.now() - 300_000);
         await reconcile();
         expect(cluster.allocations()).toEqual([]);
     });

@@ -14,6 +14,7 @@ class FakeNft {
     readonly others = ["table inet kube-proxy", "table inet antrea-not-ours"];
     applied = 0;
     failNext = false;
+    failNextListing = false;
 
     get table(): string | undefined {
         return this.#table;
@@ -40,6 +41,10 @@ class FakeNft {
             const body = input.slice(input.indexOf("table inet antrea {"));
             this.table = input.includes("table inet antrea {") ? body : undefined;
             return Promise.resolve("");
+        }
+        if (this.failNextListing) {
+            this.failNextListing = false;
+            return Promise.reject(new Error("Interrupted system call"));
         }
         if (args.join(" ") === "list tables inet") {
             return Promise.resolve(
@@ -98,6 +103,19 @@ describe("the table", () => {
         await expect(masquerade.reconcile(dualInput)).rejects.toThrow("busy");
         await masquerade.reconcile(dualInput);
         expect(nft.table).toBeDefined();
+    });
+
+    it("is the wanted one again after a change that was applied and could not be listed was taken back", async () => {
+        const nft = new FakeNft();
+        const masquerade = masqueradeBy(nft);
+        await masquerade.reconcile(dualInput);
+        const wanted = nft.table;
+        nft.failNextListing = true;
+        const other = { ...dualInput, clusterPrefixes: [parsePrefix("10.10.9.0/24")] };
+        await expect(masquerade.reconcile(other)).rejects.toThrow("Interrupted");
+        expect(nft.table).not.toBe(wanted);
+        await masquerade.reconcile(dualInput);
+        expect(nft.table).toBe(wanted);
     });
 
     it("is listed only after somebody has changed rules, each time on a kernel that names no generation", async () => {

@@ -12,6 +12,7 @@ import {
     PodReconciler,
     type KnownPod,
     type PodNamespaces,
+    type PodNetworkComponents,
     type PodPools,
     type StoredPort,
 } from "../../../src/features/pod-network/index.ts";
@@ -29,6 +30,10 @@ export interface FakeNodeOptions {
     readonly bridging?: boolean;
     readonly podCidrs?: readonly string[];
     readonly logger?: typeof silentLogger;
+    /** Makes what makes the interfaces on other networks; default: there are none. */
+    readonly networks?: (
+        parts: Pick<PodNetworkComponents, "netlink" | "podInterfaces"> & { readonly namespaces: PodNamespaces },
+    ) => Pick<PodNetworkComponents, "further" | "planNetworks">;
 }
 
 type FakeLink = Pick<Link, "index" | "name" | "kind" | "up" | "mtu" | "group" | "mac" | "peerIndex" | "peerNetnsId"> & {
@@ -129,6 +134,7 @@ export class FakeNode {
         );
         const ports = this.#ports();
         this.podInterfaces = new PodInterfaces();
+        const namespaces = this.#namespaces();
         this.network = new PodNetwork(
             {
                 podInterfaces: this.podInterfaces,
@@ -143,6 +149,7 @@ export class FakeNode {
                 pools: this.#options.pools === true ? this.#pools() : undefined,
                 bridging: this.#isBridging ? this.#bridging() : undefined,
                 confirmSubnet: () => this.confirmSubnet(),
+                ...this.#options.networks?.({ netlink, podInterfaces: this.podInterfaces, namespaces }),
             },
             {
                 mtu: 1450,
@@ -150,7 +157,7 @@ export class FakeNode {
                 bootId: testBootId,
                 now: () => clock.monotonic(),
                 gatewayMac: () => Uint8Array.of(2, 0, 0, 0, 0, 1),
-                namespaces: this.#namespaces(),
+                namespaces,
             },
         );
         this.reconciler = new PodReconciler(

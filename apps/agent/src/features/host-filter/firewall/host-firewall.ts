@@ -65,8 +65,9 @@ export class HostFirewall {
      * Adds missing rules and moves misplaced ones to their position: behind all rules of other owners except a
      * catch-all drop. Removes rules of ours that are no longer wanted, all of a family that is not in `families`, from
      * the chains of a backend in use, or of nftables if none is. Idempotent; calls must not overlap. Runs no program if
-     * nothing has changed since the last call. Never rejects: a failure in one of `families` is logged, once until it
-     * changes, and the other family is set nevertheless.
+     * nothing has changed since the last call, unless that failed for a family, or iptables-legacy has a table `filter`.
+     * Never rejects: a failure in one of `families` is logged, once until it changes, and the other family is set
+     * nevertheless.
      */
     async ensure(input: FirewallInput): Promise<void> {
         const generation = this.#components.generation();
