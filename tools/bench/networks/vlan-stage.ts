@@ -98,6 +98,8 @@ async function startAgent(node: LoadNode, server: TestApiServer, door: ApiDoor):
     await server.addNode(name, { podCidrs: [podCidr], internalIps: [address] });
     await door.openIn(node.netnsPath);
     await node.startAgent("networks", server);
+    // A NIC becomes a port some seconds after the start, and an ADD before it fails.
+    await node.ovs.vsctl("--timeout=30", "wait-until", "Interface", vlanNic, "ofport>0");
 }
 
 /** The address of eth1, which the agent has given it. */
