@@ -60,8 +60,10 @@ export class VlanStage implements AsyncDisposable {
         for (const node of plains) await node.prepare("networks");
         const switches = [new PlainSwitch(plains[0]), new PlainSwitch(plains[1])] as const;
         const plainBridge = async (at: 0 | 1, other: LoadNode): Promise<PlainBridge> =>
-            stack.use(await PlainBridge.start(plains[at], "noEncap", other, () => switches[at].start(vlanNic)));
+            stack.use(await PlainBridge.start(plains[at], "noEncap", other, () => switches[at].start()));
         const bridges = [await plainBridge(0, plains[1]), await plainBridge(1, plains[0])] as const;
+        // After the gateway port, as the agent does.
+        for (const one of switches) await one.addNic(vlanNic);
         copyNetfilter(nodes, plains);
         const made: LoadPod[] = [];
         stack.defer(() => namespaces.delete(...made.map(({ netnsPath }) => basename(netnsPath))));
