@@ -131,7 +131,9 @@ describe("a Pod is refused", () => {
     it("until what is wrong is corrected: a NIC of the bridge is enough", async () => {
         await shellOnNode(first, `ip link set ${taken} nomaster`);
         await namespace.ready(["wired"]);
-        expect(await linksOf(namespace, "wired")).toMatchObject({ eth1: { isUp: true, addresses: [] } });
+        expect(await linksOf(namespace, "wired")).toMatchObject({
+            eth1: { isUp: true, hasCarrier: true, addresses: [] },
+        });
         expect(await bridgeCondition(first)).toMatchObject({ reason: "NICUnsuitable" });
         expect((await portsOf(first)).map((port) => port.pod ?? port.name).sort()).toEqual(
             [taken, `${space}/wired`].sort(),

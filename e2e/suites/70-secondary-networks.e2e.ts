@@ -81,6 +81,7 @@ describe("a Pod", () => {
             mac: macFrom(ip),
             mtu: 1400,
             isUp: true,
+            hasCarrier: true,
             addresses: [
                 expect.stringMatching(/^10\.70\.100\.[1-9]\d\/24$/),
                 expect.stringMatching(/^fd70:100::[0-9a-f]+\/64$/),
@@ -107,13 +108,18 @@ describe("a Pod", () => {
     });
 
     it("has no address on a network without ipam, and the interface is up", async () => {
-        expect(await stage.link("a", "eth2")).toMatchObject({ mtu: 1500, isUp: true, addresses: [] });
+        expect(await stage.link("a", "eth2")).toMatchObject({ mtu: 1500, isUp: true, hasCarrier: true, addresses: [] });
     });
 
     it("gets the interface name, MAC address and IP address that it requests", async () => {
         const { lan, eth1, ...others } = await linksOf(stage.namespace, "asked");
-        expect(lan).toMatchObject({ mac: "02:00:00:00:00:77", isUp: true, addresses: ["10.70.40.15/24"] });
-        expect(eth1).toMatchObject({ isUp: true, addresses: [] });
+        expect(lan).toMatchObject({
+            mac: "02:00:00:00:00:77",
+            isUp: true,
+            hasCarrier: true,
+            addresses: ["10.70.40.15/24"],
+        });
+        expect(eth1).toMatchObject({ isUp: true, hasCarrier: true, addresses: [] });
         expect(Object.keys(others)).toEqual(["eth0"]);
     });
 

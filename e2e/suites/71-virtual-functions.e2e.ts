@@ -88,7 +88,13 @@ describe("a Pod with a virtual function", () => {
     it("has it with name, MTU, address and route, and reaches the other end of the cable", async () => {
         const { eth1 } = await linksOf(namespace, "a");
         const mac = home.find((line) => line.startsWith("e2e-vf0 "))?.split(" ")[2];
-        expect(eth1).toMatchObject({ mtu: 1400, isUp: true, mac, addresses: [expect.stringMatching(/^10\.71\.0\./)] });
+        expect(eth1).toMatchObject({
+            mtu: 1400,
+            isUp: true,
+            hasCarrier: true,
+            mac,
+            addresses: [expect.stringMatching(/^10\.71\.0\./)],
+        });
         expect(await namespace.exec("a", "ip route show 10.98.0.0/16")).toMatch(
             /^10\.98\.0\.0\/16 via 10\.71\.0\.1 dev eth1/,
         );

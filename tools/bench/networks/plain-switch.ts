@@ -14,10 +14,14 @@ export class PlainSwitch {
         this.#node = node;
     }
 
-    /** Makes the bridge with the NIC. */
-    async start(nic: string): Promise<void> {
+    /** Makes the bridge. */
+    async start(): Promise<void> {
+        await this.#node.ovs.addBridge(bridge, { failMode: "standalone" });
+    }
+
+    /** Adds the NIC to the bridge. */
+    async addNic(nic: string): Promise<void> {
         const node = this.#node;
-        await node.ovs.addBridge(bridge, { failMode: "standalone" });
         // What the agent sets on its NIC: the host's stack drops what Open vSwitch has read from it.
         node.run("sysctl", "-qw", `net.ipv6.conf.${nic}.disable_ipv6=1`);
         node.run("ip", "link", "set", nic, "group", podLinkGroup, "up");

@@ -60,8 +60,10 @@ export class VlanStage implements AsyncDisposable {
         for (const node of plains) await node.prepare("networks");
         const switches = [new PlainSwitch(plains[0]), new PlainSwitch(plains[1])] as const;
         const plainBridge = async (at: 0 | 1, other: LoadNode): Promise<PlainBridge> =>
-            stack.use(await PlainBridge.start(plains[at], "noEncap", other, () => switches[at].start(vlanNic)));
+            stack.use(await PlainBridge.start(plains[at], "noEncap", other, () => switches[at].start()));
         const bridges = [await plainBridge(0, plains[1]), await plainBridge(1, plains[0])] as const;
+        // After the gateway port, as the agent does.
+        for (const one of switches) await one.addNic(vlanNic);
         copyNetfilter(nodes, plains);
         const made: LoadPod[] = [];
         stack.defer(() => namespaces.delete(...made.map(({ netnsPath }) => basename(netnsPath))));
@@ -98,6 +100,8 @@ async function startAgent(node: LoadNode, server: TestApiServer, door: ApiDoor):
     await server.addNode(name, { podCidrs: [podCidr], internalIps: [address] });
     await door.openIn(node.netnsPath);
     await node.startAgent("networks", server);
+    // A NIC becomes a port some seconds after the start, and an ADD before it fails.
+    await node.ovs.vsctl("--timeout=30", "wait-until", "Interface", vlanNic, "ofport>0");
 }
 
 /** The address of eth1, which the agent has given it. */

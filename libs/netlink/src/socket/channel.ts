@@ -49,7 +49,8 @@ const POLLIN = 1;
 export const NetlinkProtocol = { ROUTE: 0, NETFILTER: 12 } as const;
 
 /**
- * Opens a non-blocking netlink socket of this protocol (`NetlinkProtocol`) that is connected to the kernel, which then drops datagrams of other senders.
+ * Opens a non-blocking netlink socket of this protocol (`NetlinkProtocol`) that is connected to the kernel, which then drops
+ * datagrams of other senders.
  * The socket keeps its namespace; the caller closes the returned descriptor. Throws `NetlinkError` with the errno
  * (`ENOENT` for a missing path), or `NOT_A_NETNS`.
  */
@@ -111,8 +112,8 @@ export function receiveNow(calls: Libc, fd: number, buffer: Uint8Array): Uint8Ar
 }
 
 /**
- * The channel of one netlink socket, by default of rtnetlink. The constructor throws as `openNetlinkSocket`. Dispose once; it closes the
- * socket.
+ * The channel of one netlink socket, by default of rtnetlink. The constructor throws as `openNetlinkSocket`. Dispose once;
+ * it closes the socket.
  */
 export class KernelChannel implements Channel, Disposable {
     readonly #libc: Libc;

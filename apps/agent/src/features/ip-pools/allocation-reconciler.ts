@@ -79,6 +79,8 @@ export class AllocationReconciler {
     readonly #unclaimed: UnclaimedAddresses;
     readonly #live: LiveAllocations;
     readonly #owners: AllocationOwners;
+    /** Container IDs and Pod UIDs of interfaces that passes left to the end of an ADD. */
+    readonly #waiting = new Set<string>();
 
     constructor(components: AllocationReconcilerComponents, options: AllocationReconcilerOptions) {
         this.#components = components;
@@ -108,6 +110,14 @@ export class AllocationReconciler {
     }
 
     /**
+     * Whether a pass left an interface of the container, or of the Pod with this UID, to the end of an ADD. A pass is due
+     * at its end: the ADD may have made another interface of the Pod, and restores the allocations of none but that.
+     */
+    isWaiting(containerIdOrPodUid: string): boolean {
+        return this.#waiting.has(containerIdOrPodUid);
+    }
+
+    /**
      * Runs one pass: retries releases, restores allocations from records, isolates or reconnects interfaces, reports
      * changed pools, frees unused allocations. Failures of single items are logged and left to the next pass. Rejects
      * if the signal aborts before the allocations and Nodes are synced, or at the end if the API server did not answer
@@ -120,6 +130,7 @@ export class AllocationReconciler {
         await this.#knownSoon(signal);
         const settle = (): Promise<void> => allocator.settle(within(signal, settleLimitMs));
         const failures = [await logged(this.#logger, "allocations to be released are left to the next pass", settle)];
+        this.#waiting.clear();
         for (const wired of this.#interfaces()) {
             if (signal.aborted) return;
             for (const { ip } of wired.addresses) if (this.#isClaimed(wired, ip)) this.#unclaimed.hasPool(wired, ip);
@@ -181,10 +192,13 @@ export class AllocationReconciler {
         const { pods, wiring } = this.#components;
         const found = wiring.find(judged);
         const [current] = found === undefined ? [] : pods.withNames([found]);
-        if (current === undefined || isAdding(this.#components.wiring, current)) return undefined;
-        const isRight = this.#hasAllocations(current);
+        if (current === undefined) return undefined;
         // It may still be isolated: OVS was unavailable when it was to be reconnected.
-        return isRight && !wiring.isIsolated(current) ? undefined : current;
+        if (this.#hasAllocations(current) && !wiring.isIsolated(current)) return undefined;
+        if (!isAdding(wiring, current)) return current;
+        this.#waiting.add(current.containerId);
+        if (current.podUid !== "") this.#waiting.add(current.podUid);
+        return undefined;
     }
 
     /** Called with the container lock held. False if the interface or its allocations changed since the query. */

@@ -101,6 +101,9 @@ function addPoolJobs(
         allocationsJob,
     );
     pools.onReconcileDue(() => allocations.trigger());
+    control.onAddsEnd((containerIdOrPodUid) => {
+        if (pools.isDueAfterAdds(containerIdOrPodUid)) allocations.trigger();
+    });
     const subnetAllocations = jobs.every("ip-pools/subnet-claims", resyncMs, (limit) =>
         pools.podCidrs.check(ofSubnet, limit),
     );

@@ -305,6 +305,11 @@ export class IpPools implements AsyncDisposable {
         this.cache.onRanges(listener);
     }
 
+    /** Whether `reconcile` is due now that no ADD of a container, or of the Pod with this UID, is in progress any more. */
+    isDueAfterAdds(containerIdOrPodUid: string): boolean {
+        return this.#reconciler?.isWaiting(containerIdOrPodUid) ?? false;
+    }
+
     /**
      * Reconciles allocations and records, and closes unused watches. Rejects if the allocations are not synced when the
      * signal aborts, or at the end if it is to be repeated soon. `wiring` must be the same object on each call.

@@ -51,19 +51,19 @@ export function poolWiring(components: NodeInterfacesComponents): Wiring {
                 ...(networks?.list() ?? []).filter(({ record }) => record.addresses.length > 0),
             ].some(({ record }) => record.podUid === podUid && record.ifName === ifName),
         hasContainer: (containerId) => hasContainer(podInterfaces, containerId),
-        otherContainerSince: (podUid, containerId) =>
-            podInterfaces
+        otherContainerSince: (podUid, containerId) => {
+            if (podUid === "") return undefined;
+            const others = podInterfaces
                 .list()
                 .filter(
                     ({ record, addedAt }) =>
-                        podUid !== "" &&
                         record.podUid === podUid &&
                         record.containerId !== containerId &&
                         Number.isFinite(addedAt) &&
                         !podInterfaces.isLeaving(record),
-                )
-                .map(({ addedAt }) => addedAt)
-                .sort((one, other) => one - other)[0],
+                );
+            return others.length === 0 ? undefined : Math.min(...others.map(({ addedAt }) => addedAt));
+        },
         isAdding: (containerIdOrPodUid) => control.isAdding(containerIdOrPodUid),
         isUndecided: (wired) => podInterfaces.isUndecided(wired),
         isConnected: (ip) =>

@@ -120,12 +120,10 @@ export class UnusedAllocations {
      * ended, and the next one has run for long without such an interface, or has other addresses of another plugin's.
      */
     #isSurplus(allocation: IpAllocation): boolean {
-        const { clock, own, wiring } = this.#components;
+        const { own, wiring } = this.#components;
         const { uid = "", interface: ifName = "", containerID = "", network } = allocation.spec.pod ?? {};
         if (wiring.isWired(uid, ifName)) return true;
-        const nextSince = wiring.otherContainerSince(uid, containerID);
-        if (network !== undefined && nextSince !== undefined && clock.monotonic() - nextSince >= wholeAddLimitMs)
-            return true;
+        if (network !== undefined && this.#isPastNextAdd(uid, containerID)) return true;
         if (isDelegated(allocation)) {
             const containers = own.ofPod(uid, ifName).map(({ spec }) => spec.pod?.containerID ?? "");
             return containers.some((other) => other !== containerID && wiring.hasContainer(other));
@@ -136,6 +134,13 @@ export class UnusedAllocations {
             .ofPod(uid, ifName)
             .filter((other) => allocationIp(other).family === family)
             .some((other) => objectName(other) !== objectName(allocation) && this.#recordOf(other) !== undefined);
+    }
+
+    /** Whether another container of the Pod has had its interface on the Pod network for so long that its ADD has ended. */
+    #isPastNextAdd(podUid: string, containerId: string): boolean {
+        const { clock, wiring } = this.#components;
+        const since = wiring.otherContainerSince(podUid, containerId);
+        return since !== undefined && clock.monotonic() - since >= wholeAddLimitMs;
     }
 
     /** The interface of the allocation's Pod that has the allocated address, in any of its sandboxes. */

@@ -6,6 +6,7 @@ export class AddsInProgress {
     readonly #locks = new KeyedLock();
     /** By container ID and Pod UID. */
     readonly #counts = new Map<string, number>();
+    readonly #listeners: ((containerIdOrPodUid: string) => void)[] = [];
 
     /**
      * Runs an ADD. The kubelet retries with a new container: two ADDs for one interface of a Pod never run at once, as
@@ -19,8 +20,11 @@ export class AddsInProgress {
         } finally {
             for (const one of adding) {
                 const left = (this.#counts.get(one) ?? 1) - 1;
-                if (left === 0) this.#counts.delete(one);
-                else this.#counts.set(one, left);
+                if (left > 0) this.#counts.set(one, left);
+                else {
+                    this.#counts.delete(one);
+                    for (const listener of this.#listeners) listener(one);
+                }
             }
         }
     }
@@ -28,5 +32,10 @@ export class AddsInProgress {
     /** Whether an ADD of this container, or of the Pod with this UID, is in progress. */
     has(containerIdOrPodUid: string): boolean {
         return this.#counts.has(containerIdOrPodUid);
+    }
+
+    /** Registers a listener, for good, that is called once no ADD of a container, or of a Pod, is in progress any more. */
+    onEnd(listener: (containerIdOrPodUid: string) => void): void {
+        this.#listeners.push(listener);
     }
 }

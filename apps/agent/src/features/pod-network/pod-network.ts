@@ -124,6 +124,11 @@ export class PodNetwork implements InterfaceControl {
         return this.#adds.has(containerIdOrPodUid);
     }
 
+    /** Registers a listener, for good, that is called once no ADD of a container, or of a Pod, is in progress any more. */
+    onAddsEnd(listener: (containerIdOrPodUid: string) => void): void {
+        this.#adds.onEnd(listener);
+    }
+
     /**
      * Unwires an interface, if it is there: waits 5 s for other work on the container and 5 s for OVS; the rest is
      * logged and left to the reconcile. Refuses an ADD of the container in progress, or requested before.

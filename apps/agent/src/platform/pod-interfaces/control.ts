@@ -13,6 +13,8 @@ export interface InterfaceControl {
     exclusively<T>(containerId: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
     /** Whether an ADD of the container, or for the Pod with this UID, is in progress or waits for the lock. */
     isAdding(containerIdOrPodUid: string): boolean;
+    /** Registers a listener, for good, that is called once `isAdding` turns false for a container or a Pod. */
+    onAddsEnd(listener: (containerIdOrPodUid: string) => void): void;
     /**
      * Blocks the traffic of an interface whose address belongs to another Pod, or may soon. Port and record stay, and
      * the record stores the state, in the table at once. Idempotent. Rejects with the error of a part that failed

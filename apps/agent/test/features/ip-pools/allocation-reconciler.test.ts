@@ -316,6 +316,35 @@ describe("a record without a claim", () => {
         expect(node.cluster.holders()).toEqual([`${ip} p1`]);
     });
 
+    it.each([
+        ["its container", "c-p1"],
+        ["its Pod", "uid-p1"],
+    ])(
+        "makes a pass due at the end of an ADD of %s, for which the pass before left it alone",
+        async (_what, adding) => {
+            const ip = await node.added("p1");
+            await node.added("p2");
+            node.wiring.adding.add(adding);
+            node.put(ip);
+            await eventually(() => node.agent.pools.own.size === 1);
+            await node.reconcile(2);
+            expect([...node.wiring.cut]).toEqual([]);
+            node.wiring.adding.clear();
+            const due = ["c-p1", "uid-p1", "c-p2", "uid-p2", ""].map((one) => node.agent.pools.isDueAfterAdds(one));
+            expect(due).toEqual([true, true, false, false, false]);
+            await node.reconcile();
+            expect([...node.wiring.cut]).toEqual(["c-p1"]);
+            expect(node.agent.pools.isDueAfterAdds(adding)).toBe(false);
+        },
+    );
+
+    it("makes no pass due at the end of an ADD when its allocations are right", async () => {
+        await node.added("p1");
+        node.wiring.adding.add("c-p1");
+        await node.reconcile();
+        expect(node.agent.pools.isDueAfterAdds("c-p1")).toBe(false);
+    });
+
     it("is connected by a later pass when OVS was away once", async () => {
         const ip = await node.added("p1");
         node.put(ip);

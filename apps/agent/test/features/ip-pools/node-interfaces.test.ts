@@ -135,6 +135,7 @@ describe("the interfaces on networks, as the reconcile of allocations uses them"
         const control: InterfaceControl = {
             exclusively: (_, work) => work(),
             isAdding: (id) => id === "adding",
+            onAddsEnd: () => undefined,
             isolate: put(true),
             reconnect: put(false),
             setNetworkIsolated: ({ ifName }, isolated) => Promise.resolve(void done.push(`${ifName} ${isolated}`)),

@@ -60,6 +60,25 @@ describe("an ADD under way", () => {
         expect(isAdding()).toEqual([false, false, false]);
     });
 
+    it("reports its end for its container and for its Pod, the last of repetitions only", async () => {
+        const ended: string[] = [];
+        node.network.onAddsEnd((one) => {
+            expect(node.network.isAdding(one)).toBe(false);
+            ended.push(one);
+        });
+        const [stop, stopNext] = [new AbortController(), new AbortController()];
+        node.steps.hanging.add("ensurePort");
+        const [one, two] = [node.add({}, stop.signal), node.add({ containerId: second }, stopNext.signal)];
+        two.catch(() => undefined);
+        await turns();
+        stop.abort();
+        await expect(one).rejects.toBeDefined();
+        expect(ended).toEqual([first]);
+        stopNext.abort();
+        await expect(two).rejects.toBeDefined();
+        expect(ended).toEqual([first, second, "uid-web-0"]);
+    });
+
     it("keeps the next sandbox of its Pod waiting, so that they do not fight for one claim", async () => {
         const order: string[] = [];
         node.steps.failure = (_, name) => void order.push(name);
