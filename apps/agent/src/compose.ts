@@ -7,6 +7,7 @@ import { cniServer, type CniFeature, type CniNodeParts } from "./features/cni-se
 import { CniServer } from "./features/cni-server/index.ts";
 import { delegatedIpam } from "./features/delegated-ipam/feature.ts";
 import { delegatedErrorCode } from "./features/delegated-ipam/index.ts";
+import { hostServices } from "./features/host-services/feature.ts";
 import { guardHost, hostFilter } from "./features/host-filter/feature.ts";
 import { buildIpPools, guardSubnets, ipPools } from "./features/ip-pools/feature.ts";
 import {
@@ -191,7 +192,8 @@ function featuresOf(
               o.parts,
           )
         : undefined;
-    const served = services(platform);
+    const host = hostServices(platform, pools?.cache);
+    const served = services(platform, host.stack);
     const pods = podNetwork(
         platform,
         {
@@ -224,6 +226,8 @@ function featuresOf(
         // Before the Pods, whose interfaces are restored on it.
         secondary,
         pods,
+        // Before the Services, which it leads packets to.
+        host,
         served,
         nodeRoutes(platform, pods, served),
         masquerade(platform, {

@@ -4,6 +4,7 @@ import { addAltName, deleteAltName, deleteLink, setLink, type LinkKey } from "./
 import { deleteNeighbour, probeNeighbour, replaceNeighbour } from "./message/neighbour.ts";
 import { type Request } from "./message/request.ts";
 import { addRoute, appendRoute, deleteRoute, replaceRoute } from "./message/route.ts";
+import { addRule, deleteRule } from "./message/rule.ts";
 import { openNetns } from "./system/namespace.ts";
 import {
     type AddressKey,
@@ -12,6 +13,7 @@ import {
     type NeighbourKey,
     type NeighbourOptions,
     type RouteOptions,
+    type Rule,
 } from "./types.ts";
 
 /**
@@ -55,6 +57,10 @@ export interface Batch {
     probeNeighbour(key: NeighbourKey & { readonly mac?: string | undefined }): this;
     /** Deletes a neighbour entry. */
     deleteNeighbour(key: NeighbourKey): this;
+    /** Adds a routing rule; the kernel rejects an identical one with `EEXIST`. */
+    addRule(rule: Rule): this;
+    /** Deletes a routing rule that is identical to this one. */
+    deleteRule(rule: Rule): this;
 }
 
 /**
@@ -119,6 +125,14 @@ export class RequestBatch implements Batch, Disposable {
 
     deleteNeighbour(key: NeighbourKey): this {
         return this.#add(deleteNeighbour(key));
+    }
+
+    addRule(rule: Rule): this {
+        return this.#add(addRule(rule));
+    }
+
+    deleteRule(rule: Rule): this {
+        return this.#add(deleteRule(rule));
     }
 
     [Symbol.dispose](): void {

@@ -4,6 +4,7 @@ export { encodeFrames } from "./message/frame.ts";
 export { decodeLink, queryLink, queryLinks, setLink } from "./message/link.ts";
 export { decodeNeighbour, queryNeighbours } from "./message/neighbour.ts";
 export { decodeRoute, queryRoutes } from "./message/route.ts";
+export { decodeRule, queryRules } from "./message/rule.ts";
 export { type Channel } from "./socket/channel.ts";
 export { decodeEvents } from "./socket/events.ts";
 export { Exchange } from "./socket/exchange.ts";

@@ -1,5 +1,5 @@
 /**
- * rtnetlink for the agent: links, addresses, routes and neighbours of this or of another network namespace, and what
+ * rtnetlink for the agent: links, addresses, routes, rules and neighbours of this or of another network namespace, and what
  * else the wiring of a Pod needs (namespaces, sysctls, ethtool offloads, gratuitous ARP), and the generation of nftables
  * rules. It starts no child process; the system calls go through koffi on the calling thread.
  */
@@ -39,6 +39,7 @@ export {
     type RouteFilter,
     type RouteMetrics,
     type RouteOptions,
+    type Rule,
     type SubscribeOptions,
     type VethOptions,
     type VethPeerOptions,

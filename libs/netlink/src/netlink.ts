@@ -7,6 +7,7 @@ import { createVeth, decodeLink, deleteLink, queryLink, queryLinks, setLink, typ
 import { decodeNeighbour, queryNeighbours } from "./message/neighbour.ts";
 import { decodeNetnsId, queryNetnsId } from "./message/netns-id.ts";
 import { decodeRoute, queryRoutes } from "./message/route.ts";
+import { decodeRule, queryRules } from "./message/rule.ts";
 import { KernelChannel, type SocketPlace } from "./socket/channel.ts";
 import { EventSocket } from "./socket/events.ts";
 import { Exchange } from "./socket/exchange.ts";
@@ -25,13 +26,14 @@ import {
     type Route,
     type RouteFilter,
     type RouteOptions,
+    type Rule,
     type SubscribeOptions,
     type VethOptions,
 } from "./types.ts";
 
 /**
- * One rtnetlink socket: the links, addresses, routes and neighbours of one network namespace (rtnetlink(7)). It is
- * opened by `open` or `openIn` and keeps its namespace, even when the path of the namespace is removed; the caller
+ * One rtnetlink socket: the links, addresses, routes, routing rules and neighbours of one network namespace (rtnetlink(7)).
+ * It is opened by `open` or `openIn` and keeps its namespace, even when the path of the namespace is removed; the caller
  * disposes of it.
  *
  * Calls run one after the other in their order. All except `deleteLink` and large dumps complete in the turn of the
@@ -200,6 +202,14 @@ export class Netlink implements Disposable {
      */
     deleteRoute(options: RouteOptions): Promise<boolean> {
         return this.#one((batch) => batch.deleteRoute(options));
+    }
+
+    /** The routing rules of both families, those of others included, of which some selectors are not read. */
+    async rules(): Promise<Rule[]> {
+        const found = await Promise.all(
+            ([4, 6] as const).map((family) => this.#run(() => this.#exchange.dump(queryRules(family), decodeRule))),
+        );
+        return found.flat();
     }
 
     /** The ARP and ND entries of one link or of all, those without a MAC address included. */

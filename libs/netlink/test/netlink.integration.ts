@@ -305,6 +305,29 @@ describe("addresses and routes", () => {
         await expect(pod.deleteAddress(key)).resolves.toBe(true);
     });
 
+    it("rules are added, listed and deleted, beside those of others", async () => {
+        const before = await pod.rules();
+        expect(before).toContainEqual({ family: 4, priority: 32766, table: 254, mark: 0, mask: 0, protocol: 2 });
+        const mine = ([4, 6] as const).map((family) => ({
+            family,
+            priority: 181,
+            table: 300,
+            mark: 0x800_0000,
+            mask: 0x800_0000,
+            protocol: 99,
+        }));
+        await pod.batch((batch) => mine.forEach((rule) => batch.addRule(rule)));
+        expect(runIn(podPath, "ip", "rule")).toContain("181:\tfrom all fwmark 0x8000000/0x8000000 lookup 300 proto");
+        expect((await pod.rules()).filter(({ protocol }) => protocol === 99)).toEqual(mine);
+        await expect(pod.batch((batch) => mine.forEach((rule) => batch.addRule(rule)))).rejects.toMatchObject({
+            code: "EEXIST",
+        });
+        for (let times = 0; times < 2; times += 1) {
+            await pod.batch((batch) => mine.forEach((rule) => batch.deleteRule(rule)));
+            expect(await pod.rules()).toEqual(before);
+        }
+    });
+
     it("routes are appended, with metrics, type of service, preference and expiry, as ip shows them", async () => {
         const index = await podLink();
         await pod.batch((batch) =>

@@ -13,6 +13,7 @@ export type ProblemReason =
     | "InvalidServicePort"
     | "InvalidSourceRange"
     | "SctpNotSupported"
+    | "StandInsUsedUp"
     | "TooManyAddresses"
     | "UnknownLoadBalancerMode";
 

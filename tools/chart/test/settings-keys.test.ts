@@ -17,7 +17,6 @@ function sourcesOf(component: string): string {
 const refused: Readonly<Record<string, unknown>> = {
     nodeType: "externalNode",
     trafficEncryptionMode: "wireGuard",
-    "antreaProxy.nodePortAddresses": ["10.0.0.0/8"],
     "antreaProxy.disableServiceHealthCheckServer": true,
     "antreaProxy.serviceHealthCheckServerBindAddress": "127.0.0.1:10256",
 };

@@ -4,6 +4,7 @@ import {
     decodeLink,
     decodeNeighbour,
     decodeRoute,
+    decodeRule,
     encodeFrames,
     Exchange,
     queryAddresses,
@@ -11,6 +12,7 @@ import {
     queryLinks,
     queryNeighbours,
     queryRoutes,
+    queryRules,
     setLink,
     type Channel,
 } from "@antrea/netlink/fuzzing";
@@ -60,6 +62,7 @@ export const target: Target = {
                 return;
             case 2:
                 await exchange.dump(queryRoutes(4, {}), decodeRoute);
+                await exchange.dump(queryRules(4), decodeRule);
                 return;
             case 3:
                 await exchange.dump(queryNeighbours(), decodeNeighbour);

@@ -9,16 +9,19 @@ export interface Mode {
     readonly networks: boolean;
     /** OVS serves Services: by default, but not in bridging mode. */
     readonly services: boolean;
+    /** OVS serves them to the Nodes and clients outside too. */
+    readonly proxyAll: boolean;
     /** Values of the chart. */
     readonly values: readonly string[];
 }
 
 const nodeIpam = ["nodeIPAM.enable=true", "nodeIPAM.clusterCIDRs={10.244.0.0/16}"];
 const ipam = ["featureGates.AntreaIPAM=true"];
+const proxyAll = ["antreaProxy.proxyAll=true"];
 const networks = ["featureGates.SecondaryNetwork=true"];
 const bridging = [...ipam, "enableBridgingMode=true", "noSNAT=true", "trafficEncapMode=noEncap"];
 
-const plain = { nodeIpam: false, ipam: false, networks: false, services: true, values: [] } as const;
+const plain = { nodeIpam: false, ipam: false, networks: false, services: true, proxyAll: false, values: [] } as const;
 
 /** All combinations under test. */
 export const modes: readonly Mode[] = [
@@ -27,6 +30,8 @@ export const modes: readonly Mode[] = [
     { ...plain, name: "IPPools", ipam: true, values: ipam },
     { ...plain, name: "IPPools and NodeIPAM", nodeIpam: true, ipam: true, values: [...ipam, ...nodeIpam] },
     { ...plain, name: "bridging mode", ipam: true, services: false, values: bridging },
+    { ...plain, name: "proxyAll", proxyAll: true, values: proxyAll },
+    { ...plain, name: "proxyAll and IPPools", ipam: true, proxyAll: true, values: [...ipam, ...proxyAll] },
     { ...plain, name: "VLAN networks", networks: true, values: networks },
     { ...plain, name: "VLAN networks and IPPools", ipam: true, networks: true, values: [...ipam, ...networks] },
 ];
@@ -37,6 +42,8 @@ type Works = (mode: Mode) => boolean;
 const conditional: readonly (readonly [where: string, works: Works])[] = [
     ["apps/agent/src/features/ip-pools/ignored-annotations.ts", ({ ipam }) => !ipam],
     ["apps/agent/src/features/ip-pools/isolated-pods.ts", ({ ipam }) => !ipam],
+    // with IPPools their informer of ServiceCIDRs serves both
+    ["apps/agent/src/features/host-services/", ({ ipam, proxyAll: isOn }) => isOn && !ipam],
     ["apps/agent/src/features/ip-pools/", ({ ipam }) => ipam],
     // with IPPools their informer of Pods serves both
     ["apps/agent/src/features/networks/feature.ts", ({ ipam, networks: on }) => on && !ipam],

@@ -21,6 +21,7 @@ const conditions: readonly (readonly [text: string, holds: (mode: Mode) => boole
     ["no IPPools", ({ ipam }) => !ipam],
     ["networks", ({ networks }) => networks],
     ["IPPools or networks", ({ ipam, networks }) => ipam || networks],
+    ["IPPools or proxyAll", ({ ipam, proxyAll }) => ipam || proxyAll],
     ["AntreaProxy", ({ services }) => services],
     ["NodeIPAM", ({ nodeIpam }) => nodeIpam],
     ["IPPools or NodeIPAM", ({ ipam, nodeIpam }) => ipam || nodeIpam],

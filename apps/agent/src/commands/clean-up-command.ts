@@ -4,11 +4,17 @@ import { parseArgs } from "node:util";
 import { messageOf } from "@antrea/errors";
 import { Netlink } from "@antrea/netlink";
 import { createLogger } from "@antrea/runtime";
-import { antreaRouteProtocol, podRouteProtocol, serviceRouteProtocol } from "../platform/kernel-ids.ts";
+import {
+    antreaRouteProtocol,
+    podRouteProtocol,
+    proxyRouteProtocol,
+    serviceRouteProtocol,
+} from "../platform/kernel-ids.ts";
 import { cleanUp, removeChains } from "./clean-up/index.ts";
 import { NodeSysctls } from "../platform/host/gateway/index.ts";
 import { legacyTablesHere, removeFirewallRules } from "../features/host-filter/firewall/index.ts";
 import { guardTableName } from "../features/host-filter/input-filter/index.ts";
+import { tableName as serviceTableName } from "../features/host-services/index.ts";
 import { tableName } from "../features/masquerade/index.ts";
 import { runProgram } from "../platform/program.ts";
 import { restoreUplink } from "../platform/host/uplink/index.ts";
@@ -90,9 +96,10 @@ export async function cleanUpCommand(
                 ownBinFolder: values.binaries,
                 names: { bridge: values.bridge ?? "br-int", gateway: values.gateway ?? "antrea-gw0" },
                 isNamed: values.bridge !== undefined || values.gateway !== undefined,
-                routeProtocols: [antreaRouteProtocol, podRouteProtocol, serviceRouteProtocol],
+                routeProtocols: [antreaRouteProtocol, podRouteProtocol, serviceRouteProtocol, proxyRouteProtocol],
                 nftTables: [
                     ...["inet", "ip", "ip6"].map((family) => `${family} ${tableName}`),
+                    `inet ${serviceTableName}`,
                     `inet ${guardTableName}`,
                     `arp ${guardTableName}`,
                 ],

@@ -53,6 +53,8 @@ export interface NodePlatform extends Platform {
      * it; not in bridging mode.
      */
     readonly servesServices: boolean;
+    /** Whether it serves them to the Node itself and to clients outside too (`antreaProxy.proxyAll`). */
+    readonly servesNode: boolean;
     /** Sets sysctls of the Node, and knows what they were before. */
     readonly sysctls: Pick<NodeSysctls, "held" | "set" | "undo">;
     /** The current Service CIDRs, from the API server or else from the configuration. */
@@ -98,6 +100,7 @@ export async function withNode(
     });
     const servesServices =
         platform.gates.enabled("AntreaProxy") && config.antreaProxy.enable && !config.enableBridgingMode;
+    const servesNode = servesServices && config.antreaProxy.proxyAll;
     const tunnel = platform.mode === "noEncap" ? undefined : { ofPort: OfPort.tunnel };
     let gatewayPort: number = OfPort.gateway;
     const pipelineInput = (): PipelineInput => ({
@@ -106,7 +109,7 @@ export async function withNode(
         podPrefixes: node.podPrefixes,
         forgetsConnections: datapath.forgetsConnections,
         bridging: bridgedMac === undefined ? undefined : bridging(bridgedMac),
-        services: servesServices ? { proxyAll: false, tunnel } : undefined,
+        services: servesServices ? { proxyAll: servesNode, tunnel } : undefined,
     });
     const pipeline = new AgentPipeline({
         tables: nodeTables,
@@ -130,6 +133,7 @@ export async function withNode(
         bridgedMac,
         services: config.enableBridgingMode ? services : undefined,
         servesServices,
+        servesNode,
         sysctls,
         serviceCidrs: () => currentServiceCidrs(platform, services),
     };

@@ -1,6 +1,8 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { type TestPod } from "./test-pod.ts";
+
+/** A Pod or another namespace; undefined: the one of the test, the Node's. */
+export type ProgramPlace = { readonly netns: { readonly name: string } } | undefined;
 
 /** Answers each line of a client at port 8080 with this name and the client's address, and the datagrams likewise. */
 const server = `
@@ -38,7 +40,7 @@ const udpClient = `
         socket.send(line);
     });`;
 
-/** A program in the namespace of a Pod, which answers each line with a line. */
+/** A program in a namespace, which answers each line with a line. */
 export class PodProgram implements AsyncDisposable {
     readonly #child: ChildProcess;
     readonly #lines: string[] = [];
@@ -46,9 +48,10 @@ export class PodProgram implements AsyncDisposable {
     #rest = "";
     #isClosed = false;
 
-    private constructor(pod: TestPod, code: string, args: readonly string[]) {
-        const command = ["netns", "exec", pod.netns.name, process.execPath, "-e", code, "--", ...args];
-        this.#child = spawn("setpriv", ["--pdeathsig", "KILL", "ip", ...command], {
+    private constructor(place: ProgramPlace, code: string, args: readonly string[]) {
+        const within = place === undefined ? [] : ["ip", "netns", "exec", place.netns.name];
+        const command = [...within, process.execPath, "-e", code, "--", ...args];
+        this.#child = spawn("setpriv", ["--pdeathsig", "KILL", ...command], {
             stdio: ["pipe", "pipe", "inherit"],
         });
         // after its last output, unlike "exit"
@@ -61,25 +64,25 @@ export class PodProgram implements AsyncDisposable {
     }
 
     /** A program of Node.js; resolves when it has printed its first line. */
-    static async start(pod: TestPod, code: string, args: readonly string[]): Promise<PodProgram> {
-        const program = new PodProgram(pod, code, args);
+    static async start(place: ProgramPlace, code: string, args: readonly string[]): Promise<PodProgram> {
+        const program = new PodProgram(place, code, args);
         await program.line();
         return program;
     }
 
     /** A server for TCP and UDP at port 8080; resolves when it listens. */
-    static async serve(pod: TestPod, name: string): Promise<PodProgram> {
-        return PodProgram.start(pod, server, [name]);
+    static async serve(place: ProgramPlace, name: string): Promise<PodProgram> {
+        return PodProgram.start(place, server, [name]);
     }
 
     /** A TCP connection; its first line is "connected" or the error. */
-    static connect(pod: TestPod, host: string, port: number): PodProgram {
-        return new PodProgram(pod, tcpClient, [host, String(port)]);
+    static connect(place: ProgramPlace, host: string, port: number): PodProgram {
+        return new PodProgram(place, tcpClient, [host, String(port)]);
     }
 
     /** A UDP socket with a port of its own; resolves when datagrams can be sent. */
-    static async datagrams(pod: TestPod, host: string, port: number): Promise<PodProgram> {
-        return PodProgram.start(pod, udpClient, [host, String(port)]);
+    static async datagrams(place: ProgramPlace, host: string, port: number): Promise<PodProgram> {
+        return PodProgram.start(place, udpClient, [host, String(port)]);
     }
 
     /** Sends a line and resolves with the next one that the program prints. */
@@ -104,8 +107,8 @@ export class PodProgram implements AsyncDisposable {
 }
 
 /** What a new connection hears: the server's name and the client's address as it sees it, or the error. */
-export async function ask(pod: TestPod, host: string, port: number): Promise<string> {
-    await using program = PodProgram.connect(pod, host, port);
+export async function ask(place: ProgramPlace, host: string, port: number): Promise<string> {
+    await using program = PodProgram.connect(place, host, port);
     const first = await program.line();
     return first === "connected" ? await program.send("hello") : first;
 }

@@ -85,6 +85,8 @@ export interface TestAgentOptions {
     readonly networks?: TestNetworks;
     /** Builds the feature that serves Services; default: OVS serves none. */
     readonly services?: (agent: TestAgent) => ServicesFeature;
+    /** Whether OVS serves Services to the Node itself and to clients outside. Default: false. */
+    readonly proxyAll?: boolean;
     /** Default "/": the agent of a test runs on its Node itself. */
     readonly hostProcPathPrefix?: string;
 }
@@ -211,6 +213,7 @@ export class TestAgent {
             ...(options.networks === undefined ? {} : { networks: options.networks }),
             poolOf: options.poolOf ?? (() => undefined),
             isClaimed: options.isClaimed ?? (() => false),
+            proxyAll: options.proxyAll ?? false,
             hostProcPathPrefix: options.hostProcPathPrefix ?? "/",
         };
         const bootId = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
@@ -626,7 +629,7 @@ export class TestAgent {
             gateway: { ofPort: this.#gatewayPort, mac: this.gateway.mac, ips: podPrefixes.map(gatewayIpOf) },
             podPrefixes,
             forgetsConnections: true,
-            services: this.services?.pipeline === undefined ? undefined : { proxyAll: false },
+            services: this.services?.pipeline === undefined ? undefined : { proxyAll: this.#options.proxyAll },
         };
     }
 

@@ -51,6 +51,9 @@ export const MessageType = {
     NEWNEIGH: 28,
     DELNEIGH: 29,
     GETNEIGH: 30,
+    NEWRULE: 32,
+    DELRULE: 33,
+    GETRULE: 34,
     NEWNSID: 88,
     GETNSID: 90,
     NEWLINKPROP: 108,
@@ -169,6 +172,12 @@ export const RouteAttribute = {
     METRIC_MTU: 2,
     METRIC_CC_ALGO: 16,
 } as const;
+
+/** Attributes of a routing rule (FRA_*, linux/fib_rules.h). */
+export const RuleAttribute = { PRIORITY: 6, MARK: 10, TABLE: 15, MASK: 16, PROTOCOL: 21 } as const;
+
+/** FR_ACT_TO_TBL (linux/fib_rules.h): the action of a rule that names a routing table. */
+export const TO_TABLE = 1;
 
 /** Bits of rtm_flags (linux/rtnetlink.h): RTNH_F_ONLINK, which next hops have too, and RTM_F_CLONED. */
 export const RouteFlag = { ONLINK: 0x4, CLONED: 0x200 } as const;

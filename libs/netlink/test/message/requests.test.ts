@@ -21,6 +21,7 @@ import { deleteNeighbour, probeNeighbour, queryNeighbours, replaceNeighbour } fr
 import { decodeNetnsId, queryNetnsId } from "../../src/message/netns-id.ts";
 import { type Query, type Request } from "../../src/message/request.ts";
 import { addRoute, appendRoute, decodeRoute, deleteRoute, queryRoutes, replaceRoute } from "../../src/message/route.ts";
+import { addRule, decodeRule, deleteRule, queryRules } from "../../src/message/rule.ts";
 import { fromHex } from "./captured.ts";
 
 const ip = parseIp("10.1.2.3");
@@ -32,6 +33,7 @@ const veth = {
     mtu: 1450,
     peer: { name: "eth0", mac: "02:00:00:00:00:02", mtu: 1450, netnsPath: "/netns/a" },
 };
+const rule = { family: 4, priority: 181, table: 300, mark: 0x10, mask: 0x30, protocol: 99 } as const;
 const hexOf = ({ body }: Query, from = 0): string => Buffer.from(body.subarray(from)).toString("hex");
 const refusal = (rule: string): unknown =>
     expect.objectContaining({ code: "BAD_ARGUMENT", fault: "caller", message: expect.stringMatching(rule) });
@@ -65,6 +67,9 @@ describe("a request", () => {
             ...([24, 0xc00, "append route default via 10.1.2.3 on link 2 in table 7", []] as const),
         ],
         [deleteRoute({ dst }), 25, 0, "delete route 10.0.0.0/8", ["ESRCH", "ENODEV"]],
+        [queryRules(6), 34, 0x300, "list IPv6 rules", []],
+        [addRule(rule), 32, 0x600, "add IPv4 rule 181: mark 0x10/0x30 to table 300", []],
+        [deleteRule(rule), 33, 0, "delete IPv4 rule 181: mark 0x10/0x30 to table 300", ["ENOENT"]],
         [queryNeighbours(), 30, 0x300, "list neighbours of all links", []],
         [queryNeighbours(3), 30, 0x300, "list neighbours of link 3", []],
         [replaceNeighbour({ index: 2, ip, mac }), 28, 0x500, `replace neighbour 10.1.2.3 (${mac}) on link 2`, []],
@@ -91,6 +96,17 @@ describe("a request", () => {
             queryRoutes(4, { table: 256 }),
             "020000000000000000000000" + "08000f0000010000",
         ],
+        ["for all rules of IPv4", queryRules(4), "020000000000000000000000"],
+        [
+            "to add a rule",
+            addRule(rule),
+            "020000000000000100000000" +
+                "08000600b5000000" +
+                "08000f002c010000" +
+                "08000a0010000000" +
+                "0800100030000000" +
+                "0500150063000000",
+        ],
         ["for all neighbours", queryNeighbours(), "00".repeat(12)],
         ["for the neighbours of a link", queryNeighbours(3), "00".repeat(12) + "0800080003000000"],
         [
@@ -111,6 +127,19 @@ describe("a request", () => {
         ],
     ])("%s is the bytes that the kernel reads", (_, request, expected) => {
         expect(hexOf(request)).toBe(expected);
+    });
+
+    it("a rule is read as it was written", () => {
+        expect(decodeRule(addRule(rule).body)).toEqual(rule);
+        expect(decodeRule(queryRules(6).body)).toEqual({
+            family: 6,
+            priority: 0,
+            table: 0,
+            mark: 0,
+            mask: 0,
+            protocol: 0,
+        });
+        expect(decodeRule(new Uint8Array(12))).toBeUndefined();
     });
 
     it("for a veth pair has the group of this end and the queues of both", () => {

@@ -60,11 +60,11 @@ export const multicast = group({
 /** Schema of the group antreaProxy: Services in OVS. The rules refuse what is not available yet. */
 export const antreaProxy = group({
     enable: flag.default(true),
-    /** Refused when true: the Node itself and clients outside are served by kube-proxy. */
+    /** True: the Node itself and clients outside are served too, by all addresses of Services. */
     proxyAll: flag.default(false),
     /** False: addresses of load balancers are left to the balancer outside. */
     proxyLoadBalancerIPs: flag.default(true),
-    /** For proxyAll; refused unless empty. */
+    /** For proxyAll: addresses of the Node at which NodePorts are served; empty: all but loopback. */
     nodePortAddresses: listOf(cidr()).default([]),
     /** Services that are left to kube-proxy: `namespace/name` or a ClusterIP each. */
     skipServices: listOf(serviceOrAddress).default([]),
@@ -72,9 +72,9 @@ export const antreaProxy = group({
     serviceProxyName: anyText.default(""),
     /** `dsr` is refused. */
     defaultLoadBalancerMode: oneOfAnyCase("nat", "dsr").default("nat"),
-    /** For proxyAll; refused when true. */
+    /** Refused when true. */
     disableServiceHealthCheckServer: flag.default(false),
-    /** For proxyAll; refused unless it is the default. */
+    /** Refused unless it is the default. */
     serviceHealthCheckServerBindAddress: anyText.default("0.0.0.0:10256"),
 });
 

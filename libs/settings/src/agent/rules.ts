@@ -6,8 +6,9 @@ import { type AgentConfig, agentSchema } from "./schema.ts";
 
 const here = "not available in this version";
 const bridging = "with enableBridgingMode";
-const ofProxyAll = `is for antreaProxy.proxyAll, which is ${here}`;
+const healthChecks = `health check node ports are ${here}`;
 
+const proxyAll: Condition = { is: ["antreaProxy.proxyAll", true] };
 const bridged: Condition = { is: ["enableBridgingMode", true] };
 const mode = (name: "noEncap" | "networkPolicyOnly"): Condition => ({ is: ["trafficEncapMode", name] });
 
@@ -57,8 +58,18 @@ export const agentRules: readonly Rule<AgentConfig>[] = [
             },
             {
                 key: "antreaProxy.proxyAll",
-                rule: `${here}; use false and run kube-proxy, which serves the Node itself and clients outside`,
-                wrongWhen: { is: ["antreaProxy.proxyAll", true] },
+                rule: `must be false ${bridging}, for which AntreaProxy is ${here}; run kube-proxy`,
+                wrongWhen: { all: [bridged, proxyAll] },
+            },
+            {
+                key: "antreaProxy.proxyAll",
+                rule: "must be false while antreaProxy.enable is false: nothing serves Services in OVS then",
+                wrongWhen: { all: [proxyAll, { is: ["antreaProxy.enable", false] }] },
+            },
+            {
+                key: "antreaProxy.proxyAll",
+                rule: "must be false while the feature gate AntreaProxy is off: nothing serves Services in OVS then",
+                wrongWhen: { all: [proxyAll, { not: { gate: "AntreaProxy" } }] },
             },
             {
                 key: "antreaProxy.defaultLoadBalancerMode",
@@ -66,18 +77,13 @@ export const agentRules: readonly Rule<AgentConfig>[] = [
                 wrongWhen: { is: ["antreaProxy.defaultLoadBalancerMode", "dsr"] },
             },
             {
-                key: "antreaProxy.nodePortAddresses",
-                rule: `${ofProxyAll}; leave it empty and set --nodeport-addresses of kube-proxy`,
-                wrongWhen: { not: { empty: "antreaProxy.nodePortAddresses" } },
-            },
-            {
                 key: "antreaProxy.disableServiceHealthCheckServer",
-                rule: `${ofProxyAll}; use false`,
+                rule: `${healthChecks}; use false`,
                 wrongWhen: { is: ["antreaProxy.disableServiceHealthCheckServer", true] },
             },
             {
                 key: "antreaProxy.serviceHealthCheckServerBindAddress",
-                rule: `${ofProxyAll}; leave it out and set --healthz-bind-address of kube-proxy`,
+                rule: `${healthChecks}; leave it out and set --healthz-bind-address of kube-proxy`,
                 wrongWhen: { not: { is: ["antreaProxy.serviceHealthCheckServerBindAddress", "0.0.0.0:10256"] } },
             },
             { key: "nodeType", rule: `${here}; use k8sNode`, wrongWhen: { not: { is: ["nodeType", "k8sNode"] } } },
@@ -147,6 +153,12 @@ export const agentNotices: readonly Notice<AgentConfig>[] = [
                 : undefined,
     },
     { check: withoutProxy },
+    {
+        check: ({ antreaProxy: { nodePortAddresses, proxyAll: isAll } }) =>
+            nodePortAddresses.length > 0 && !isAll
+                ? "antreaProxy.nodePortAddresses has no effect without antreaProxy.proxyAll: set --nodeport-addresses of kube-proxy"
+                : undefined,
+    },
     {
         check: ({ enableBridgingMode, antreaProxy: { enable } }, gates) =>
             enableBridgingMode && enable && gates.enabled("AntreaProxy")

@@ -2,7 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import { loadAgentConfig } from "../../src/agent/load.ts";
 import { fileWith, findingsOf, rules } from "../tables.ts";
 
-const ofProxyAll = "is for antreaProxy.proxyAll, which is not available in this version";
+const healthChecks = "health check node ports are not available in this version";
 const later = "not available in this version";
 const bridge = { bridgeName: "br-int", physicalInterfaces: ["eth1"] };
 const secondary = { bridgeName: "br-sec", physicalInterfaces: ["eth1"] };
@@ -146,22 +146,12 @@ describe("rules of antrea-agent.conf", () => {
         ],
         ...(
             [
-                [
-                    "proxyAll",
-                    true,
-                    "not available in this version; use false and run kube-proxy, which serves the Node itself and clients outside",
-                ],
                 ["defaultLoadBalancerMode", "DSR", "not available in this version; use nat"],
-                [
-                    "nodePortAddresses",
-                    ["10.0.0.0/8"],
-                    `${ofProxyAll}; leave it empty and set --nodeport-addresses of kube-proxy`,
-                ],
-                ["disableServiceHealthCheckServer", true, `${ofProxyAll}; use false`],
+                ["disableServiceHealthCheckServer", true, `${healthChecks}; use false`],
                 [
                     "serviceHealthCheckServerBindAddress",
                     "127.0.0.1:10256",
-                    `${ofProxyAll}; leave it out and set --healthz-bind-address of kube-proxy`,
+                    `${healthChecks}; leave it out and set --healthz-bind-address of kube-proxy`,
                 ],
             ] as const
         ).map(([key, value, rule]): [string, Record<string, unknown>, readonly string[]] => [
@@ -169,6 +159,27 @@ describe("rules of antrea-agent.conf", () => {
             { antreaProxy: { [key]: value } },
             [`antreaProxy.${key}: ${JSON.stringify(value)}: ${rule}`],
         ]),
+        [
+            "proxyAll without AntreaProxy",
+            { antreaProxy: { proxyAll: true, enable: false }, featureGates: { AntreaProxy: false } },
+            [
+                "antreaProxy.proxyAll: true: must be false while antreaProxy.enable is false: nothing serves Services in OVS then",
+                "antreaProxy.proxyAll: true: must be false while the feature gate AntreaProxy is off: nothing serves Services in OVS then",
+            ],
+        ],
+        [
+            "proxyAll in bridging mode",
+            {
+                featureGates: { AntreaIPAM: true },
+                antreaProxy: { proxyAll: true },
+                enableBridgingMode: true,
+                noSNAT: true,
+                trafficEncapMode: "noEncap",
+            },
+            [
+                "antreaProxy.proxyAll: true: must be false with enableBridgingMode, for which AntreaProxy is not available in this version; run kube-proxy",
+            ],
+        ],
         [
             "direct server return",
             { featureGates: { LoadBalancerModeDSR: true } },
@@ -263,6 +274,12 @@ describe("rules of antrea-agent.conf", () => {
             "what is changed although it is off",
             { antreaProxy: { enable: false, serviceProxyName: "x" } },
             "antreaProxy.serviceProxyName: no effect: antreaProxy.enable is false, and kube-proxy serves all Services",
+        ],
+        ["proxyAll", { antreaProxy: { proxyAll: true, nodePortAddresses: ["10.0.0.0/8", "fd00::/8"] } }, undefined],
+        [
+            "addresses of NodePorts without proxyAll",
+            { antreaProxy: { nodePortAddresses: ["10.0.0.0/8"] } },
+            "antreaProxy.nodePortAddresses has no effect without antreaProxy.proxyAll: set --nodeport-addresses of kube-proxy",
         ],
         [
             "a gate that nobody can switch off",

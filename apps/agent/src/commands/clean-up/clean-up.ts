@@ -58,7 +58,7 @@ export interface CleanUpOptions {
     readonly names: DeviceNames;
     /** The user confirmed that these names are the agent's. */
     readonly isNamed: boolean;
-    /** `rtm_protocol` (linux/rtnetlink.h) of the agent's routes. */
+    /** `rtm_protocol` (linux/rtnetlink.h) of the agent's routes and routing rules. */
     readonly routeProtocols: readonly number[];
     /** nftables tables as family and name, such as "inet antrea". */
     readonly nftTables: readonly string[];
@@ -115,6 +115,7 @@ export async function cleanUp(components: CleanUpComponents, options: CleanUpOpt
     await step("ports of the datapath", () => removeDatapathPorts({ run, netlink, isPodLink }, names, database));
     await step("links", () => removeDevices({ netlink, isPodLink }, names, database));
     await step("routes", () => removeRoutes(netlink, options.routeProtocols));
+    await step("routing rules", () => removeRules(netlink, options.routeProtocols));
     await step("tables of nftables", () => removeTables(run, options.nftTables));
     await step("rules of the firewall", components.removeFirewallRules);
     await step("chains of iptables", components.removeChains);
@@ -156,6 +157,14 @@ async function removeRoutes(netlink: Netlink, protocols: readonly number[]): Pro
         }
     });
     return own.length === 0 ? [] : [`${own.length} routes (proto ${protocols.join(", ")})`];
+}
+
+async function removeRules(netlink: Netlink, protocols: readonly number[]): Promise<readonly string[]> {
+    const own = (await netlink.rules()).filter(({ protocol }) => protocols.includes(protocol));
+    await netlink.batch((batch) => {
+        for (const rule of own) batch.deleteRule(rule);
+    });
+    return own.length === 0 ? [] : [`${own.length} routing rules (proto ${protocols.join(", ")})`];
 }
 
 async function removeTables(run: RunProgram, tables: readonly string[]): Promise<readonly string[]> {

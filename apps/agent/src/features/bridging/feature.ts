@@ -31,14 +31,14 @@ export interface BridgedSources {
  * announcement of Pods whose ADD has completed. Outside: removes what an earlier start in it left.
  */
 export function bridging(platform: NodePlatform): Bridging {
-    const { bridgedMac, config, jobs, netlink } = platform;
+    const { bridgedMac, config, jobs, netlink, servesNode } = platform;
     const route = new ServiceRoute({ netlink }, { gatewayName: config.hostGateway });
     if (bridgedMac !== undefined) return inBridgingMode(platform, parseMac(bridgedMac), route);
     return {
         name: "bridging",
         pods: undefined,
         sources: undefined,
-        start: () => void jobs.once("bridging/service-routes", () => route.remove()),
+        start: () => void jobs.once("bridging/service-routes", () => route.remove({ keepsNeighbours: servesNode })),
     };
 }
 

@@ -4,6 +4,7 @@ import { ServiceIndex } from "@antrea/services";
 import type { Feature } from "../../platform/feature.ts";
 import type { NodePlatform } from "../../platform/node-platform.ts";
 import type { EarlierState } from "../../platform/ovs/flow-table/index.ts";
+import type { HostStack } from "./host-stack.ts";
 import { FirstSync } from "./first-sync.ts";
 import { LearnedFlows } from "./learned-flows.ts";
 import { proxyMetrics } from "./metrics.ts";
@@ -39,6 +40,7 @@ export type ServicesPlatform = Pick<
     | "openflow"
     | "pipeline"
     | "pipelineInput"
+    | "servesNode"
     | "servesServices"
 >;
 
@@ -49,12 +51,15 @@ export interface ServicesFeature extends Feature {
 }
 
 /**
- * AntreaProxy beside kube-proxy: OVS serves ClusterIPs and addresses of load balancers to the Pods of this Node. The flows of
- * an earlier start stay until all Services are known and in OVS. Adds the jobs `services/first-sync` and
- * `services/udp-connections`. If it is off, it removes the UDP connections that an earlier start has translated.
+ * AntreaProxy: OVS serves ClusterIPs and addresses of load balancers to the Pods of this Node, and with `proxyAll` all
+ * Services to the Node itself and to clients outside too. The flows of an earlier start stay until all Services are known
+ * and in OVS. Adds the jobs `services/first-sync` and `services/udp-connections`. If it is off, it removes the UDP
+ * connections that an earlier start has translated.
+ *
+ * @param host undefined without `proxyAll`
  */
-export function services(platform: ServicesPlatform): ServicesFeature {
-    return platform.servesServices ? servingServices(platform) : withoutServices(platform);
+export function services(platform: ServicesPlatform, host: HostStack | undefined): ServicesFeature {
+    return platform.servesServices ? servingServices(platform, host) : withoutServices(platform);
 }
 
 /** TCP connections that were translated go on, and end; UDP connections would go on for as long as their clients send. */
@@ -73,6 +78,7 @@ function withoutServices(platform: ServicesPlatform): ServicesFeature {
             const udp = new UdpCleanUp({
                 ...udpComponents(platform),
                 possible: () => [],
+                host: undefined,
                 onFlushed: () => undefined,
                 clock: platform.clock,
             });
@@ -82,7 +88,7 @@ function withoutServices(platform: ServicesPlatform): ServicesFeature {
     };
 }
 
-function servingServices(platform: ServicesPlatform): ServicesFeature {
+function servingServices(platform: ServicesPlatform, host: HostStack | undefined): ServicesFeature {
     const { clock, events, flowTable, gates, jobs, kube, nodes, openflow, pipeline, pipelineInput } = platform;
     const logger = platform.logger.child("services");
     const index = new ServiceIndex(settingsOf(platform));
@@ -91,6 +97,7 @@ function servingServices(platform: ServicesPlatform): ServicesFeature {
         ? new UdpCleanUp({
               ...udpComponents(platform),
               possible: () => sync.possible(),
+              host,
               clock,
               onFlushed: (requests) => metrics.flushed(requests),
           })
@@ -102,6 +109,7 @@ function servingServices(platform: ServicesPlatform): ServicesFeature {
         next: pipeline,
         learned: new LearnedFlows({ openflow, logger }),
         events: new ServiceEvents({ record: (event) => events.record(event), clock }),
+        host,
         onChanged: (before, after) => {
             if (udp?.changed(before, after) === true) cleanUp();
         },
@@ -136,7 +144,7 @@ function servingServices(platform: ServicesPlatform): ServicesFeature {
     return {
         name: "services",
         pipeline: {
-            tables: serviceTables({ bridging: false, proxyAll: false }),
+            tables: serviceTables({ bridging: false, proxyAll: platform.servesNode }),
             parts: () => Promise.resolve(serviceParts(pipelineInput())),
             isComplete: () => firstSync.isComplete,
         },
@@ -149,7 +157,11 @@ function servingServices(platform: ServicesPlatform): ServicesFeature {
         },
         start: (signal) => {
             queue.start(signal);
-            firstSync.onComplete(() => logger.info("OVS serves Services", { services: sync.installed.size }));
+            firstSync.onComplete(() => {
+                logger.info("OVS serves Services", { services: sync.installed.size });
+                host?.complete();
+            });
+            host?.onChange(mark);
             jobs.once("services/first-sync", async (limit) => {
                 const keys = await watch.synced(limit);
                 firstSync.begin(keys);

@@ -1,4 +1,5 @@
 import { Category, servicePortFlows, type NextTable } from "@antrea/flows";
+import type { IpAddress } from "@antrea/ip";
 import type { Flow, Group } from "@antrea/openflow";
 import type { ServedPort, ServedService } from "@antrea/services";
 import type { FlowSource } from "../../platform/ovs/flow-table/index.ts";
@@ -11,6 +12,10 @@ export interface SourceInput {
     readonly idsOf: (port: ServedPort) => PortIds;
     /** See `saltOf`. */
     readonly salt: bigint;
+    /** Whether the pipeline serves the Node itself and clients outside. */
+    readonly proxyAll: boolean;
+    /** Addresses to which the host translates external addresses that are the Node's own, by the text of those. */
+    readonly standIns: ReadonlyMap<string, IpAddress>;
 }
 
 interface Made {
@@ -59,7 +64,7 @@ export class ServiceSource implements FlowSource {
 
     #made(): Made {
         if (ServiceSource.#last?.source === this) return ServiceSource.#last;
-        const { next, idsOf, salt } = this.#input;
+        const { next, idsOf, salt, proxyAll, standIns } = this.#input;
         const { uid, affinitySeconds, ports } = this.service;
         const parts = ports.map((port) =>
             servicePortFlows(next, {
@@ -69,8 +74,8 @@ export class ServiceSource implements FlowSource {
                 ...idsOf(port),
                 salt,
                 bridging: false,
-                proxyAll: false,
-                standIns: new Map(),
+                proxyAll,
+                standIns,
             }),
         );
         const made = {

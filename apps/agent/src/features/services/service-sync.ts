@@ -5,6 +5,7 @@ import type { ReconcileResult } from "@antrea/kube";
 import type { ServedService, ServiceIndex } from "@antrea/services";
 import type { FlowTable } from "../../platform/ovs/flow-table/index.ts";
 import { ChangeBundles } from "./change-bundles.ts";
+import type { HostStack, PreparedService } from "./host-stack.ts";
 import type { LearnedFlows } from "./learned-flows.ts";
 import { PortIdTable } from "./port-ids.ts";
 import { saltOf } from "./salt.ts";
@@ -18,6 +19,8 @@ export interface ServiceSyncComponents {
     readonly next: NextTable;
     readonly learned: Pick<LearnedFlows, "changed">;
     readonly events: Pick<ServiceEvents, "report" | "forget">;
+    /** The Node's network stack; undefined unless OVS serves the Node itself and clients outside. */
+    readonly host: Pick<HostStack, "prepare" | "served"> | undefined;
     /** OVS has the change of a Service; undefined: nothing is served of it. */
     readonly onChanged: (before: ServedService | undefined, after: ServedService | undefined) => void;
     readonly clock: Clock;
@@ -61,23 +64,30 @@ export class ServiceSync {
      * OpenFlowError if OVS refuses it, which changes nothing, and if the signal aborts.
      */
     async reconcile(key: string, signal: AbortSignal): Promise<ReconcileResult> {
-        const { clock, events, learned, onChanged } = this.#components;
+        const { clock, events, host, learned, onChanged } = this.#components;
         const before = this.#installed.get(key);
         const found = this.#components.index.served(key);
         if (found === undefined) events.forget(key);
-        const eventInMs = found && events.report(found);
         const after = found !== undefined && found.ports.length > 0 ? found : undefined;
+        const prepared = after && host?.prepare(after);
+        const eventInMs = found && events.report(withProblems(found, prepared));
         const salt = after && saltOf(after, clock.now());
         if (before === undefined && after === undefined) return again(eventInMs);
-        await this.#send(key, after, salt?.value ?? 0n, signal);
+        await this.#send(key, after, { salt: salt?.value ?? 0n, prepared }, signal);
         this.#ids.keepOnly(key, after);
+        host?.served(key, after && prepared && { service: after, prepared });
         onChanged(before, after);
         await learned.changed(before, after, signal);
         return again(eventInMs, salt?.leftMs);
     }
 
-    async #send(key: string, after: ServedService | undefined, salt: bigint, signal: AbortSignal): Promise<void> {
-        const { next } = this.#components;
+    async #send(
+        key: string,
+        after: ServedService | undefined,
+        { salt, prepared }: { readonly salt: bigint; readonly prepared: PreparedService | undefined },
+        signal: AbortSignal,
+    ): Promise<void> {
+        const { host, next } = this.#components;
         const owner = ownerOf(key);
         if (after === undefined) {
             await this.#bundles.apply({ owner, flows: undefined }, 1, signal);
@@ -86,7 +96,13 @@ export class ServiceSync {
         }
         this.#underWay.set(key, after);
         try {
-            const source = new ServiceSource(after, { next, idsOf: (port) => this.#ids.idsOf(after, port), salt });
+            const source = new ServiceSource(after, {
+                next,
+                idsOf: (port) => this.#ids.idsOf(after, port),
+                salt,
+                proxyAll: host !== undefined,
+                standIns: prepared?.standIns ?? new Map(),
+            });
             await this.#bundles.apply({ owner, flows: source }, source.weight, signal);
             this.#installed.set(key, after);
         } finally {
@@ -98,6 +114,11 @@ export class ServiceSync {
 /** The families in which anything is served of a Service. */
 export function familiesOf(service: ServedService | undefined): readonly Family[] {
     return ([4, 6] as const).filter((family) => service?.ports.some((port) => port.family === family));
+}
+
+function withProblems(service: ServedService, prepared: PreparedService | undefined): ServedService {
+    const further = prepared?.problems ?? [];
+    return further.length === 0 ? service : { ...service, problems: [...service.problems, ...further] };
 }
 
 function again(...delaysMs: readonly (number | undefined)[]): ReconcileResult {

@@ -8,12 +8,13 @@ export function settingsOf({
     environment,
     gates,
     node,
-}: Pick<NodePlatform, "config" | "datapath" | "environment" | "gates" | "node">): ServiceSettings {
-    const { proxyAll, proxyLoadBalancerIPs, serviceProxyName, skipServices, defaultLoadBalancerMode } = antreaProxy;
+    servesNode,
+}: Pick<NodePlatform, "config" | "datapath" | "environment" | "gates" | "node" | "servesNode">): ServiceSettings {
+    const { proxyLoadBalancerIPs, serviceProxyName, skipServices, defaultLoadBalancerMode } = antreaProxy;
     return {
         nodeName: environment.nodeName,
         families: node.podPrefixes.map(({ family }) => family),
-        proxyAll,
+        proxyAll: servesNode,
         proxyLoadBalancerIps: proxyLoadBalancerIPs,
         serviceProxyName,
         skipServices,

@@ -4,7 +4,10 @@ import { endpointSlices, services as serviceResource, type ApiClient, type Event
 import { TestApiServer } from "@antrea/kube/testing";
 import { Metrics } from "@antrea/runtime";
 import { loadAgentConfig } from "@antrea/settings";
+import { hostServices, type HostServicesPlatform } from "../../../src/features/host-services/feature.ts";
 import { services, type ServicesPlatform } from "../../../src/features/services/feature.ts";
+import { NodeSysctls } from "../../../src/platform/host/gateway/index.ts";
+import { nodeHost } from "../../../src/platform/host/host.ts";
 import { datapathOf } from "../../../src/platform/ovs/datapath/index.ts";
 import { nodesOf } from "../../../src/platform/platform.ts";
 import { silentLogger } from "../../support/logger.ts";
@@ -34,13 +37,14 @@ export class ServiceCluster implements AsyncDisposable {
         this.server = server;
     }
 
-    static async start(): Promise<ServiceCluster> {
+    /** @param settings keys of antrea-agent.conf of its first agent */
+    static async start(settings: object = {}): Promise<ServiceCluster> {
         const node = await TestNode.start();
         // In the namespace of the Node, as the agent is.
         const server = await TestApiServer.start();
-        await server.addNode(nodeName, { podCidrs, internalIps: ["192.0.2.1"] });
+        await server.addNode(nodeName, { podCidrs, internalIps: ["192.0.2.1", "2001:db8::1"] });
         const cluster = new ServiceCluster(node, server);
-        await cluster.startAgent();
+        await cluster.startAgent(settings);
         return cluster;
     }
 
@@ -55,7 +59,12 @@ export class ServiceCluster implements AsyncDisposable {
 
     /** @param settings keys of antrea-agent.conf */
     async startAgent(settings: object = {}): Promise<void> {
-        this.#agent = await this.node.startAgent({ services: (agent) => this.#services(agent, settings) });
+        const loaded = loadAgentConfig(JSON.stringify(settings));
+        const { enable, proxyAll } = loaded.config.antreaProxy;
+        this.#agent = await this.node.startAgent({
+            proxyAll: enable && proxyAll,
+            services: (agent) => this.#services(agent, loaded),
+        });
     }
 
     /** Ends the agent as a kill does. */
@@ -64,13 +73,13 @@ export class ServiceCluster implements AsyncDisposable {
         this.#agent = undefined;
     }
 
-    #services(agent: TestAgent, settings: object): ReturnType<typeof services> {
+    #services(agent: TestAgent, { config, gates }: ReturnType<typeof loadAgentConfig>): ReturnType<typeof services> {
         const { api } = this.server.clients();
-        const { config, gates } = loadAgentConfig(JSON.stringify(settings));
         const nodes = nodesOf({ api, clock: systemClock, logger: silentLogger });
         nodes.start(new AbortController().signal);
         this.metrics = new Metrics({ processMetrics: false });
-        const feature = services({
+        const { enable, proxyAll } = config.antreaProxy;
+        const platform: HostServicesPlatform & ServicesPlatform = {
             clock: systemClock,
             config: { ...config, ovsRunDir: this.node.ovs.runDir },
             datapath: datapathOf("netdev"),
@@ -78,21 +87,37 @@ export class ServiceCluster implements AsyncDisposable {
             events: { record: (event) => void this.events.push(event) } as ServicesPlatform["events"],
             flowTable: agent.flowTable,
             gates,
+            health: { addCheck: () => undefined } as unknown as HostServicesPlatform["health"],
+            host: nodeHost,
             jobs: agent.jobs,
             kube: { api } as ServicesPlatform["kube"],
             logger: silentLogger,
             metrics: this.metrics,
+            netlink: agent.netlink,
             node: { podPrefixes: podCidrs.map((cidr) => parsePrefix(cidr)) } as unknown as ServicesPlatform["node"],
             nodes,
             openflow: agent.openflow,
             pipeline: agent.pipeline,
             pipelineInput: () => agent.pipelineInput(),
-            servesServices: config.antreaProxy.enable,
-        });
+            servesNode: enable && proxyAll,
+            servesServices: enable,
+            sysctls: new NodeSysctls({ logger: silentLogger }, { folder: this.node.ovs.runDir, bootId: "test" }),
+        };
+        const host = hostServices(platform, undefined);
+        const feature = services(platform, host.stack);
         return {
             ...feature,
+            stage: async (signal) => {
+                await host.stage?.(signal);
+                await feature.stage?.(signal);
+            },
+            start: async (signal) => {
+                await host.start?.(signal);
+                await feature.start?.(signal);
+            },
             stop: async () => {
                 await feature.stop?.();
+                await host.stop?.();
                 await nodes.close();
             },
         };
@@ -133,6 +158,7 @@ export class ServiceCluster implements AsyncDisposable {
         family: 4 | 6,
         ips: readonly string[],
         ports: readonly TestPort[] = [{ port: 80 }],
+        on = nodeName,
     ): Promise<void> {
         const object = {
             apiVersion: "discovery.k8s.io/v1",
@@ -144,7 +170,7 @@ export class ServiceCluster implements AsyncDisposable {
                 annotations: { "endpoints.kubernetes.io/last-change-trigger-time": new Date().toISOString() },
             },
             addressType: `IPv${family}`,
-            endpoints: ips.map((ip) => ({ addresses: [ip], conditions: { ready: true }, nodeName })),
+            endpoints: ips.map((ip) => ({ addresses: [ip], conditions: { ready: true }, nodeName: on })),
             ports: ports.map(({ name, protocol = "TCP" }) => ({ name: name ?? "", protocol, port: 8080 })),
         };
         const ref = { name: object.metadata.name, namespace: "default" };

@@ -61,6 +61,7 @@ class Start {
             next,
             learned: { changed: () => Promise.resolve() },
             events: { report: () => undefined, forget: () => undefined },
+            host: undefined,
             onChanged: (before, after) => void this.changes.push([before, after]),
             clock: { ...systemClock, now: () => this.now },
         });

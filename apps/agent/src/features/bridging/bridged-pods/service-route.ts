@@ -48,14 +48,18 @@ export class ServiceRoute {
         });
     }
 
-    /** Removes what an earlier start in bridging mode left, of both families; idempotent. Rejects with NetlinkError. */
-    async remove(): Promise<void> {
+    /**
+     * Removes what an earlier start in bridging mode left, of both families; idempotent. Rejects with NetlinkError.
+     *
+     * @param o.keepsNeighbours the neighbour entries are those of routes to Services now
+     */
+    async remove({ keepsNeighbours }: { readonly keepsNeighbours: boolean }): Promise<void> {
         const gateway = await this.#netlink.link(this.#gatewayName);
         if (gateway === undefined) return;
         const { index } = gateway;
         await this.#netlink.batch((batch) => {
             for (const ip of serviceSources([4, 6])) {
-                batch.deleteNeighbour({ index, ip });
+                if (!keepsNeighbours) batch.deleteNeighbour({ index, ip });
                 batch.deleteRoute({ dst: prefixOf(ip), dev: index, protocol: serviceRouteProtocol });
             }
         });

@@ -1,13 +1,21 @@
-import { connectionZones, CtMark } from "@antrea/flows";
-import { formatIp, type IpAddress } from "@antrea/ip";
+import { connectionZones, CtMark, nodePortAddress } from "@antrea/flows";
+import { formatIp, type Family, type IpAddress } from "@antrea/ip";
 import type { CtFlush } from "@antrea/openflow";
-import type { Endpoint, ServedService } from "@antrea/services";
+import type { ClientScopes, Endpoint, ServedPort, ServedService } from "@antrea/services";
 import type { Connection } from "./conntrack-dump.ts";
 
 const udp = 17;
 const serviceBit = 1 << CtMark.service.offset;
 
-/** Where an UDP port of a Service is served, with the endpoints that clients inside get there. */
+/** Further addresses at which OVS serves Services to the Node itself and to clients outside. */
+export interface HostAddresses {
+    /** Those of a family at which Pods reach NodePorts of this Node. */
+    nodePortAddresses(family: Family): readonly IpAddress[];
+    /** To which the host translates an external address; undefined if it is not the Node's own. */
+    standIn(ip: IpAddress): IpAddress | undefined;
+}
+
+/** Where an UDP port of a Service is served, with the endpoints that clients get there. */
 interface UdpAddress {
     readonly ip: IpAddress;
     readonly port: number;
@@ -22,8 +30,9 @@ interface UdpAddress {
 export function flushesOf(
     before: ServedService | undefined,
     after: ServedService | undefined,
+    host: HostAddresses | undefined,
 ): ReadonlyMap<string, CtFlush> {
-    const [had, has] = [addressesOf(before), addressesOf(after)];
+    const [had, has] = [addressesOf(before, host), addressesOf(after, host)];
     const flushes = new Map<string, CtFlush>();
     for (const [text, { ip, port, endpoints }] of had) {
         const to = { zone: connectionZones[ip.family], protocol: udp, original: { dst: ip, dstPort: port } };
@@ -49,8 +58,9 @@ export function flushesOf(
 }
 
 /** The texts of flushes that are wrong now: an endpoint that came back keeps its connections. */
-export function* flushesAgainst(after: ServedService | undefined): Generator<string> {
-    for (const [text, { endpoints }] of addressesOf(after)) for (const one of endpoints.keys()) yield `${text} ${one}`;
+export function* flushesAgainst(after: ServedService | undefined, host: HostAddresses | undefined): Generator<string> {
+    for (const [text, { endpoints }] of addressesOf(after, host))
+        for (const one of endpoints.keys()) yield `${text} ${one}`;
 }
 
 /** Finds connections that lead to endpoints that do not serve, among all that the datapath has. */
@@ -58,9 +68,9 @@ export class StaleConnections {
     readonly #addresses = new Map<string, Set<string>>();
 
     /** @param possible what OVS has of Services, and what it may have already */
-    constructor(possible: Iterable<ServedService>) {
+    constructor(possible: Iterable<ServedService>, host: HostAddresses | undefined) {
         for (const service of possible) {
-            for (const [text, { endpoints }] of addressesOf(service)) {
+            for (const [text, { endpoints }] of addressesOf(service, host)) {
                 const known = this.#addresses.get(text) ?? new Set();
                 this.#addresses.set(text, known);
                 for (const one of endpoints.keys()) known.add(one);
@@ -79,16 +89,41 @@ export class StaleConnections {
     }
 }
 
-function addressesOf(service: ServedService | undefined): ReadonlyMap<string, UdpAddress> {
+function addressesOf(
+    service: ServedService | undefined,
+    host: HostAddresses | undefined,
+): ReadonlyMap<string, UdpAddress> {
     const found = new Map<string, UdpAddress>();
-    for (const { protocol, port, addresses, endpoints } of service?.ports ?? []) {
-        if (protocol !== "UDP") continue;
-        for (const { ip, inside } of addresses) {
-            const chosen = new Map(endpoints[inside].map((one) => [addressText(one.ip, one.port), one]));
+    for (const served of service?.ports ?? []) {
+        if (served.protocol !== "UDP") continue;
+        for (const { ip, port, scopes } of placesOf(served, host)) {
+            // without a host all clients are inside
+            const used = host === undefined ? [scopes.inside] : [scopes.inside, scopes.outside];
+            const all = used.flatMap((scope) => served.endpoints[scope]);
+            const chosen = new Map(all.map((one) => [addressText(one.ip, one.port), one]));
             found.set(addressText(ip, port), { ip, port, endpoints: chosen });
         }
     }
     return found;
+}
+
+interface Place {
+    readonly ip: IpAddress;
+    readonly port: number;
+    readonly scopes: ClientScopes;
+}
+
+function placesOf(
+    { addresses, family, nodePort, port }: ServedPort,
+    host: HostAddresses | undefined,
+): readonly Place[] {
+    const external = addresses.flatMap((scopes) => {
+        const standIn = scopes.kind === "cluster" ? undefined : host?.standIn(scopes.ip);
+        return [scopes.ip, ...(standIn === undefined ? [] : [standIn])].map((ip) => ({ ip, port, scopes }));
+    });
+    if (nodePort === undefined || host === undefined) return external;
+    const ofNode = [nodePortAddress(family), ...host.nodePortAddresses(family)];
+    return [...external, ...ofNode.map((ip) => ({ ip, port: nodePort.port, scopes: nodePort }))];
 }
 
 function addressText(ip: IpAddress, port: number): string {

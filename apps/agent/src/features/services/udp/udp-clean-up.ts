@@ -5,7 +5,7 @@ import type { JobResult } from "@antrea/runtime";
 import type { ServedService } from "@antrea/services";
 import { UnixctlError } from "../../../platform/ovs/datapath/index.ts";
 import { udpConnections } from "./conntrack-dump.ts";
-import { flushesAgainst, flushesOf, StaleConnections } from "./stale-connections.ts";
+import { flushesAgainst, flushesOf, StaleConnections, type HostAddresses } from "./stale-connections.ts";
 
 /** OVS walks all connections for each flush by part of a tuple; from this number on reading them once is less. */
 const singleFlushes = 10;
@@ -28,6 +28,8 @@ export interface UdpCleanUpComponents {
     readonly dump: (signal: AbortSignal) => Promise<readonly string[]>;
     /** What OVS has of Services, and what it may have already. */
     readonly possible: () => Iterable<ServedService>;
+    /** The Node's network stack; undefined unless OVS serves the Node itself and clients outside. */
+    readonly host: HostAddresses | undefined;
     readonly onFlushed: (requests: number) => void;
     readonly clock: Pick<Clock, "monotonic">;
 }
@@ -51,8 +53,9 @@ export class UdpCleanUp {
 
     /** Keeps what the change of a Service, which OVS has, makes stale; true if `pass` is to be called. */
     changed(before: ServedService | undefined, after: ServedService | undefined): boolean {
-        for (const text of flushesAgainst(after)) this.#pending.delete(text);
-        const flushes = flushesOf(before, after);
+        const { host } = this.#components;
+        for (const text of flushesAgainst(after, host)) this.#pending.delete(text);
+        const flushes = flushesOf(before, after, host);
         for (const [text, flush] of flushes) this.#pending.set(text, flush);
         return this.#hasBegun && flushes.size > 0;
     }
@@ -131,7 +134,7 @@ export class UdpCleanUp {
             throw error;
         }
         const found: CtFlush[] = [];
-        const stale = new StaleConnections(this.#components.possible());
+        const stale = new StaleConnections(this.#components.possible(), this.#components.host);
         for (const text of texts) {
             for (const connection of udpConnections(text)) {
                 const flush = stale.flushOf(connection);

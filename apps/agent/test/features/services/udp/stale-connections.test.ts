@@ -17,7 +17,7 @@ function text({ zone, protocol, original = {}, reply = {} }: CtFlush): string {
     return `${zone} ${protocol}: ${of(original)}, ${of(reply)}`;
 }
 const texts = (before: ServedService | undefined, after: ServedService | undefined): readonly string[] =>
-    [...flushesOf(before, after).values()].map(text);
+    [...flushesOf(before, after, undefined).values()].map(text);
 const toDns = "65520 17: * * 10.96.0.10 53";
 
 describe("flushes of a change", () => {
@@ -50,7 +50,7 @@ describe("flushes of a change", () => {
 });
 
 describe("stale connections", () => {
-    const stale = new StaleConnections([dns(a), dns(a, b)]);
+    const stale = new StaleConnections([dns(a), dns(a, b)], undefined);
     const flushOf = (dst: string, from: string, mark: number, zone = 65520): string | undefined => {
         const [ip = "", port] = from.split(" ");
         const client = parseIp("10.10.1.9");

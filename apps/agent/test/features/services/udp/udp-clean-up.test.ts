@@ -39,7 +39,14 @@ function flush(flushes: readonly CtFlush[]): Promise<void> {
 
 function make(dump: () => Promise<readonly string[]>): void {
     const clock = { monotonic: () => now };
-    cleanUp = new UdpCleanUp({ flush, dump, possible: () => [served], onFlushed: () => undefined, clock });
+    cleanUp = new UdpCleanUp({
+        flush,
+        dump,
+        possible: () => [served],
+        host: undefined,
+        onFlushed: () => undefined,
+        clock,
+    });
 }
 
 beforeEach(() => {

@@ -1,0 +1,171 @@
+import { nodeAddressFlows } from "@antrea/flows";
+import type { Prefix } from "@antrea/ip";
+import type { NetlinkEvent } from "@antrea/netlink";
+import type { Feature } from "../../platform/feature.ts";
+import { proxyRouteProtocol } from "../../platform/kernel-ids.ts";
+import type { NodePlatform, ServiceCidrs } from "../../platform/node-platform.ts";
+import { reporting } from "../../platform/reporting.ts";
+import { HostServiceRoutes } from "./host-routes.ts";
+import { HostRules, removeHostRules } from "./host-rules.ts";
+import { HostStack } from "./host-stack.ts";
+import { NodeAddresses } from "./node-addresses.ts";
+import { ServiceCidrWatch } from "./service-cidrs.ts";
+
+const resyncMs = 60_000;
+
+/** The owner of the flows of the Node's addresses in the flow table. */
+const addressOwner = "host-services/addresses";
+
+/** What the feature needs of the platform. */
+export type HostServicesPlatform = Pick<
+    NodePlatform,
+    | "clock"
+    | "config"
+    | "flowTable"
+    | "health"
+    | "host"
+    | "jobs"
+    | "kube"
+    | "logger"
+    | "netlink"
+    | "node"
+    | "pipeline"
+    | "servesNode"
+    | "sysctls"
+>;
+
+/** The feature, and what the Services need of it. */
+export interface HostServicesFeature extends Feature {
+    /** Undefined without `proxyAll`. */
+    readonly stack: HostStack | undefined;
+}
+
+/**
+ * AntreaProxy for the Node itself and for clients outside (`antreaProxy.proxyAll`): nftables rules, routes and a routing
+ * rule that lead packets to Services into OVS. They stay when the agent stops, and those of an earlier start stay until
+ * OVS has all Services. Without `proxyAll` it removes them.
+ *
+ * @param cidrs a watch of the ServiceCIDRs that others own; undefined: the feature watches them itself
+ */
+export function hostServices(platform: HostServicesPlatform, cidrs: ServiceCidrs | undefined): HostServicesFeature {
+    const { config, host, jobs, netlink, node, sysctls } = platform;
+    const logger = platform.logger.child("host-services");
+    const families = node.podPrefixes.map(({ family }) => family);
+    const routes = new HostServiceRoutes({ logger, netlink, sysctls }, { gatewayName: config.hostGateway, families });
+    if (platform.servesNode) return serving(platform, routes, cidrs);
+    return {
+        name: "host-services",
+        stack: undefined,
+        start: () => {
+            jobs.once("host-services/removal", async () => {
+                await removeHostRules({ logger, nft: host.nft });
+                await routes.remove();
+            });
+        },
+    };
+}
+
+function serving(
+    platform: HostServicesPlatform,
+    routes: HostServiceRoutes,
+    others: ServiceCidrs | undefined,
+): HostServicesFeature {
+    const { clock, config, health, jobs, kube, netlink, node } = platform;
+    const logger = platform.logger.child("host-services");
+    const own = others === undefined ? new ServiceCidrWatch({ api: kube.api, clock, logger }) : undefined;
+    const cidrs = others ?? own;
+    const rules = rulesOf(platform);
+    const addresses = new NodeAddresses({ netlink }, { nodePortAddresses: config.antreaProxy.nodePortAddresses });
+    const listeners = new DisposableStack();
+    const triggers = { rules: (): void => undefined, routes: (): void => undefined, addresses: (): void => undefined };
+    const stack = new HostStack({ rules, addresses, onRules: () => triggers.rules() });
+    const flows = (): ReturnType<typeof nodeAddressFlows> => {
+        const families = node.podPrefixes.map(({ family }) => family);
+        const { own: all, nodePorts } = addresses.known;
+        return nodeAddressFlows(platform.pipeline, {
+            own: all.filter(({ family }) => families.includes(family)),
+            nodePorts: nodePorts.filter(({ family }) => families.includes(family)),
+        });
+    };
+    const start = (): void => {
+        let problem: string | undefined;
+        health.addCheck("host-services", "ready", () => problem);
+        const what = "the Node and clients outside do not reach changed Services";
+        const report = (text: string | undefined): void => void (problem = text);
+        triggers.addresses = trigger(
+            jobs.every("host-services/addresses", resyncMs, async (limit) => {
+                stack.addressesChanged(await addresses.read());
+                await platform.flowTable.set(addressOwner, flows(), limit);
+            }),
+        );
+        triggers.rules = trigger(
+            jobs.every("host-services/rules", resyncMs, async () => {
+                if (stack.isComplete) await reporting({ what, report }, () => rules.ensure());
+            }),
+        );
+        triggers.routes = trigger(
+            jobs.every("host-services/routes", resyncMs, async () => {
+                if (stack.isComplete) await routes.ensure(knownCidrs(platform, cidrs));
+            }),
+        );
+        cidrs?.onServiceCidrs(() => triggers.routes());
+        stack.onComplete(() => {
+            triggers.rules();
+            triggers.routes();
+        });
+    };
+    return {
+        name: "host-services",
+        stack,
+        stage: async (signal) => {
+            own?.start(signal);
+            listeners.use(addresses);
+            addresses.start(() => triggers.addresses());
+            listeners.use(
+                netlink.subscribe(["link", "route"], (event) => {
+                    if (concernsRoutes(event, config.hostGateway)) triggers.routes();
+                }),
+            );
+            await addresses.read();
+            platform.flowTable.stage(addressOwner, flows());
+        },
+        start,
+        stop: async () => {
+            listeners.dispose();
+            await own?.close();
+        },
+    };
+}
+
+function rulesOf({ config, host, logger, node }: HostServicesPlatform): HostRules {
+    return new HostRules(
+        { generation: host.rulesGeneration, logger: logger.child("host-services"), nft: host.nft },
+        {
+            families: node.podPrefixes.map(({ family }) => family),
+            gatewayName: config.hostGateway,
+            nodePortAddresses: config.antreaProxy.nodePortAddresses,
+            randomFully: config.snatFullyRandomPorts,
+        },
+    );
+}
+
+/** Undefined while they are not known; those of the configuration if the cluster names none. */
+function knownCidrs(
+    { config }: Pick<HostServicesPlatform, "config">,
+    cidrs: ServiceCidrs | undefined,
+): readonly Prefix[] | undefined {
+    const known = cidrs?.serviceCidrs;
+    if (known === undefined || known.length > 0) return known;
+    return [config.serviceCIDR, config.serviceCIDRv6].filter((prefix) => prefix !== undefined);
+}
+
+/** Another program deleted a route, or the gateway's link came or went up, whose routes the kernel removes silently. */
+function concernsRoutes(event: NetlinkEvent, gatewayName: string): boolean {
+    if (event.type === "link") return event.link.name === gatewayName;
+    if (event.type === "route") return event.deleted && event.route.protocol === proxyRouteProtocol;
+    return true;
+}
+
+function trigger(job: { trigger(): void }): () => void {
+    return () => job.trigger();
+}

@@ -1,0 +1,59 @@
+import { formatIp, type IpAddress } from "@antrea/ip";
+import { standInAt, standInCount } from "./addresses.ts";
+
+/**
+ * The stand-ins: addresses to which the host translates external addresses of Services that are the Node's own, as OVS has
+ * to know which one it was. A number comes from a hash of the address, and only if that is taken it is the next free
+ * one: a restarted agent gives most addresses what they had.
+ */
+export class StandIns {
+    readonly #byAddress = new Map<string, { readonly standIn: IpAddress; readonly users: Set<string> }>();
+    readonly #taken = new Set<string>();
+
+    /** The stand-in of the address; undefined if it has none. */
+    get(ip: IpAddress): IpAddress | undefined {
+        return this.#byAddress.get(formatIp(ip))?.standIn;
+    }
+
+    /** Gives the address a stand-in for a Service, the same one to all; undefined if all are used up. */
+    take(ip: IpAddress, user: string): IpAddress | undefined {
+        const text = formatIp(ip);
+        const known = this.#byAddress.get(text);
+        if (known !== undefined) {
+            known.users.add(user);
+            return known.standIn;
+        }
+        const standIn = this.#free(ip, text);
+        if (standIn === undefined) return undefined;
+        this.#taken.add(formatIp(standIn));
+        this.#byAddress.set(text, { standIn, users: new Set([user]) });
+        return standIn;
+    }
+
+    /** Frees all stand-ins of a Service but those of these addresses, as far as no other Service uses them. */
+    keepOnly(user: string, kept: readonly IpAddress[]): void {
+        const texts = new Set(kept.map(formatIp));
+        for (const [text, { standIn, users }] of this.#byAddress) {
+            if (texts.has(text) || !users.delete(user) || users.size > 0) continue;
+            this.#byAddress.delete(text);
+            this.#taken.delete(formatIp(standIn));
+        }
+    }
+
+    #free({ family }: IpAddress, text: string): IpAddress | undefined {
+        const count = standInCount(family);
+        const first = hashOf(text) % count;
+        for (let at = 0; at < count; at += 1) {
+            const standIn = standInAt(family, (first + at) % count);
+            if (!this.#taken.has(formatIp(standIn))) return standIn;
+        }
+        return undefined;
+    }
+}
+
+/** FNV-1a. */
+function hashOf(text: string): number {
+    let hash = 0x811c_9dc5;
+    for (const byte of new TextEncoder().encode(text)) hash = Math.imul(hash ^ byte, 0x0100_0193);
+    return hash >>> 0;
+}
