@@ -15,6 +15,7 @@ import {
     type Route,
     type RouteFilter,
     type RouteOptions,
+    type Rule,
     type VethOptions,
 } from "@antrea/netlink";
 import { type LocalIo } from "./io.ts";
@@ -120,6 +121,11 @@ export class MachineLinks {
 
     deleteRoute(options: RouteOptions): Promise<boolean> {
         return this.#io.call(() => this.#machine.routes.delete(routeKey(options)));
+    }
+
+    /** Agents add none here, as none of them serves the Node itself. */
+    rules(): Promise<Rule[]> {
+        return this.#io.call(() => []);
     }
 
     neighbours(index?: number): Promise<Neighbour[]> {

@@ -13,7 +13,7 @@ const standInCounts: Readonly<Record<Family, number>> = { 4: 123, 6: 0x1_0000 };
 /** The addresses of the virtual NodePort address and of all stand-ins, whose route leads to the gateway. */
 export const virtualPrefixes: Readonly<Record<Family, readonly Prefix[]>> = {
     4: [standInRanges[4]],
-    6: [standInRanges[6], parsePrefix("fc01::aabb:ccdd:eefe/128"), parsePrefix("fc01::aabb:ccdd:eeff/128")],
+    6: [standInRanges[6], parsePrefix("fc01::aabb:ccdd:eefe/128")],
 };
 
 /** The next hop of all routes to Services, which the source is that the host sees of packets that come back. */

@@ -1,8 +1,10 @@
 import { nodeAddressFlows } from "@antrea/flows";
+import { nodeAddressesOf } from "@antrea/ipam";
 import type { Prefix } from "@antrea/ip";
 import type { NetlinkEvent } from "@antrea/netlink";
 import type { Feature } from "../../platform/feature.ts";
 import { proxyRouteProtocol } from "../../platform/kernel-ids.ts";
+import { changesRoutes } from "../../platform/node/node-changes.ts";
 import type { NodePlatform, ServiceCidrs } from "../../platform/node-platform.ts";
 import { reporting } from "../../platform/reporting.ts";
 import { HostServiceRoutes } from "./host-routes.ts";
@@ -21,6 +23,7 @@ export type HostServicesPlatform = Pick<
     NodePlatform,
     | "clock"
     | "config"
+    | "environment"
     | "flowTable"
     | "health"
     | "host"
@@ -29,6 +32,7 @@ export type HostServicesPlatform = Pick<
     | "logger"
     | "netlink"
     | "node"
+    | "nodes"
     | "pipeline"
     | "servesNode"
     | "sysctls"
@@ -70,7 +74,7 @@ function serving(
     routes: HostServiceRoutes,
     others: ServiceCidrs | undefined,
 ): HostServicesFeature {
-    const { clock, config, health, jobs, kube, netlink, node } = platform;
+    const { clock, config, environment, health, jobs, kube, netlink, node, nodes } = platform;
     const logger = platform.logger.child("host-services");
     const own = others === undefined ? new ServiceCidrWatch({ api: kube.api, clock, logger }) : undefined;
     const cidrs = others ?? own;
@@ -94,7 +98,9 @@ function serving(
         const report = (text: string | undefined): void => void (problem = text);
         triggers.addresses = trigger(
             jobs.every("host-services/addresses", resyncMs, async (limit) => {
-                stack.addressesChanged(await addresses.read());
+                const changed = await addresses.read();
+                stack.addressesChanged(changed);
+                if (changed.size > 0) triggers.routes();
                 await platform.flowTable.set(addressOwner, flows(), limit);
             }),
         );
@@ -105,10 +111,17 @@ function serving(
         );
         triggers.routes = trigger(
             jobs.every("host-services/routes", resyncMs, async () => {
-                if (stack.isComplete) await routes.ensure(knownCidrs(platform, cidrs));
+                if (!stack.isComplete) return;
+                const sources = nodeAddressesOf(nodes.get(environment.nodeName) ?? {}).filter((ip) =>
+                    addresses.has(ip),
+                );
+                await routes.ensure({ serviceCidrs: knownCidrs(platform, cidrs), sources });
             }),
         );
         cidrs?.onServiceCidrs(() => triggers.routes());
+        nodes.onChange((type, key, object, old) => {
+            if (key === environment.nodeName && changesRoutes(type, object, old)) triggers.routes();
+        });
         stack.onComplete(() => {
             triggers.rules();
             triggers.routes();

@@ -24,8 +24,19 @@ export interface HostServiceRoutesOptions {
     readonly families: readonly Family[];
 }
 
+/** What the routes depend on besides the gateway. */
+export interface RouteTargets {
+    /** Undefined while they are not known: the routes to them stay as they are. */
+    readonly serviceCidrs: readonly Prefix[] | undefined;
+    /**
+     * Addresses of the Node, of each family the first that endpoints in its network have: their programs answer the virtual
+     * source from it, also those that listen at all addresses and leave the choice to the kernel.
+     */
+    readonly sources: readonly IpAddress[];
+}
+
 type WantedRoute = Pick<RouteOptions, "onlink" | "protocol"> &
-    Pick<Route, "dst" | "table"> & { readonly dev: number; readonly via: IpAddress };
+    Pick<Route, "dst" | "src" | "table"> & { readonly dev: number; readonly via: IpAddress };
 
 /**
  * The routes from the Node to Services in OVS: those to the Service CIDRs and to the virtual addresses by the gateway, with
@@ -44,10 +55,8 @@ export class HostServiceRoutes {
     /**
      * Adds what is missing and removes what is not wanted any more; writes nothing else. Without the gateway's link does
      * nothing. Rejects with NetlinkError; some may be done then, and the next call completes it.
-     *
-     * @param serviceCidrs undefined while they are not known: the routes to them stay as they are
      */
-    async ensure(serviceCidrs: readonly Prefix[] | undefined): Promise<void> {
+    async ensure({ serviceCidrs, sources }: RouteTargets): Promise<void> {
         const { logger, netlink } = this.#components;
         const { families, gatewayName } = this.#options;
         const gateway = await netlink.link(gatewayName);
@@ -55,7 +64,7 @@ export class HostServiceRoutes {
         this.#components.sysctls.set(this.#reversePath, loose);
         await this.#ensureNeighbours(gateway.index);
         const present = await this.#ownRoutes();
-        const wanted = this.#wanted(gateway.index, serviceCidrs);
+        const wanted = this.#wanted(gateway.index, serviceCidrs, sources);
         const texts = new Set(wanted.map(textOf));
         const known = new Set(present.map(textOf));
         const missing = wanted.filter((route) => !known.has(textOf(route)));
@@ -113,7 +122,7 @@ export class HostServiceRoutes {
         });
     }
 
-    #wanted(dev: number, serviceCidrs: readonly Prefix[] = []): readonly WantedRoute[] {
+    #wanted(dev: number, serviceCidrs: readonly Prefix[] = [], sources: readonly IpAddress[]): readonly WantedRoute[] {
         const common = { dev, protocol: proxyRouteProtocol, onlink: true };
         return this.#options.families.flatMap((family) => {
             const via = nextHop(family);
@@ -124,8 +133,14 @@ export class HostServiceRoutes {
                     { ...common, dst, via, table: RouteTable.MAIN },
                 ]),
             );
+            const src = sources.find((ip) => ip.family === family);
+            const back = { ...common, dst: prefixOf(via), via, table: RouteTable.MAIN };
             const all = prefixOf({ family, value: 0n }, 0);
-            return [...byName.values(), { ...common, dst: all, via, table: serviceTable }];
+            return [
+                ...byName.values(),
+                src === undefined ? back : { ...back, src },
+                { ...common, dst: all, via, table: serviceTable },
+            ];
         });
     }
 
@@ -170,11 +185,12 @@ function sameRule(a: Rule, b: Rule): boolean {
 /** Of the routes that do not depend on Service CIDRs. */
 function isVirtual({ family, dst, table }: Route): boolean {
     const text = formatPrefix(dst);
-    return table === serviceTable || virtualPrefixes[family].some((prefix) => formatPrefix(prefix) === text);
+    const isBack = text === formatPrefix(prefixOf(nextHop(family)));
+    return table === serviceTable || isBack || virtualPrefixes[family].some((prefix) => formatPrefix(prefix) === text);
 }
 
-function textOf({ dst, via, dev, table }: Pick<Route, "dst" | "via" | "dev" | "table">): string {
-    return `${table} ${formatPrefix(dst)} ${via?.value ?? ""} ${dev}`;
+function textOf({ dst, via, dev, src, table }: Pick<Route, "dst" | "via" | "dev" | "src" | "table">): string {
+    return `${table} ${formatPrefix(dst)} ${via?.value ?? ""} ${dev} ${src?.value ?? ""}`;
 }
 
 function deletionOf({ dst, family, dev, via, metric, table }: Route): RouteOptions {

@@ -27,6 +27,8 @@ export class HostStack {
     /** By the text of an external address the Services that have it, and the other way round. */
     readonly #users = new Map<string, Set<string>>();
     readonly #external = new Map<string, readonly IpAddress[]>();
+    /** The Services with an address for which no stand-in was left. */
+    readonly #waiting = new Set<string>();
     #onChange: (key: string) => void = () => undefined;
     #onComplete: () => void = () => undefined;
     #isComplete = false;
@@ -62,6 +64,8 @@ export class HostStack {
             if (standIn === undefined) without.push(ip);
             else standIns.set(formatIp(ip), standIn);
         }
+        if (without.length > 0) this.#waiting.add(service.key);
+        else this.#waiting.delete(service.key);
         return { standIns, problems: without.length === 0 ? [] : [usedUp(without)] };
     }
 
@@ -74,7 +78,8 @@ export class HostStack {
         if (now === undefined) this.#use(key, []);
         const own = (this.#external.get(key) ?? []).filter((ip) => now?.prepared.standIns.has(formatIp(ip)));
         rules.set(key, now === undefined ? [] : elementsOf(now.service, now.prepared.standIns));
-        this.#standIns.keepOnly(key, own);
+        if (now === undefined) this.#waiting.delete(key);
+        if (this.#standIns.keepOnly(key, own)) for (const waiting of this.#waiting) this.#onChange(waiting);
         onRules();
     }
 

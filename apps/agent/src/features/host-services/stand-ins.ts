@@ -30,14 +30,20 @@ export class StandIns {
         return standIn;
     }
 
-    /** Frees all stand-ins of a Service but those of these addresses, as far as no other Service uses them. */
-    keepOnly(user: string, kept: readonly IpAddress[]): void {
+    /**
+     * Frees all stand-ins of a Service but those of these addresses, as far as no other Service uses them. Returns whether
+     * there were such.
+     */
+    keepOnly(user: string, kept: readonly IpAddress[]): boolean {
         const texts = new Set(kept.map(formatIp));
+        let hasFreed = false;
         for (const [text, { standIn, users }] of this.#byAddress) {
             if (texts.has(text) || !users.delete(user) || users.size > 0) continue;
             this.#byAddress.delete(text);
             this.#taken.delete(formatIp(standIn));
+            hasFreed = true;
         }
+        return hasFreed;
     }
 
     #free({ family }: IpAddress, text: string): IpAddress | undefined {

@@ -28,7 +28,14 @@ function network(): string {
     const rules = ["iptables-nft", "ip6tables-nft", "iptables-legacy"].map((program) => run(program, "-S"));
     const links = run("ip", "-o", "link").replaceAll(/^\d+: ([^:@]+).*$/gm, "$1");
     const sysctls = ["net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"].map((key) => getSysctl(undefined, key));
-    const routes = run("ip", "route") + run("ip", "-6", "route");
+    const all = [
+        run("ip", "route"),
+        run("ip", "-6", "route"),
+        run("ip", "route", "show", "table", "all", "proto", "181"),
+        run("ip", "rule"),
+        run("ip", "-6", "rule"),
+    ];
+    const routes = all.join("");
     const tables = run("nft", "list", "tables").replaceAll(/^table ip6? filter\n/gm, "");
     return [links, routes, tables, ...rules, ...sysctls].join("\n");
 }
@@ -74,6 +81,10 @@ beforeEach(async () => {
         tunnel: { type: "geneve", port: 0 },
     });
     run("ip", "route", "add", "10.10.9.0/24", "via", "10.10.1.9", "dev", node.gateway, "proto", "178");
+    run("ip", "route", "add", "default", "dev", node.gateway, "table", "181", "proto", "181");
+    run("ip", "rule", "add", "pref", "181", "fwmark", "0x8000000/0x8000000", "lookup", "181", "proto", "181");
+    run("ip", "-6", "rule", "add", "pref", "181", "fwmark", "0x8000000/0x8000000", "lookup", "181", "proto", "181");
+    run("nft", "add", "table", "inet", "antrea-services");
     run("ip", "route", "add", "blackhole", "10.99.0.0/24", "proto", "boot");
     writeFileSync(
         join(host, "var/lib/antrea/sysctls.json"),
@@ -119,6 +130,8 @@ function expectNothingLeft(lines: readonly string[]): void {
     expect(lines).toContain("Removed 1 links of Pods.");
     expect(lines).toContain("Removed the change of net/ipv4/ip_forward.");
     expect(lines).toContain("Removed nftables table arp antrea-guard.");
+    expect(lines).toContain("Removed nftables table inet antrea-services.");
+    expect(lines).toContain("Removed 2 routing rules (proto 178, 179, 180, 181).");
     expect(lines).toContain('Removed iptables-nft FORWARD "antrea: to antrea-gw0".');
     expect(lines.at(-1)).toBe("Nothing of Antrea is left on this Node.");
 }

@@ -1,80 +1,150 @@
-import { afterAll, beforeAll, expect, it } from "@jest/globals";
-import { execFileSync } from "node:child_process";
-import { services } from "@antrea/kube";
-import { HostInputFilter } from "../../../src/features/host-filter/input-filter/index.ts";
-import { podLinkGroup } from "../../../src/platform/kernel-ids.ts";
-import { rulesGeneration, runNft } from "../../../src/platform/nftables.ts";
-import { eventually } from "../../support/eventually.ts";
-import { silentLogger } from "../../support/logger.ts";
-import { ask, PodProgram, type ProgramPlace } from "../../support/pod-programs.ts";
-import { ipsOf, TestPod } from "../../support/test-pod.ts";
-import { ServiceCluster } from "../services/service-cluster.ts";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { ask, type ProgramPlace } from "../../support/pod-programs.ts";
+import { heard, NodeNetwork, nodeIps, outsideIps, gatewayIps, run, virtualIps } from "./node-network.ts";
 
-let cluster: ServiceCluster;
-/** A client in the network of the Node. */
-let outside: TestPod;
-const pods: TestPod[] = [];
-const servers: PodProgram[] = [];
-const ips: (readonly string[])[] = [];
-
-const proxyAll = { antreaProxy: { proxyAll: true } };
-/** Of the Node and of the client, in the network between them. */
-const nodeIps = ["192.0.2.1", "2001:db8::1"];
-const outsideIps = ["192.0.2.9", "2001:db8::9"];
-
-function ip(...args: readonly string[]): string {
-    return execFileSync("ip", args, { encoding: "utf8" });
-}
+let network: NodeNetwork;
+let name = "";
+let count = 0;
 
 beforeAll(async () => {
-    cluster = await ServiceCluster.start(proxyAll);
-    // the Node's stack would answer what it sees of the frames of Pods
-    const filter = { generation: rulesGeneration, logger: silentLogger, nft: runNft };
-    await new HostInputFilter(filter, { linkGroup: podLinkGroup }).ensure();
-    outside = new TestPod("outside");
-    ip("link", "add", "uplink", "type", "veth", "peer", "name", "eth0", "netns", outside.netns.name);
-    for (const [at, address] of nodeIps.entries()) {
-        const length = at === 0 ? 24 : 64;
-        ip("address", "add", `${address}/${length}`, "dev", "uplink", ...(at === 0 ? [] : ["nodad"]));
-        outside.netns.run(
-            "ip",
-            "address",
-            "add",
-            `${outsideIps[at]}/${length}`,
-            "dev",
-            "eth0",
-            ...(at === 0 ? [] : ["nodad"]),
+    network = await NodeNetwork.start();
+});
+
+afterAll(() => network?.[Symbol.asyncDispose]());
+
+afterEach(() => network.cluster.deleteService(name));
+
+type Added = Awaited<ReturnType<NodeNetwork["addService"]>>;
+
+const add = (spec: Readonly<Record<string, unknown>> = {}): Promise<Added> => {
+    count += 1;
+    name = `service-${count}`;
+    return network.addService(name, spec);
+};
+
+describe.each([4, 6] as const)("over IPv%d", (family) => {
+    const service = { tcp: 80, udp: 80 };
+    const node = nodeIps[family];
+    const client = outsideIps[family];
+    const external = family === 4 ? "198.51.100.7" : "2001:db8:1::7";
+    const expectHeard = async (
+        from: ProgramPlace,
+        host: string,
+        at: { readonly tcp: number; readonly udp: number },
+        wanted: string,
+    ): Promise<void> => {
+        expect(await heard(from, host, { ...at, wanted })).toEqual([wanted, wanted]);
+    };
+    const serve = (...ips: readonly string[]): Promise<void> => network.setEndpoints(name, family, ips);
+
+    it("the Node reaches ClusterIPs, and is not tracked there", async () => {
+        const { vips } = await add();
+        await serve(network.pod(0, family));
+        await expectHeard(undefined, vips[family], service, `a ${gatewayIps[family]}`);
+        expect(run("conntrack", "-L", "-f", `ipv${family}`, "-d", vips[family])).toBe("");
+    });
+
+    it("NodePorts are reached by clients outside, the Node and its Pods, and others' ports stay theirs", async () => {
+        const at = await add({ type: "NodePort" });
+        await serve(network.pod(0, family));
+        await expectHeard(network.outside, node, at, `a ${client}`);
+        await expectHeard(undefined, node, at, `a ${node}`);
+        await expectHeard(network.pods[1], node, at, `a ${network.pod(1, family)}`);
+        expect(await ask(network.outside, node, 8080)).toBe(`host ${client}`);
+        await serve(network.pod(1, family));
+        await expectHeard(network.outside, node, at, `b ${client}`);
+    });
+
+    it("an externalIP that is nobody's is served to all at its port", async () => {
+        await add({ externalIPs: [external] });
+        await serve(network.pod(0, family));
+        await expectHeard(network.outside, external, service, `a ${client}`);
+        await expectHeard(undefined, external, service, `a ${node}`);
+        await expectHeard(network.pods[1], external, service, `a ${network.pod(1, family)}`);
+    });
+
+    it("an externalIP of another host is its own at all other ports", async () => {
+        await add({ externalIPs: [client] });
+        await serve(network.pod(0, family));
+        await expectHeard(undefined, client, service, `a ${node}`);
+        expect(await ask(undefined, client, 8080)).toBe(`out ${node}`);
+    });
+
+    it("an externalIP that is the Node's is served at its port, and all else of the address unharmed", async () => {
+        await add({ externalIPs: [node] });
+        await serve(network.pod(0, family));
+        await expectHeard(network.outside, node, service, `a ${client}`);
+        await expectHeard(undefined, node, service, `a ${node}`);
+        await expectHeard(network.pods[1], node, service, `a ${network.pod(1, family)}`);
+        expect(await ask(network.outside, node, 8080)).toBe(`host ${client}`);
+        expect(await ask(network.outside, node, 81)).toBe("ECONNREFUSED");
+        network.outside.netns.run("ping", "-c", "1", "-W", "5", node);
+    });
+
+    it("an address that the Node gets is served within two seconds, and not when it lost it", async () => {
+        const at = await add({ type: "NodePort", externalIPs: [external] });
+        await serve(network.pod(0, family));
+        await expectHeard(network.outside, external, service, `a ${client}`);
+        run("ip", "address", "add", `${external}/${family === 4 ? 32 : 128}`, "dev", "uplink");
+        await new Promise((resolve) => setTimeout(resolve, 2_000));
+        expect(await ask(network.outside, external, at.tcp)).toBe(`a ${client}`);
+        expect(await ask(network.pods[1], external, at.tcp)).toBe(`a ${network.pod(1, family)}`);
+        expect(await ask(network.outside, external, 80)).toBe(`a ${client}`);
+        expect(run("nft", "list", "map", "inet", "antrea-services", `own${family}`)).toContain(
+            `${external} . tcp . 80`,
         );
-    }
-    ip("link", "set", "uplink", "up");
-    outside.netns.run("ip", "link", "set", "eth0", "up");
-    outside.netns.run("ip", "route", "add", "198.51.100.0/24", "via", "192.0.2.1");
-    outside.netns.run("ip", "-6", "route", "add", "2001:db8:1::/64", "via", "2001:db8::1");
-    // of a Node
-    ip("route", "add", "default", "via", "192.0.2.9");
-    ip("-6", "route", "add", "default", "via", "2001:db8::9");
-    for (const name of ["a", "b"]) {
-        const pod = new TestPod(name);
-        pods.push(pod);
-        ips.push(ipsOf(await cluster.agent.add(pod)));
-        servers.push(await PodProgram.serve(pod, name));
-    }
-});
+        run("ip", "address", "del", `${external}/${family === 4 ? 32 : 128}`, "dev", "uplink");
+        await new Promise((resolve) => setTimeout(resolve, 2_000));
+        expect(await ask(network.outside, external, 80)).toBe(`a ${client}`);
+        expect(run("nft", "list", "map", "inet", "antrea-services", `own${family}`)).not.toContain("elements");
+    });
 
-afterAll(async () => {
-    for (const server of servers) await server[Symbol.asyncDispose]();
-    await cluster?.[Symbol.asyncDispose]();
-    for (const pod of [...pods, outside]) pod?.[Symbol.dispose]();
-});
+    it("endpoints beyond the Node see its address, and those in its network the virtual one", async () => {
+        const at = await add({ type: "NodePort" });
+        await serve(client);
+        await expectHeard(undefined, at.vips[family], service, `out ${node}`);
+        await expectHeard(network.outside, node, at, `out ${node}`);
+        await serve(node);
+        await expectHeard(undefined, at.vips[family], service, `host ${virtualIps[family]}`);
+        await expectHeard(network.outside, node, at, `host ${virtualIps[family]}`);
+    });
 
-const heard = (from: ProgramPlace, host: string, port: number, satisfies: (text: string) => boolean): Promise<string> =>
-    eventually(() => ask(from, host, port), satisfies, 10_000);
+    it("with policy Local clients outside reach what is on the Node, also in its network, by their own address", async () => {
+        const at = await add({ type: "NodePort", externalIPs: [external], externalTrafficPolicy: "Local" });
+        await network.setEndpoints(name, family, [network.pod(0, family)], "another");
+        await expectHeard(undefined, node, at, `a ${node}`);
+        expect(await ask(network.outside, node, at.tcp)).toBe("no answer");
+        await serve(network.pod(0, family));
+        await expectHeard(network.outside, node, at, `a ${client}`);
+        await serve(node);
+        await expectHeard(network.outside, node, at, `host ${client}`);
+        await expectHeard(network.outside, external, service, `host ${client}`);
+        await expectHeard(undefined, external, service, `host ${virtualIps[family]}`);
+    });
 
-it("lead the Node to ClusterIPs and clients outside to NodePorts", async () => {
-    const [vip] = await cluster.addService("thin", [{ port: 80 }], { type: "NodePort" });
-    await cluster.setEndpoints("thin", 4, [ips[0]?.[0] ?? ""]);
-    expect(await heard(undefined, vip, 80, (text) => text.startsWith("a "))).toBe("a 10.10.1.1");
-    const { spec } = await cluster.api.get(services, { namespace: "default", name: "thin" });
-    const port = spec?.ports?.[0]?.nodePort ?? 0;
-    expect(await heard(outside, "192.0.2.1", port, (text) => text.startsWith("a "))).toBe("a 192.0.2.9");
+    it("rules of kube-proxy do not get what OVS serves", async () => {
+        const at = await add({ type: "NodePort", externalIPs: [external] });
+        await serve(network.pod(0, family));
+        await expectHeard(network.outside, node, at, `a ${client}`);
+        const iptables = family === 4 ? "iptables" : "ip6tables";
+        const elsewhere = family === 4 ? "192.0.2.77:1" : "[2001:db8::77]:1";
+        const served = [
+            [at.vips[family], 80],
+            [external, 80],
+            [node, at.tcp],
+        ] as const;
+        const rules = ["PREROUTING", "OUTPUT"].flatMap((chain) =>
+            served.map(([ip, port]) =>
+                `${chain} -d ${ip} -p tcp --dport ${port} -j DNAT --to-destination ${elsewhere}`.split(" "),
+            ),
+        );
+        for (const rule of rules) run(iptables, "-t", "nat", "-A", ...rule);
+        try {
+            for (const [ip, port] of served) expect(await ask(undefined, ip, port)).toMatch(/^a /);
+            expect(await ask(network.outside, external, 80)).toBe(`a ${client}`);
+            expect(await ask(network.outside, node, at.tcp)).toBe(`a ${client}`);
+        } finally {
+            for (const rule of rules) run(iptables, "-t", "nat", "-D", ...rule);
+        }
+    });
 });

@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, expect, it } from "@jest/globals";
+import { rulesGeneration } from "../../../src/platform/nftables.ts";
+import { eventually } from "../../support/eventually.ts";
+import { ask } from "../../support/pod-programs.ts";
+import { heard, NodeNetwork, nodeIps, outsideIps, proxyAll, run } from "./node-network.ts";
+
+const table = "inet antrea-services";
+
+let network: NodeNetwork;
+let at: Awaited<ReturnType<NodeNetwork["addService"]>>;
+
+const listing = (...options: readonly string[]): string => run("nft", ...options, "list", "table", ...table.split(" "));
+
+/** All that proxyAll has on the Node, but the elements of sets. */
+const onNode = (): string =>
+    [
+        run("nft", "list", "tables").includes(`table ${table}`) ? listing("-t") : "",
+        ...["-4", "-6"].flatMap((family) => [
+            run("ip", family, "route", "show", "proto", "181"),
+            // without the handles of the kernel, the table does not exist if it has no route
+            run("ip", family, "route", "show", "table", "all", "proto", "181"),
+            run("ip", family, "rule"),
+        ]),
+        run("ip", "neighbour", "show", "dev", "antrea-gw0", "nud", "permanent"),
+        run("sysctl", "net.ipv4.conf.antrea-gw0.rp_filter"),
+    ].join("\n");
+
+const isServed = async (): Promise<void> => {
+    const wanted = `a ${outsideIps[4]}`;
+    expect(await heard(network.outside, nodeIps[4], { ...at, wanted })).toEqual([wanted, wanted]);
+};
+
+let before = "";
+
+beforeAll(async () => {
+    network = await NodeNetwork.start();
+    await network.cluster.stopAgent();
+    await network.cluster.startAgent();
+    // else the first start may not have put everything there yet when it is removed
+    await eventually(onNode, (text) => !text.includes("181"), 10_000);
+    before = onNode();
+    await network.cluster.stopAgent();
+    await network.cluster.startAgent(proxyAll);
+    at = await network.addService("kept", { type: "NodePort", externalIPs: ["198.51.100.7"] });
+    await network.setEndpoints("kept", 4, [network.pod(0, 4)]);
+    await isServed();
+});
+
+afterAll(() => network?.[Symbol.asyncDispose]());
+
+it("a Service changes elements and nothing else, and endpoints not even those", async () => {
+    // rules and sets that are made anew have other handles
+    const structure = listing("-a", "-t");
+    const generation = rulesGeneration() ?? 0;
+    await network.setEndpoints("kept", 4, [network.pod(1, 4)]);
+    const heardOf = (text: string): Promise<string> =>
+        eventually(
+            () => ask(network.outside, nodeIps[4], at.tcp),
+            (heardNow) => heardNow === text,
+            10_000,
+        );
+    expect(await heardOf(`b ${outsideIps[4]}`)).toBe(`b ${outsideIps[4]}`);
+    await network.setEndpoints("kept", 4, [network.pod(0, 4)]);
+    expect(await heardOf(`a ${outsideIps[4]}`)).toBe(`a ${outsideIps[4]}`);
+    expect(rulesGeneration()).toBe(generation);
+    const other = await network.addService("other", { type: "NodePort", externalIPs: ["198.51.100.8", nodeIps[6]] });
+    const hasElements = (text: string): boolean =>
+        text.includes("198.51.100.8 . tcp . 80") && text.includes(`tcp . ${other.tcp}`);
+    await eventually(listing, hasElements, 10_000);
+    for (const element of [`${other.vips[4]} . udp . 80`, `${nodeIps[6]} . tcp . 80 : fc01::aabb:ccde:`]) {
+        expect(listing()).toContain(element);
+    }
+    await network.cluster.deleteService("other");
+    await eventually(listing, (text) => !hasElements(text), 10_000);
+    for (const element of ["198.51.100.8", `tcp . ${other.tcp}`, other.vips[4], other.vips[6], nodeIps[6]]) {
+        expect(listing()).not.toContain(element);
+    }
+    expect(listing()).toContain("198.51.100.7 . tcp . 80");
+    expect(listing("-a", "-t")).toBe(structure);
+});
+
+it("what others remove comes back, and nothing is written when others change what is theirs", async () => {
+    const wanted = onNode();
+    const elements = new Set(listing().match(/\S+ \. (?:tcp|udp) \. \d+/g));
+    run("nft", "delete", "table", ...table.split(" "));
+    run("ip", "rule", "del", "pref", "181");
+    run("ip", "route", "del", "10.96.0.0/16");
+    run("ip", "route", "flush", "table", "181");
+    run("ip", "neighbour", "flush", "dev", "antrea-gw0", "nud", "permanent");
+    expect(await eventually(onNode, (text) => text === wanted, 90_000)).toBe(wanted);
+    expect(new Set(listing().match(/\S+ \. (?:tcp|udp) \. \d+/g))).toEqual(elements);
+    await isServed();
+    run("nft", "add", "table", "inet", "others");
+    const structure = listing("-a", "-t");
+    const generation = rulesGeneration();
+    await new Promise((resolve) => setTimeout(resolve, 62_000));
+    expect(rulesGeneration()).toBe(generation);
+    expect(listing("-a", "-t")).toBe(structure);
+    run("nft", "delete", "element", ...table.split(" "), "nodeports4", `{ tcp . ${at.tcp} }`);
+    const isBack = (text: string): boolean => text.includes(`tcp . ${at.tcp}`);
+    const nodePorts = (): string => run("nft", "list", "set", ...table.split(" "), "nodeports4");
+    expect(nodePorts()).not.toContain(`tcp . ${at.tcp}`);
+    expect(await eventually(nodePorts, isBack, 90_000)).toContain(`tcp . ${at.tcp}`);
+    await isServed();
+});
+
+it("a link of the gateway that went down has its routes again when it is up", async () => {
+    const wanted = onNode();
+    run("ip", "link", "set", "antrea-gw0", "down");
+    run("ip", "link", "set", "antrea-gw0", "up");
+    expect(await eventually(onNode, (text) => text === wanted, 10_000)).toBe(wanted);
+    await isServed();
+});
+
+it("all of it outlives the agent, and its start while the API server is away", async () => {
+    const wanted = onNode();
+    await network.cluster.stopAgent();
+    await isServed();
+    await network.cluster.server.stopApiServer();
+    await network.cluster.startAgent(proxyAll);
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    expect(onNode()).toBe(wanted);
+    await isServed();
+    await network.cluster.server.startApiServer();
+    const external = (): Promise<string> => ask(network.outside, "198.51.100.7", 80);
+    expect(await external()).toBe(`a ${outsideIps[4]}`);
+});
+
+it("nothing of it is left when proxyAll is switched off, and it comes again", async () => {
+    const wanted = onNode();
+    await network.cluster.stopAgent();
+    await network.cluster.startAgent();
+    expect(await eventually(onNode, (text) => text === before, 10_000)).toBe(before);
+    expect(await ask(network.outside, nodeIps[4], at.tcp)).toBe("ECONNREFUSED");
+    await network.cluster.stopAgent();
+    await network.cluster.startAgent(proxyAll);
+    expect(await eventually(onNode, (text) => text === wanted, 10_000)).toBe(wanted);
+    await isServed();
+});
