@@ -2,7 +2,7 @@ import { formatIp, type Family, type IpAddress } from "@antrea/ip";
 import type { Endpoint, Protocol, ServedPort, ServedService } from "@antrea/services";
 
 /** The sets and maps of the table, by family; see `ruleset`. */
-export const setNames = ["cluster", "external", "nodeports", "own", "local", "localports"] as const;
+export const setNames = ["cluster", "external", "errors", "nodeports", "own", "local", "localports"] as const;
 
 /** One element of a set, or of a map with its value ("" in a set). */
 export interface RuleElement {
@@ -38,6 +38,8 @@ export function elementsOf(
             const host = outside === "local" && !isClosed ? hostEndpoint(port) : undefined;
             return [
                 one(port, "external", element),
+                // as fields of the packet that an ICMP error carries, which have no types of nft
+                one(port, "errors", [ip.value, numbers[port.protocol], port.port].map(hex).join(" . ")),
                 ...(standIn === undefined ? [] : [one(port, "own", element, formatIp(standIn))]),
                 ...(host === undefined ? [] : [one(port, "local", element, targetOf(host))]),
             ];
@@ -60,6 +62,10 @@ function nodePortElements(port: ServedPort): readonly RuleElement[] {
 /** The first of the local endpoints if all of them are the host: through OVS it would not see the client's address. */
 function hostEndpoint({ endpoints: { local } }: ServedPort): Endpoint | undefined {
     return local.every(({ host }) => host) ? local[0] : undefined;
+}
+
+function hex(value: number | bigint): string {
+    return `0x${value.toString(16)}`;
 }
 
 function targetOf({ ip, port }: Endpoint): string {

@@ -22,11 +22,13 @@ export const allSets: readonly string[] = ([4, 6] as const).flatMap((family) =>
     setNames.map((name) => setName(name, family)),
 );
 
-const types: Readonly<Record<(typeof setNames)[number], (address: string) => string>> = {
+const types: Readonly<Record<(typeof setNames)[number], (address: string, family: Family) => string>> = {
     /** ClusterIPs: not tracked, as a route leads them to OVS. */
     cluster: (address) => `set %s { type ${address} . inet_proto . inet_service; }`,
     /** External addresses: marked and not tracked, unless they are the Node's own. */
     external: (address) => `set %s { type ${address} . inet_proto . inet_service; }`,
+    /** The same, as ICMP errors carry them. */
+    errors: (_address, family) => `set %s { typeof ${carried(family, "s")}; }`,
     /** NodePorts: translated to the virtual NodePort address. */
     nodeports: () => "set %s { type inet_proto . inet_service; }",
     /** External addresses that are the Node's own: translated to their stand-ins. */
@@ -47,7 +49,7 @@ export function ruleset(input: RulesetInput): string {
     const lines = [`add table inet ${tableName}`, `delete table inet ${tableName}`, `table inet ${tableName} {`];
     for (const family of [4, 6] as const) {
         for (const name of setNames)
-            lines.push(`  ${types[name](`ipv${family}_addr`).replace("%s", setName(name, family))}`);
+            lines.push(`  ${types[name](`ipv${family}_addr`, family).replace("%s", setName(name, family))}`);
     }
     lines.push(
         ...chain("before-tracking", "type filter hook prerouting priority -305; policy accept;", [
@@ -62,17 +64,18 @@ export function ruleset(input: RulesetInput): string {
             undefined,
             families.flatMap((family) => [
                 `${triple(family)} @${setName("cluster", family)} notrack`,
-                `${triple(family)} @${setName("external", family)} fib daddr type != local meta mark set meta mark or ${mark} notrack`,
+                `${triple(family)} @${setName("external", family)} ${marked}`,
+                `${error(family)} ${carried(family, "s")} @${setName("errors", family)} ${marked}`,
             ]),
         ),
         ...chain(
             "answers",
             undefined,
-            families.flatMap((family) =>
-                (["cluster", "external"] as const).map(
-                    (name) => `${triple(family, "s")} @${setName(name, family)} notrack`,
-                ),
-            ),
+            families.flatMap((family) => [
+                `${triple(family, "s")} @${setName("cluster", family)} notrack`,
+                `${triple(family, "s")} @${setName("external", family)} notrack`,
+                `${error(family)} ${carried(family, "d")} @${setName("errors", family)} notrack`,
+            ]),
         ),
         ...chain("from-outside", "type nat hook prerouting priority -110; policy accept;", [
             // what OVS has translated to an endpoint that the host has or reaches is there
@@ -97,7 +100,7 @@ export function ruleset(input: RulesetInput): string {
     return `${lines.join("\n")}\n`;
 }
 
-const mark = `0x${serviceMark.toString(16)}`;
+const marked = `fib daddr type != local meta mark set meta mark or 0x${serviceMark.toString(16)} notrack`;
 
 function chain(name: string, hook: string | undefined, rules: readonly string[]): readonly string[] {
     return [
@@ -114,6 +117,20 @@ function ip(family: Family): "ip" | "ip6" {
 
 function triple(family: Family, end: "s" | "d" = "d"): string {
     return `${ip(family)} ${end}addr . meta l4proto . th ${end}port`;
+}
+
+/** ICMP errors, which carry the packet that caused them after 8 bytes (RFC 792, RFC 4443). */
+function error(family: Family): string {
+    return family === 4
+        ? "icmp type { destination-unreachable, time-exceeded, parameter-problem }"
+        : "icmpv6 type { destination-unreachable, packet-too-big, time-exceeded, parameter-problem }";
+}
+
+/** Address, protocol and port of one end of that packet, if its IP header has no options or extensions; offsets in bits. */
+function carried(family: Family, end: "s" | "d"): string {
+    const isSource = end === "s";
+    if (family === 4) return `@th,${isSource ? 160 : 192},32 . @th,136,8 . @th,${isSource ? 224 : 240},16`;
+    return `@th,${isSource ? 128 : 256},128 . @th,112,8 . @th,${isSource ? 384 : 400},16`;
 }
 
 /** To an endpoint that is the host itself: only for clients outside, which the policy Local is for. */

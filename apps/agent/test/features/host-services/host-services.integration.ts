@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
-import { ask, type ProgramPlace } from "../../support/pod-programs.ts";
+import { eventually } from "../../support/eventually.ts";
+import { ask, PodProgram, type ProgramPlace } from "../../support/pod-programs.ts";
 import { heard, NodeNetwork, nodeIps, outsideIps, gatewayIps, run, virtualIps } from "./node-network.ts";
 
 let network: NodeNetwork;
@@ -41,6 +42,10 @@ describe.each([4, 6] as const)("over IPv%d", (family) => {
         const { vips } = await add();
         await serve(network.pod(0, family));
         await expectHeard(undefined, vips[family], service, `a ${gatewayIps[family]}`);
+        const listed = (): string => run("nft", "list", "set", "inet", "antrea-services", `cluster${family}`);
+        await eventually(listed, (text) => text.includes(vips[family]), 10_000);
+        run("conntrack", "-F");
+        await expectHeard(undefined, vips[family], service, `a ${gatewayIps[family]}`);
         expect(run("conntrack", "-L", "-f", `ipv${family}`, "-d", vips[family])).toBe("");
     });
 
@@ -61,6 +66,34 @@ describe.each([4, 6] as const)("over IPv%d", (family) => {
         await expectHeard(network.outside, external, service, `a ${client}`);
         await expectHeard(undefined, external, service, `a ${node}`);
         await expectHeard(network.pods[1], external, service, `a ${network.pod(1, family)}`);
+    });
+
+    it("ICMP errors of a client outside reach the endpoint behind an externalIP", async () => {
+        await add({ externalIPs: [external] });
+        await serve(network.pod(0, family));
+        await expectHeard(network.outside, external, service, `a ${client}`);
+        const [pod] = network.pods;
+        const type = family === 4 ? "icmp" : "icmpv6";
+        for (const command of [
+            "add table inet seen",
+            "add chain inet seen input { type filter hook input priority 0; }",
+            `add rule inet seen input ${type} type destination-unreachable counter`,
+        ])
+            pod?.netns.run("nft", command);
+        const { netns } = network.outside;
+        for (const command of [
+            "add table inet refuses",
+            "add chain inet refuses input { type filter hook input priority 0; }",
+            "add rule inet refuses input udp sport 80 reject",
+        ])
+            netns.run("nft", command);
+        await using socket = await PodProgram.datagrams(network.outside, external, 80);
+        expect(await socket.send("hello")).toBe("no answer");
+        const seen = (): string =>
+            /packets \d+/.exec(pod?.netns.run("nft", "list", "table", "inet", "seen") ?? "")?.[0] ?? "";
+        expect(await eventually(seen, (text) => text === "packets 1", 5_000)).toBe("packets 1");
+        pod?.netns.run("nft", "delete", "table", "inet", "seen");
+        netns.run("nft", "delete", "table", "inet", "refuses");
     });
 
     it("an externalIP of another host is its own at all other ports", async () => {

@@ -49,7 +49,9 @@ describe("elements", () => {
             [
                 "cluster4 10.96.0.10 . 6 . 80",
                 "external4 198.51.100.7 . 6 . 80",
+                "errors4 0xc6336407 . 0x6 . 0x50",
                 "external4 192.0.2.1 . 6 . 80",
+                "errors4 0xc0000201 . 0x6 . 0x50",
                 "own4 192.0.2.1 . 6 . 80 : 169.254.0.130",
             ],
         ],
@@ -63,6 +65,7 @@ describe("elements", () => {
             [
                 "cluster4 10.96.0.10 . 6 . 80",
                 "external4 198.51.100.7 . 6 . 80",
+                "errors4 0xc6336407 . 0x6 . 0x50",
                 "local4 198.51.100.7 . 6 . 80 : 192.0.2.1 . 8080",
                 "nodeports4 6 . 30000",
                 "localports4 6 . 30000 : 192.0.2.1 . 8080",
@@ -72,13 +75,13 @@ describe("elements", () => {
             "of policy Local with a Pod beside it",
             at([external("198.51.100.7", { outside: "local" })], { endpoints: onHost("192.0.2.1", "10.10.1.2") }),
             {},
-            ["cluster4 10.96.0.10 . 6 . 80", "external4 198.51.100.7 . 6 . 80"],
+            ["cluster4 10.96.0.10 . 6 . 80", "external4 198.51.100.7 . 6 . 80", "errors4 0xc6336407 . 0x6 . 0x50"],
         ],
         [
             "of policy Local without an endpoint here",
             at([external("198.51.100.7", { outside: "local" })], { endpoints: { cluster: [], local: [] } }),
             {},
-            ["cluster4 10.96.0.10 . 6 . 80", "external4 198.51.100.7 . 6 . 80"],
+            ["cluster4 10.96.0.10 . 6 . 80", "external4 198.51.100.7 . 6 . 80", "errors4 0xc6336407 . 0x6 . 0x50"],
         ],
         [
             "of a load balancer that is not for all clients",
@@ -87,7 +90,7 @@ describe("elements", () => {
                 sourceRanges: [],
             }),
             {},
-            ["cluster4 10.96.0.10 . 6 . 80", "external4 198.51.100.7 . 6 . 80"],
+            ["cluster4 10.96.0.10 . 6 . 80", "external4 198.51.100.7 . 6 . 80", "errors4 0xc6336407 . 0x6 . 0x50"],
         ],
     ])("%s", (_name, service, standIns, expected) => {
         expect(texts(service, standIns)).toEqual(expected);
