@@ -181,3 +181,21 @@ describe.each([4, 6] as const)("over IPv%d", (family) => {
         }
     });
 });
+
+it("NodePorts are served at nodePortAddresses only, to all clients", async () => {
+    const { cluster, outside, pods } = network;
+    await cluster.stopAgent();
+    await cluster.startAgent({ antreaProxy: { proxyAll: true, nodePortAddresses: ["10.10.0.0/16", "127.0.0.0/8"] } });
+    const at = await add({ type: "NodePort" });
+    for (const family of [4, 6] as const) await network.setEndpoints(name, family, [network.pod(0, family)]);
+    const wanted = `a ${network.pod(1, 4)}`;
+    expect(await heard(pods[1], gatewayIps[4], { ...at, wanted })).toEqual([wanted, wanted]);
+    expect(await ask(undefined, gatewayIps[4], at.tcp)).toBe(`a ${gatewayIps[4]}`);
+    outside.netns.run("ip", "route", "add", gatewayIps[4], "via", nodeIps[4]);
+    expect(await ask(outside, gatewayIps[4], at.tcp)).toBe(`a ${outsideIps[4]}`);
+    for (const from of [undefined, outside, pods[1]]) {
+        expect(await ask(from, nodeIps[4], at.tcp)).toBe("ECONNREFUSED");
+        expect(await ask(from, nodeIps[6], at.tcp)).toBe("ECONNREFUSED");
+    }
+    expect(await ask(undefined, "127.0.0.1", at.tcp)).toBe("ECONNREFUSED");
+});

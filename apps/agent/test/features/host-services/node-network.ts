@@ -55,6 +55,8 @@ export class NodeNetwork implements AsyncDisposable {
         // else the Node's stack would answer what it sees of the frames of Pods
         const filter = { generation: rulesGeneration, logger: silentLogger, nft: runNft };
         await new HostInputFilter(filter, { linkGroup: podLinkGroup }).ensure();
+        // as many distributions set it
+        run("sysctl", "-qw", "net.ipv4.conf.all.rp_filter=1");
         const { outside } = this;
         run("ip", "link", "add", "uplink", "type", "veth", "peer", "name", "eth0", "netns", outside.netns.name);
         for (const [family, length] of [
