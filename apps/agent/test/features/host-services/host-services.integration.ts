@@ -199,3 +199,25 @@ it("NodePorts are served at nodePortAddresses only, to all clients", async () =>
     }
     expect(await ask(undefined, "127.0.0.1", at.tcp)).toBe("ECONNREFUSED");
 });
+
+it("a skipped Service is the host's, and refused if nobody serves it there", async () => {
+    const { cluster, pods } = network;
+    await cluster.stopAgent();
+    await cluster.startAgent({ antreaProxy: { proxyAll: true, skipServices: ["default/skipped"] } });
+    name = "skipped";
+    const { vips } = await network.addService(name);
+    for (const family of [4, 6] as const) await network.setEndpoints(name, family, [network.pod(0, family)]);
+    for (const family of [4, 6] as const) {
+        expect(await ask(undefined, vips[family], 80)).toBe("ECONNREFUSED");
+        expect(await ask(pods[1], vips[family], 80)).toBe("ECONNREFUSED");
+        const iptables = family === 4 ? "iptables" : "ip6tables";
+        const endpoint = family === 4 ? `${network.pod(0, 4)}:8080` : `[${network.pod(0, 6)}]:8080`;
+        const rules = ["PREROUTING", "OUTPUT"].map((chain) =>
+            `${chain} -d ${vips[family]} -p tcp --dport 80 -j DNAT --to-destination ${endpoint}`.split(" "),
+        );
+        for (const rule of rules) run(iptables, "-t", "nat", "-A", ...rule);
+        expect(await ask(undefined, vips[family], 80)).toBe(`a ${gatewayIps[family]}`);
+        expect(await ask(pods[1], vips[family], 80)).toBe(`a ${network.pod(1, family)}`);
+        for (const rule of rules) run(iptables, "-t", "nat", "-D", ...rule);
+    }
+});
