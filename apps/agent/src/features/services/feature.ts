@@ -23,6 +23,8 @@ import { udpComponents } from "./udp/components.ts";
 /** Services whose changes are under way at a time: as many as a few bundles hold. */
 const concurrency = 256;
 const checkMs = 60_000;
+/** That of some three million endpoints. */
+const maxJournalBytes = 256 << 20;
 
 /** What the feature needs of the platform. */
 export type ServicesPlatform = Pick<
@@ -93,7 +95,8 @@ function withoutServices(platform: ServicesPlatform): ServicesFeature {
 }
 
 function servingServices(platform: ServicesPlatform): ServicesFeature {
-    const { clock, events, flowTable, gates, jobs, kube, nodes, openflow, pipeline, pipelineInput } = platform;
+    const { clock, environment, events, flowTable, gates, jobs, kube, nodes, openflow, pipeline, pipelineInput } =
+        platform;
     const logger = platform.logger.child("services");
     const index = new ServiceIndex(settingsOf(platform));
     const metrics = proxyMetrics(platform.metrics, () => sync.installed.values());
@@ -118,7 +121,7 @@ function servingServices(platform: ServicesPlatform): ServicesFeature {
         clock,
     });
     const mark = (key: string): void => queue.add(key);
-    const file = new JournalFile({ folder: platform.environment.stateFolder });
+    const file = new JournalFile({ folder: environment.stateFolder, maxBytes: maxJournalBytes });
     const journal = new ServiceJournal({ file, index, clock, logger, metrics });
     const objectsChanged = (key: string): void => journal.changed(key);
     const watch = new ServiceWatch({ api: kube.api, clock, logger, index, nodes, mark, objectsChanged, metrics });

@@ -9,12 +9,11 @@ import { LineSplitter } from "./line-splitter.ts";
 export interface JournalFileOptions {
     /** A directory of the Node that outlives the process; created if it does not exist. */
     readonly folder: string;
-    /** The file is never longer, in bytes. Default 256 MiB. */
-    readonly maxBytes?: number;
+    /** The file is never longer, in bytes. */
+    readonly maxBytes: number;
 }
 
 const fileName = "services.journal";
-const defaultMaxBytes = 256 << 20;
 /** What is encoded or decoded between two turns of the event loop: about a millisecond of work. */
 const chunkBytes = 64 << 10;
 
@@ -31,7 +30,7 @@ export class JournalFile {
     /** What this process has left; -1 if it has not replaced the file yet. */
     #size = -1;
 
-    constructor({ folder, maxBytes = defaultMaxBytes }: JournalFileOptions) {
+    constructor({ folder, maxBytes }: JournalFileOptions) {
         this.path = pathIn(folder);
         this.#maxBytes = maxBytes;
     }

@@ -2,7 +2,7 @@ import { crc32 } from "node:zlib";
 import { serviceNameLabel, type ServiceObjects, type SliceObject } from "@antrea/services";
 import { areSlices, isRecord, isService, type StoredSlice } from "./entry-shape.ts";
 
-/** What a line of the journal says of a Service: what it is from there on, or that it is gone (undefined). */
+/** A line of the journal, decoded: what a Service is from there on, or that it is gone (undefined). */
 export interface JournalEntry {
     /** `namespace/name`. */
     readonly key: string;

@@ -81,9 +81,9 @@ export class JournalStart {
     triggers = 0;
     #work: JobWork | undefined;
 
-    constructor(folder: string, maxBytes?: number) {
+    constructor(folder: string, maxBytes = 1 << 30) {
         this.journal = new ServiceJournal({
-            file: new JournalFile({ folder, ...(maxBytes === undefined ? {} : { maxBytes }) }),
+            file: new JournalFile({ folder, maxBytes }),
             index: this.index,
             clock: this.clock,
             logger: listLogger(this.log),
@@ -120,11 +120,15 @@ export class JournalStart {
         this.journal.changed(`default/${name}`);
     }
 
-    /** A run of the job, and the time until it has gathered changes. */
-    async pass(signal = new AbortController().signal): Promise<JobResult | undefined> {
+    /** A run of the job, and the time until it has gathered changes; `during` is called while it writes. */
+    async pass({
+        signal = new AbortController().signal,
+        during = (): void => undefined,
+    }: { readonly signal?: AbortSignal; readonly during?: () => void } = {}): Promise<JobResult | undefined> {
         this.triggers = 0;
         const running = this.#work?.(signal);
         await this.clock.advance(1_000);
+        during();
         return (await running) ?? undefined;
     }
 }
