@@ -1,3 +1,4 @@
+import { messageOf } from "@antrea/errors";
 import { serviceParts, serviceTables } from "@antrea/flows";
 import { WorkQueue } from "@antrea/kube";
 import { ServiceIndex } from "@antrea/services";
@@ -5,6 +6,9 @@ import type { Feature } from "../../platform/feature.ts";
 import type { NodePlatform } from "../../platform/node-platform.ts";
 import type { EarlierState } from "../../platform/ovs/flow-table/index.ts";
 import { FirstSync } from "./first-sync.ts";
+import { JournalFile, removeJournalFile } from "./journal/journal-file.ts";
+import { LastKnownServices } from "./journal/last-known.ts";
+import { ServiceJournal } from "./journal/service-journal.ts";
 import { LearnedFlows } from "./learned-flows.ts";
 import { proxyMetrics } from "./metrics.ts";
 import { ensureRejectMeter } from "./rejects/meter.ts";
@@ -19,6 +23,8 @@ import { udpComponents } from "./udp/components.ts";
 /** Services whose changes are under way at a time: as many as a few bundles hold. */
 const concurrency = 256;
 const checkMs = 60_000;
+/** That of some three million endpoints. */
+const maxJournalBytes = 256 << 20;
 
 /** What the feature needs of the platform. */
 export type ServicesPlatform = Pick<
@@ -50,8 +56,9 @@ export interface ServicesFeature extends Feature {
 
 /**
  * AntreaProxy beside kube-proxy: OVS serves ClusterIPs and addresses of load balancers to the Pods of this Node. The flows of
- * an earlier start stay until all Services are known and in OVS. Adds the jobs `services/first-sync` and
- * `services/udp-connections`. If it is off, it removes the UDP connections that an earlier start has translated.
+ * an earlier start stay until all Services are known and in OVS; without them and the API server those of the journal are
+ * served. Adds the jobs `services/first-sync`, `services/journal` and `services/udp-connections`. If it is off, it removes
+ * the journal, and the UDP connections that an earlier start has translated.
  */
 export function services(platform: ServicesPlatform): ServicesFeature {
     return platform.servesServices ? servingServices(platform) : withoutServices(platform);
@@ -59,7 +66,7 @@ export function services(platform: ServicesPlatform): ServicesFeature {
 
 /** TCP connections that were translated go on, and end; UDP connections would go on for as long as their clients send. */
 function withoutServices(platform: ServicesPlatform): ServicesFeature {
-    const { flowTable, jobs } = platform;
+    const { environment, flowTable, jobs } = platform;
     let wasOn = false;
     return {
         name: "services",
@@ -69,6 +76,11 @@ function withoutServices(platform: ServicesPlatform): ServicesFeature {
             flowTable.onEarlier({ needsGroups: () => false, read });
         },
         start: () => {
+            try {
+                removeJournalFile(environment.stateFolder);
+            } catch (error) {
+                platform.logger.warn("the journal of Services cannot be removed", { reason: messageOf(error) });
+            }
             if (!wasOn) return;
             const udp = new UdpCleanUp({
                 ...udpComponents(platform),
@@ -83,7 +95,8 @@ function withoutServices(platform: ServicesPlatform): ServicesFeature {
 }
 
 function servingServices(platform: ServicesPlatform): ServicesFeature {
-    const { clock, events, flowTable, gates, jobs, kube, nodes, openflow, pipeline, pipelineInput } = platform;
+    const { clock, environment, events, flowTable, gates, jobs, kube, nodes, openflow, pipeline, pipelineInput } =
+        platform;
     const logger = platform.logger.child("services");
     const index = new ServiceIndex(settingsOf(platform));
     const metrics = proxyMetrics(platform.metrics, () => sync.installed.values());
@@ -108,7 +121,11 @@ function servingServices(platform: ServicesPlatform): ServicesFeature {
         clock,
     });
     const mark = (key: string): void => queue.add(key);
-    const watch = new ServiceWatch({ api: kube.api, clock, logger, index, nodes, mark, metrics });
+    const file = new JournalFile({ folder: environment.stateFolder, maxBytes: maxJournalBytes });
+    const journal = new ServiceJournal({ file, index, clock, logger, metrics });
+    const objectsChanged = (key: string): void => journal.changed(key);
+    const watch = new ServiceWatch({ api: kube.api, clock, logger, index, nodes, mark, objectsChanged, metrics });
+    const lastKnown = new LastKnownServices({ openflow, watch, journal, mark, clock, logger });
     const rejects = new Rejects({
         packetOut: (packet) => openflow.packetOut(packet),
         logger,
@@ -146,11 +163,16 @@ function servingServices(platform: ServicesPlatform): ServicesFeature {
             listeners.use(openflow.onReady((link) => ensureRejectMeter(link, logger)));
             listeners.use(openflow.onPacketIn((packet) => rejects.handle(packet)));
             watch.start(signal);
+            listeners.use(lastKnown.stage());
         },
         start: (signal) => {
             queue.start(signal);
-            firstSync.onComplete(() => logger.info("OVS serves Services", { services: sync.installed.size }));
+            firstSync.onComplete(() => {
+                logger.info("OVS serves Services", { services: sync.installed.size });
+                journal.begin(jobs);
+            });
             jobs.once("services/first-sync", async (limit) => {
+                await lastKnown.serve(limit);
                 const keys = await watch.synced(limit);
                 firstSync.begin(keys);
                 for (const key of keys) queue.add(key);
@@ -167,6 +189,7 @@ function servingServices(platform: ServicesPlatform): ServicesFeature {
             listeners.dispose();
             await watch.close();
             await queue.close();
+            await journal.close();
         },
     };
 }

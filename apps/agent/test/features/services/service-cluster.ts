@@ -74,7 +74,7 @@ export class ServiceCluster implements AsyncDisposable {
             clock: systemClock,
             config: { ...config, ovsRunDir: this.node.ovs.runDir },
             datapath: datapathOf("netdev"),
-            environment: { nodeName } as ServicesPlatform["environment"],
+            environment: { nodeName, stateFolder: this.node.stateFolder } as ServicesPlatform["environment"],
             events: { record: (event) => void this.events.push(event) } as ServicesPlatform["events"],
             flowTable: agent.flowTable,
             gates,

@@ -1,3 +1,5 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { Category, cookieOf, Table } from "@antrea/flows";
 import { services } from "@antrea/kube";
@@ -270,6 +272,7 @@ it("are nobody's in OVS when AntreaProxy is switched off, also those of clients 
     // the host serves it no more than anybody else does here
     expect(await say("no answer")).toBe("no answer");
     expect(await ask(client, vip, 80)).toBe("no answer");
+    expect(existsSync(journalPath())).toBe(false);
     await cluster.stopAgent();
     await cluster.startAgent();
     expect(await say(`a ${clientIps[0]}`)).toBe(`a ${clientIps[0]}`);
@@ -321,4 +324,83 @@ it("outlive the agent, and its start while the API server is away", async () => 
     const groups = await cluster.agent.openflow.dumpGroups();
     expect(groups).toHaveLength(1);
     await cluster.deleteService("kept");
+});
+
+/** What the journal of the Node's Services has, as text. */
+const journaled = (): string => {
+    const path = journalPath();
+    return existsSync(path) ? readFileSync(path, "utf8") : "";
+};
+const journalPath = (): string => join(cluster.node.stateFolder, "services.journal");
+const isJournaled = (...texts: readonly string[]): Promise<string> =>
+    eventually(journaled, (text) => texts.every((one) => text.includes(one)), 10_000);
+
+describe("when OVS and the agent have ended while the API server is away", () => {
+    const startWithoutApiServer = async (): Promise<void> => {
+        await cluster.server.stopApiServer();
+        await cluster.node.ovs.killVswitchd();
+        await cluster.node.ovs.startVswitchd();
+        await cluster.startAgent();
+    };
+
+    it("are served as they were last known, and corrected when it is back", async () => {
+        const [known] = await cluster.addService("known", [{ port: 80 }]);
+        const [gone] = await cluster.addService("gone", [{ port: 80 }]);
+        for (const name of ["known", "gone"]) await cluster.setEndpoints(name, 4, [at(0, 4)]);
+        const texts = ['"name":"known-v4"', '"name":"gone-v4"', at(0, 4)];
+        expect(await isJournaled(...texts)).toEqual(expect.stringContaining("known"));
+        await cluster.stopAgent();
+        await cluster.deleteService("gone");
+        await cluster.setEndpoints("known", 4, [at(1, 4)]);
+        const [added] = await cluster.addService("added", [{ port: 80 }]);
+        await cluster.setEndpoints("added", 4, [at(0, 4)]);
+        const before = journaled();
+        await startWithoutApiServer();
+        expect(await heard(known, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
+        expect(await heard(gone, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
+        expect(journaled()).toBe(before);
+        await cluster.server.startApiServer();
+        expect(await heard(known, (text) => text.startsWith("b "))).toBe(`b ${clientIps[0]}`);
+        expect(await heard(added, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
+        const addresses = async (): Promise<readonly string[]> =>
+            (await flowsOfServices()).map(({ match }) => String(match.ipv4_dst));
+        const goneAddress = String(parseIp(gone).value);
+        expect(await eventually(addresses, (all) => !all.includes(goneAddress), 10_000)).not.toContain(goneAddress);
+        await eventually(journaled, (text) => !text.includes('"gone-v4"'), 10_000);
+        expect(journaled()).not.toContain('"gone-v4"');
+        for (const name of ["known", "added"]) await cluster.deleteService(name);
+    });
+
+    it("are served too if OVS ends after the agent has started with what OVS had", async () => {
+        const [vip] = await cluster.addService("later", [{ port: 80 }]);
+        await cluster.setEndpoints("later", 4, [at(0, 4)]);
+        await isJournaled('"name":"later-v4"', at(0, 4));
+        expect(await heard(vip, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
+        await cluster.stopAgent();
+        await cluster.server.stopApiServer();
+        await cluster.startAgent();
+        expect(await ask(client, vip, 80)).toBe(`a ${clientIps[0]}`);
+        await cluster.node.ovs.killVswitchd();
+        await cluster.node.ovs.startVswitchd();
+        await cluster.agent.resync();
+        expect(await heard(vip, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
+        await cluster.server.startApiServer();
+        await cluster.deleteService("later");
+    });
+
+    it("are served but for those whose lines are damaged", async () => {
+        const [whole] = await cluster.addService("whole", [{ port: 80 }]);
+        const [damaged] = await cluster.addService("damaged", [{ port: 80 }]);
+        for (const name of ["whole", "damaged"]) await cluster.setEndpoints(name, 4, [at(0, 4)]);
+        await isJournaled('"name":"whole-v4"', '"name":"damaged-v4"');
+        await cluster.stopAgent();
+        writeFileSync(journalPath(), journaled().replaceAll("damaged-v4", "Damaged-v4"));
+        await startWithoutApiServer();
+        expect(await heard(whole, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
+        expect(await ask(client, damaged, 80)).toBe("no answer");
+        expect(await cluster.metrics.text()).toMatch(/^antrea_proxy_journal_skipped_lines_total [1-9]/m);
+        await cluster.server.startApiServer();
+        expect(await heard(damaged, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
+        for (const name of ["whole", "damaged"]) await cluster.deleteService(name);
+    });
 });
