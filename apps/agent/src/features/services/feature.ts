@@ -57,9 +57,12 @@ export function services(platform: ServicesPlatform): ServicesFeature {
     return platform.servesServices ? servingServices(platform) : withoutServices(platform);
 }
 
-/** TCP connections that were translated go on, and end; UDP connections would go on for as long as their clients send. */
+/**
+ * TCP connections that were translated go on, and end; UDP connections would go on for as long as their clients send. With
+ * the kernel datapath they outlive an OVS that is restarted with the agent, of which no earlier flow tells.
+ */
 function withoutServices(platform: ServicesPlatform): ServicesFeature {
-    const { flowTable, jobs } = platform;
+    const { datapath, flowTable, jobs } = platform;
     let wasOn = false;
     return {
         name: "services",
@@ -69,7 +72,7 @@ function withoutServices(platform: ServicesPlatform): ServicesFeature {
             flowTable.onEarlier({ needsGroups: () => false, read });
         },
         start: () => {
-            if (!wasOn) return;
+            if (!wasOn && datapath.forgetsConnections) return;
             const udp = new UdpCleanUp({
                 ...udpComponents(platform),
                 possible: () => [],
