@@ -163,6 +163,15 @@ describe.each([4, 6] as const)("Services of IPv%d", (family) => {
         const wanted = `${other === 0 ? "a" : "b"} ${own()}`;
         expect(await heard(vip, (text) => text === wanted)).toBe(wanted);
         await setEndpoints([at(0, family), at(1, family)]);
+        // a choice again, and the client stays where it was last, not where it was before
+        await eventually(
+            () => cluster.agent.openflow.dumpGroups(),
+            (groups) => groups.length > 0,
+            10_000,
+        );
+        const again = new Set<string>();
+        for (let times = 0; times < 10; times += 1) again.add(await ask(client, vip, 80));
+        expect([...again]).toEqual([wanted]);
         await cluster.deleteService(name);
         const left = await eventually(
             () => cluster.agent.flowTable.countLearned(),
