@@ -64,9 +64,12 @@ export function services(platform: ServicesPlatform): ServicesFeature {
     return platform.servesServices ? servingServices(platform) : withoutServices(platform);
 }
 
-/** TCP connections that were translated go on, and end; UDP connections would go on for as long as their clients send. */
+/**
+ * TCP connections that were translated go on, and end; UDP connections would go on for as long as their clients send. With
+ * the kernel datapath they outlive an OVS that is restarted with the agent, of which no earlier flow tells.
+ */
 function withoutServices(platform: ServicesPlatform): ServicesFeature {
-    const { environment, flowTable, jobs } = platform;
+    const { datapath, environment, flowTable, jobs } = platform;
     let wasOn = false;
     return {
         name: "services",
@@ -81,7 +84,7 @@ function withoutServices(platform: ServicesPlatform): ServicesFeature {
             } catch (error) {
                 platform.logger.warn("the journal of Services cannot be removed", { reason: messageOf(error) });
             }
-            if (!wasOn) return;
+            if (!wasOn && datapath.forgetsConnections) return;
             const udp = new UdpCleanUp({
                 ...udpComponents(platform),
                 possible: () => [],

@@ -53,9 +53,12 @@ export class ServiceCluster implements AsyncDisposable {
         return this.server.clients().api;
     }
 
-    /** @param settings keys of antrea-agent.conf */
-    async startAgent(settings: object = {}): Promise<void> {
-        this.#agent = await this.node.startAgent({ services: (agent) => this.#services(agent, settings) });
+    /**
+     * @param settings keys of antrea-agent.conf
+     * @param datapath what the agent is to take for granted of the datapath, which is `netdev`
+     */
+    async startAgent(settings: object = {}, datapath: Partial<ServicesPlatform["datapath"]> = {}): Promise<void> {
+        this.#agent = await this.node.startAgent({ services: (agent) => this.#services(agent, settings, datapath) });
     }
 
     /** Ends the agent as a kill does. */
@@ -64,7 +67,11 @@ export class ServiceCluster implements AsyncDisposable {
         this.#agent = undefined;
     }
 
-    #services(agent: TestAgent, settings: object): ReturnType<typeof services> {
+    #services(
+        agent: TestAgent,
+        settings: object,
+        datapath: Partial<ServicesPlatform["datapath"]>,
+    ): ReturnType<typeof services> {
         const { api } = this.server.clients();
         const { config, gates } = loadAgentConfig(JSON.stringify(settings));
         const nodes = nodesOf({ api, clock: systemClock, logger: silentLogger });
@@ -73,7 +80,7 @@ export class ServiceCluster implements AsyncDisposable {
         const feature = services({
             clock: systemClock,
             config: { ...config, ovsRunDir: this.node.ovs.runDir },
-            datapath: datapathOf("netdev"),
+            datapath: { ...datapathOf("netdev"), ...datapath },
             environment: { nodeName, stateFolder: this.node.stateFolder } as ServicesPlatform["environment"],
             events: { record: (event) => void this.events.push(event) } as ServicesPlatform["events"],
             flowTable: agent.flowTable,

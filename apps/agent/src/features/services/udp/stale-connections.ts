@@ -7,7 +7,7 @@ import type { Connection } from "./conntrack-dump.ts";
 const udp = 17;
 const serviceBit = 1 << CtMark.service.offset;
 
-/** Where an UDP port of a Service is served, with the endpoints that clients inside get there. */
+/** Where an UDP port of a Service is served, with its endpoints that serve. */
 interface UdpAddress {
     readonly ip: IpAddress;
     readonly port: number;
@@ -17,7 +17,8 @@ interface UdpAddress {
 
 /**
  * Which connections to remove when OVS has the change of a Service, by their text: of an address that is served no longer,
- * or since now, all to it; of another one those to endpoints that are not chosen any more.
+ * or since now, all to it; of another one those to endpoints that stopped serving. As for TCP, what only new connections
+ * must heed ends none: policies, hints, that an endpoint terminates.
  */
 export function flushesOf(
     before: ServedService | undefined,
@@ -81,12 +82,10 @@ export class StaleConnections {
 
 function addressesOf(service: ServedService | undefined): ReadonlyMap<string, UdpAddress> {
     const found = new Map<string, UdpAddress>();
-    for (const { protocol, port, addresses, endpoints } of service?.ports ?? []) {
+    for (const { protocol, port, addresses, serving } of service?.ports ?? []) {
         if (protocol !== "UDP") continue;
-        for (const { ip, inside } of addresses) {
-            const chosen = new Map(endpoints[inside].map((one) => [addressText(one.ip, one.port), one]));
-            found.set(addressText(ip, port), { ip, port, endpoints: chosen });
-        }
+        const endpoints = new Map(serving.map((one) => [addressText(one.ip, one.port), one]));
+        for (const { ip } of addresses) found.set(addressText(ip, port), { ip, port, endpoints });
     }
     return found;
 }

@@ -34,18 +34,22 @@ describe("flushes of a change", () => {
         expect(texts(before, after)).toEqual(flushes);
     });
 
+    it("leave connections to endpoints that serve, but that new ones do not go to", () => {
+        const both = dns(a, b);
+        const after = serviceWith(both.ports.map((port) => ({ ...port, endpoints: { cluster: [], local: [] } })));
+        expect(texts(both, after)).toEqual([]);
+        expect(texts(after, dns(b))).toEqual([`${toDns}, 10.10.1.2 5353 * *`]);
+    });
+
     it("of an address of a load balancer, of another policy and another family", () => {
         const [cluster, local] = [endpointsAt("fd00::2 5353", "fd00::3 5353"), endpointsAt("fd00::2 5353")];
-        const port = portAt("fd00:96::a", [], { protocol: "UDP", port: 53, endpoints: { cluster, local } });
+        const port = portAt("fd00:96::a", cluster, { protocol: "UDP", port: 53, endpoints: { cluster, local } });
         const vip = { kind: "loadBalancer", ip: parseIp("2001:db8::1"), inside: "cluster", outside: "local" } as const;
         const before = serviceWith([{ ...port, addresses: [...port.addresses, vip] }]);
         const after = serviceWith([
             { ...port, addresses: port.addresses.map((one) => ({ ...one, inside: "local", outside: "local" })) },
         ]);
-        expect(texts(before, after)).toEqual([
-            "65510 17: * * fd00:96::a 53, fd00::3 5353 * *",
-            "65510 17: * * 2001:db8::1 53, * * * *",
-        ]);
+        expect(texts(before, after)).toEqual(["65510 17: * * 2001:db8::1 53, * * * *"]);
     });
 });
 
