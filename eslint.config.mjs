@@ -30,6 +30,14 @@ const timedTests = {
         "Identifier[name=/(^ms|Ms)$/])",
     message: "No test has an upper limit of real time. Where a time is the promise, disable this rule with the reason.",
 };
+// `make mutate` loads a file once and runs its tests for minutes
+const agedLimits = {
+    selector: ["", "ObjectExpression > Property > "]
+        .map((within) => `Program > VariableDeclaration > VariableDeclarator > ${within}`)
+        .map((path) => `${path}CallExpression[callee.object.name='AbortSignal'][callee.property.name='timeout']`)
+        .join(", "),
+    message: "This limit begins when the file is loaded: make it a function that each test calls.",
+};
 const spreadGroups = {
     selector: "SpreadElement > :matches(ObjectExpression, ArrayExpression)",
     message: "Write the members themselves: a literal that is spread into another only hides them.",
@@ -128,7 +136,7 @@ export default tseslint.config(
         rules: {
             "max-lines": "off",
             "no-console": "off",
-            "no-restricted-syntax": ["error", timedTests, spreadGroups],
+            "no-restricted-syntax": ["error", timedTests, agedLimits, spreadGroups],
             "no-restricted-imports": "off",
         },
     },

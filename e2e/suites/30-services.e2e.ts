@@ -15,6 +15,7 @@ import {
     requests,
     scale,
     servicePorts,
+    untilBegunInOvs,
     untilInOvs,
     virtualSource,
 } from "../fixture/services.ts";
@@ -59,7 +60,7 @@ describe("Services in OVS", () => {
             expect(addressIn(await ask(namespace, client, ip, "clientip"))).toBe(ipOf(client, family));
             expect(await askByUdp(namespace, client, ip, "hostname")).toBe(target);
             expect(addressIn(await askByUdp(namespace, client, ip, "clientip"))).toBe(ipOf(client, family));
-            expect(await begunInOvs(first, ip)).toBeGreaterThanOrEqual(before + 4);
+            await untilBegunInOvs(first, ip, before + 4);
         });
     });
 
@@ -80,7 +81,7 @@ describe("Services in OVS", () => {
         await untilInOvs(first, ip);
         expect(await ask(namespace, client, ip, "hostname")).toBe("far");
         expect(addressIn(await ask(namespace, client, ip, "clientip"))).toBe(ipOf(client, family));
-        expect(await begunInOvs(first, ip)).toBeGreaterThanOrEqual(2);
+        await untilBegunInOvs(first, ip, 2);
     });
 
     it("without endpoints are refused at once, and served again when they have one", async () => {
@@ -186,7 +187,7 @@ describe("Services in OVS", () => {
         await helmUpgrade(["antreaProxy.enable=true"]);
         await untilInOvs(first, ip);
         expect(await ask(namespace, client, ip, "hostname")).toBe("far");
-        expect(await begunInOvs(first, ip)).toBeGreaterThan(0);
+        await untilBegunInOvs(first, ip, 1);
         await streaming;
     });
 });

@@ -29,21 +29,26 @@ export const Table = {
     /** Bridging mode: floods frames in a VLAN. */
     UnderlayFlood: 23,
 
-    /** Reserved: restores addresses in replies of SNATed connections. */
+    /** Services: restores the address of the client in answers to a translated source. */
     UnSnat: 24,
     /** Looks up the connection. */
     ConntrackZone: 28,
-    /** Bridging mode: returns answers of Services to the VLAN of the Pod. */
+    /** Services: looks up the connection of such an answer; in bridging mode in the VLAN of the Pod. */
     ServiceReply: 30,
     /** Drops invalid packets; established connections skip the policies. */
     ConntrackState: 32,
 
-    /** Reserved: Services (AntreaProxy). */
+    /** Reserved. */
     PreRoutingClassifier: 40,
+    /** Services: whether the destination, or the source, is an address of this Node. */
     NodePortMark: 42,
+    /** Services: endpoints that were chosen for clients with session affinity. */
     SessionAffinity: 44,
+    /** Services: chooses an endpoint and translates to it. */
     ServiceLb: 46,
+    /** Reserved. */
     DsrServiceMark: 48,
+    /** Services with session affinity: translates to the endpoint, and remembers it. */
     EndpointDnat: 50,
 
     /** Reserved: egress rules of network policies. */

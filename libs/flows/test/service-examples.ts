@@ -58,6 +58,7 @@ export function servedPort(
         addresses: [{ kind: "cluster", ip, inside: "cluster", outside: "cluster" }],
         nodePort: undefined,
         endpoints: { cluster: endpoints, local: endpoints.filter(({ local }) => local) },
+        serving: endpoints,
         mode: "nat",
         sourceRanges: undefined,
         ...more,

@@ -50,6 +50,10 @@ describe("the flows of Services as ovs-ofctl shows them", () => {
             ["IPv6, UDP", portFlows(node, 1, servedPort("fd00:96::10", two6, { protocol: "UDP" }))],
             ["bridging mode, SCTP", portFlows(bridging, 1, servedPort("10.96.0.10", two, { protocol: "SCTP" }))],
             ["affinity", portFlows(node, 1, servedPort("10.96.0.10", two), { affinitySeconds: 100, salt: 7n })],
+            [
+                "affinity, one endpoint",
+                portFlows(node, 1, servedPort("10.96.0.10", two.slice(0, 1)), { affinitySeconds: 100 }),
+            ],
             ["affinity, IPv6", portFlows(node, 1, servedPort("fd00:96::10", two6), { affinitySeconds: 100 })],
             ["external, policy Local", portFlows(node, 1, servedPort("10.96.0.10", two, external), { standIns })],
             [

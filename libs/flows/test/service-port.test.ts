@@ -59,9 +59,12 @@ describe("affinity", () => {
         expect(groupWith(7n)).toEqual({ method: "hash", fields: [{ field: "ipv4_src" }], param: 7n });
     });
 
-    it("needs nothing for one endpoint", () => {
+    it("needs no group for one endpoint, which is learned too", () => {
         const one = servedPort("10.96.0.10", many(1));
-        expect(portFlows(node, 1, one, { affinitySeconds: 10 })).toEqual(portFlows(node, 1, one));
+        const { groups, flows } = portFlows(node, 1, one, { affinitySeconds: 10 });
+        expect(groups).toEqual([]);
+        const learning = flows.flows.filter(({ actions }) => actions.some(({ type }) => type === "learn"));
+        expect(learning).toHaveLength(1);
     });
 
     it("gives learned flows a cookie without a round, another for each port and family", () => {

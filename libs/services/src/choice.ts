@@ -3,6 +3,14 @@ import { type Candidate, type Endpoint, type OwnNode } from "./endpoints.ts";
 /** `cluster`: all endpoints that the Node should use; `local`: only those on the Node. */
 export type Scope = "cluster" | "local";
 
+/** The endpoints of a port. */
+export interface PortEndpoints {
+    /** Those that new connections go to. */
+    readonly endpoints: Readonly<Record<Scope, readonly Endpoint[]>>;
+    /** Those, and others that serve: they terminate beside ready ones, or hints are for others. Connections stay there. */
+    readonly serving: readonly Endpoint[];
+}
+
 /**
  * Chooses among the endpoints of a port as Kubernetes says (kube-proxy's CategorizeEndpoints), for each scope by itself:
  * the ready ones, or if there is none those that serve while they terminate. In scope `cluster` hints restrict the ready
@@ -14,14 +22,16 @@ export function chooseEndpoints(
     candidates: readonly Candidate[],
     { name, zone }: Pick<OwnNode, "name" | "zone">,
     nodeHints: boolean,
-): Readonly<Record<Scope, readonly Endpoint[]>> {
+): PortEndpoints {
     const ready = candidates.filter((candidate) => candidate.ready);
     const hinted =
         (nodeHints ? hintedFor(ready, name, ({ forNodes }) => forNodes) : undefined) ??
         hintedFor(ready, zone, ({ forZones }) => forZones);
+    const cluster = plain(hinted ?? readyOrAll(candidates));
     return {
-        cluster: plain(hinted ?? readyOrAll(candidates)),
-        local: plain(readyOrAll(candidates.filter((candidate) => candidate.local))),
+        endpoints: { cluster, local: plain(readyOrAll(candidates.filter((candidate) => candidate.local))) },
+        // nearly always all of them, which take memory once
+        serving: cluster.length === candidates.length ? cluster : plain(candidates),
     };
 }
 

@@ -12,6 +12,7 @@ export {
     type NodeObject,
     type ObjectMetadata,
     type ServiceObject,
+    type ServiceObjects,
     type ServicePortObject,
     type ServiceSpecObject,
     type SliceObject,

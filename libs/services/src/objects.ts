@@ -80,6 +80,12 @@ export interface SliceObject {
     readonly ports?: readonly SlicePortObject[];
 }
 
+/** A Service with its EndpointSlices. */
+export interface ServiceObjects {
+    readonly service: ServiceObject;
+    readonly slices: readonly SliceObject[];
+}
+
 /** A Node of core/v1 as far as this library reads it. */
 export interface NodeObject {
     readonly metadata?: ObjectMetadata;

@@ -46,8 +46,9 @@ export interface AddressUse {
 }
 
 /**
- * The most triples of a Service in a family, NodePorts not counted; one with 100 ports has 163 addresses. Without a limit
- * one object could ask for as many flows as it has addresses times ports: millions.
+ * The most triples of a Service in a family, NodePorts not counted; one with 100 ports has 163 addresses. Each source range of
+ * an address of a load balancer counts as one more. Without a limit one object could ask for as many flows as it has
+ * addresses, or source ranges, times ports: millions.
  */
 const maxTriples = 16_384;
 
@@ -61,7 +62,7 @@ export function planService(service: ServiceObject, settings: ServiceSettings, u
         const own = cluster.filter(({ ip }) => ip.family === family);
         if (own.length === 0 || ports.length === 0) return [];
         const all = distinct([...own, ...external.filter(({ ip }) => ip.family === family)]);
-        const kept = all.slice(0, Math.max(1, Math.floor(maxTriples / ports.length)));
+        const kept = firstOf(all, ports.length, service);
         noteBeyond(all.slice(kept.length), kept.length, problems);
         return [{ family, addresses: kept.filter((one) => isFree(one, service, use, problems)) }];
     });
@@ -137,9 +138,24 @@ function distinct(addresses: readonly PlannedAddress[]): readonly PlannedAddress
     return [...byText.values()];
 }
 
+/** The first ones that `maxTriples` allows, at least one. */
+function firstOf(
+    addresses: readonly PlannedAddress[],
+    ports: number,
+    { spec }: ServiceObject,
+): readonly PlannedAddress[] {
+    const ranges = spec?.loadBalancerSourceRanges?.length ?? 0;
+    let triples = 0;
+    const beyond = addresses.findIndex(({ kind }, at) => {
+        triples += ports * (kind === "loadBalancer" ? 1 + ranges : 1);
+        return at > 0 && triples > maxTriples;
+    });
+    return beyond === -1 ? addresses : addresses.slice(0, beyond);
+}
+
 function noteBeyond(beyond: readonly PlannedAddress[], kept: number, problems: ProblemList): void {
     for (const { field, ip } of beyond) {
-        const rule = `is beyond the ${kept} addresses that a Service with so many ports may have; it is not served`;
+        const rule = `is beyond the ${kept} addresses that a Service with so many ports and source ranges may have; it is not served`;
         const next = "divide the Service into several";
         problems.add({ reason: "TooManyAddresses", field, value: formatIp(ip), rule, next });
     }

@@ -39,6 +39,11 @@ export interface ServedPort {
      * where the scope is `local`.
      */
     readonly endpoints: Readonly<Record<Scope, readonly Endpoint[]>>;
+    /**
+     * All endpoints that are ready, or serve while they terminate: whatever policies, hints and the state of others say of
+     * new connections, those that go to one of these go on. Sorted by address and port.
+     */
+    readonly serving: readonly Endpoint[];
     /** Applies to clients outside, at all addresses but ClusterIPs. */
     readonly mode: LoadBalancerMode;
     /** Clients of the addresses of kind `loadBalancer`, of this family; undefined: all, empty: none. */
@@ -114,7 +119,7 @@ export function computeService(
                     port: port.port,
                     addresses: won.map(({ kind, ip }) => ({ kind, ip, ...scopesOf(service, kind) })),
                     nodePort: hasNodePort ? { port: nodePort, ...scopesOf(service, "external") } : undefined,
-                    endpoints: chooseEndpoints(candidatesOf(port, ofFamily, node), node, settings.nodeHints),
+                    ...chooseEndpoints(candidatesOf(port, ofFamily, node), node, settings.nodeHints),
                     mode: family === 4 ? mode : "nat",
                     sourceRanges: ranges?.filter((range) => range.family === family),
                 } satisfies ServedPort,

@@ -10,6 +10,7 @@ import {
     type EndpointObject,
     type NodeObject,
     type ServiceObject,
+    type ServiceObjects,
     type SliceObject,
 } from "./objects.ts";
 import { clusterAddresses, externalAddresses, planService, triplesOf } from "./plan.ts";
@@ -98,6 +99,12 @@ export class ServiceIndex {
             use: this.#addresses,
             ownerOf: (triple) => this.#claims.owner(triple),
         });
+    }
+
+    /** The objects of a Service of which something is served; undefined for all others. */
+    objects(key: string): ServiceObjects | undefined {
+        const { service, slices = [] } = this.#entries.get(key) ?? {};
+        return service === undefined || !this.#isServed(key) ? undefined : { service, slices };
     }
 
     /** Returns why nothing of a Service is served; undefined if it is unknown or served. */

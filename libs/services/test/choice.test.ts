@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { type ServiceSettings, type SliceObject } from "../src/index.ts";
+import { formatIp } from "@antrea/ip";
+import { type ServiceSettings, type ServiceSpecObject, type SliceObject } from "../src/index.ts";
 import { endpoint, endpointTexts, indexOf, node, service, servedOf, slice } from "./objects.ts";
 
 const here = node("here", { zone: "a", addresses: ["192.168.0.1", "fd00:1::1"] });
@@ -45,6 +46,18 @@ describe("the choice of endpoints, all and local", () => {
         ["hints of the Node without any of zones", ["1 for-node:here", "2 for-node:there"], "1 | "],
     ])("%s", (_, endpoints, expected) => {
         expect(chosen(endpoints)).toBe(expected);
+    });
+
+    it.each<[string, readonly string[], Partial<ServiceSpecObject>, string]>([
+        ["terminating ones beside ready ones", ["1 there", "2 there terminating", "3 here"], {}, "1 2 3"],
+        ["those with hints for others", ["1 for-zone:a", "2 for-zone:b"], {}, "1 2"],
+        ["those of other Nodes", ["1 here", "2 there"], { internalTrafficPolicy: "Local" }, "1 2"],
+        ["none that does not serve", ["1 unready", "2 stopped", "3"], {}, "3"],
+    ])("among which connections stay: %s", (_, endpoints, spec, expected) => {
+        const slices = [slice(endpoints.map((text) => endpoint(`10.1.0.${text}`)))];
+        const [port] = servedOf(indexOf({ services: [service(spec)], slices, nodes: [here] })).ports;
+        const texts = port?.serving.map(({ ip }) => formatIp(ip).replace("10.1.0.", ""));
+        expect(texts?.join(" ")).toBe(expected);
     });
 
     it("leaves hints for Nodes out without their feature gate", () => {

@@ -182,11 +182,28 @@ describe("problems name the field, its value, the rule, the effect and the next 
         const ports = Array.from({ length: 1000 }, (_, at) => ({ name: `p${at}`, port: at + 1 }));
         const served = servedOf(indexOf({ services: [service({ externalIPs, ports })] }));
         expect(served.problems.map(problemText)).toEqual([
-            "spec.externalIPs[15]: 203.0.113.15 is beyond the 16 addresses that a Service with so many ports may have; it is not served (and 4 more); next: divide the Service into several",
+            "spec.externalIPs[15]: 203.0.113.15 is beyond the 16 addresses that a Service with so many ports and source ranges may have; it is not served (and 4 more); next: divide the Service into several",
         ]);
         expect([served.ports.length, served.ports[0]?.addresses.length]).toEqual([1000, 16]);
         const many = Array.from({ length: 20_000 }, (_, at) => ({ name: `p${at}`, port: at + 1 }));
         expect(servedOf(indexOf({ services: [service({ ports: many })] })).ports.length).toBe(20_000);
+    });
+
+    it("limit them with source ranges too, whose addresses are the host's then", () => {
+        const loadBalancerSourceRanges = Array.from({ length: 160 }, (_, at) => `10.0.${at}.0/24`);
+        const served = (count: number): readonly [number, readonly string[]] => {
+            const ports = Array.from({ length: count }, (_, at) => ({ name: `p${at}`, port: at + 1 }));
+            const spec = { type: "LoadBalancer", ingress: ["203.0.113.1"], loadBalancerSourceRanges, ports };
+            const { ports: all, problems } = servedOf(indexOf({ services: [service(spec)] }));
+            return [all[0]?.addresses.length ?? 0, problems.map(problemText)];
+        };
+        expect(served(101)).toEqual([2, []]);
+        expect(served(102)).toEqual([
+            1,
+            [
+                "status.loadBalancer.ingress[0].ip: 203.0.113.1 is beyond the 1 addresses that a Service with so many ports and source ranges may have; it is not served; next: divide the Service into several",
+            ],
+        ]);
     });
 
     it("name the field of an object without clusterIPs", () => {

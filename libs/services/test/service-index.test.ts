@@ -252,6 +252,15 @@ describe("ServiceIndex", () => {
     });
 });
 
+it("returns the objects of Services of which something is served", () => {
+    const [web, endpoints] = [service(), slice([endpoint("10.10.0.1")])];
+    const index = indexOf({ services: [web, service({ name: "none", clusterIPs: ["None"] })], slices: [endpoints] });
+    expect(index.objects("default/web")).toEqual({ service: web, slices: [endpoints] });
+    index.deleteSlice("default/web-1");
+    expect(index.objects("default/web")).toEqual({ service: web, slices: [] });
+    expect([index.objects("default/none"), index.objects("default/unknown")]).toEqual([undefined, undefined]);
+});
+
 describe("a change touches", () => {
     const index = (): ServiceIndex =>
         indexOf({

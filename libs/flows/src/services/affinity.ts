@@ -42,7 +42,7 @@ export const affinityActions: readonly Action[] = [
     { type: "resubmit", table: Table.EndpointDnat },
 ];
 
-/** Actions of a bucket: EndpointDnat translates to the endpoint with this id. */
+/** Actions of a choice: EndpointDnat translates to the endpoint with this id. */
 export function chooseEndpoint(id: number): readonly Action[] {
     return [load(Reg.endpoint, id), { type: "resubmit", table: Table.EndpointDnat }];
 }
@@ -61,14 +61,9 @@ export function endpointFlow(affinity: Affinity, id: number, translate: Action):
     };
 }
 
-/** Flow that lets the group choose an endpoint for clients that have none, or one that is gone. */
-export function chooseFlow({ scope }: Affinity, group: number): Flow {
-    return {
-        table: Table.EndpointDnat,
-        priority: Priority.normal,
-        match: scope,
-        actions: [{ type: "group", group }],
-    };
+/** Flow with the choice of an endpoint for clients that have none, or one that is gone. */
+export function chooseFlow({ scope }: Affinity, actions: readonly Action[]): Flow {
+    return { table: Table.EndpointDnat, priority: Priority.normal, match: scope, actions };
 }
 
 /** Each new connection runs it, so the timeout counts from the last one: packets of a connection do not get here. */

@@ -3,7 +3,7 @@ import { bucketIds, type Endpoint, type Scope, type ServedPort } from "@antrea/s
 import { fieldsOf } from "../fields.ts";
 import { load, partsAre, Reg } from "../registers.ts";
 import { type NextTable } from "../part.ts";
-import { affinityActions, chooseFlow, endpointFlow, learnedCookie, type Affinity } from "./affinity.ts";
+import { affinityActions, chooseEndpoint, chooseFlow, endpointFlow, learnedCookie, type Affinity } from "./affinity.ts";
 import { affinityGroup, selectGroup, translate } from "./groups.ts";
 import { rejectAction } from "./load-balancer.ts";
 import { protocolFields } from "./protocols.ts";
@@ -51,8 +51,9 @@ function outcomeOf(next: NextTable, input: OutcomeInput, scope: Scope): Outcome 
         return { actions: port.endpoints.cluster.length === 0 ? [numbered, rejectAction] : [], flows: [] };
     }
     const toEndpoint = (endpoint: Endpoint): Action => translate(next, endpoint, bridging);
-    if (second === undefined) return { actions: [numbered, toEndpoint(first)], flows: [] };
+    // a single endpoint is learned too: its clients are to stay there when another one comes
     if (affinitySeconds !== undefined) return withAffinity(input, affinitySeconds, scope, toEndpoint);
+    if (second === undefined) return { actions: [numbered, toEndpoint(first)], flows: [] };
     const id = groupIds[scope];
     return {
         actions: [numbered, { type: "group", group: id }],
@@ -81,12 +82,15 @@ function withAffinity(
         cookie: learnedCookie(uid, port.name, port.family),
     };
     const ids = bucketIds(endpoints);
+    const [only = 0, ...others] = ids;
+    const group = others.length > 0 ? affinityGroup(id, port.family, ids, salt) : undefined;
+    const choice: readonly Action[] = group === undefined ? chooseEndpoint(only) : [{ type: "group", group: id }];
     return {
         actions: [load(Reg.service, number), load(Reg.localScope, isLocal), ...affinityActions],
-        group: affinityGroup(id, port.family, ids, salt),
+        ...(group === undefined ? {} : { group }),
         flows: [
             ...endpoints.map((endpoint, at) => endpointFlow(affinity, ids[at] ?? 0, toEndpoint(endpoint))),
-            chooseFlow(affinity, id),
+            chooseFlow(affinity, choice),
         ],
     };
 }

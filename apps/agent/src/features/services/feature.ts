@@ -1,3 +1,4 @@
+import { messageOf } from "@antrea/errors";
 import { serviceParts, serviceTables } from "@antrea/flows";
 import { WorkQueue } from "@antrea/kube";
 import { ServiceIndex } from "@antrea/services";
@@ -6,6 +7,9 @@ import type { NodePlatform } from "../../platform/node-platform.ts";
 import type { EarlierState } from "../../platform/ovs/flow-table/index.ts";
 import type { HostStack } from "./host-stack.ts";
 import { FirstSync } from "./first-sync.ts";
+import { JournalFile, removeJournalFile } from "./journal/journal-file.ts";
+import { LastKnownServices } from "./journal/last-known.ts";
+import { ServiceJournal } from "./journal/service-journal.ts";
 import { LearnedFlows } from "./learned-flows.ts";
 import { proxyMetrics } from "./metrics.ts";
 import { ensureRejectMeter } from "./rejects/meter.ts";
@@ -20,6 +24,8 @@ import { udpComponents } from "./udp/components.ts";
 /** Services whose changes are under way at a time: as many as a few bundles hold. */
 const concurrency = 256;
 const checkMs = 60_000;
+/** That of some three million endpoints. */
+const maxJournalBytes = 256 << 20;
 
 /** What the feature needs of the platform. */
 export type ServicesPlatform = Pick<
@@ -53,8 +59,9 @@ export interface ServicesFeature extends Feature {
 /**
  * AntreaProxy: OVS serves ClusterIPs and addresses of load balancers to the Pods of this Node, and with `proxyAll` all
  * Services to the Node itself and to clients outside too. The flows of an earlier start stay until all Services are known
- * and in OVS. Adds the jobs `services/first-sync` and `services/udp-connections`. If it is off, it removes the UDP
- * connections that an earlier start has translated.
+ * and in OVS; without them and the API server those of the journal are served. Adds the jobs `services/first-sync`,
+ * `services/journal` and `services/udp-connections`. If it is off, it removes the journal, and the UDP connections that an
+ * earlier start has translated.
  *
  * @param host undefined without `proxyAll`
  */
@@ -62,9 +69,12 @@ export function services(platform: ServicesPlatform, host: HostStack | undefined
     return platform.servesServices ? servingServices(platform, host) : withoutServices(platform);
 }
 
-/** TCP connections that were translated go on, and end; UDP connections would go on for as long as their clients send. */
+/**
+ * TCP connections that were translated go on, and end; UDP connections would go on for as long as their clients send. With
+ * the kernel datapath they outlive an OVS that is restarted with the agent, of which no earlier flow tells.
+ */
 function withoutServices(platform: ServicesPlatform): ServicesFeature {
-    const { flowTable, jobs } = platform;
+    const { datapath, environment, flowTable, jobs } = platform;
     let wasOn = false;
     return {
         name: "services",
@@ -74,7 +84,12 @@ function withoutServices(platform: ServicesPlatform): ServicesFeature {
             flowTable.onEarlier({ needsGroups: () => false, read });
         },
         start: () => {
-            if (!wasOn) return;
+            try {
+                removeJournalFile(environment.stateFolder);
+            } catch (error) {
+                platform.logger.warn("the journal of Services cannot be removed", { reason: messageOf(error) });
+            }
+            if (!wasOn && datapath.forgetsConnections) return;
             const udp = new UdpCleanUp({
                 ...udpComponents(platform),
                 possible: () => [],
@@ -89,7 +104,8 @@ function withoutServices(platform: ServicesPlatform): ServicesFeature {
 }
 
 function servingServices(platform: ServicesPlatform, host: HostStack | undefined): ServicesFeature {
-    const { clock, events, flowTable, gates, jobs, kube, nodes, openflow, pipeline, pipelineInput } = platform;
+    const { clock, environment, events, flowTable, gates, jobs, kube, nodes, openflow, pipeline, pipelineInput } =
+        platform;
     const logger = platform.logger.child("services");
     const index = new ServiceIndex(settingsOf(platform));
     const metrics = proxyMetrics(platform.metrics, () => sync.installed.values());
@@ -116,7 +132,11 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
         clock,
     });
     const mark = (key: string): void => queue.add(key);
-    const watch = new ServiceWatch({ api: kube.api, clock, logger, index, nodes, mark, metrics });
+    const file = new JournalFile({ folder: environment.stateFolder, maxBytes: maxJournalBytes });
+    const journal = new ServiceJournal({ file, index, clock, logger, metrics });
+    const objectsChanged = (key: string): void => journal.changed(key);
+    const watch = new ServiceWatch({ api: kube.api, clock, logger, index, nodes, mark, objectsChanged, metrics });
+    const lastKnown = new LastKnownServices({ openflow, watch, journal, mark, clock, logger });
     const rejects = new Rejects({
         packetOut: (packet) => openflow.packetOut(packet),
         logger,
@@ -154,15 +174,18 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
             listeners.use(openflow.onReady((link) => ensureRejectMeter(link, logger)));
             listeners.use(openflow.onPacketIn((packet) => rejects.handle(packet)));
             watch.start(signal);
+            listeners.use(lastKnown.stage());
         },
         start: (signal) => {
             queue.start(signal);
             firstSync.onComplete(() => {
                 logger.info("OVS serves Services", { services: sync.installed.size });
                 host?.complete();
+                journal.begin(jobs);
             });
             host?.onChange(mark);
             jobs.once("services/first-sync", async (limit) => {
+                await lastKnown.serve(limit);
                 const keys = await watch.synced(limit);
                 firstSync.begin(keys);
                 for (const key of keys) queue.add(key);
@@ -179,6 +202,7 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
             listeners.dispose();
             await watch.close();
             await queue.close();
+            await journal.close();
         },
     };
 }

@@ -16,6 +16,10 @@ export interface ProxyMetrics {
     rejected(family: Family): void;
     /** Entries of conntrack were removed by so many requests. */
     flushed(requests: number): void;
+    /** So many lines of the journal could not be read. */
+    journalLinesSkipped(lines: number): void;
+    /** The journal could not be written. */
+    journalWriteFailed(): void;
 }
 
 const families = [4, 6] as const;
@@ -81,6 +85,14 @@ export function proxyMetrics(
         name: "antrea_proxy_conntrack_flushes_total",
         help: "Requests to OVS to remove UDP entries of conntrack that lead to endpoints that stopped serving.",
     });
+    const skippedLines = metrics.counter({
+        name: "antrea_proxy_journal_skipped_lines_total",
+        help: "Lines of the journal of Services that could not be read at a start.",
+    });
+    const writeFailures = metrics.counter({
+        name: "antrea_proxy_journal_write_failures_total",
+        help: "Tries to write the journal of Services that failed.",
+    });
     return {
         endpointsUpdated: (addressType) => {
             if (addressType === "IPv4") endpointUpdates.inc({ ip_family: "v4" });
@@ -91,6 +103,8 @@ export function proxyMetrics(
         endpointsServed: (seconds) => fromTrigger.observe(seconds),
         rejected: (family) => rejects.inc(labelsOf(family)),
         flushed: (requests) => flushes.inc(undefined, requests),
+        journalLinesSkipped: (lines) => skippedLines.inc(undefined, lines),
+        journalWriteFailed: () => writeFailures.inc(),
     };
 }
 

@@ -1,5 +1,5 @@
-import type { Clock } from "@antrea/async";
-import { endpointSlices, Informer, services, type InformerComponents, type Node } from "@antrea/kube";
+import { AsyncError, withTimeout, type Clock } from "@antrea/async";
+import { endpointSlices, Informer, keyOf, services, type InformerComponents, type Node } from "@antrea/kube";
 import {
     headlessLabel,
     serviceNameLabel,
@@ -8,8 +8,10 @@ import {
     triggerTimeAnnotation,
     type ServiceIndex,
     type ServiceObject,
+    type ServiceObjects,
     type SliceObject,
 } from "@antrea/services";
+import { inSlices } from "../../platform/slices.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 
 /** Dependencies of ServiceWatch. */
@@ -20,6 +22,8 @@ export interface ServiceWatchComponents extends InformerComponents {
     readonly nodes: Pick<Informer<Node>, "onChange">;
     /** Called with the key of each Service of which something else may be served, once both lists are complete. */
     readonly mark: (key: string) => void;
+    /** Called with the key of each Service of which objects may have changed, once both lists are complete. */
+    readonly objectsChanged: (key: string) => void;
     readonly metrics: Pick<ProxyMetrics, "endpointsUpdated" | "serviceUpdated">;
 }
 
@@ -34,6 +38,8 @@ export class ServiceWatch {
     readonly #slices: Informer<SliceObject>;
     /** By Service: when the oldest change was triggered that OVS does not have yet; milliseconds since 1970. */
     readonly #triggers = new Map<string, number>();
+    /** The keys of objects that `restore` has added. */
+    readonly #restored = { services: new Set<string>(), slices: new Set<string>() };
     readonly #listeners = new DisposableStack();
     #areListsKnown = false;
 
@@ -55,7 +61,7 @@ export class ServiceWatch {
         this.#listeners.use(
             this.#services.onChange((type, key, object) => {
                 if (this.#areListsKnown) metrics.serviceUpdated(familiesIn(object));
-                this.#mark(type === "deleted" ? index.deleteService(key) : index.setService(object));
+                this.#changed(type === "deleted" ? index.deleteService(key) : index.setService(object));
             }),
         );
         this.#listeners.use(
@@ -63,7 +69,7 @@ export class ServiceWatch {
                 if (this.#areListsKnown) metrics.endpointsUpdated(object.addressType);
                 const touched = type === "deleted" ? index.deleteSlice(key) : index.setSlice(object);
                 this.#noteTrigger(object, touched);
-                this.#mark(touched);
+                this.#changed(touched);
             }),
         );
         this.#listeners.use(
@@ -73,14 +79,51 @@ export class ServiceWatch {
         );
     }
 
+    /** Resolves with whether both lists are complete after this time at the latest. Rejects if the signal aborts. */
+    async isCompleteWithin(ms: number, signal: AbortSignal): Promise<boolean> {
+        const { clock } = this.#components;
+        try {
+            await withTimeout((limit) => this.#complete(limit), ms, signal, { clock });
+            return true;
+        } catch (error) {
+            if (error instanceof AsyncError && error.code === "TIMEOUT") return false;
+            throw error;
+        }
+    }
+
     /**
-     * Resolves when both lists are complete, with the keys of all Services of which something is served; from then on
-     * changes are reported. Rejects with KubeError `ABORTED` if the signal aborts.
+     * Adds Services as they were last known, before `synced`; nothing of a kind whose list is complete by now. Resolves with
+     * the keys of all Services of which something is served.
+     */
+    async restore(known: Iterable<ServiceObjects>): Promise<readonly string[]> {
+        const { index } = this.#components;
+        await inSlices(known, ({ service, slices }) => {
+            if (!this.#services.hasSynced) {
+                index.setService(service);
+                this.#restored.services.add(keyOf(service));
+            }
+            for (const slice of this.#slices.hasSynced ? [] : slices) {
+                index.setSlice(slice);
+                this.#restored.slices.add(keyOf(slice));
+            }
+        });
+        return index.keys;
+    }
+
+    /**
+     * Resolves when both lists are complete, with the keys of all Services of which something is served, or was by
+     * `restore`; from then on changes are reported. Rejects with KubeError `ABORTED` if the signal aborts.
      */
     async synced(signal: AbortSignal): Promise<readonly string[]> {
-        await Promise.all([this.#services.synced(signal), this.#slices.synced(signal)]);
+        await this.#complete(signal);
+        const { index } = this.#components;
+        const { services: restored, slices } = this.#restored;
+        for (const key of restored) if (this.#services.get(key) === undefined) index.deleteService(key);
+        for (const key of slices) if (this.#slices.get(key) === undefined) index.deleteSlice(key);
         this.#areListsKnown = true;
-        return this.#components.index.keys;
+        const keys = new Set([...index.keys, ...restored]);
+        for (const set of [restored, slices]) set.clear();
+        return [...keys];
     }
 
     /**
@@ -97,6 +140,15 @@ export class ServiceWatch {
     async close(): Promise<void> {
         this.#listeners.dispose();
         await Promise.all([this.#services.close(), this.#slices.close()]);
+    }
+
+    async #complete(signal: AbortSignal): Promise<void> {
+        await Promise.all([this.#services.synced(signal), this.#slices.synced(signal)]);
+    }
+
+    #changed(keys: ReadonlySet<string>): void {
+        this.#mark(keys);
+        if (this.#areListsKnown) for (const key of keys) this.#components.objectsChanged(key);
     }
 
     #mark(keys: ReadonlySet<string>): void {

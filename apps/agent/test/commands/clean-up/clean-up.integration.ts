@@ -90,6 +90,7 @@ beforeEach(async () => {
         join(host, "var/lib/antrea/sysctls.json"),
         execFileSync("cat", [join(node.ovs.runDir, "sysctls.json")]),
     );
+    writeFileSync(join(host, "var/lib/antrea/services.journal"), "");
     mkdirSync(keptFolder());
     writeFileSync(join(keptFolder(), "pci-0000:af:06.0.json"), "{}");
 });
@@ -162,6 +163,7 @@ describe("antrea-agent clean-up", () => {
             expect(lines).toContain("Kept the database of OVS: an ovsdb-server runs with it.");
             expect(existsSync(join(host, "var/lib/antrea/openvswitch"))).toBe(true);
             expect(existsSync(join(host, "var/lib/antrea/sysctls.json"))).toBe(false);
+            expect(existsSync(join(host, "var/lib/antrea/services.journal"))).toBe(false);
             expect(existsSync(keptFolder())).toBe(false);
         } finally {
             await node.ovs.vsctl("del-br", "br-other");

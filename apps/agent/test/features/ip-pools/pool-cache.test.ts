@@ -14,7 +14,7 @@ let cache: PoolCache;
 let stop: AbortController;
 let listed: number;
 
-const limit = AbortSignal.timeout(60_000);
+const limit = (): AbortSignal => AbortSignal.timeout(60_000);
 
 function addPool(
     name: string,
@@ -47,7 +47,7 @@ function addNode(name: string, address: string, heartbeat = ""): void {
 }
 
 async function usable(name: string): Promise<readonly string[] | undefined> {
-    return (await cache.find(name, limit))?.usable.ranges.map(formatRange);
+    return (await cache.find(name, limit()))?.usable.ranges.map(formatRange);
 }
 
 /** No Nodes. */
@@ -91,7 +91,7 @@ describe("PoolCache", () => {
         addPool("pool2", "10.0.9.5", "10.0.9.5", { gateway: "10.0.0.2" });
         await eventually(async () => (await usable("pool1"))?.[0] === "10.0.0.1");
         addPool("pool3", "10.0.9.6", "10.0.9.6", { gateway: "10.0.0.1", vlan: 5 });
-        await cache.find("pool3", limit);
+        await cache.find("pool3", limit());
         api.remove(ipPools, "pool2");
         await eventually(async () => (await usable("pool1"))?.[0] === "10.0.0.1-10.0.0.2");
     });
@@ -99,11 +99,11 @@ describe("PoolCache", () => {
     it("computes nothing again for a heartbeat or a status", async () => {
         addPool("pool1", "10.0.0.0", "10.0.0.9");
         addNode("n", "10.0.0.3");
-        const before = await cache.find("pool1", limit);
+        const before = await cache.find("pool1", limit());
         addNode("n", "10.0.0.3", "later");
         addPool("pool1", "10.0.0.0", "10.0.0.9", { status: { freeBlocks: ["10.0.0.0/24"], conditions: [] } });
-        await eventually(async () => (await cache.find("pool1", limit))?.status?.freeBlocks?.length === 1);
-        const after = await cache.find("pool1", limit);
+        await eventually(async () => (await cache.find("pool1", limit()))?.status?.freeBlocks?.length === 1);
+        const after = await cache.find("pool1", limit());
         expect(after?.usable).toBe(before?.usable);
         expect(after?.pool).toBe(before?.pool);
     });
@@ -111,11 +111,11 @@ describe("PoolCache", () => {
     it("reads each Node once, and computes nothing again for one that no pool has an address of", async () => {
         addPool("pool1", "10.0.0.0", "10.0.0.9");
         for (let node = 0; node < 100; node += 1) addNode(`n${node}`, `192.168.0.${node}`);
-        const before = await cache.find("pool1", limit);
+        const before = await cache.find("pool1", limit());
         const lists = listed;
         addNode("far", "192.168.1.1");
         addNode("n7", "192.168.1.7");
-        expect((await cache.find("pool1", limit))?.usable).toBe(before?.usable);
+        expect((await cache.find("pool1", limit()))?.usable).toBe(before?.usable);
         addNode("n8", "10.0.0.5");
         expect(await usable("pool1")).toEqual(["10.0.0.1-10.0.0.4", "10.0.0.6-10.0.0.9"]);
         addNode("n8", "192.168.1.8");
@@ -126,11 +126,11 @@ describe("PoolCache", () => {
     it("takes away what lies in a pool that came after the Nodes, also while the watch lacks the pool", async () => {
         addNode("n", "10.0.0.3");
         addPool("pool1", "10.1.0.0", "10.1.0.9");
-        await cache.find("pool1", limit);
+        await cache.find("pool1", limit());
         api.holdEvents();
         addPool("pool2", "10.0.0.0", "10.0.0.9", { gateway: "10.0.0.9" });
         expect(await usable("pool2")).toEqual(["10.0.0.1-10.0.0.2", "10.0.0.4-10.0.0.8"]);
-        const live = await cache.find("pool2", limit);
+        const live = await cache.find("pool2", limit());
         expect(live && cache.reason(live.pool, parseIp("10.0.0.3"))).toBe("is an address of a Node");
         api.releaseEvents();
         await eventually(() => cache.poolOf(parseIp("10.0.0.3")) === "pool2");
@@ -141,13 +141,13 @@ describe("PoolCache", () => {
         const usage = { total: 9, used: 3, reserved: 1, free: 5 };
         addPool("pool1", "10.0.0.0", "10.0.0.9", { status: { usage, freeBlocks: ["10.0.0.0/24"], conditions: [] } });
         addPool("pool2", "10.0.1.0", "10.0.1.9", { status: { conditions: [] } });
-        expect((await cache.find("pool1", limit))?.status).toEqual({ usage, freeBlocks: ["10.0.0.0/24"] });
-        expect((await cache.find("pool2", limit))?.status).toEqual({});
-        expect((await cache.find("pool1", limit))?.version).toEqual({ uid: expect.any(String), generation: 1 });
+        expect((await cache.find("pool1", limit()))?.status).toEqual({ usage, freeBlocks: ["10.0.0.0/24"] });
+        expect((await cache.find("pool2", limit()))?.status).toEqual({});
+        expect((await cache.find("pool1", limit()))?.version).toEqual({ uid: expect.any(String), generation: 1 });
     });
 
     it("asks for a pool that it does not know before it reports that there is none", async () => {
-        expect(await cache.find("pool1", limit)).toBeUndefined();
+        expect(await cache.find("pool1", limit())).toBeUndefined();
         api.holdEvents();
         addPool("pool1", "10.0.0.0", "10.0.0.9");
         expect(await usable("pool1")).toEqual(["10.0.0.1-10.0.0.9"]);
@@ -165,13 +165,13 @@ describe("PoolCache", () => {
         addPool("pool2", "10.0.0.9", "10.0.1.9");
         addPool("pool3", "10.0.2.0", "10.0.2.9");
         await eventually(() => cache.poolOf(parseIp("10.0.2.9")) === "pool3");
-        const known = await cache.find("pool1", limit);
+        const known = await cache.find("pool1", limit());
         expect(known && cache.overlapping(known.pool)).toEqual(["pool2"]);
     });
 
     it("reads a pool that breaks all rules", async () => {
         api.put(ipPools, { metadata: { name: "bad" }, spec: { ipVersion: 4, ipRanges: [{ start: "x" }] } } as never);
-        const known = await cache.find("bad", limit);
+        const known = await cache.find("bad", limit());
         expect(known?.usable.isEmpty).toBe(true);
         expect(known?.pool.problems).not.toEqual([]);
     });
@@ -191,7 +191,7 @@ describe("PoolCache", () => {
 
     it("says that a pool is missing only when it knows, and tells of one that the watch has told", async () => {
         expect([cache.isMissing("pool1"), cache.known("pool1")]).toEqual([false, undefined]);
-        await cache.synced(limit);
+        await cache.synced(limit());
         expect(cache.isMissing("pool1")).toBe(true);
         addPool("pool1", "10.0.0.0", "10.0.0.9");
         await eventually(() => !cache.isMissing("pool1"));
@@ -208,7 +208,7 @@ describe("PoolCache", () => {
         addPool("pool1", "10.0.0.0", "10.0.0.9");
         await eventually(() => changes === 1);
         addPool("pool1", "10.0.0.0", "10.0.0.9", { status: { freeBlocks: ["10.0.0.0/24"] } });
-        await eventually(async () => (await cache.find("pool1", limit))?.status !== undefined);
+        await eventually(async () => (await cache.find("pool1", limit()))?.status !== undefined);
         addNode("n", "10.0.0.3");
         expect(changes).toBe(1);
         addPool("pool1", "10.0.0.0", "10.0.0.19");
@@ -223,7 +223,7 @@ describe("PoolCache", () => {
 
     it("knows the ranges of Services when they are read, and reports their changes", async () => {
         expect(cache.serviceCidrs).toBeUndefined();
-        await cache.synced(limit);
+        await cache.synced(limit());
         expect(cache.serviceCidrs).toEqual([]);
         let changes = 0;
         cache.onServiceCidrs(() => (changes += 1));
@@ -244,18 +244,18 @@ describe("PoolCache", () => {
         expect(cache.lastError).toBe(forbidden);
         await expect(cache.synced(AbortSignal.timeout(10))).rejects.toBeDefined();
         isRefused = false;
-        await cache.synced(limit);
+        await cache.synced(limit());
         expect(cache.lastError).toBeUndefined();
     });
 
     it("has a pool as the API server has it when it asks, and lets no late event undo that", async () => {
         addPool("pool1", "10.0.0.0", "10.0.0.9");
-        await cache.find("pool1", limit);
+        await cache.find("pool1", limit());
         api.holdEvents();
         addPool("pool1", "10.0.0.0", "10.0.0.4");
         addPool("pool1", "10.0.0.0", "10.0.0.5");
         expect(await usable("pool1")).toEqual(["10.0.0.1-10.0.0.9"]);
-        expect((await cache.live("pool1", limit))?.usable.ranges.map(formatRange)).toEqual(["10.0.0.1-10.0.0.5"]);
+        expect((await cache.live("pool1", limit()))?.usable.ranges.map(formatRange)).toEqual(["10.0.0.1-10.0.0.5"]);
         expect(await usable("pool1")).toEqual(["10.0.0.1-10.0.0.5"]);
         const seen = new Set<string>();
         cache.onRanges(() => seen.add(cache.known("pool1")?.usable.ranges.map(formatRange).join() ?? ""));
@@ -267,13 +267,13 @@ describe("PoolCache", () => {
 
     it("asks once for all who ask while a request is under way, after they asked", async () => {
         addPool("pool1", "10.0.0.0", "10.0.0.9");
-        await cache.synced(limit);
+        await cache.synced(limit());
         api.holdEvents();
         const gate = Promise.withResolvers<void>();
         api.before = (method) => (method === "find" ? gate.promise : Promise.resolve());
-        const early = cache.live("pool1", limit);
+        const early = cache.live("pool1", limit());
         const stopped = new AbortController();
-        const late = [cache.live("pool1", limit), cache.live("pool1", stopped.signal), cache.live("pool1", limit)];
+        const late = [cache.live("pool1", limit()), cache.live("pool1", stopped.signal), cache.live("pool1", limit())];
         stopped.abort();
         await expect(late[1]).rejects.toMatchObject({ name: "AbortError" });
         gate.resolve();
@@ -287,13 +287,13 @@ describe("PoolCache", () => {
     });
 
     it("has no pool that the API server has no more, although the watch is late", async () => {
-        await cache.synced(limit);
+        await cache.synced(limit());
         api.holdEvents();
         addPool("pool1", "10.0.0.0", "10.0.0.9");
-        await cache.live("pool1", limit);
+        await cache.live("pool1", limit());
         expect(cache.poolOf(parseIp("10.0.0.3"))).toBe("pool1");
         api.remove(ipPools, "pool1");
-        expect(await cache.live("pool1", limit)).toBeUndefined();
+        expect(await cache.live("pool1", limit())).toBeUndefined();
         expect(cache.poolOf(parseIp("10.0.0.3"))).toBeUndefined();
         expect(cache.isMissing("pool1")).toBe(true);
     });

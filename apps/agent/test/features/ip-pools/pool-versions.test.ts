@@ -7,7 +7,7 @@ import { eventually } from "@antrea/kube/testing";
 import { PoolCache, type PoolCacheComponents } from "../../../src/features/ip-pools/pool-cache.ts";
 import { silentLogger } from "../../support/logger.ts";
 
-const limit = { signal: AbortSignal.timeout(60_000), timeoutMs: 1_000 };
+const limit = (): AbortSignal => AbortSignal.timeout(60_000);
 
 /** Answers of an API server that lost its past: resourceVersions are lower than before. */
 const futureVersion = {
@@ -69,7 +69,7 @@ describe("PoolCache", () => {
         return found && `${found.version.generation} ${found.usable.ranges.map(formatRange).join()}`;
     };
     const live = async (): Promise<string | undefined> => {
-        const found = await cache.live("pool1", limit.signal);
+        const found = await cache.live("pool1", limit());
         return found && `${found.version.generation} ${found.usable.ranges.map(formatRange).join()}`;
     };
 
@@ -82,8 +82,8 @@ describe("PoolCache", () => {
             logger: silentLogger,
             nodes: { ...nodes, synced: () => Promise.resolve(), hasSynced: true },
         });
-        cache.start(limit.signal);
-        await cache.synced(limit.signal);
+        cache.start(limit());
+        await cache.synced(limit());
         // Let the watch be open.
         await new Promise((resolve) => setTimeout(resolve, 10));
     });

@@ -21,7 +21,7 @@ const missing: MissingAddress = {
     fixed: undefined,
     isDeleting: false,
 };
-const limit = AbortSignal.timeout(60_000);
+const limit = (): AbortSignal => AbortSignal.timeout(60_000);
 
 let api: FakeApi;
 let clock: ManualClock;
@@ -37,7 +37,7 @@ function claim(ip: string, o: { index?: number; pool?: string; who?: Holder } = 
 
 const put = (ip: string, o?: Parameters<typeof claim>[1]): unknown => api.put(ipAllocations, claim(ip, o));
 const explain = async (change: Partial<MissingAddress> = {}): Promise<string> => {
-    const { code, message } = await holders.explain({ ...missing, ...change }, holder, limit);
+    const { code, message } = await holders.explain({ ...missing, ...change }, holder, limit());
     return `${code} ${message}`;
 };
 const lists = (): number => api.requests.filter((one) => one.startsWith("list")).length;
@@ -139,7 +139,7 @@ describe("why an ordinal lacks its address", () => {
         await clock.advance(1_000);
         await explain({ place: { name: "db", ordinal: 2 } });
         await clock.advance(1_000);
-        await holders.explain(missing, { ...holder, pod: { ...holder.pod, namespace: "other" } }, limit);
+        await holders.explain(missing, { ...holder, pod: { ...holder.pod, namespace: "other" } }, limit());
         expect(lists()).toBe(5);
         await clock.advance(1_000);
         await explain();

@@ -20,6 +20,7 @@ export function portAt(clusterIp: string, endpoints: readonly Endpoint[], more: 
         addresses: [{ kind: "cluster", ip, inside: "cluster", outside: "cluster" }],
         nodePort: undefined,
         endpoints: { cluster: endpoints, local: endpoints },
+        serving: endpoints,
         mode: "nat",
         sourceRanges: undefined,
         ...more,

@@ -24,6 +24,8 @@ it("the metrics of AntreaProxy are those of upstream Antrea and further ones", a
     proxy.rejected(4);
     proxy.rejected(4);
     proxy.flushed(3);
+    proxy.journalLinesSkipped(2);
+    proxy.journalWriteFailed();
     const lines = (await metrics.text())
         .split("\n")
         .filter((line) => !line.startsWith("#") && !line.includes("_bucket"));
@@ -31,6 +33,8 @@ it("the metrics of AntreaProxy are those of upstream Antrea and further ones", a
         "antrea_proxy_conntrack_flushes_total 3",
         "antrea_proxy_endpoint_change_duration_seconds_count 1",
         "antrea_proxy_endpoint_change_duration_seconds_sum 0.5",
+        "antrea_proxy_journal_skipped_lines_total 2",
+        "antrea_proxy_journal_write_failures_total 1",
         'antrea_proxy_problems{reason="InvalidEndpoint"} 1',
         'antrea_proxy_rejected_packets_total{ip_family="v4"} 2',
         'antrea_proxy_sync_proxy_rules_duration_seconds_count{ip_family="v6"} 1',

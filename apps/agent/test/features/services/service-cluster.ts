@@ -57,13 +57,16 @@ export class ServiceCluster implements AsyncDisposable {
         return this.server.clients().api;
     }
 
-    /** @param settings keys of antrea-agent.conf */
-    async startAgent(settings: object = {}): Promise<void> {
+    /**
+     * @param settings keys of antrea-agent.conf
+     * @param datapath what the agent is to take for granted of the datapath, which is `netdev`
+     */
+    async startAgent(settings: object = {}, datapath: Partial<ServicesPlatform["datapath"]> = {}): Promise<void> {
         const loaded = loadAgentConfig(JSON.stringify(settings));
         const { enable, proxyAll } = loaded.config.antreaProxy;
         this.#agent = await this.node.startAgent({
             proxyAll: enable && proxyAll,
-            services: (agent) => this.#services(agent, loaded),
+            services: (agent) => this.#services(agent, loaded, datapath),
         });
     }
 
@@ -73,7 +76,11 @@ export class ServiceCluster implements AsyncDisposable {
         this.#agent = undefined;
     }
 
-    #services(agent: TestAgent, { config, gates }: ReturnType<typeof loadAgentConfig>): ReturnType<typeof services> {
+    #services(
+        agent: TestAgent,
+        { config, gates }: ReturnType<typeof loadAgentConfig>,
+        datapath: Partial<ServicesPlatform["datapath"]>,
+    ): ReturnType<typeof services> {
         const { api } = this.server.clients();
         const nodes = nodesOf({ api, clock: systemClock, logger: silentLogger });
         nodes.start(new AbortController().signal);
@@ -82,8 +89,8 @@ export class ServiceCluster implements AsyncDisposable {
         const platform: HostServicesPlatform & ServicesPlatform = {
             clock: systemClock,
             config: { ...config, ovsRunDir: this.node.ovs.runDir },
-            datapath: datapathOf("netdev"),
-            environment: { nodeName } as ServicesPlatform["environment"],
+            datapath: { ...datapathOf("netdev"), ...datapath },
+            environment: { nodeName, stateFolder: this.node.stateFolder } as ServicesPlatform["environment"],
             events: { record: (event) => void this.events.push(event) } as ServicesPlatform["events"],
             flowTable: agent.flowTable,
             gates,

@@ -1,8 +1,10 @@
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { systemClock } from "@antrea/async";
+import { settle } from "@antrea/async/testing";
+import { formatIp } from "@antrea/ip";
 import { type InformerComponents, type KubeObject } from "@antrea/kube";
-import { ServiceIndex } from "@antrea/services";
+import { ServiceIndex, type ServiceObjects } from "@antrea/services";
 import { ServiceWatch } from "../../../src/features/services/service-watch.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -33,6 +35,7 @@ let lists: Record<string, PromiseWithResolvers<readonly KubeObject[]>>;
 let streams: Record<string, Readable>;
 let asked: unknown[];
 let marked: string[];
+let journaled: string[];
 let updates: string[];
 let nodeListener: NodeListener | undefined;
 let index: ServiceIndex;
@@ -41,7 +44,7 @@ const stop = new AbortController();
 
 beforeEach(() => {
     lists = { services: Promise.withResolvers(), endpointslices: Promise.withResolvers() };
-    [streams, asked, marked, updates, nodeListener] = [{}, [], [], [], undefined];
+    [streams, asked, marked, journaled, updates, nodeListener] = [{}, [], [], [], [], undefined];
     const api = {
         list: async (
             { plural }: { plural: string },
@@ -82,6 +85,7 @@ beforeEach(() => {
             },
         },
         mark: (key) => void marked.push(key),
+        objectsChanged: (key) => void journaled.push(key),
         metrics: {
             endpointsUpdated: (type) => void updates.push(type),
             serviceUpdated: (families) => void updates.push(`Service ${families.join()}`),
@@ -164,5 +168,88 @@ describe("the watch of Services", () => {
             (found) => found,
             5_000,
         );
+    });
+
+    it("reports which objects changed, but not for Nodes, which are no part of them", async () => {
+        lists["services"]?.resolve([service("web")]);
+        lists["endpointslices"]?.resolve([slice("web", "10.10.0.2")]);
+        await watch.synced(stop.signal);
+        expect(journaled).toEqual([]);
+        await eventually(
+            () => Object.keys(streams).length === 2,
+            (found) => found,
+            5_000,
+        );
+        const addresses = [{ type: "InternalIP", address: "10.10.0.2" }];
+        const node = { metadata: { name: "here" }, status: { addresses } };
+        nodeListener?.("added", "here", node, undefined, { by: "watch", after: 0 });
+        send("endpointslices", "MODIFIED", slice("web", "10.10.0.3", "2"));
+        await eventually(
+            () => journaled.length > 0,
+            (found) => found,
+            5_000,
+        );
+        expect([marked, journaled]).toEqual([["default/web", "default/web"], ["default/web"]]);
+    });
+
+    describe("with Services that were last known", () => {
+        const known = (name: string, ip: string, clusterIp: string): ServiceObjects => ({
+            service: service(name, { clusterIPs: [clusterIp] }) as ServiceObjects["service"],
+            slices: [slice(name, ip) as ServiceObjects["slices"][number]],
+        });
+        const endpoints = (key: string): readonly string[] =>
+            (index.served(key)?.ports ?? []).flatMap((port) => port.endpoints.cluster.map(({ ip }) => formatIp(ip)));
+
+        it("has them until both lists are complete, and reports them once more then", async () => {
+            expect(await watch.isCompleteWithin(0, stop.signal)).toBe(false);
+            const keys = await watch.restore([
+                known("web", "10.10.0.2", "10.96.0.1"),
+                known("gone", "10.10.0.3", "10.96.0.2"),
+            ]);
+            expect(keys).toEqual(["default/web", "default/gone"]);
+            expect([endpoints("default/web"), endpoints("default/gone")]).toEqual([["10.10.0.2"], ["10.10.0.3"]]);
+            lists["services"]?.resolve([service("web"), service("new", { clusterIPs: ["10.96.0.3"] })]);
+            await eventually(
+                () => index.keys.length === 3,
+                (found) => found,
+                5_000,
+            );
+            expect(await watch.isCompleteWithin(10, stop.signal)).toBe(false);
+            expect(endpoints("default/gone")).toEqual(["10.10.0.3"]);
+            lists["endpointslices"]?.resolve([slice("new", "10.10.0.9")]);
+            expect(await watch.isCompleteWithin(5_000, stop.signal)).toBe(true);
+            const all = await watch.synced(stop.signal);
+            expect(all.toSorted()).toEqual(["default/gone", "default/new", "default/web"]);
+            expect(index.keys.toSorted()).toEqual(["default/new", "default/web"]);
+            expect(endpoints("default/web")).toEqual([]);
+            expect(endpoints("default/new")).toEqual(["10.10.0.9"]);
+            expect([marked, journaled, updates]).toEqual([[], [], []]);
+        });
+
+        it("takes nothing of a kind whose list is complete", async () => {
+            lists["services"]?.resolve([service("web")]);
+            await eventually(
+                () => index.keys.length === 1,
+                (found) => found,
+                5_000,
+            );
+            await settle();
+            const keys = await watch.restore([
+                known("web", "10.10.0.2", "10.96.0.7"),
+                known("gone", "10.10.0.3", "10.96.0.2"),
+            ]);
+            expect(keys).toEqual(["default/web"]);
+            expect(endpoints("default/web")).toEqual(["10.10.0.2"]);
+            expect(index.objects("default/web")?.service.spec?.clusterIPs).toEqual(["10.96.0.1", "fd00::1"]);
+            lists["endpointslices"]?.resolve([]);
+            expect(await watch.synced(stop.signal)).toEqual(["default/web"]);
+            expect(endpoints("default/web")).toEqual([]);
+        });
+
+        it("rejects when the wait is aborted", async () => {
+            const aborted = AbortSignal.abort();
+            await expect(watch.isCompleteWithin(1_000, aborted)).rejects.toThrow("cancelled");
+            for (const list of Object.values(lists)) list.resolve([]);
+        });
     });
 });

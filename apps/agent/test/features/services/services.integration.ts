@@ -1,3 +1,5 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { Category, cookieOf, Table } from "@antrea/flows";
 import { services } from "@antrea/kube";
@@ -163,6 +165,15 @@ describe.each([4, 6] as const)("Services of IPv%d", (family) => {
         const wanted = `${other === 0 ? "a" : "b"} ${own()}`;
         expect(await heard(vip, (text) => text === wanted)).toBe(wanted);
         await setEndpoints([at(0, family), at(1, family)]);
+        // a choice again, and the client stays where it was last, not where it was before
+        await eventually(
+            () => cluster.agent.openflow.dumpGroups(),
+            (groups) => groups.length > 0,
+            10_000,
+        );
+        const again = new Set<string>();
+        for (let times = 0; times < 10; times += 1) again.add(await ask(client, vip, 80));
+        expect([...again]).toEqual([wanted]);
         await cluster.deleteService(name);
         const left = await eventually(
             () => cluster.agent.flowTable.countLearned(),
@@ -265,12 +276,20 @@ it("are nobody's in OVS when AntreaProxy is switched off, also those of clients 
         );
     expect(await say(`a ${clientIps[0]}`)).toBe(`a ${clientIps[0]}`);
     await cluster.stopAgent();
-    await cluster.startAgent({ antreaProxy: { enable: false } });
+    // as after a restart of OVS with the kernel datapath, which keeps connections
+    await cluster.node.ovs.ofctl("del-flows", cluster.node.bridge);
+    await cluster.startAgent({ antreaProxy: { enable: false } }, { forgetsConnections: false });
     expect(await eventually(flowsOfServices, (flows) => flows.length === 0, 10_000)).toEqual([]);
-    // the host serves it no more than anybody else does here
-    expect(await say("no answer")).toBe("no answer");
-    // it has no route, and reports that to a client once a second
-    expect(["no answer", "ENETUNREACH"]).toContain(await ask(client, vip, 80));
+    // the host serves it no more than anybody else does here, and may say that it knows no way
+    const nobody = /^(no answer|ENETUNREACH)$/;
+    await eventually(
+        () => socket.send("hello"),
+        (text) => nobody.test(text),
+        15_000,
+    );
+    expect(await socket.send("hello")).toMatch(nobody);
+    expect(await ask(client, vip, 80)).toMatch(nobody);
+    expect(existsSync(journalPath())).toBe(false);
     await cluster.stopAgent();
     await cluster.startAgent();
     expect(await say(`a ${clientIps[0]}`)).toBe(`a ${clientIps[0]}`);
@@ -322,4 +341,83 @@ it("outlive the agent, and its start while the API server is away", async () => 
     const groups = await cluster.agent.openflow.dumpGroups();
     expect(groups).toHaveLength(1);
     await cluster.deleteService("kept");
+});
+
+/** What the journal of the Node's Services has, as text. */
+const journaled = (): string => {
+    const path = journalPath();
+    return existsSync(path) ? readFileSync(path, "utf8") : "";
+};
+const journalPath = (): string => join(cluster.node.stateFolder, "services.journal");
+const isJournaled = (...texts: readonly string[]): Promise<string> =>
+    eventually(journaled, (text) => texts.every((one) => text.includes(one)), 10_000);
+
+describe("when OVS and the agent have ended while the API server is away", () => {
+    const startWithoutApiServer = async (): Promise<void> => {
+        await cluster.server.stopApiServer();
+        await cluster.node.ovs.killVswitchd();
+        await cluster.node.ovs.startVswitchd();
+        await cluster.startAgent();
+    };
+
+    it("are served as they were last known, and corrected when it is back", async () => {
+        const [known] = await cluster.addService("known", [{ port: 80 }]);
+        const [gone] = await cluster.addService("gone", [{ port: 80 }]);
+        for (const name of ["known", "gone"]) await cluster.setEndpoints(name, 4, [at(0, 4)]);
+        const texts = ['"name":"known-v4"', '"name":"gone-v4"', at(0, 4)];
+        expect(await isJournaled(...texts)).toEqual(expect.stringContaining("known"));
+        await cluster.stopAgent();
+        await cluster.deleteService("gone");
+        await cluster.setEndpoints("known", 4, [at(1, 4)]);
+        const [added] = await cluster.addService("added", [{ port: 80 }]);
+        await cluster.setEndpoints("added", 4, [at(0, 4)]);
+        const before = journaled();
+        await startWithoutApiServer();
+        expect(await heard(known, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
+        expect(await heard(gone, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
+        expect(journaled()).toBe(before);
+        await cluster.server.startApiServer();
+        expect(await heard(known, (text) => text.startsWith("b "))).toBe(`b ${clientIps[0]}`);
+        expect(await heard(added, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
+        const addresses = async (): Promise<readonly string[]> =>
+            (await flowsOfServices()).map(({ match }) => String(match.ipv4_dst));
+        const goneAddress = String(parseIp(gone).value);
+        expect(await eventually(addresses, (all) => !all.includes(goneAddress), 10_000)).not.toContain(goneAddress);
+        await eventually(journaled, (text) => !text.includes('"gone-v4"'), 10_000);
+        expect(journaled()).not.toContain('"gone-v4"');
+        for (const name of ["known", "added"]) await cluster.deleteService(name);
+    });
+
+    it("are served too if OVS ends after the agent has started with what OVS had", async () => {
+        const [vip] = await cluster.addService("later", [{ port: 80 }]);
+        await cluster.setEndpoints("later", 4, [at(0, 4)]);
+        await isJournaled('"name":"later-v4"', at(0, 4));
+        expect(await heard(vip, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
+        await cluster.stopAgent();
+        await cluster.server.stopApiServer();
+        await cluster.startAgent();
+        expect(await ask(client, vip, 80)).toBe(`a ${clientIps[0]}`);
+        await cluster.node.ovs.killVswitchd();
+        await cluster.node.ovs.startVswitchd();
+        await cluster.agent.resync();
+        expect(await heard(vip, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
+        await cluster.server.startApiServer();
+        await cluster.deleteService("later");
+    });
+
+    it("are served but for those whose lines are damaged", async () => {
+        const [whole] = await cluster.addService("whole", [{ port: 80 }]);
+        const [damaged] = await cluster.addService("damaged", [{ port: 80 }]);
+        for (const name of ["whole", "damaged"]) await cluster.setEndpoints(name, 4, [at(0, 4)]);
+        await isJournaled('"name":"whole-v4"', '"name":"damaged-v4"');
+        await cluster.stopAgent();
+        writeFileSync(journalPath(), journaled().replaceAll("damaged-v4", "Damaged-v4"));
+        await startWithoutApiServer();
+        expect(await heard(whole, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
+        expect(await ask(client, damaged, 80)).toBe("no answer");
+        expect(await cluster.metrics.text()).toMatch(/^antrea_proxy_journal_skipped_lines_total [1-9]/m);
+        await cluster.server.startApiServer();
+        expect(await heard(damaged, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
+        for (const name of ["whole", "damaged"]) await cluster.deleteService(name);
+    });
 });

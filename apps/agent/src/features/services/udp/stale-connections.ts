@@ -1,7 +1,7 @@
 import { connectionZones, CtMark, nodePortAddress } from "@antrea/flows";
 import { formatIp, type Family, type IpAddress } from "@antrea/ip";
 import type { CtFlush } from "@antrea/openflow";
-import type { ClientScopes, Endpoint, ServedPort, ServedService } from "@antrea/services";
+import type { Endpoint, ServedPort, ServedService } from "@antrea/services";
 import type { Connection } from "./conntrack-dump.ts";
 
 const udp = 17;
@@ -15,7 +15,7 @@ export interface HostAddresses {
     standIn(ip: IpAddress): IpAddress | undefined;
 }
 
-/** Where an UDP port of a Service is served, with the endpoints that clients get there. */
+/** Where an UDP port of a Service is served, with its endpoints that serve. */
 interface UdpAddress {
     readonly ip: IpAddress;
     readonly port: number;
@@ -25,7 +25,8 @@ interface UdpAddress {
 
 /**
  * Which connections to remove when OVS has the change of a Service, by their text: of an address that is served no longer,
- * or since now, all to it; of another one those to endpoints that are not chosen any more.
+ * or since now, all to it; of another one those to endpoints that stopped serving. As for TCP, what only new connections
+ * must heed ends none: policies, hints, that an endpoint terminates.
  */
 export function flushesOf(
     before: ServedService | undefined,
@@ -89,6 +90,8 @@ export class StaleConnections {
     }
 }
 
+type Place = Pick<UdpAddress, "ip" | "port">;
+
 function addressesOf(
     service: ServedService | undefined,
     host: HostAddresses | undefined,
@@ -96,34 +99,23 @@ function addressesOf(
     const found = new Map<string, UdpAddress>();
     for (const served of service?.ports ?? []) {
         if (served.protocol !== "UDP") continue;
-        for (const { ip, port, scopes } of placesOf(served, host)) {
-            // without a host all clients are inside
-            const used = host === undefined ? [scopes.inside] : [scopes.inside, scopes.outside];
-            const all = used.flatMap((scope) => served.endpoints[scope]);
-            const chosen = new Map(all.map((one) => [addressText(one.ip, one.port), one]));
-            found.set(addressText(ip, port), { ip, port, endpoints: chosen });
-        }
+        const endpoints = new Map(served.serving.map((one) => [addressText(one.ip, one.port), one]));
+        for (const { ip, port } of placesOf(served, host)) found.set(addressText(ip, port), { ip, port, endpoints });
     }
     return found;
-}
-
-interface Place {
-    readonly ip: IpAddress;
-    readonly port: number;
-    readonly scopes: ClientScopes;
 }
 
 function placesOf(
     { addresses, family, nodePort, port }: ServedPort,
     host: HostAddresses | undefined,
 ): readonly Place[] {
-    const external = addresses.flatMap((scopes) => {
-        const standIn = scopes.kind === "cluster" ? undefined : host?.standIn(scopes.ip);
-        return [scopes.ip, ...(standIn === undefined ? [] : [standIn])].map((ip) => ({ ip, port, scopes }));
+    const external = addresses.flatMap(({ ip, kind }) => {
+        const standIn = kind === "cluster" ? undefined : host?.standIn(ip);
+        return [ip, ...(standIn === undefined ? [] : [standIn])].map((one) => ({ ip: one, port }));
     });
     if (nodePort === undefined || host === undefined) return external;
     const ofNode = [nodePortAddress(family), ...host.nodePortAddresses(family)];
-    return [...external, ...ofNode.map((ip) => ({ ip, port: nodePort.port, scopes: nodePort }))];
+    return [...external, ...ofNode.map((ip) => ({ ip, port: nodePort.port }))];
 }
 
 function addressText(ip: IpAddress, port: number): string {

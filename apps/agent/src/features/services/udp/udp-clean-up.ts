@@ -4,11 +4,14 @@ import type { CtFlush } from "@antrea/openflow";
 import type { JobResult } from "@antrea/runtime";
 import type { ServedService } from "@antrea/services";
 import { UnixctlError } from "../../../platform/ovs/datapath/index.ts";
+import { inSlices } from "../../../platform/slices.ts";
 import { udpConnections } from "./conntrack-dump.ts";
 import { flushesAgainst, flushesOf, StaleConnections, type HostAddresses } from "./stale-connections.ts";
 
 /** OVS walks all connections for each flush by part of a tuple; from this number on reading them once is less. */
 const singleFlushes = 10;
+/** A connection of OpenFlow holds about 300,000 requests, and OVS has ten seconds for those that are sent together. */
+const flushesAtOnce = 500;
 /** In so many flushes the userspace datapath, which skips up to half of what fits, reaches all. */
 const maxTries = 8;
 /**
@@ -136,17 +139,20 @@ export class UdpCleanUp {
         const found: CtFlush[] = [];
         const stale = new StaleConnections(this.#components.possible(), this.#components.host);
         for (const text of texts) {
-            for (const connection of udpConnections(text)) {
+            // as many as can be read take seconds
+            await inSlices(udpConnections(text), (connection) => {
                 const flush = stale.flushOf(connection);
                 if (flush !== undefined) found.push(flush);
-            }
+            });
         }
         return found;
     }
 
     async #flush(flushes: readonly CtFlush[], signal: AbortSignal): Promise<void> {
-        if (flushes.length === 0) return;
-        await this.#components.flush(flushes, signal);
-        this.#components.onFlushed(flushes.length);
+        for (let start = 0; start < flushes.length; start += flushesAtOnce) {
+            const some = flushes.slice(start, start + flushesAtOnce);
+            await this.#components.flush(some, signal);
+            this.#components.onFlushed(some.length);
+        }
     }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
 import { type CtFlush } from "@antrea/openflow";
-import { type Endpoint, type ServedService } from "@antrea/services";
+import { type ServedService } from "@antrea/services";
 import { flushesOf, StaleConnections } from "../../../../src/features/services/udp/stale-connections.ts";
 import { endpointsAt, portAt, serviceWith } from "../examples.ts";
 
@@ -34,18 +34,22 @@ describe("flushes of a change", () => {
         expect(texts(before, after)).toEqual(flushes);
     });
 
+    it("leave connections to endpoints that serve, but that new ones do not go to", () => {
+        const both = dns(a, b);
+        const after = serviceWith(both.ports.map((port) => ({ ...port, endpoints: { cluster: [], local: [] } })));
+        expect(texts(both, after)).toEqual([]);
+        expect(texts(after, dns(b))).toEqual([`${toDns}, 10.10.1.2 5353 * *`]);
+    });
+
     it("of an address of a load balancer, of another policy and another family", () => {
         const [cluster, local] = [endpointsAt("fd00::2 5353", "fd00::3 5353"), endpointsAt("fd00::2 5353")];
-        const port = portAt("fd00:96::a", [], { protocol: "UDP", port: 53, endpoints: { cluster, local } });
+        const port = portAt("fd00:96::a", cluster, { protocol: "UDP", port: 53, endpoints: { cluster, local } });
         const vip = { kind: "loadBalancer", ip: parseIp("2001:db8::1"), inside: "cluster", outside: "local" } as const;
         const before = serviceWith([{ ...port, addresses: [...port.addresses, vip] }]);
         const after = serviceWith([
             { ...port, addresses: port.addresses.map((one) => ({ ...one, inside: "local", outside: "local" })) },
         ]);
-        expect(texts(before, after)).toEqual([
-            "65510 17: * * fd00:96::a 53, fd00::3 5353 * *",
-            "65510 17: * * 2001:db8::1 53, * * * *",
-        ]);
+        expect(texts(before, after)).toEqual(["65510 17: * * 2001:db8::1 53, * * * *"]);
     });
 });
 
@@ -54,18 +58,21 @@ describe("with proxyAll", () => {
         nodePortAddresses: (family: 4 | 6) => (family === 4 ? [parseIp("192.0.2.1")] : []),
         standIn: (ip: IpAddress) => (formatIp(ip) === "192.0.2.1" ? parseIp("169.254.0.130") : undefined),
     };
-    const [cluster, local] = [endpointsAt(b), endpointsAt(a)];
-    const served = (endpoints: { readonly cluster: readonly Endpoint[]; readonly local: readonly Endpoint[] }) => {
-        const port = portAt("10.96.0.10", [], { protocol: "UDP", port: 53, endpoints });
+    const served = (...serving: readonly string[]): ServedService => {
         const scopes = { inside: "cluster", outside: "local" } as const;
         const own = { kind: "external", ip: parseIp("192.0.2.1"), ...scopes } as const;
-        return serviceWith([{ ...port, addresses: [...port.addresses, own], nodePort: { port: 30_053, ...scopes } }]);
+        const ports = dns(...serving).ports.map((port) => ({
+            ...port,
+            addresses: [...port.addresses, own],
+            nodePort: { port: 30_053, ...scopes },
+        }));
+        return serviceWith(ports);
     };
 
-    it("flushes are of NodePorts and stand-ins too, for endpoints of both scopes", () => {
-        const flushes = flushesOf(served({ cluster, local }), served({ cluster, local: [] }), host);
+    it("flushes are of NodePorts and stand-ins too", () => {
+        const flushes = flushesOf(served(a, b), served(b), host);
         expect([...flushes.values()].map(text)).toEqual(
-            ["192.0.2.1 53", "169.254.0.130 53", "169.254.0.252 30053", "192.0.2.1 30053"].map(
+            ["10.96.0.10 53", "192.0.2.1 53", "169.254.0.130 53", "169.254.0.252 30053", "192.0.2.1 30053"].map(
                 (place) => `65520 17: * * ${place}, 10.10.1.2 5353 * *`,
             ),
         );
@@ -76,13 +83,13 @@ describe("with proxyAll", () => {
         ["192.0.2.1", 30_053, b, false],
         ["169.254.0.130", 53, a, false],
         ["10.96.0.10", 53, b, false],
-        ["10.96.0.10", 53, a, true],
+        ["10.96.0.10", 53, "10.10.1.4 5353", true],
         ["169.254.0.252", 30_054, a, true],
         ["169.254.0.252", 30_053, "10.10.1.4 5353", true],
     ])("a connection to %s port %d that leads to %s is stale: %s", (dst, dstPort, endpoint, expected) => {
         const [src = "", srcPort] = endpoint.split(" ");
         const client = { src: parseIp("192.0.2.9"), srcPort: 4000 };
-        const flush = new StaleConnections([served({ cluster, local })], host).flushOf({
+        const flush = new StaleConnections([served(a, b)], host).flushOf({
             original: { ...client, dst: parseIp(dst), dstPort },
             reply: { src: parseIp(src), srcPort: Number(srcPort), dst: client.src, dstPort: 4000 },
             zone: 65520,

@@ -157,6 +157,22 @@ describe("clean-up of UDP connections", () => {
         expect(flushed[1]?.map(({ original }) => original?.srcPort)).toEqual([1, 3]);
     });
 
+    it("of very many reads and removes some at a time, and leaves time for all else", async () => {
+        connections = new Map(Array.from({ length: 1_200 }, (_, at) => [at, "10.10.1.2"]));
+        cleanUp.begin();
+        let [turns, isDone] = [0, false];
+        const count = (): void => {
+            turns += 1;
+            if (!isDone) setImmediate(count);
+        };
+        count();
+        await cleanUp.pass(signal);
+        isDone = true;
+        expect(connections.size).toBe(0);
+        expect(flushed.map((all) => all.length)).toEqual([500, 500, 200]);
+        expect(turns).toBeGreaterThan(2);
+    });
+
     it("of ten changes and more compares at once instead", async () => {
         await begin();
         const gone = Array.from({ length: 10 }, (_, at) => `10.10.2.${at}`);

@@ -1,0 +1,78 @@
+import type { Clock } from "@antrea/async";
+import { Category, objectMask, Table } from "@antrea/flows";
+import type { Logger } from "@antrea/runtime";
+import type { CookieFilter, FlowLink } from "../../../platform/ovs/flow-table/index.ts";
+import type { ServiceWatch } from "../service-watch.ts";
+import type { ServiceJournal } from "./service-journal.ts";
+
+/** Dependencies of LastKnownServices. */
+export interface LastKnownServicesComponents {
+    readonly openflow: { onReady(listener: (link: Pick<FlowLink, "countFlows">) => Promise<void>): Disposable };
+    readonly watch: Pick<ServiceWatch, "isCompleteWithin" | "restore">;
+    readonly journal: Pick<ServiceJournal, "read">;
+    /** Called with the key of each Service that is to be served. */
+    readonly mark: (key: string) => void;
+    readonly clock: Pick<Clock, "monotonic">;
+    readonly logger: Logger;
+}
+
+/** Longer than an API server takes that can be reached, and has not too much to do. */
+const answerMs = 3_000;
+
+/** The flows of addresses of Services, of any start. */
+const addressFlows: CookieFilter = {
+    table: Table.ServiceLb,
+    cookie: BigInt(Category.service) << 40n,
+    cookieMask: objectMask & ~0xffff_ffffn,
+};
+
+/**
+ * Serves Services as they were last known while neither OVS has them, as after a restart of ovs-vswitchd, nor the API
+ * server answers after a start.
+ */
+export class LastKnownServices {
+    readonly #components: LastKnownServicesComponents;
+    #areInOvs = false;
+    #since = 0;
+
+    constructor(components: LastKnownServicesComponents) {
+        this.#components = components;
+    }
+
+    /**
+     * To be called when the watch is started, before the flow table is replayed for the first time. Until it is disposed of,
+     * it counts the flows of Services at each connection to OVS.
+     */
+    stage(): Disposable {
+        const { clock, openflow } = this.#components;
+        this.#since = clock.monotonic();
+        return openflow.onReady(async (link) => {
+            this.#areInOvs = (await link.countFlows(addressFlows)).flows > 0;
+        });
+    }
+
+    /**
+     * Resolves when the lists are complete, or when OVS has no Services and it has marked those that were last known, if there
+     * are any. Rejects only if the signal aborts.
+     */
+    async serve(signal: AbortSignal): Promise<void> {
+        const { clock, watch } = this.#components;
+        let waitMs = this.#since + answerMs - clock.monotonic();
+        while (!(await watch.isCompleteWithin(waitMs, signal))) {
+            if (!this.#areInOvs) return this.#serveKnown();
+            // OVS may restart meanwhile
+            waitMs = answerMs;
+        }
+    }
+
+    async #serveKnown(): Promise<void> {
+        const { journal, logger, mark, watch } = this.#components;
+        const known = await journal.read();
+        if (known.length === 0) return;
+        const keys = await watch.restore(known);
+        logger.warn("API server does not answer; Services are served as they were last known", {
+            services: keys.length,
+        });
+        for (const key of keys) mark(key);
+    }
+}

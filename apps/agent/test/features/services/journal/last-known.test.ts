@@ -1,0 +1,101 @@
+import { beforeEach, describe, expect, it } from "@jest/globals";
+import { ManualClock } from "@antrea/async/testing";
+import type { ServiceObjects } from "@antrea/services";
+import {
+    LastKnownServices,
+    type LastKnownServicesComponents,
+} from "../../../../src/features/services/journal/last-known.ts";
+import { silentLogger } from "../../../support/logger.ts";
+import { service } from "./journal-examples.ts";
+
+type Ready = Parameters<LastKnownServicesComponents["openflow"]["onReady"]>[0];
+
+let clock: ManualClock;
+let ready: Ready | undefined;
+let marked: string[];
+let reads: number;
+let areListsComplete: boolean;
+let known: readonly ServiceObjects[];
+let lastKnown: LastKnownServices;
+const signal = new AbortController().signal;
+
+beforeEach(() => {
+    [clock, ready, marked, reads, areListsComplete] = [new ManualClock(), undefined, [], 0, false];
+    known = [{ service: service("web"), slices: [] }];
+    lastKnown = new LastKnownServices({
+        openflow: {
+            onReady: (listener) => {
+                ready = listener;
+                return { [Symbol.dispose]: () => void (ready = undefined) };
+            },
+        },
+        watch: {
+            isCompleteWithin: async (ms) => {
+                await new Promise<void>((resolve) => void clock.after(ms, resolve));
+                return areListsComplete;
+            },
+            restore: (all) => Promise.resolve([...all].map((one) => `default/${one.service.metadata?.name ?? ""}`)),
+        },
+        journal: {
+            read: () => {
+                reads += 1;
+                return Promise.resolve(known);
+            },
+        },
+        mark: (key) => void marked.push(key),
+        clock,
+        logger: silentLogger,
+    });
+});
+
+/** OVS is connected, and has so many flows of addresses of Services. */
+const connect = (flows: number): Promise<void> | undefined =>
+    ready?.({ countFlows: ({ table }) => Promise.resolve({ flows: table === 46 ? flows : 99 }) });
+
+describe("Services that were last known", () => {
+    it("are served when the lists are not complete three seconds after the watch has begun", async () => {
+        lastKnown.stage();
+        await connect(0);
+        await clock.advance(1_000);
+        const serving = lastKnown.serve(signal);
+        await clock.advance(1_999);
+        expect([reads, marked]).toEqual([0, []]);
+        await clock.advance(1);
+        await serving;
+        expect([reads, marked]).toEqual([1, ["default/web"]]);
+    });
+
+    it("are not read when the lists are complete by then", async () => {
+        lastKnown.stage();
+        await connect(0);
+        areListsComplete = true;
+        const serving = lastKnown.serve(signal);
+        await clock.advance(3_000);
+        await serving;
+        expect([reads, marked]).toEqual([0, []]);
+    });
+
+    it("are not served while OVS has Services, but when it has lost them", async () => {
+        const watching = lastKnown.stage();
+        await connect(7);
+        const serving = lastKnown.serve(signal);
+        await clock.advance(60_000);
+        expect(reads).toBe(0);
+        await connect(0);
+        await clock.advance(3_000);
+        await serving;
+        expect([reads, marked]).toEqual([1, ["default/web"]]);
+        watching[Symbol.dispose]();
+        expect(ready).toBe(undefined);
+    });
+
+    it("may be none", async () => {
+        known = [];
+        lastKnown.stage();
+        await connect(0);
+        const serving = lastKnown.serve(signal);
+        await clock.advance(3_000);
+        await serving;
+        expect([reads, marked]).toEqual([1, []]);
+    });
+});
