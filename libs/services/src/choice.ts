@@ -3,6 +3,12 @@ import { type Candidate, type Endpoint, type OwnNode } from "./endpoints.ts";
 /** `cluster`: all endpoints that the Node should use; `local`: only those on the Node. */
 export type Scope = "cluster" | "local";
 
+/** The candidates that are chosen in each scope. */
+export interface Choice extends Readonly<Record<Scope, readonly Candidate[]>> {
+    /** Which hints restrict the scope `cluster`; undefined: none. */
+    readonly hints: "node" | "zone" | undefined;
+}
+
 /**
  * Chooses among the endpoints of a port as Kubernetes says (kube-proxy's CategorizeEndpoints), for each scope by itself:
  * the ready ones, or if there is none those that serve while they terminate. In scope `cluster` hints restrict the ready
@@ -10,19 +16,29 @@ export type Scope = "cluster" | "local";
  * have hints for zones; but never to none. The EndpointSlice controller writes `trafficDistribution` of a Service as
  * hints, so the field itself is not read. `cluster` is empty only if no endpoint at all can be used.
  */
-export function chooseEndpoints(
+export function choose(
     candidates: readonly Candidate[],
     { name, zone }: Pick<OwnNode, "name" | "zone">,
     nodeHints: boolean,
-): Readonly<Record<Scope, readonly Endpoint[]>> {
+): Choice {
     const ready = candidates.filter((candidate) => candidate.ready);
-    const hinted =
-        (nodeHints ? hintedFor(ready, name, ({ forNodes }) => forNodes) : undefined) ??
-        hintedFor(ready, zone, ({ forZones }) => forZones);
+    const forNode = nodeHints ? hintedFor(ready, name, ({ forNodes }) => forNodes) : undefined;
+    const forZone = forNode === undefined ? hintedFor(ready, zone, ({ forZones }) => forZones) : undefined;
     return {
-        cluster: plain(hinted ?? readyOrAll(candidates)),
-        local: plain(readyOrAll(candidates.filter((candidate) => candidate.local))),
+        hints: forNode !== undefined ? "node" : forZone !== undefined ? "zone" : undefined,
+        cluster: forNode ?? forZone ?? readyOrAll(candidates),
+        local: readyOrAll(candidates.filter((candidate) => candidate.local)),
     };
+}
+
+/** Chooses as `choose`. */
+export function chooseEndpoints(
+    candidates: readonly Candidate[],
+    node: Pick<OwnNode, "name" | "zone">,
+    nodeHints: boolean,
+): Readonly<Record<Scope, readonly Endpoint[]>> {
+    const { cluster, local } = choose(candidates, node, nodeHints);
+    return { cluster: plain(cluster), local: plain(local) };
 }
 
 /** The candidates with a hint for the Node or zone; undefined if one has no hint at all, or none has this one. */

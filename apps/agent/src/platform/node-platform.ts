@@ -1,6 +1,7 @@
 import { AntreaError } from "@antrea/errors";
 import { nodeParts, nodeTables, OfPort, type BridgingInput, type PipelineInput } from "@antrea/flows";
 import { parseMac, type Prefix } from "@antrea/ip";
+import { servesServices } from "@antrea/settings";
 import { Gateway, NodeSysctls } from "./host/gateway/index.ts";
 import { nodeMtuProblem, podMtu, Transport } from "./host/transport/index.ts";
 import type { NodeConfig } from "./node/config/index.ts";
@@ -96,8 +97,7 @@ export async function withNode(
         host: { ofPort: OfPort.host, mac: parseMac(mac), ips: transport.state.addresses },
         serviceCidrs: currentServiceCidrs(platform, services),
     });
-    const servesServices =
-        platform.gates.enabled("AntreaProxy") && config.antreaProxy.enable && !config.enableBridgingMode;
+    const isServing = servesServices(platform);
     const tunnel = platform.mode === "noEncap" ? undefined : { ofPort: OfPort.tunnel };
     let gatewayPort: number = OfPort.gateway;
     const pipelineInput = (): PipelineInput => ({
@@ -106,7 +106,7 @@ export async function withNode(
         podPrefixes: node.podPrefixes,
         forgetsConnections: datapath.forgetsConnections,
         bridging: bridgedMac === undefined ? undefined : bridging(bridgedMac),
-        services: servesServices ? { proxyAll: false, tunnel } : undefined,
+        services: isServing ? { proxyAll: false, tunnel } : undefined,
     });
     const pipeline = new AgentPipeline({
         tables: nodeTables,
@@ -129,7 +129,7 @@ export async function withNode(
         disableTxChecksumOffload,
         bridgedMac,
         services: config.enableBridgingMode ? services : undefined,
-        servesServices,
+        servesServices: isServing,
         sysctls,
         serviceCidrs: () => currentServiceCidrs(platform, services),
     };
