@@ -42,11 +42,11 @@ export function serviceCommand(context: CommandContext): Command {
             using session = context.session(command);
             const usual = session.namespace ?? "default";
             const named = readObjectName(text, serviceKind, { given: namespace, usual });
-            let report = await look(session, named, node);
+            let report = await checkService(session, named, node);
             if (statesIn(report).has("differs")) {
                 context.note(`OVS differs; looking again in ${settleMs / 1000} s`);
                 await context.sleep(settleMs);
-                report = await look(session, named, node);
+                report = await checkService(session, named, node);
             }
             const states = statesIn(report);
             context.exitWith(states.has("differs") ? exitFailed : states.has("unread") ? exitIncomplete : exitOk);
@@ -57,7 +57,7 @@ export function serviceCommand(context: CommandContext): Command {
     );
 }
 
-async function look(session: Session, named: NamedObject, node: string | undefined): Promise<ServiceReport> {
+async function checkService(session: Session, named: NamedObject, node: string | undefined): Promise<ServiceReport> {
     const facts = await gatherFacts(session.cluster, named, node);
     const plans = plansOf(facts);
     const planOf = new Map(plans.map((plan) => [plan.name, plan]));

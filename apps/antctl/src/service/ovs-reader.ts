@@ -35,7 +35,7 @@ export class OvsReader {
     readonly #bridge: string;
     readonly #groups = new Map<number, Outcome>();
 
-    /** For one Node and one look at it: groups are read once. */
+    /** For one reading of one Node: groups are read once. */
     constructor(run: RunInOvs, bridge: string) {
         this.#run = run;
         this.#bridge = bridge;

@@ -40,7 +40,7 @@ function renderNodes(report: NodesReport, service: ServiceReport, withFlows: boo
         ...(healthCheck === undefined
             ? []
             : [
-                  `Load balancers are told at port ${healthCheck.port}: ` +
+                  `Port ${healthCheck.port} for health checks of load balancers: ` +
                       `${count(healthCheck.localEndpoints, "endpoint")} on each of these Nodes.`,
               ]),
         ...titled(

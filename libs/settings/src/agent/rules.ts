@@ -2,6 +2,7 @@ import { type Condition, declared, type RuleText } from "../condition.ts";
 import { type FeatureGates } from "../features/gates.ts";
 import { type Notice, type Rule } from "../load.ts";
 import { agentUnserved, unservedNotices } from "../unserved.ts";
+import { usualHealthAddress } from "./groups.ts";
 import { type AgentConfig, agentSchema } from "./schema.ts";
 
 const here = "not available in this version";
@@ -72,13 +73,13 @@ export const agentRules: readonly Rule<AgentConfig>[] = [
             },
             {
                 key: "antreaProxy.disableServiceHealthCheckServer",
-                rule: `${ofProxyAll}; use false`,
-                wrongWhen: { is: ["antreaProxy.disableServiceHealthCheckServer", true] },
-            },
-            {
-                key: "antreaProxy.serviceHealthCheckServerBindAddress",
-                rule: `${ofProxyAll}; leave it out and set --healthz-bind-address of kube-proxy`,
-                wrongWhen: { not: { is: ["antreaProxy.serviceHealthCheckServerBindAddress", "0.0.0.0:10256"] } },
+                rule: "has an effect with antreaProxy.proxyAll only; use false",
+                wrongWhen: {
+                    all: [
+                        { is: ["antreaProxy.disableServiceHealthCheckServer", true] },
+                        { is: ["antreaProxy.proxyAll", false] },
+                    ],
+                },
             },
             { key: "nodeType", rule: `${here}; use k8sNode`, wrongWhen: { not: { is: ["nodeType", "k8sNode"] } } },
             {
@@ -147,6 +148,12 @@ export const agentNotices: readonly Notice<AgentConfig>[] = [
                 : undefined,
     },
     { check: withoutProxy },
+    {
+        check: ({ antreaProxy: { proxyAll, serviceHealthCheckServerBindAddress } }) =>
+            proxyAll || serviceHealthCheckServerBindAddress === usualHealthAddress
+                ? undefined
+                : "antreaProxy.serviceHealthCheckServerBindAddress has no effect without antreaProxy.proxyAll; set --healthz-bind-address of kube-proxy",
+    },
     {
         check: ({ enableBridgingMode, antreaProxy: { enable } }, gates) =>
             enableBridgingMode && enable && gates.enabled("AntreaProxy")

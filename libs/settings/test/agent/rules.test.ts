@@ -157,12 +157,7 @@ describe("rules of antrea-agent.conf", () => {
                     ["10.0.0.0/8"],
                     `${ofProxyAll}; leave it empty and set --nodeport-addresses of kube-proxy`,
                 ],
-                ["disableServiceHealthCheckServer", true, `${ofProxyAll}; use false`],
-                [
-                    "serviceHealthCheckServerBindAddress",
-                    "127.0.0.1:10256",
-                    `${ofProxyAll}; leave it out and set --healthz-bind-address of kube-proxy`,
-                ],
+                ["disableServiceHealthCheckServer", true, "has an effect with antreaProxy.proxyAll only; use false"],
             ] as const
         ).map(([key, value, rule]): [string, Record<string, unknown>, readonly string[]] => [
             `antreaProxy.${key}`,
@@ -268,6 +263,12 @@ describe("rules of antrea-agent.conf", () => {
             "a gate that nobody can switch off",
             { featureGates: { EndpointSlice: false } },
             "featureGates.EndpointSlice: false has no effect: the feature is GA and always on; remove it",
+        ],
+        [
+            "the address of health checks without proxyAll",
+            { antreaProxy: { serviceHealthCheckServerBindAddress: "127.0.0.1:10256" } },
+            "antreaProxy.serviceHealthCheckServerBindAddress has no effect without antreaProxy.proxyAll; " +
+                "set --healthz-bind-address of kube-proxy",
         ],
         [
             "bridging mode",
