@@ -75,7 +75,7 @@ export class ServiceChecks {
             regarding: referenceTo(services, { metadata: { namespace, name, uid: checked.uid } }),
             note:
                 `spec.healthCheckNodePort: ${port} is not served on Node ${nodeName}: ${reason}; load balancers take the ` +
-                `Node for one without endpoints. next: find the program on the Node (ss -ltnp sport = :${port}) and end it`,
+                `Node for one without endpoints; next: find the program on the Node (ss -ltnp sport = :${port}) and end it`,
         });
     }
 }

@@ -15,7 +15,7 @@ import {
 import { eventually } from "../../support/eventually.ts";
 import { listLogger, type LogEntry } from "../../support/logger.ts";
 
-// The feature with real HTTP on loopback. What OVS has is told by the test, as features/services does.
+// The feature with real HTTP on loopback. The test reports what OVS has, as features/services does.
 
 type OnInstalled = Parameters<InstalledServices["onInstalled"]>[0];
 type SyncState = ReturnType<InstalledServices["syncState"]>;
@@ -237,7 +237,7 @@ describe("a taken port", () => {
             regarding: { kind: "Service", namespace: "shop", name: "web", uid: "uid-shop/web" },
             note: expect.stringMatching(
                 new RegExp(
-                    `^spec.healthCheckNodePort: ${a} is not served on Node here: another program listens .* next: find`,
+                    `^spec.healthCheckNodePort: ${a} is not served on Node here: another program listens .*; next: find`,
                 ),
             ) as unknown,
         });
