@@ -37,7 +37,6 @@ export const antreaValues: readonly AntreaValue[] = [
         "egress.exceptCIDRs egress.snatFullyRandomPorts multicast.multicastInterfaces flowExporter.protocolFilter",
     ),
     ...empty("agent.antreaOVS.extraArgs agent.antreaAgent.securityContext.capabilities"),
-    ...each("antreaProxy.serviceHealthCheckServerBindAddress", ["", "0.0.0.0:10256"]),
     ...each("trafficEncryptionMode multicluster.trafficEncryptionMode", ["none"]),
     ...each("hostNetworkMode", ["iptables", "nftables"], ["iptables"]),
     ...each("ipsec.authenticationMode", ["psk"]),

@@ -27,6 +27,7 @@ import { nodeRoutes } from "./features/node-routes/feature.ts";
 import { allPodPrefixes } from "./features/node-routes/index.ts";
 import { podNetwork, type PodNodeParts } from "./features/pod-network/feature.ts";
 import { checkInterface, checkNetworkInterface, wiringErrorCode } from "./features/pod-network/index.ts";
+import { serviceHealth } from "./features/service-health/feature.ts";
 import { services } from "./features/services/feature.ts";
 import { secondaryBridge } from "./features/secondary-bridge/feature.ts";
 import { buildNicUplinks, nicUplinkParts, type NicUplinkOf } from "./features/secondary-bridge/nic-uplink-parts.ts";
@@ -229,6 +230,7 @@ function featuresOf(
         // Before the Services, which it leads packets to.
         host,
         served,
+        serviceHealth(platform, served),
         nodeRoutes(platform, pods, served),
         masquerade(platform, {
             clusterPrefixes: () => allPodPrefixes(platform.nodes.list()),

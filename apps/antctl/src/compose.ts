@@ -17,6 +17,7 @@ import {
     type CommandContext,
     type Completer,
 } from "./program/index.ts";
+import { serviceCommand } from "./service/index.ts";
 import { showCommand } from "./show/index.ts";
 import { versionCommand } from "./versions/index.ts";
 import { whoCommand } from "./who/index.ts";
@@ -90,6 +91,7 @@ export function compose(name: string, world: World): Composition {
         .addCommand(convertCommand(context));
     const program = createProgram(name)
         .addCommand(ipam)
+        .addCommand(serviceCommand(context))
         .addCommand(versionCommand(context))
         .addCommand(completionCommand(context));
     settle(program, { name, writeOut: (text) => world.writeOut(text), writeErr: (text) => world.writeErr(text) });
@@ -112,9 +114,11 @@ export function compose(name: string, world: World): Composition {
                     const files = findKubeconfig(options.get("kubeconfig"), environment);
                     return files === undefined ? [] : kubeconfigContexts(files).map((value) => ({ value }));
                 }
-                if (option !== "namespace") return [];
+                if (option !== "namespace" && option !== "node") return [];
                 using session = openSession(sessionOptions(options), environment);
-                return (await session.cluster.namespaces()).map(({ name: value }) => ({ value }));
+                const { cluster } = session;
+                const named = await (option === "node" ? cluster.nodes() : cluster.namespaces());
+                return named.map(({ name: value }) => ({ value }));
             } catch {
                 return [];
             }

@@ -2,9 +2,9 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { ipAllocations, ipPools } from "@antrea/crd";
 import { configMaps, events, namespaces, nodes, pods, statefulSets, type KubeObject, type Pod } from "@antrea/kube";
-import { parseAllDocuments } from "yaml";
 import { TestApiServer } from "@antrea/kube/testing";
 import { antctl, requireBinary } from "./support/antctl.ts";
+import { documentedRoles } from "./support/documented-roles.ts";
 import { type NodeOvs } from "./support/node-ovs.ts";
 import { recordOf, TestCluster } from "./support/test-cluster.ts";
 
@@ -46,22 +46,6 @@ beforeAll(async () => {
 afterAll(async () => {
     await cluster?.[Symbol.asyncDispose]();
 });
-
-/** The roles that docs/antctl.md gives for all commands, bound to the user "viewer". */
-async function documentedRoles(): Promise<readonly KubeObject[]> {
-    const text = await readFile(new URL("../../../docs/antctl.md", import.meta.url), "utf8");
-    const [, yaml = ""] = /```yaml\n([^]*?)```/.exec(text) ?? [];
-    const roles = parseAllDocuments(yaml).map((document) => document.toJS() as KubeObject);
-    const apiGroup = "rbac.authorization.k8s.io";
-    const bindings = roles.map(({ kind, apiVersion = "", metadata }) => ({
-        apiVersion,
-        kind: `${kind}Binding`,
-        metadata: metadata ?? {},
-        roleRef: { apiGroup, kind, name: metadata?.name },
-        subjects: [{ apiGroup, kind: "User", name: "viewer" }],
-    }));
-    return [...roles, ...bindings];
-}
 
 async function json(
     words: readonly string[],
@@ -524,6 +508,8 @@ describe("completion", () => {
         ["Pods of a Namespace", ["ipam", "explain", "pod", "shop/c"], "shop/cart\tRunning\n:4\n"],
         ["Pods of the Namespace that is given", ["ipam", "explain", "pod", "-n", "shop", "c"], "cart\tRunning\n:4\n"],
         ["Namespaces of the option", ["ipam", "explain", "pod", "-n", "kube-s"], "kube-system\n:4\n"],
+        ["Services of a Namespace", ["service", "default/k"], "default/kubernetes\t10.96.0.1\n:4\n"],
+        ["Nodes", ["service", "default/kubernetes", "--node", "node1"], "node1\n:4\n"],
         ["contexts", ["--context", ""], "test\n:4\n"],
     ])("offers %s", async (_name, words, printed) => {
         expect(await cluster.antctl(["__complete", ...words])).toEqual({ code: 0, stdout: printed, stderr: "" });

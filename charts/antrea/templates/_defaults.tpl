@@ -43,6 +43,7 @@ antreaProxy:
   serviceProxyName: ""
   defaultLoadBalancerMode: nat
   disableServiceHealthCheckServer: false
+  serviceHealthCheckServerBindAddress: 0.0.0.0:10256
 secondaryNetwork:
   ovsBridges: []
 cni:

@@ -20,6 +20,12 @@ export function readIp(text: string): ReadIp {
     }
 }
 
+/** The address of a text, if it is one. */
+export function ipsIn(text: string): readonly IpAddress[] {
+    const read = readIp(text);
+    return "ip" in read ? [read.ip] : [];
+}
+
 /** Reads an address that a host can have and that packets can be routed to: none of special use, none link-local. */
 export function readHostIp(text: string): ReadIp {
     const read = readIp(text);

@@ -11,6 +11,12 @@ export interface PortEndpoints {
     readonly serving: readonly Endpoint[];
 }
 
+/** The candidates that are chosen in each scope. */
+export interface Choice extends Readonly<Record<Scope, readonly Candidate[]>> {
+    /** Which hints restrict the scope `cluster`; undefined: none. */
+    readonly hints: "node" | "zone" | undefined;
+}
+
 /**
  * Chooses among the endpoints of a port as Kubernetes says (kube-proxy's CategorizeEndpoints), for each scope by itself:
  * the ready ones, or if there is none those that serve while they terminate. In scope `cluster` hints restrict the ready
@@ -18,18 +24,31 @@ export interface PortEndpoints {
  * have hints for zones; but never to none. The EndpointSlice controller writes `trafficDistribution` of a Service as
  * hints, so the field itself is not read. `cluster` is empty only if no endpoint at all can be used.
  */
-export function chooseEndpoints(
+export function choose(
     candidates: readonly Candidate[],
     { name, zone }: Pick<OwnNode, "name" | "zone">,
     nodeHints: boolean,
-): PortEndpoints {
+): Choice {
     const ready = candidates.filter((candidate) => candidate.ready);
-    const hinted =
-        (nodeHints ? hintedFor(ready, name, ({ forNodes }) => forNodes) : undefined) ??
-        hintedFor(ready, zone, ({ forZones }) => forZones);
-    const cluster = plain(hinted ?? readyOrAll(candidates));
+    const forNode = nodeHints ? hintedFor(ready, name, ({ forNodes }) => forNodes) : undefined;
+    const forZone = forNode === undefined ? hintedFor(ready, zone, ({ forZones }) => forZones) : undefined;
     return {
-        endpoints: { cluster, local: plain(readyOrAll(candidates.filter((candidate) => candidate.local))) },
+        hints: forNode !== undefined ? "node" : forZone !== undefined ? "zone" : undefined,
+        cluster: forNode ?? forZone ?? readyOrAll(candidates),
+        local: readyOrAll(candidates.filter((candidate) => candidate.local)),
+    };
+}
+
+/** Chooses as `choose`. */
+export function chooseEndpoints(
+    candidates: readonly Candidate[],
+    node: Pick<OwnNode, "name" | "zone">,
+    nodeHints: boolean,
+): PortEndpoints {
+    const chosen = choose(candidates, node, nodeHints);
+    const cluster = plain(chosen.cluster);
+    return {
+        endpoints: { cluster, local: plain(chosen.local) },
         // nearly always all of them, which take memory once
         serving: cluster.length === candidates.length ? cluster : plain(candidates),
     };

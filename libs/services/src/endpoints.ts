@@ -1,6 +1,14 @@
-import { compareIp, quote, type Family, type IpAddress, type RangeSet } from "@antrea/ip";
-import { isPort, protocolOf, readHostIp, type Protocol } from "./addresses.ts";
-import { keyOf, type EndpointObject, type HintObject, type SliceObject, type SlicePortObject } from "./objects.ts";
+import { compareIp, quote, RangeSet, type Family, type IpAddress } from "@antrea/ip";
+import { isPort, ipsIn, protocolOf, readHostIp, type Protocol, type ReadIp } from "./addresses.ts";
+import {
+    keyOf,
+    zoneLabel,
+    type EndpointObject,
+    type HintObject,
+    type NodeObject,
+    type SliceObject,
+    type SlicePortObject,
+} from "./objects.ts";
 import { type ProblemList } from "./problem.ts";
 
 /** Where connections to a port of a Service can go. */
@@ -19,6 +27,8 @@ export interface Endpoint {
 
 /** An endpoint that can be chosen, with what the choice depends on. */
 export interface Candidate extends Endpoint {
+    /** The entry of the EndpointSlice that counts. */
+    readonly object: EndpointObject;
     readonly forNodes: readonly HintObject[];
     readonly forZones: readonly HintObject[];
 }
@@ -32,8 +42,18 @@ export interface OwnNode {
     readonly addresses: RangeSet;
 }
 
+/** Reads what the choice of endpoints depends on from a Node; undefined: it is not known yet. */
+export function ownNodeOf(name: string, node: NodeObject | undefined): OwnNode {
+    return {
+        name,
+        zone: node?.metadata?.labels?.[zoneLabel],
+        addresses: RangeSet.ofAddresses((node?.status?.addresses ?? []).flatMap(({ address }) => ipsIn(address))),
+    };
+}
+
 /** An EndpointSlice of one family, read. */
 export interface ReadSlice {
+    readonly object: SliceObject;
     readonly family: Family;
     readonly ports: readonly { readonly name: string; readonly protocol: Protocol; readonly port: number }[];
     readonly endpoints: readonly { readonly ip: IpAddress; readonly object: EndpointObject }[];
@@ -48,15 +68,21 @@ export function readSlices(
     families: readonly Family[],
     problems: ProblemList,
 ): readonly ReadSlice[] {
-    const sorted = [...slices].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
-    return sorted.flatMap((slice) => {
-        const family = familyOf(slice);
+    return sortedSlices(slices).flatMap((object) => {
+        const family = familyOf(object);
         if (family === undefined || !families.includes(family)) return [];
-        return [{ family, ports: readPorts(slice, problems), endpoints: readEndpoints(slice, family, problems) }];
+        const [ports, endpoints] = [readPorts(object, problems), readEndpoints(object, family, problems)];
+        return [{ object, family, ports, endpoints }];
     });
 }
 
-function familyOf({ addressType }: SliceObject): Family | undefined {
+/** The EndpointSlices in the order in which they count. */
+export function sortedSlices(slices: Iterable<SliceObject>): readonly SliceObject[] {
+    return [...slices].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+}
+
+/** The family of a slice's addresses; undefined for one of names. */
+export function familyOf({ addressType }: SliceObject): Family | undefined {
     return addressType === "IPv4" ? 4 : addressType === "IPv6" ? 6 : undefined;
 }
 
@@ -77,18 +103,24 @@ function readPorts(slice: SliceObject, problems: ProblemList): ReadSlice["ports"
 
 function readEndpoints(slice: SliceObject, family: Family, problems: ProblemList): ReadSlice["endpoints"] {
     return (slice.endpoints ?? []).flatMap((object, at) => {
-        const [text = ""] = object.addresses;
-        const read = readHostIp(text);
-        if ("ip" in read && read.ip.family === family) return [{ ip: read.ip, object }];
+        const read = readEndpoint(object, family);
+        if ("ip" in read) return [{ ip: read.ip, object }];
         problems.add({
             reason: "InvalidEndpoint",
             field: `EndpointSlice ${slice.metadata?.name ?? ""}: endpoints[${at}].addresses[0]`,
-            value: quote(text),
-            rule: `${"rule" in read ? read.rule : `must be an IPv${family} address, as addressType says`}; no connection goes to it`,
+            value: quote(object.addresses[0] ?? ""),
+            rule: `${read.rule}; no connection goes to it`,
             next: "correct the EndpointSlice, or what writes it",
         });
         return [];
     });
+}
+
+/** Reads the address of an endpoint in a slice of this family, or returns the rule that it breaks. */
+export function readEndpoint({ addresses: [text = ""] }: EndpointObject, family: Family): ReadIp {
+    const read = readHostIp(text);
+    if (!("ip" in read) || read.ip.family === family) return read;
+    return { rule: `must be an IPv${family} address, as addressType says` };
 }
 
 /**
@@ -126,7 +158,8 @@ function isReady({ conditions }: EndpointObject): boolean {
     return conditions?.ready ?? true;
 }
 
-function isUsable(endpoint: EndpointObject): boolean {
+/** Whether an endpoint is ready, or serves while it terminates. */
+export function isUsable(endpoint: EndpointObject): boolean {
     const { serving = true, terminating = false } = endpoint.conditions ?? {};
     return isReady(endpoint) || (serving && terminating);
 }
@@ -134,6 +167,7 @@ function isUsable(endpoint: EndpointObject): boolean {
 function candidateOf(object: EndpointObject, ip: IpAddress, port: number, node: OwnNode): Candidate {
     const { nodeName, hints } = object;
     return {
+        object,
         ip,
         port,
         nodeName,

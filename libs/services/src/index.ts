@@ -24,7 +24,15 @@ export { slimService, slimSlice } from "./slim.ts";
 export { type Protocol } from "./addresses.ts";
 export { type Scope } from "./choice.ts";
 export { type Endpoint } from "./endpoints.ts";
-export { type AddressKind } from "./plan.ts";
+export {
+    type ExplainedEndpoint,
+    type NodeView,
+    type Rejection,
+    type RejectionReason,
+    type ServiceExplanation,
+    type UnusedSlice,
+} from "./explanation.ts";
+export { type AddressKind, type UnservedPlace } from "./plan.ts";
 export { problemText, type Problem, type ProblemReason } from "./problem.ts";
 export {
     type ClientScopes,

@@ -1,6 +1,6 @@
 import { formatIp, quote, type Family, type IpAddress } from "@antrea/ip";
 import { isPort, protocolOf, readHostIp, tripleOf, type Protocol } from "./addresses.ts";
-import { keyOf, type ServiceObject, type ServicePortObject } from "./objects.ts";
+import { keyOf, type IngressObject, type ServiceObject, type ServicePortObject } from "./objects.ts";
 import { ProblemList, type ProblemReason } from "./problem.ts";
 import { clusterIpTexts, type ServiceSettings } from "./settings.ts";
 
@@ -92,23 +92,82 @@ export function clusterAddresses(service: ServiceObject, problems = new ProblemL
 
 /** The addresses of load balancers and the externalIPs that are served and can be read, whatever else has them. */
 export function externalAddresses(
-    { spec, status }: ServiceObject,
-    { proxyAll, proxyLoadBalancerIps }: ServiceSettings,
+    service: ServiceObject,
+    settings: ServiceSettings,
     problems = new ProblemList(),
 ): readonly PlannedAddress[] {
-    const ingress = spec?.type === "LoadBalancer" && proxyLoadBalancerIps ? (status?.loadBalancer?.ingress ?? []) : [];
-    const ofBalancers = ingress.flatMap(({ ip = "", ipMode }, at) => {
-        if (ip === "" || ipMode === "Proxy") return [];
+    const ofBalancers = ingressOf(service).flatMap((entry, at) => {
+        if (whyLeft(entry, settings) !== undefined) return [];
         const field = `status.loadBalancer.ingress[${at}].ip`;
         const next = "correct the address in the controller of the load balancer";
-        return readAddress(ip, { kind: "loadBalancer", field, reason: "InvalidLoadBalancerIp", next }, problems);
+        const place = { kind: "loadBalancer", field, reason: "InvalidLoadBalancerIp", next } as const;
+        return readAddress(entry.ip ?? "", place, problems);
     });
-    const externalIps = (proxyAll ? (spec?.externalIPs ?? []) : []).flatMap((text, at) => {
+    const externalIps = (settings.proxyAll ? (service.spec?.externalIPs ?? []) : []).flatMap((text, at) => {
         const field = `spec.externalIPs[${at}]`;
         const next = "correct or remove the address";
         return readAddress(text, { kind: "external", field, reason: "InvalidExternalIp", next }, problems);
     });
     return [...ofBalancers, ...externalIps];
+}
+
+/** An address or NodePort of a Service that is left to others on purpose. */
+export interface UnservedPlace {
+    /** The path of the field. */
+    readonly field: string;
+    /** What it has. */
+    readonly value: string;
+    /** Continues the value: `is left to kube-proxy: …`. */
+    readonly reason: string;
+}
+
+const withoutProxyAll = "is left to kube-proxy, as antreaProxy.proxyAll is false";
+
+/** Returns what the settings, or the load balancer, leave to others; problems are not among them. */
+export function unservedPlaces(service: ServiceObject, settings: ServiceSettings): readonly UnservedPlace[] {
+    const { externalIPs = [], ports = [] } = service.spec ?? {};
+    const ofFamilies = clusterAddresses(service)
+        .filter(({ ip }) => !settings.families.includes(ip.family))
+        .map(({ ip, field }) => {
+            const reason = `is not served, as Pods of the Node have no IPv${ip.family} address`;
+            return { field, value: formatIp(ip), reason };
+        });
+    const ofBalancers = ingressOf(service).flatMap((entry, at) => {
+        const reason = whyLeft(entry, settings);
+        if (reason === undefined || entry.ip === undefined || entry.ip === "") return [];
+        return [{ field: `status.loadBalancer.ingress[${at}].ip`, value: entry.ip, reason }];
+    });
+    if (settings.proxyAll) return [...ofFamilies, ...ofBalancers];
+    const ofHost = externalIPs.map((value, at) => ({
+        field: `spec.externalIPs[${at}]`,
+        value,
+        reason: withoutProxyAll,
+    }));
+    const nodePorts = ports.flatMap(({ nodePort }, at) =>
+        hasNodePorts(service) && isPort(nodePort)
+            ? [{ field: `spec.ports[${at}].nodePort`, value: String(nodePort), reason: withoutProxyAll }]
+            : [],
+    );
+    return [...ofFamilies, ...ofBalancers, ...ofHost, ...nodePorts];
+}
+
+function ingressOf({ spec, status }: ServiceObject): readonly IngressObject[] {
+    return spec?.type === "LoadBalancer" ? (status?.loadBalancer?.ingress ?? []) : [];
+}
+
+/** Why an address of a load balancer is not to be served; undefined: it is. */
+function whyLeft(
+    { ip = "", ipMode }: IngressObject,
+    { proxyLoadBalancerIps }: Pick<ServiceSettings, "proxyLoadBalancerIps">,
+): string | undefined {
+    if (ip === "") return "is no address";
+    if (ipMode === "Proxy") return "is left to the load balancer, as its ipMode is Proxy";
+    if (!proxyLoadBalancerIps) return "is left to the load balancer, as antreaProxy.proxyLoadBalancerIPs is false";
+    return undefined;
+}
+
+function hasNodePorts({ spec }: ServiceObject): boolean {
+    return spec?.type === "NodePort" || spec?.type === "LoadBalancer";
 }
 
 function readAddress(
@@ -186,7 +245,7 @@ function isFree(
 function plannedPort(
     { name = "", protocol: protocolName, port, nodePort }: ServicePortObject,
     at: number,
-    { spec }: ServiceObject,
+    service: ServiceObject,
     { proxyAll, sctp }: ServiceSettings,
     problems: ProblemList,
 ): readonly PlannedPort[] {
@@ -212,6 +271,6 @@ function plannedPort(
         });
         return [];
     }
-    const hasNodePorts = proxyAll && (spec?.type === "NodePort" || spec?.type === "LoadBalancer");
-    return [{ name, protocol, port, nodePort: hasNodePorts && isPort(nodePort) ? nodePort : undefined, field }];
+    const isNodePort = proxyAll && hasNodePorts(service) && isPort(nodePort);
+    return [{ name, protocol, port, nodePort: isNodePort ? nodePort : undefined, field }];
 }

@@ -1,12 +1,12 @@
-import { formatIp, RangeSet, type IpAddress } from "@antrea/ip";
-import { readIp } from "./addresses.ts";
+import { formatIp, type IpAddress } from "@antrea/ip";
+import { ipsIn } from "./addresses.ts";
 import { AddressIndex } from "./address-index.ts";
 import { Claims } from "./claims.ts";
-import { type OwnNode } from "./endpoints.ts";
+import { ownNodeOf, type OwnNode } from "./endpoints.ts";
+import { explainService, type NodeView, type ServiceExplanation } from "./explanation.ts";
 import {
     keyOf,
     serviceKeyOf,
-    zoneLabel,
     type EndpointObject,
     type NodeObject,
     type ServiceObject,
@@ -15,7 +15,7 @@ import {
 } from "./objects.ts";
 import { clusterAddresses, externalAddresses, planService, triplesOf } from "./plan.ts";
 import { sameService, sameSlice } from "./same.ts";
-import { computeService, type ServedService } from "./served.ts";
+import { computeService, type ServedService, type ServiceContext } from "./served.ts";
 import { ServiceFilter, type IgnoredReason, type ServiceSettings } from "./settings.ts";
 
 interface Entry {
@@ -51,7 +51,7 @@ export class ServiceIndex {
     constructor(settings: ServiceSettings) {
         this.#settings = settings;
         this.#filter = new ServiceFilter(settings);
-        this.#node = { name: settings.nodeName, zone: undefined, addresses: RangeSet.empty };
+        this.#node = ownNodeOf(settings.nodeName, undefined);
     }
 
     /** The keys of all Services of which something is served. */
@@ -93,12 +93,19 @@ export class ServiceIndex {
     served(key: string): ServedService | undefined {
         const entry = this.#entries.get(key);
         if (entry?.service === undefined || this.#filter.ignored(entry.service) !== undefined) return undefined;
-        return computeService(entry.service, entry.slices, {
-            settings: this.#settings,
-            node: this.#node,
-            use: this.#addresses,
-            ownerOf: (triple) => this.#claims.owner(triple),
-        });
+        return computeService(entry.service, entry.slices, this.#context(this.#settings, this.#node));
+    }
+
+    /**
+     * Computes what is served of a Service on any Node, and why each endpoint is chosen there or not; undefined as for
+     * `served`. The settings must have the families of all Nodes, and SCTP if one of them has it.
+     */
+    explain(key: string, { node, families, sctp }: NodeView): ServiceExplanation | undefined {
+        const entry = this.#entries.get(key);
+        if (entry?.service === undefined || this.#filter.ignored(entry.service) !== undefined) return undefined;
+        const nodeName = keyOf(node);
+        const settings = { ...this.#settings, nodeName, families, sctp };
+        return explainService(entry.service, entry.slices, this.#context(settings, ownNodeOf(nodeName, node)));
     }
 
     /** The objects of a Service of which something is served; undefined for all others. */
@@ -111,6 +118,10 @@ export class ServiceIndex {
     ignored(key: string): IgnoredReason | undefined {
         const service = this.#entries.get(key)?.service;
         return service && this.#filter.ignored(service);
+    }
+
+    #context(settings: ServiceSettings, node: OwnNode): ServiceContext {
+        return { settings, node, use: this.#addresses, ownerOf: (triple) => this.#claims.owner(triple) };
     }
 
     #isServed(key: string): boolean {
@@ -170,11 +181,8 @@ export class ServiceIndex {
         const touched = this.#claimAgain(this.#addresses.setNode(name, node));
         if (name !== this.#settings.nodeName) return touched;
         const { zone: zoneBefore, addresses: addressesBefore } = this.#node;
-        const zone = node?.metadata?.labels?.[zoneLabel];
-        const addresses = RangeSet.ofAddresses(
-            (node?.status?.addresses ?? []).flatMap(({ address }) => ipsIn(address)),
-        );
-        this.#node = { name, zone, addresses };
+        this.#node = ownNodeOf(name, node);
+        const { zone, addresses } = this.#node;
         if (zone !== zoneBefore) this.#touchHaving(({ hints }) => hints?.forZones !== undefined, touched);
         const changed = addresses.subtract(addressesBefore).union(addressesBefore.subtract(addresses));
         if (changed.isEmpty) return touched;
@@ -225,9 +233,4 @@ function ipOf({ ip }: { readonly ip: IpAddress }): IpAddress {
 
 function clusterIpsOf(service: ServiceObject | undefined): readonly IpAddress[] {
     return service === undefined ? [] : clusterAddresses(service).map(ipOf);
-}
-
-function ipsIn(text: string): readonly IpAddress[] {
-    const read = readIp(text);
-    return "ip" in read ? [read.ip] : [];
 }

@@ -1,5 +1,6 @@
 export { loadAgentConfig } from "./agent/load.ts";
 export { type AgentConfig } from "./agent/schema.ts";
+export { configuredServices, servesServices, type ConfiguredServices, type ServicesConfig } from "./agent/services.ts";
 export { loadControllerConfig } from "./controller/load.ts";
 export { type ControllerConfig } from "./controller/schema.ts";
 export { documentValue, type DocumentValue } from "./document-value.ts";

@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { type Family, parsePrefix, type Prefix } from "@antrea/ip";
 import { z } from "zod";
 import {
+    bindTest,
     cidrTest,
     durationTest,
     orEmpty,
@@ -250,6 +251,20 @@ export const dnsServer: Leaf<string | undefined> = readableOrEmpty(
         return Number(number) >= 1 && Number(number) <= 65_535 ? text : undefined;
     },
 );
+
+/** Schema of an address to listen at, `IPv4:port` or `[IPv6]:port`; "" gives `usual`. */
+export function bindAddress(usual: string): Leaf<string> {
+    return readable(
+        "must be an IP address with a port, such as 0.0.0.0:10256, or empty",
+        (text) => {
+            if (text === "") return usual;
+            const [, v6, v4, number] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
+            if (isIP(v6 ?? "") !== 6 && isIP(v4 ?? "") !== 4) return undefined;
+            return Number(number) >= 1 && Number(number) <= 65_535 ? text : undefined;
+        },
+        bindTest,
+    );
+}
 
 /** Schema of two ports in a text, `first-last`, first below last, each 1 to 65,535. */
 export const portRange: Leaf<{ readonly first: number; readonly last: number }> = readable(

@@ -103,3 +103,6 @@ export const serverTest: ValueTest = {
     match: `^(https?://)?(${v6}|(\\[(${v6})\\]|${v4}|(${label}[.])*${word}([.]${label})*)(:${portNumber})?)/?$`,
     except: "[A-Za-z0-9-]{64}|[A-Za-z0-9.-]{254}",
 };
+
+/** Test for an address to listen at, as `bindAddress` reads it. */
+export const bindTest: ValueTest = { kind: "text", match: `^$|^(${v4}|\\[(${v6})\\]):${portNumber}$` };

@@ -6,11 +6,14 @@ import { settingsKeys } from "@antrea/settings/testing";
 
 const root = new URL("../../../", import.meta.url).pathname;
 
+/** Reads what programs need of several keys. */
+const shared = join(root, "libs/settings/src/agent/services.ts");
+
 /** The sources of a program. */
 function sourcesOf(component: string): string {
     const folder = join(root, "apps", component, "src");
     const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
-    return files.map((name) => readFileSync(join(folder, name), "utf8")).join("\n");
+    return [shared, ...files.map((name) => join(folder, name))].map((path) => readFileSync(path, "utf8")).join("\n");
 }
 
 /** Any other value than the default: refused by the rules, so they have an effect. */
@@ -18,7 +21,6 @@ const refused: Readonly<Record<string, unknown>> = {
     nodeType: "externalNode",
     trafficEncryptionMode: "wireGuard",
     "antreaProxy.disableServiceHealthCheckServer": true,
-    "antreaProxy.serviceHealthCheckServerBindAddress": "127.0.0.1:10256",
 };
 
 /** A value that is taken and is not the default, for keys of which nothing can be guessed from that. */

@@ -1,6 +1,7 @@
 import { AntreaError } from "@antrea/errors";
 import { nodeParts, nodeTables, OfPort, type BridgingInput, type PipelineInput } from "@antrea/flows";
 import { parseMac, type Prefix } from "@antrea/ip";
+import { servesServices } from "@antrea/settings";
 import { Gateway, NodeSysctls } from "./host/gateway/index.ts";
 import { nodeMtuProblem, podMtu, Transport } from "./host/transport/index.ts";
 import type { NodeConfig } from "./node/config/index.ts";
@@ -98,9 +99,8 @@ export async function withNode(
         host: { ofPort: OfPort.host, mac: parseMac(mac), ips: transport.state.addresses },
         serviceCidrs: currentServiceCidrs(platform, services),
     });
-    const servesServices =
-        platform.gates.enabled("AntreaProxy") && config.antreaProxy.enable && !config.enableBridgingMode;
-    const servesNode = servesServices && config.antreaProxy.proxyAll;
+    const isServing = servesServices(platform);
+    const servesNode = isServing && config.antreaProxy.proxyAll;
     const tunnel = platform.mode === "noEncap" ? undefined : { ofPort: OfPort.tunnel };
     let gatewayPort: number = OfPort.gateway;
     const pipelineInput = (): PipelineInput => ({
@@ -109,7 +109,7 @@ export async function withNode(
         podPrefixes: node.podPrefixes,
         forgetsConnections: datapath.forgetsConnections,
         bridging: bridgedMac === undefined ? undefined : bridging(bridgedMac),
-        services: servesServices ? { proxyAll: servesNode, tunnel } : undefined,
+        services: isServing ? { proxyAll: servesNode, tunnel } : undefined,
     });
     const pipeline = new AgentPipeline({
         tables: nodeTables,
@@ -132,7 +132,7 @@ export async function withNode(
         disableTxChecksumOffload,
         bridgedMac,
         services: config.enableBridgingMode ? services : undefined,
-        servesServices,
+        servesServices: isServing,
         servesNode,
         sysctls,
         serviceCidrs: () => currentServiceCidrs(platform, services),

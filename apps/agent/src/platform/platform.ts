@@ -25,6 +25,7 @@ import { buildReadiness } from "./agent-readiness.ts";
 import { readEnvironment, type AgentEnvironment } from "./environment.ts";
 import { formerJobNames } from "./former-job-names.ts";
 import { nodeHost, type Host } from "./host/host.ts";
+import { toBeDeletedTaint } from "./node/leaving.ts";
 import {
     monitoredColumns,
     NicBridge,
@@ -234,7 +235,8 @@ export function buildPlatform({ logger, flags, fail }: MainContext): Platform {
 
 /**
  * The informer of all Nodes of the cluster, reduced by `slimNode` to what the agent reads: with the label of
- * the zone, the annotations of transport addresses and MAC, and the out-of-service taint. The caller starts and closes it.
+ * the zone, the annotations of transport addresses and MAC, and the taints of Nodes that are out of service or about to be deleted.
+ * The caller starts and closes it.
  */
 export function nodesOf({
     api,
@@ -248,7 +250,7 @@ export function nodesOf({
     const kept = {
         labels: [zoneLabel],
         annotations: [transportAnnotation, macAnnotation],
-        taints: [outOfServiceTaint],
+        taints: [outOfServiceTaint, toBeDeletedTaint],
     };
     const transform = (node: Node): Node => slimNode(node, kept);
     return new Informer({ api, clock, logger: logger.child("nodes") }, { resource: nodes, transform });

@@ -27,12 +27,24 @@ export async function readGate(
     namespace: string,
     name: GateName = "AntreaIPAM",
 ): Promise<Gate> {
+    const read = await readAgentConfig(cluster, namespace);
+    return "text" in read ? gateIn(read.text, name) : unknown(read.reason);
+}
+
+/** The text of the agents' configuration file, or why it is not known, as part of a sentence. */
+export type AgentConfigText = { readonly text: string } | { readonly reason: string };
+
+/**
+ * Reads antrea-agent.conf from the ConfigMap `antrea-config`; `namespace` is Antrea's. Rejects with any KubeError but
+ * `FORBIDDEN`, which is a reason.
+ */
+export async function readAgentConfig(cluster: Pick<Cluster, "find">, namespace: string): Promise<AgentConfigText> {
     try {
         const map = await cluster.find(configMaps, { namespace, name: configMap });
-        if (map === undefined) return unknown(`there is no ConfigMap ${namespace}/${configMap}`);
-        return gateIn(map.data?.[agentConfig] ?? "", name);
+        if (map === undefined) return { reason: `there is no ConfigMap ${namespace}/${configMap}` };
+        return { text: map.data?.[agentConfig] ?? "" };
     } catch (error) {
-        if (isKubeError(error, "FORBIDDEN")) return unknown(`you may not read ConfigMap ${namespace}/${configMap}`);
+        if (isKubeError(error, "FORBIDDEN")) return { reason: `you may not read ConfigMap ${namespace}/${configMap}` };
         throw error;
     }
 }

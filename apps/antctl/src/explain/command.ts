@@ -12,6 +12,7 @@ import {
     type PodInfo,
 } from "../cluster/index.ts";
 import { CliError } from "../errors.ts";
+import { completeObjectName, readObjectName, type NamedObject } from "../object-ref.ts";
 import { PoolSet } from "../pools/index.ts";
 import { globalOptionsOf, type CommandContext, type Completion } from "../program/index.ts";
 import { addressRequestOf, type Facts } from "./facts.ts";
@@ -37,7 +38,7 @@ export function explainCommand(context: CommandContext): Command {
         .action(async (text: string) => {
             const { namespace } = globalOptionsOf(pod);
             using session = context.session(pod);
-            const ref = readRef(text, namespace, session.namespace ?? "default");
+            const ref = readObjectName(text, podKind, { given: namespace, usual: session.namespace ?? "default" });
             const facts = await gather(session.cluster, ref, context.now());
             context.print(pod, explain(facts), (report, style) => renderExplain(report, style, context.now()));
         });
@@ -47,32 +48,9 @@ export function explainCommand(context: CommandContext): Command {
     return new Command("explain").summary("explain why something has the addresses it has").addCommand(pod);
 }
 
-interface PodRef {
-    readonly namespace: string;
-    readonly name: string;
-}
+const podKind = { kind: "Pod", words: ["pod", "pods", "po"], example: "default/web-0" };
 
-const podKinds = ["pod", "pods", "po"];
-
-/** Reads `NAME`, `NAMESPACE/NAME`, or kubectl's `pod/NAME`. */
-function readRef(text: string, given: string | undefined, usual: string): PodRef {
-    const parts = text.split("/");
-    const [first = "", second] = parts;
-    if (parts.length > 2 || parts.includes("")) {
-        const what = `"${text}" names no Pod`;
-        throw new CliError("USAGE", "caller", what, "write NAMESPACE/NAME, such as default/web-0");
-    }
-    const namespace = given ?? usual;
-    if (second === undefined) return { namespace, name: first };
-    if (podKinds.includes(first)) return { namespace, name: second };
-    if (given !== undefined && given !== first) {
-        const what = `"${text}" is in Namespace ${first}, and --namespace says ${given}`;
-        throw new CliError("USAGE", "caller", what, "leave one of them out");
-    }
-    return { namespace: first, name: second };
-}
-
-async function gather(cluster: Cluster, ref: PodRef, nowMs: number): Promise<Facts> {
+async function gather(cluster: Cluster, ref: NamedObject, nowMs: number): Promise<Facts> {
     const [object, namespace, pools] = await Promise.all([
         cluster.find(pods, ref),
         cluster.find(namespaces, { name: ref.namespace }),
@@ -136,20 +114,8 @@ function unscheduledReason({ status }: Pod): string | undefined {
     return status?.conditions?.find(({ type, status: value }) => type === "PodScheduled" && value === "False")?.message;
 }
 
-/** Completes the Namespace first, then its Pods: a cluster has too many Pods to list all. */
-async function completePod(
-    cluster: Cluster,
-    typed: string,
-    namespace: string | undefined,
-): Promise<readonly Completion[]> {
-    const slash = typed.indexOf("/");
-    if (slash < 0 && namespace === undefined) {
-        return (await cluster.namespaces()).map(({ name }) => ({ value: `${name}/`, open: true }));
-    }
-    const of = namespace ?? typed.slice(0, slash);
-    const prefix = namespace === undefined ? `${of}/` : "";
-    return (await cluster.pods({ namespace: of })).map(({ name, phase }) => ({
-        value: prefix + name,
-        description: phase,
-    }));
+function completePod(cluster: Cluster, typed: string, namespace: string | undefined): Promise<readonly Completion[]> {
+    return completeObjectName(cluster, { typed, namespace }, async (of) =>
+        (await cluster.pods({ namespace: of })).map(({ name, phase }) => ({ value: name, description: phase })),
+    );
 }

@@ -1,2 +1,3 @@
+export { readAgents, type AgentComponents, type AgentRead, type RunInOvs } from "./agents.ts";
 export { readPorts, type PortRecord, type RecordAddress } from "./ports.ts";
-export { RecordReader, type NodeRead, type RecordReaderComponents } from "./record-reader.ts";
+export { RecordReader, type NodeRead } from "./record-reader.ts";

@@ -27,6 +27,11 @@ import { makeClientCertificate, type ClientCertificate } from "./client-certific
 import { FakeKubelet } from "./kubelet.ts";
 import { NodeOvs } from "./node-ovs.ts";
 
+/** What stands where the container antrea-ovs of a Node does. */
+export interface ContainerOvs extends AsyncDisposable {
+    readonly env: NodeJS.ProcessEnv;
+}
+
 /**
  * A cluster to inspect with the compiled antctl: a real API server with our CRDs, and on each of its Nodes an agent Pod
  * whose antrea-ovs container is a real database.
@@ -37,14 +42,14 @@ export class TestCluster implements AsyncDisposable {
     readonly kubelet: FakeKubelet;
     readonly certificate: ClientCertificate;
     readonly #folder: string;
-    readonly #ovs: Map<string, NodeOvs>;
+    readonly #ovs: Map<string, ContainerOvs>;
 
     private constructor(parts: {
         readonly server: TestApiServer;
         readonly kubelet: FakeKubelet;
         readonly certificate: ClientCertificate;
         readonly folder: string;
-        readonly ovs: Map<string, NodeOvs>;
+        readonly ovs: Map<string, ContainerOvs>;
     }) {
         this.server = parts.server;
         this.kubelet = parts.kubelet;
@@ -58,7 +63,7 @@ export class TestCluster implements AsyncDisposable {
         const folder = await mkdtemp(join(tmpdir(), "antctl-"));
         const certificate = makeClientCertificate(folder);
         const args = [`--client-ca-file=${certificate.authority}`];
-        const ovs = new Map<string, NodeOvs>();
+        const ovs = new Map<string, ContainerOvs>();
         const [server, kubelet] = await Promise.all([
             TestApiServer.start({ ...options, args }),
             FakeKubelet.start(({ pod, container }) =>
@@ -98,10 +103,19 @@ export class TestCluster implements AsyncDisposable {
     }
 
     /** A ready Node with an agent Pod, whose antrea-ovs container has a database. */
-    async addNode(
+    async addNode(name: string, o: Parameters<TestCluster["addNodeWith"]>[2] = {}): Promise<NodeOvs> {
+        const ovs = await NodeOvs.start();
+        await this.addNodeWith(name, ovs, o);
+        return ovs;
+    }
+
+    /** A ready Node with an agent Pod, whose antrea-ovs container has this OVS, which ends with the cluster. */
+    async addNodeWith(
         name: string,
+        ovs: ContainerOvs,
         o: { readonly podCidrs?: readonly string[]; readonly ready?: boolean } = {},
-    ): Promise<NodeOvs> {
+    ): Promise<void> {
+        this.#ovs.set(name, ovs);
         await this.server.addNode(name, { internalIps: ["127.0.0.1"], ...(o.podCidrs && { podCidrs: o.podCidrs }) });
         const now = new Date().toISOString();
         const status = {
@@ -117,8 +131,6 @@ export class TestCluster implements AsyncDisposable {
             ],
         };
         await this.api.patch(nodes, { name }, { type: "merge", body: { status } }, { subresource: "status" });
-        const ovs = await NodeOvs.start();
-        this.#ovs.set(name, ovs);
         await this.addPod({
             namespace: "kube-system",
             name: `antrea-agent-${name}`,
@@ -127,7 +139,6 @@ export class TestCluster implements AsyncDisposable {
             labels: { app: "antrea", component: "antrea-agent" },
             containers: ["antrea-agent", "antrea-ovs"],
         });
-        return ovs;
     }
 
     async addPool(name: string, ranges: readonly IpRangeSpec[], ipVersion: 4 | 6 = 4): Promise<IpPool> {

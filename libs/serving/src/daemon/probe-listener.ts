@@ -1,7 +1,8 @@
 import { rm } from "node:fs/promises";
-import { createServer, type RequestListener, type Server } from "node:http";
-import { type AddressInfo, type Socket } from "node:net";
+import { type RequestListener } from "node:http";
+import { type Logger } from "@antrea/runtime";
 import { ServingError } from "../errors.ts";
+import { HttpServer } from "../http/server.ts";
 
 const address = "127.0.0.1";
 
@@ -11,25 +12,18 @@ const address = "127.0.0.1";
  * `answer` gets every request. It listens from `start` to `stop`.
  */
 export class ProbeListener {
-    readonly #server: Server;
-    readonly #sockets = new Set<Socket>();
+    readonly #server: HttpServer;
     #local = false;
 
-    constructor(answer: RequestListener) {
-        this.#server = createServer({ maxHeaderSize: 16_384, keepAliveTimeout: 30_000 }, answer);
-        this.#server.headersTimeout = 5_000;
-        this.#server.requestTimeout = 10_000;
-        this.#server.on("connection", (socket: Socket) => {
-            if (!this.#local && !isLoopback(socket.remoteAddress)) return socket.destroy();
-            this.#sockets.add(socket);
-            socket.once("close", () => this.#sockets.delete(socket));
-            return;
-        });
+    constructor(components: { readonly answer: RequestListener; readonly logger: Pick<Logger, "error"> }) {
+        const admits = ({ remoteAddress }: { readonly remoteAddress?: string | undefined }): boolean =>
+            this.#local || isLoopback(remoteAddress);
+        this.#server = new HttpServer(components, { admits });
     }
 
     /** The port on which it listens; only after `start` with a port. */
     get port(): number {
-        return (this.#server.address() as AddressInfo).port;
+        return this.#server.port;
     }
 
     /**
@@ -40,22 +34,14 @@ export class ProbeListener {
         this.#local = typeof place === "string";
         // A process that was killed leaves its socket behind.
         if (typeof place === "string") await rm(place, { force: true });
-        await new Promise<void>((resolve, reject) => {
-            this.#server.once("error", reject);
-            this.#server.listen(typeof place === "string" ? { path: place } : { port: place, host: address }, () => {
-                this.#server.off("error", reject);
-                resolve();
-            });
-        });
+        await this.#server.start(typeof place === "string" ? { path: place } : { port: place, host: address });
     }
 
     /**
      * Closes the listener and all connections, also those with a request. Never rejects; may be called without a start.
      */
-    async stop(): Promise<void> {
-        const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-        for (const socket of this.#sockets) socket.destroy();
-        await closed;
+    stop(): Promise<void> {
+        return this.#server.stop();
     }
 }
 

@@ -135,14 +135,15 @@ export class DaemonServer {
         const { probePort, probeSocket } = this.#options;
         const place = probeSocket ?? probePort;
         if (place === undefined) return undefined;
-        const probes = new ProbeListener((request, response) => {
+        const answer: RequestListener = (request, response) => {
             this.#serve(request, response, (url) => {
                 const kind = kindOf(url);
                 if (kind === undefined) return send(response, 404, "known are /livez, /readyz and /healthz\n");
                 if (!isRead(request)) return refuseMethod(response);
                 this.#answerHealth(url, kind, response);
             });
-        });
+        };
+        const probes = new ProbeListener({ answer, logger: this.#components.logger });
         await probes.start(place);
         return probes;
     }

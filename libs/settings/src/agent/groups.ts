@@ -1,6 +1,7 @@
 import { z } from "zod";
 import {
     anyText,
+    bindAddress,
     cidr,
     duration,
     flag,
@@ -57,6 +58,9 @@ export const multicast = group({
     igmpQueryVersions: listOf(wholeNumber(1, 3)).default([1, 2, 3]),
 });
 
+/** Where kube-proxy serves its health by default. */
+export const usualHealthAddress = "0.0.0.0:10256";
+
 /** Schema of the group antreaProxy: Services in OVS. The rules refuse what is not available yet. */
 export const antreaProxy = group({
     enable: flag.default(true),
@@ -72,10 +76,10 @@ export const antreaProxy = group({
     serviceProxyName: anyText.default(""),
     /** `dsr` is refused. */
     defaultLoadBalancerMode: oneOfAnyCase("nat", "dsr").default("nat"),
-    /** Refused when true. */
+    /** For proxyAll: health check node ports and the health of AntreaProxy are left to kube-proxy. */
     disableServiceHealthCheckServer: flag.default(false),
-    /** Refused unless it is the default. */
-    serviceHealthCheckServerBindAddress: anyText.default("0.0.0.0:10256"),
+    /** For proxyAll: where the health of AntreaProxy is served, with the port. */
+    serviceHealthCheckServerBindAddress: bindAddress(usualHealthAddress).prefault(""),
 });
 
 /** Schema of the group egress: accepted for compatibility, without effect in this version. */

@@ -2,11 +2,11 @@ import { type Condition, declared, type RuleText } from "../condition.ts";
 import { type FeatureGates } from "../features/gates.ts";
 import { type Notice, type Rule } from "../load.ts";
 import { agentUnserved, unservedNotices } from "../unserved.ts";
+import { usualHealthAddress } from "./groups.ts";
 import { type AgentConfig, agentSchema } from "./schema.ts";
 
 const here = "not available in this version";
 const bridging = "with enableBridgingMode";
-const healthChecks = `health check node ports are ${here}`;
 
 const proxyAll: Condition = { is: ["antreaProxy.proxyAll", true] };
 const bridged: Condition = { is: ["enableBridgingMode", true] };
@@ -78,13 +78,13 @@ export const agentRules: readonly Rule<AgentConfig>[] = [
             },
             {
                 key: "antreaProxy.disableServiceHealthCheckServer",
-                rule: `${healthChecks}; use false`,
-                wrongWhen: { is: ["antreaProxy.disableServiceHealthCheckServer", true] },
-            },
-            {
-                key: "antreaProxy.serviceHealthCheckServerBindAddress",
-                rule: `${healthChecks}; leave it out and set --healthz-bind-address of kube-proxy`,
-                wrongWhen: { not: { is: ["antreaProxy.serviceHealthCheckServerBindAddress", "0.0.0.0:10256"] } },
+                rule: "has an effect with antreaProxy.proxyAll only; use false",
+                wrongWhen: {
+                    all: [
+                        { is: ["antreaProxy.disableServiceHealthCheckServer", true] },
+                        { is: ["antreaProxy.proxyAll", false] },
+                    ],
+                },
             },
             { key: "nodeType", rule: `${here}; use k8sNode`, wrongWhen: { not: { is: ["nodeType", "k8sNode"] } } },
             {
@@ -158,6 +158,12 @@ export const agentNotices: readonly Notice<AgentConfig>[] = [
             nodePortAddresses.length > 0 && !isAll
                 ? "antreaProxy.nodePortAddresses has no effect without antreaProxy.proxyAll: set --nodeport-addresses of kube-proxy"
                 : undefined,
+    },
+    {
+        check: ({ antreaProxy: { proxyAll: isAll, serviceHealthCheckServerBindAddress } }) =>
+            isAll || serviceHealthCheckServerBindAddress === usualHealthAddress
+                ? undefined
+                : "antreaProxy.serviceHealthCheckServerBindAddress has no effect without antreaProxy.proxyAll: set --healthz-bind-address of kube-proxy",
     },
     {
         check: ({ enableBridgingMode, antreaProxy: { enable } }, gates) =>

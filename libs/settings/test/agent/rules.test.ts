@@ -2,7 +2,6 @@ import { describe, expect, it } from "@jest/globals";
 import { loadAgentConfig } from "../../src/agent/load.ts";
 import { fileWith, findingsOf, rules } from "../tables.ts";
 
-const healthChecks = "health check node ports are not available in this version";
 const later = "not available in this version";
 const bridge = { bridgeName: "br-int", physicalInterfaces: ["eth1"] };
 const secondary = { bridgeName: "br-sec", physicalInterfaces: ["eth1"] };
@@ -147,12 +146,7 @@ describe("rules of antrea-agent.conf", () => {
         ...(
             [
                 ["defaultLoadBalancerMode", "DSR", "not available in this version; use nat"],
-                ["disableServiceHealthCheckServer", true, `${healthChecks}; use false`],
-                [
-                    "serviceHealthCheckServerBindAddress",
-                    "127.0.0.1:10256",
-                    `${healthChecks}; leave it out and set --healthz-bind-address of kube-proxy`,
-                ],
+                ["disableServiceHealthCheckServer", true, "has an effect with antreaProxy.proxyAll only; use false"],
             ] as const
         ).map(([key, value, rule]): [string, Record<string, unknown>, readonly string[]] => [
             `antreaProxy.${key}`,
@@ -285,6 +279,12 @@ describe("rules of antrea-agent.conf", () => {
             "a gate that nobody can switch off",
             { featureGates: { EndpointSlice: false } },
             "featureGates.EndpointSlice: false has no effect: the feature is GA and always on; remove it",
+        ],
+        [
+            "the address of health checks without proxyAll",
+            { antreaProxy: { serviceHealthCheckServerBindAddress: "127.0.0.1:10256" } },
+            "antreaProxy.serviceHealthCheckServerBindAddress has no effect without antreaProxy.proxyAll: " +
+                "set --healthz-bind-address of kube-proxy",
         ],
         [
             "bridging mode",

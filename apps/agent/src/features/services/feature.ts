@@ -1,7 +1,8 @@
-import { messageOf } from "@antrea/errors";
+import { isErrorOf, messageOf } from "@antrea/errors";
 import { serviceParts, serviceTables } from "@antrea/flows";
 import { WorkQueue } from "@antrea/kube";
-import { ServiceIndex } from "@antrea/services";
+import { OpenFlowError } from "@antrea/openflow";
+import { ServiceIndex, type ServedService } from "@antrea/services";
 import type { Feature } from "../../platform/feature.ts";
 import type { NodePlatform } from "../../platform/node-platform.ts";
 import type { EarlierState } from "../../platform/ovs/flow-table/index.ts";
@@ -18,6 +19,7 @@ import { ServiceEvents } from "./service-events.ts";
 import { familiesOf, ServiceSync } from "./service-sync.ts";
 import { ServiceWatch } from "./service-watch.ts";
 import { settingsOf } from "./settings.ts";
+import { SyncHealth, type SyncState } from "./sync-health.ts";
 import { UdpCleanUp } from "./udp/udp-clean-up.ts";
 import { udpComponents } from "./udp/components.ts";
 
@@ -54,6 +56,10 @@ export type ServicesPlatform = Pick<
 export interface ServicesFeature extends Feature {
     /** Registers a listener, for good, that is called once, when OVS has all Services. */
     onComplete(listener: () => void): void;
+    /** Registers a listener, for good, that is called when OVS has the change of a Service; undefined: it has none of it. */
+    onInstalled(listener: (key: string, service: ServedService | undefined) => void): void;
+    /** Whether changes of Services get into OVS. */
+    syncState(): SyncState;
 }
 
 /**
@@ -71,7 +77,7 @@ export function services(platform: ServicesPlatform, host: HostStack | undefined
 
 /**
  * TCP connections that were translated go on, and end; UDP connections would go on for as long as their clients send. With
- * the kernel datapath they outlive an OVS that is restarted with the agent, of which no earlier flow tells.
+ * the kernel datapath they outlive an OVS that is restarted with the agent, where no earlier flow is left as a sign of them.
  */
 function withoutServices(platform: ServicesPlatform): ServicesFeature {
     const { datapath, environment, flowTable, jobs } = platform;
@@ -79,6 +85,8 @@ function withoutServices(platform: ServicesPlatform): ServicesFeature {
     return {
         name: "services",
         onComplete: () => undefined,
+        onInstalled: () => undefined,
+        syncState: () => ({ waitingMs: undefined, syncedAt: undefined }),
         stage: () => {
             const read = ({ flows }: EarlierState): void => void (wasOn = flows.length > 0);
             flowTable.onEarlier({ needsGroups: () => false, read });
@@ -119,6 +127,8 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
           })
         : undefined;
     let cleanUp = (): void => undefined;
+    const health = new SyncHealth({ clock });
+    const installed: ((key: string, service: ServedService | undefined) => void)[] = [];
     const sync: ServiceSync = new ServiceSync({
         index,
         flowTable,
@@ -128,10 +138,15 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
         host,
         onChanged: (before, after) => {
             if (udp?.changed(before, after) === true) cleanUp();
+            const { key = "" } = after ?? before ?? {};
+            for (const listener of installed) listener(key, after);
         },
         clock,
     });
-    const mark = (key: string): void => queue.add(key);
+    const mark = (key: string): void => {
+        health.changed(key);
+        queue.add(key);
+    };
     const file = new JournalFile({ folder: environment.stateFolder, maxBytes: maxJournalBytes });
     const journal = new ServiceJournal({ file, index, clock, logger, metrics });
     const objectsChanged = (key: string): void => journal.changed(key);
@@ -146,11 +161,18 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
     const reconcile = async (key: string, signal: AbortSignal): ReturnType<ServiceSync["reconcile"]> => {
         const began = clock.monotonic();
         const trigger = watch.takeTrigger(key);
+        health.begin(key);
         try {
             const result = await sync.reconcile(key, signal);
+            health.done(key);
             metrics.synced(familiesOf(sync.installed.get(key)), (clock.monotonic() - began) / 1_000);
             if (trigger !== undefined) metrics.endpointsServed(Math.max(0, clock.now() - trigger) / 1_000);
             return result;
+        } catch (error) {
+            // one Service that OVS refuses is no reason to send nobody to the others
+            if (isErrorOf(OpenFlowError, error, "REFUSED")) health.done(key);
+            else health.failed(key);
+            throw error;
         } finally {
             firstSync.tried(key);
         }
@@ -169,6 +191,8 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
             isComplete: () => firstSync.isComplete,
         },
         onComplete: (listener) => firstSync.onComplete(listener),
+        onInstalled: (listener) => void installed.push(listener),
+        syncState: () => health.state,
         stage: (signal) => {
             // before the first replay, whose flows use the meter
             listeners.use(openflow.onReady((link) => ensureRejectMeter(link, logger)));
@@ -188,7 +212,7 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
                 await lastKnown.serve(limit);
                 const keys = await watch.synced(limit);
                 firstSync.begin(keys);
-                for (const key of keys) queue.add(key);
+                for (const key of keys) mark(key);
             });
             if (udp === undefined) return;
             const job = jobs.every("services/udp-connections", checkMs, (limit) => udp.pass(limit), { delayed: true });

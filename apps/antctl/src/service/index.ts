@@ -1,0 +1,1 @@
+export { serviceCommand } from "./command.ts";
