@@ -1,4 +1,7 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { services } from "@antrea/kube";
 import { eventually } from "../../support/eventually.ts";
 import { ask, PodProgram, type ProgramPlace } from "../../support/pod-programs.ts";
 import { heard, NodeNetwork, nodeIps, outsideIps, gatewayIps, run, virtualIps } from "./node-network.ts";
@@ -180,6 +183,39 @@ describe.each([4, 6] as const)("over IPv%d", (family) => {
             for (const rule of rules) run(iptables, "-t", "nat", "-D", ...rule);
         }
     });
+});
+
+it("a load balancer outside sees whether the Node has endpoints, and the proxy's own health", async () => {
+    const { cluster, outside } = network;
+    await add({ type: "LoadBalancer", externalTrafficPolicy: "Local" });
+    const { spec } = await cluster.api.get(services, { namespace: "default", name });
+    /** Status code, and weight if the answer has one; "" without answer. */
+    const answer = async (at: string): Promise<string> => {
+        const curl = `curl -s -g -i -m 5 http://${at} || true`;
+        // the agent that answers is in this process
+        const { stdout } = await promisify(execFile)("ip", ["netns", "exec", outside.netns.name, "sh", "-c", curl]);
+        return [/^HTTP\S+ (\d+)/, /^x-load-balancing-endpoint-weight: (\d+)/im]
+            .map((pattern) => pattern.exec(stdout)?.[1] ?? "")
+            .join(" ")
+            .trim();
+    };
+    const becomes = async (wanted: string): Promise<void> => {
+        const at = `${nodeIps[4]}:${spec?.healthCheckNodePort ?? 0}`;
+        const last = await eventually(
+            () => answer(at),
+            (text) => text === wanted,
+            10_000,
+        );
+        expect(last).toBe(wanted);
+    };
+    await becomes("503 0");
+    await network.setEndpoints(name, 4, [network.pod(0, 4)]);
+    await becomes("200 1");
+    await network.setEndpoints(name, 4, [network.pod(0, 4), network.pod(1, 4)]);
+    await becomes("200 2");
+    await network.setEndpoints(name, 4, [network.pod(0, 4)], "another");
+    await becomes("503 0");
+    for (const ip of [nodeIps[4], `[${nodeIps[6]}]`]) expect(await answer(`${ip}:10256/healthz`)).toBe("200");
 });
 
 it("NodePorts are served at nodePortAddresses only, to all clients", async () => {

@@ -5,6 +5,7 @@ import { TestApiServer } from "@antrea/kube/testing";
 import { Metrics } from "@antrea/runtime";
 import { loadAgentConfig } from "@antrea/settings";
 import { hostServices, type HostServicesPlatform } from "../../../src/features/host-services/feature.ts";
+import { serviceHealth } from "../../../src/features/service-health/feature.ts";
 import { services, type ServicesPlatform } from "../../../src/features/services/feature.ts";
 import { NodeSysctls } from "../../../src/platform/host/gateway/index.ts";
 import { nodeHost } from "../../../src/platform/host/host.ts";
@@ -112,6 +113,7 @@ export class ServiceCluster implements AsyncDisposable {
         };
         const host = hostServices(platform, undefined);
         const feature = services(platform, host.stack);
+        const health = serviceHealth(platform, feature);
         return {
             ...feature,
             stage: async (signal) => {
@@ -121,8 +123,10 @@ export class ServiceCluster implements AsyncDisposable {
             start: async (signal) => {
                 await host.start?.(signal);
                 await feature.start?.(signal);
+                await health?.start?.(signal);
             },
             stop: async () => {
+                await health?.stop?.();
                 await feature.stop?.();
                 await host.stop?.();
                 await nodes.close();
