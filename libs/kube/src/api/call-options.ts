@@ -46,8 +46,11 @@ export interface ListOptions extends CallOptions {
 
 /** Options of a list whose objects the caller does not keep as they are. */
 export interface ReducedListOptions<T> extends ListOptions {
-    /** Reduces each object as soon as its page was read, so that whole objects of one page at most are in memory. */
-    readonly transform?: ((object: T) => T) | undefined;
+    /**
+     * Reduces each object as soon as its page was read, so that whole objects of one page at most are in memory. An object
+     * for which it returns undefined is left out.
+     */
+    readonly transform?: ((object: T) => T | undefined) | undefined;
 }
 
 /** Objects of a list, or of one page of it, with the list's resourceVersion. */

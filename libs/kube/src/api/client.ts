@@ -97,11 +97,14 @@ export class ApiClient {
      * least as new as any earlier one. Rejects with EXPIRED if the server drops that version before the last page.
      */
     async list<T extends KubeObject>(resource: Resource<T>, o: ReducedListOptions<T> = {}): Promise<ListResult<T>> {
-        const { transform = (item: T): T => item } = o;
+        const { transform = (item: T): T | undefined => item } = o;
         const items: T[] = [];
         let resourceVersion = "";
         for await (const page of this.pages(resource, o)) {
-            for (const item of page.items) items.push(transform(item));
+            for (const item of page.items) {
+                const kept = transform(item);
+                if (kept !== undefined) items.push(kept);
+            }
             resourceVersion = page.resourceVersion;
         }
         return { items, resourceVersion };

@@ -217,7 +217,7 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     async #relist(signal: AbortSignal): Promise<void> {
         this.#state = { kind: "listing" };
         const { resource, namespace, fieldSelector, labelSelector, pageSize } = this.#options;
-        const transform = (object: T): T => this.#keep(object);
+        const transform = (object: T): T | undefined => this.#keep(object);
         const query = { namespace, fieldSelector, labelSelector, pageSize, transform, signal };
         // Calls of `refresh` from now on wait for the next list.
         const refreshing = this.#refreshing;
@@ -317,22 +317,28 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
 
     #apply(event: WatchEvent<T>): void {
         const source: ChangeSource = { by: "watch", after: this.upToDateAt };
-        switch (event.type) {
-            case "ADDED":
-            case "MODIFIED":
-                this.#store.set(this.#keep(event.object), source);
-                break;
-            case "DELETED":
-                this.#store.remove(keyOf(event.object), source, this.#keep(event.object));
-                break;
-            case "BOOKMARK":
-                break;
-        }
         this.#version = event.resourceVersion;
+        if (event.type === "BOOKMARK") return;
+        const key = keyOf(event.object);
+        const kept = this.#keep(event.object);
+        if (event.type === "DELETED" || kept === undefined) this.#store.remove(key, source, kept);
+        else this.#store.set(kept, source);
     }
 
-    #keep(object: T): T {
-        return (this.#options.transform ?? withoutManagedFields)(object);
+    /** What to keep of an object. One that cannot be reduced must not stop the list and the watch of all others. */
+    #keep(object: T): T | undefined {
+        try {
+            return (this.#options.transform ?? withoutManagedFields)(object);
+        } catch (error) {
+            const key = keyOf(object);
+            this.#components.logger.error("an object cannot be read; it stays as it was known last", {
+                resource: this.#what,
+                key,
+                error,
+            });
+            const known = this.#store.objects.get(key);
+            return known?.metadata?.uid === object.metadata?.uid ? known : undefined;
+        }
     }
 }
 

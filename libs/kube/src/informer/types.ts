@@ -24,7 +24,8 @@ export interface InformerOptions<T extends KubeObject> {
     readonly labelSelector?: string | undefined;
     /**
      * Reduces an object to what is kept in memory. Namespace, name, UID and resourceVersion must remain; listeners get
-     * the result. Default: removes managedFields.
+     * the result. An object for which it throws is logged, and stays as it was known last, or unknown. Default: removes
+     * managedFields.
      */
     readonly transform?: ((object: T) => T) | undefined;
     /**
@@ -55,6 +56,7 @@ export type InformerState =
 
 /**
  * Called when the changes that a list showed have been reported. `began` is the monotonic time (ms) at which it began:
- * an object that existed then and is not known has been deleted. An exception is logged and has no other effect.
+ * an object that existed then and is not known has been deleted, or `transform` throws for it. An exception is logged and
+ * has no other effect.
  */
 export type ListListener = (began: number) => void;

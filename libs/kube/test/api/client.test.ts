@@ -116,18 +116,19 @@ describe("ApiClient", () => {
         expect(paths[1]).toBe("GET /base/api/v1/nodes?limit=500&labelSelector=x%3Dy&continue=next%2F1");
     });
 
-    it("reduces the objects of a page before it asks for the next one", async () => {
+    it("reduces the objects of a page before it asks for the next one, and leaves out some", async () => {
         const { api, paths } = await serve(
             json({ metadata: { resourceVersion: "5", continue: "next" }, items: [{ metadata: { name: "a" } }] }),
             json({ metadata: { resourceVersion: "5" }, items: [{ metadata: { name: "b" } }] }),
         );
         const reducedAt: number[] = [];
-        const transform = (node: Node): Node => {
+        const transform = (node: Node): Node | undefined => {
             reducedAt.push(paths.length);
+            if (node.metadata?.name === "b") return undefined;
             return { metadata: { name: `${node.metadata?.name} reduced` } };
         };
         const { items } = await api.list(nodes, { transform });
-        expect(items.map((item) => item.metadata?.name)).toEqual(["a reduced", "b reduced"]);
+        expect(items.map((item) => item.metadata?.name)).toEqual(["a reduced"]);
         expect(reducedAt).toEqual([1, 2]);
     });
 

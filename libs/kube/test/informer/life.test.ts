@@ -243,6 +243,58 @@ describe("Informer", () => {
         await named.close();
     });
 
+    it("keeps the last known state of an object that its reader cannot reduce, and follows all others", async () => {
+        const script = new Script(
+            [
+                [node("a", "1"), node("b", "bad")],
+                [node("a", "bad"), node("b", "5"), node("c", "bad"), node("d", "bad", "uid-new")],
+            ],
+            [
+                event("MODIFIED", node("a", "bad")) +
+                    event("ADDED", node("c", "102")) +
+                    event("ADDED", node("d", "103")) +
+                    event("ADDED", node("e", "104")) +
+                    event("MODIFIED", node("e", "bad", "uid-new")) +
+                    event("DELETED", node("c", "bad")) +
+                    event("ERROR", { kind: "Status", code: 410, reason: "Expired" }),
+                "silent",
+            ],
+        );
+        const own = new MemoryLog("debug", "informer");
+        const transform = (object: Node): Node => {
+            if (object.metadata?.resourceVersion === "bad") throw new TypeError("no text");
+            return object;
+        };
+        const informer = new Informer(
+            { api: script.api, logger: own.logger },
+            { resource: nodes, transform, initialBackoffMs: 1 },
+        );
+        const changes: string[] = [];
+        informer.onChange((type, key, object) => {
+            changes.push(`${type} ${key} ${object.metadata?.resourceVersion}`);
+        });
+        informer.start(stop.signal);
+        await eventually(() => script.watchedFrom.length === 2);
+        expect(changes).toEqual([
+            "added a 1",
+            "added c 102",
+            "added d 103",
+            "added e 104",
+            "deleted e 104",
+            "deleted c 102",
+            "deleted d 103",
+            "added b 5",
+        ]);
+        expect(informer.list().map((each) => each.metadata?.name)).toEqual(["a", "b"]);
+        const unread = own.records.filter(({ level }) => level === "error");
+        expect(unread.map(({ key }) => key)).toEqual(["b", "a", "e", "c", "a", "c", "d"]);
+        expect(unread[0]).toMatchObject({
+            msg: "an object cannot be read; it stays as it was known last",
+            resource: "nodes",
+        });
+        await informer.close();
+    });
+
     it("hears a connection as long as lines come, be they empty", async () => {
         const stream = new Readable({ read: () => undefined });
         const script = new Script([[node("a", "1")]], ["silent"]);

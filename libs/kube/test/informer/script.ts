@@ -29,12 +29,13 @@ export class Script {
 
     get api(): InformerComponents["api"] {
         return {
-            list: ((_resource: unknown, { transform }: { readonly transform: (node: Node) => Node }) => {
+            list: ((_resource: unknown, { transform }: { readonly transform: (node: Node) => Node | undefined }) => {
                 const answer = this.#lists[Math.min(this.lists, this.#lists.length - 1)] ?? [];
                 this.lists += 1;
                 this.#version += 100;
                 if (answer instanceof KubeError) return Promise.reject(answer);
-                return Promise.resolve({ items: answer.map(transform), resourceVersion: String(this.#version) });
+                const items = answer.map(transform).filter((item) => item !== undefined);
+                return Promise.resolve({ items, resourceVersion: String(this.#version) });
             }) as never,
             watch: (_resource, { resourceVersion, signal }) => {
                 this.watchedFrom.push(resourceVersion);
