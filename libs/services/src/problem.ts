@@ -15,6 +15,7 @@ export type ProblemReason =
     | "SctpNotSupported"
     | "StandInsUsedUp"
     | "TooManyAddresses"
+    | "TooManyEndpoints"
     | "UnknownLoadBalancerMode";
 
 /** A part of a Service that is not served as it is written. All else of the Service is served. */

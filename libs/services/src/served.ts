@@ -3,7 +3,7 @@ import { tripleOf, type Protocol } from "./addresses.ts";
 import { chooseEndpoints, type Scope } from "./choice.ts";
 import { candidatesOf, readSlices, type Endpoint, type OwnNode } from "./endpoints.ts";
 import { keyOf, loadBalancerModeAnnotation, type ServiceObject, type SliceObject } from "./objects.ts";
-import { planService, type AddressKind, type AddressUse, type PlannedPort } from "./plan.ts";
+import { planService, type AddressKind, type AddressUse, type PlannedFamily, type PlannedPort } from "./plan.ts";
 import { type Problem, type ProblemList } from "./problem.ts";
 import { type LoadBalancerMode, type ServiceSettings } from "./settings.ts";
 
@@ -84,6 +84,12 @@ const maxAffinitySeconds = 0xffff;
 /** Default of `spec.sessionAffinityConfig.clientIP.timeoutSeconds`. */
 const defaultAffinitySeconds = 10_800;
 
+/**
+ * The most endpoints of all ports of a Service together in a family; the first port has them all. An endpoint of a port is a
+ * bucket of a group, which takes tens of microseconds to make and send, while the agent does nothing else.
+ */
+const maxEndpoints = 32_768;
+
 /** Computes what is served of a Service that is not ignored. */
 export function computeService(
     service: ServiceObject,
@@ -99,33 +105,32 @@ export function computeService(
     );
     const mode = modeOf(service, settings, problems);
     const ranges = sourceRanges(service, problems);
-    const served = families.flatMap(({ family, addresses }) =>
-        ports.flatMap((port) => {
-            const won = addresses.filter(({ ip, field }) =>
-                isOwn({ ip, port: port.port, field }, port, service, context, problems),
-            );
-            const { nodePort } = port;
-            const field = `${port.field}.nodePort`;
-            const hasNodePort =
-                nodePort !== undefined &&
-                isOwn({ ip: `node${family}`, port: nodePort, field }, port, service, context, problems);
-            if (won.length === 0 && !hasNodePort) return [];
-            const ofFamily = read.filter((slice) => slice.family === family);
-            return [
-                {
-                    name: port.name,
-                    family,
-                    protocol: port.protocol,
-                    port: port.port,
-                    addresses: won.map(({ kind, ip }) => ({ kind, ip, ...scopesOf(service, kind) })),
-                    nodePort: hasNodePort ? { port: nodePort, ...scopesOf(service, "external") } : undefined,
-                    ...chooseEndpoints(candidatesOf(port, ofFamily, node), node, settings.nodeHints),
-                    mode: family === 4 ? mode : "nat",
-                    sourceRanges: ranges?.filter((range) => range.family === family),
-                } satisfies ServedPort,
-            ];
-        }),
-    );
+    const compute = (port: PlannedPort, { family, addresses }: PlannedFamily): ServedPort | undefined => {
+        const won = addresses.filter(({ ip, field }) =>
+            isOwn({ ip, port: port.port, field }, port, service, context, problems),
+        );
+        const { nodePort } = port;
+        const field = `${port.field}.nodePort`;
+        const hasNodePort =
+            nodePort !== undefined &&
+            isOwn({ ip: `node${family}`, port: nodePort, field }, port, service, context, problems);
+        if (won.length === 0 && !hasNodePort) return undefined;
+        const ofFamily = read.filter((slice) => slice.family === family);
+        return {
+            name: port.name,
+            family,
+            protocol: port.protocol,
+            port: port.port,
+            addresses: won.map(({ kind, ip }) => ({ kind, ip, ...scopesOf(service, kind) })),
+            nodePort: hasNodePort ? { port: nodePort, ...scopesOf(service, "external") } : undefined,
+            ...chooseEndpoints(candidatesOf(port, ofFamily, node), node, settings.nodeHints),
+            mode: family === 4 ? mode : "nat",
+            sourceRanges: ranges?.filter((range) => range.family === family),
+        };
+    };
+    const left = new Set<PlannedPort>();
+    const served = families.flatMap((family) => firstPorts(ports, (port) => compute(port, family), left));
+    for (const port of left) noteBeyond(port, problems);
     return {
         key: keyOf(service),
         uid: service.metadata?.uid ?? "",
@@ -134,6 +139,38 @@ export function computeService(
         healthCheck: healthCheck(service, settings, served),
         problems: problems.all,
     };
+}
+
+/**
+ * The served ports of a family, as many as `maxEndpoints` allows; adds the others to `left`. None that follows those is
+ * computed, as that alone would take long.
+ */
+function firstPorts(
+    ports: readonly PlannedPort[],
+    compute: (port: PlannedPort) => ServedPort | undefined,
+    left: Set<PlannedPort>,
+): readonly ServedPort[] {
+    const served: ServedPort[] = [];
+    let endpoints = 0;
+    let isFull = false;
+    for (const port of ports) {
+        const one = isFull ? undefined : compute(port);
+        endpoints += one?.serving.length ?? 0;
+        isFull ||= endpoints > maxEndpoints && served.length > 0;
+        if (isFull) left.add(port);
+        else if (one !== undefined) served.push(one);
+    }
+    return served;
+}
+
+function noteBeyond({ field, protocol, port }: PlannedPort, problems: ProblemList): void {
+    problems.add({
+        reason: "TooManyEndpoints",
+        field,
+        value: `${protocol} ${port}`,
+        rule: `is beyond the ${maxEndpoints} endpoints that the ports of a Service may have together; it is left to kube-proxy`,
+        next: "divide the Service into several",
+    });
 }
 
 /** True if the Service has the triple; else adds a problem. */

@@ -2,6 +2,7 @@ import { describe, expect, it } from "@jest/globals";
 import {
     loadBalancerModeAnnotation,
     problemText,
+    type EndpointObject,
     type NodeObject,
     type ServiceSettings,
     type SliceObject,
@@ -204,6 +205,37 @@ describe("problems name the field, its value, the rule, the effect and the next 
                 "status.loadBalancer.ingress[0].ip: 203.0.113.1 is beyond the 1 addresses that a Service with so many ports and source ranges may have; it is not served; next: divide the Service into several",
             ],
         ]);
+    });
+
+    it("limit the endpoints of all ports together, for each family, but not those of one port", () => {
+        const ports = ["a", "b", "c", "d"].map((name, at) => ({ name, port: 81 + at }));
+        const web = service({ clusterIPs: ["10.96.0.1", "fd00:96::1"], ports });
+        const addresses = (count: number): readonly EndpointObject[] =>
+            Array.from({ length: count }, (_, at) => endpoint(`10.${1 + (at >> 16)}.${(at >> 8) & 255}.${at & 255}`));
+        const served = (...counts: readonly number[]): readonly [number, string][] => {
+            const slices = counts.map((count, at) =>
+                slice(addresses(count), { name: `web-${at}`, ports: [{ name: ports[at]?.name ?? "", port: 8080 }] }),
+            );
+            const { ports: all, problems } = servedOf(indexOf({ services: [web], slices }));
+            expect(problems.map(problemText)).toEqual(
+                all.length === 8 ? [] : [expect.stringContaining("it is left to kube-proxy")],
+            );
+            return all.map(({ name, family, serving }) => [serving.length, `${name}${family}`]);
+        };
+        const of6 = ["a6", "b6", "c6", "d6"].map((name) => [0, name]);
+        expect(served(32_766, 1, 1)).toEqual([[32_766, "a4"], [1, "b4"], [1, "c4"], [0, "d4"], ...of6]);
+        // those that follow are not looked for
+        expect(served(32_766, 1, 2, 1)).toEqual([[32_766, "a4"], [1, "b4"], ...of6]);
+        expect(served(40_000, 0, 1)).toEqual([[40_000, "a4"], ...of6]);
+        const [problem] = servedOf(
+            indexOf({
+                services: [web],
+                slices: [slice(addresses(20_000), { ports: ports.map(({ name }) => ({ name, port: 8080 })) })],
+            }),
+        ).problems;
+        expect(problem && problemText(problem)).toBe(
+            "spec.ports[1]: TCP 82 is beyond the 32768 endpoints that the ports of a Service may have together; it is left to kube-proxy (and 2 more); next: divide the Service into several",
+        );
     });
 
     it("name the field of an object without clusterIPs", () => {

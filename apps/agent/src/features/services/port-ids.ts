@@ -11,6 +11,14 @@ export interface PortIds {
 
 const maxNumber = 0xffff_ffff;
 
+interface OfService {
+    /** By the text of the port. */
+    readonly ids: Map<string, PortIds>;
+    /** The slots in use, each for the groups of one port, and one below which there is no free one. */
+    readonly slots: Set<number>;
+    lowest: number;
+}
+
 /**
  * The ids of the ports of all Services. A number comes from the UID of the Service and the name and family of the port,
  * and only if two want the same one is it the next free one: flows of an earlier start, which the new ones replace one by
@@ -18,21 +26,21 @@ const maxNumber = 0xffff_ffff;
  */
 export class PortIdTable {
     readonly #taken = new Set<number>();
-    readonly #ofService = new Map<string, Map<string, PortIds>>();
+    readonly #ofService = new Map<string, OfService>();
 
     /** Returns the ids of a port of a Service, the same ones until `keepOnly` frees them. */
     idsOf({ key, uid }: Pick<ServedService, "key" | "uid">, port: Pick<ServedPort, "name" | "family">): PortIds {
-        const known = this.#ofService.get(key) ?? new Map<string, PortIds>();
+        const known = this.#ofService.get(key) ?? { ids: new Map(), slots: new Set(), lowest: 0 };
         this.#ofService.set(key, known);
         const text = textOf(uid, port);
-        const before = known.get(text);
+        const before = known.ids.get(text);
         if (before !== undefined) return before;
-        const slot = freeSlot([...known.values()]);
+        const slot = takeSlot(known);
         const ids = {
             number: this.#take(Number(learnedCookie(uid, port.name, port.family) & BigInt(maxNumber))),
             groupIds: { cluster: 2 * slot, local: 2 * slot + 1 },
         };
-        known.set(text, ids);
+        known.ids.set(text, ids);
         return ids;
     }
 
@@ -40,12 +48,16 @@ export class PortIdTable {
     keepOnly(key: string, service: Pick<ServedService, "uid" | "ports"> | undefined): void {
         const kept = new Set(service?.ports.map((port) => textOf(service.uid, port)));
         const known = this.#ofService.get(key);
-        for (const [text, { number }] of known ?? []) {
+        if (known === undefined) return;
+        for (const [text, { number, groupIds }] of known.ids) {
             if (kept.has(text)) continue;
+            const slot = groupIds.cluster / 2;
             this.#taken.delete(number);
-            known?.delete(text);
+            known.ids.delete(text);
+            known.slots.delete(slot);
+            known.lowest = Math.min(known.lowest, slot);
         }
-        if (known?.size === 0) this.#ofService.delete(key);
+        if (known.ids.size === 0) this.#ofService.delete(key);
     }
 
     #take(wanted: number): number {
@@ -60,9 +72,9 @@ function textOf(uid: string, { name, family }: Pick<ServedPort, "name" | "family
     return `${uid}/${name}/${family}`;
 }
 
-function freeSlot(taken: readonly PortIds[]): number {
-    const used = new Set(taken.map(({ groupIds }) => groupIds.cluster / 2));
-    let slot = 0;
-    while (used.has(slot)) slot += 1;
-    return slot;
+/** The lowest free slot, without a search from the first one: a Service may have thousands of ports. */
+function takeSlot(known: OfService): number {
+    while (known.slots.has(known.lowest)) known.lowest += 1;
+    known.slots.add(known.lowest);
+    return known.lowest;
 }

@@ -38,6 +38,20 @@ describe("ids of the ports of Services", () => {
         expect(table.idsOf(service, https).groupIds.cluster).toBe(0);
     });
 
+    it("of thousands of ports of one Service take no time that grows with their square", () => {
+        const table = new PortIdTable();
+        const many = serviceWith(
+            Array.from({ length: 30_000 }, (_, at) => portAt("10.96.0.1", [], { name: `p${at}`, port: 1 + at })),
+        );
+        const ids = many.ports.map((port) => table.idsOf(many, port));
+        expect(new Set(ids.map(({ groupIds }) => groupIds.cluster)).size).toBe(30_000);
+        expect(Math.max(...ids.map(({ groupIds }) => groupIds.local))).toBe(59_999);
+        table.keepOnly(many.key, { ...many, ports: many.ports.filter((_, at) => at % 2 === 0) });
+        expect(
+            many.ports.filter((_, at) => at % 2 === 1).map((port) => table.idsOf(many, port).groupIds.cluster),
+        ).toEqual(Array.from({ length: 15_000 }, (_, at) => 2 * (2 * at + 1)));
+    });
+
     it("of a Service that was made anew are new ones", () => {
         const table = new PortIdTable();
         const before = table.idsOf(service, http);
