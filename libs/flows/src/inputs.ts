@@ -40,6 +40,8 @@ export interface ServicesInput {
     readonly proxyAll: boolean;
     /** The tunnel port, if there is one. */
     readonly tunnel?: { readonly ofPort: number } | undefined;
+    /** Whether the switch lacks `rejectMeter`: what the agent would answer is dropped. Default false. */
+    readonly withoutMeter?: boolean | undefined;
 }
 
 /** The tunnel port to other Nodes. Without it, all traffic between Nodes uses the host's routes. */

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
+import type { Flow } from "@antrea/openflow";
 import { deadBucketId, type Endpoint } from "@antrea/services";
 import { cookieOf, learnedCookie, nodeParts, OfPort } from "../src/index.ts";
-import { exampleNode } from "./examples.ts";
+import { exampleNode, pipelineFlows } from "./examples.ts";
 import { endpoint, portFlows, servedPort, serviceNode } from "./service-examples.ts";
 
 const node = serviceNode("encap", true);
@@ -49,6 +50,29 @@ describe("the group of a port", () => {
     it("of a scope that no client has is left out", () => {
         const endpoints = [endpoint("10.10.0.2"), endpoint("10.10.0.3"), endpoint("10.10.1.5")];
         expect(groupsOf(endpoints).map(({ id }) => id)).toEqual([2]);
+    });
+});
+
+describe("a switch without the meter of rejects", () => {
+    const metered = (flows: readonly Flow[]): readonly Flow[] =>
+        flows.filter(({ actions }) => actions.some((action) => action.type === "controller" && "meter" in action));
+
+    it("leaves a port without endpoints to the host, and one without local ones drops as with it", () => {
+        const more = { nodePort: { port: 30080, inside: "cluster", outside: "local" } } as const;
+        const none = servedPort("10.96.0.10", [], more);
+        expect(metered(portFlows(node, 1, none).flows.flows)).toHaveLength(2);
+        expect(portFlows(node, 1, none, { withoutMeter: true })).toMatchObject({ groups: [], flows: { flows: [] } });
+        const far = servedPort("10.96.0.10", [endpoint("10.11.0.1")], more);
+        expect(portFlows(node, 1, far, { withoutMeter: true })).toEqual(portFlows(node, 1, far));
+    });
+
+    it("drops what else the agent would answer", () => {
+        const flowsWith = (withoutMeter: boolean): readonly Flow[] =>
+            pipelineFlows({ ...node, services: { proxyAll: true, ...node.services, withoutMeter } }).flows;
+        expect(metered(flowsWith(false)).length).toBeGreaterThan(0);
+        const without = flowsWith(true);
+        expect(metered(without)).toEqual([]);
+        expect(without).toHaveLength(flowsWith(false).length);
     });
 });
 

@@ -63,7 +63,7 @@ export function serviceLbFlows(
         table: Table.ServiceLb,
         priority,
         match: { ...match, ...ofHost },
-        actions: [rejectAction],
+        actions: services?.withoutMeter === true ? [] : [rejectAction],
     });
     const pass = (priority: number, match: Match): Flow => ({
         table: Table.ServiceLb,

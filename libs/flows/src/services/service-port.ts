@@ -20,9 +20,11 @@ export interface ServicePortInput extends OutcomeInput {
     readonly proxyAll: boolean;
     /** Addresses to which the host translates external addresses that are the Node's own, by the text of those. */
     readonly standIns: ReadonlyMap<string, IpAddress>;
+    /** Whether the switch lacks `rejectMeter`: a port without endpoints is left to the host then. Default false. */
+    readonly withoutMeter?: boolean | undefined;
 }
 
-/** The groups and flows of one port of a Service; the flows need the groups, and the meter `rejectMeter`. */
+/** The groups and flows of one port of a Service; the flows need the groups and, unless `withoutMeter`, `rejectMeter`. */
 export interface ServicePortFlows {
     readonly groups: readonly Group[];
     readonly flows: FlowSet;
@@ -38,6 +40,9 @@ export function servicePortFlows(next: NextTable, input: ServicePortInput): Serv
     if (!Number.isInteger(number) || number < 1 || number > maxNumber) {
         throw invalidInput("number", number, `it must be a whole number from 1 to ${maxNumber}`);
     }
+    // a flow that uses a meter that is not there would be refused, and earlier ones would stay with endpoints that are gone
+    if (input.withoutMeter === true && port.endpoints.cluster.length === 0)
+        return { groups: [], flows: { category: Category.service, flows: [] } };
     const outcomes = outcomesOf(next, input);
     const nodePort = proxyAll ? port.nodePort : undefined;
     const flows = [

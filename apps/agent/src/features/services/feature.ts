@@ -127,6 +127,7 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
           })
         : undefined;
     let cleanUp = (): void => undefined;
+    let hasRejectMeter = true;
     const health = new SyncHealth({ clock });
     const installed: ((key: string, service: ServedService | undefined) => void)[] = [];
     const sync: ServiceSync = new ServiceSync({
@@ -136,6 +137,7 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
         learned: new LearnedFlows({ openflow, logger }),
         events: new ServiceEvents({ record: (event) => events.record(event), clock }),
         host,
+        hasRejectMeter: () => hasRejectMeter,
         onChanged: (before, after) => {
             if (udp?.changed(before, after) === true) cleanUp();
             const { key = "" } = after ?? before ?? {};
@@ -187,7 +189,11 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
         name: "services",
         pipeline: {
             tables: serviceTables({ bridging: false, proxyAll: platform.servesNode }),
-            parts: () => Promise.resolve(serviceParts(pipelineInput())),
+            parts: () => {
+                const input = pipelineInput();
+                const services = input.services && { ...input.services, withoutMeter: !hasRejectMeter };
+                return Promise.resolve(serviceParts({ ...input, services }));
+            },
             isComplete: () => firstSync.isComplete,
         },
         onComplete: (listener) => firstSync.onComplete(listener),
@@ -195,7 +201,13 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
         syncState: () => health.state,
         stage: (signal) => {
             // before the first replay, whose flows use the meter
-            listeners.use(openflow.onReady((link) => ensureRejectMeter(link, logger)));
+            listeners.use(
+                openflow.onReady(async (link) => {
+                    const had = hasRejectMeter;
+                    hasRejectMeter = await ensureRejectMeter(link, logger);
+                    if (had !== hasRejectMeter) for (const key of sync.installed.keys()) mark(key);
+                }),
+            );
             listeners.use(openflow.onPacketIn((packet) => rejects.handle(packet)));
             watch.start(signal);
             listeners.use(lastKnown.stage());

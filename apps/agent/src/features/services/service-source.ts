@@ -16,6 +16,8 @@ export interface SourceInput {
     readonly proxyAll: boolean;
     /** Addresses to which the host translates external addresses that are the Node's own, by the text of those. */
     readonly standIns: ReadonlyMap<string, IpAddress>;
+    /** Whether OVS lacks the meter of rejects. */
+    readonly withoutMeter: boolean;
 }
 
 interface Made {
@@ -64,7 +66,7 @@ export class ServiceSource implements FlowSource {
 
     #made(): Made {
         if (ServiceSource.#last?.source === this) return ServiceSource.#last;
-        const { next, idsOf, salt, proxyAll, standIns } = this.#input;
+        const { next, idsOf, ...input } = this.#input;
         const { uid, affinitySeconds, ports } = this.service;
         const parts = ports.map((port) =>
             servicePortFlows(next, {
@@ -72,10 +74,8 @@ export class ServiceSource implements FlowSource {
                 port,
                 affinitySeconds,
                 ...idsOf(port),
-                salt,
+                ...input,
                 bridging: false,
-                proxyAll,
-                standIns,
             }),
         );
         const made = {

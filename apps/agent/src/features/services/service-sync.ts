@@ -21,6 +21,8 @@ export interface ServiceSyncComponents {
     readonly events: Pick<ServiceEvents, "report" | "forget">;
     /** The Node's network stack; undefined unless OVS serves the Node itself and clients outside. */
     readonly host: Pick<HostStack, "prepare" | "served"> | undefined;
+    /** Whether OVS has the meter that flows of Services without endpoints use. */
+    readonly hasRejectMeter: () => boolean;
     /** OVS has the change of a Service; undefined: nothing is served of it. */
     readonly onChanged: (before: ServedService | undefined, after: ServedService | undefined) => void;
     readonly clock: Clock;
@@ -87,7 +89,7 @@ export class ServiceSync {
         { salt, prepared }: { readonly salt: bigint; readonly prepared: PreparedService | undefined },
         signal: AbortSignal,
     ): Promise<void> {
-        const { host, next } = this.#components;
+        const { hasRejectMeter, host, next } = this.#components;
         const owner = ownerOf(key);
         if (after === undefined) {
             await this.#bundles.apply({ owner, flows: undefined }, 1, signal);
@@ -102,6 +104,7 @@ export class ServiceSync {
                 salt,
                 proxyAll: host !== undefined,
                 standIns: prepared?.standIns ?? new Map(),
+                withoutMeter: !hasRejectMeter(),
             });
             await this.#bundles.apply({ owner, flows: source }, source.weight, signal);
             this.#installed.set(key, after);

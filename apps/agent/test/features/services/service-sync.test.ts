@@ -51,6 +51,7 @@ class Start {
     readonly queue: WorkQueue;
     readonly requeued = new Map<string, number | undefined>();
     now = 0;
+    hasRejectMeter = true;
 
     constructor() {
         const flowTable = new FlowTable({ link: this.ovs, logger: silentLogger });
@@ -62,6 +63,7 @@ class Start {
             learned: { changed: () => Promise.resolve() },
             events: { report: () => undefined, forget: () => undefined },
             host: undefined,
+            hasRejectMeter: () => this.hasRejectMeter,
             onChanged: (before, after) => void this.changes.push([before, after]),
             clock: { ...systemClock, now: () => this.now },
         });
@@ -146,6 +148,20 @@ describe("Services in the flow table", () => {
         expect(start.changes).toEqual([]);
         while (start.changes.length === 0) await turn();
         expect(start.served).not.toEqual(before);
+    });
+
+    it("without endpoints lose their flows if OVS has no meter for what the agent would reject", async () => {
+        start.mark(start.index.setService(service("web")));
+        await set();
+        expect(start.served.join()).toContain("controller");
+        start.hasRejectMeter = false;
+        await set("10.10.0.2", "10.10.0.3");
+        expect(start.ovs.groups).toHaveLength(1);
+        await set();
+        expect([start.served, start.ovs.groups]).toEqual([[], []]);
+        expect([...start.sync.installed.keys()]).toEqual([key]);
+        await set("10.10.0.4");
+        expect(start.served.join()).toContain("nat(dst=10.10.0.4:8080)");
     });
 
     it("are possible while they are under way, as before and as after", async () => {

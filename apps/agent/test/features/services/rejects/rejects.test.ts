@@ -93,12 +93,13 @@ describe("the meter of rejects", () => {
         ["is corrected", [1], "modify"],
     ])("%s", async (_name, known, command) => {
         const one = link(known);
-        await ensureRejectMeter(one, silentLogger);
+        expect(await ensureRejectMeter(one, silentLogger)).toBe(true);
         expect(one.mods).toEqual([{ command, meter: { id: 1, unit: "packets", rate: 1_000 } }]);
     });
 
     it("that the datapath refuses is logged, and all else goes on", async () => {
-        await ensureRejectMeter(link([], new OpenFlowError("REFUSED", "remote", "no meters")), listLogger(logged));
+        const refused = link([], new OpenFlowError("REFUSED", "remote", "no meters"));
+        expect(await ensureRejectMeter(refused, listLogger(logged))).toBe(false);
         expect(logged).toMatchObject([{ level: "error", fields: { reason: "no meters" } }]);
     });
 
