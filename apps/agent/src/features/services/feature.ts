@@ -66,8 +66,8 @@ export interface ServicesFeature extends Feature {
  * AntreaProxy: OVS serves ClusterIPs and addresses of load balancers to the Pods of this Node, and with `proxyAll` all
  * Services to the Node itself and to clients outside too. The flows of an earlier start stay until all Services are known
  * and in OVS; without them and the API server those of the journal are served. Adds the jobs `services/first-sync`,
- * `services/journal` and `services/udp-connections`. If it is off, it removes the journal, and the UDP connections that an
- * earlier start has translated.
+ * `services/journal` and, with the gate `CleanupStaleUDPSvcConntrack`, `services/udp-connections`. If it is off, it removes
+ * the journal and, with that gate, the UDP connections that an earlier start has translated.
  *
  * @param host undefined without `proxyAll`
  */
@@ -80,7 +80,7 @@ export function services(platform: ServicesPlatform, host: HostStack | undefined
  * the kernel datapath they outlive an OVS that is restarted with the agent, where no earlier flow is left as a sign of them.
  */
 function withoutServices(platform: ServicesPlatform): ServicesFeature {
-    const { datapath, environment, flowTable, jobs } = platform;
+    const { datapath, environment, flowTable, gates, jobs } = platform;
     let wasOn = false;
     return {
         name: "services",
@@ -97,7 +97,7 @@ function withoutServices(platform: ServicesPlatform): ServicesFeature {
             } catch (error) {
                 platform.logger.warn("the journal of Services cannot be removed", { reason: messageOf(error) });
             }
-            if (!wasOn && datapath.forgetsConnections) return;
+            if (!gates.enabled("CleanupStaleUDPSvcConntrack") || (!wasOn && datapath.forgetsConnections)) return;
             const udp = new UdpCleanUp({
                 ...udpComponents(platform),
                 possible: () => [],

@@ -278,7 +278,15 @@ it("are nobody's in OVS when AntreaProxy is switched off, also those of clients 
     await cluster.stopAgent();
     // as after a restart of OVS with the kernel datapath, which keeps connections
     await cluster.node.ovs.ofctl("del-flows", cluster.node.bridge);
-    await cluster.startAgent({ antreaProxy: { enable: false } }, { forgetsConnections: false });
+    const off = { antreaProxy: { enable: false } };
+    await cluster.startAgent(
+        { ...off, featureGates: { CleanupStaleUDPSvcConntrack: false } },
+        { forgetsConnections: false },
+    );
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    expect(await socket.send("hello")).toBe(`a ${clientIps[0]}`);
+    await cluster.stopAgent();
+    await cluster.startAgent(off, { forgetsConnections: false });
     expect(await eventually(flowsOfServices, (flows) => flows.length === 0, 10_000)).toEqual([]);
     // the host serves it no more than anybody else does here, and may say that it knows no way
     const nobody = /^(no answer|ENETUNREACH)$/;
