@@ -63,6 +63,24 @@ describe.each([4, 6] as const)("over IPv%d", (family) => {
         await expectHeard(network.outside, node, at, `b ${client}`);
     });
 
+    it("a NodePort is reached by a UDP client that sent before when the Node has forgotten it", async () => {
+        const nodePort = 32_080;
+        await using socket = await PodProgram.datagrams(network.outside, node, nodePort);
+        expect(await socket.send("hello")).toBe("ECONNREFUSED");
+        const at = await add({
+            type: "NodePort",
+            ports: [
+                { name: "t", port: 80 },
+                { name: "u", port: 80, protocol: "UDP", nodePort },
+            ],
+        });
+        await serve(network.pod(0, family));
+        await expectHeard(network.outside, node, at, `a ${client}`);
+        expect(await socket.send("hello")).toBe("ECONNREFUSED");
+        run("conntrack", "-D", "-f", `ipv${family}`, "-p", "udp", "--orig-port-dst", String(nodePort));
+        expect(await socket.send("hello")).toBe(`a ${client}`);
+    });
+
     it("an externalIP that is nobody's is served to all at its port", async () => {
         await add({ externalIPs: [external] });
         await serve(network.pod(0, family));
