@@ -46,6 +46,7 @@ export type ServicesPlatform = Pick<
     | "pipeline"
     | "pipelineInput"
     | "servesServices"
+    | "vswitchd"
 >;
 
 /** The feature, and what others need of it. */
