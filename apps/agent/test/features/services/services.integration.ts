@@ -56,6 +56,10 @@ const flowsOfServices = async (): Promise<readonly FlowStats[]> =>
 const heard = (host: string, satisfies: (text: string) => boolean, port = 80, from = client): Promise<string> =>
     eventually(() => ask(from, host, port), satisfies, 10_000);
 
+/** Sends datagrams by a socket until the answer is one of these; resolves with the last one. */
+const answerOf = (socket: PodProgram, satisfies: (text: string) => boolean): Promise<string> =>
+    eventually(() => socket.send("hello"), satisfies, 15_000);
+
 const at = (index: number, family: 4 | 6): string => ips[index]?.[family === 4 ? 0 : 1] ?? "";
 
 describe.each([4, 6] as const)("Services of IPv%d", (family) => {
@@ -249,12 +253,7 @@ it("of UDP whose endpoints changed while the agent was away lead clients to thos
     const [vip] = await cluster.addService("away", [{ port: 80, protocol: "UDP" }]);
     await cluster.setEndpoints("away", 4, [at(0, 4)], [{ port: 80, protocol: "UDP" }]);
     await using socket = await PodProgram.datagrams(client, vip, 80);
-    const say = (wanted: string): Promise<string> =>
-        eventually(
-            () => socket.send("hello"),
-            (text) => text === wanted,
-            15_000,
-        );
+    const say = (wanted: string): Promise<string> => answerOf(socket, (text) => text === wanted);
     expect(await say(`a ${clientIps[0]}`)).toBe(`a ${clientIps[0]}`);
     await cluster.stopAgent();
     await cluster.setEndpoints("away", 4, [at(1, 4)], [{ port: 80, protocol: "UDP" }]);
@@ -268,12 +267,7 @@ it("are nobody's in OVS when AntreaProxy is switched off, also those of clients 
     const [vip] = await cluster.addService("off", [{ port: 80, protocol: "UDP" }]);
     await cluster.setEndpoints("off", 4, [at(0, 4)], [{ port: 80, protocol: "UDP" }]);
     await using socket = await PodProgram.datagrams(client, vip, 80);
-    const say = (wanted: string): Promise<string> =>
-        eventually(
-            () => socket.send("hello"),
-            (text) => text === wanted,
-            15_000,
-        );
+    const say = (wanted: string): Promise<string> => answerOf(socket, (text) => text === wanted);
     expect(await say(`a ${clientIps[0]}`)).toBe(`a ${clientIps[0]}`);
     await cluster.stopAgent();
     // as after a restart of OVS with the kernel datapath, which keeps connections
@@ -282,11 +276,7 @@ it("are nobody's in OVS when AntreaProxy is switched off, also those of clients 
     expect(await eventually(flowsOfServices, (flows) => flows.length === 0, 10_000)).toEqual([]);
     // the host serves it no more than anybody else does here, and may say that it knows no way
     const nobody = /^(no answer|ENETUNREACH)$/;
-    await eventually(
-        () => socket.send("hello"),
-        (text) => nobody.test(text),
-        15_000,
-    );
+    await answerOf(socket, (text) => nobody.test(text));
     expect(await socket.send("hello")).toMatch(nobody);
     expect(await ask(client, vip, 80)).toMatch(nobody);
     expect(existsSync(journalPath())).toBe(false);
