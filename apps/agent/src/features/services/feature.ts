@@ -50,6 +50,7 @@ export type ServicesPlatform = Pick<
     | "pipelineInput"
     | "servesNode"
     | "servesServices"
+    | "vswitchd"
 >;
 
 /** The feature, and what others need of it. */
@@ -77,7 +78,7 @@ export function services(platform: ServicesPlatform, host: HostStack | undefined
 
 /**
  * TCP connections that were translated go on, and end; UDP connections would go on for as long as their clients send. With
- * the kernel datapath they outlive an OVS that is restarted with the agent, where no earlier flow is left as a sign of them.
+ * the kernel datapath they outlive an OVS that is restarted with the agent, after which no earlier flow is left.
  */
 function withoutServices(platform: ServicesPlatform): ServicesFeature {
     const { datapath, environment, flowTable, gates, jobs } = platform;

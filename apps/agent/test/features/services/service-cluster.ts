@@ -9,7 +9,7 @@ import { serviceHealth } from "../../../src/features/service-health/feature.ts";
 import { services, type ServicesPlatform } from "../../../src/features/services/feature.ts";
 import { NodeSysctls } from "../../../src/platform/host/gateway/index.ts";
 import { nodeHost } from "../../../src/platform/host/host.ts";
-import { datapathOf } from "../../../src/platform/ovs/datapath/index.ts";
+import { datapathOf, Unixctl } from "../../../src/platform/ovs/datapath/index.ts";
 import { nodesOf } from "../../../src/platform/platform.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { TestNode, type TestAgent } from "../../support/test-node.ts";
@@ -89,7 +89,7 @@ export class ServiceCluster implements AsyncDisposable {
         const { enable, proxyAll } = config.antreaProxy;
         const platform: HostServicesPlatform & ServicesPlatform = {
             clock: systemClock,
-            config: { ...config, ovsRunDir: this.node.ovs.runDir },
+            config,
             datapath: { ...datapathOf("netdev"), ...datapath },
             environment: { nodeName, stateFolder: this.node.stateFolder } as ServicesPlatform["environment"],
             events: { record: (event) => void this.events.push(event) } as ServicesPlatform["events"],
@@ -109,6 +109,7 @@ export class ServiceCluster implements AsyncDisposable {
             pipelineInput: () => agent.pipelineInput(),
             servesNode: enable && proxyAll,
             servesServices: enable,
+            vswitchd: new Unixctl({ runDir: this.node.ovs.runDir, maxAnswerBytes: 64 << 20 }),
             sysctls: new NodeSysctls({ logger: silentLogger }, { folder: this.node.ovs.runDir, bootId: "test" }),
         };
         const host = hostServices(platform, undefined);
