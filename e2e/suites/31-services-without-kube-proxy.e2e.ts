@@ -1,10 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { families, ofFamily } from "../fixture/addresses.ts";
-import { helmUpgrade, kubectl, workers } from "../fixture/cluster.ts";
+import { startApiServer, stopApiServer } from "../fixture/api-server.ts";
+import { helmUpgrade, killDaemon, kubectl, onNode, waitForAgents, workers } from "../fixture/cluster.ts";
 import { besideKubeProxy, removeKubeProxy, restoreKubeProxy, withoutKubeProxy } from "../fixture/kube-proxy.ts";
-import { reachesKubelet, record } from "../fixture/matrix.ts";
-import { clients, expectedSight, questionsOf } from "../fixture/service-matrix.ts";
+import { reachesKubelet } from "../fixture/matrix.ts";
+import { hostPort } from "../fixture/pods.ts";
+import { clients } from "../fixture/service-matrix.ts";
 import { ServiceStage } from "../fixture/service-stage.ts";
 import { addService, addWeb, requestsBy, servicePorts } from "../fixture/services.ts";
 import { eventually } from "../fixture/run.ts";
@@ -12,30 +14,16 @@ import { rolledOut } from "../fixture/workloads.ts";
 
 const [first = "", second = ""] = workers;
 
-/** Until OVS serves what the clients of the test ask for; each asks more than once anyway. */
-const untilServed = (stage: ServiceStage): Promise<unknown> =>
-    Promise.all(
-        clients.map(async (client) => {
-            const kind = client === "outside" ? "LoadBalancer IP" : "ClusterIP";
-            for (const family of families) {
-                const [ip] = stage.addressOf({ target: "near", policy: "Cluster", kind, protocol: "TCP", family });
-                await eventually(`${client} is served over ${family}`, async () => {
-                    const { failures } = await requestsBy(stage.shell(client), ip, 1);
-                    return failures.length === 0 ? true : undefined;
-                });
-            }
-        }),
-    );
-
 describe("Services with proxyAll", () => {
     let stage: ServiceStage;
 
     beforeAll(async () => {
         stage = await ServiceStage.set("e2e-services-all", [first, second]);
         await helmUpgrade(withoutKubeProxy);
-        await untilServed(stage);
+        await stage.served();
     });
     afterAll(async () => {
+        await startApiServer();
         await stage[Symbol.asyncDispose]();
         await restoreKubeProxy();
         await helmUpgrade(besideKubeProxy);
@@ -68,17 +56,8 @@ describe("Services with proxyAll", () => {
 
     describe.each(clients)("of a client: %s", (client) => {
         it.each(families)("answer at each address over %s, and see whom they should", async (family) => {
-            const questions = questionsOf(client, family);
-            const answers = await stage.ask(client, questions);
-            const expected = questions.map((question) => expectedSight(question, false));
-            for (const [index, { target, policy, kind, protocol }] of questions.entries()) {
-                const row = `${client} to ${target}, ${policy}, ${protocol}`;
-                const answer = answers[index] ?? "";
-                record(row, family, kind, answer === expected[index], "services", answer);
-            }
-            const named = (of: readonly string[]): readonly string[] =>
-                questions.map((question, index) => `${Object.values(question).join(" ")}: ${of[index] ?? ""}`);
-            expect(named(answers)).toEqual(named(expected));
+            const { answers, expected } = await stage.explore("noEncap", client, family);
+            expect(answers).toEqual(expected);
         });
     });
 
@@ -124,6 +103,25 @@ describe("Services with proxyAll", () => {
             // of before and after the update
             expect(answered.size).toBeGreaterThan(3);
         }
+    });
+
+    it("are served again after the end of OVS and agent while the API server is away", async () => {
+        const ask = { target: "near", policy: "Cluster", protocol: "TCP" } as const;
+        await stopApiServer();
+        await killDaemon(first, "switch");
+        await killDaemon(first, "agent");
+        for (const family of families) {
+            const [clusterIp] = stage.addressOf({ ...ask, kind: "ClusterIP", family });
+            const [nodeIp, nodePort] = stage.addressOf({ ...ask, kind: "NodePort, Node 1", family });
+            const fromNode = ["curl", "-sS", "-m", "2", `http://${hostPort(clusterIp, servicePorts.http)}/hostname`];
+            const fromOutside = ["curl", "-sS", "-m", "2", `http://${hostPort(nodeIp, nodePort)}/hostname`];
+            expect(await eventually("a Node is answered", () => onNode(first, fromNode), 60_000)).toBe("near");
+            expect(await eventually("the outside is answered", () => stage.outside.exec(fromOutside), 60_000)).toBe(
+                "near",
+            );
+        }
+        await startApiServer();
+        await waitForAgents();
     });
 
     it("fail no connection when kube-proxy comes back", async () => {
