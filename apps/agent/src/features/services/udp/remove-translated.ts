@@ -13,7 +13,7 @@ const countMs = 1_000;
  * left, an AntreaError `STALE_LEFT`; on abort `ABORTED`. May be called again.
  */
 export async function removeTranslated(
-    platform: Pick<NodePlatform, "clock" | "datapath" | "node" | "openflow" | "vswitchd">,
+    platform: Parameters<typeof udpComponents>[0] & Pick<NodePlatform, "clock">,
     signal: AbortSignal,
 ): Promise<void> {
     const { clock, openflow } = platform;
