@@ -1,4 +1,5 @@
 import { formatIp, type IpAddress } from "@antrea/ip";
+import { fnv1a } from "../../platform/fnv1a.ts";
 import { standInAt, standInCount } from "./addresses.ts";
 
 /**
@@ -48,18 +49,11 @@ export class StandIns {
 
     #free({ family }: IpAddress, text: string): IpAddress | undefined {
         const count = standInCount(family);
-        const first = hashOf(text) % count;
+        const first = fnv1a(text) % count;
         for (let at = 0; at < count; at += 1) {
             const standIn = standInAt(family, (first + at) % count);
             if (!this.#taken.has(formatIp(standIn))) return standIn;
         }
         return undefined;
     }
-}
-
-/** FNV-1a. */
-function hashOf(text: string): number {
-    let hash = 0x811c_9dc5;
-    for (const byte of new TextEncoder().encode(text)) hash = Math.imul(hash ^ byte, 0x0100_0193);
-    return hash >>> 0;
 }

@@ -20,6 +20,7 @@ import { familiesOf, ServiceSync } from "./service-sync.ts";
 import { ServiceWatch } from "./service-watch.ts";
 import { settingsOf } from "./settings.ts";
 import { SyncHealth, type SyncState } from "./sync-health.ts";
+import { removeTranslated } from "./udp/remove-translated.ts";
 import { UdpCleanUp } from "./udp/udp-clean-up.ts";
 import { udpComponents } from "./udp/components.ts";
 
@@ -68,7 +69,7 @@ export interface ServicesFeature extends Feature {
  * Services to the Node itself and to clients outside too. The flows of an earlier start stay until all Services are known
  * and in OVS; without them and the API server those of the journal are served. Adds the jobs `services/first-sync`,
  * `services/journal` and, with the gate `CleanupStaleUDPSvcConntrack`, `services/udp-connections`. If it is off, it removes
- * the journal and, with that gate, the UDP connections that an earlier start has translated.
+ * the journal and, with that gate, by the same job the UDP connections that an earlier start has translated.
  *
  * @param host undefined without `proxyAll`
  */
@@ -99,15 +100,7 @@ function withoutServices(platform: ServicesPlatform): ServicesFeature {
                 platform.logger.warn("the journal of Services cannot be removed", { reason: messageOf(error) });
             }
             if (!gates.enabled("CleanupStaleUDPSvcConntrack") || (!wasOn && datapath.forgetsConnections)) return;
-            const udp = new UdpCleanUp({
-                ...udpComponents(platform),
-                possible: () => [],
-                host: undefined,
-                onFlushed: () => undefined,
-                clock: platform.clock,
-            });
-            udp.begin();
-            jobs.every("services/udp-connections", checkMs, (limit) => udp.pass(limit));
+            jobs.once("services/udp-connections", (limit) => removeTranslated(platform, limit));
         },
     };
 }

@@ -44,6 +44,8 @@ export class ServiceSync {
     readonly #installed = new Map<string, ServedService>();
     /** What OVS is about to have. */
     readonly #underWay = new Map<string, ServedService>();
+    /** What was sent last and failed: OVS may have it nevertheless, if an answer was lost. */
+    readonly #tried = new Map<string, ServedService>();
 
     constructor(components: ServiceSyncComponents) {
         this.#components = components;
@@ -71,6 +73,7 @@ export class ServiceSync {
         const found = this.#components.index.served(key);
         if (found === undefined) events.forget(key);
         const after = found !== undefined && found.ports.length > 0 ? found : undefined;
+        if (before === undefined && after === undefined) await this.#removeTried(key, signal);
         const prepared = after && host?.prepare(after);
         const eventInMs = found && events.report(withProblems(found, prepared));
         const salt = after && saltOf(after, clock.now());
@@ -94,8 +97,10 @@ export class ServiceSync {
         if (after === undefined) {
             await this.#bundles.apply({ owner, flows: undefined }, 1, signal);
             this.#installed.delete(key);
+            this.#tried.delete(key);
             return;
         }
+        this.#tried.set(key, after);
         this.#underWay.set(key, after);
         try {
             const source = new ServiceSource(after, {
@@ -108,9 +113,18 @@ export class ServiceSync {
             });
             await this.#bundles.apply({ owner, flows: source }, source.weight, signal);
             this.#installed.set(key, after);
+            this.#tried.delete(key);
         } finally {
             this.#underWay.delete(key);
         }
+    }
+
+    async #removeTried(key: string, signal: AbortSignal): Promise<void> {
+        const tried = this.#tried.get(key);
+        if (tried === undefined) return;
+        await this.#bundles.apply({ owner: ownerOf(key), flows: undefined }, 1, signal);
+        this.#tried.delete(key);
+        this.#components.onChanged(tried, undefined);
     }
 }
 

@@ -166,6 +166,30 @@ describe("Services in the flow table", () => {
         expect(endpoints).toEqual(["10.10.0.2", "10.10.0.3"]);
     });
 
+    it("leave nothing in OVS if it has a change that it refused at the second try, and they are gone", async () => {
+        const { signal } = new AbortController();
+        const refused = new OpenFlowError("REFUSED", "remote", "refused");
+        const lost = new OpenFlowError("TIMEOUT", "timeout", "no answer");
+        // the change, the same again, and its removal
+        start.ovs.failures.push(
+            { error: lost, applied: true },
+            ...[1, 2].map(() => ({ error: refused, applied: false })),
+        );
+        start.index.setService(service("web"));
+        await expect(start.sync.reconcile(key, signal)).rejects.toBe(refused);
+        expect([start.ovs.flows.length, start.sync.installed.size]).toEqual([1, 0]);
+        start.index.deleteService(key);
+        start.ovs.failures.push({ error: refused, applied: false });
+        await expect(start.sync.reconcile(key, signal)).rejects.toBe(refused);
+        await start.sync.reconcile(key, signal);
+        expect(start.ovs.flows).toEqual([]);
+        // its UDP connections too
+        expect(start.changes.map((pair) => pair.map((one) => one?.key))).toEqual([[key, undefined]]);
+        const bundles = start.ovs.bundles.length;
+        await start.sync.reconcile(key, signal);
+        expect([start.ovs.bundles.length, start.changes.length]).toEqual([bundles, 1]);
+    });
+
     it("with affinity are sent again when their salt changes", async () => {
         const sessionAffinity = "ClientIP";
         const sessionAffinityConfig = { clientIP: { timeoutSeconds: 60 } };

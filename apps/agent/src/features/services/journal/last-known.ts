@@ -1,7 +1,7 @@
 import type { Clock } from "@antrea/async";
-import { Category, objectMask, Table } from "@antrea/flows";
 import type { Logger } from "@antrea/runtime";
-import type { CookieFilter, FlowLink } from "../../../platform/ovs/flow-table/index.ts";
+import type { FlowLink } from "../../../platform/ovs/flow-table/index.ts";
+import { addressFlows } from "../address-flows.ts";
 import type { ServiceWatch } from "../service-watch.ts";
 import type { ServiceJournal } from "./service-journal.ts";
 
@@ -18,13 +18,6 @@ export interface LastKnownServicesComponents {
 
 /** Longer than an API server takes that can be reached, and has not too much to do. */
 const answerMs = 3_000;
-
-/** The flows of addresses of Services, of any start. */
-const addressFlows: CookieFilter = {
-    table: Table.ServiceLb,
-    cookie: BigInt(Category.service) << 40n,
-    cookieMask: objectMask & ~0xffff_ffffn,
-};
 
 /**
  * Serves Services as they were last known while neither OVS has them, as after a restart of ovs-vswitchd, nor the API
