@@ -37,7 +37,7 @@ export class HostStack {
         this.#components = components;
     }
 
-    /** Whether OVS has all Services: before, the rules of an earlier start stay. */
+    /** Whether OVS has all Services that are known: before, the rules of an earlier start stay. */
     get isComplete(): boolean {
         return this.#isComplete;
     }
@@ -83,7 +83,7 @@ export class HostStack {
         onRules();
     }
 
-    /** OVS has all Services. */
+    /** OVS has all Services, or all that are known while the API server does not answer. */
     complete(): void {
         this.#isComplete = true;
         this.#onComplete();

@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { rulesGeneration } from "../../../src/platform/nftables.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -124,6 +126,23 @@ it("all of it outlives the agent, and its start while the API server is away", a
     await network.cluster.server.startApiServer();
     const external = (): Promise<string> => ask(network.outside, "198.51.100.7", 80);
     expect(await external()).toBe(`a ${outsideIps[4]}`);
+});
+
+it("the Services last known are served to clients outside too after a reboot while the API server is away", async () => {
+    const { cluster } = network;
+    const journal = join(cluster.node.stateFolder, "services.journal");
+    const text = (): string => (existsSync(journal) ? readFileSync(journal, "utf8") : "");
+    await eventually(text, (lines) => lines.includes("kept-v4") && lines.includes(network.pod(0, 4)), 10_000);
+    await cluster.stopAgent();
+    await cluster.server.stopApiServer();
+    await cluster.node.ovs.killVswitchd();
+    await cluster.node.ovs.startVswitchd();
+    run("nft", "delete", "table", ...table.split(" "));
+    run("ip", "rule", "del", "pref", "181");
+    await cluster.startAgent(proxyAll);
+    await isServed();
+    expect(await ask(network.outside, "198.51.100.7", 80)).toBe(`a ${outsideIps[4]}`);
+    await cluster.server.startApiServer();
 });
 
 it("nothing of it is left when proxyAll is switched off, and it comes again", async () => {
