@@ -89,11 +89,12 @@ export class HostServiceRoutes {
         const present = await this.#ownRoutes();
         if (present.length === 0) return;
         const gateway = await netlink.link(this.#options.gatewayName);
+        const neighbours = gateway === undefined ? [] : await netlink.neighbours(gateway.index);
+        // a kernel without IPv6 refuses to delete one of it
+        const own = neighbours.filter(({ ip }) => ip.value === nextHop(ip.family).value);
         await netlink.batch((batch) => {
             for (const route of present) batch.deleteRoute(deletionOf(route));
-            for (const family of gateway === undefined ? [] : ([4, 6] as const)) {
-                batch.deleteNeighbour({ index: gateway?.index ?? 0, ip: nextHop(family) });
-            }
+            for (const { index, ip } of own) batch.deleteNeighbour({ index, ip });
         });
         logger.info("routes to Services removed", { routes: present.length });
     }
