@@ -112,9 +112,8 @@ function serving(
         triggers.routes = trigger(
             jobs.every("host-services/routes", resyncMs, async () => {
                 if (!stack.isComplete) return;
-                const sources = nodeAddressesOf(nodes.get(environment.nodeName) ?? {}).filter((ip) =>
-                    addresses.has(ip),
-                );
+                const own = nodes.get(environment.nodeName);
+                const sources = own && nodeAddressesOf(own).filter((ip) => addresses.has(ip));
                 await routes.ensure({ serviceCidrs: knownCidrs(platform, cidrs), sources });
             }),
         );

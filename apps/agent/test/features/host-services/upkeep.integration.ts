@@ -16,7 +16,8 @@ const listing = (...options: readonly string[]): string => run("nft", ...options
 /** All that proxyAll has on the Node, but the elements of sets. */
 const onNode = (): string =>
     [
-        run("nft", "list", "tables").includes(`table ${table}`) ? listing("-t") : "",
+        // in one call, as the table may go meanwhile
+        /^table inet antrea-services \{$[^]*?^\}$/m.exec(run("nft", "-t", "list", "ruleset", "inet"))?.[0] ?? "",
         ...["-4", "-6"].flatMap((family) => [
             run("ip", family, "route", "show", "proto", "181"),
             // without the handles of the kernel, the table does not exist if it has no route
@@ -130,6 +131,7 @@ it("all of it outlives the agent, and its start while the API server is away", a
 
 it("the Services last known are served to clients outside too after a reboot while the API server is away", async () => {
     const { cluster } = network;
+    const wanted = onNode();
     const journal = join(cluster.node.stateFolder, "services.journal");
     const text = (): string => (existsSync(journal) ? readFileSync(journal, "utf8") : "");
     await eventually(text, (lines) => lines.includes("kept-v4") && lines.includes(network.pod(0, 4)), 10_000);
@@ -143,6 +145,7 @@ it("the Services last known are served to clients outside too after a reboot whi
     await isServed();
     expect(await ask(network.outside, "198.51.100.7", 80)).toBe(`a ${outsideIps[4]}`);
     await cluster.server.startApiServer();
+    expect(await eventually(onNode, (text) => text === wanted, 20_000)).toBe(wanted);
 });
 
 it("nothing of it is left when proxyAll is switched off, and it comes again", async () => {
