@@ -143,6 +143,32 @@ describe.each([4, 6] as const)("over IPv%d", (family) => {
         netns.run("nft", "delete", "table", "inet", "refuses");
     });
 
+    it("ICMP errors of a client outside reach the host behind an externalIP of policy Local", async () => {
+        await add({ type: "NodePort", externalIPs: [external], externalTrafficPolicy: "Local" });
+        await serve(node);
+        await expectHeard(network.outside, external, service, `host ${client}`);
+        const type = family === 4 ? "icmp" : "icmpv6";
+        for (const command of [
+            "add table inet seen",
+            "add chain inet seen input { type filter hook input priority 0; }",
+            `add rule inet seen input ${type} type destination-unreachable ct state related counter`,
+        ])
+            run("nft", command);
+        const { netns } = network.outside;
+        for (const command of [
+            "add table inet refuses",
+            "add chain inet refuses input { type filter hook input priority 0; }",
+            "add rule inet refuses input udp sport 80 reject",
+        ])
+            netns.run("nft", command);
+        await using socket = await PodProgram.datagrams(network.outside, external, 80);
+        expect(await socket.send("hello")).toBe("no answer");
+        const seen = (): string => /packets \d+/.exec(run("nft", "list", "table", "inet", "seen"))?.[0] ?? "";
+        expect(await eventually(seen, (text) => text === "packets 1", 5_000)).toBe("packets 1");
+        run("nft", "delete", "table", "inet", "seen");
+        netns.run("nft", "delete", "table", "inet", "refuses");
+    });
+
     it("an externalIP of another host is its own at all other ports", async () => {
         await add({ externalIPs: [client] });
         await serve(network.pod(0, family));
