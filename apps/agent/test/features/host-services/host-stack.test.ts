@@ -168,6 +168,26 @@ describe("the host's stack", () => {
         expect(stack.prepare(late)).toMatchObject({ problems: [{ value: "203.0.113.124", count: 1 }] });
     });
 
+    it("keeps what the rules of an earlier start have, until all Services are known", () => {
+        // the hashes of both are for one stand-in
+        own = new Set(["192.0.2.1", "192.0.2.173"]);
+        const [one, two] = ["192.0.2.1", "192.0.2.173"].map((ip) => ({ ...at([external(ip)]), key: `default/${ip}` }));
+        if (one === undefined || two === undefined) throw new TypeError();
+        const earlier = [...serve(one), ...serve(two)].map(([ip, standIn]) => [parseIp(ip), standIn] as const);
+        const again = new HostStack({
+            rules: { set: () => undefined },
+            addresses: { has: (ip) => own.has(formatIp(ip)), known: { own: [], nodePorts: [] } },
+            onRules: () => undefined,
+        });
+        again.reserve([...earlier, [parseIp("192.0.2.9"), parseIp("169.254.0.200")]]);
+        for (const service of [two, one]) again.served(service.key, { service, prepared: again.prepare(service) });
+        for (const [ip, standIn] of earlier) expect(again.standIn(ip)).toEqual(standIn);
+        expect(again.standIn(parseIp("192.0.2.9"))).toBeDefined();
+        again.complete();
+        expect(again.standIn(parseIp("192.0.2.9"))).toBeUndefined();
+        for (const [ip, standIn] of earlier) expect(again.standIn(ip)).toEqual(standIn);
+    });
+
     it("gives IPv6 addresses stand-ins of their own, the same ones after a restart", () => {
         const port = portAt("fd00:96::a", endpointsAt("fd00::2"));
         const service = serviceWith([{ ...port, addresses: [external("2001:db8::1")] }]);

@@ -129,6 +129,30 @@ it("all of it outlives the agent, and its start while the API server is away", a
     expect(await external()).toBe(`a ${outsideIps[4]}`);
 });
 
+it("two addresses of the Node whose stand-ins have one hash keep theirs", async () => {
+    const { cluster } = network;
+    run("ip", "address", "add", "192.0.2.173/32", "dev", "uplink");
+    const own = (): string => run("nft", "list", "map", ...table.split(" "), "own4");
+    const has = (text: string): boolean => ["192.0.2.1 ", "192.0.2.173 "].every((ip) => text.includes(ip));
+    // a list of the API server is sorted by name
+    for (const [name, ip] of [
+        ["z", "192.0.2.1"],
+        ["a", "192.0.2.173"],
+    ] as const) {
+        await network.addService(name, { externalIPs: [ip] });
+        await eventually(own, (text) => text.includes(`${ip} `), 10_000);
+    }
+    const before = own();
+    expect(has(before)).toBe(true);
+    await cluster.stopAgent();
+    const generation = rulesGeneration();
+    await cluster.startAgent(proxyAll);
+    await eventually(rulesGeneration, (now) => now !== generation, 10_000);
+    expect(await eventually(own, has, 10_000)).toBe(before);
+    for (const name of ["a", "z"]) await cluster.deleteService(name);
+    run("ip", "address", "del", "192.0.2.173/32", "dev", "uplink");
+});
+
 it("the Services last known are served to clients outside too after a reboot while the API server is away", async () => {
     const { cluster } = network;
     const wanted = onNode();
