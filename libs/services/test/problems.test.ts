@@ -104,6 +104,12 @@ describe("problems name the field, its value, the rule, the effect and the next 
             'InvalidClusterIp spec.clusterIPs[1]: "fe80::1" must not be among link-local addresses, which no router forwards; it is not served; next: create the Service anew so that the API server allocates an address',
         ],
         [
+            "an externalIP that leads to NodePorts or to the externalIPs of others",
+            { externalIPs: ["fc01::aabb:ccde:c9c7", "fc01::aabb:ccdd:eefe", "fc01::aabb:ccdd:eeff"] },
+            {},
+            'InvalidExternalIp spec.externalIPs[0]: "fc01::aabb:ccde:c9c7" must not be among addresses that serve Services within each Node; it is not served (and 2 more); next: correct or remove the address',
+        ],
+        [
             "port 0",
             { ports: [{ port: 80 }, { name: "b", port: 0 }, { name: "c", port: 65_536 }] },
             {},

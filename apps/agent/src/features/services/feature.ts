@@ -147,13 +147,13 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
     const journal = new ServiceJournal({ file, index, clock, logger, metrics });
     const objectsChanged = (key: string): void => journal.changed(key);
     const watch = new ServiceWatch({ api: kube.api, clock, logger, index, nodes, mark, objectsChanged, metrics });
-    const lastKnown = new LastKnownServices({ openflow, watch, journal, mark, clock, logger });
+    const lastKnown = new LastKnownServices({ openflow, watch, journal, clock, logger });
     const rejects = new Rejects({
         packetOut: (packet) => openflow.packetOut(packet),
         logger,
         onRejected: (family) => metrics.rejected(family),
     });
-    const firstSync = new FirstSync();
+    const [lastKnownSync, firstSync] = [new FirstSync(), new FirstSync()];
     const reconcile = async (key: string, signal: AbortSignal): ReturnType<ServiceSync["reconcile"]> => {
         const began = clock.monotonic();
         const trigger = watch.takeTrigger(key);
@@ -170,6 +170,7 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
             else health.failed(key);
             throw error;
         } finally {
+            lastKnownSync.tried(key);
             firstSync.tried(key);
         }
     };
@@ -213,12 +214,17 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
                 host?.complete();
                 journal.begin(jobs);
             });
+            // after a reboot the host has nothing of an earlier start either
+            lastKnownSync.onComplete(() => host?.complete());
             host?.onChange(mark);
-            jobs.once("services/first-sync", async (limit) => {
-                await lastKnown.serve(limit);
-                const keys = await watch.synced(limit);
-                firstSync.begin(keys);
+            const begin = (first: FirstSync, keys: readonly string[]): void => {
+                first.begin(keys);
                 for (const key of keys) mark(key);
+            };
+            jobs.once("services/first-sync", async (limit) => {
+                const known = await lastKnown.restore(limit);
+                if (known.length > 0) begin(lastKnownSync, known);
+                begin(firstSync, await watch.synced(limit));
             });
             if (udp === undefined) return;
             const job = jobs.every("services/udp-connections", checkMs, (limit) => udp.pass(limit), { delayed: true });

@@ -77,7 +77,12 @@ export class ServiceSync {
         const prepared = after && host?.prepare(after);
         const eventInMs = found && events.report(withProblems(found, prepared));
         const salt = after && saltOf(after, clock.now());
-        if (before === undefined && after === undefined) return again(eventInMs);
+        if (before === undefined && after === undefined) {
+            // a try that OVS refused may have taken some
+            this.#ids.keepOnly(key, undefined);
+            host?.served(key, undefined);
+            return again(eventInMs);
+        }
         await this.#send(key, after, { salt: salt?.value ?? 0n, prepared }, signal);
         this.#ids.keepOnly(key, after);
         host?.served(key, after && prepared && { service: after, prepared });

@@ -7,7 +7,7 @@ import { WorkQueue } from "@antrea/kube";
 import { formatActions, OpenFlowError } from "@antrea/openflow";
 import { type ServedService, type ServiceObject, type SliceObject } from "@antrea/services";
 import fc from "fast-check";
-import { ServiceSync } from "../../../src/features/services/service-sync.ts";
+import { ServiceSync, type ServiceSyncComponents } from "../../../src/features/services/service-sync.ts";
 import { FlowTable } from "../../../src/platform/ovs/flow-table/index.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { FakeSwitch } from "../../platform/ovs/flow-table/fake-switch.ts";
@@ -43,7 +43,7 @@ class Start {
     now = 0;
     hasRejectMeter = true;
 
-    constructor() {
+    constructor(host?: ServiceSyncComponents["host"]) {
         const flowTable = new FlowTable({ link: this.ovs, logger: silentLogger });
         flowTable.useRound(1);
         this.sync = new ServiceSync({
@@ -52,7 +52,7 @@ class Start {
             next,
             learned: { changed: () => Promise.resolve() },
             events: { report: () => undefined, forget: () => undefined },
-            host: undefined,
+            host,
             hasRejectMeter: () => this.hasRejectMeter,
             onChanged: (before, after) => void this.changes.push([before, after]),
             clock: { ...systemClock, now: () => this.now },
@@ -138,6 +138,25 @@ describe("Services in the flow table", () => {
         expect(start.changes).toEqual([]);
         while (start.changes.length === 0) await turn();
         expect(start.served).not.toEqual(before);
+    });
+
+    it("that OVS refused leave nothing at the host when they are gone", async () => {
+        const prepared = new Set<string>();
+        start = new Start({
+            prepare: (one) => {
+                prepared.add(one.key);
+                return { standIns: new Map(), problems: [] };
+            },
+            served: (one, now) => void (now === undefined && prepared.delete(one)),
+        });
+        const error = new OpenFlowError("REFUSED", "remote", "refused");
+        start.ovs.failures.push({ error, applied: false });
+        start.mark(start.index.setService(service("web")));
+        await start.queue.idle();
+        expect([[...prepared], start.served]).toEqual([[key], []]);
+        start.mark(start.index.deleteService(key));
+        await start.queue.idle();
+        expect([...prepared]).toEqual([]);
     });
 
     it("without endpoints lose their flows if OVS has no meter for what the agent would reject", async () => {

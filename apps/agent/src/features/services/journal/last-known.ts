@@ -10,8 +10,6 @@ export interface LastKnownServicesComponents {
     readonly openflow: { onReady(listener: (link: Pick<FlowLink, "countFlows">) => Promise<void>): Disposable };
     readonly watch: Pick<ServiceWatch, "isCompleteWithin" | "restore">;
     readonly journal: Pick<ServiceJournal, "read">;
-    /** Called with the key of each Service that is to be served. */
-    readonly mark: (key: string) => void;
     readonly clock: Pick<Clock, "monotonic">;
     readonly logger: Logger;
 }
@@ -45,27 +43,28 @@ export class LastKnownServices {
     }
 
     /**
-     * Resolves when the lists are complete, or when OVS has no Services and it has marked those that were last known, if there
-     * are any. Rejects only if the signal aborts.
+     * Resolves with no keys when the lists are complete, or, when OVS has no Services, with the keys of those that were last
+     * known and are to be served now, if there are any. Rejects only if the signal aborts.
      */
-    async serve(signal: AbortSignal): Promise<void> {
+    async restore(signal: AbortSignal): Promise<readonly string[]> {
         const { clock, watch } = this.#components;
         let waitMs = this.#since + answerMs - clock.monotonic();
         while (!(await watch.isCompleteWithin(waitMs, signal))) {
-            if (!this.#areInOvs) return this.#serveKnown();
+            if (!this.#areInOvs) return this.#restoreKnown();
             // OVS may restart meanwhile
             waitMs = answerMs;
         }
+        return [];
     }
 
-    async #serveKnown(): Promise<void> {
-        const { journal, logger, mark, watch } = this.#components;
+    async #restoreKnown(): Promise<readonly string[]> {
+        const { journal, logger, watch } = this.#components;
         const known = await journal.read();
-        if (known.length === 0) return;
+        if (known.length === 0) return [];
         const keys = await watch.restore(known);
         logger.warn("API server does not answer; Services are served as they were last known", {
             services: keys.length,
         });
-        for (const key of keys) mark(key);
+        return keys;
     }
 }
