@@ -13,7 +13,7 @@ describe.each(["geneve", "vxlan"] as const)("Services with proxyAll, encap by %s
         const [first = "", second = ""] = workers;
         stage = await ServiceStage.set("e2e-services-encap", [first, second]);
         await helmUpgrade(["antreaProxy.proxyAll=true"]);
-        await setMode({ trafficEncapMode: "encap", tunnelType });
+        await setMode({ trafficEncapMode: "encap", tunnelType, underlay: false });
         await stage.served();
     });
     afterAll(async () => {
