@@ -8,6 +8,8 @@ import {
     type Connection,
     type ConnectionPath,
 } from "../fixture/connections.ts";
+import { outagesOf } from "../upgrade/agent-watch.ts";
+import { judge } from "../upgrade/service-clients.ts";
 
 const path = (name: string, nodes: readonly string[]): ConnectionPath => ({
     name,
@@ -129,5 +131,27 @@ describe("new connections during faults", () => {
 
     it("must be half as many as intended", () => {
         expect(fewestIn(60_000)).toBe(150);
+    });
+});
+
+describe("new connections during an upgrade", () => {
+    const outages = outagesOf([{ node: "n2", from: 10_000, to: 15_000 }]);
+
+    it("may fail from a second before a Node on the path has no agent until five seconds after", () => {
+        const connections = [failed(both, 4_000), failed(both, 9_000), failed(both, 20_000), answered(both, 20_001)];
+        expect(judge([both], connections, 4, outages)).toEqual({ count: 4, failed: 3, problems: [] });
+    });
+
+    it.each([failed(both, 3_999), failed(both, 20_001), failed(near, 12_000)])("may not fail else: %j", (one) => {
+        expect(judge([one.path], [one], 1, outages)).toEqual({
+            count: 1,
+            failed: 1,
+            problems: [`a connection failed though no agent restarted: ${describeFailure(one)}`],
+        });
+    });
+
+    it("must be half as many as intended, on each path", () => {
+        const connections = [answered(both, 0), answered(both, 100), answered(near, 0)];
+        expect(judge([near, both], connections, 4, []).problems).toEqual(["near: 1 connections only, not 4"]);
     });
 });
