@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { type Strike } from "../chaos/faults.ts";
+import { report } from "../chaos/report.ts";
 import { fewestIn, noFault, summarize } from "../chaos/services.ts";
 import {
     describeFailure,
@@ -127,6 +128,23 @@ describe("new connections during faults", () => {
         expect([...attempts.values()]).toEqual([2, 2]);
         expect(silent).toEqual(["both: never web-2"]);
         expect(summarize([near], [], strikes).silent).toEqual(["near: never web-1", "near: never web-2"]);
+    });
+
+    it("are in the report by fault and path", () => {
+        const services = summarize(
+            [near, both],
+            [answered(near, 0), failed(both, 20_100), failed(both, 20_300)],
+            strikes,
+        );
+        const nobody = { done: new Map<string, number>(), refused: new Map<string, number>() };
+        const run = { seconds: 60, strikes, churn: nobody, checks: [], ways: [], end: 60_000 };
+        const lines = report({ ...run, mode: "services", services }).split("\n");
+        expect(lines).toContain("| Fault | near | both |");
+        expect(lines).toContain("| all connections | 1 | 2 |");
+        expect(lines).toContain("| antrea-agent killed | - | - |");
+        expect(lines).toContain("| ovs-vswitchd killed | - | 2 |");
+        expect(lines).toContain(`| ${noFault} | - | - |`);
+        expect(report({ ...run, mode: "overlay", services: undefined })).not.toContain("connections");
     });
 
     it("must be half as many as intended", () => {
