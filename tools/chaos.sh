@@ -4,7 +4,8 @@
 #   MINUTES=30     how long
 #   BRIDGING=1     in bridging mode
 #   NETWORKS=1     with Pods that have four VLAN networks
-#   WRITE=1        writes docs/benchmarks/chaos-{overlay,bridging,networks}.md
+#   PROXYALL=1     without kube-proxy, with clients that connect to Services all the time
+#   WRITE=1        writes docs/benchmarks/chaos-{overlay,bridging,networks,services}.md
 #   KEEP=1         keeps the cluster; REUSE=1 takes one that was kept
 . "$(dirname "$0")/lib.sh"
 cluster=$TEST_CLUSTER
@@ -21,6 +22,7 @@ separate_state() {
         docker exec "$node" sh -ec 'mkdir -p /var/lib/antrea; mount -t tmpfs -o size=64m,mode=0700 antrea-state /var/lib/antrea'
     done
 }
+[ -z "${PROXYALL:-}" ] || export KUBE_PROXY=none
 if [ -z "${REUSE:-}" ]; then
     "$TOOLS/cluster/create.sh" "$cluster"
     step "a file system of 64 MiB for the state of agent and OVS" separate_state
@@ -31,6 +33,7 @@ fi
 mode=overlay
 [ -z "${NETWORKS:-}" ] || mode=networks
 [ -z "${BRIDGING:-}" ] || mode=bridging
+[ -z "${PROXYALL:-}" ] || mode=services
 result=0
 node e2e/chaos/main.ts --minutes "${MINUTES:-30}" --mode "$mode" ${WRITE:+--write} || result=$?
 exec "$TOOLS/cluster/leave.sh" "$cluster" "$result"

@@ -2,7 +2,7 @@
 # Everything of `make test`, and the suites that take long. Each part runs whether or not one before it failed. At the end stand
 # the time and the result of each and one summary line, in which a part that counts no tests counts as one.
 #   test-all.sh [PART...]     PART: test e2e-matrix kubernetes repeat mutate fuzz simulate upgrade chaos-overlay chaos-bridging chaos-networks
-#                             (default: all)
+#                             chaos-services (default: all)
 #   REPEAT=3                  how often all unit tests run anew
 #   SAMPLE=100                how many mutants of each area are judged
 #   FUZZ_SECONDS=600          for all targets together
@@ -12,14 +12,14 @@
 . "$(dirname "$0")/lib.sh"
 cd "$REPO"
 export NO_COLOR=1 FORCE_COLOR=0
-all=(test e2e-matrix kubernetes repeat mutate fuzz simulate upgrade chaos-overlay chaos-bridging chaos-networks)
+all=(test e2e-matrix kubernetes repeat mutate fuzz simulate upgrade chaos-overlay chaos-bridging chaos-networks chaos-services)
 [ $# -gt 0 ] || set -- "${all[@]}"
 for part in "$@"; do
     [[ " ${all[*]} " == *" $part "* ]] || fail "there is no part '$part'" "choose of: ${all[*]}"
 done
 # what the parts write about themselves is written by their own make targets
 write=${WRITE:-}
-unset WRITE BRIDGING NETWORKS KEEP REUSE
+unset WRITE BRIDGING NETWORKS PROXYALL KEEP REUSE
 commit=$(git rev-parse --short HEAD)
 [ -z "$(git status --porcelain)" ] || commit+=', changed'
 rows='' lines='' total_passed=0 total_failed=0
@@ -45,6 +45,7 @@ part_upgrade() { "$TOOLS/upgrade.sh"; }
 part_chaos-overlay() { MINUTES=${MINUTES:-30} "$TOOLS/chaos.sh"; }
 part_chaos-bridging() { BRIDGING=1 MINUTES=${MINUTES:-30} "$TOOLS/chaos.sh"; }
 part_chaos-networks() { NETWORKS=1 MINUTES=${MINUTES:-30} "$TOOLS/chaos.sh"; }
+part_chaos-services() { PROXYALL=1 MINUTES=${MINUTES:-30} "$TOOLS/chaos.sh"; }
 
 # counts PART LOG: "passed failed" as the log has them, nothing when it counts none.
 counts() {

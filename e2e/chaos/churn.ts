@@ -3,11 +3,13 @@ import { apply, kubectl, workers } from "../fixture/cluster.ts";
 import { poolManifest, poolsKey } from "../fixture/ipam.ts";
 import { requesting } from "../fixture/networks.ts";
 import { manifest } from "../fixture/pods.ts";
+import { addSteadyService } from "../fixture/services.ts";
 import { deployment, statefulSet } from "../fixture/workloads.ts";
 import { type Stage } from "./stage.ts";
 
-/** As many Pods come and go at once. */
+/** As many Pods, and as many Services, come and go at once. */
 const mostPods = 24;
+const mostServices = 8;
 
 interface Passing {
     readonly number: number;
@@ -20,8 +22,8 @@ function pick<T>(all: readonly T[]): T {
 }
 
 /**
- * What users do, at random: Pods, StatefulSets, Deployments and pools come, change and go. What the API server refuses, or
- * does not answer, is counted and done later or never.
+ * What users do, at random: Pods, StatefulSets, Deployments and pools come, change and go, and Services where there are clients of
+ * them. What the API server refuses, or does not answer, is counted and done later or never.
  */
 export class Churn {
     readonly done = new Map<string, number>();
@@ -31,6 +33,7 @@ export class Churn {
     /** Replicas of each, as wanted last. */
     readonly #sets = new Map<string, number>();
     readonly #deployments = new Map<string, number>();
+    readonly #services = new Set<string>();
     #passing: Passing | undefined;
     #number = 0;
     /** Is told which replicas of a set are wanted from now on, before it is asked for them. */
@@ -61,6 +64,11 @@ export class Churn {
         for (const set of this.#sets.keys()) this.#scaled(set, 0);
     }
 
+    /** Services that it made and did not delete; the API server may not have all of them. */
+    get services(): ReadonlySet<string> {
+        return this.#services;
+    }
+
     /** The pool that comes and goes, if there is one. */
     get passingPool(): string | undefined {
         return this.#passing?.pool;
@@ -88,6 +96,10 @@ export class Churn {
         if (this.#passing !== undefined) {
             choices.push(["grow pool", () => this.#growPool()], ["end pool", () => this.#endPool()]);
         } else if (room >= 1) choices.push(["create pool", () => this.#createPool()]);
+        if (this.#stage.clients !== undefined) {
+            if (this.#services.size < mostServices) choices.push(["create Service", () => this.#createService()]);
+            if (this.#services.size > 0) choices.push(["delete Service", () => this.#deleteService()]);
+        }
         return pick(choices);
     }
 
@@ -160,6 +172,18 @@ export class Churn {
         const replicas = randomInt(Math.min(4, (this.#deployments.get(name) ?? 0) + Math.max(0, room)) + 1);
         await this.#kubectl(["scale", `deployment/${name}`, `--replicas=${replicas}`]);
         this.#deployments.set(name, replicas);
+    }
+
+    async #createService(): Promise<void> {
+        const name = this.#name("service");
+        this.#services.add(name);
+        await addSteadyService(this.#stage.namespace, name, { both: "yes" });
+    }
+
+    async #deleteService(): Promise<void> {
+        const name = pick([...this.#services]);
+        await this.#kubectl(["delete", "service", "--ignore-not-found", name]);
+        this.#services.delete(name);
     }
 
     async #createPool(): Promise<void> {

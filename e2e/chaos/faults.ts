@@ -10,6 +10,22 @@ export interface Fault {
     readonly begin: (node: string) => Promise<void>;
     /** Ends it; also when it did not begin fully. */
     readonly end: (node: string) => Promise<void>;
+    /** Whether Open vSwitch of the Node does not forward for a while. */
+    readonly stopsSwitch: boolean;
+}
+
+/** One fault, and when all was well again; times in milliseconds as Date.now() counts. */
+export interface Strike {
+    readonly fault: string;
+    readonly node: string;
+    readonly from: number;
+    readonly ended: number;
+    /** When Open vSwitch of the Node was running again. Undefined: the fault did not stop it. */
+    readonly switchBack: number | undefined;
+    /** Undefined: not in the time that was given. */
+    readonly wellAgain: number | undefined;
+    /** The next one begins. */
+    readonly to: number;
 }
 
 /** How a Node's process list shows a program. */
@@ -32,6 +48,20 @@ function nodesOf(program: Program): readonly string[] {
     return workers;
 }
 
+/**
+ * With the userspace datapath a packet is forwarded by ovs-vswitchd, and it waits, also with packets, while it has no connection to
+ * ovsdb-server.
+ */
+const ofSwitch: readonly Program[] = ["ovs-vswitchd", "ovsdb-server"];
+
+/** Resolves with true if both programs of Open vSwitch run on the Node, not stopped; else with undefined. */
+export async function isSwitchRunning(node: string): Promise<true | undefined> {
+    const runs = (program: Program): string =>
+        `pid=$(${programs[program]}) && grep -q "^State:.[RSDI]" /proc/$pid/status`;
+    const output = await shellOnNode(node, `${ofSwitch.map(runs).join(" && ")} && echo yes || true`);
+    return output.trim() === "yes" || undefined;
+}
+
 /** Sends a signal to a program on a Node, or on all where it is asked for by no Node. */
 async function signal(program: Program, node: string, name: string): Promise<void> {
     const nodes = allNodes.includes(node) ? [node] : allNodes;
@@ -46,6 +76,7 @@ function killed(program: Program): Fault {
         holdMs: 0,
         begin: (node) => signal(program, node, "KILL"),
         end: () => Promise.resolve(),
+        stopsSwitch: ofSwitch.includes(program),
     };
 }
 
@@ -56,6 +87,7 @@ function paused(program: Program, holdMs: number): Fault {
         holdMs,
         begin: (node) => signal(program, node, "STOP"),
         end: (node) => signal(program, node, "CONT"),
+        stopsSwitch: ofSwitch.includes(program),
     };
 }
 
@@ -74,6 +106,7 @@ const slow: Fault = {
         await shellOnNode(node, `nohup sh -c '${rounds}' >/dev/null 2>&1 &`);
     },
     end: (node) => signal("kube-apiserver", node, "CONT"),
+    stopsSwitch: false,
 };
 
 /** The file system on which agent and OVS keep what outlives them. */
@@ -93,6 +126,7 @@ const full: Fault = {
     end: async (node) => {
         await shellOnNode(node, `rm -f ${filler}`);
     },
+    stopsSwitch: false,
 };
 
 /** In the order in which they come; each takes another Node in the next round. */

@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { setTimeout as pause } from "node:timers/promises";
 import { allNodes, kubectl, systemNamespace, waitForAgents } from "../fixture/cluster.ts";
+import { connectionLimitMs } from "../fixture/connections.ts";
 import { FixtureError } from "../fixture/error.ts";
 import { looseLinks, secondaryPorts } from "../fixture/networks.ts";
 import { getJson } from "../fixture/objects.ts";
@@ -9,11 +10,12 @@ import { eventually } from "../fixture/run.ts";
 import { writeReport } from "../fixture/written.ts";
 import { BrokenError, checked, nothingFound, type Check } from "./checks.ts";
 import { Churn } from "./churn.ts";
-import { faults, stateFolder, stateIsSeparate, type Fault } from "./faults.ts";
+import { faults, isSwitchRunning, stateFolder, stateIsSeparate, type Fault, type Strike } from "./faults.ts";
 import { Observer } from "./observer.ts";
 import { PortWatch } from "./ports.ts";
-import { report, type Strike } from "./report.ts";
-import { setStage, type Mode, type Stage } from "./stage.ts";
+import { report } from "./report.ts";
+import { expectServed, fewestIn, recoveryMs as switchRecoveryMs, summarize, type Services } from "./services.ts";
+import { modes, setStage, type Mode, type Stage } from "./stage.ts";
 import { findQuarrels, WireListener } from "./wire.ts";
 
 const { values } = parseArgs({
@@ -64,12 +66,42 @@ async function strike(fault: Fault, node: string): Promise<Strike> {
         await eventually(`${fault.name} ends`, () => fault.end(node).then(() => true));
     }
     const ended = Date.now();
+    const switchBack = fault.stopsSwitch ? await switchRuns(node) : undefined;
     await pause(quietMs);
     const wellAgain = await eventually("all is well", well, recoveryMs, 1_000).then(
         () => Date.now(),
         () => undefined,
     );
-    return { fault: fault.name, node, from, ended, wellAgain, to: Date.now() };
+    return { fault: fault.name, node, from, ended, switchBack, wellAgain, to: Date.now() };
+}
+
+/** Resolves with the time at which Open vSwitch of the Node runs again, or with that of the end of the wait for it. */
+async function switchRuns(node: string): Promise<number> {
+    // a process that was killed is still listed for a moment
+    await pause(500);
+    await eventually(`Open vSwitch runs on ${node}`, () => isSwitchRunning(node), recoveryMs).catch(() => undefined);
+    return Date.now();
+}
+
+/** What must hold of new connections to Services in so many milliseconds. */
+async function serviceChecks({ attempts, failed, wrong, silent }: Services, ms: number): Promise<readonly Check[]> {
+    const count = Math.min(...attempts.values());
+    const sum = (counts: Iterable<number>): number => [...counts].reduce((one, other) => one + other, 0);
+    const all = sum(attempts.values());
+    const failures = sum([...failed.values()].map((of) => sum(of.values())));
+    const rule = `until ${switchRecoveryMs / 1_000} s after Open vSwitch of a Node on the path was back`;
+    return [
+        await checked("new connections to Services fail only while Open vSwitch of a Node on the path is away", () =>
+            nothingFound(
+                wrong.length > 0 ? [`${wrong.length} of ${all}`, ...wrong] : [],
+                { count, atLeast: fewestIn(ms) },
+                `${all} connections, at least ${count} on each path; ${failures} failed, all of them ${rule}`,
+            ),
+        ),
+        await checked("every endpoint of a Service was chosen on each path", () =>
+            nothingFound(silent, { count: attempts.size, atLeast: 1 }, `${attempts.size} paths`),
+        ),
+    ];
 }
 
 /** Every Pod of the churn runs, but those for which only a pool is left that may be full. */
@@ -127,9 +159,9 @@ async function noPortLeft(staying: readonly string[]): Promise<string> {
 }
 
 function modeOf(text: string): Mode {
-    const found = (["overlay", "bridging", "networks"] as const).find((mode) => mode === text);
+    const found = modes.find((mode) => mode === text);
     if (found === undefined)
-        throw new FixtureError("NOT_SET_UP", "caller", `--mode ${text}: must be overlay, bridging or networks`);
+        throw new FixtureError("NOT_SET_UP", "caller", `--mode ${text}: must be one of ${modes.join(", ")}`);
     return found;
 }
 
@@ -224,6 +256,18 @@ async function main(): Promise<number> {
             return nothingFound(quarrels, { count, atLeast: 1 }, `${heard.length} frames about ${addresses} addresses`);
         }),
     ];
+    const restEnd = Date.now() - connectionLimitMs;
+    const services =
+        stage.clients === undefined
+            ? undefined
+            : summarize(stage.clients.paths, stage.clients.connections(begin, restEnd), strikes);
+    if (services !== undefined)
+        checks.push(
+            ...(await serviceChecks(services, restEnd - begin)),
+            await checked("Services that came and stayed are served", () =>
+                expectServed(stage.namespace, "subnet-2", churn.services).then((count) => `${count} Services`),
+            ),
+        );
     await churn.end();
     const staying = stage.anchors.map(({ name }) => name);
     checks.push(
@@ -262,7 +306,7 @@ async function main(): Promise<number> {
         "jsonpath={range .items[*]}{.metadata.name}: {range .status.containerStatuses[*]}{.name} {.restartCount} {end}\n{end}",
     ]);
     const seconds = Math.round((end - begin) / 1_000);
-    const text = report({ mode, seconds, strikes, churn, checks, ways: stage.ways, end });
+    const text = report({ mode, seconds, strikes, churn, checks, ways: stage.ways, end, services });
     process.stdout.write(`\n${text}\nrestarts:\n${restarts}\n`);
     if (values.write) await writeReport(`chaos-${mode}`, text);
     for (const one of [...listeners, ...stage.ways]) await one[Symbol.asyncDispose]();

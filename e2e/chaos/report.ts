@@ -1,19 +1,10 @@
+import { connectionLimitMs } from "../fixture/connections.ts";
 import { type Gap } from "../fixture/watched-way.ts";
 import { type Check } from "./checks.ts";
 import { type Churn } from "./churn.ts";
+import { type Strike } from "./faults.ts";
+import { noFault, recoveryMs, type Services } from "./services.ts";
 import { type Mode } from "./stage.ts";
-
-/** One fault, and when all was well again; times in milliseconds as Date.now() counts. */
-export interface Strike {
-    readonly fault: string;
-    readonly node: string;
-    readonly from: number;
-    readonly ended: number;
-    /** Undefined: not in the time that was given. */
-    readonly wellAgain: number | undefined;
-    /** The next one begins. */
-    readonly to: number;
-}
 
 export interface Run {
     readonly mode: Mode;
@@ -23,12 +14,15 @@ export interface Run {
     readonly checks: readonly Check[];
     readonly ways: readonly { readonly name: string; readonly gaps: (longerThanMs: number) => readonly Gap[] }[];
     readonly end: number;
+    /** Undefined: nobody connected to Services. */
+    readonly services: Services | undefined;
 }
 
 const titles: Readonly<Record<Mode, { readonly suffix: string; readonly option: string }>> = {
     overlay: { suffix: "", option: "" },
     bridging: { suffix: ", in bridging mode", option: " BRIDGING=1" },
     networks: { suffix: ", with VLAN networks", option: " NETWORKS=1" },
+    services: { suffix: ", with Services and no kube-proxy", option: " PROXYALL=1" },
 };
 
 /** A pause between answers is a loss from here on; the pings are 200 ms apart, and the machine is busy. */
@@ -54,15 +48,30 @@ export function longestLoss(gaps: readonly Gap[], of: readonly Strike[], all: re
 const seconds = (ms: number): string => (ms / 1_000).toFixed(1);
 const row = (...cells: readonly (string | number)[]): string => `| ${cells.join(" | ")} |`;
 
+/** New connections by fault and path. */
+function connectionLines({ paths, attempts, failed }: Services, faults: readonly string[]): readonly string[] {
+    return [
+        `New connections to Services that failed (refused, reset, or without an answer within ${seconds(connectionLimitMs)} s), by the`,
+        `fault that explains them, or else during which they began; \`-\` is none. Only faults that stop Open vSwitch of a Node on the path may have some, until`,
+        `${seconds(recoveryMs)} s after it runs again.`,
+        "",
+        row("Fault", ...paths.map(({ name }) => name)),
+        row("---", ...paths.map(() => "--:")),
+        row("all connections", ...paths.map((path) => attempts.get(path) ?? 0)),
+        ...[...faults, noFault].map((fault) => row(fault, ...paths.map((path) => failed.get(path)?.get(fault) ?? "-"))),
+        "",
+    ];
+}
+
 /** The report of a run, as Markdown. */
-export function report({ mode, seconds: took, strikes, churn, checks, ways, end }: Run): string {
+export function report({ mode, seconds: took, strikes, churn, checks, ways, end, services }: Run): string {
     const names = [...new Set(strikes.map(({ fault }) => fault))];
     const lossOf = ways.map((way) => way.gaps(lossMs).filter(({ from }) => from < end));
     const lines = [
         `# Faults on a real cluster${titles[mode].suffix}`,
         "",
         `Written by \`make chaos${titles[mode].option} WRITE=1\`; [what it does](../chaos.md). ${strikes.length} faults in`,
-        `${Math.round(took / 60)} minutes, while Pods, StatefulSets, Deployments and pools came and went.`,
+        `${Math.round(took / 60)} minutes, while Pods, StatefulSets, Deployments${services === undefined ? "" : ", Services"} and pools came and went.`,
         "",
         row("What must hold", "", "Looked at"),
         row("---", "---", "---"),
@@ -86,6 +95,7 @@ export function report({ mode, seconds: took, strikes, churn, checks, ways, end 
             );
         }),
         "",
+        ...(services === undefined ? [] : connectionLines(services, names)),
         row("What users did", "Times"),
         row("---", "--:"),
         ...[...churn.done].sort().map(([name, times]) => row(name, times)),

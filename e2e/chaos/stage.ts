@@ -7,9 +7,14 @@ import { PhysicalNetwork } from "../fixture/physical-network.ts";
 import { TestNamespace, type PodSpec, type TestPod } from "../fixture/pods.ts";
 import { outside, plugRouter, poolRanges, poolsOf, vlans } from "../fixture/vlan-router.ts";
 import { WatchedWay } from "../fixture/watched-way.ts";
+import { endpointPods, expectNoKubeProxy, ServiceClients } from "./services.ts";
 
-/** Pools on the overlay, pools in the Nodes' network and its VLANs, or pools on the overlay and VLAN networks. */
-export type Mode = "overlay" | "bridging" | "networks";
+/**
+ * Pools on the overlay; pools in the Nodes' network and its VLANs; pools on the overlay and VLAN networks; pools on the overlay and
+ * clients of Services, without kube-proxy.
+ */
+export const modes = ["overlay", "bridging", "networks", "services"] as const;
+export type Mode = (typeof modes)[number];
 
 /** What differs between the modes. */
 export interface Stage {
@@ -27,6 +32,8 @@ export interface Stage {
     readonly ways: readonly WatchedWay[];
     /** The Pods that are watched and stay. */
     readonly anchors: readonly TestPod[];
+    /** Undefined: nobody connects to Services. */
+    readonly clients: ServiceClients | undefined;
     /** What is to be taken away at the end, without the Namespace and the pools. */
     readonly surroundings: AsyncDisposable;
 }
@@ -173,6 +180,19 @@ function withNetworks(): Plan {
     };
 }
 
+/** Pools on the overlay, and endpoints of Services. */
+function withServices(): Plan {
+    const base = overlay();
+    return { ...base, anchors: [...base.anchors, ...endpointPods] };
+}
+
+const plans: Readonly<Record<Mode, () => Plan | Promise<Plan>>> = {
+    overlay,
+    bridging: underlay,
+    networks: withNetworks,
+    services: withServices,
+};
+
 /** A switch with a cable to each Node, the gate and the bridge, and the CustomResourceDefinition of networks. */
 async function secondaryNetworks(): Promise<AsyncDisposableStack & { readonly definitions: NetworkDefinitions }> {
     const stack = new AsyncDisposableStack();
@@ -186,6 +206,7 @@ async function secondaryNetworks(): Promise<AsyncDisposableStack & { readonly de
 
 /** Sets the mode, the pools and the Pods that stay, and watches the ways between these for so many seconds at most. */
 export async function setStage(mode: Mode, seconds: number): Promise<Stage> {
+    if (mode === "services") await expectNoKubeProxy();
     if (mode === "bridging") {
         await plugRouter();
         await setBridging(true);
@@ -196,13 +217,7 @@ export async function setStage(mode: Mode, seconds: number): Promise<Stage> {
         await setIpam(true);
         await setBridging(false);
     }
-    const {
-        pools,
-        anchors,
-        ways,
-        networks = {},
-        ...rest
-    } = mode === "bridging" ? await underlay() : mode === "networks" ? withNetworks() : overlay();
+    const { pools, anchors, ways, networks = {}, ...rest } = await plans[mode]();
     const surroundings = new AsyncDisposableStack();
     // first the Pods of a run before
     const namespace = await TestNamespace.create(name);
@@ -220,8 +235,13 @@ export async function setStage(mode: Mode, seconds: number): Promise<Stage> {
     const watched: WatchedWay[] = [];
     for (const [title, from, ip] of await ways(podNamed, namespace))
         watched.push(await WatchedWay.watch(title, { namespace: name, pod: podNamed(from) }, ip, seconds));
+    const clients =
+        mode === "services"
+            ? surroundings.use(await ServiceClients.start(namespace, podNamed("subnet-1"), seconds))
+            : undefined;
     return {
         ...rest,
+        clients,
         networks: mode === "networks" ? Object.keys(networks).join() : undefined,
         namespace,
         pools: made,

@@ -131,7 +131,15 @@ describe("losses", () => {
     });
 
     it("belong to the fault in whose time most of them lies", () => {
-        const strike = (from: number, to: number) => ({ fault: "f", node: "n", from, ended: from, wellAgain: to, to });
+        const strike = (from: number, to: number) => ({
+            fault: "f",
+            node: "n",
+            from,
+            ended: from,
+            switchBack: undefined,
+            wellAgain: to,
+            to,
+        });
         const gaps = [
             { from: 100, to: 1_100, ms: 1_000 },
             { from: 9_900, to: 14_000, ms: 4_100 },

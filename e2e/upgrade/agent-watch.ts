@@ -1,13 +1,18 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { systemNamespace } from "../fixture/cluster.ts";
+import { type Outage } from "../fixture/connections.ts";
 import { FixtureError } from "../fixture/error.ts";
 import { getJson } from "../fixture/objects.ts";
 
-/** A time in which a Node had no agent that is ready, in milliseconds as Date.now() counts. */
-export interface Away {
-    readonly node: string;
-    readonly from: number;
-    readonly to: number;
+/** Open vSwitch of a Node forwards again so long after its agent is ready, at most. */
+export const recoveryMs = 5_000;
+
+/**
+ * The times in which Open vSwitch of a Node may not forward, of those without a ready agent: it ends up to a second before that is
+ * seen, and forwards again when the new agent has sent all flows.
+ */
+export function outagesOf(away: readonly Outage[]): readonly Outage[] {
+    return away.map(({ node, from, to }) => ({ node, from: from - 1_000, to: to + recoveryMs }));
 }
 
 interface AgentPod {
@@ -18,7 +23,7 @@ interface AgentPod {
 
 /** Polls twice a second which Nodes have an agent that is ready, until it is disposed of. */
 export class AgentWatch implements AsyncDisposable {
-    readonly #away: Away[] = [];
+    readonly #away: Outage[] = [];
     /** Since when, by Node. */
     readonly #since = new Map<string, number>();
     /** When the last poll found an agent on a Node. */
@@ -31,8 +36,8 @@ export class AgentWatch implements AsyncDisposable {
         this.#polling = this.#poll();
     }
 
-    /** All so far; one that lasts ends now. Throws FixtureError if no agent was seen at all: nothing is known then. */
-    away(): readonly Away[] {
+    /** The times in which a Node had no agent that is ready, so far; one that lasts ends now. Throws FixtureError if no agent was seen at all: nothing is known then. */
+    away(): readonly Outage[] {
         const now = Date.now();
         if (this.#lastSeen.size === 0)
             throw new FixtureError(

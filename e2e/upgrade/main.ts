@@ -2,6 +2,7 @@ import { parseArgs } from "node:util";
 import { setTimeout as pause } from "node:timers/promises";
 import { bridged } from "../fixture/bridging.ts";
 import { allNodes, clusterName, helmRollback, waitForAgents, workers } from "../fixture/cluster.ts";
+import { connectionLimitMs, type Outage } from "../fixture/connections.ts";
 import { FixtureError } from "../fixture/error.ts";
 import { getJson } from "../fixture/objects.ts";
 import { expectConsistent, poolsKey, TestPools, type ClaimJson } from "../fixture/ipam.ts";
@@ -12,8 +13,9 @@ import { run } from "../fixture/run.ts";
 import { plugRouter, poolRanges, poolsOf } from "../fixture/vlan-router.ts";
 import { WatchedWay, type Gap } from "../fixture/watched-way.ts";
 import { writeReport } from "../fixture/written.ts";
-import { AgentWatch, type Away } from "./agent-watch.ts";
+import { AgentWatch, outagesOf, recoveryMs } from "./agent-watch.ts";
 import { afterRollback } from "./page.ts";
+import { endpointLabel, ServiceClients } from "./service-clients.ts";
 
 /** A release, and what its users have switched on. */
 interface Release {
@@ -45,6 +47,8 @@ const modeValues: Readonly<Record<Mode, readonly string[]>> = {
 };
 
 const helmMs = 300_000;
+/** Until watched traffic ends by itself. */
+const watchSeconds = 1_800;
 const [first = "", second = ""] = workers;
 const clock = (ms: number): string => new Date(ms).toISOString().slice(11, 23);
 const between = (from: number, to: number): string => `from ${clock(from)} to ${clock(to)}`;
@@ -98,13 +102,16 @@ interface Step {
     /** Without an answer though no agent was away on either Node of the way. */
     readonly unexplained: readonly string[];
     readonly awayMs: number;
+    /** New connections to a Service. */
+    readonly connections: number;
+    readonly failed: number;
+    /** What is wrong with them. */
+    readonly problems: readonly string[];
 }
 
-/** What of a gap lies in no time in which an agent of these Nodes was away or came back. */
-function isExplained(gap: Gap, away: readonly Away[], nodes: readonly string[]): boolean {
-    // the datapath comes back a little after, and answers are 200 ms apart
-    const [before, after] = [1_000, 5_000];
-    return away.some(({ node, from, to }) => nodes.includes(node) && gap.from >= from - before && gap.to <= to + after);
+/** Whether a gap lies in a time in which Open vSwitch of one of these Nodes may not forward. */
+function isExplained(gap: Gap, outages: readonly Outage[], nodes: readonly string[]): boolean {
+    return outages.some(({ node, from, to }) => nodes.includes(node) && gap.from >= from && gap.to <= to);
 }
 
 interface Watched {
@@ -112,15 +119,26 @@ interface Watched {
     readonly nodes: readonly string[];
 }
 
-/** Changes the release with the ways watched, and says what it cost. */
-async function step(name: string, ways: readonly Watched[], change: () => Promise<void>): Promise<Step> {
+/** All that is watched while the release changes. */
+interface Traffic {
+    readonly ways: readonly Watched[];
+    readonly clients: ServiceClients;
+}
+
+/** Changes the release with its traffic watched, and says what it cost. */
+async function step(name: string, { ways, clients }: Traffic, change: () => Promise<void>): Promise<Step> {
     say(name);
     await using watch = new AgentWatch();
     const begin = Date.now();
     await change();
     const seconds = Math.round((Date.now() - begin) / 1_000);
-    await pause(5_000);
+    await pause(recoveryMs);
+    const end = Date.now();
+    // until all that began before have ended
+    await pause(connectionLimitMs);
     const away = watch.away();
+    const outages = outagesOf(away);
+    const { count, failed, problems } = clients.judge(begin, end, outages);
     const lossMs = 700;
     const losses = ways.flatMap(({ way, nodes }) =>
         way
@@ -130,6 +148,7 @@ async function step(name: string, ways: readonly Watched[], change: () => Promis
     );
     for (const { node, from, to } of away) say(`  no agent on ${node} ${between(from, to)}`);
     for (const { way, gap } of losses) say(`  no answer on ${way} ${between(gap.from, gap.to)}`);
+    say(`  ${failed} of ${count} new connections to a Service failed`);
     const longest = losses.toSorted((one, other) => other.gap.ms - one.gap.ms)[0];
     return {
         name,
@@ -137,9 +156,12 @@ async function step(name: string, ways: readonly Watched[], change: () => Promis
         longestMs: longest?.gap.ms ?? 0,
         on: longest?.way ?? "",
         unexplained: losses
-            .filter(({ gap, nodes }) => !isExplained(gap, away, nodes))
+            .filter(({ gap, nodes }) => !isExplained(gap, outages, nodes))
             .map(({ way, gap }) => `${way} ${between(gap.from, gap.to)}`),
         awayMs: Math.max(0, ...away.map(({ from, to }) => to - from)),
+        connections: count,
+        failed,
+        problems,
     };
 }
 
@@ -185,13 +207,18 @@ class Trial {
         const all = [...waysBetween(pods, mode), ...(mode === "networks" ? [await this.#wayInVlan(pods)] : [])];
         for (const [title, from, to, ip] of all) {
             const start = { namespace: this.#namespace.name, pod: from };
-            const way = stack.use(await WatchedWay.watch(title, start, ip, 1_800));
+            const way = stack.use(await WatchedWay.watch(title, start, ip, watchSeconds));
             ways.push({ way, nodes: [from.node, to.node] });
         }
-        await this.#changed(`${release.name} to this one`, mode, ways, () =>
+        const endpoints = [podOf(pods, "subnet-1b"), podOf(pods, "subnet-2")];
+        const clients = stack.use(
+            await ServiceClients.start(this.#namespace, podOf(pods, "subnet-1"), endpoints, watchSeconds),
+        );
+        const traffic = { ways, clients };
+        await this.#changed(`${release.name} to this one`, mode, traffic, () =>
             install(process.env["E2E_CHART"] ?? "charts/antrea", "dev", mode),
         );
-        await this.#changed(`back to ${release.name}`, mode, ways, () => helmRollback({ timeoutMs: helmMs }));
+        await this.#changed(`back to ${release.name}`, mode, traffic, () => helmRollback({ timeoutMs: helmMs }));
         await stack.disposeAsync();
         await this.#namespace.delete(...this.#names);
         this.#names = [];
@@ -201,11 +228,12 @@ class Trial {
         await pools[Symbol.asyncDispose]();
     }
 
-    async #changed(name: string, mode: Mode, ways: readonly Watched[], change: () => Promise<void>): Promise<void> {
+    async #changed(name: string, mode: Mode, traffic: Traffic, change: () => Promise<void>): Promise<void> {
         const before = await held(this.#namespace, this.#names, mode);
-        const done = await step(name, ways, change);
+        const done = await step(name, traffic, change);
         this.steps.push(done);
         this.problems.push(...done.unexplained.map((one) => `${name}: no answer though no agent restarted: ${one}`));
+        this.problems.push(...done.problems.map((one) => `${name}: ${one}`));
         try {
             if (mode === "bridging") await bridged();
             mustBeSame(before, await held(this.#namespace, this.#names, mode));
@@ -235,8 +263,8 @@ class Trial {
         const annotated = (name: string, node: string): PodSpec => ({ name, node, ...inPools(mode) });
         const specs: readonly PodSpec[] = [
             { name: "subnet-1", node: first },
-            { name: "subnet-1b", node: first },
-            { name: "subnet-2", node: second },
+            { name: "subnet-1b", node: first, labels: endpointLabel },
+            { name: "subnet-2", node: second, labels: endpointLabel },
             ...(mode === "subnets"
                 ? []
                 : [annotated("pool-1", first), annotated("pool-1b", first), annotated("pool-2", second)]),
@@ -304,12 +332,31 @@ function report(steps: readonly Step[], problems: readonly string[]): string {
         "# Upgrades and rollbacks",
         "",
         "Written by `tools/upgrade.sh` (`make upgrade WRITE=1`). Releases are built from their commits (`tools/upgrade/releases`).",
-        `On three Nodes with Pods that run on: ${problems.length === 0 ? "no address changed its owner, no claim was lost, no Pod restarted, and nothing was without an answer but while the agent of one of its Nodes restarted." : "**not all held**, see below."}`,
+        `On three Nodes with Pods that run on: ${problems.length === 0 ? "no address changed its owner, no claim was lost, no Pod restarted, and nothing was without an answer, and no new connection to a Service failed, but while the agent of one of its Nodes restarted, which restarts Open vSwitch." : "**not all held**, see below."}`,
         "",
-        row("From and to", "helm took, s", "An agent away, at most s", "Longest without an answer, s", "On the way"),
-        row("---", "--:", "--:", "--:", "---"),
-        ...steps.map(({ name, seconds, longestMs, on, awayMs }) =>
-            row(name, seconds, (awayMs / 1_000).toFixed(1), (longestMs / 1_000).toFixed(1), on || "-"),
+        "A Pod and its Node connect to a Service with an endpoint on each worker, ten times a second each; a connection has failed if it",
+        `is refused or reset, or has no answer after ${connectionLimitMs / 1_000} s.`,
+        "",
+        row(
+            "From and to",
+            "helm took, s",
+            "An agent away, at most s",
+            "Longest without an answer, s",
+            "On the way",
+            "New connections to a Service",
+            "Failed",
+        ),
+        row("---", "--:", "--:", "--:", "---", "--:", "--:"),
+        ...steps.map(({ name, seconds, longestMs, on, awayMs, connections, failed }) =>
+            row(
+                name,
+                seconds,
+                (awayMs / 1_000).toFixed(1),
+                (longestMs / 1_000).toFixed(1),
+                on || "-",
+                connections,
+                failed,
+            ),
         ),
         "",
         ...problems.map((problem) => `- ${problem}`),
