@@ -81,8 +81,12 @@ export class HostServiceRoutes {
         await this.#ensureRules(families.map(ruleOf));
     }
 
-    /** Removes all of it, of both families; idempotent. Rejects with NetlinkError. */
-    async remove(): Promise<void> {
+    /**
+     * Removes all of it, of both families; idempotent. Rejects with NetlinkError.
+     *
+     * @param o.keepsNeighbours the neighbour entries are those of bridged Pods now
+     */
+    async remove({ keepsNeighbours }: { readonly keepsNeighbours: boolean }): Promise<void> {
         const { logger, netlink, sysctls } = this.#components;
         sysctls.undo(this.#reversePath);
         await this.#ensureRules([]);
@@ -91,7 +95,7 @@ export class HostServiceRoutes {
         const gateway = await netlink.link(this.#options.gatewayName);
         await netlink.batch((batch) => {
             for (const route of present) batch.deleteRoute(deletionOf(route));
-            for (const family of gateway === undefined ? [] : ([4, 6] as const)) {
+            for (const family of gateway === undefined || keepsNeighbours ? [] : ([4, 6] as const)) {
                 batch.deleteNeighbour({ index: gateway?.index ?? 0, ip: nextHop(family) });
             }
         });

@@ -32,6 +32,7 @@ const maxJournalBytes = 256 << 20;
 /** What the feature needs of the platform. */
 export type ServicesPlatform = Pick<
     NodePlatform,
+    | "bridgedMac"
     | "clock"
     | "config"
     | "datapath"
@@ -48,6 +49,7 @@ export type ServicesPlatform = Pick<
     | "openflow"
     | "pipeline"
     | "pipelineInput"
+    | "podInterfaces"
     | "servesNode"
     | "servesServices"
     | "vswitchd"
@@ -116,6 +118,7 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
     const { clock, environment, events, flowTable, gates, jobs, kube, nodes, openflow, pipeline, pipelineInput } =
         platform;
     const logger = platform.logger.child("services");
+    const isBridging = platform.bridgedMac !== undefined;
     const index = new ServiceIndex(settingsOf(platform));
     const metrics = proxyMetrics(platform.metrics, () => sync.installed.values());
     const udp = gates.enabled("CleanupStaleUDPSvcConntrack")
@@ -138,6 +141,7 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
         learned: new LearnedFlows({ openflow, logger }),
         events: new ServiceEvents({ record: (event) => events.record(event), clock }),
         host,
+        isBridging,
         hasRejectMeter: () => hasRejectMeter,
         onChanged: (before, after) => {
             if (udp?.changed(before, after) === true) cleanUp();
@@ -189,7 +193,7 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
     return {
         name: "services",
         pipeline: {
-            tables: serviceTables({ bridging: false, proxyAll: platform.servesNode }),
+            tables: serviceTables({ bridging: isBridging, proxyAll: platform.servesNode }),
             parts: () => {
                 const input = pipelineInput();
                 const services = input.services && { ...input.services, withoutMeter: !hasRejectMeter };
