@@ -150,6 +150,17 @@ describe.each([4, 6] as const)("Services of IPv%d", (family) => {
         },
     );
 
+    it.each<PlaceName>(["p", "r"])("reset a connection of %s that OVS has lost", async (from) => {
+        await add();
+        await lead("q");
+        expect(await heard(from, vip, `q ${at(from)}`)).toBe(`q ${at(from)}`);
+        await using established = PodProgram.connect(network.place(from), vip, 80);
+        expect(await established.line()).toBe("connected");
+        expect(await established.send("hello")).toBe(`q ${at(from)}`);
+        await network.cluster.node.ovs.appctl("dpctl/flush-conntrack");
+        expect(await established.send("hello")).toBe("ECONNRESET");
+    });
+
     it.each<PlaceName>(["p", "r"])("with affinity lead %s to one endpoint, while it serves", async (from) => {
         await add({ sessionAffinity: "ClientIP" });
         await lead("q", "s");
@@ -161,6 +172,61 @@ describe.each([4, 6] as const)("Services of IPv%d", (family) => {
         const other = first.startsWith("q") ? "s" : "q";
         await lead(other);
         expect(await heard(from, vip, `${other} ${at(from)}`)).toBe(`${other} ${at(from)}`);
+    });
+});
+
+/** What kube-proxy would do for these addresses, which OVS does not know. */
+const ofKubeProxy = { 4: "10.96.200.1", 6: "fd00:10:96::c801" } as const;
+
+describe.each([
+    ["with proxyAll", withAll],
+    ["without proxyAll", bridgingSettings],
+] as const)("beside kube-proxy, %s", (_name, settings) => {
+    beforeAll(async () => {
+        await network.cluster.stopAgent();
+        await network.cluster.startAgent(settings);
+        const rules = ([4, 6] as const).flatMap((family) => {
+            const [ip, to] = [family === 4 ? "ip" : "ip6", network.at("a", family)];
+            const target = family === 4 ? `${to}:8080` : `[${to}]:8080`;
+            return `add rule inet kube pre ${ip} daddr ${ofKubeProxy[family]} tcp dport 80 dnat ${ip} to ${target}
+                add rule inet kube post ct status dnat ${ip} saddr ${virtualIps[family]} masquerade`;
+        });
+        const chains = `add table inet kube; delete table inet kube; add table inet kube
+            add chain inet kube pre { type nat hook prerouting priority dstnat; }
+            add chain inet kube post { type nat hook postrouting priority srcnat; }`;
+        execFileSync("nft", ["-f", "-"], { input: `${chains}\n${rules.join("\n")}\n` });
+    });
+    afterAll(async () => {
+        execFileSync("nft", ["delete", "table", "inet", "kube"]);
+        await network.cluster.stopAgent();
+        await network.cluster.startAgent(withAll);
+    });
+
+    it.each(([4, 6] as const).flatMap((family) => (["p", "r"] as const).map((from) => [from, family] as const)))(
+        "%s reaches what OVS does not serve over IPv%d; the endpoint sees the Node",
+        async (from, family) => {
+            const wanted = `a ${gatewayIps[family]}`;
+            expect(await heard(from, ofKubeProxy[family], wanted)).toBe(wanted);
+        },
+    );
+
+    it.each(
+        ([4, 6] as const).flatMap((family) =>
+            (["p", "r", "a"] as const).flatMap((from) =>
+                (["q", "s"] as const).map((to) => [from, to, family] as const),
+            ),
+        ),
+    )("%s reaches %s by what OVS serves over IPv%d; the endpoint sees the Pod", async (from, to, family) => {
+        const vips = await network.cluster.addService("beside", ports);
+        await network.cluster.setEndpoints("beside", family, [network.at(to, family)], ports);
+        const vip = vips[family === 4 ? 0 : 1];
+        const wanted = `${to} ${network.at(from, family)}`;
+        expect(await heard(from, vip, wanted)).toBe(wanted);
+        await using socket = await PodProgram.datagrams(network.place(from), vip, 80);
+        expect(await answered(socket, wanted)).toBe(wanted);
+        await network.cluster.setEndpoints("beside", family, [], ports);
+        expect(await answered(socket, "ECONNREFUSED")).toBe("ECONNREFUSED");
+        await network.cluster.deleteService("beside");
     });
 });
 
