@@ -17,6 +17,7 @@ import { answer, checkRow, fresh, known, type Row } from "./trace-row.ts";
 // Every client by every kind of address to every kind of endpoint. Pods a and b are of the Node's podCIDR, p and q in VLAN
 // 0, r and s in VLAN 2; the endpoints that end in 55 are Pods of another Node in these VLANs.
 const node = serviceNode("bridging", true);
+const peer = { ...exampleBridgedPeer(), ips: ["172.18.0.101", "fd00:18::101"].map(parseIp) };
 const mac = {
     gw: "0e:00:00:00:00:01",
     service: "0a:59:ff:ff:ff:fd",
@@ -130,7 +131,7 @@ let ovs: TestSwitch;
 
 beforeAll(async () => {
     ovs = await startServiceSwitch(node, [...services(4), ...services(6)]);
-    await ovs.addFlows(bridgedPeerFlows(pipelineOf(node), exampleBridgedPeer()).flows);
+    await ovs.addFlows(bridgedPeerFlows(pipelineOf(node), peer).flows);
     await addServicePorts(ovs, node);
 });
 afterAll(() => ovs[Symbol.asyncDispose]());
@@ -172,6 +173,7 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
     const syn = (port: number): string => `${tcp},tp_src=40000,tp_dst=${port},tcp_flags=syn`;
     const ack = `${tcp},tp_src=40000,tp_dst=80,tcp_flags=ack`;
     const begun = [...fresh, ...fresh];
+    const commitOnly = `ct(commit,${zones[0]},mark=0x3/0xf),uplink`;
     const frame = (client: Client, to: string, rest = syn(80)): string => {
         if (client === "node" || client === "outside")
             return packet(`in_port=${ofPort.gw},dl_src=${mac.gw}`, mac.service, ip[client], to, rest);
@@ -213,6 +215,9 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
         ],
         ["p to a Pod of the podCIDR: routed", frame("p", `${net}10`), begun, "b", `src=${mac.gw},dst=${mac.b}`],
         ["p to a neighbour's Pod: to its Node", frame("p", `${net}13`), begun, "uplink", `dst=${mac.peer}`],
+        ["p to a neighbour itself: directly", frame("p", `${net}17`), begun, "uplink", `dst=${mac.peer}`],
+        ["r to another Node: by the router", frame("r", `${net}17`), begun, "uplink@2"],
+        ["p to that Node without a Service, as it wrote", frame("p", ip.other), fresh, "uplink", commitOnly],
         ["p to a Pod of its VLAN there: by the router", frame("p", `${net}14`), begun, "uplink"],
         [
             "a to a Pod of VLAN 0: as if the Node routed it",
