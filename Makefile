@@ -6,7 +6,7 @@ SHELL := /bin/bash
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-up: ## install what is missing, build, and run antrea and a demo on a kind cluster named antrea (BRIDGING=1: bridging mode; SECONDARY=1: secondary networks)
+up: ## install what is missing, build, and run antrea and a demo on a kind cluster named antrea (BRIDGING=1: bridging mode; SECONDARY=1: secondary networks; PROXYALL=1: no kube-proxy)
 	@tools/up.sh
 
 down: ## remove the clusters of `make up` and `make test`

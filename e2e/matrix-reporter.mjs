@@ -9,9 +9,9 @@ export function table(cells) {
     const rows = [...new Set(cells.map(({ mode, family }) => `${mode}, ${family}`))];
     const columns = [...new Set(cells.map(({ path }) => path))];
     const state = new Map();
-    for (const { mode, family, path, ok } of cells) {
+    for (const { mode, family, path, ok, text } of cells) {
         const key = `${mode}, ${family}|${path}`;
-        state.set(key, ok && state.get(key) !== "failed" ? "ok" : "failed");
+        state.set(key, ok && state.get(key) !== "failed" ? (text ?? "ok") : "failed");
     }
     const lines = [
         ["", ...columns],

@@ -2,6 +2,7 @@
 # From a fresh clone to a running demo: installs what is missing, builds, creates the kind cluster `antrea`, installs
 # the chart, starts demo Pods and shows who reaches whom. Run again, it does only what is needed. BRIDGING=1 shows bridging
 # mode instead of pools that are on no wire, SECONDARY=1 VLANs of a second NIC as well; without them the next run goes back.
+# PROXYALL=1 makes a cluster without kube-proxy, where AntreaProxy serves all Services.
 . "$(dirname "$0")/lib.sh"
 export KUBECONFIG
 KUBECONFIG=$(kubeconfig_of "$CLUSTER")
@@ -51,7 +52,8 @@ end_other_demo() {
 "$TOOLS/build.sh"
 image=$("$TOOLS/cluster/node-image.sh")
 stamp=$CACHE/cluster-$CLUSTER.inputs
-inputs=$(hash "$image" "$TOOLS/cluster/kind.yaml")
+[ -z "${PROXYALL:-}" ] || export KUBE_PROXY=none
+inputs=$(hash "$image" "$TOOLS/cluster/kind.yaml")${KUBE_PROXY:+ without kube-proxy}
 if ! cluster_stands; then
     rm -f "$stamp"
     "$TOOLS/cluster/create.sh" "$CLUSTER"
@@ -90,6 +92,10 @@ if [ -n "${SECONDARY:-}" ]; then
     "$TOOLS/demo/secondary.sh" || rc=$?
 else
     "$TOOLS/demo/secondary-switch.sh" down "$CLUSTER"
+fi
+if [ -n "${PROXYALL:-}" ]; then
+    echo
+    "$TOOLS/demo/services.sh" || rc=$?
 fi
 say "up after $(($(date +%s) - begin)) s. Look around with: $KUBERNETES_BIN/kubectl --context kind-$CLUSTER get pods -A -o wide"
 exit "$rc"

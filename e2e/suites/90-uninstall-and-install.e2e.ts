@@ -6,6 +6,7 @@ import { inPrefix } from "../fixture/addresses.ts";
 import {
     allNodes,
     apply,
+    helmUpgrade,
     kubectl,
     nodeObjects,
     shellOnNode,
@@ -30,7 +31,8 @@ const leftovers = `
 ls -d /etc/cni/net.d/*antrea* /opt/cni/bin/antrea /opt/cni/bin/portmap /var/lib/antrea /var/run/antrea 2>/dev/null
 ip -o link show group 178
 ip -o link | grep -E ' (br-int|antrea-gw0|ovs-netdev|ovs-system)'
-for proto in 178 179 180; do ip route show table all proto $proto; ip -6 route show table all proto $proto; done
+for proto in 178 179 180 181; do ip route show table all proto $proto; ip -6 route show table all proto $proto; done
+for family in -4 -6; do ip $family rule | grep 'lookup 181'; done
 nft list tables 2>/dev/null | grep antrea
 for tables in iptables-nft iptables-legacy ip6tables-nft ip6tables-legacy; do $tables -S 2>/dev/null | grep '"antrea: '; done
 true`;
@@ -83,7 +85,12 @@ describe("uninstalling and installing", () => {
 
     describe("helm uninstall", () => {
         it("takes the CNI configuration off every Node, and the clean-up all the rest", async () => {
-            for (const node of allNodes) expect(await conflistsOn(node)).toBe("10-antrea.conflist");
+            // with all that can be on a Node: kube-proxy stays beside it, so that the cluster goes on
+            await helmUpgrade(["antreaProxy.proxyAll=true"]);
+            for (const node of allNodes) {
+                expect(await conflistsOn(node)).toBe("10-antrea.conflist");
+                expect(await shellOnNode(node, leftovers)).toMatch(/lookup 181\n[^]*antrea-services/);
+            }
             const field = "jsonpath={.spec.template.spec.containers[0].image}";
             const image = await kubectl([...inSystem, "get", "daemonset", "antrea-agent", "-o", field]);
             await run("helm", ["uninstall", "antrea", ...inSystem, "--wait"], { timeoutMs: 180_000 });

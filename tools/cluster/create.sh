@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Creates the kind cluster NAME afresh; one of that name is removed first. Its context is kind-NAME.
 #   create.sh NAME
+#   KUBE_PROXY=none              without kube-proxy, whose work AntreaProxy does; else it is there, in mode iptables
 . "$(dirname "$0")/../lib.sh"
 HERE=$TOOLS/cluster
 name=$1
@@ -21,8 +22,9 @@ case $image in
     *) docker network inspect kind >/dev/null 2>&1 || step "docker network kind" make_network ;;
 esac
 
+config() { sed "s/kubeProxyMode: .*/kubeProxyMode: ${KUBE_PROXY:-iptables}/" "$HERE/kind.yaml"; }
 create() {
-    "$KIND_BIN/kind" create cluster --name "$name" --image "$image" --config "$HERE/kind.yaml" --kubeconfig "$kubeconfig" --wait 0s
+    config | "$KIND_BIN/kind" create cluster --name "$name" --image "$image" --config - --kubeconfig "$kubeconfig" --wait 0s
     case $image in
         # built here, it carries the image of the test Pods; another does not
         kindest/*) "$KIND_BIN/kind" load docker-image --name "$name" "$TEST_IMAGE" ;;

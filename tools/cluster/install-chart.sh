@@ -19,6 +19,10 @@ for part in agent controller webhook; do
         images+=(--set-string "$part.podAnnotations.image-id=$id")
     fi
 done
+# Where no kube-proxy runs, Services are AntreaProxy's, and its own way to the API server is none of them.
+proxy=()
+kube_proxy=$(kubectl --context "kind-$cluster" -n kube-system get daemonset kube-proxy --ignore-not-found -o name)
+[ -n "$kube_proxy" ] || proxy=(--set antreaProxy.proxyAll=true --set "kubeAPIServerOverride=https://$cluster-control-plane:6443")
 install() {
     helm upgrade --install antrea "$CHART" --kube-context "kind-$cluster" --namespace kube-system \
         --set trafficEncapMode=noEncap \
@@ -28,6 +32,6 @@ install() {
         --set 'nodeIPAM.clusterCIDRs={10.244.0.0/16,fd00:10:244::/56}' \
         --set nodeIPAM.serviceCIDR=10.96.0.0/16 \
         --set nodeIPAM.serviceCIDRv6=fd00:10:96::/112 \
-        "${images[@]}" --wait --timeout 5m "$@"
+        "${proxy[@]}" "${images[@]}" --wait --timeout 5m "$@"
 }
 step "helm upgrade --install antrea on $cluster" install "$@"

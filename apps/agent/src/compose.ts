@@ -223,6 +223,7 @@ function featuresOf(
             check: pods.check,
             addresses: addresses?.ipam,
             networks: pods.networks,
+            onServices: platform.servesNode ? (listener) => served.onComplete(listener) : undefined,
         }),
         // Before the Pods, whose interfaces are restored on it.
         secondary,

@@ -1,3 +1,4 @@
+import { present } from "@antrea/errors";
 import { addressInPrefix, parseIp, parseMac, parsePrefix, type Family } from "@antrea/ip";
 import { JsonReader } from "./json-object.ts";
 import { parsed } from "./parsed.ts";
@@ -38,7 +39,7 @@ export function parseResult(value: unknown, options: ParseResultOptions): CniRes
 export function parseDns(parent: JsonReader): CniDns | undefined {
     const reader = parent.optionalObject("dns");
     if (reader === undefined) return undefined;
-    return present({
+    return present<CniDns>({
         nameservers: some(reader.texts("nameservers")),
         domain: some(reader.optionalText("domain")),
         search: some(reader.texts("search")),
@@ -49,16 +50,14 @@ export function parseDns(parent: JsonReader): CniDns | undefined {
 function parseInterface(reader: JsonReader): CniInterface {
     const mac = some(reader.optionalText("mac"));
     if (mac !== undefined) parsed(reader, "mac", () => parseMac(mac));
-    return {
+    return present<CniInterface>({
         name: reader.text("name"),
-        ...present({
-            mac,
-            mtu: reader.optionalInteger("mtu", 0, maxUint32),
-            sandbox: some(reader.optionalText("sandbox")),
-            socketPath: some(reader.optionalText("socketPath")),
-            pciID: some(reader.optionalText("pciID")),
-        }),
-    };
+        mac,
+        mtu: reader.optionalInteger("mtu", 0, maxUint32),
+        sandbox: some(reader.optionalText("sandbox")),
+        socketPath: some(reader.optionalText("socketPath")),
+        pciID: some(reader.optionalText("pciID")),
+    });
 }
 
 function parseIpEntry(reader: JsonReader, interfaceCount: number): CniIp {
@@ -73,7 +72,7 @@ function parseIpEntry(reader: JsonReader, interfaceCount: number): CniIp {
     if (index !== undefined && index >= interfaceCount) {
         throw reader.invalid("interface", `must be an index of interfaces, which has ${interfaceCount} elements`);
     }
-    return { address, ...present({ gateway, interface: index }) };
+    return present<CniIp>({ address, gateway, interface: index });
 }
 
 /** Up to 0.4.0 each address has its family as `version`, which must be correct. */
@@ -95,27 +94,18 @@ export function parseRoute(reader: JsonReader): CniRoute {
     if (gw !== undefined && parsed(reader, "gw", () => parseIp(gw)).family !== family) {
         throw reader.invalid("gw", `must be of the family of the destination ${dst}`);
     }
-    return {
+    return present<CniRoute>({
         dst,
-        ...present({
-            gw,
-            mtu: reader.optionalInteger("mtu", 0, maxUint32),
-            advmss: reader.optionalInteger("advmss", 0, maxUint32),
-            priority: reader.optionalInteger("priority", 0, maxUint32),
-            table: reader.optionalInteger("table", 0, maxUint32),
-            scope: reader.optionalInteger("scope", 0, 255),
-        }),
-    };
+        gw,
+        mtu: reader.optionalInteger("mtu", 0, maxUint32),
+        advmss: reader.optionalInteger("advmss", 0, maxUint32),
+        priority: reader.optionalInteger("priority", 0, maxUint32),
+        table: reader.optionalInteger("table", 0, maxUint32),
+        scope: reader.optionalInteger("scope", 0, 255),
+    });
 }
 
 /** An empty text or list means "not set". */
 function some<Value extends { readonly length: number }>(value: Value | undefined): Value | undefined {
     return value === undefined || value.length === 0 ? undefined : value;
-}
-
-type Present<Fields> = { [Key in keyof Fields]?: Exclude<Fields[Key], undefined> };
-
-/** The object without the members that are undefined. */
-function present<Fields extends object>(fields: Fields): Present<Fields> {
-    return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Present<Fields>;
 }

@@ -10,3 +10,4 @@ export {
     type Fault,
     type SystemError,
 } from "./error.ts";
+export { onlyKeys, present } from "./fields.ts";

@@ -9,6 +9,7 @@ export {
     type Family,
     type IpAddress,
 } from "./address.ts";
+export { concatBytes, internetChecksum } from "./bytes.ts";
 export { IpError, quote } from "./error.ts";
 export { formatMac, linkLocalFromMac, macFromBigint, macToBigint, parseMac } from "./mac.ts";
 export {

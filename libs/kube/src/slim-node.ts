@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { onlyKeys, present } from "@antrea/errors";
 import { type Node } from "./api/types.ts";
 
 /** What `slimNode` keeps of a Node besides its identity, podCIDRs and addresses. */
@@ -29,24 +30,10 @@ export function slimNode(node: Node, { labels = [], annotations = [], taints = [
             uid,
             resourceVersion,
             deletionTimestamp,
-            labels: only(node.metadata?.labels, labels),
-            annotations: only(node.metadata?.annotations, annotations),
+            labels: onlyKeys(node.metadata?.labels, labels),
+            annotations: onlyKeys(node.metadata?.annotations, annotations),
         }),
         spec: present({ podCIDR, podCIDRs, taints: keptTaints.length === 0 ? undefined : keptTaints }),
         status: addresses.length === 0 ? undefined : { addresses },
     });
-}
-
-/** The values of these keys; undefined if there are none. */
-function only(
-    values: Readonly<Record<string, string>> = {},
-    keys: readonly string[],
-): Readonly<Record<string, string>> | undefined {
-    const kept = Object.entries(values).filter(([key]) => keys.includes(key));
-    return kept.length === 0 ? undefined : Object.fromEntries(kept);
-}
-
-/** Returns the fields that have a value. */
-function present<T extends object>(fields: { readonly [Key in keyof T]: T[Key] | undefined }): T {
-    return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 }

@@ -1,4 +1,4 @@
-import { ipToBytes, parseMac, type IpAddress } from "@antrea/ip";
+import { concatBytes, internetChecksum, ipToBytes, parseMac, type IpAddress } from "@antrea/ip";
 import { badArgument } from "./errors.ts";
 import { type MacText } from "./types.ts";
 
@@ -33,33 +33,14 @@ export function unsolicitedNa(mac: MacText, ip: IpAddress): Uint8Array {
     const source = ipToBytes(ip);
     const destination = ipToBytes(ALL_NODES);
     // Type 136, code 0, checksum, override flag; the target; option 2 (target link-layer address) of 8 bytes.
-    const body = concat([Uint8Array.of(136, 0, 0, 0, 0x20, 0, 0, 0), source, Uint8Array.of(2, 1), sender]);
-    const pseudo = concat([source, destination, Uint8Array.of(0, 0, 0, body.length, 0, 0, 0, ICMPV6)]);
-    new DataView(body.buffer).setUint16(2, checksum(concat([pseudo, body])));
+    const body = concatBytes([Uint8Array.of(136, 0, 0, 0, 0x20, 0, 0, 0), source, Uint8Array.of(2, 1), sender]);
+    const pseudo = [source, destination, Uint8Array.of(0, 0, 0, body.length, 0, 0, 0, ICMPV6)];
+    new DataView(body.buffer).setUint16(2, internetChecksum([...pseudo, body]));
     // Version 6, payload length, ICMPv6, hop limit 255, as ND demands.
     const header = Uint8Array.of(0x60, 0, 0, 0, 0, body.length, ICMPV6, 255);
     return ethernet(ALL_NODES_MAC, sender, ETHER_TYPE.IPV6, [header, source, destination, body]);
 }
 
 function ethernet(destination: MacText, source: Uint8Array, type: number, payload: readonly Uint8Array[]): Uint8Array {
-    return concat([parseMac(destination), source, Uint8Array.of(type >> 8, type & 0xff), ...payload]);
-}
-
-function concat(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-    const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-    let offset = 0;
-    for (const part of parts) {
-        whole.set(part, offset);
-        offset += part.length;
-    }
-    return whole;
-}
-
-/** The Internet checksum (RFC 1071) of an even number of bytes. */
-function checksum(bytes: Uint8Array<ArrayBuffer>): number {
-    const view = new DataView(bytes.buffer);
-    let sum = 0;
-    for (let offset = 0; offset < bytes.length; offset += 2) sum += view.getUint16(offset);
-    while (sum > 0xffff) sum = (sum & 0xffff) + (sum >>> 16);
-    return ~sum & 0xffff;
+    return concatBytes([parseMac(destination), source, Uint8Array.of(type >> 8, type & 0xff), ...payload]);
 }

@@ -205,11 +205,8 @@ export class Netlink implements Disposable {
     }
 
     /** The routing rules of both families, those of others included, of which some selectors are not read. */
-    async rules(): Promise<Rule[]> {
-        const found = await Promise.all(
-            ([4, 6] as const).map((family) => this.#run(() => this.#exchange.dump(queryRules(family), decodeRule))),
-        );
-        return found.flat();
+    rules(): Promise<Rule[]> {
+        return this.#run(() => this.#exchange.dump(queryRules(), decodeRule));
     }
 
     /** The ARP and ND entries of one link or of all, those without a MAC address included. */

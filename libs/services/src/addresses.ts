@@ -1,6 +1,25 @@
-import { formatIp, IpError, parseIp, prefixRange, RangeSet, specialUse, unroutedUse, type IpAddress } from "@antrea/ip";
+import {
+    formatIp,
+    IpError,
+    parseIp,
+    parsePrefix,
+    prefixRange,
+    RangeSet,
+    specialUse,
+    unroutedUse,
+    type IpAddress,
+} from "@antrea/ip";
 
-const unusable = [...specialUse, ...unroutedUse].map(({ name, prefix }) => ({
+/**
+ * What the switch and the host of each Node use to serve Services, over IPv6: the source of translated packets, the address for
+ * NodePorts, and the stand-ins. A Service there would take what is on its way to another. Those of IPv4 are link-local.
+ */
+const virtualUse = ["fc01::aabb:ccdd:eefe/127", "fc01::aabb:ccde:0/112"].map((text) => ({
+    name: "addresses that serve Services within each Node",
+    prefix: parsePrefix(text),
+}));
+
+const unusable = [...specialUse, ...unroutedUse, ...virtualUse].map(({ name, prefix }) => ({
     name,
     range: RangeSet.of([prefixRange(prefix)]),
 }));
@@ -26,7 +45,7 @@ export function ipsIn(text: string): readonly IpAddress[] {
     return "ip" in read ? [read.ip] : [];
 }
 
-/** Reads an address that a host can have and that packets can be routed to: none of special use, none link-local. */
+/** Reads an address that a host can have and that packets can be routed to: none of special use, link-local or virtual. */
 export function readHostIp(text: string): ReadIp {
     const read = readIp(text);
     if (!("ip" in read) || !anyUnusable.has(read.ip)) return read;

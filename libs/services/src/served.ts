@@ -104,7 +104,7 @@ export function computeService(
         problems,
     );
     const mode = modeOf(service, settings, problems);
-    const ranges = sourceRanges(service, problems);
+    const sourceRanges = readSourceRanges(service, problems);
     const compute = (port: PlannedPort, { family, addresses }: PlannedFamily): ServedPort | undefined => {
         const won = addresses.filter(({ ip, field }) =>
             isOwn({ ip, port: port.port, field }, port, service, context, problems),
@@ -125,7 +125,7 @@ export function computeService(
             nodePort: hasNodePort ? { port: nodePort, ...scopesOf(service, "external") } : undefined,
             ...chooseEndpoints(candidatesOf(port, ofFamily, node), node, settings.nodeHints),
             mode: family === 4 ? mode : "nat",
-            sourceRanges: ranges?.filter((range) => range.family === family),
+            sourceRanges: sourceRanges(family),
         };
     };
     const left = new Set<PlannedPort>();
@@ -233,11 +233,17 @@ function modeOf({ metadata }: ServiceObject, settings: ServiceSettings, problems
     return "nat";
 }
 
-/** Undefined without restriction. A range that cannot be read admits nobody. */
-function sourceRanges({ spec }: ServiceObject, problems: ProblemList): readonly Prefix[] | undefined {
-    const texts = spec?.loadBalancerSourceRanges ?? [];
-    if (spec?.type !== "LoadBalancer" || texts.length === 0) return undefined;
+/**
+ * The permitted clients of a family; undefined without restriction. As with kube-proxy, ranges restrict only clients of their
+ * own family. A range that cannot be read admits nobody: it may be of either.
+ */
+function readSourceRanges(
+    { spec }: ServiceObject,
+    problems: ProblemList,
+): (family: Family) => readonly Prefix[] | undefined {
+    const texts = (spec?.type === "LoadBalancer" ? spec.loadBalancerSourceRanges : undefined) ?? [];
     const ranges = new Map<string, Prefix>();
+    let areAllRead = true;
     texts.forEach((text, at) => {
         try {
             // the API server accepts spaces around a range
@@ -245,6 +251,7 @@ function sourceRanges({ spec }: ServiceObject, problems: ProblemList): readonly 
             ranges.set(formatPrefix(range), range);
         } catch (error) {
             if (!(error instanceof IpError)) throw error;
+            areAllRead = false;
             problems.add({
                 reason: "InvalidSourceRange",
                 field: `spec.loadBalancerSourceRanges[${at}]`,
@@ -254,7 +261,10 @@ function sourceRanges({ spec }: ServiceObject, problems: ProblemList): readonly 
             });
         }
     });
-    return [...ranges.values()];
+    return (family) => {
+        const ofFamily = [...ranges.values()].filter((range) => range.family === family);
+        return ofFamily.length === 0 && areAllRead ? undefined : ofFamily;
+    };
 }
 
 function affinitySeconds({ spec }: ServiceObject, problems: ProblemList): number | undefined {

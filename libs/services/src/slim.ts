@@ -1,3 +1,4 @@
+import { onlyKeys, present } from "@antrea/errors";
 import {
     headlessLabel,
     loadBalancerModeAnnotation,
@@ -94,20 +95,7 @@ function slimMetadata(
         resourceVersion,
         creationTimestamp,
         deletionTimestamp,
-        labels: only(metadata.labels, kept.labels),
-        annotations: only(metadata.annotations, kept.annotations),
+        labels: onlyKeys(metadata.labels, kept.labels),
+        annotations: onlyKeys(metadata.annotations, kept.annotations),
     });
-}
-
-function only(
-    values: Readonly<Record<string, string>> = {},
-    keys: readonly string[],
-): Readonly<Record<string, string>> | undefined {
-    const kept = Object.entries(values).filter(([key]) => keys.includes(key));
-    return kept.length === 0 ? undefined : Object.fromEntries(kept);
-}
-
-/** Returns the fields that have a value. */
-function present<T extends object>(fields: { readonly [Key in keyof T]: T[Key] | undefined }): T {
-    return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 }

@@ -243,7 +243,9 @@ describe("affinity, mode, source ranges and health checks", () => {
             "LoadBalancer",
             [["10.0.0.0/8", "192.0.2.0/24"], ["2001:db8::/32"]],
         ],
-        [["10.0.0.0/8", "10.0.0.5/8"], "LoadBalancer", [["10.0.0.0/8"], []]],
+        // a family without any is not restricted
+        [["10.0.0.0/8", "10.0.0.5/8"], "LoadBalancer", [["10.0.0.0/8"], undefined]],
+        [["2001:db8::/32"], "LoadBalancer", [undefined, ["2001:db8::/32"]]],
     ])("source ranges %j of type %s", (loadBalancerSourceRanges, type, expected) => {
         const dual = service({
             type,

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
+import { formatPrefix } from "@antrea/ip";
 import {
     loadBalancerModeAnnotation,
     problemText,
@@ -101,6 +102,12 @@ describe("problems name the field, its value, the rule, the effect and the next 
             { clusterIPs: ["10.96.0.1", "fe80::1"] },
             {},
             'InvalidClusterIp spec.clusterIPs[1]: "fe80::1" must not be among link-local addresses, which no router forwards; it is not served; next: create the Service anew so that the API server allocates an address',
+        ],
+        [
+            "an externalIP that leads to NodePorts or to the externalIPs of others",
+            { externalIPs: ["fc01::aabb:ccde:c9c7", "fc01::aabb:ccdd:eefe", "fc01::aabb:ccdd:eeff"] },
+            {},
+            'InvalidExternalIp spec.externalIPs[0]: "fc01::aabb:ccde:c9c7" must not be among addresses that serve Services within each Node; it is not served (and 2 more); next: correct or remove the address',
         ],
         [
             "port 0",
@@ -290,9 +297,15 @@ describe("problems name the field, its value, the rule, the effect and the next 
 
     it("cap affinity and admit nobody by a range that cannot be read", () => {
         const capped = { sessionAffinity: "ClientIP", sessionAffinityConfig: { clientIP: { timeoutSeconds: 86_400 } } };
-        const ranges = { type: "LoadBalancer", ingress: ["198.51.100.1"], loadBalancerSourceRanges: ["x"] };
-        const served = servedOf(indexOf({ services: [service({ ...capped, ...ranges })] }));
-        expect([served.affinitySeconds, served.ports[0]?.sourceRanges]).toEqual([65_535, []]);
+        const clusterIPs = ["10.96.0.1", "fd00:96::1"];
+        const rangesWith = (...loadBalancerSourceRanges: readonly string[]): readonly unknown[] => {
+            const web = service({ ...capped, type: "LoadBalancer", clusterIPs, loadBalancerSourceRanges });
+            const { affinitySeconds, ports } = servedOf(indexOf({ services: [web] }));
+            return [affinitySeconds, ...ports.map(({ sourceRanges }) => sourceRanges?.map(formatPrefix))];
+        };
+        expect(rangesWith("x")).toEqual([65_535, [], []]);
+        // it may be of the family that has no other
+        expect(rangesWith("10.0.0.0/8", "2001:db8::/200")).toEqual([65_535, ["10.0.0.0/8"], []]);
     });
 
     it.each<[string, Partial<ServiceSettings>, string]>([

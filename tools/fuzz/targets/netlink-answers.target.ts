@@ -62,7 +62,7 @@ export const target: Target = {
                 return;
             case 2:
                 await exchange.dump(queryRoutes(4, {}), decodeRoute);
-                await exchange.dump(queryRules(4), decodeRule);
+                await exchange.dump(queryRules(), decodeRule);
                 return;
             case 3:
                 await exchange.dump(queryNeighbours(), decodeNeighbour);

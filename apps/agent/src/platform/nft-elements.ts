@@ -130,8 +130,15 @@ function elementsIn(listing: string): ReadonlyMap<string, ReadonlyMap<string, st
     return found;
 }
 
+/** As the C library writes addresses of ::/96, unlike RFC 5952: `::192.0.2.1`. */
+const dotted = /(?<![0-9a-f:])::(\d+)\.(\d+)\.(\d+)\.(\d+)/g;
+
 /** ` : ` is no part of an address of IPv6. */
-function entryOf(text: string): readonly [element: string, value: string] {
+function entryOf(listed: string): readonly [element: string, value: string] {
+    const text = listed.replace(dotted, (_, ...bytes: readonly string[]) => {
+        const [a = 0, b = 0, c = 0, d = 0] = bytes.slice(0, 4).map(Number);
+        return `::${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
+    });
     const at = text.indexOf(" : ");
     return at < 0 ? [text.trim(), ""] : [text.slice(0, at).trim(), text.slice(at + 3).trim()];
 }

@@ -99,6 +99,7 @@ export interface Platform {
         | "onPacketIn"
         | "packetOut"
         | "dumpFlows"
+        | "countFlows"
         | "bundle"
         | "flushConnections"
     >;

@@ -97,6 +97,14 @@ it("another program's changes are undone, also those of one element, and others'
     expect(await table.ensure(script)).toBe(false);
 });
 
+it("addresses are known again however nft writes them", async () => {
+    for (const ip of ["::102:304", "::1:0", "::ffff", "::1:2:3", "1::", "2001:db8:0:1::", "2001:db8::1:0:0:1"])
+        table.setElement("targets", `${ip} . 17 . 53`, ip);
+    await table.ensure(script);
+    run("add", "table", "inet", "others");
+    expect(await table.ensure(script)).toBe(false);
+});
+
 it("what cannot be written is written later, as it is then", async () => {
     table.setElement("ports", "6 . 80", "");
     table.setElement("ports", "6 . 81", "");

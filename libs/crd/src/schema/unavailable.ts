@@ -59,7 +59,7 @@ export function unavailablePolicies(): readonly PolicyManifest[] {
 
 /** Warns only the client that sets or changes such an annotation, not each program that writes the object later. */
 function annotationWarning(): PolicySpec {
-    // what all Services have is no request for what is not there
+    // a field that every Service has does not show that the feature is wanted
     const isDefault = `(key == ${quoted("service.antrea.io/load-balancer-mode")} && variables.now[key] == ${quoted("nat")})`;
     const tests = [
         ...annotations.prefixes.map((prefix) => `key.startsWith(${quoted(prefix)})`),

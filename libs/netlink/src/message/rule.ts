@@ -1,4 +1,3 @@
-import { type Family } from "@antrea/ip";
 import { type Rule } from "../types.ts";
 import { familyNumber, familyOf } from "./address.ts";
 import { Attributes } from "./attributes.ts";
@@ -30,10 +29,13 @@ export function decodeRule(payload: Uint8Array): Rule | undefined {
     };
 }
 
-/** The query for the rules of one family; a list, for `Exchange.dump`. */
-export function queryRules(family: Family): Query {
-    const body = new Writer().u8(familyNumber(family)).bytes(new Uint8Array(11)).finish();
-    return { type: MessageType.GETRULE, flags: MessageFlag.DUMP, body, label: `list IPv${family} rules` };
+/**
+ * The query for the rules of all families, whatever others there are; a list, for `Exchange.dump`. One for a family that the
+ * kernel does not have, as IPv6 after `ipv6.disable=1`, would be refused with `EAFNOSUPPORT`.
+ */
+export function queryRules(): Query {
+    const body = new Writer().bytes(new Uint8Array(12)).finish();
+    return { type: MessageType.GETRULE, flags: MessageFlag.DUMP, body, label: "list rules" };
 }
 
 /**

@@ -1,7 +1,4 @@
-import { spawn, type ChildProcess } from "node:child_process";
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { withTimeout } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
@@ -17,9 +14,9 @@ import {
 } from "../../platform/ovs/bridge/index.ts";
 import type { DeviceNames } from "./devices.ts";
 import { agentRunning, CleanUpError } from "./errors.ts";
+import { OwnServer } from "./own-server.ts";
 
 const connectTimeoutMs = 2_000;
-const ownServerTimeoutMs = 10_000;
 const lockTimeoutMs = 1_000;
 
 const columns = {
@@ -229,41 +226,4 @@ async function connect(logger: Logger, socketPath: string, force: boolean): Prom
         throw agentRunning(cause);
     }
     return session;
-}
-
-/** A temporary ovsdb-server(1) on a private socket. */
-class OwnServer implements AsyncDisposable {
-    readonly socket: string;
-    readonly #folder: string;
-    readonly #child: ChildProcess;
-    errors = "";
-
-    private constructor(folder: string, file: string) {
-        this.#folder = folder;
-        this.socket = join(folder, "db.sock");
-        const args = [file, `--remote=punix:${this.socket}`, `--unixctl=${join(folder, "ctl")}`, "-vconsole:warn"];
-        this.#child = spawn("ovsdb-server", [...args, "-vsyslog:off", "-vfile:off"], {
-            stdio: ["ignore", "ignore", "pipe"],
-        });
-        this.#child.stderr?.setEncoding("utf8").on("data", (text: string) => (this.errors += text));
-        this.#child.on("error", (error) => (this.errors += error.message));
-    }
-
-    static async start(file: string): Promise<OwnServer> {
-        const server = new OwnServer(await mkdtemp(join(tmpdir(), "clean-up-")), file);
-        const end = performance.now() + ownServerTimeoutMs;
-        while (!existsSync(server.socket) && server.#child.exitCode === null && performance.now() < end) {
-            await new Promise((resolve) => setTimeout(resolve, 20));
-        }
-        return server;
-    }
-
-    async [Symbol.asyncDispose](): Promise<void> {
-        if (this.#child.exitCode === null && this.#child.signalCode === null && this.#child.pid !== undefined) {
-            const ended = new Promise((resolve) => this.#child.once("exit", resolve));
-            this.#child.kill("SIGTERM");
-            await ended;
-        }
-        await rm(this.#folder, { recursive: true, force: true });
-    }
 }

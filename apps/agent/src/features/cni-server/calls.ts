@@ -1,31 +1,24 @@
 import { AntreaError, isAborted, messageOf } from "@antrea/errors";
 import {
     CniCallError,
-    checkAttachment,
     checkCommandVersion,
     encodeResult,
-    parseCniArgs,
     parseNetworkConfig,
-    shown,
     type CniCmdArgs,
     type CniResult,
     type ErrorCodeName,
     type NetworkConfig,
 } from "@antrea/cni";
-import { formatIp, parseIp } from "@antrea/ip";
+import { formatIp } from "@antrea/ip";
 import type { Logger } from "@antrea/runtime";
-import { addressAdd, addressResult, noPools, type AddressBackend } from "./address-calls.ts";
+import { noPools, type AddressBackend } from "./address-calls.ts";
+import { attachmentOf, checkArgs, podAttachmentOf, podOf, previousOf } from "./call-args.ts";
 import type { CheckRequest } from "./check-request.ts";
-import { networkAdd, networkResult, noNetworks, type NetworkBackend } from "./network-calls.ts";
+import { addressCalls, networkCalls, type DecodedCall, type InterfaceCalls } from "./interface-calls.ts";
+import { noNetworks, type NetworkBackend } from "./network-calls.ts";
 import { purposeOf } from "./served-config.ts";
 import { StatusLog } from "./status-log.ts";
-import type {
-    AddRequest,
-    Attachment,
-    InterfaceAddress,
-    PodAttachment,
-    PodRecord,
-} from "../../platform/pod-interfaces/index.ts";
+import type { AddRequest, Attachment, InterfaceAddress, PodRecord } from "../../platform/pod-interfaces/index.ts";
 
 /** The properties of the interface in the result of an ADD; `netns` is the path that the runtime passed. */
 export interface AddedInterface extends Pick<PodRecord, "hostIfName" | "ifName" | "mac" | "netns"> {
@@ -85,6 +78,7 @@ export type CniCommand = "add" | "del" | "check" | "gc" | "status";
 const cniCommands = { add: "ADD", del: "DEL", check: "CHECK", gc: "GC", status: "STATUS" } as const;
 
 const readyLimitMs = 30_000;
+const empty = new Uint8Array();
 
 /**
  * Implements the CNI commands (CNI spec 1.1, section 2), from the arguments of one call to the bytes of its result.
@@ -163,7 +157,7 @@ export class CniCalls {
     async #answerInterface(
         calls: InterfaceCalls,
         command: CniCommand,
-        { args, config, receivedAt }: Asked,
+        { args, config, receivedAt }: DecodedCall,
         signal: AbortSignal,
     ): Promise<Uint8Array> {
         switch (command) {
@@ -260,112 +254,6 @@ export class CniCalls {
         const code = command === "check" ? "CHECK_INTERFACE_FAILURE" : this.#components.backend.errorCode(error);
         return new CniCallError(code, fault, messageOf(error), { details: { cause: error } });
     }
-}
-
-/** A call, decoded. */
-interface Asked {
-    readonly args: CniCmdArgs;
-    readonly config: NetworkConfig;
-    /** Monotonic, ms. */
-    readonly receivedAt: number;
-}
-
-/** What answers a call for one interface apart from that on the Pod network. */
-interface InterfaceCalls extends Pick<AddressBackend, "collect" | "delete"> {
-    /** Checks the arguments, and returns the work that waits until the Node is ready. Throws CniCallError. */
-    readonly add: () => (signal: AbortSignal) => Promise<CniResult>;
-    readonly check: () => Promise<void>;
-}
-
-/** For the addresses of an interface that another plugin makes. */
-function addressCalls(addresses: AddressBackend, { args, config, receivedAt }: Asked): InterfaceCalls {
-    return {
-        add: () => {
-            const call = addressAdd(args, config, podAttachmentOf(args), receivedAt);
-            return async (signal) => addressResult(call, await addresses.add(call, signal));
-        },
-        check: () =>
-            addresses.check(
-                { ...attachmentOf(args), network: config.name },
-                config.prevResult && (previousOf(config) ?? []),
-            ),
-        delete: (attachment) => addresses.delete(attachment),
-        collect: (...asked) => addresses.collect(...asked),
-    };
-}
-
-/** For one interface on another network, which a meta plugin asks for. */
-function networkCalls(networks: NetworkBackend, { args, config, receivedAt }: Asked): InterfaceCalls {
-    return {
-        add: () => {
-            const request = { ...podAttachmentOf(args), netns: args.netns, network: config.name, receivedAt };
-            const call = networkAdd(args, config, request);
-            return async (signal) => networkResult(call, await networks.add(call, signal));
-        },
-        check: () => networks.check({ ...attachmentOf(args), netns: args.netns, previous: previousOf(config) }),
-        delete: (attachment) => networks.delete(attachment),
-        collect: (...asked) => networks.collect(...asked),
-    };
-}
-
-const empty = new Uint8Array();
-
-/** Limit of the container ID, so that the record fits into a link alias, from which it may be rebuilt. */
-const maxContainerIdLength = 96;
-
-/**
- * Repeats the checks of our CNI binary, which is not the only possible caller. DEL accepts anything: an unknown
- * interface counts as deleted.
- */
-function checkArgs(args: CniCmdArgs): void {
-    checkAttachment(args);
-    if (args.containerId.length > maxContainerIdLength) {
-        throw badArgument(`CNI_CONTAINERID: ${args.containerId} must not exceed ${maxContainerIdLength} characters`);
-    }
-    if (args.netns === "") throw badArgument("CNI_NETNS must be set");
-    if (!args.netns.startsWith("/")) {
-        throw badArgument(
-            `CNI_NETNS: ${shown(args.netns)} must be an absolute path, like /var/run/netns/cni-1 or /proc/4711/ns/net`,
-        );
-    }
-}
-
-function badArgument(message: string): CniCallError {
-    return new CniCallError("INVALID_ENVIRONMENT_VARIABLES", "caller", message);
-}
-
-/**
- * The Pod of the call for the log, as "namespace/name". Empty for a call without a Pod, such as GC, or with invalid
- * arguments.
- */
-function podOf(args: CniCmdArgs): { readonly pod?: string } {
-    try {
-        const { podNamespace, podName } = parseCniArgs(args.args);
-        return podNamespace === undefined || podName === undefined ? {} : { pod: `${podNamespace}/${podName}` };
-    } catch {
-        return {};
-    }
-}
-
-function attachmentOf(args: CniCmdArgs): Attachment {
-    return { containerId: args.containerId, ifName: args.ifname };
-}
-
-/** The attachment and its Pod, which ADD needs. Throws CniCallError if CNI_ARGS name none. */
-function podAttachmentOf(args: CniCmdArgs): PodAttachment {
-    const { podName = "", podNamespace = "", podUid = "" } = parseCniArgs(args.args);
-    if (podName === "" || podNamespace === "") {
-        throw badArgument("CNI_ARGS: K8S_POD_NAME and K8S_POD_NAMESPACE are needed; antrea wires Kubernetes Pods only");
-    }
-    return { ...attachmentOf(args), podName, podNamespace, podUid };
-}
-
-/** The addresses of `prevResult`; undefined without one, or if it lists none. */
-function previousOf({ prevResult }: NetworkConfig): readonly Omit<InterfaceAddress, "gateway">[] | undefined {
-    return prevResult?.ips?.map((ip) => {
-        const [address = "", length = ""] = ip.address.split("/");
-        return { ip: parseIp(address), prefixLength: Number(length) };
-    });
 }
 
 function resultOf(wired: AddedInterface, config: NetworkConfig): CniResult {

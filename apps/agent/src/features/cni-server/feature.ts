@@ -34,6 +34,11 @@ export interface ServedPods {
     readonly addresses: AddressBackend | undefined;
     /** Undefined if the agent makes no interfaces on other networks. */
     readonly networks: NetworkBackend | undefined;
+    /**
+     * Calls the listener once the Services are in OVS, for Nodes without another proxy: there a Pod that starts earlier
+     * reaches none. Undefined if nothing is to be waited for.
+     */
+    readonly onServices: ((listener: () => void) => void) | undefined;
 }
 
 /** The CNI server. Until there is a Pod network, calls wait or report that. */
@@ -48,6 +53,17 @@ export interface CniFeature {
      * the Node, which it removes at its stop only if the DaemonSet was deleted. To be called once.
      */
     serve(pods: ServedPods): Feature;
+}
+
+/** A new Node gets its CNI configuration so long after the start at the latest, with or without Services in OVS. */
+const servicesLimitMs = 30_000;
+
+function once(work: () => void): () => void {
+    let isDone = false;
+    return () => {
+        if (!isDone) work();
+        isDone = true;
+    };
 }
 
 /**
@@ -66,6 +82,7 @@ export function cniServer(platform: Platform, parts: CniNodeParts, errorCodes: r
         mode: environment.cniConfMode,
     });
     let served: ServedPods | undefined;
+    let late: Disposable | undefined;
     const backend = createCniBackend({
         readiness,
         network: () => served?.network,
@@ -87,9 +104,13 @@ export function cniServer(platform: Platform, parts: CniNodeParts, errorCodes: r
             start: () => {
                 served = pods;
                 backend.networkBuilt();
-                jobs.every("cni-server/conflist", resyncMs, () => conflist.write());
+                const write = once(() => void jobs.every("cni-server/conflist", resyncMs, () => conflist.write()));
+                if (pods.onServices === undefined) return write();
+                pods.onServices(write);
+                late = clock.after(servicesLimitMs, write);
             },
             stop: async ({ startFailed } = { startFailed: false }) => {
+                late?.[Symbol.dispose]();
                 // A start may fail because the API server rejects the agent, which then is no sign of an uninstall.
                 if (startFailed) return;
                 if (!(await leavesForGood(kube.api, environment.podNamespace, { logger: platform.logger, clock })))

@@ -38,10 +38,12 @@ export function elementsOf(
             const host = outside === "local" && !isClosed ? hostEndpoint(port) : undefined;
             return [
                 one(port, "external", element),
-                // as fields of the packet that an ICMP error carries, which have no types of nft
-                one(port, "errors", [ip.value, numbers[port.protocol], port.port].map(hex).join(" . ")),
                 ...(standIn === undefined ? [] : [one(port, "own", element, formatIp(standIn))]),
-                ...(host === undefined ? [] : [one(port, "local", element, targetOf(host))]),
+                host === undefined
+                    ? // as fields of the packet that an ICMP error carries, which have no types of nft
+                      one(port, "errors", [ip.value, numbers[port.protocol], port.port].map(hex).join(" . "))
+                    : // ICMP errors are the host's too, as it tracks these connections
+                      one(port, "local", element, targetOf(host)),
             ];
         }),
         ...nodePortElements(port),

@@ -1,3 +1,4 @@
+import { isErrorOf, messageOf } from "@antrea/errors";
 import { nodeAddressFlows } from "@antrea/flows";
 import { nodeAddressesOf } from "@antrea/ipam";
 import type { Prefix } from "@antrea/ip";
@@ -6,6 +7,7 @@ import type { Feature } from "../../platform/feature.ts";
 import { proxyRouteProtocol } from "../../platform/kernel-ids.ts";
 import { changesRoutes } from "../../platform/node/node-changes.ts";
 import type { NodePlatform, ServiceCidrs } from "../../platform/node-platform.ts";
+import { NftError } from "../../platform/nftables.ts";
 import { reporting } from "../../platform/reporting.ts";
 import { HostServiceRoutes } from "./host-routes.ts";
 import { HostRules, removeHostRules } from "./host-rules.ts";
@@ -92,6 +94,14 @@ function serving(
             nodePorts: nodePorts.filter(({ family }) => families.includes(family)),
         });
     };
+    const reserveStandIns = async (): Promise<void> => {
+        try {
+            stack.reserve(await rules.standIns());
+        } catch (error) {
+            if (!isErrorOf(NftError, error)) throw error;
+            logger.warn("rules of an earlier start cannot be read", { reason: messageOf(error) });
+        }
+    };
     const start = (): void => {
         let problem: string | undefined;
         health.addCheck("host-services", "ready", () => problem);
@@ -113,9 +123,8 @@ function serving(
         triggers.routes = trigger(
             jobs.every("host-services/routes", resyncMs, async () => {
                 if (!stack.isComplete) return;
-                const sources = nodeAddressesOf(nodes.get(environment.nodeName) ?? {}).filter((ip) =>
-                    addresses.has(ip),
-                );
+                const own = nodes.get(environment.nodeName);
+                const sources = own && nodeAddressesOf(own).filter((ip) => addresses.has(ip));
                 await routes.ensure({ serviceCidrs: knownCidrs(platform, cidrs), sources });
             }),
         );
@@ -141,6 +150,7 @@ function serving(
                 }),
             );
             await addresses.read();
+            await reserveStandIns();
             platform.flowTable.stage(addressOwner, flows());
         },
         start,

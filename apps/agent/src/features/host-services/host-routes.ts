@@ -30,9 +30,10 @@ export interface RouteTargets {
     readonly serviceCidrs: readonly Prefix[] | undefined;
     /**
      * Addresses of the Node, of each family the first that endpoints in its network have: their programs answer the virtual
-     * source from it, also those that listen at all addresses and leave the choice to the kernel.
+     * source from it, also those that listen at all addresses and leave the choice to the kernel. Undefined while the Node is
+     * not known: the source stays as it is.
      */
-    readonly sources: readonly IpAddress[];
+    readonly sources: readonly IpAddress[] | undefined;
 }
 
 type WantedRoute = Pick<RouteOptions, "onlink" | "protocol"> &
@@ -64,7 +65,7 @@ export class HostServiceRoutes {
         this.#components.sysctls.set(this.#reversePath, loose);
         await this.#ensureNeighbours(gateway.index);
         const present = await this.#ownRoutes();
-        const wanted = this.#wanted(gateway.index, serviceCidrs, sources);
+        const wanted = this.#wanted(gateway.index, serviceCidrs, sources ?? sourcesOf(present));
         const texts = new Set(wanted.map(textOf));
         const known = new Set(present.map(textOf));
         const missing = wanted.filter((route) => !known.has(textOf(route)));
@@ -93,11 +94,12 @@ export class HostServiceRoutes {
         const present = await this.#ownRoutes();
         if (present.length === 0) return;
         const gateway = await netlink.link(this.#options.gatewayName);
+        const neighbours = gateway === undefined || keepsNeighbours ? [] : await netlink.neighbours(gateway.index);
+        // a kernel without IPv6 refuses to delete one of it
+        const own = neighbours.filter(({ ip }) => ip.value === nextHop(ip.family).value);
         await netlink.batch((batch) => {
             for (const route of present) batch.deleteRoute(deletionOf(route));
-            for (const family of gateway === undefined || keepsNeighbours ? [] : ([4, 6] as const)) {
-                batch.deleteNeighbour({ index: gateway?.index ?? 0, ip: nextHop(family) });
-            }
+            for (const { index, ip } of own) batch.deleteNeighbour({ index, ip });
         });
         logger.info("routes to Services removed", { routes: present.length });
     }
@@ -191,6 +193,12 @@ function isVirtual({ family, dst, table }: Route): boolean {
     const text = formatPrefix(dst);
     const isBack = text === formatPrefix(prefixOf(nextHop(family)));
     return table === serviceTable || isBack || virtualPrefixes[family].some((prefix) => formatPrefix(prefix) === text);
+}
+
+/** The sources that the routes to the virtual source have. */
+function sourcesOf(routes: readonly Route[]): readonly IpAddress[] {
+    const back = routes.filter(({ family, dst }) => formatPrefix(dst) === formatPrefix(prefixOf(nextHop(family))));
+    return back.flatMap(({ src }) => src ?? []);
 }
 
 function textOf({ dst, via, dev, src, table }: Pick<Route, "dst" | "via" | "dev" | "src" | "table">): string {

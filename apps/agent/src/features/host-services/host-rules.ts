@@ -1,3 +1,4 @@
+import { parseIp, type IpAddress } from "@antrea/ip";
 import type { Logger } from "@antrea/runtime";
 import { NftTable, type RulesGeneration, type RunNft } from "../../platform/nftables.ts";
 import type { RuleElement } from "./elements.ts";
@@ -17,6 +18,7 @@ export interface HostRulesComponents {
  */
 export class HostRules {
     readonly #logger: Logger;
+    readonly #nft: RunNft;
     readonly #table: NftTable;
     readonly #script: string;
     readonly #ofService = new Map<string, readonly RuleElement[]>();
@@ -24,8 +26,22 @@ export class HostRules {
 
     constructor({ generation, logger, nft }: HostRulesComponents, input: RulesetInput) {
         this.#logger = logger;
+        this.#nft = nft;
         this.#table = new NftTable({ generation, nft }, { family: "inet", name: tableName, sets: allSets });
         this.#script = ruleset(input);
+    }
+
+    /**
+     * The stand-ins that the table of an earlier start has; none without such a table. Rejects with NftError.
+     */
+    async standIns(): Promise<readonly (readonly [ip: IpAddress, standIn: IpAddress])[]> {
+        if (!(await hasTable(this.#nft))) return [];
+        const listing = await this.#nft(["-n", "list", "table", "inet", tableName], "");
+        const maps = listing.matchAll(/^\tmap own[46] \{\n[^}]*/gm);
+        const elements = [...maps].flatMap(([text]) => [
+            ...text.matchAll(/([0-9a-f.:]+) \. \d+ \. \d+ : ([0-9a-f.:]+)/g),
+        ]);
+        return elements.map(([, ip = "", standIn = ""]) => [parseIp(ip), parseIp(standIn)]);
     }
 
     /** Replaces the elements of a Service, which `ensure` writes. */
@@ -64,8 +80,12 @@ function keyOf({ set, element }: RuleElement): string {
 
 /** Removes the table, if it is there. Rejects with NftError. */
 export async function removeHostRules({ logger, nft }: Pick<HostRulesComponents, "logger" | "nft">): Promise<void> {
-    const tables = await nft(["list", "tables", "inet"], "");
-    if (!tables.split("\n").includes(`table inet ${tableName}`)) return;
+    if (!(await hasTable(nft))) return;
     await nft(["delete", "table", "inet", tableName], "");
     logger.info("rules of Services removed", { table: `inet ${tableName}` });
+}
+
+async function hasTable(nft: RunNft): Promise<boolean> {
+    const tables = await nft(["list", "tables", "inet"], "");
+    return tables.split("\n").includes(`table inet ${tableName}`);
 }

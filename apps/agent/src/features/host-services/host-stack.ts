@@ -37,7 +37,7 @@ export class HostStack {
         this.#components = components;
     }
 
-    /** Whether OVS has all Services: before, the rules of an earlier start stay. */
+    /** Whether OVS has all Services that are known: before, the rules of an earlier start stay. */
     get isComplete(): boolean {
         return this.#isComplete;
     }
@@ -50,6 +50,11 @@ export class HostStack {
     /** The stand-in of an external address; undefined if it has none. */
     standIn(ip: IpAddress): IpAddress | undefined {
         return this.#standIns.get(ip);
+    }
+
+    /** Keeps the stand-ins that the host's rules of an earlier start have until `complete`, as these rules stay until then. */
+    reserve(earlier: Iterable<readonly [ip: IpAddress, standIn: IpAddress]>): void {
+        for (const [ip, standIn] of earlier) this.#standIns.reserve(ip, standIn);
     }
 
     /** Takes stand-ins for the external addresses of a Service that are the Node's own; to be called before `served`. */
@@ -79,13 +84,14 @@ export class HostStack {
         const own = (this.#external.get(key) ?? []).filter((ip) => now?.prepared.standIns.has(formatIp(ip)));
         rules.set(key, now === undefined ? [] : elementsOf(now.service, now.prepared.standIns));
         if (now === undefined) this.#waiting.delete(key);
-        if (this.#standIns.keepOnly(key, own)) for (const waiting of this.#waiting) this.#onChange(waiting);
+        if (this.#standIns.keepOnly(key, own)) this.#retry();
         onRules();
     }
 
-    /** OVS has all Services. */
+    /** OVS has all Services, or all that are known while the API server does not answer. */
     complete(): void {
         this.#isComplete = true;
+        if (this.#standIns.dropUnused()) this.#retry();
         this.#onComplete();
     }
 
@@ -102,6 +108,11 @@ export class HostStack {
     /** To be called with the texts of addresses that the Node got or lost. */
     addressesChanged(texts: Iterable<string>): void {
         for (const text of texts) for (const key of this.#users.get(text) ?? []) this.#onChange(key);
+    }
+
+    /** A stand-in is free. */
+    #retry(): void {
+        for (const key of this.#waiting) this.#onChange(key);
     }
 
     #use(key: string, external: readonly IpAddress[]): void {

@@ -95,12 +95,17 @@ export function ruleset(input: RulesetInput): string {
                     `oifname != ${gateway} ${ip(family)} saddr ${formatIp(serviceSource(family))} masquerade${input.randomFully ? " fully-random" : ""}`,
             ),
         ]),
+        // the kernel datapath of OVS keeps marks: in a tunnel, or back in the host, the packet would be led to OVS again
+        ...chain("into-ovs", "type filter hook postrouting priority -150; policy accept;", [
+            `oifname ${gateway} meta mark and ${hexMark} != 0 meta mark set meta mark xor ${hexMark}`,
+        ]),
         "}",
     );
     return `${lines.join("\n")}\n`;
 }
 
-const marked = `fib daddr type != local meta mark set meta mark or 0x${serviceMark.toString(16)} notrack`;
+const hexMark = `0x${serviceMark.toString(16)}`;
+const marked = `fib daddr type != local meta mark set meta mark or ${hexMark} notrack`;
 
 function chain(name: string, hook: string | undefined, rules: readonly string[]): readonly string[] {
     return [

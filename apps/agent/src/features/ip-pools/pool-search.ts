@@ -2,6 +2,7 @@ import { type Clock } from "@antrea/async";
 import { blockOf, type IpPoolStatus } from "@antrea/crd";
 import { formatPrefix, IpError, parsePrefix, RangeSet, type IpAddress, type Prefix } from "@antrea/ip";
 import { blocksOf, type BlockSet } from "@antrea/ipam";
+import { fnv1a } from "../../platform/fnv1a.ts";
 import { type BlockView, type Slots } from "./block-view.ts";
 import { type Blocks } from "./blocks.ts";
 import { type KnownPool } from "./pool-cache.ts";
@@ -53,7 +54,7 @@ export class PoolSearch {
     constructor(components: PoolSearchComponents, options: { readonly nodeName: string }) {
         this.#components = components;
         this.#scanner = new PoolScanner(components);
-        this.#seed = hash(options.nodeName);
+        this.#seed = fnv1a(options.nodeName);
     }
 
     /** Monotonic time (ms) at which the last search began; 0 before the first. */
@@ -249,11 +250,4 @@ function readBlock(text: string): readonly Prefix[] {
         if (error instanceof IpError) return [];
         throw error;
     }
-}
-
-/** FNV-1a, 32 bits. */
-function hash(text: string): number {
-    let value = 0x811c9dc5;
-    for (const byte of new TextEncoder().encode(text)) value = Math.imul(value ^ byte, 0x01000193) >>> 0;
-    return value;
 }

@@ -20,6 +20,7 @@ import { familiesOf, ServiceSync } from "./service-sync.ts";
 import { ServiceWatch } from "./service-watch.ts";
 import { settingsOf } from "./settings.ts";
 import { SyncHealth, type SyncState } from "./sync-health.ts";
+import { removeTranslated } from "./udp/remove-translated.ts";
 import { UdpCleanUp } from "./udp/udp-clean-up.ts";
 import { udpComponents } from "./udp/components.ts";
 
@@ -70,7 +71,7 @@ export interface ServicesFeature extends Feature {
  * Services to the Node itself and to clients outside too. The flows of an earlier start stay until all Services are known
  * and in OVS; without them and the API server those of the journal are served. Adds the jobs `services/first-sync`,
  * `services/journal` and, with the gate `CleanupStaleUDPSvcConntrack`, `services/udp-connections`. If it is off, it removes
- * the journal and, with that gate, the UDP connections that an earlier start has translated.
+ * the journal and, with that gate, by the same job the UDP connections that an earlier start has translated.
  *
  * @param host undefined without `proxyAll`
  */
@@ -101,15 +102,7 @@ function withoutServices(platform: ServicesPlatform): ServicesFeature {
                 platform.logger.warn("the journal of Services cannot be removed", { reason: messageOf(error) });
             }
             if (!gates.enabled("CleanupStaleUDPSvcConntrack") || (!wasOn && datapath.forgetsConnections)) return;
-            const udp = new UdpCleanUp({
-                ...udpComponents(platform),
-                possible: () => [],
-                host: undefined,
-                onFlushed: () => undefined,
-                clock: platform.clock,
-            });
-            udp.begin();
-            jobs.every("services/udp-connections", checkMs, (limit) => udp.pass(limit));
+            jobs.once("services/udp-connections", (limit) => removeTranslated(platform, limit));
         },
     };
 }
@@ -158,13 +151,13 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
     const journal = new ServiceJournal({ file, index, clock, logger, metrics });
     const objectsChanged = (key: string): void => journal.changed(key);
     const watch = new ServiceWatch({ api: kube.api, clock, logger, index, nodes, mark, objectsChanged, metrics });
-    const lastKnown = new LastKnownServices({ openflow, watch, journal, mark, clock, logger });
+    const lastKnown = new LastKnownServices({ openflow, watch, journal, clock, logger });
     const rejects = new Rejects({
         packetOut: (packet) => openflow.packetOut(packet),
         logger,
         onRejected: (family) => metrics.rejected(family),
     });
-    const firstSync = new FirstSync();
+    const [lastKnownSync, firstSync] = [new FirstSync(), new FirstSync()];
     const reconcile = async (key: string, signal: AbortSignal): ReturnType<ServiceSync["reconcile"]> => {
         const began = clock.monotonic();
         const trigger = watch.takeTrigger(key);
@@ -181,6 +174,7 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
             else health.failed(key);
             throw error;
         } finally {
+            lastKnownSync.tried(key);
             firstSync.tried(key);
         }
     };
@@ -224,12 +218,17 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
                 host?.complete();
                 journal.begin(jobs);
             });
+            // after a reboot the host has nothing of an earlier start either
+            lastKnownSync.onComplete(() => host?.complete());
             host?.onChange(mark);
-            jobs.once("services/first-sync", async (limit) => {
-                await lastKnown.serve(limit);
-                const keys = await watch.synced(limit);
-                firstSync.begin(keys);
+            const begin = (first: FirstSync, keys: readonly string[]): void => {
+                first.begin(keys);
                 for (const key of keys) mark(key);
+            };
+            jobs.once("services/first-sync", async (limit) => {
+                const known = await lastKnown.restore(limit);
+                if (known.length > 0) begin(lastKnownSync, known);
+                begin(firstSync, await watch.synced(limit));
             });
             if (udp === undefined) return;
             const job = jobs.every("services/udp-connections", checkMs, (limit) => udp.pass(limit), { delayed: true });

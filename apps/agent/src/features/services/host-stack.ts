@@ -15,7 +15,10 @@ export interface HostStack {
     prepare(service: ServedService): PreparedService;
     /** OVS has this of the Service now; undefined: nothing. */
     served(key: string, now: { readonly service: ServedService; readonly prepared: PreparedService } | undefined): void;
-    /** Called once, when OVS has all Services. */
+    /**
+     * Called when OVS has all Services, and before if it has those that were last known, as it had none of an earlier start
+     * and the API server does not answer.
+     */
     complete(): void;
     /** Registers the listener for Services that are to be prepared anew, by their keys. */
     onChange(listener: (key: string) => void): void;

@@ -45,6 +45,8 @@ export class ServiceSync {
     readonly #installed = new Map<string, ServedService>();
     /** What OVS is about to have. */
     readonly #underWay = new Map<string, ServedService>();
+    /** What was sent last and failed: OVS may have it nevertheless, if an answer was lost. */
+    readonly #tried = new Map<string, ServedService>();
 
     constructor(components: ServiceSyncComponents) {
         this.#components = components;
@@ -72,10 +74,16 @@ export class ServiceSync {
         const found = this.#components.index.served(key);
         if (found === undefined) events.forget(key);
         const after = found !== undefined && found.ports.length > 0 ? found : undefined;
+        if (before === undefined && after === undefined) await this.#removeTried(key, signal);
         const prepared = after && host?.prepare(after);
         const eventInMs = found && events.report(withProblems(found, prepared));
         const salt = after && saltOf(after, clock.now());
-        if (before === undefined && after === undefined) return again(eventInMs);
+        if (before === undefined && after === undefined) {
+            // a try that OVS refused may have taken some
+            this.#ids.keepOnly(key, undefined);
+            host?.served(key, undefined);
+            return again(eventInMs);
+        }
         await this.#send(key, after, { salt: salt?.value ?? 0n, prepared }, signal);
         this.#ids.keepOnly(key, after);
         host?.served(key, after && prepared && { service: after, prepared });
@@ -95,8 +103,10 @@ export class ServiceSync {
         if (after === undefined) {
             await this.#bundles.apply({ owner, flows: undefined }, 1, signal);
             this.#installed.delete(key);
+            this.#tried.delete(key);
             return;
         }
+        this.#tried.set(key, after);
         this.#underWay.set(key, after);
         try {
             const source = new ServiceSource(after, {
@@ -110,9 +120,18 @@ export class ServiceSync {
             });
             await this.#bundles.apply({ owner, flows: source }, source.weight, signal);
             this.#installed.set(key, after);
+            this.#tried.delete(key);
         } finally {
             this.#underWay.delete(key);
         }
+    }
+
+    async #removeTried(key: string, signal: AbortSignal): Promise<void> {
+        const tried = this.#tried.get(key);
+        if (tried === undefined) return;
+        await this.#bundles.apply({ owner: ownerOf(key), flows: undefined }, 1, signal);
+        this.#tried.delete(key);
+        this.#components.onChanged(tried, undefined);
     }
 }
 

@@ -1,4 +1,5 @@
-import { fromNetworkIds, toNetworkIds, type NetworkRecord } from "./network-record.ts";
+import { fromNetworkIds, toNetworkIds } from "./network-ids.ts";
+import type { NetworkRecord } from "./network-record.ts";
 
 /**
  * The records of the virtual functions of a container, as one text for the record of its interface on the Pod network:

@@ -2,20 +2,12 @@ export { attachmentKey, isSameAttachment, podText, type Attachment, type PodAtta
 export { type InterfaceControl } from "./control.ts";
 export { fromExternalIds, toExternalIds, unfinishedExternalIds } from "./external-ids.ts";
 export { containerOfAlias, fromAlias, pendingAlias, releasedAlias, toAlias, type AliasRecord } from "./link-alias.ts";
+export { fromNetworkAlias, toNetworkAlias, type NetworkAlias } from "./network-alias.ts";
 export { type NetworkClaims } from "./network-claims.ts";
+export { fromNetworkIds, toNetworkIds } from "./network-ids.ts";
 export { isOfNetwork, networkHash, networkOfHash, networkText } from "./network-mark.ts";
 export { NetworkInterfaces, type NetworkInterface, type NetworkInterfaceView } from "./network-interfaces.ts";
-export {
-    fromNetworkAlias,
-    fromNetworkIds,
-    toNetworkAlias,
-    toNetworkIds,
-    type DeviceId,
-    type FunctionDevice,
-    type NetworkAlias,
-    type NetworkRecord,
-    type NetworkRecordAddress,
-} from "./network-record.ts";
+export { type DeviceId, type FunctionDevice, type NetworkRecord, type NetworkRecordAddress } from "./network-record.ts";
 export { type DeviceDemand, type FoundDevice, type PlannedNetwork, type WiredNetworks } from "./planned-network.ts";
 export { bridgedPod, type BridgedPod, type PodInterface } from "./pod-interface.ts";
 export { isPoolRecord, type InterfaceAddress, type PodAddress, type PodRecord } from "./record.ts";

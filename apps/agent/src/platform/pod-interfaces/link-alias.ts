@@ -1,25 +1,14 @@
 import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
 import type { Attachment } from "./attachment.ts";
+import { networkAliasMark } from "./network-alias.ts";
 import { isNetworkHash, networkHash } from "./network-mark.ts";
-import { networkAliasMark } from "./network-record.ts";
-import { readAddress, readVlan, separator } from "./record-text.ts";
+import { fitsAlias, isolatedMark, none, readAddress, readVlan, separator } from "./record-text.ts";
 import { isPoolRecord, type InterfaceAddress, type PodRecord } from "./record.ts";
 
 /** Prefix and format of our aliases: 1 has addresses of the Node's podCIDRs, 2 also contains their gateways. */
 const aliasMark = { subnet: "antrea1", pool: "antrea2" } as const;
 
 const ourMarks: ReadonlySet<string> = new Set([...Object.values(aliasMark), networkAliasMark]);
-
-/** The ninth word of the alias of an isolated interface; ignored by agents that do not support it. */
-const isolatedMark = "iso";
-
-/**
- * Placeholder for a missing word before a present one: the gateways of an interface with podCIDR addresses, which
- * follow from the addresses, and the mark of an interface that is not isolated.
- */
-const none = "-";
-
-const maxAliasBytes = 255;
 
 /**
  * Encodes the record as link alias for `fromAlias`, words separated by spaces, at most 255 bytes (IFALIASZ,
@@ -31,15 +20,11 @@ const maxAliasBytes = 255;
 export function toAlias(record: PodRecord): string {
     const hash = networkHash(record.network);
     const alias = aliasWith(record, record.podUid, 8, hash);
-    if (fits(alias)) return alias;
+    if (fitsAlias(alias)) return alias;
     const unnamed = aliasWith(record, record.podUid, 8);
-    if (fits(unnamed)) return unnamed;
+    if (fitsAlias(unnamed)) return unnamed;
     const short = aliasWith(record, "", 8);
-    return fits(short) ? short : aliasWith(record, "", 4);
-}
-
-function fits(alias: string): boolean {
-    return new TextEncoder().encode(alias).length <= maxAliasBytes;
+    return fitsAlias(short) ? short : aliasWith(record, "", 4);
 }
 
 function aliasWith(record: PodRecord, podUid: string, bootLength: number, hash?: string): string {
@@ -48,6 +33,7 @@ function aliasWith(record: PodRecord, podUid: string, bootLength: number, hash?:
     const addresses = record.addresses.map((one) => `${formatIp(one.ip)}/${one.prefixLength}`).join(separator);
     const identity = [containerId, ifName, podUid, addresses, boot];
     const isPool = isPoolRecord(record);
+    // those of the podCIDRs follow from the addresses
     const gateways = isPool ? record.addresses.map((one) => formatIp(one.gateway)).join(separator) : none;
     const words = [isPool ? aliasMark.pool : aliasMark.subnet, ...identity, gateways, String(vlan)];
     if (hash !== undefined) return [...words, isolated ? isolatedMark : none, hash].join(" ");

@@ -1,6 +1,6 @@
-import { expect, it } from "@jest/globals";
+import { describe, expect, it } from "@jest/globals";
 import { systemClock } from "@antrea/async";
-import { settle } from "@antrea/async/testing";
+import { ManualClock, settle } from "@antrea/async/testing";
 import { Lifecycle, Metrics, type LifecyclePart } from "@antrea/runtime";
 import { cniServer } from "../../../src/features/cni-server/feature.ts";
 import { stopFeatures, type Feature } from "../../../src/platform/feature.ts";
@@ -40,6 +40,12 @@ it("ends with the calls in progress before the Pod network that executes them, w
     expect(events).toEqual(["serves at /nowhere/cni.sock", "network starts", "calls have ended", "network stops"]);
 });
 
+/** Parts that do nothing. */
+const noNode: Parameters<typeof cniServer>[1] = {
+    conflist: () => ({ write: async () => undefined, remove: async () => undefined }),
+    cniServer: () => ({ start: async () => undefined, stop: async () => undefined }),
+};
+
 const removal = ["find DaemonSet", "removed"];
 
 /** The feature, with an API server that has no DaemonSet; what it does is in `steps`. */
@@ -61,6 +67,67 @@ function uninstalled(): { readonly feature: Feature; readonly steps: readonly st
     const { serve } = cniServer(platform, parts, []);
     return { feature: serve({} as Parameters<typeof serve>[0]), steps };
 }
+
+describe("the CNI configuration of a Node without kube-proxy", () => {
+    /** Starts the feature on a clock; `jobs` are those that it began, `services` tells that OVS has them. */
+    function started(onServices: boolean): {
+        clock: ManualClock;
+        jobs: string[];
+        services: () => void;
+        end: () => unknown;
+    } {
+        const clock = new ManualClock();
+        const jobs: string[] = [];
+        const platform = {
+            clock,
+            logger: silentLogger,
+            metrics: new Metrics({ processMetrics: false }),
+            gates: { enabled: () => false },
+            jobs: { every: (name: string) => void jobs.push(name) },
+            config: { cniSocket: "/nowhere/cni.sock" },
+            environment: { cniConfFolder: "/nowhere", podNamespace: "kube-system" },
+            kube: { api: { find: () => Promise.resolve({}) } },
+        } as unknown as Platform;
+        const { serve } = cniServer(platform, noNode, []);
+        let services = (): void => undefined;
+        const feature = serve({
+            onServices: onServices ? (listener: () => void) => void (services = listener) : undefined,
+        } as Parameters<typeof serve>[0]);
+        void feature.start?.(new AbortController().signal);
+        return { clock, jobs, services: () => services(), end: () => feature.stop?.() };
+    }
+    const written = ["cni-server/conflist"];
+
+    it("is written at once if kube-proxy serves Services", () => {
+        expect(started(false).jobs).toEqual(written);
+    });
+
+    it("is written once Services are in OVS", async () => {
+        const { clock, jobs, services } = started(true);
+        await clock.advance(10_000);
+        expect(jobs).toEqual([]);
+        services();
+        expect(jobs).toEqual(written);
+        await clock.advance(60_000);
+        expect(jobs).toEqual(written);
+    });
+
+    it("is written 30 s later without them", async () => {
+        const { clock, jobs, services } = started(true);
+        await clock.advance(29_999);
+        expect(jobs).toEqual([]);
+        await clock.advance(1);
+        services();
+        expect(jobs).toEqual(written);
+    });
+
+    it("is not written after the end of the agent", async () => {
+        const { clock, jobs, end } = started(true);
+        await end();
+        await clock.advance(60_000);
+        expect(jobs).toEqual([]);
+    });
+});
 
 it("keeps the CNI configuration after a start that failed, whatever the API server answers", async () => {
     const { feature, steps } = uninstalled();

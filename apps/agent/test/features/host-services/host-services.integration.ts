@@ -89,6 +89,32 @@ describe.each([4, 6] as const)("over IPv%d", (family) => {
         await expectHeard(network.pods[1], external, service, `a ${network.pod(1, family)}`);
     });
 
+    it("packets to an externalIP are marked for the Node's routing only", async () => {
+        await add({ externalIPs: [external] });
+        await serve(network.pod(0, family));
+        await expectHeard(network.outside, external, service, `a ${client}`);
+        // where OVS gets them
+        for (const command of [
+            "add table netdev seen",
+            "add chain netdev seen out { type filter hook egress device antrea-gw0 priority 0; }",
+            `add rule netdev seen out ip${family === 4 ? "" : "6"} daddr ${external} meta mark != 0 counter`,
+            `add rule netdev seen out ip${family === 4 ? "" : "6"} daddr ${external} meta mark 0 counter`,
+        ])
+            run("nft", command);
+        try {
+            expect(await ask(network.outside, external, 80)).toBe(`a ${client}`);
+            expect(await ask(undefined, external, 80)).toBe(`a ${node}`);
+            const [marked, plain] = Array.from(
+                run("nft", "list", "table", "netdev", "seen").matchAll(/packets (\d+)/g),
+                ([, packets]) => Number(packets),
+            );
+            expect(marked).toBe(0);
+            expect(plain).toBeGreaterThan(4);
+        } finally {
+            run("nft", "delete", "table", "netdev", "seen");
+        }
+    });
+
     it("ICMP errors of a client outside reach the endpoint behind an externalIP", async () => {
         await add({ externalIPs: [external] });
         await serve(network.pod(0, family));
@@ -114,6 +140,32 @@ describe.each([4, 6] as const)("over IPv%d", (family) => {
             /packets \d+/.exec(pod?.netns.run("nft", "list", "table", "inet", "seen") ?? "")?.[0] ?? "";
         expect(await eventually(seen, (text) => text === "packets 1", 5_000)).toBe("packets 1");
         pod?.netns.run("nft", "delete", "table", "inet", "seen");
+        netns.run("nft", "delete", "table", "inet", "refuses");
+    });
+
+    it("ICMP errors of a client outside reach the host behind an externalIP of policy Local", async () => {
+        await add({ type: "NodePort", externalIPs: [external], externalTrafficPolicy: "Local" });
+        await serve(node);
+        await expectHeard(network.outside, external, service, `host ${client}`);
+        const type = family === 4 ? "icmp" : "icmpv6";
+        for (const command of [
+            "add table inet seen",
+            "add chain inet seen input { type filter hook input priority 0; }",
+            `add rule inet seen input ${type} type destination-unreachable ct state related counter`,
+        ])
+            run("nft", command);
+        const { netns } = network.outside;
+        for (const command of [
+            "add table inet refuses",
+            "add chain inet refuses input { type filter hook input priority 0; }",
+            "add rule inet refuses input udp sport 80 reject",
+        ])
+            netns.run("nft", command);
+        await using socket = await PodProgram.datagrams(network.outside, external, 80);
+        expect(await socket.send("hello")).toBe("no answer");
+        const seen = (): string => /packets \d+/.exec(run("nft", "list", "table", "inet", "seen"))?.[0] ?? "";
+        expect(await eventually(seen, (text) => text === "packets 1", 5_000)).toBe("packets 1");
+        run("nft", "delete", "table", "inet", "seen");
         netns.run("nft", "delete", "table", "inet", "refuses");
     });
 

@@ -51,8 +51,8 @@ describe("elements", () => {
                 "external4 198.51.100.7 . 6 . 80",
                 "errors4 0xc6336407 . 0x6 . 0x50",
                 "external4 192.0.2.1 . 6 . 80",
-                "errors4 0xc0000201 . 0x6 . 0x50",
                 "own4 192.0.2.1 . 6 . 80 : 169.254.0.130",
+                "errors4 0xc0000201 . 0x6 . 0x50",
             ],
         ],
         [
@@ -65,7 +65,6 @@ describe("elements", () => {
             [
                 "cluster4 10.96.0.10 . 6 . 80",
                 "external4 198.51.100.7 . 6 . 80",
-                "errors4 0xc6336407 . 0x6 . 0x50",
                 "local4 198.51.100.7 . 6 . 80 : 192.0.2.1 . 8080",
                 "nodeports4 6 . 30000",
                 "localports4 6 . 30000 : 192.0.2.1 . 8080",
@@ -167,6 +166,26 @@ describe("the host's stack", () => {
         stack.served("default/s7", undefined);
         expect(marked).toEqual(["default/late"]);
         expect(stack.prepare(late)).toMatchObject({ problems: [{ value: "203.0.113.124", count: 1 }] });
+    });
+
+    it("keeps what the rules of an earlier start have, until all Services are known", () => {
+        // the hashes of both are for one stand-in
+        own = new Set(["192.0.2.1", "192.0.2.173"]);
+        const [one, two] = ["192.0.2.1", "192.0.2.173"].map((ip) => ({ ...at([external(ip)]), key: `default/${ip}` }));
+        if (one === undefined || two === undefined) throw new TypeError();
+        const earlier = [...serve(one), ...serve(two)].map(([ip, standIn]) => [parseIp(ip), standIn] as const);
+        const again = new HostStack({
+            rules: { set: () => undefined },
+            addresses: { has: (ip) => own.has(formatIp(ip)), known: { own: [], nodePorts: [] } },
+            onRules: () => undefined,
+        });
+        again.reserve([...earlier, [parseIp("192.0.2.9"), parseIp("169.254.0.200")]]);
+        for (const service of [two, one]) again.served(service.key, { service, prepared: again.prepare(service) });
+        for (const [ip, standIn] of earlier) expect(again.standIn(ip)).toEqual(standIn);
+        expect(again.standIn(parseIp("192.0.2.9"))).toBeDefined();
+        again.complete();
+        expect(again.standIn(parseIp("192.0.2.9"))).toBeUndefined();
+        for (const [ip, standIn] of earlier) expect(again.standIn(ip)).toEqual(standIn);
     });
 
     it("gives IPv6 addresses stand-ins of their own, the same ones after a restart", () => {

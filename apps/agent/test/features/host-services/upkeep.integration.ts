@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { rulesGeneration } from "../../../src/platform/nftables.ts";
 import { eventually } from "../../support/eventually.ts";
@@ -14,7 +16,8 @@ const listing = (...options: readonly string[]): string => run("nft", ...options
 /** All that proxyAll has on the Node, but the elements of sets. */
 const onNode = (): string =>
     [
-        run("nft", "list", "tables").includes(`table ${table}`) ? listing("-t") : "",
+        // in one call, as the table may go meanwhile
+        /^table inet antrea-services \{$[^]*?^\}$/m.exec(run("nft", "-t", "list", "ruleset", "inet"))?.[0] ?? "",
         ...["-4", "-6"].flatMap((family) => [
             run("ip", family, "route", "show", "proto", "181"),
             // without the handles of the kernel, the table does not exist if it has no route
@@ -124,6 +127,49 @@ it("all of it outlives the agent, and its start while the API server is away", a
     await network.cluster.server.startApiServer();
     const external = (): Promise<string> => ask(network.outside, "198.51.100.7", 80);
     expect(await external()).toBe(`a ${outsideIps[4]}`);
+});
+
+it("two addresses of the Node whose stand-ins have one hash keep theirs", async () => {
+    const { cluster } = network;
+    run("ip", "address", "add", "192.0.2.173/32", "dev", "uplink");
+    const own = (): string => run("nft", "list", "map", ...table.split(" "), "own4");
+    const has = (text: string): boolean => ["192.0.2.1 ", "192.0.2.173 "].every((ip) => text.includes(ip));
+    // a list of the API server is sorted by name
+    for (const [name, ip] of [
+        ["z", "192.0.2.1"],
+        ["a", "192.0.2.173"],
+    ] as const) {
+        await network.addService(name, { externalIPs: [ip] });
+        await eventually(own, (text) => text.includes(`${ip} `), 10_000);
+    }
+    const before = own();
+    expect(has(before)).toBe(true);
+    await cluster.stopAgent();
+    const generation = rulesGeneration();
+    await cluster.startAgent(proxyAll);
+    await eventually(rulesGeneration, (now) => now !== generation, 10_000);
+    expect(await eventually(own, has, 10_000)).toBe(before);
+    for (const name of ["a", "z"]) await cluster.deleteService(name);
+    run("ip", "address", "del", "192.0.2.173/32", "dev", "uplink");
+});
+
+it("the Services last known are served to clients outside too after a reboot while the API server is away", async () => {
+    const { cluster } = network;
+    const wanted = onNode();
+    const journal = join(cluster.node.stateFolder, "services.journal");
+    const text = (): string => (existsSync(journal) ? readFileSync(journal, "utf8") : "");
+    await eventually(text, (lines) => lines.includes("kept-v4") && lines.includes(network.pod(0, 4)), 10_000);
+    await cluster.stopAgent();
+    await cluster.server.stopApiServer();
+    await cluster.node.ovs.killVswitchd();
+    await cluster.node.ovs.startVswitchd();
+    run("nft", "delete", "table", ...table.split(" "));
+    run("ip", "rule", "del", "pref", "181");
+    await cluster.startAgent(proxyAll);
+    await isServed();
+    expect(await ask(network.outside, "198.51.100.7", 80)).toBe(`a ${outsideIps[4]}`);
+    await cluster.server.startApiServer();
+    expect(await eventually(onNode, (text) => text === wanted, 20_000)).toBe(wanted);
 });
 
 it("nothing of it is left when proxyAll is switched off, and it comes again", async () => {

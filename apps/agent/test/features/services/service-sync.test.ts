@@ -7,7 +7,7 @@ import { WorkQueue } from "@antrea/kube";
 import { formatActions, OpenFlowError } from "@antrea/openflow";
 import { type ServedService, type ServiceObject, type SliceObject } from "@antrea/services";
 import fc from "fast-check";
-import { ServiceSync } from "../../../src/features/services/service-sync.ts";
+import { ServiceSync, type ServiceSyncComponents } from "../../../src/features/services/service-sync.ts";
 import { FlowTable } from "../../../src/platform/ovs/flow-table/index.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { FakeSwitch } from "../../platform/ovs/flow-table/fake-switch.ts";
@@ -43,7 +43,7 @@ class Start {
     now = 0;
     hasRejectMeter = true;
 
-    constructor() {
+    constructor(host?: ServiceSyncComponents["host"]) {
         const flowTable = new FlowTable({ link: this.ovs, logger: silentLogger });
         flowTable.useRound(1);
         this.sync = new ServiceSync({
@@ -52,7 +52,7 @@ class Start {
             next,
             learned: { changed: () => Promise.resolve() },
             events: { report: () => undefined, forget: () => undefined },
-            host: undefined,
+            host,
             isBridging: false,
             hasRejectMeter: () => this.hasRejectMeter,
             onChanged: (before, after) => void this.changes.push([before, after]),
@@ -141,6 +141,25 @@ describe("Services in the flow table", () => {
         expect(start.served).not.toEqual(before);
     });
 
+    it("that OVS refused leave nothing at the host when they are gone", async () => {
+        const prepared = new Set<string>();
+        start = new Start({
+            prepare: (one) => {
+                prepared.add(one.key);
+                return { standIns: new Map(), problems: [] };
+            },
+            served: (one, now) => void (now === undefined && prepared.delete(one)),
+        });
+        const error = new OpenFlowError("REFUSED", "remote", "refused");
+        start.ovs.failures.push({ error, applied: false });
+        start.mark(start.index.setService(service("web")));
+        await start.queue.idle();
+        expect([[...prepared], start.served]).toEqual([[key], []]);
+        start.mark(start.index.deleteService(key));
+        await start.queue.idle();
+        expect([...prepared]).toEqual([]);
+    });
+
     it("without endpoints lose their flows if OVS has no meter for what the agent would reject", async () => {
         start.mark(start.index.setService(service("web")));
         await set();
@@ -165,6 +184,30 @@ describe("Services in the flow table", () => {
             ports.flatMap((port) => port.endpoints.cluster.map(({ ip }) => formatIp(ip))),
         );
         expect(endpoints).toEqual(["10.10.0.2", "10.10.0.3"]);
+    });
+
+    it("leave nothing in OVS if it has a change that it refused at the second try, and they are gone", async () => {
+        const { signal } = new AbortController();
+        const refused = new OpenFlowError("REFUSED", "remote", "refused");
+        const lost = new OpenFlowError("TIMEOUT", "timeout", "no answer");
+        // the change, the same again, and its removal
+        start.ovs.failures.push(
+            { error: lost, applied: true },
+            ...[1, 2].map(() => ({ error: refused, applied: false })),
+        );
+        start.index.setService(service("web"));
+        await expect(start.sync.reconcile(key, signal)).rejects.toBe(refused);
+        expect([start.ovs.flows.length, start.sync.installed.size]).toEqual([1, 0]);
+        start.index.deleteService(key);
+        start.ovs.failures.push({ error: refused, applied: false });
+        await expect(start.sync.reconcile(key, signal)).rejects.toBe(refused);
+        await start.sync.reconcile(key, signal);
+        expect(start.ovs.flows).toEqual([]);
+        // its UDP connections too
+        expect(start.changes.map((pair) => pair.map((one) => one?.key))).toEqual([[key, undefined]]);
+        const bundles = start.ovs.bundles.length;
+        await start.sync.reconcile(key, signal);
+        expect([start.ovs.bundles.length, start.changes.length]).toEqual([bundles, 1]);
     });
 
     it("with affinity are sent again when their salt changes", async () => {

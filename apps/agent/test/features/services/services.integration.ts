@@ -289,6 +289,15 @@ it("are nobody's in OVS when AntreaProxy is switched off, also those of clients 
     expect(await socket.send("hello")).toMatch(fromNoProxy);
     expect(await ask(client, vip, 80)).toMatch(fromNoProxy);
     expect(existsSync(journalPath())).toBe(false);
+    const cleanUp = (): string | undefined =>
+        cluster.agent.jobs.health().find(({ name }) => name === "services/udp-connections")?.state;
+    expect(
+        await eventually(
+            async () => Promise.resolve(cleanUp()),
+            (state) => state === "done",
+            10_000,
+        ),
+    ).toBe("done");
     await cluster.stopAgent();
     await cluster.startAgent();
     expect(await say(`a ${clientIps[0]}`)).toBe(`a ${clientIps[0]}`);

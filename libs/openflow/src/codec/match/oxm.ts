@@ -1,4 +1,5 @@
 import { messageOf } from "@antrea/errors";
+import { concatBytes } from "@antrea/ip";
 import { peerError } from "../errors.ts";
 import { fieldByHeader, fieldSpec, type FieldName, type FieldSpec } from "../fields.ts";
 import { type FieldValue, type Match } from "../match.ts";
@@ -76,7 +77,7 @@ export function readOxms(reader: Reader): DecodedMatch {
         if (entry instanceof Uint8Array) opaque.push(entry);
         else for (const part of readParts(reader, entry)) set(part);
     }
-    return opaque.length === 0 ? { match } : { match, opaque: concat(opaque) };
+    return opaque.length === 0 ? { match } : { match, opaque: concatBytes(opaque) };
 }
 
 /** The entry as `canonicalMatch` has it: it also splits the packed registers of the wire. */
@@ -158,16 +159,6 @@ function pairRegisters(entries: readonly MatchEntry[]): readonly MatchEntry[] {
 
 function registerNumber(name: FieldName): number | undefined {
     return name.startsWith("reg") ? Number(name.slice(3)) : undefined;
-}
-
-function concat(parts: readonly Uint8Array[]): Uint8Array {
-    const out = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-    let at = 0;
-    for (const part of parts) {
-        out.set(part, at);
-        at += part.length;
-    }
-    return out;
 }
 
 /**

@@ -1,14 +1,13 @@
-import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { messageOf } from "@antrea/errors";
 import type { Family } from "@antrea/ip";
 import type { Logger } from "@antrea/runtime";
 import type { RulesGeneration } from "../../../platform/nftables.ts";
-import { PartlyRemovedError } from "../../../platform/partly-removed.ts";
 import type { RunProgram } from "../../../platform/program.ts";
-import { backendOf, FilterTable } from "./chains.ts";
+import type { FilterTable } from "./chains.ts";
+import { commentOf, deleteRule, isOwn, legacyTablesHere, readChains, tablesOf, type Chain } from "./own-rules.ts";
 import { placeOfAccept } from "./place.ts";
-import { acceptRules, commentPrefix, type AcceptRule, type FirewallInput } from "./rules.ts";
+import { acceptRules, type AcceptRule, type FirewallInput } from "./rules.ts";
 import { wordsOf } from "./words.ts";
 
 /** Dependencies of HostFirewall. */
@@ -21,21 +20,10 @@ export interface HostFirewallComponents {
     readonly generation: RulesGeneration;
 }
 
-/** The state of one chain as shown by iptables(8). */
-interface Chain {
-    readonly name: AcceptRule["chain"];
-    /** `-A FORWARD …` and so on, ours and those of other owners. */
-    readonly rules: readonly string[];
-    /** Another owner has a rule there, or the policy does not accept. */
-    readonly isUsed: boolean;
-}
-
 interface BackendChains {
     readonly table: FilterTable;
     readonly chains: readonly Chain[];
 }
-
-const chainNames = ["FORWARD", "INPUT"] as const;
 
 /**
  * Maintains accept rules in the chains FORWARD and INPUT of the Node. Where these drop by default (Docker, ufw,
@@ -179,93 +167,6 @@ export class HostFirewall {
     }
 }
 
-/**
- * Removes all rules of ours, of both families and backends. Resolves with what was removed, as texts: `iptables-nft
- * FORWARD "antrea: to antrea-gw0"`.
- *
- * @throws PartlyRemovedError if some remain, or could not be listed; a failure of one does not prevent the removal of
- * the others
- */
-export async function removeFirewallRules({
-    run,
-    legacyTables = legacyTablesHere,
-}: Pick<HostFirewallComponents, "legacyTables" | "run">): Promise<readonly string[]> {
-    const removed: string[] = [];
-    const failures: string[] = [];
-    const attempt = async (what: string, work: () => Promise<void>): Promise<void> => {
-        try {
-            await work();
-        } catch (error) {
-            failures.push(`${what}: ${messageOf(error)}`);
-        }
-    };
-    const families = [4, 6] as const;
-    for (const table of families.flatMap((family) => tablesOf(run, family, legacyTables(family)))) {
-        await attempt(table.program, async () => {
-            for (const { name, rules } of await readChains(table)) {
-                for (const words of rules.map(wordsOf)) {
-                    const comment = commentOf(words);
-                    if (comment === undefined) continue;
-                    const what = `${table.program} ${name} "${comment}"`;
-                    await attempt(what, async () => {
-                        await deleteRule(table, words);
-                        removed.push(what);
-                    });
-                }
-            }
-        });
-    }
-    if (failures.length > 0) throw new PartlyRemovedError(failures, removed);
-    return removed;
-}
-
-/** The tables of each backend that may filter the family. */
-function tablesOf(run: RunProgram, family: Family, legacyTables: readonly string[]): readonly FilterTable[] {
-    const names = legacyTables.includes("filter") ? (["nft", "legacy"] as const) : (["nft"] as const);
-    return names.map((name) => new FilterTable({ run }, backendOf(family, name)));
-}
-
-/**
- * The names of the tables that iptables-legacy has in the kernel (/proc/net/ip_tables_names, ip6_tables_names), read
- * without iptables, which would make the kernel load them. Without `filter` if there is none; the list may contain "".
- */
-export function legacyTablesHere(family: Family): readonly string[] {
-    try {
-        return readFileSync(`/proc/thread-self/net/ip${family === 6 ? "6" : ""}_tables_names`, "utf8").split("\n");
-    } catch {
-        // The kernel does not have them.
-        return [];
-    }
-}
-
-async function readChains(table: FilterTable): Promise<readonly Chain[]> {
-    const chains: Chain[] = [];
-    for (const name of chainNames) {
-        const lines = await table.list(name);
-        const rules = lines.filter((line) => line.startsWith(`-A ${name} `));
-        const accepts = lines.includes(`-P ${name} ACCEPT`);
-        chains.push({ name, rules, isUsed: !accepts || !rules.every(isOwn) });
-    }
-    return chains;
-}
-
-/** Deletes the rule of one line of `iptables -S`. Resolves with its comment. */
-async function deleteRule(table: FilterTable, [, ...rest]: readonly string[]): Promise<string> {
-    await table.iptables("-D", ...rest);
-    return commentOf(rest) ?? "";
-}
-
 function othersBefore(lines: readonly string[], index: number): number {
     return lines.slice(0, index).filter((line) => !isOwn(line)).length;
-}
-
-function isOwn(line: string): boolean {
-    return commentOf(wordsOf(line)) !== undefined;
-}
-
-/** The comment of a rule of ours; undefined for other rules. */
-function commentOf(words: readonly string[]): string | undefined {
-    const at = words.indexOf("--comment");
-    const comment = at === -1 ? undefined : words[at + 1];
-    return comment?.startsWith(commentPrefix) === true ? comment : undefined;
 }

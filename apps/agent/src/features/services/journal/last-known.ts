@@ -1,7 +1,7 @@
 import type { Clock } from "@antrea/async";
-import { Category, objectMask, Table } from "@antrea/flows";
 import type { Logger } from "@antrea/runtime";
-import type { CookieFilter, FlowLink } from "../../../platform/ovs/flow-table/index.ts";
+import type { FlowLink } from "../../../platform/ovs/flow-table/index.ts";
+import { addressFlows } from "../address-flows.ts";
 import type { ServiceWatch } from "../service-watch.ts";
 import type { ServiceJournal } from "./service-journal.ts";
 
@@ -10,21 +10,12 @@ export interface LastKnownServicesComponents {
     readonly openflow: { onReady(listener: (link: Pick<FlowLink, "countFlows">) => Promise<void>): Disposable };
     readonly watch: Pick<ServiceWatch, "isCompleteWithin" | "restore">;
     readonly journal: Pick<ServiceJournal, "read">;
-    /** Called with the key of each Service that is to be served. */
-    readonly mark: (key: string) => void;
     readonly clock: Pick<Clock, "monotonic">;
     readonly logger: Logger;
 }
 
 /** Longer than an API server takes that can be reached, and has not too much to do. */
 const answerMs = 3_000;
-
-/** The flows of addresses of Services, of any start. */
-const addressFlows: CookieFilter = {
-    table: Table.ServiceLb,
-    cookie: BigInt(Category.service) << 40n,
-    cookieMask: objectMask & ~0xffff_ffffn,
-};
 
 /**
  * Serves Services as they were last known while neither OVS has them, as after a restart of ovs-vswitchd, nor the API
@@ -52,27 +43,28 @@ export class LastKnownServices {
     }
 
     /**
-     * Resolves when the lists are complete, or when OVS has no Services and it has marked those that were last known, if there
-     * are any. Rejects only if the signal aborts.
+     * Resolves with no keys when the lists are complete, or, when OVS has no Services, with the keys of those that were last
+     * known and are to be served now, if there are any. Rejects only if the signal aborts.
      */
-    async serve(signal: AbortSignal): Promise<void> {
+    async restore(signal: AbortSignal): Promise<readonly string[]> {
         const { clock, watch } = this.#components;
         let waitMs = this.#since + answerMs - clock.monotonic();
         while (!(await watch.isCompleteWithin(waitMs, signal))) {
-            if (!this.#areInOvs) return this.#serveKnown();
+            if (!this.#areInOvs) return this.#restoreKnown();
             // OVS may restart meanwhile
             waitMs = answerMs;
         }
+        return [];
     }
 
-    async #serveKnown(): Promise<void> {
-        const { journal, logger, mark, watch } = this.#components;
+    async #restoreKnown(): Promise<readonly string[]> {
+        const { journal, logger, watch } = this.#components;
         const known = await journal.read();
-        if (known.length === 0) return;
+        if (known.length === 0) return [];
         const keys = await watch.restore(known);
         logger.warn("API server does not answer; Services are served as they were last known", {
             services: keys.length,
         });
-        for (const key of keys) mark(key);
+        return keys;
     }
 }

@@ -1,3 +1,4 @@
+import { concatBytes, internetChecksum } from "@antrea/ip";
 import { u16, type IpPacket } from "./packet.ts";
 
 const Protocol = { icmp: 1, tcp: 6, icmpv6: 58 } as const;
@@ -64,11 +65,11 @@ function answer(
         protocol === Protocol.icmp
             ? []
             : [source, destination, Uint8Array.of(0, 0, payload.length >> 8, payload.length & 0xff, 0, 0, 0, protocol)];
-    new DataView(payload.buffer).setUint16(checksumAt, checksum([...pseudo, payload]));
+    new DataView(payload.buffer).setUint16(checksumAt, internetChecksum([...pseudo, payload]));
     const header = family === 4 ? ipv4Header(payload.length, protocol) : ipv6Header(payload.length, protocol);
-    const addressed = concat([header, source, destination]);
-    if (family === 4) new DataView(addressed.buffer).setUint16(10, checksum([addressed]));
-    return concat([frame.subarray(6, 12), frame.subarray(0, 6), frame.subarray(12, 14), addressed, payload]);
+    const addressed = concatBytes([header, source, destination]);
+    if (family === 4) new DataView(addressed.buffer).setUint16(10, internetChecksum([addressed]));
+    return concatBytes([frame.subarray(6, 12), frame.subarray(0, 6), frame.subarray(12, 14), addressed, payload]);
 }
 
 function ipv4Header(payloadLength: number, protocol: number): Uint8Array {
@@ -78,22 +79,4 @@ function ipv4Header(payloadLength: number, protocol: number): Uint8Array {
 
 function ipv6Header(payloadLength: number, protocol: number): Uint8Array {
     return Uint8Array.of(0x60, 0, 0, 0, payloadLength >> 8, payloadLength & 0xff, protocol, hopLimit);
-}
-
-function concat(parts: readonly Uint8Array[]): Uint8Array {
-    const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-    let offset = 0;
-    for (const part of parts) {
-        whole.set(part, offset);
-        offset += part.length;
-    }
-    return whole;
-}
-
-/** The Internet checksum (RFC 1071); only the last part may have an odd number of bytes. */
-function checksum(parts: readonly Uint8Array[]): number {
-    let sum = 0;
-    for (const part of parts) for (let at = 0; at < part.length; at += 2) sum += u16(part, at);
-    while (sum > 0xffff) sum = (sum & 0xffff) + (sum >>> 16);
-    return ~sum & 0xffff;
 }

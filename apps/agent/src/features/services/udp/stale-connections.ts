@@ -43,22 +43,24 @@ export function flushesOf(
 ): ReadonlyMap<string, FlushOfAllZones> {
     const [had, has] = [addressesOf(before, host), addressesOf(after, host)];
     const flushes = new Map<string, FlushOfAllZones>();
-    for (const [text, { ip, port, endpoints }] of had) {
-        const to = { family: ip.family, protocol: udp, original: { dst: ip, dstPort: port } };
+    for (const [text, address] of had) {
         const now = has.get(text);
-        if (now === undefined) flushes.set(text, to);
-        for (const [one, endpoint] of now === undefined ? [] : endpoints) {
+        if (now === undefined) flushes.set(text, allTo(address));
+        for (const [one, endpoint] of now === undefined ? [] : address.endpoints) {
             if (now?.endpoints.has(one) === true) continue;
-            flushes.set(`${text} ${one}`, { ...to, reply: { src: endpoint.ip, srcPort: endpoint.port } });
+            flushes.set(`${text} ${one}`, { ...allTo(address), reply: { src: endpoint.ip, srcPort: endpoint.port } });
         }
     }
-    for (const [text, { ip, port }] of has) {
+    for (const [text, address] of has) {
         if (had.has(text)) continue;
         // what nobody in this switch translates goes on by the host until it is removed
-        const reply = { src: ip, srcPort: port };
-        flushes.set(text, { family: ip.family, protocol: udp, original: { dst: ip, dstPort: port }, reply });
+        flushes.set(text, { ...allTo(address), reply: { src: address.ip, srcPort: address.port } });
     }
     return flushes;
+}
+
+function allTo({ ip, port }: Place): FlushOfAllZones {
+    return { family: ip.family, protocol: udp, original: { dst: ip, dstPort: port } };
 }
 
 /** The texts of flushes that are wrong now: an endpoint that came back keeps its connections. */

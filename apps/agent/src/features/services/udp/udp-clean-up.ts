@@ -129,7 +129,10 @@ export class UdpCleanUp {
         );
     }
 
-    /** Without knowing what is left. */
+    /**
+     * Without knowing what is left, so that the same requests are sent as often as it may take: each reaches half at least of
+     * what the one before has skipped.
+     */
     async #flushAgain(signal: AbortSignal): Promise<void> {
         const flushes = this.#inZones(Array.from(this.#sent.values(), ({ flush }) => flush));
         for (let tries = 0; tries < maxTries; tries += 1) await this.#flush(flushes, signal);

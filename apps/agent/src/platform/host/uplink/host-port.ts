@@ -2,7 +2,8 @@ import { uptime } from "node:os";
 import type { Link, Netlink } from "@antrea/netlink";
 import type { JournalEntry } from "./journal-codec.ts";
 import type { Journal } from "./journal.ts";
-import { aged, hasGlobalAddress, sameSnapshot, takeSnapshot, type Snapshot } from "./snapshot.ts";
+import { aged, sameSnapshot } from "./snapshot-changes.ts";
+import { hasGlobalAddress, takeSnapshot, type Snapshot } from "./snapshot.ts";
 import type { SwitchOver } from "./switch-over.ts";
 
 /** Dependencies of HostPort. */

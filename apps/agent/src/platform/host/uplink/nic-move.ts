@@ -12,8 +12,8 @@ import { readNicSettings } from "./nic-settings.ts";
 import type { OwnPorts } from "./own-ports.ts";
 import { placeAddresses } from "./place-addresses.ts";
 import { placeRoutes, routesOf } from "./place-routes.ts";
+import { changed } from "./snapshot-changes.ts";
 import {
-    changed,
     distinctGateways,
     gatewaysOf,
     hasGlobalAddress,

@@ -1,5 +1,6 @@
 import { AddressFlag, type AddressOptions, type Netlink } from "@antrea/netlink";
-import { addressText, movedAddress, type MovedAddress, type MovedNeighbour } from "./snapshot.ts";
+import { addressText } from "./snapshot-changes.ts";
+import { movedAddress, type MovedAddress, type MovedNeighbour } from "./snapshot.ts";
 
 /**
  * Sets the addresses of a link to exactly these, in order, with IPv6 addresses usable at once. Addresses that are

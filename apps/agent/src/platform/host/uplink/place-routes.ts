@@ -8,7 +8,8 @@ import {
     type Netlink,
     type RouteOptions,
 } from "@antrea/netlink";
-import { isMoved, movedRoute, routeText, type MovedRoute } from "./snapshot.ts";
+import { routeText } from "./snapshot-changes.ts";
+import { isMoved, movedRoute, type MovedRoute } from "./snapshot.ts";
 
 /** A route via a gateway that is itself behind a gateway needs one more pass per level. */
 const maxRoutePasses = 8;

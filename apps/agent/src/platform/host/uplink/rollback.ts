@@ -21,7 +21,8 @@ import {
 import { restoreNicSettings, restorePromiscuous } from "./nic-settings.ts";
 import { placeAddresses, placeNeighbours } from "./place-addresses.ts";
 import { placeRoutes } from "./place-routes.ts";
-import { aged, hasGlobalAddress, renewed, takeSnapshot, type Snapshot } from "./snapshot.ts";
+import { aged, renewed } from "./snapshot-changes.ts";
+import { hasGlobalAddress, takeSnapshot, type Snapshot } from "./snapshot.ts";
 
 /** Dependencies of Rollback. */
 export interface RollbackComponents {

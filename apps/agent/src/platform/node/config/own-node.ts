@@ -1,4 +1,4 @@
-import { sleep, type Clock } from "@antrea/async";
+import { sleep, withTimeout, type Clock } from "@antrea/async";
 import { AntreaError, messageOf } from "@antrea/errors";
 import { formatPrefix } from "@antrea/ip";
 import { podCidrTexts } from "@antrea/ipam";
@@ -30,13 +30,19 @@ export interface OwnNodeComponents {
 /** Settings of awaitOwnNode. */
 export interface OwnNodeOptions {
     readonly nodeName: string;
-    readonly config: Pick<AgentConfig, "hostGateway" | "ovsBridge" | "transportInterface" | "transportInterfaceCIDRs">;
-    /** Time in milliseconds after which the stored Node is used if the API server does not answer. Default 10 s. */
+    readonly config: Pick<
+        AgentConfig,
+        "hostGateway" | "kubeAPIServerOverride" | "ovsBridge" | "transportInterface" | "transportInterfaceCIDRs"
+    >;
+    /**
+     * Time in milliseconds after which an API server that does not answer is logged, and the stored Node used if there is
+     * one. Default 3 s: Services that the switch has lost are served again only after it.
+     */
     readonly syncLimitMs?: number | undefined;
 }
 
 const pollIntervalMs = 500;
-const defaultSyncLimitMs = 10_000;
+const defaultSyncLimitMs = 3_000;
 // A new Node gets podCIDRs within a second or two; only a Node that had some before has a stored object.
 const pollsBeforeCached = 20;
 
@@ -51,7 +57,7 @@ export async function awaitOwnNode(
     options: OwnNodeOptions,
     signal: AbortSignal,
 ): Promise<NodeConfig> {
-    await nodesOrMemory(components, options.syncLimitMs ?? defaultSyncLimitMs, signal);
+    await nodesOrMemory(components, options, signal);
     for (let lastLogged = "", polls = 1; ; polls += 1) {
         try {
             return await readOwnNode(components, options, polls > pollsBeforeCached);
@@ -65,18 +71,24 @@ export async function awaitOwnNode(
 }
 
 async function nodesOrMemory(
-    { nodes, cachedNode, logger }: OwnNodeComponents,
-    syncLimitMs: number,
+    { nodes, cachedNode, logger, clock }: OwnNodeComponents,
+    { config, syncLimitMs = defaultSyncLimitMs }: OwnNodeOptions,
     signal: AbortSignal,
 ): Promise<void> {
-    if (cachedNode() === undefined) return nodes.synced(signal);
     try {
-        await nodes.synced(AbortSignal.any([signal, AbortSignal.timeout(syncLimitMs)]));
+        return await withTimeout((limit) => nodes.synced(limit), syncLimitMs, signal, clock && { clock });
     } catch {
         signal.throwIfAborted();
-        logger.warn("API server is unavailable; starting with the cached state of this Node");
     }
+    logger.warn("the API server does not answer", { next: howToReachIt(config.kubeAPIServerOverride) });
+    if (cachedNode() === undefined) return nodes.synced(signal);
+    logger.warn("starting with the cached state of this Node");
 }
+
+const howToReachIt = (override = ""): string =>
+    override === ""
+        ? "if no kube-proxy leads this Node to the Service kubernetes, set kubeAPIServerOverride to an address of the API server itself"
+        : `check that this Node reaches ${override} (kubeAPIServerOverride)`;
 
 async function readOwnNode(
     components: OwnNodeComponents,

@@ -1,3 +1,5 @@
+import { fnv1a } from "../../fnv1a.ts";
+
 /** 2^32 values without 0, which is never assigned. */
 const maxObjectId = 0xffff_ffff;
 
@@ -23,11 +25,4 @@ export class ObjectIds {
     free(id: number): void {
         this.#owners.delete(id);
     }
-}
-
-/** FNV-1a with 32 bits over UTF-16 code units: http://www.isthe.com/chongo/tech/comp/fnv */
-function fnv1a(text: string): number {
-    let hash = 0x811c_9dc5;
-    for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x0100_0193);
-    return hash >>> 0;
 }

@@ -12,7 +12,6 @@ type Ready = Parameters<LastKnownServicesComponents["openflow"]["onReady"]>[0];
 
 let clock: ManualClock;
 let ready: Ready | undefined;
-let marked: string[];
 let reads: number;
 let areListsComplete: boolean;
 let known: readonly ServiceObjects[];
@@ -20,7 +19,7 @@ let lastKnown: LastKnownServices;
 const signal = new AbortController().signal;
 
 beforeEach(() => {
-    [clock, ready, marked, reads, areListsComplete] = [new ManualClock(), undefined, [], 0, false];
+    [clock, ready, reads, areListsComplete] = [new ManualClock(), undefined, 0, false];
     known = [{ service: service("web"), slices: [] }];
     lastKnown = new LastKnownServices({
         openflow: {
@@ -42,7 +41,6 @@ beforeEach(() => {
                 return Promise.resolve(known);
             },
         },
-        mark: (key) => void marked.push(key),
         clock,
         logger: silentLogger,
     });
@@ -57,34 +55,31 @@ describe("Services that were last known", () => {
         lastKnown.stage();
         await connect(0);
         await clock.advance(1_000);
-        const serving = lastKnown.serve(signal);
+        const restoring = lastKnown.restore(signal);
         await clock.advance(1_999);
-        expect([reads, marked]).toEqual([0, []]);
+        expect(reads).toBe(0);
         await clock.advance(1);
-        await serving;
-        expect([reads, marked]).toEqual([1, ["default/web"]]);
+        expect([await restoring, reads]).toEqual([["default/web"], 1]);
     });
 
     it("are not read when the lists are complete by then", async () => {
         lastKnown.stage();
         await connect(0);
         areListsComplete = true;
-        const serving = lastKnown.serve(signal);
+        const restoring = lastKnown.restore(signal);
         await clock.advance(3_000);
-        await serving;
-        expect([reads, marked]).toEqual([0, []]);
+        expect([await restoring, reads]).toEqual([[], 0]);
     });
 
     it("are not served while OVS has Services, but when it has lost them", async () => {
         const watching = lastKnown.stage();
         await connect(7);
-        const serving = lastKnown.serve(signal);
+        const restoring = lastKnown.restore(signal);
         await clock.advance(60_000);
         expect(reads).toBe(0);
         await connect(0);
         await clock.advance(3_000);
-        await serving;
-        expect([reads, marked]).toEqual([1, ["default/web"]]);
+        expect([await restoring, reads]).toEqual([["default/web"], 1]);
         watching[Symbol.dispose]();
         expect(ready).toBe(undefined);
     });
@@ -93,9 +88,8 @@ describe("Services that were last known", () => {
         known = [];
         lastKnown.stage();
         await connect(0);
-        const serving = lastKnown.serve(signal);
+        const restoring = lastKnown.restore(signal);
         await clock.advance(3_000);
-        await serving;
-        expect([reads, marked]).toEqual([1, []]);
+        expect([await restoring, reads]).toEqual([[], 1]);
     });
 });

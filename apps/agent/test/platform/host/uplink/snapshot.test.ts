@@ -5,11 +5,13 @@ import {
     addressText,
     aged,
     changed,
-    gatewaysOf,
-    hasGlobalAddress,
     renewed,
     routeText,
     sameSnapshot,
+} from "../../../../src/platform/host/uplink/snapshot-changes.ts";
+import {
+    gatewaysOf,
+    hasGlobalAddress,
     type MovedAddress,
     type MovedRoute,
     type Snapshot,

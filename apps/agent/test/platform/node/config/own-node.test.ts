@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
+import { orAborted } from "@antrea/async";
 import { formatIp, formatPrefix, parseIp, parsePrefix } from "@antrea/ip";
 import type { Address, Link } from "@antrea/netlink";
 import { awaitOwnNode, followOwnNode, type NodeConfig } from "../../../../src/platform/node/config/index.ts";
 import type { NodeObject } from "../../../../src/platform/node/node-object.ts";
-import { silentLogger } from "../../../support/logger.ts";
+import { listLogger, silentLogger, type LogEntry } from "../../../support/logger.ts";
 
 const transport: Link = {
     name: "eth0",
@@ -43,8 +44,15 @@ class Nodes {
         this.#node = node;
     }
 
-    synced(): Promise<void> {
-        return Promise.resolve();
+    /** As long as the API server does not answer. */
+    static away(): Nodes {
+        const nodes = new Nodes(undefined);
+        nodes.hasSynced = false;
+        return nodes;
+    }
+
+    synced(signal: AbortSignal): Promise<void> {
+        return this.hasSynced ? Promise.resolve() : orAborted(new Promise(() => undefined), signal);
     }
 
     get(name: string): NodeObject | undefined {
@@ -66,7 +74,12 @@ describe("a start", () => {
     afterEach(() => void jest.useRealTimers());
 
     /** What a start takes in so many seconds, if anything. */
-    async function taken(nodes: Nodes, remembered: NodeObject | undefined, seconds: number): Promise<unknown> {
+    async function taken(
+        nodes: Nodes,
+        remembered: NodeObject | undefined,
+        seconds: number,
+        { entries = [] as LogEntry[], kubeAPIServerOverride = undefined as string | undefined } = {},
+    ): Promise<unknown> {
         const stop = new AbortController();
         let found: NodeConfig | undefined;
         const waiting = awaitOwnNode(
@@ -77,12 +90,13 @@ describe("a start", () => {
                     links: () => Promise.resolve([transport]),
                     addresses: () => Promise.resolve([{ index: 2, ip: parseIp("192.0.2.1") } as Address]),
                 },
-                logger: silentLogger,
+                logger: listLogger(entries),
             },
             {
                 nodeName: "worker",
                 config: {
                     hostGateway: "antrea-gw0",
+                    kubeAPIServerOverride,
                     ovsBridge: "br-int",
                     transportInterface: "",
                     transportInterfaceCIDRs: [],
@@ -115,6 +129,28 @@ describe("a start", () => {
         const memory = worker(["10.10.2.0/24"]);
         expect(await taken(new Nodes(node), memory, 9)).toBeUndefined();
         expect(await taken(new Nodes(node), memory, 11)).toEqual(["10.10.2.0/24", "10.10.2.1"]);
+    });
+
+    it("takes the remembered ones three seconds later if the API server does not answer", async () => {
+        const memory = worker(["10.10.2.0/24"]);
+        expect(await taken(Nodes.away(), memory, 2.9)).toBeUndefined();
+        expect(await taken(Nodes.away(), memory, 3.1)).toEqual(["10.10.2.0/24", "10.10.2.1"]);
+    });
+
+    it.each([
+        [undefined, /kube-proxy.*set kubeAPIServerOverride/],
+        ["https://192.0.2.9:6443", /reaches https:\/\/192\.0\.2\.9:6443 \(kubeAPIServerOverride\)$/],
+    ])("says what to do if the API server does not answer, with the override %s", async (override, words) => {
+        const entries: LogEntry[] = [];
+        const options = { entries, kubeAPIServerOverride: override };
+        expect(await taken(Nodes.away(), undefined, 30, options)).toBeUndefined();
+        expect(entries).toEqual([
+            {
+                level: "warn",
+                message: "the API server does not answer",
+                fields: { next: expect.stringMatching(words) },
+            },
+        ]);
     });
 
     it("gives the Node ten seconds to get its podCIDRs", async () => {

@@ -1,0 +1,50 @@
+import type { CniCmdArgs, CniResult, NetworkConfig } from "@antrea/cni";
+import { addressAdd, addressResult, type AddressBackend } from "./address-calls.ts";
+import { attachmentOf, podAttachmentOf, previousOf } from "./call-args.ts";
+import { networkAdd, networkResult, type NetworkBackend } from "./network-calls.ts";
+
+/** A call, decoded. */
+export interface DecodedCall {
+    readonly args: CniCmdArgs;
+    readonly config: NetworkConfig;
+    /** Monotonic, ms. */
+    readonly receivedAt: number;
+}
+
+/** What answers a call for one interface apart from that on the Pod network. */
+export interface InterfaceCalls extends Pick<AddressBackend, "collect" | "delete"> {
+    /** Checks the arguments, and returns the work that waits until the Node is ready. Throws CniCallError. */
+    readonly add: () => (signal: AbortSignal) => Promise<CniResult>;
+    readonly check: () => Promise<void>;
+}
+
+/** For the addresses of an interface that another plugin makes. */
+export function addressCalls(addresses: AddressBackend, { args, config, receivedAt }: DecodedCall): InterfaceCalls {
+    return {
+        add: () => {
+            const call = addressAdd(args, config, podAttachmentOf(args), receivedAt);
+            return async (signal) => addressResult(call, await addresses.add(call, signal));
+        },
+        check: () =>
+            addresses.check(
+                { ...attachmentOf(args), network: config.name },
+                config.prevResult && (previousOf(config) ?? []),
+            ),
+        delete: (attachment) => addresses.delete(attachment),
+        collect: (...asked) => addresses.collect(...asked),
+    };
+}
+
+/** For one interface on another network, which a meta plugin asks for. */
+export function networkCalls(networks: NetworkBackend, { args, config, receivedAt }: DecodedCall): InterfaceCalls {
+    return {
+        add: () => {
+            const request = { ...podAttachmentOf(args), netns: args.netns, network: config.name, receivedAt };
+            const call = networkAdd(args, config, request);
+            return async (signal) => networkResult(call, await networks.add(call, signal));
+        },
+        check: () => networks.check({ ...attachmentOf(args), netns: args.netns, previous: previousOf(config) }),
+        delete: (attachment) => networks.delete(attachment),
+        collect: (...asked) => networks.collect(...asked),
+    };
+}
