@@ -93,12 +93,13 @@ describe("bridging mode", () => {
             }
         });
 
-        it("shows Services the Node in the place of a bridged Pod", async () => {
-            const addresses = (await nodeObject(first)).status.addresses.map(({ address }) => address);
-            const seen = await stage.namespace.exec(stage.clients[2].name, "curl -4 -sS -m 5 http://server/clientip");
-            const gateways = await onNode(first, ["ip", "-o", "-4", "address", "show", "dev", "antrea-gw0"]);
-            const ip = seen.replace(/:\d+$/, "");
-            expect([...addresses, /inet ([\d.]+)/.exec(gateways)?.[1]]).toContain(ip);
+        it.each(families)("shows Services the Pods' own %s addresses", async (family) => {
+            for (const kind of kinds) {
+                const pod = stage.clients[kind];
+                const flag = family === "IPv4" ? "-4" : "-6";
+                const seen = await stage.namespace.exec(pod.name, `curl ${flag} -sS -m 5 http://server/clientip`);
+                expect(seen.replace(/:\d+$/, "").replaceAll(/[[\]]/g, "")).toBe(ipOf(pod, family));
+            }
         });
 
         it.each(families)("shows the outside the Pods' own %s addresses", async (family) => {

@@ -129,11 +129,17 @@ export function bridgedPeerFlows(next: NextTable, input: BridgedPeerInput): Flow
     return { category: Category.nodeConnectivity, flows: toPeerFlows(next, input) };
 }
 
-/** To the podCIDRs of a Node of the same subnet directly, as the underlay's router need not know them. */
-function toPeerFlows(next: NextTable, { podPrefixes, mac }: BridgedPeerInput): Flow[] {
-    return podPrefixes.map((prefix) =>
-        way(Priority.lower, { ...toPrefix(prefix), ...untagged }, [setDestination(mac)], next.into("hop")),
-    );
+/**
+ * To the podCIDRs of a Node of the same subnet directly, as the underlay's router need not know them; to the Node itself
+ * what a Service sends there, as its Pods do that address it: the client of a Service has addressed its router.
+ */
+function toPeerFlows(next: NextTable, { podPrefixes, mac, ips = [] }: BridgedPeerInput): Flow[] {
+    const direct = (match: Match): Flow =>
+        way(Priority.lower, { ...match, ...untagged }, [setDestination(mac)], next.into("hop"));
+    return [
+        ...podPrefixes.map((prefix) => direct(toPrefix(prefix))),
+        ...ips.map((ip) => direct({ ...toIp(ip), ...partsAre([CtMark.service, 1]) })),
+    ];
 }
 
 function inVlan(vlan: number): Match {

@@ -54,8 +54,15 @@ function lookUp(next: NextTable, family: Family, bridging: boolean): Flow {
     };
 }
 
-/** Conntrack zones of the connections of Pods outside bridging mode. */
-export const connectionZones: Readonly<Record<Family, number>> = { 4: fieldsOf(4).zone, 6: fieldsOf(6).zone };
+/**
+ * Returns the conntrack zone of connections of Pods.
+ *
+ * @param vlan in bridging mode, 0 to 4094: that of bridged Pods, 0 of all others; undefined outside of it
+ */
+export function connectionZone(family: Family, vlan?: number): number {
+    const { zone, zoneType } = fieldsOf(family);
+    return vlan === undefined ? zone : (zoneType << Reg.vlan.bits) | vlan;
+}
 
 /** The zone of a packet's connection: in bridging mode that of its VLAN, which `Reg.vlan` and `Reg.zoneType` have. */
 export function zoneOf(family: Family, bridging: boolean): CtAction["zone"] {

@@ -1,6 +1,6 @@
 export { bridgedPeerFlows } from "./bridged-forwarding.ts";
 export { bridgingParts, bridgingTables } from "./bridging.ts";
-export { connectionZones } from "./conntrack.ts";
+export { connectionZone } from "./conntrack.ts";
 export {
     Category,
     cookie,

@@ -115,6 +115,8 @@ export interface BridgedPeerInput {
     readonly podPrefixes: readonly Prefix[];
     /** MAC address of the Node's underlay address. */
     readonly mac: Uint8Array;
+    /** The Node's own addresses in that subnet, if the switch serves Services, whose endpoints may have them. Default: none. */
+    readonly ips?: readonly IpAddress[] | undefined;
 }
 
 /** Another Node that is reached by the tunnel; see `tunnelPeerFlows`. The MAC address has 6 bytes. */

@@ -83,7 +83,7 @@ export const Table = {
     IngressMetric: 118,
     /** Commits the connection, with its source in the mark. */
     ConntrackCommit: 130,
-    /** Bridging mode: gives packets of bridged Pods to Services a virtual source address. */
+    /** Services, and those of kube-proxy in bridging mode: another source, without which the answer would not come back. */
     ServiceSnat: 136,
     /** Bridging mode: tags frames to the underlay. */
     Vlan: 140,

@@ -51,7 +51,7 @@ export interface NodePlatform extends Platform {
     readonly services: ServiceCidrs | undefined;
     /**
      * Whether OVS serves Services to the Pods of this Node, as the feature gate AntreaProxy and `antreaProxy.enable` want
-     * it; not in bridging mode.
+     * it.
      */
     readonly servesServices: boolean;
     /** Whether it serves them to the Node itself and to clients outside too (`antreaProxy.proxyAll`). */

@@ -4,13 +4,14 @@ import { join } from "node:path";
 import { systemClock } from "@antrea/async";
 import { CniCallError } from "@antrea/cni";
 import { AntreaError } from "@antrea/errors";
-import { nodeParts, nodeTables, type PipelineInput } from "@antrea/flows";
-import { parsePrefix, type IpAddress } from "@antrea/ip";
+import { nodeParts, nodeTables, type BridgingInput, type PipelineInput } from "@antrea/flows";
+import { formatMac, parsePrefix, type IpAddress } from "@antrea/ip";
 import { Netlink } from "@antrea/netlink";
 import { OpenFlowConnection } from "@antrea/openflow/connection";
 import { PrivateOvs } from "@antrea/openflow/testing";
 import { Jobs } from "@antrea/runtime";
 import { OvsdbSession } from "@antrea/ovsdb/session";
+import { bridging, type Bridging } from "../../src/features/bridging/feature.ts";
 import { createCniBackend } from "../../src/features/cni-server/backend.ts";
 import {
     virtualFunctions,
@@ -83,6 +84,8 @@ export interface TestAgentOptions {
     readonly isClaimed?: (ip: IpAddress) => boolean | undefined;
     /** What Pods get on the bridge br-secondary, whose NIC is a link of the Node; default: nothing. */
     readonly networks?: TestNetworks;
+    /** Bridging mode; the test makes the uplink and the host port. Default: not in it. */
+    readonly bridging?: BridgingInput | undefined;
     /** Builds the feature that serves Services; default: OVS serves none. */
     readonly services?: (agent: TestAgent) => ServicesFeature;
     /** Whether OVS serves Services to the Node itself and to clients outside. Default: false. */
@@ -182,7 +185,7 @@ export class TestAgent {
     readonly flowTable: FlowTable;
     readonly gateway: Gateway;
     readonly subnet: NodeSubnet;
-    podInterfaces = new PodInterfaces();
+    readonly podInterfaces = new PodInterfaces();
     readonly network: PodNetwork;
     readonly reconciler: PodReconciler;
     readonly calls: CniCalls;
@@ -190,11 +193,12 @@ export class TestAgent {
     readonly pipeline: AgentPipeline;
     readonly jobs = new Jobs({ logger: silentLogger });
     readonly services: ServicesFeature | undefined;
+    readonly bridging: Bridging | undefined;
     #gatewayPort = gatewayOfPort;
     readonly #stop = new AbortController();
     readonly #holds = new Map<Stage, { reached: () => void; released: Promise<void> }>();
-    readonly #options: Required<Omit<TestAgentOptions, "networks" | "pools" | "services">> &
-        Pick<TestAgentOptions, "networks"> & { readonly pools: PodPools | undefined };
+    readonly #options: Required<Omit<TestAgentOptions, "bridging" | "networks" | "pools" | "services">> &
+        Pick<TestAgentOptions, "bridging" | "networks"> & { readonly pools: PodPools | undefined };
     /** The bridge of further networks. */
     readonly secondary: SwitchBridge;
     /** The virtual functions of the Node; its job is part of `resync`. */
@@ -209,6 +213,7 @@ export class TestAgent {
         this.#options = {
             podCidrs: options.podCidrs ?? ["10.10.1.0/24", "fd10:10:0:1::/64"],
             pods: options.pods ?? (() => []),
+            bridging: options.bridging,
             pools: options.pools,
             ...(options.networks === undefined ? {} : { networks: options.networks }),
             poolOf: options.poolOf ?? (() => undefined),
@@ -258,13 +263,13 @@ export class TestAgent {
             },
         });
         this.services = options.services?.(this);
-        this.pipeline.use(this.services?.pipeline === undefined ? [] : [this.services.pipeline]);
+        this.bridging = options.bridging && this.#bridging(options.bridging);
+        this.pipeline.use([this.services, this.bridging].flatMap((feature) => feature?.pipeline ?? []));
         this.subnet = new NodeSubnet(podPrefixes, () => 0n, this.#options.isClaimed);
         const hostRoutes = new HostRoutes(
             { netlink, logger: silentLogger },
-            { gatewayName: node.gateway, bridged: false },
+            { gatewayName: node.gateway, bridged: options.bridging !== undefined },
         );
-        this.podInterfaces = new PodInterfaces();
         const { networks } = this.#options;
         this.functions = virtualFunctions(
             {
@@ -317,7 +322,7 @@ export class TestAgent {
                 subnet: this.subnet,
                 hostRoutes,
                 pools: this.#options.pools,
-                bridging: undefined,
+                bridging: this.bridging?.pods,
                 ...(networks === undefined
                     ? {}
                     : {
@@ -443,6 +448,7 @@ export class TestAgent {
         await restore.allKnown(signal);
         await this.reconciler.holdKnownAddresses(signal);
         this.readiness.met("records");
+        await this.bridging?.start?.(signal);
         await this.services?.start?.(signal);
         const earlier = new EarlierFlows(
             {
@@ -473,6 +479,28 @@ export class TestAgent {
         await this.functions.links.restoreReturned(signal);
     }
 
+    #bridging(input: BridgingInput): Bridging {
+        const { flowTable, jobs, netlink, node, openflow, pipeline, podInterfaces } = this;
+        const podPrefixes = this.#options.podCidrs.map((cidr) => parsePrefix(cidr));
+        return bridging({
+            bridgedMac: formatMac(input.host.mac),
+            clock: systemClock,
+            config: { hostGateway: node.gateway },
+            flowTable,
+            jobs,
+            logger: silentLogger,
+            metrics: undefined,
+            netlink,
+            node: { podPrefixes },
+            openflow,
+            pipeline,
+            pipelineInput: () => this.pipelineInput(),
+            podInterfaces,
+            servesNode: this.#options.proxyAll,
+            services: { serviceCidrs: input.serviceCidrs, onServiceCidrs: () => undefined },
+        } as unknown as Parameters<typeof bridging>[0]);
+    }
+
     async #secondary(signal: AbortSignal): Promise<void> {
         const { networks } = this.#options;
         if (networks?.nic !== undefined) await this.secondary.ensure([networks.nic], signal);
@@ -483,6 +511,7 @@ export class TestAgent {
         this.#stop.abort();
         await this.jobs.stop();
         await this.services?.stop?.();
+        await this.bridging?.stop?.();
         await Promise.all([this.openflow.close(), this.database.close()]);
         this.netlink[Symbol.dispose]();
     }
@@ -629,6 +658,7 @@ export class TestAgent {
             gateway: { ofPort: this.#gatewayPort, mac: this.gateway.mac, ips: podPrefixes.map(gatewayIpOf) },
             podPrefixes,
             forgetsConnections: true,
+            bridging: this.#options.bridging,
             services: this.services?.pipeline === undefined ? undefined : { proxyAll: this.#options.proxyAll },
         };
     }

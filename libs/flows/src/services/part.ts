@@ -1,7 +1,10 @@
+import { type Flow } from "@antrea/openflow";
 import { answer } from "../arp.ts";
 import { type PipelineInput } from "../inputs.ts";
 import { inPortFlow } from "../output.ts";
 import { type PipelinePart } from "../part.ts";
+import { partsAre, Reg, Source } from "../registers.ts";
+import { Priority, Table } from "../tables.ts";
 import { serviceSource } from "./addresses.ts";
 import { gatewayServiceFlows, serviceStateFlows } from "./connections.ts";
 import { serviceLbFlows } from "./load-balancer.ts";
@@ -14,7 +17,7 @@ import { gatewaySnatFlows } from "./service-snat.ts";
  * that does not. `nodeParts` checks their input.
  */
 export function serviceParts(input: PipelineInput): readonly PipelinePart[] {
-    const { families, gateway, services } = input;
+    const { families, services } = input;
     if (services === undefined) return [];
     const { proxyAll } = services;
     return [
@@ -34,8 +37,16 @@ export function serviceParts(input: PipelineInput): readonly PipelinePart[] {
                           ]
                         : []),
                 ]),
-                ...(families.includes(4) ? [answer(gateway, serviceSource(4))] : []),
+                ...(families.includes(4) ? virtualSourceFlows(input) : []),
             ],
         },
     ];
+}
+
+/** A Pod with a route to all link-local addresses asks for the virtual source itself, which nobody on the underlay has. */
+function virtualSourceFlows({ gateway, bridging }: Pick<PipelineInput, "gateway" | "bridging">): Flow[] {
+    const answered = answer(gateway, serviceSource(4));
+    if (bridging === undefined) return [answered];
+    const match = { ...answered.match, ...partsAre([Reg.source, Source.pod]) };
+    return [answered, { ...answered, table: Table.UnderlaySwitch, priority: Priority.top, match }];
 }

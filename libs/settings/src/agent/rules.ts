@@ -58,11 +58,6 @@ export const agentRules: readonly Rule<AgentConfig>[] = [
             },
             {
                 key: "antreaProxy.proxyAll",
-                rule: `must be false ${bridging}, for which AntreaProxy is ${here}; run kube-proxy`,
-                wrongWhen: { all: [bridged, proxyAll] },
-            },
-            {
-                key: "antreaProxy.proxyAll",
                 rule: "must be false while antreaProxy.enable is false: nothing serves Services in OVS then",
                 wrongWhen: { all: [proxyAll, { is: ["antreaProxy.enable", false] }] },
             },
@@ -164,12 +159,6 @@ export const agentNotices: readonly Notice<AgentConfig>[] = [
             isAll || serviceHealthCheckServerBindAddress === usualHealthAddress
                 ? undefined
                 : "antreaProxy.serviceHealthCheckServerBindAddress has no effect without antreaProxy.proxyAll: set --healthz-bind-address of kube-proxy",
-    },
-    {
-        check: ({ enableBridgingMode, antreaProxy: { enable } }, gates) =>
-            enableBridgingMode && enable && gates.enabled("AntreaProxy")
-                ? `antreaProxy.enable has no effect ${bridging}, for which it is ${here}: kube-proxy serves all Services`
-                : undefined,
     },
     {
         check: ({ secondaryNetwork }, gates) => {

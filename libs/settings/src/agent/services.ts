@@ -3,7 +3,7 @@ import { type AgentConfig } from "./schema.ts";
 
 /** The part of a valid antrea-agent.conf that decides about Services. */
 export interface ServicesConfig {
-    readonly config: Pick<AgentConfig, "antreaProxy" | "enableBridgingMode">;
+    readonly config: Pick<AgentConfig, "antreaProxy">;
     readonly gates: Pick<FeatureGates, "enabled">;
 }
 
@@ -18,9 +18,9 @@ export interface ConfiguredServices {
     readonly nodeHints: boolean;
 }
 
-/** Whether OVS serves Services. In bridging mode kube-proxy does. */
+/** Whether OVS serves Services. */
 export function servesServices({ config, gates }: ServicesConfig): boolean {
-    return gates.enabled("AntreaProxy") && config.antreaProxy.enable && !config.enableBridgingMode;
+    return gates.enabled("AntreaProxy") && config.antreaProxy.enable;
 }
 
 /** Returns what the configuration decides about the Services that OVS serves. */

@@ -162,19 +162,6 @@ describe("rules of antrea-agent.conf", () => {
             ],
         ],
         [
-            "proxyAll in bridging mode",
-            {
-                featureGates: { AntreaIPAM: true },
-                antreaProxy: { proxyAll: true },
-                enableBridgingMode: true,
-                noSNAT: true,
-                trafficEncapMode: "noEncap",
-            },
-            [
-                "antreaProxy.proxyAll: true: must be false with enableBridgingMode, for which AntreaProxy is not available in this version; run kube-proxy",
-            ],
-        ],
-        [
             "direct server return",
             { featureGates: { LoadBalancerModeDSR: true } },
             ["featureGates.LoadBalancerModeDSR: true: not available in this version; remove it or set it to false"],
@@ -286,19 +273,14 @@ describe("rules of antrea-agent.conf", () => {
             "antreaProxy.serviceHealthCheckServerBindAddress has no effect without antreaProxy.proxyAll: " +
                 "set --healthz-bind-address of kube-proxy",
         ],
+        ["bridging mode", { featureGates: { AntreaIPAM: true }, enableBridgingMode: true, noSNAT: true }, undefined],
         [
-            "bridging mode",
-            { featureGates: { AntreaIPAM: true }, enableBridgingMode: true, noSNAT: true },
-            "antreaProxy.enable has no effect with enableBridgingMode, for which it is not available in this version: " +
-                "kube-proxy serves all Services",
-        ],
-        [
-            "bridging mode without it",
+            "bridging mode with all Services",
             {
                 featureGates: { AntreaIPAM: true },
                 enableBridgingMode: true,
                 noSNAT: true,
-                antreaProxy: { enable: false },
+                antreaProxy: { proxyAll: true },
             },
             undefined,
         ],

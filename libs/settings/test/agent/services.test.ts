@@ -8,7 +8,7 @@ describe("whether OVS serves Services", () => {
         ["featureGates: { AntreaProxy: false }", false],
         [
             "{ enableBridgingMode: true, trafficEncapMode: noEncap, noSNAT: true, featureGates: { AntreaIPAM: true } }",
-            false,
+            true,
         ],
     ])("%s", (text, expected) => {
         expect(servesServices(loadAgentConfig(text))).toBe(expected);

@@ -54,6 +54,7 @@ function inBridgingMode(
         pipeline,
         pipelineInput,
         podInterfaces,
+        servesNode,
         services,
     }: NodePlatform,
     hostMac: Uint8Array,
@@ -88,7 +89,9 @@ function inBridgingMode(
             isComplete: () => services?.serviceCidrs !== undefined,
         },
         start: () => {
-            const routing = jobs.every("bridging/service-routes", resyncMs, () => route.ensure(families));
+            const routing = jobs.every("bridging/service-routes", resyncMs, () =>
+                route.ensure(families, { sparesProxyRoutes: servesNode }),
+            );
             openflow.onReady(() => routing.trigger());
             // Retries VLAN flows that could not be set or removed when a Pod was added or removed.
             const retrying = jobs.every("bridging/vlans", resyncMs, (limit) => pods.pass(limit));

@@ -23,6 +23,7 @@ const addressOwner = "host-services/addresses";
 /** What the feature needs of the platform. */
 export type HostServicesPlatform = Pick<
     NodePlatform,
+    | "bridgedMac"
     | "clock"
     | "config"
     | "environment"
@@ -54,7 +55,7 @@ export interface HostServicesFeature extends Feature {
  * @param cidrs a watch of the ServiceCIDRs that others own; undefined: the feature watches them itself
  */
 export function hostServices(platform: HostServicesPlatform, cidrs: ServiceCidrs | undefined): HostServicesFeature {
-    const { config, host, jobs, netlink, node, sysctls } = platform;
+    const { bridgedMac, config, host, jobs, netlink, node, sysctls } = platform;
     const logger = platform.logger.child("host-services");
     const families = node.podPrefixes.map(({ family }) => family);
     const routes = new HostServiceRoutes({ logger, netlink, sysctls }, { gatewayName: config.hostGateway, families });
@@ -65,7 +66,7 @@ export function hostServices(platform: HostServicesPlatform, cidrs: ServiceCidrs
         start: () => {
             jobs.once("host-services/removal", async () => {
                 await removeHostRules({ logger, nft: host.nft });
-                await routes.remove();
+                await routes.remove({ keepsNeighbours: bridgedMac !== undefined });
             });
         },
     };

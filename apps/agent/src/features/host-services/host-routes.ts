@@ -82,15 +82,19 @@ export class HostServiceRoutes {
         await this.#ensureRules(families.map(ruleOf));
     }
 
-    /** Removes all of it, of both families; idempotent. Rejects with NetlinkError. */
-    async remove(): Promise<void> {
+    /**
+     * Removes all of it, of both families; idempotent. Rejects with NetlinkError.
+     *
+     * @param o.keepsNeighbours the neighbour entries are those of bridged Pods now
+     */
+    async remove({ keepsNeighbours }: { readonly keepsNeighbours: boolean }): Promise<void> {
         const { logger, netlink, sysctls } = this.#components;
         sysctls.undo(this.#reversePath);
         await this.#ensureRules([]);
         const present = await this.#ownRoutes();
         if (present.length === 0) return;
         const gateway = await netlink.link(this.#options.gatewayName);
-        const neighbours = gateway === undefined ? [] : await netlink.neighbours(gateway.index);
+        const neighbours = gateway === undefined || keepsNeighbours ? [] : await netlink.neighbours(gateway.index);
         // a kernel without IPv6 refuses to delete one of it
         const own = neighbours.filter(({ ip }) => ip.value === nextHop(ip.family).value);
         await netlink.batch((batch) => {

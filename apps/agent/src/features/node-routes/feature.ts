@@ -85,6 +85,7 @@ function peersOf(platform: NodePlatform): Peers {
             flowTable,
             next: pipeline,
             gatewayMac: () => gateway.mac,
+            servesServices: platform.servesServices,
             logger: logger.child("node-routes"),
             metrics,
             clock,

@@ -1,5 +1,5 @@
 import { bridgedPeerFlows, tunnelPeerFlows, type FlowSet, type NextTable } from "@antrea/flows";
-import { formatMac } from "@antrea/ip";
+import { formatIp, formatMac } from "@antrea/ip";
 import type { Change, Operations, Removal } from "@antrea/runtime";
 import type { PeerRoute } from "./peer-routes.ts";
 
@@ -21,6 +21,8 @@ export interface PeerFlowsComponents {
     readonly next: NextTable;
     /** MAC address of this Node's gateway, 6 bytes. */
     readonly gatewayMac: () => Uint8Array;
+    /** Whether OVS serves Services, whose endpoints may be in the network of a Node. */
+    readonly servesServices: boolean;
 }
 
 /** The routes to one Node that need flows: at least one, all through the same tunnel or MAC address. */
@@ -34,11 +36,13 @@ export class PeerFlows implements Operations<string, FlowRoutes> {
     readonly #flowTable: PeerFlowTable;
     readonly #next: NextTable;
     readonly #gatewayMac: () => Uint8Array;
+    readonly #servesServices: boolean;
 
     constructor(components: PeerFlowsComponents) {
         this.#flowTable = components.flowTable;
         this.#next = components.next;
         this.#gatewayMac = components.gatewayMac;
+        this.#servesServices = components.servesServices;
     }
 
     /** Stages the flows to one Node before the first replay, which sends them. */
@@ -59,7 +63,14 @@ export class PeerFlows implements Operations<string, FlowRoutes> {
     #flowsOf(routes: FlowRoutes): FlowSet {
         const [{ remote, mac }] = routes;
         const podPrefixes = routes.map(({ dst }) => dst);
-        if (mac !== undefined) return bridgedPeerFlows(this.#next, { podPrefixes, mac });
+        if (mac !== undefined) {
+            const remotes = new Map(routes.map((route) => [formatIp(route.remote), route.remote]));
+            return bridgedPeerFlows(this.#next, {
+                podPrefixes,
+                mac,
+                ips: this.#servesServices ? [...remotes.values()] : [],
+            });
+        }
         return tunnelPeerFlows(this.#next, { podPrefixes, remote, gatewayMac: this.#gatewayMac() });
     }
 }

@@ -32,6 +32,8 @@ export interface PeersComponents {
     readonly transportIndex: () => number;
     /** MAC address of the gateway, 6 bytes. */
     readonly gatewayMac: () => Uint8Array;
+    /** Whether OVS serves Services. */
+    readonly servesServices: boolean;
 }
 
 /** Settings of Peers. */

@@ -33,6 +33,7 @@ const maxJournalBytes = 256 << 20;
 /** What the feature needs of the platform. */
 export type ServicesPlatform = Pick<
     NodePlatform,
+    | "bridgedMac"
     | "clock"
     | "config"
     | "datapath"
@@ -49,6 +50,7 @@ export type ServicesPlatform = Pick<
     | "openflow"
     | "pipeline"
     | "pipelineInput"
+    | "podInterfaces"
     | "servesNode"
     | "servesServices"
     | "vswitchd"
@@ -109,6 +111,7 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
     const { clock, environment, events, flowTable, gates, jobs, kube, nodes, openflow, pipeline, pipelineInput } =
         platform;
     const logger = platform.logger.child("services");
+    const isBridging = platform.bridgedMac !== undefined;
     const index = new ServiceIndex(settingsOf(platform));
     const metrics = proxyMetrics(platform.metrics, () => sync.installed.values());
     const udp = gates.enabled("CleanupStaleUDPSvcConntrack")
@@ -131,6 +134,7 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
         learned: new LearnedFlows({ openflow, logger }),
         events: new ServiceEvents({ record: (event) => events.record(event), clock }),
         host,
+        isBridging,
         hasRejectMeter: () => hasRejectMeter,
         onChanged: (before, after) => {
             if (udp?.changed(before, after) === true) cleanUp();
@@ -183,7 +187,7 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
     return {
         name: "services",
         pipeline: {
-            tables: serviceTables({ bridging: false, proxyAll: platform.servesNode }),
+            tables: serviceTables({ bridging: isBridging, proxyAll: platform.servesNode }),
             parts: () => {
                 const input = pipelineInput();
                 const services = input.services && { ...input.services, withoutMeter: !hasRejectMeter };

@@ -12,6 +12,8 @@ export interface SourceInput {
     readonly idsOf: (port: ServedPort) => PortIds;
     /** See `saltOf`. */
     readonly salt: bigint;
+    /** Whether the pipeline is that of bridging mode. */
+    readonly bridging: boolean;
     /** Whether the pipeline serves the Node itself and clients outside. */
     readonly proxyAll: boolean;
     /** Addresses to which the host translates external addresses that are the Node's own, by the text of those. */
@@ -75,7 +77,6 @@ export class ServiceSource implements FlowSource {
                 affinitySeconds,
                 ...idsOf(port),
                 ...input,
-                bridging: false,
             }),
         );
         const made = {

@@ -21,6 +21,7 @@ export interface ServiceSyncComponents {
     readonly events: Pick<ServiceEvents, "report" | "forget">;
     /** The Node's network stack; undefined unless OVS serves the Node itself and clients outside. */
     readonly host: Pick<HostStack, "prepare" | "served"> | undefined;
+    readonly isBridging: boolean;
     /** Whether OVS has the meter that flows of Services without endpoints use. */
     readonly hasRejectMeter: () => boolean;
     /** OVS has the change of a Service; undefined: nothing is served of it. */
@@ -97,7 +98,7 @@ export class ServiceSync {
         { salt, prepared }: { readonly salt: bigint; readonly prepared: PreparedService | undefined },
         signal: AbortSignal,
     ): Promise<void> {
-        const { hasRejectMeter, host, next } = this.#components;
+        const { hasRejectMeter, host, isBridging, next } = this.#components;
         const owner = ownerOf(key);
         if (after === undefined) {
             await this.#bundles.apply({ owner, flows: undefined }, 1, signal);
@@ -112,6 +113,7 @@ export class ServiceSync {
                 next,
                 idsOf: (port) => this.#ids.idsOf(after, port),
                 salt,
+                bridging: isBridging,
                 proxyAll: host !== undefined,
                 standIns: prepared?.standIns ?? new Map(),
                 withoutMeter: !hasRejectMeter(),

@@ -119,6 +119,7 @@ async function restart(): Promise<void> {
             context: () => context,
             transportIndex: () => link?.index ?? 0,
             gatewayMac: () => parseMac("0e:00:00:00:00:01"),
+            servesServices: true,
         },
         { nodeName: "self", podPrefixes: [parsePrefix("10.10.0.0/24")], gatewayName: "gw" },
     );
@@ -273,6 +274,13 @@ it("a false MAC address of one Node is logged once, and keeps no other from its 
     await agent.pass();
     expect(flowTable.asked()).toEqual(["set peer/a"]);
     expect(warnings).toHaveLength(1);
+    // to its Pods, and what Services send to itself
+    const ofServices = flowTable.flows.get("peer/a")?.filter((flow) => flow.includes("ct_mark=0x10/0x10"));
+    expect(flowTable.flows.get("peer/a")).toHaveLength(4);
+    expect(ofServices).toEqual([
+        expect.stringMatching(/nw_dst=192\.0\.2\.2,.*02:00:00:00:00:02->/),
+        expect.stringMatching(/ipv6_dst=2001:db8::2,.*02:00:00:00:00:02->/),
+    ]);
 });
 
 it("writes what changed and nothing else", async () => {

@@ -1,5 +1,5 @@
 import { systemClock } from "@antrea/async";
-import { parsePrefix } from "@antrea/ip";
+import { formatMac, parsePrefix } from "@antrea/ip";
 import { endpointSlices, services as serviceResource, type ApiClient, type EventInput } from "@antrea/kube";
 import { TestApiServer } from "@antrea/kube/testing";
 import { Metrics } from "@antrea/runtime";
@@ -12,7 +12,7 @@ import { nodeHost } from "../../../src/platform/host/host.ts";
 import { datapathOf, Unixctl } from "../../../src/platform/ovs/datapath/index.ts";
 import { nodesOf } from "../../../src/platform/platform.ts";
 import { silentLogger } from "../../support/logger.ts";
-import { TestNode, type TestAgent } from "../../support/test-node.ts";
+import { TestNode, type TestAgent, type TestAgentOptions } from "../../support/test-node.ts";
 
 /** The Node of the test; Pods of other Nodes do not exist. */
 export const nodeName = "node-1";
@@ -31,20 +31,28 @@ export class ServiceCluster implements AsyncDisposable {
     readonly server: TestApiServer;
     readonly events: EventInput[] = [];
     metrics = new Metrics({ processMetrics: false });
+    readonly #options: Pick<TestAgentOptions, "bridging" | "pools">;
     #agent: TestAgent | undefined;
 
-    private constructor(node: TestNode, server: TestApiServer) {
+    private constructor(node: TestNode, server: TestApiServer, options: Pick<TestAgentOptions, "bridging" | "pools">) {
         this.node = node;
         this.server = server;
+        this.#options = options;
     }
 
-    /** @param settings keys of antrea-agent.conf of its first agent */
-    static async start(settings: object = {}): Promise<ServiceCluster> {
+    /**
+     * @param settings keys of antrea-agent.conf of its first agent
+     * @param options of all its agents
+     */
+    static async start(
+        settings: object = {},
+        options: Pick<TestAgentOptions, "bridging" | "pools"> = {},
+    ): Promise<ServiceCluster> {
         const node = await TestNode.start();
         // In the namespace of the Node, as the agent is.
         const server = await TestApiServer.start();
         await server.addNode(nodeName, { podCidrs, internalIps: ["192.0.2.1", "2001:db8::1"] });
-        const cluster = new ServiceCluster(node, server);
+        const cluster = new ServiceCluster(node, server, options);
         await cluster.startAgent(settings);
         return cluster;
     }
@@ -66,6 +74,7 @@ export class ServiceCluster implements AsyncDisposable {
         const loaded = loadAgentConfig(JSON.stringify(settings));
         const { enable, proxyAll } = loaded.config.antreaProxy;
         this.#agent = await this.node.startAgent({
+            ...this.#options,
             proxyAll: enable && proxyAll,
             services: (agent) => this.#services(agent, loaded, datapath),
         });
@@ -87,7 +96,9 @@ export class ServiceCluster implements AsyncDisposable {
         nodes.start(new AbortController().signal);
         this.metrics = new Metrics({ processMetrics: false });
         const { enable, proxyAll } = config.antreaProxy;
+        const { bridging } = this.#options;
         const platform: HostServicesPlatform & ServicesPlatform = {
+            bridgedMac: bridging && formatMac(bridging.host.mac),
             clock: systemClock,
             config,
             datapath: { ...datapathOf("netdev"), ...datapath },
@@ -107,6 +118,7 @@ export class ServiceCluster implements AsyncDisposable {
             openflow: agent.openflow,
             pipeline: agent.pipeline,
             pipelineInput: () => agent.pipelineInput(),
+            podInterfaces: agent.podInterfaces,
             servesNode: enable && proxyAll,
             servesServices: enable,
             vswitchd: new Unixctl({ runDir: this.node.ovs.runDir, maxAnswerBytes: 64 << 20 }),

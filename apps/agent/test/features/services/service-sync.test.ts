@@ -53,6 +53,7 @@ class Start {
             learned: { changed: () => Promise.resolve() },
             events: { report: () => undefined, forget: () => undefined },
             host,
+            isBridging: false,
             hasRejectMeter: () => this.hasRejectMeter,
             onChanged: (before, after) => void this.changes.push([before, after]),
             clock: { ...systemClock, now: () => this.now },

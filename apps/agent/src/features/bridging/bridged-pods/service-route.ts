@@ -1,7 +1,7 @@
 import { serviceMac, serviceSource } from "@antrea/flows";
-import { formatMac, prefixOf, type Family, type IpAddress } from "@antrea/ip";
-import { NeighbourState, type Netlink } from "@antrea/netlink";
-import { serviceRouteProtocol } from "../../../platform/kernel-ids.ts";
+import { formatMac, formatPrefix, prefixOf, type Family, type IpAddress } from "@antrea/ip";
+import { NeighbourState, RouteTable, type Netlink, type Route } from "@antrea/netlink";
+import { proxyRouteProtocol, serviceRouteProtocol } from "../../../platform/kernel-ids.ts";
 
 const mac = formatMac(serviceMac);
 
@@ -35,14 +35,22 @@ export class ServiceRoute {
      * Adds the routes and permanent neighbour entries on the gateway, or replaces differing ones; idempotent. Without
      * the gateway's link does nothing. Rejects with NetlinkError; some may be set then, and the next call completes
      * them.
+     *
+     * @param o.sparesProxyRoutes leaves the routes of `antreaProxy.proxyAll` to the same addresses, which come once OVS has
+     *   all Services; the Node has one route to each
      */
-    async ensure(families: readonly Family[]): Promise<void> {
+    async ensure(
+        families: readonly Family[],
+        { sparesProxyRoutes }: { readonly sparesProxyRoutes: boolean },
+    ): Promise<void> {
         const gateway = await this.#netlink.link(this.#gatewayName);
         if (gateway === undefined) return;
         const { index } = gateway;
+        const spared = sparesProxyRoutes ? await this.#netlink.routes({ protocol: proxyRouteProtocol }) : [];
         await this.#netlink.batch((batch) => {
             for (const ip of serviceSources(families)) {
                 batch.replaceNeighbour({ index, ip, mac, state: NeighbourState.PERMANENT });
+                if (spared.some((route) => leadsTo(route, ip, index))) continue;
                 batch.replaceRoute({ dst: prefixOf(ip), dev: index, protocol: serviceRouteProtocol });
             }
         });
@@ -64,4 +72,8 @@ export class ServiceRoute {
             }
         });
     }
+}
+
+function leadsTo({ dev, dst, table }: Route, ip: IpAddress, index: number): boolean {
+    return dev === index && table === RouteTable.MAIN && formatPrefix(dst) === formatPrefix(prefixOf(ip));
 }

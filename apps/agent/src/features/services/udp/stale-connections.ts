@@ -1,4 +1,4 @@
-import { connectionZones, CtMark, nodePortAddress } from "@antrea/flows";
+import { CtMark, nodePortAddress } from "@antrea/flows";
 import { formatIp, type Family, type IpAddress } from "@antrea/ip";
 import type { CtFlush } from "@antrea/openflow";
 import type { Endpoint, ServedPort, ServedService } from "@antrea/services";
@@ -14,6 +14,14 @@ export interface HostAddresses {
     /** To which the host translates an external address; undefined if it is not the Node's own. */
     standIn(ip: IpAddress): IpAddress | undefined;
 }
+
+/** A filter of connections of a family in all zones of Pods. */
+export interface FlushOfAllZones extends Omit<CtFlush, "zone"> {
+    readonly family: Family;
+}
+
+/** The conntrack zones of the connections of Pods of a family. */
+export type ConnectionZones = (family: Family) => readonly number[];
 
 /** Where an UDP port of a Service is served, with its endpoints that serve. */
 interface UdpAddress {
@@ -32,9 +40,9 @@ export function flushesOf(
     before: ServedService | undefined,
     after: ServedService | undefined,
     host: HostAddresses | undefined,
-): ReadonlyMap<string, CtFlush> {
+): ReadonlyMap<string, FlushOfAllZones> {
     const [had, has] = [addressesOf(before, host), addressesOf(after, host)];
-    const flushes = new Map<string, CtFlush>();
+    const flushes = new Map<string, FlushOfAllZones>();
     for (const [text, address] of had) {
         const now = has.get(text);
         if (now === undefined) flushes.set(text, allTo(address));
@@ -51,8 +59,8 @@ export function flushesOf(
     return flushes;
 }
 
-function allTo({ ip, port }: Place): CtFlush {
-    return { zone: connectionZones[ip.family], protocol: udp, original: { dst: ip, dstPort: port } };
+function allTo({ ip, port }: Place): FlushOfAllZones {
+    return { family: ip.family, protocol: udp, original: { dst: ip, dstPort: port } };
 }
 
 /** The texts of flushes that are wrong now: an endpoint that came back keeps its connections. */
@@ -64,9 +72,11 @@ export function* flushesAgainst(after: ServedService | undefined, host: HostAddr
 /** Finds connections that lead to endpoints that do not serve, among all that the datapath has. */
 export class StaleConnections {
     readonly #addresses = new Map<string, Set<string>>();
+    readonly #zones: Readonly<Record<Family, ReadonlySet<number>>>;
 
     /** @param possible what OVS has of Services, and what it may have already */
-    constructor(possible: Iterable<ServedService>, host: HostAddresses | undefined) {
+    constructor(possible: Iterable<ServedService>, host: HostAddresses | undefined, zones: ConnectionZones) {
+        this.#zones = { 4: new Set(zones(4)), 6: new Set(zones(6)) };
         for (const service of possible) {
             for (const [text, { endpoints }] of addressesOf(service, host)) {
                 const known = this.#addresses.get(text) ?? new Set();
@@ -79,7 +89,7 @@ export class StaleConnections {
     /** What removes the connection if it is stale, and nothing else; undefined if it is not. */
     flushOf({ original, reply, zone, mark }: Connection): CtFlush | undefined {
         const { dst, dstPort, src, srcPort } = original;
-        if (zone !== connectionZones[dst.family]) return undefined;
+        if (!this.#zones[dst.family].has(zone)) return undefined;
         const endpoints = this.#addresses.get(addressText(dst, dstPort));
         const isStale =
             endpoints === undefined ? (mark & serviceBit) !== 0 : !endpoints.has(addressText(reply.src, reply.srcPort));

@@ -6,7 +6,14 @@ import type { ServedService } from "@antrea/services";
 import { UnixctlError } from "../../../platform/ovs/datapath/index.ts";
 import { inSlices } from "../../../platform/slices.ts";
 import { udpConnections } from "./conntrack-dump.ts";
-import { flushesAgainst, flushesOf, StaleConnections, type HostAddresses } from "./stale-connections.ts";
+import {
+    flushesAgainst,
+    flushesOf,
+    StaleConnections,
+    type ConnectionZones,
+    type FlushOfAllZones,
+    type HostAddresses,
+} from "./stale-connections.ts";
 
 /** OVS walks all connections for each flush by part of a tuple; from this number on reading them once is less. */
 const singleFlushes = 10;
@@ -29,6 +36,7 @@ export interface UdpCleanUpComponents {
     readonly flush: (flushes: readonly CtFlush[], signal: AbortSignal) => Promise<void>;
     /** The connections of Pods, as `dpctl/dump-conntrack` prints them; rejects with UnixctlError. */
     readonly dump: (signal: AbortSignal) => Promise<readonly string[]>;
+    readonly zones: ConnectionZones;
     /** What OVS has of Services, and what it may have already. */
     readonly possible: () => Iterable<ServedService>;
     /** The Node's network stack; undefined unless OVS serves the Node itself and clients outside. */
@@ -44,8 +52,8 @@ export interface UdpCleanUpComponents {
 export class UdpCleanUp {
     readonly #components: UdpCleanUpComponents;
     /** By their text: those that were not sent yet, and those that were, with the time, until their last comparison. */
-    readonly #pending = new Map<string, CtFlush>();
-    readonly #sent = new Map<string, { readonly flush: CtFlush; readonly at: number }>();
+    readonly #pending = new Map<string, FlushOfAllZones>();
+    readonly #sent = new Map<string, { readonly flush: FlushOfAllZones; readonly at: number }>();
     /** Monotonic times at which all connections are to be compared, ascending. */
     #checks: readonly number[] = [];
     #hasBegun = false;
@@ -94,8 +102,8 @@ export class UdpCleanUp {
     async #flushPending(signal: AbortSignal): Promise<void> {
         const pending = [...this.#pending];
         if (pending.length === 0) return;
-        const areFew = pending.length < singleFlushes;
-        const flushes = pending.map(([, flush]) => flush);
+        const flushes = this.#inZones(pending.map(([, flush]) => flush));
+        const areFew = flushes.length < singleFlushes;
         if (areFew) await this.#flush(flushes, signal);
         const now = this.#components.clock.monotonic();
         for (const [text, flush] of pending) {
@@ -126,21 +134,22 @@ export class UdpCleanUp {
      * what the one before has skipped.
      */
     async #flushAgain(signal: AbortSignal): Promise<void> {
-        const flushes = Array.from(this.#sent.values(), ({ flush }) => flush);
+        const flushes = this.#inZones(Array.from(this.#sent.values(), ({ flush }) => flush));
         for (let tries = 0; tries < maxTries; tries += 1) await this.#flush(flushes, signal);
     }
 
     /** What removes each stale connection; undefined if there are too many connections to read. */
     async #stale(signal: AbortSignal): Promise<readonly CtFlush[] | undefined> {
+        const { dump, host, possible, zones } = this.#components;
         let texts: readonly string[];
         try {
-            texts = await this.#components.dump(signal);
+            texts = await dump(signal);
         } catch (error) {
             if (isErrorOf(UnixctlError, error, "ANSWER_TOO_LONG")) return undefined;
             throw error;
         }
         const found: CtFlush[] = [];
-        const stale = new StaleConnections(this.#components.possible(), this.#components.host);
+        const stale = new StaleConnections(possible(), host, zones);
         for (const text of texts) {
             // as many as can be read take seconds
             await inSlices(udpConnections(text), (connection) => {
@@ -149,6 +158,12 @@ export class UdpCleanUp {
             });
         }
         return found;
+    }
+
+    #inZones(flushes: readonly FlushOfAllZones[]): readonly CtFlush[] {
+        return flushes.flatMap(({ family, ...flush }) =>
+            this.#components.zones(family).map((zone) => ({ ...flush, zone })),
+        );
     }
 
     async #flush(flushes: readonly CtFlush[], signal: AbortSignal): Promise<void> {

@@ -1,13 +1,21 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
+import { connectionZone } from "@antrea/flows";
 import { type CtFlush } from "@antrea/openflow";
 import { type ServedService } from "@antrea/services";
-import { flushesOf, StaleConnections } from "../../../../src/features/services/udp/stale-connections.ts";
+import {
+    flushesOf,
+    StaleConnections,
+    type FlushOfAllZones,
+} from "../../../../src/features/services/udp/stale-connections.ts";
 import { endpointsAt, portAt, serviceWith } from "../examples.ts";
 
 const dns = (...endpoints: readonly string[]): ServedService =>
     serviceWith([portAt("10.96.0.10", endpointsAt(...endpoints), { protocol: "UDP", port: 53 })]);
 const [a, b] = ["10.10.1.2 5353", "10.10.1.3 5353"];
+
+const zones = (family: 4 | 6): readonly number[] => [connectionZone(family)];
+const inZone = ({ family, ...flush }: FlushOfAllZones): CtFlush => ({ ...flush, zone: connectionZone(family) });
 
 function text({ zone, protocol, original = {}, reply = {} }: CtFlush): string {
     const of = (tuple: NonNullable<CtFlush["original"]>): string =>
@@ -17,7 +25,7 @@ function text({ zone, protocol, original = {}, reply = {} }: CtFlush): string {
     return `${zone} ${protocol}: ${of(original)}, ${of(reply)}`;
 }
 const texts = (before: ServedService | undefined, after: ServedService | undefined): readonly string[] =>
-    [...flushesOf(before, after, undefined).values()].map(text);
+    [...flushesOf(before, after, undefined).values()].map(inZone).map(text);
 const toDns = "65520 17: * * 10.96.0.10 53";
 
 describe("flushes of a change", () => {
@@ -71,7 +79,7 @@ describe("with proxyAll", () => {
 
     it("flushes are of NodePorts and stand-ins too", () => {
         const flushes = flushesOf(served(a, b), served(b), host);
-        expect([...flushes.values()].map(text)).toEqual(
+        expect([...flushes.values()].map(inZone).map(text)).toEqual(
             ["10.96.0.10 53", "192.0.2.1 53", "169.254.0.130 53", "169.254.0.252 30053", "192.0.2.1 30053"].map(
                 (place) => `65520 17: * * ${place}, 10.10.1.2 5353 * *`,
             ),
@@ -89,7 +97,7 @@ describe("with proxyAll", () => {
     ])("a connection to %s port %d that leads to %s is stale: %s", (dst, dstPort, endpoint, expected) => {
         const [src = "", srcPort] = endpoint.split(" ");
         const client = { src: parseIp("192.0.2.9"), srcPort: 4000 };
-        const flush = new StaleConnections([served(a, b)], host).flushOf({
+        const flush = new StaleConnections([served(a, b)], host, zones).flushOf({
             original: { ...client, dst: parseIp(dst), dstPort },
             reply: { src: parseIp(src), srcPort: Number(srcPort), dst: client.src, dstPort: 4000 },
             zone: 65520,
@@ -100,7 +108,7 @@ describe("with proxyAll", () => {
 });
 
 describe("stale connections", () => {
-    const stale = new StaleConnections([dns(a), dns(a, b)], undefined);
+    const stale = new StaleConnections([dns(a), dns(a, b)], undefined, () => [65520, 4098]);
     const flushOf = (dst: string, from: string, mark: number, zone = 65520): string | undefined => {
         const [ip = "", port] = from.split(" ");
         const client = parseIp("10.10.1.9");
@@ -124,6 +132,12 @@ describe("stale connections", () => {
     ])("a connection %s", (_name, dst, from, mark, isStale) => {
         const flush = isStale ? `65520 17: 10.10.1.9 4000 ${dst} 53, * * * *` : undefined;
         expect(flushOf(dst, from, mark)).toBe(flush);
+    });
+
+    it("of a VLAN are judged in its zone", () => {
+        expect(flushOf("10.96.0.10", "10.10.1.4 5353", 0x13, 4098)).toBe(
+            "4098 17: 10.10.1.9 4000 10.96.0.10 53, * * * *",
+        );
     });
 
     it("of other zones are not judged", () => {

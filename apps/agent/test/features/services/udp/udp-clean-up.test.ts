@@ -19,6 +19,7 @@ let dumps: number;
 let served: ServedService;
 let now: number;
 let cleanUp: UdpCleanUp;
+let zones: readonly number[];
 
 const line = ([port, endpoint]: readonly [number, string]): string =>
     `udp,orig=(src=10.10.1.9,dst=10.96.0.10,sport=${port},dport=53),` +
@@ -44,6 +45,7 @@ function make(dump: () => Promise<readonly string[]>): void {
         dump,
         possible: () => [served],
         host: undefined,
+        zones: () => zones,
         onFlushed: () => undefined,
         clock,
     });
@@ -56,6 +58,7 @@ beforeEach(() => {
         [3, "10.10.1.2"],
     ]);
     [flushed, skipped, dumps, now] = [[], 0, 0, 5_000];
+    zones = [65520];
     served = dns("10.10.1.3");
     make(() => {
         dumps += 1;
@@ -171,6 +174,18 @@ describe("clean-up of UDP connections", () => {
         expect(connections.size).toBe(0);
         expect(flushed.map((all) => all.length)).toEqual([500, 500, 200]);
         expect(turns).toBeGreaterThan(2);
+    });
+
+    it("removes them in the zone of each VLAN, and compares at once if these are many", async () => {
+        await begin();
+        zones = [4096, 4098];
+        cleanUp.changed(dns("10.10.1.2", "10.10.1.3"), served);
+        await cleanUp.pass(signal);
+        expect(flushed.map((all) => all.map(({ zone }) => zone))).toEqual([[4096, 4098]]);
+        zones = Array.from({ length: 10 }, (_, vlan) => 4096 + vlan);
+        cleanUp.changed(dns("10.10.1.2", "10.10.1.3"), served);
+        await cleanUp.pass(signal);
+        expect([flushed.length, dumps]).toEqual([1, 1]);
     });
 
     it("of ten changes and more compares at once instead", async () => {
