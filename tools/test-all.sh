@@ -32,7 +32,7 @@ part_kubernetes() { "$TOOLS/cluster/build-programs.sh" && "$TOOLS/build.sh" && "
 # those of Services with kube-proxy beside AntreaProxy, and those of kube-proxy itself
 part_kubernetes-beside() {
     "$TOOLS/cluster/build-programs.sh" && "$TOOLS/build.sh" &&
-        KUBE_PROXY=iptables "$TOOLS/e2e.sh" --kubernetes '(\] Services |EndpointSlice|Granular Checks|KubeProxy|kube-proxy urls)'
+        KUBE_PROXY=iptables "$TOOLS/e2e.sh" --kubernetes '(Services |EndpointSlice|Granular Checks|KubeProxy|kube-proxy urls)'
 }
 # property tests draw other inputs each time
 part_repeat() {
