@@ -18,7 +18,7 @@ prepare_nodes() {
         kubectl label --overwrite "$node" "topology.kubernetes.io/zone=zone-$zone" \
             node.kubernetes.io/exclude-from-external-load-balancers-
         if kubectl get "$node" -o jsonpath='{.spec.taints[*].key}' | grep -qwF "$control_plane"; then
-            kubectl taint "$node" "$control_plane-"
+            kubectl taint nodes "${node#node/}" "$control_plane-"
         fi
     done
 }
