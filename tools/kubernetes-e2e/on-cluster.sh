@@ -11,15 +11,17 @@ balancer_log=$LOGS/load-balancer.log
 "$TOOLS/cluster/build-programs.sh" e2e.test
 "$HERE/images.sh" "$cluster"
 
+# What says of a Node that it is the control plane goes first: Kubernetes gives Nodes that have it no part in the hints of
+# zones, and looks at that again when the zone of a Node changes.
 prepare_nodes() {
-    local node zone=0 control_plane=node-role.kubernetes.io/control-plane
+    local node name zone=0
     for node in $(kubectl get nodes -o name); do
-        zone=$((zone + 1))
-        kubectl label --overwrite "$node" "topology.kubernetes.io/zone=zone-$zone" \
-            node.kubernetes.io/exclude-from-external-load-balancers-
-        if kubectl get "$node" -o jsonpath='{.spec.taints[*].key}' | grep -qwF "$control_plane"; then
-            kubectl taint nodes "${node#node/}" "$control_plane-"
+        name=${node#node/} zone=$((zone + 1))
+        kubectl label "$node" node-role.kubernetes.io/control-plane- node.kubernetes.io/exclude-from-external-load-balancers-
+        if kubectl get "$node" -o jsonpath='{.spec.taints[*].key}' | grep -qwF node-role.kubernetes.io/control-plane; then
+            kubectl taint nodes "$name" node-role.kubernetes.io/control-plane-
         fi
+        kubectl label --overwrite "$node" "topology.kubernetes.io/zone=zone-$zone"
     done
 }
 step "a zone for each Node of $cluster, Pods on all" prepare_nodes
