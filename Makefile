@@ -15,7 +15,7 @@ down: ## remove the clusters of `make up` and `make test`
 test: ## build, lint, types, unit, integration, set-up and e2e tests, and Kubernetes' conformance (KEEP=1 keeps the e2e cluster)
 	@tools/test.sh
 
-test-all: ## `make test` and all that takes long: PARTS="test e2e-matrix kubernetes repeat mutate fuzz simulate upgrade chaos-overlay chaos-bridging chaos-networks chaos-services" (docs/testing.md)
+test-all: ## `make test` and all that takes long: PARTS="test e2e-matrix kubernetes kubernetes-beside repeat mutate fuzz simulate upgrade chaos-overlay chaos-bridging chaos-networks chaos-services" (docs/testing.md)
 	@tools/test-all.sh $(PARTS)
 
 mutate: bootstrap ## change code here and there and see whether unit tests notice: files changed since BASE=main, ALL=1, PROJECT=, FILE=; at most SAMPLE=N of each area, chosen by SEED=1, for MINUTES=30; WRITE=1 writes the scores (docs/testing.md)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Everything of `make test`, and the suites that take long. Each part runs whether or not one before it failed. At the end stand
 # the time and the result of each and one summary line, in which a part that counts no tests counts as one.
-#   test-all.sh [PART...]     PART: test e2e-matrix kubernetes repeat mutate fuzz simulate upgrade chaos-overlay chaos-bridging chaos-networks
-#                             chaos-services (default: all)
+#   test-all.sh [PART...]     PART: test e2e-matrix kubernetes kubernetes-beside repeat mutate fuzz simulate upgrade chaos-overlay
+#                             chaos-bridging chaos-networks chaos-services (default: all)
 #   REPEAT=3                  how often all unit tests run anew
 #   SAMPLE=100                how many mutants of each area are judged
 #   FUZZ_SECONDS=600          for all targets together
@@ -12,14 +12,14 @@
 . "$(dirname "$0")/lib.sh"
 cd "$REPO"
 export NO_COLOR=1 FORCE_COLOR=0
-all=(test e2e-matrix kubernetes repeat mutate fuzz simulate upgrade chaos-overlay chaos-bridging chaos-networks chaos-services)
+all=(test e2e-matrix kubernetes kubernetes-beside repeat mutate fuzz simulate upgrade chaos-overlay chaos-bridging chaos-networks chaos-services)
 [ $# -gt 0 ] || set -- "${all[@]}"
 for part in "$@"; do
     [[ " ${all[*]} " == *" $part "* ]] || fail "there is no part '$part'" "choose of: ${all[*]}"
 done
 # what the parts write about themselves is written by their own make targets
 write=${WRITE:-}
-unset WRITE BRIDGING NETWORKS PROXYALL KEEP REUSE
+unset WRITE BRIDGING NETWORKS PROXYALL KEEP REUSE KUBE_PROXY
 commit=$(git rev-parse --short HEAD)
 [ -z "$(git status --porcelain)" ] || commit+=', changed'
 rows='' lines='' total_passed=0 total_failed=0
@@ -29,6 +29,11 @@ part_test() { "$TOOLS/test.sh"; }
 part_e2e-matrix() { "$TOOLS/cluster/build-programs.sh" && "$TOOLS/build.sh" && "$TOOLS/e2e.sh" /e2e/matrix/; }
 # all of Kubernetes' own tests that are chosen, of which `make test` has those of conformance
 part_kubernetes() { "$TOOLS/cluster/build-programs.sh" && "$TOOLS/build.sh" && "$TOOLS/e2e.sh" --kubernetes; }
+# those of Services with kube-proxy beside AntreaProxy, and those of kube-proxy itself
+part_kubernetes-beside() {
+    "$TOOLS/cluster/build-programs.sh" && "$TOOLS/build.sh" &&
+        KUBE_PROXY=iptables "$TOOLS/e2e.sh" --kubernetes '(Services |EndpointSlice|Granular Checks|KubeProxy|kube-proxy urls)'
+}
 # property tests draw other inputs each time
 part_repeat() {
     local turn rc=0
@@ -50,7 +55,7 @@ part_chaos-services() { PROXYALL=1 MINUTES=${MINUTES:-30} "$TOOLS/chaos.sh"; }
 # counts PART LOG: "passed failed" as the log has them, nothing when it counts none.
 counts() {
     case $1 in
-        test | kubernetes) sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$2" | tail -n 1 ;;
+        test | kubernetes*) sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$2" | tail -n 1 ;;
         repeat | e2e-matrix)
             awk '/^ *Tests: / { for (i = 3; i <= NF; i++) { if ($i ~ /^passed/) passed += $(i - 1); if ($i ~ /^failed/) failed += $(i - 1) } }
                 END { if (NR > 0 && passed + failed > 0) print passed + 0, failed + 0 }' "$2"
@@ -64,6 +69,8 @@ note() {
     case $1 in
         mutate) awk -F '|' '/^\| .* % \|$/ { judged += $4; caught += $5 + $6 } END { if (judged > 0) printf "%.1f %% of %d mutants caught", 100 * caught / judged, judged }' "$2" ;;
         fuzz) echo "${FUZZ_SECONDS:-600} s" ;;
+        kubernetes) echo "without kube-proxy" ;;
+        kubernetes-beside) echo "beside kube-proxy" ;;
         repeat) echo "unit tests ${REPEAT:-3} times" ;;
         simulate) sed -nE 's/.* steps in .*; (.* hours of virtual time)$/\1/p' "$2" | tail -n 1 ;;
         chaos-*) echo "${MINUTES:-30} minutes" ;;
@@ -85,12 +92,12 @@ run_part() {
     elif [ -z "$sums" ]; then
         # a part whose tests are counted has found none
         case $1 in
-            test | kubernetes | repeat | e2e-matrix | simulate) failed=1 ;;
+            test | kubernetes* | repeat | e2e-matrix | simulate) failed=1 ;;
             *) passed=1 ;;
         esac
     fi
     total_passed=$((total_passed + passed)) total_failed=$((total_failed + failed))
-    lines+=$(printf '  %-15s %6ss  %6d passed  %4d failed  %s' "$1" "$took" "$passed" "$failed" "$(note "$1" "$log")")$'\n'
+    lines+=$(printf '  %-17s %6ss  %6d passed  %4d failed  %s' "$1" "$took" "$passed" "$failed" "$(note "$1" "$log")")$'\n'
     rows+=$(printf '%s\t%d min %02d s\t%d\t%d\t%s\t%s, %s' "$1" $((took / 60)) $((took % 60)) "$passed" "$failed" \
         "$(note "$1" "$log")" "$commit" "$(date -u +%F)")$'\n'
 }

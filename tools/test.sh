@@ -2,7 +2,7 @@
 # Runs every suite, one failing or not, prints the time and the result of each, and one summary line at the end, which
 # counts what the runners reported: the tests of jest, and a lint, typecheck or build of a project as one check each.
 #   test.sh [SUITE...]      SUITE: build lint unit integration setup e2e kubernetes (default: all)
-#   KEEP=1                  keeps the e2e cluster
+#   KEEP=1                  keeps the cluster of the last suite that has one
 . "$(dirname "$0")/lib.sh"
 cd "$REPO"
 REPORTS=$REPO/.reports
@@ -122,12 +122,8 @@ suite_setup() {
     add_reports setup-
 }
 suite_e2e() {
-    local keep=${KEEP:-} prepared=$reuse
-    # the next suite takes the cluster over
-    [[ "$later" != *" kubernetes "* ]] || keep=1
-    reuse=''
     if "$TOOLS/cluster/build-programs.sh" && "$TOOLS/build.sh"; then
-        if REUSE=$prepared KEEP=$keep run_step test-e2e "$TOOLS/e2e.sh"; then reuse=$keep; else rc=1; fi
+        REUSE=$reuse run_step test-e2e "$TOOLS/e2e.sh" || rc=1
         # where it keeps the state of a cluster that failed
         grep 'saving the state' "$LOGS/test-e2e.log" || true
     else
@@ -135,11 +131,12 @@ suite_e2e() {
     fi
     add_reports e2e-
 }
-# Kubernetes' own tests of conformance, counted in the report of their runner; all of them: test-all.sh. A cluster on which ours failed is made afresh.
+# Kubernetes' own tests of conformance, counted in the report of their runner, on a cluster without kube-proxy; all of
+# them, and those beside kube-proxy: test-all.sh.
 suite_kubernetes() {
     local sums
     if "$TOOLS/cluster/build-programs.sh" && "$TOOLS/build.sh"; then
-        REUSE=$reuse run_step test-kubernetes "$TOOLS/e2e.sh" --kubernetes '\[Conformance\]' || rc=1
+        REUSE='' run_step test-kubernetes "$TOOLS/e2e.sh" --kubernetes '\[Conformance\]' || rc=1
         grep -E 'saving the state|^[0-9]+ tests chosen' "$LOGS/test-kubernetes.log" || true
         sums=$(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$LOGS/test-kubernetes.log" | tail -n 1)
         [ -z "$sums" ] || passed=$((passed + ${sums% *})) bad=$((bad + ${sums#* }))

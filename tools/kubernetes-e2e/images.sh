@@ -29,7 +29,9 @@ stage() {
     mkdir -p "$folder"
     case $1 in
         agnhost)
-            mkdir -p "$folder/files/uploads"
+            mkdir -p "$folder/files/uploads" "$folder/files/etc"
+            # wget of the image that the tests expect does not try again
+            echo 'tries = 1' >"$folder/files/etc/wgetrc"
             install -m 0755 -t "$folder/files" "$KUBERNETES_BIN/agnhost"
             install -m 0755 "$COREDNS_BIN/coredns-hosts" "$folder/files/coredns"
             install -m 0644 -t "$folder/files" "$KUBERNETES_BIN"/agnhost-files/*
