@@ -12,13 +12,17 @@ export type ProblemReason =
     | "InvalidLoadBalancerIp"
     | "InvalidServicePort"
     | "InvalidSourceRange"
+    | "PortUsedByNode"
     | "SctpNotSupported"
     | "StandInsUsedUp"
     | "TooManyAddresses"
     | "TooManyEndpoints"
     | "UnknownLoadBalancerMode";
 
-/** A part of a Service that is not served as it is written. All else of the Service is served. */
+/**
+ * A part of a Service that is not served as it is written, or takes packets from a program of the Node. All else of the
+ * Service is served.
+ */
 export interface Problem {
     readonly reason: ProblemReason;
     /** The path of the field: `spec.externalIPs[0]`; for endpoints with the EndpointSlice before it. */

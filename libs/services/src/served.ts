@@ -130,7 +130,7 @@ export function computeService(
     };
     const left = new Set<PlannedPort>();
     const served = families.flatMap((family) => firstPorts(ports, (port) => compute(port, family), left));
-    for (const port of left) noteBeyond(port, problems);
+    for (const port of left) noteBeyond(port, settings, problems);
     return {
         key: keyOf(service),
         uid: service.metadata?.uid ?? "",
@@ -163,12 +163,17 @@ function firstPorts(
     return served;
 }
 
-function noteBeyond({ field, protocol, port }: PlannedPort, problems: ProblemList): void {
+function noteBeyond(
+    { field, protocol, port }: PlannedPort,
+    { proxyAll }: ServiceSettings,
+    problems: ProblemList,
+): void {
+    const effect = proxyAll ? "it is not served, unless another proxy serves it" : "it is left to kube-proxy";
     problems.add({
         reason: "TooManyEndpoints",
         field,
         value: `${protocol} ${port}`,
-        rule: `is beyond the ${maxEndpoints} endpoints that the ports of a Service may have together; it is left to kube-proxy`,
+        rule: `is beyond the ${maxEndpoints} endpoints that the ports of a Service may have together; ${effect}`,
         next: "divide the Service into several",
     });
 }

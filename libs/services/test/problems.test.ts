@@ -225,7 +225,7 @@ describe("problems name the field, its value, the rule, the effect and the next 
             );
             const { ports: all, problems } = servedOf(indexOf({ services: [web], slices }));
             expect(problems.map(problemText)).toEqual(
-                all.length === 8 ? [] : [expect.stringContaining("it is left to kube-proxy")],
+                all.length === 8 ? [] : [expect.stringContaining("it is not served, unless another proxy serves it")],
             );
             return all.map(({ name, family, serving }) => [serving.length, `${name}${family}`]);
         };
@@ -234,15 +234,16 @@ describe("problems name the field, its value, the rule, the effect and the next 
         // those that follow are not looked for
         expect(served(32_766, 1, 2, 1)).toEqual([[32_766, "a4"], [1, "b4"], ...of6]);
         expect(served(40_000, 0, 1)).toEqual([[40_000, "a4"], ...of6]);
-        const [problem] = servedOf(
-            indexOf({
-                services: [web],
-                slices: [slice(addresses(20_000), { ports: ports.map(({ name }) => ({ name, port: 8080 })) })],
-            }),
-        ).problems;
-        expect(problem && problemText(problem)).toBe(
-            "spec.ports[1]: TCP 82 is beyond the 32768 endpoints that the ports of a Service may have together; it is left to kube-proxy (and 2 more); next: divide the Service into several",
+        const slices = [slice(addresses(20_000), { ports: ports.map(({ name }) => ({ name, port: 8080 })) })];
+        const texts = [true, false].flatMap((proxyAll) =>
+            servedOf(indexOf({ services: [web], slices }, { proxyAll })).problems.map(problemText),
         );
+        const rule = "is beyond the 32768 endpoints that the ports of a Service may have together";
+        const next = "(and 2 more); next: divide the Service into several";
+        expect(texts).toEqual([
+            `spec.ports[1]: TCP 82 ${rule}; it is not served, unless another proxy serves it ${next}`,
+            `spec.ports[1]: TCP 82 ${rule}; it is left to kube-proxy ${next}`,
+        ]);
     });
 
     it("name the field of an object without clusterIPs", () => {

@@ -12,10 +12,13 @@ import { reporting } from "../../platform/reporting.ts";
 import { HostServiceRoutes } from "./host-routes.ts";
 import { HostRules, removeHostRules } from "./host-rules.ts";
 import { HostStack } from "./host-stack.ts";
+import { readListeningPorts } from "./listening.ts";
 import { NodeAddresses } from "./node-addresses.ts";
 import { ServiceCidrWatch } from "./service-cidrs.ts";
 
 const resyncMs = 60_000;
+/** A program that begins or ends to listen at a port of a Service is noticed within this time. */
+const portsMs = 10_000;
 
 /** The owner of the flows of the Node's addresses in the flow table. */
 const addressOwner = "host-services/addresses";
@@ -85,7 +88,8 @@ function serving(
     const addresses = new NodeAddresses({ netlink }, { nodePortAddresses: config.antreaProxy.nodePortAddresses });
     const listeners = new DisposableStack();
     const triggers = { rules: (): void => undefined, routes: (): void => undefined, addresses: (): void => undefined };
-    const stack = new HostStack({ rules, addresses, onRules: () => triggers.rules() });
+    const onRules = (): void => triggers.rules();
+    const stack = new HostStack({ rules, addresses, listening: readListeningPorts, onRules });
     const flows = (): ReturnType<typeof nodeAddressFlows> => {
         const families = node.podPrefixes.map(({ family }) => family);
         const { own: all, nodePorts } = addresses.known;
@@ -128,6 +132,9 @@ function serving(
                 await routes.ensure({ serviceCidrs: knownCidrs(platform, cidrs), sources });
             }),
         );
+        jobs.every("host-services/used-ports", portsMs, async () => {
+            if (stack.isComplete) await stack.checkPorts();
+        });
         cidrs?.onServiceCidrs(() => triggers.routes());
         nodes.onChange((type, key, object, old) => {
             if (key === environment.nodeName && changesRoutes(type, object, old)) triggers.routes();

@@ -4,6 +4,7 @@ import { elementsOf } from "./elements.ts";
 import type { HostRules } from "./host-rules.ts";
 import type { NodeAddresses } from "./node-addresses.ts";
 import { StandIns } from "./stand-ins.ts";
+import { UsedPorts, type UsedPortsComponents } from "./used-ports.ts";
 
 /** What the host has of a Service beside its flows; see `HostStack.prepare`. */
 export interface PreparedService {
@@ -16,6 +17,8 @@ export interface PreparedService {
 export interface HostStackComponents {
     readonly rules: Pick<HostRules, "set">;
     readonly addresses: Pick<NodeAddresses, "has" | "known">;
+    /** Where programs of the Node listen. */
+    readonly listening: UsedPortsComponents["read"];
     /** Called when there is something to write. */
     readonly onRules: () => void;
 }
@@ -24,6 +27,7 @@ export interface HostStackComponents {
 export class HostStack {
     readonly #components: HostStackComponents;
     readonly #standIns = new StandIns();
+    readonly #usedPorts: UsedPorts;
     /** By the text of an external address the Services that have it, and the other way round. */
     readonly #users = new Map<string, Set<string>>();
     readonly #external = new Map<string, readonly IpAddress[]>();
@@ -35,6 +39,10 @@ export class HostStack {
 
     constructor(components: HostStackComponents) {
         this.#components = components;
+        this.#usedPorts = new UsedPorts({
+            read: components.listening,
+            nodePortAddresses: (family) => this.nodePortAddresses(family),
+        });
     }
 
     /** Whether OVS has all Services that are known: before, the rules of an earlier start stay. */
@@ -71,7 +79,8 @@ export class HostStack {
         }
         if (without.length > 0) this.#waiting.add(service.key);
         else this.#waiting.delete(service.key);
-        return { standIns, problems: without.length === 0 ? [] : [usedUp(without)] };
+        const used = this.#usedPorts.problemsOf(service, (ip) => standIns.has(formatIp(ip)));
+        return { standIns, problems: without.length === 0 ? used : [usedUp(without), ...used] };
     }
 
     /** OVS has this of the Service now, with the stand-ins; undefined: nothing. */
@@ -80,7 +89,10 @@ export class HostStack {
         now: { readonly service: ServedService; readonly prepared: PreparedService } | undefined,
     ): void {
         const { rules, onRules } = this.#components;
-        if (now === undefined) this.#use(key, []);
+        if (now === undefined) {
+            this.#use(key, []);
+            this.#usedPorts.forget(key);
+        }
         const own = (this.#external.get(key) ?? []).filter((ip) => now?.prepared.standIns.has(formatIp(ip)));
         rules.set(key, now === undefined ? [] : elementsOf(now.service, now.prepared.standIns));
         if (now === undefined) this.#waiting.delete(key);
@@ -95,7 +107,7 @@ export class HostStack {
         this.#onComplete();
     }
 
-    /** Registers the only listener, which gets the key of each Service whose stand-ins may be others now. */
+    /** Registers the only listener, which gets the key of each Service whose stand-ins or problems may be others now. */
     onChange(listener: (key: string) => void): void {
         this.#onChange = listener;
     }
@@ -108,6 +120,11 @@ export class HostStack {
     /** To be called with the texts of addresses that the Node got or lost. */
     addressesChanged(texts: Iterable<string>): void {
         for (const text of texts) for (const key of this.#users.get(text) ?? []) this.#onChange(key);
+    }
+
+    /** Looks for programs that listen where Services take the packets. Rejects with the error of reading. */
+    async checkPorts(): Promise<void> {
+        await this.#usedPorts.check((key) => this.#onChange(key));
     }
 
     /** A stand-in is free. */

@@ -5,7 +5,7 @@ import type { Problem, ServedService } from "@antrea/services";
 export interface PreparedService {
     /** Addresses to which the host translates external addresses that are the Node's own, by the text of those. */
     readonly standIns: ReadonlyMap<string, IpAddress>;
-    /** What of the Service the host cannot serve. */
+    /** What of the Service the host cannot serve, and which programs of the Node it takes packets from. */
     readonly problems: readonly Problem[];
 }
 

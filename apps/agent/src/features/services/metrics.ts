@@ -48,7 +48,7 @@ export function proxyMetrics(
     });
     metrics.gauge({
         name: "antrea_proxy_problems",
-        help: "Services of which a part is not served as it is written, by reason.",
+        help: "Services with a problem that an event reports, by reason.",
         labelNames: ["reason"],
         collect: () => {
             const counts = new Map<string, number>();

@@ -17,7 +17,7 @@ interface Reported {
     readonly texts: ReadonlySet<string>;
 }
 
-/** Events about what is not served of Services as it is written; each Service gets one in ten minutes at most. */
+/** Events about the problems of Services; each Service gets one in ten minutes at most. */
 export class ServiceEvents {
     readonly #components: ServiceEventsComponents;
     readonly #reported = new Map<string, Reported>();

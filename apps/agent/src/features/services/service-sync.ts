@@ -73,10 +73,12 @@ export class ServiceSync {
         const before = this.#installed.get(key);
         const found = this.#components.index.served(key);
         if (found === undefined) events.forget(key);
-        const after = found !== undefined && found.ports.length > 0 ? found : undefined;
-        if (before === undefined && after === undefined) await this.#removeTried(key, signal);
-        const prepared = after && host?.prepare(after);
-        const eventInMs = found && events.report(withProblems(found, prepared));
+        const isServed = found !== undefined && found.ports.length > 0;
+        if (before === undefined && !isServed) await this.#removeTried(key, signal);
+        const prepared = isServed ? host?.prepare(found) : undefined;
+        const known = found && withProblems(found, prepared);
+        const after = isServed ? known : undefined;
+        const eventInMs = known && events.report(known);
         const salt = after && saltOf(after, clock.now());
         if (before === undefined && after === undefined) {
             // a try that OVS refused may have taken some

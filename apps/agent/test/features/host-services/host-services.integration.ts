@@ -6,6 +6,14 @@ import { eventually } from "../../support/eventually.ts";
 import { ask, PodProgram, type ProgramPlace } from "../../support/pod-programs.ts";
 import { heard, NodeNetwork, nodeIps, outsideIps, gatewayIps, run, virtualIps } from "./node-network.ts";
 
+/** Listens for datagrams at this address and port; prints their number for each line of its standard input. */
+const listener = `
+    const [ip, port] = process.argv.slice(1);
+    const socket = require("node:dgram").createSocket(ip.includes(":") ? "udp6" : "udp4");
+    let count = 0;
+    socket.on("message", () => count++).bind(Number(port), ip, () => console.log("listening"));
+    process.stdin.on("data", () => console.log(count));`;
+
 let network: NodeNetwork;
 let name = "";
 let count = 0;
@@ -185,6 +193,38 @@ describe.each([4, 6] as const)("over IPv%d", (family) => {
         expect(await ask(network.outside, node, 8080)).toBe(`host ${client}`);
         expect(await ask(network.outside, node, 81)).toBe("ECONNREFUSED");
         network.outside.netns.run("ping", "-c", "1", "-W", "5", node);
+    });
+
+    const [where, spec, field] =
+        family === 4
+            ? (["an externalIP that is the Node's", { externalIPs: [node] }, `spec.externalIPs: ${node}`] as const)
+            : (["a NodePort", { type: "NodePort" }, "spec.ports.nodePort:"] as const);
+
+    it(`an event names a program that listens at ${where}, and the Service has its packets`, async () => {
+        const added = await add(spec);
+        const used = family === 4 ? { tcp: 80, udp: 80 } : added;
+        await serve(network.pod(0, family));
+        const wanted = `a ${client}`;
+        await expectHeard(network.outside, node, used, wanted);
+        const { cluster } = network;
+        const events = (): readonly string[] =>
+            cluster.events
+                .filter(({ reason, regarding }) => reason === "PortUsedByNode" && regarding.name === name)
+                .map(({ note }) => note);
+        const problems = async (): Promise<string> =>
+            /^antrea_proxy_problems.*PortUsedByNode.*$/m.exec(await cluster.metrics.text())?.[0] ?? "";
+        expect([events(), await problems()]).toEqual([[], ""]);
+        {
+            await using program = await PodProgram.start(undefined, listener, [node, String(used.udp)]);
+            const text = `${field} UDP ${used.udp} is a port on which a program of this Node listens; the Service gets its packets, the program does not; next: let the program listen on another port or address, or choose another one for the Service`;
+            expect(await eventually(events, ({ length }) => length > 0, 15_000)).toEqual([text]);
+            expect(await problems()).toBe('antrea_proxy_problems{reason="PortUsedByNode"} 1');
+            await using socket = await PodProgram.datagrams(network.outside, node, used.udp);
+            expect(await socket.send("hello")).toBe(wanted);
+            expect(await program.send("got")).toBe("0");
+        }
+        expect(await eventually(problems, (text) => text === "", 15_000)).toBe("");
+        expect(events()).toHaveLength(1);
     });
 
     it("an address that the Node gets is served within two seconds, and not when it lost it", async () => {

@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
-import type { ServedAddress, ServedPort, ServedService } from "@antrea/services";
+import { problemText, type ServedAddress, type ServedPort, type ServedService } from "@antrea/services";
 import { elementsOf, type RuleElement } from "../../../src/features/host-services/elements.ts";
 import { HostStack } from "../../../src/features/host-services/host-stack.ts";
+import { ListeningPorts, type ListeningSocket } from "../../../src/features/host-services/listening.ts";
 import { endpointsAt, portAt, serviceWith } from "../services/examples.ts";
 
 const external = (text: string, more: Partial<ServedAddress> = {}): ServedAddress => ({
@@ -21,6 +22,8 @@ const at = (addresses: readonly ServedAddress[], more: Partial<ServedPort> = {})
 const text = ({ set, element, value }: RuleElement): string => `${set} ${element}${value === "" ? "" : ` : ${value}`}`;
 const texts = (service: ServedService, standIns: Readonly<Record<string, string>> = {}): readonly string[] =>
     elementsOf(service, new Map(Object.entries(standIns).map(([own, standIn]) => [own, parseIp(standIn)]))).map(text);
+
+const nothing = (): Promise<ListeningPorts> => Promise.resolve(new ListeningPorts([]));
 
 const onHost = (...all: readonly string[]): ServedPort["endpoints"] => {
     const local = endpointsAt(...all).map((one) => ({ ...one, host: one.ip.value !== parseIp("10.10.1.2").value }));
@@ -100,15 +103,26 @@ describe("the host's stack", () => {
     let own: Set<string>;
     let rules: Map<string, readonly string[]>;
     let marked: string[];
+    let programs: ListeningSocket[];
+    let reads: number;
     let stack: HostStack;
 
     beforeEach(() => {
         own = new Set(["192.0.2.1", "2001:db8::1"]);
         rules = new Map();
         marked = [];
+        programs = [];
+        reads = 0;
         stack = new HostStack({
             rules: { set: (key, elements) => void rules.set(key, elements.map(text)) },
-            addresses: { has: (ip) => own.has(formatIp(ip)), known: { own: [], nodePorts: [] } },
+            addresses: {
+                has: (ip) => own.has(formatIp(ip)),
+                known: { own: [], nodePorts: ["192.0.2.1", "2001:db8::1"].map((ip) => parseIp(ip)) },
+            },
+            listening: () => {
+                reads += 1;
+                return Promise.resolve(new ListeningPorts(programs));
+            },
             onRules: () => undefined,
         });
         stack.onChange((key) => void marked.push(key));
@@ -177,6 +191,7 @@ describe("the host's stack", () => {
         const again = new HostStack({
             rules: { set: () => undefined },
             addresses: { has: (ip) => own.has(formatIp(ip)), known: { own: [], nodePorts: [] } },
+            listening: nothing,
             onRules: () => undefined,
         });
         again.reserve([...earlier, [parseIp("192.0.2.9"), parseIp("169.254.0.200")]]);
@@ -196,8 +211,94 @@ describe("the host's stack", () => {
         const again = new HostStack({
             rules: { set: () => undefined },
             addresses: { has: () => true, known: { own: [], nodePorts: [] } },
+            listening: nothing,
             onRules: () => undefined,
         });
         expect(again.prepare(service).standIns.get("2001:db8::1")).toEqual(standIn);
+    });
+
+    const listen = (ip: string, port: number, protocol: "TCP" | "UDP" = "TCP"): void => {
+        programs.push({ protocol, ip: parseIp(ip), port });
+    };
+    const problemsOf = (service: ServedService): readonly string[] =>
+        stack.prepare(service).problems.map((one) => `${one.reason} ${problemText(one)}`);
+    const effect =
+        "is a port on which a program of this Node listens; the Service gets its packets, the program does not";
+    const next = "next: let the program listen on another port or address, or choose another one for the Service";
+
+    it("names a program that listens at an external address of the Node, until it ends", async () => {
+        const service = at([external("198.51.100.7"), external("192.0.2.1"), external("2001:db8::1")]);
+        expect(problemsOf(service)).toEqual([]);
+        await stack.checkPorts();
+        expect([marked, reads]).toEqual([[], 1]);
+        listen("192.0.2.1", 80);
+        await stack.checkPorts();
+        expect(marked).toEqual(["default/web"]);
+        expect(problemsOf(service)).toEqual([`PortUsedByNode spec.externalIPs: 192.0.2.1 TCP 80 ${effect}; ${next}`]);
+        await stack.checkPorts();
+        expect(marked).toHaveLength(1);
+        programs = [];
+        await stack.checkPorts();
+        expect(marked).toHaveLength(2);
+        expect(problemsOf(service)).toEqual([]);
+    });
+
+    it.each<[string, readonly (readonly [string, number, ("TCP" | "UDP")?])[], number]>([
+        ["all addresses", [["0.0.0.0", 80]], 1],
+        ["all addresses of both families", [["::", 80]], 2],
+        [
+            "an address that is not the Service's",
+            [
+                ["127.0.0.1", 80],
+                ["192.0.2.7", 80],
+                ["::1", 80],
+            ],
+            0,
+        ],
+        ["an external address that is not the Node's", [["198.51.100.7", 80]], 0],
+        ["another port", [["0.0.0.0", 8080]], 0],
+        ["another protocol", [["::", 80, "UDP"]], 0],
+    ])("of programs that listen at %s", async (_name, sockets, count) => {
+        for (const socket of sockets) listen(...socket);
+        const service = at([external("198.51.100.7"), external("192.0.2.1"), external("2001:db8::1")]);
+        stack.prepare(service);
+        await stack.checkPorts();
+        expect(stack.prepare(service).problems.map((one) => one.count)).toEqual(count === 0 ? [] : [count]);
+    });
+
+    it("names a program at a NodePort, and none that is an endpoint there", async () => {
+        const nodePort = { port: 30_000, inside: "cluster", outside: "cluster" } as const;
+        listen("::", 30_000, "UDP");
+        const service = at([], { protocol: "UDP", nodePort });
+        stack.prepare(service);
+        await stack.checkPorts();
+        expect(problemsOf(service)).toEqual([`PortUsedByNode spec.ports.nodePort: UDP 30000 ${effect}; ${next}`]);
+        listen("192.0.2.1", 80);
+        const host = endpointsAt("192.0.2.1 80").map((one) => ({ ...one, host: true }));
+        const itself = {
+            ...at([external("192.0.2.1", { kind: "loadBalancer" })], { serving: host }),
+            key: "default/b",
+        };
+        const others = { ...at([external("192.0.2.1", { kind: "loadBalancer" })]), key: "default/c" };
+        for (const one of [itself, others]) stack.prepare(one);
+        await stack.checkPorts();
+        expect(problemsOf(itself)).toEqual([]);
+        expect(problemsOf(others)).toEqual([
+            `PortUsedByNode status.loadBalancer.ingress: 192.0.2.1 TCP 80 ${effect}; ${next}`,
+        ]);
+    });
+
+    it("reads nothing without a Service at an address of the Node or a NodePort", async () => {
+        const service = at([external("198.51.100.7")]);
+        serve(service);
+        await stack.checkPorts();
+        expect(reads).toBe(0);
+        own.add("198.51.100.7");
+        serve(service);
+        await stack.checkPorts();
+        expect(reads).toBe(1);
+        stack.served(service.key, undefined);
+        await stack.checkPorts();
+        expect(reads).toBe(1);
     });
 });

@@ -160,6 +160,24 @@ describe("Services in the flow table", () => {
         expect([...prepared]).toEqual([]);
     });
 
+    it("have the problems of the host for as long as it names them", async () => {
+        const used = { field: "", value: "", rule: "", next: "", count: 1 };
+        let reasons: ("PortUsedByNode" | "StandInsUsedUp")[] = ["PortUsedByNode"];
+        start = new Start({
+            prepare: () => ({ standIns: new Map(), problems: reasons.map((reason) => ({ ...used, reason })) }),
+            served: () => undefined,
+        });
+        const installed = (): readonly string[] | undefined =>
+            start.sync.installed.get(key)?.problems.map(({ reason }) => reason);
+        start.mark(start.index.setService(service("web")));
+        await start.queue.idle();
+        expect(installed()).toEqual(["PortUsedByNode"]);
+        reasons = [];
+        start.mark([key]);
+        await start.queue.idle();
+        expect(installed()).toEqual([]);
+    });
+
     it("without endpoints lose their flows if OVS has no meter for what the agent would reject", async () => {
         start.mark(start.index.setService(service("web")));
         await set();
