@@ -161,6 +161,7 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
         onRejected: (family) => metrics.rejected(family),
     });
     const firstSync = new FirstSync();
+    let listsKnownAt = clock.monotonic();
     const reconcile = async (key: string, signal: AbortSignal): ReturnType<ServiceSync["reconcile"]> => {
         const began = clock.monotonic();
         const trigger = watch.takeTrigger(key);
@@ -216,7 +217,8 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
         start: (signal) => {
             queue.start(signal);
             firstSync.onComplete(() => {
-                logger.info("OVS serves Services", { services: sync.installed.size });
+                const seconds = (clock.monotonic() - listsKnownAt) / 1_000;
+                logger.info("OVS serves Services", { services: sync.installed.size, seconds });
                 host?.complete();
                 journal.begin(jobs);
             });
@@ -224,6 +226,7 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
             jobs.once("services/first-sync", async (limit) => {
                 await lastKnown.serve(limit);
                 const keys = await watch.synced(limit);
+                listsKnownAt = clock.monotonic();
                 firstSync.begin(keys);
                 for (const key of keys) mark(key);
             });

@@ -1,0 +1,15 @@
+import { type Result } from "../result.ts";
+import { servicesChanges } from "./services-changes.ts";
+import { servicesStart } from "./services-start.ts";
+
+export interface ServicesPart {
+    readonly id: string;
+    readonly label: string;
+    readonly run: () => Promise<readonly Result[]>;
+}
+
+/** Kubernetes Services by the switch against kube-proxy, in parts that each get a new API server. */
+export const serviceParts: readonly ServicesPart[] = [
+    { id: "services-start", label: "start with many Services", run: servicesStart },
+    { id: "services-changes", label: "changes of endpoints", run: servicesChanges },
+];
