@@ -3,7 +3,7 @@
 #   run.sh [BENCHMARK...]     only these, printed and not written: calls plugin burst shim nodes flows peers data-plane
 #                             bridging claims networks services pool-add ipam growth claims-at-rest webhook; of these also
 #                             claims-{1,10,100,open,full,watched}, networks-{burst,calls,ipam,traffic,many},
-#                             services-{start,changes} alone
+#                             services-{start,changes,traffic,quiet,growth} alone
 #   run.sh --write BENCHMARK...   these, in the place of their results in what a whole run has written
 #   run.sh --draw             nothing: page and charts again from latest.json
 #   BENCH_NODE_OPTIONS        options of Node.js for agent and controller, for profiles: --cpu-prof --cpu-prof-dir=/tmp/p

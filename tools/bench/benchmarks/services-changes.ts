@@ -1,5 +1,13 @@
 import { comparison, fact, figure, typical, type Result } from "../result.ts";
-import { measureBurst, measureSeen, measureWritten, type Burst, type WrittenChanges } from "../services/changes.ts";
+import {
+    measureBurst,
+    measureSeen,
+    measureWritten,
+    replacementAt,
+    type Burst,
+    type Change,
+    type WrittenChanges,
+} from "../services/changes.ts";
 import { createServices, endpointsEach } from "../services/service-objects.ts";
 import { startProxyNode, startTappedNode, type ServingNode } from "../services/serving-node.ts";
 import { sizes } from "../services/sizes.ts";
@@ -48,7 +56,8 @@ export async function servicesChanges(): Promise<readonly Result[]> {
                 const count = sizes.changes / sizes.turns;
                 const first = writtenFirst + turn * (2 * count);
                 const replacement = 2 * turn * replacements;
-                written.push(await measureWritten(stage.api, node.tap, watch, { first, count, replacement }));
+                const changeAt = (at: number): Change => replacementAt(stage.api, first + at, replacement);
+                written.push(await measureWritten(node.tap, watch, count, changeAt));
                 await clientSees(node, seen.ours);
                 const burst = { first: sizes.services - sizes.burst, count: sizes.burst };
                 const next = replacement + replacements;

@@ -32,7 +32,7 @@ export async function servicesStart(): Promise<readonly Result[]> {
             async () => {
                 await using node = await startAgentNode(stage);
                 const start = await measured(node);
-                ours.push({ ...start, vswitchd: node.vswitchdMemory(), syncSeconds: node.syncSeconds() });
+                ours.push({ ...start, vswitchd: node.vswitchdMemory(), syncSeconds: node.lastServed().seconds });
             },
             async () => {
                 await using node = await startProxyNode(stage);

@@ -1,6 +1,9 @@
 import { type Result } from "../result.ts";
 import { servicesChanges } from "./services-changes.ts";
+import { servicesGrowth } from "./services-growth.ts";
+import { servicesQuiet } from "./services-quiet.ts";
 import { servicesStart } from "./services-start.ts";
+import { servicesTraffic } from "./services-traffic.ts";
 
 export interface ServicesPart {
     readonly id: string;
@@ -12,4 +15,7 @@ export interface ServicesPart {
 export const serviceParts: readonly ServicesPart[] = [
     { id: "services-start", label: "start with many Services", run: servicesStart },
     { id: "services-changes", label: "changes of endpoints", run: servicesChanges },
+    { id: "services-traffic", label: "traffic to Services", run: servicesTraffic },
+    { id: "services-quiet", label: "Services without changes, restart", run: servicesQuiet },
+    { id: "services-growth", label: "growth with Services and endpoints", run: servicesGrowth },
 ];

@@ -13,6 +13,7 @@ export interface Written {
 const echoRequest = 2;
 const echoReply = 3;
 const read: ReadonlySet<number> = new Set([14, 15, 33, 34]); // flow mod, group mod, bundle control, bundle add
+const writing: ReadonlySet<number> = new Set([14, 15, 29, 34]); // flow mod, group mod, meter mod, bundle add
 /** OpenFlow 1.5 section 7.3.9.2: the switch has applied a bundle. */
 const commitReply = 5;
 /** What is written without a bundle. */
@@ -21,6 +22,11 @@ const noBundle = -1;
 /** Whether a message only keeps the connection alive. */
 export function isEcho(frame: Uint8Array): boolean {
     return frame[1] === echoRequest || frame[1] === echoReply;
+}
+
+/** Whether a message changes a flow, a group or a meter, at once or with its bundle. */
+export function isWrite(frame: Uint8Array): boolean {
+    return writing.has(frame[1] ?? 0);
 }
 
 /** Attributes the changes in bundles to Services: a flow by its destination, a group by the flow that uses it. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { endpointSlices, type ApiClient, type EndpointSlice } from "@antrea/kube";
 import { BenchError } from "../error.ts";
 import { inParallel } from "../in-parallel.ts";
+import { type Written } from "./bundles.ts";
 import { type OpenFlowTap } from "./openflow-tap.ts";
 import {
     clusterIp,
@@ -45,34 +46,48 @@ export interface WrittenChanges {
     readonly others: number;
 }
 
-/** Replaces endpoints, one at a time; the Services are those from index `first` on. */
+/** One change of an endpoint. */
+export interface Change {
+    /** The ClusterIP of its Service. */
+    readonly clusterIp: string;
+    /** An address that no endpoint had before. */
+    readonly address: string;
+    readonly write: () => Promise<void>;
+}
+
+/** The replacement of an endpoint of the Service with this index. */
+export function replacementAt(api: ApiClient, index: number, replacement: number): Change {
+    const address = replacementIp(replacement + index);
+    return { clusterIp: clusterIp(index), address, write: () => replaceOne(api, index, address) };
+}
+
+/** Makes so many changes, one at a time, and a few before that do not count. */
 export async function measureWritten(
-    api: ApiClient,
     tap: OpenFlowTap,
     watch: SliceWatch,
-    { first, count, replacement }: Changed,
+    count: number,
+    changeAt: (at: number) => Change,
 ): Promise<WrittenChanges> {
     const done = { ours: [] as number[], peer: [] as number[], messages: [] as number[], writes: [] as number[] };
     let others = 0;
-    for (let change = -warmUp; change < count; change++) {
-        const index = first + warmUp + change;
-        const address = replacementIp(replacement + index);
+    for (let at = -warmUp; at < count; at++) {
+        const change = changeAt(warmUp + at);
         const [bundles, messages] = [tap.count, tap.messages];
-        const isWritten = (): boolean => tap.since(bundles).some(({ of }) => of.includes(clusterIp(index)));
-        const seen = watch.shows(address);
+        const own = ({ of }: Written): boolean => of.includes(change.clusterIp);
+        const seen = watch.shows(change.address);
         const begin = performance.now();
-        const [isDone] = await Promise.all([tap.until(isWritten, limitMs), replaceOne(api, index, address)]);
+        const [isDone] = await Promise.all([tap.until(() => tap.since(bundles).some(own), limitMs), change.write()]);
         const seenAt = await seen;
-        if (!isDone) throw notWritten(index);
+        if (!isDone) throw notWritten(change.clusterIp);
         await sleep(pauseMs);
-        if (change < 0) continue;
+        if (at < 0) continue;
         const written = tap.since(bundles);
         const all = written.flatMap(({ of }) => of);
-        done.ours.push((written.find(({ of }) => of.includes(clusterIp(index)))?.at ?? NaN) - begin);
+        done.ours.push((written.find(own)?.at ?? NaN) - begin);
         done.peer.push(seenAt - begin);
         done.messages.push(tap.messages - messages);
         done.writes.push(all.length);
-        others += all.filter((of) => of !== clusterIp(index)).length;
+        others += all.filter((of) => of !== change.clusterIp).length;
     }
     return { ...done, others };
 }
@@ -128,7 +143,7 @@ export async function measureBurst(
         Promise.all(events),
         inParallel(count, burstWidth, (at) => replaceOne(api, first + at, replacementIp(replacement + first + at))),
     ]);
-    if (!isDone) throw notWritten(first);
+    if (!isDone) throw notWritten([...left].join(", "));
     const [earliest, last] = [Math.min(...seen), Math.max(...seen)];
     const end = tap.since(bundles).at(-1)?.at ?? NaN;
     return { eventSeconds: (last - earliest) / 1000, lateSeconds: Math.max(0, end - last) / 1000 };
@@ -155,6 +170,6 @@ async function writeEndpoints(api: ApiClient, index: number, endpoints: Endpoint
     await api.patch(endpointSlices, place, { type: "merge", body: { endpoints } });
 }
 
-function notWritten(index: number): BenchError {
-    return new BenchError("NOT_READY", "environment", `the switch did not get the change of ${serviceName(index)}`);
+function notWritten(service: string): BenchError {
+    return new BenchError("NOT_READY", "environment", `the switch did not get the change of ${service}`);
 }

@@ -7,6 +7,8 @@ import { serveBench } from "../helper.ts";
 /** A connection without an answer after this time is given up for another one: the kernel would wait a second. */
 const answerMs = 100;
 const pauseMs = 1;
+/** The kernel has sent a lost packet again by then. */
+const failedMs = 5_000;
 
 export interface AnswersInput {
     readonly addresses: readonly string[];
@@ -48,16 +50,59 @@ async function answerFrom({ address, port, from, limitMs }: AnswerInput): Promis
     return now();
 }
 
+/** What a client has met that connects all the time. */
+export interface Connections {
+    readonly answered: number;
+    readonly failed: number;
+    /** Milliseconds that the slowest answer took. */
+    readonly slowestMs: number;
+}
+
+interface Connecting {
+    readonly abort: AbortController;
+    readonly done: Promise<Connections>;
+}
+
+let connecting: Connecting | undefined;
+
+/** Begins to connect to the addresses in turn, one connection at a time, until `stopConnecting`. */
+function startConnecting(input: Pick<AnswersInput, "addresses" | "port">): void {
+    const abort = new AbortController();
+    connecting = { abort, done: connectAllTheTime(input, abort.signal) };
+}
+
+async function stopConnecting(): Promise<Connections> {
+    const { abort, done } = connecting as Connecting; // "startConnecting" comes first
+    abort.abort();
+    return done;
+}
+
+async function connectAllTheTime(
+    { addresses, port }: Pick<AnswersInput, "addresses" | "port">,
+    signal: AbortSignal,
+): Promise<Connections> {
+    let [answered, failed, slowestMs] = [0, 0, 0];
+    for (let at = 0; !signal.aborted; at++) {
+        const begin = performance.now();
+        const text = await answerOf(addresses[at % addresses.length] ?? "", port, failedMs);
+        if (text === undefined) failed += 1;
+        else answered += 1;
+        slowestMs = Math.max(slowestMs, performance.now() - begin);
+        await sleep(pauseMs);
+    }
+    return { answered, failed, slowestMs };
+}
+
 function now(): number {
     return performance.timeOrigin + performance.now();
 }
 
 /** What one connection hears; undefined: nothing in time, or a refusal. */
-async function answerOf(host: string, port: number): Promise<string | undefined> {
+async function answerOf(host: string, port: number, limitMs = answerMs): Promise<string | undefined> {
     const { promise, resolve } = Promise.withResolvers<string | undefined>();
     const socket = connect({ host, port });
     let text = "";
-    const timer = setTimeout(() => socket.destroy(), answerMs);
+    const timer = setTimeout(() => socket.destroy(), limitMs);
     socket.setEncoding("utf8");
     socket.on("data", (part: string) => (text += part));
     socket.on("error", () => undefined); // "close" follows
@@ -68,4 +113,4 @@ async function answerOf(host: string, port: number): Promise<string | undefined>
     return promise;
 }
 
-serveBench({ answers, answerFrom });
+serveBench({ answers, answerFrom, startConnecting, stopConnecting });

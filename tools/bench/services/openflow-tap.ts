@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { decodeMessage, FrameSplitter } from "@antrea/openflow";
 import { type PrivateOvs } from "@antrea/openflow/testing";
 import { joinSockets } from "../join-sockets.ts";
-import { Bundles, isEcho, type Written } from "./bundles.ts";
+import { Bundles, isEcho, isWrite, type Written } from "./bundles.ts";
 
 /** Between an agent and the OpenFlow socket of its bridge: reads all messages, and when the switch answered. */
 export class OpenFlowTap implements AsyncDisposable {
@@ -15,6 +15,7 @@ export class OpenFlowTap implements AsyncDisposable {
     readonly #bundles = new Bundles();
     readonly #written: Written[] = [];
     #messages = 0;
+    #writes = 0;
     #changed = Promise.withResolvers<void>();
 
     private constructor(ovs: PrivateOvs, bridge: string, runDir: string) {
@@ -51,6 +52,11 @@ export class OpenFlowTap implements AsyncDisposable {
         return this.#messages;
     }
 
+    /** Number of flows, groups and meters that the agent has sent so far, in bundles or not. */
+    get writes(): number {
+        return this.#writes;
+    }
+
     /** Number of bundles with changes that the switch has applied. */
     get count(): number {
         return this.#written.length;
@@ -85,6 +91,7 @@ export class OpenFlowTap implements AsyncDisposable {
     #requested(frame: Uint8Array): void {
         if (isEcho(frame)) return;
         this.#messages += 1;
+        if (isWrite(frame)) this.#writes += 1;
         if (Bundles.reads(frame)) this.#bundles.requested(decodeMessage(frame));
     }
 

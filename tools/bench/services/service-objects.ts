@@ -13,6 +13,13 @@ export const endpointPrefix = "10.32.0.0/11";
 /** The Node of all endpoints, an object without a machine. */
 export const endpointNode = "bench-endpoints";
 
+/** Endpoints that the controller of Kubernetes puts into one EndpointSlice. */
+export const endpointsInSlice = 100;
+/** Services that `createServices` can create at most. */
+export const mostServices = 60_000;
+
+type EndpointPort = NonNullable<EndpointSlice["ports"]>[number];
+
 const endpointsBase = 0x0a20_0000; // 10.32.0.0
 const replacementsBase = 0x0a30_0000; // 10.48.0.0
 const clusterIpsBase = 0x0a60_0200; // 10.96.2.0
@@ -50,25 +57,35 @@ export function serviceAt(index: number): Service {
     };
 }
 
-/** The EndpointSlice of the Service with this index, as the controller of Kubernetes writes it, with these addresses. */
+/** The EndpointSlice of the Service with this index, with these addresses. */
 export function sliceAt(index: number, addresses: readonly string[] = endpointsOf(index)): EndpointSlice {
     const name = serviceName(index);
+    return sliceOf(name, name, [{ name: "", port: servicePort, protocol: "TCP" }], addresses);
+}
+
+/** An EndpointSlice as the controller of Kubernetes writes it, of ready endpoints on another Node. */
+export function sliceOf(
+    service: string,
+    name: string,
+    ports: readonly EndpointPort[],
+    addresses: readonly string[],
+): EndpointSlice {
     return {
         metadata: {
             namespace: serviceNamespace,
             name,
             labels: {
-                "kubernetes.io/service-name": name,
+                "kubernetes.io/service-name": service,
                 "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
             },
         },
         addressType: "IPv4",
-        ports: [{ name: "", port: servicePort, protocol: "TCP" }],
+        ports,
         endpoints: addresses.map((address) => ({
             addresses: [address],
             conditions: { ready: true, serving: true, terminating: false },
             nodeName: endpointNode,
-            targetRef: { kind: "Pod", namespace: serviceNamespace, name: `${name}-${address}` },
+            targetRef: { kind: "Pod", namespace: serviceNamespace, name: `${service}-${address}` },
         })),
     };
 }

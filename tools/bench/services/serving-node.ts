@@ -28,10 +28,19 @@ export interface ServingNode extends AsyncDisposable {
     served(): Promise<ReadonlySet<string>>;
 }
 
+/** A line of the agent's log. */
+export interface ServedLine {
+    readonly time: string;
+    /** From when the agent knew all Services. */
+    readonly seconds: number;
+}
+
 /** A Node with the agent, and its ovs-vswitchd. */
 export interface AgentNode extends ServingNode {
-    /** Seconds from when the agent knew all Services until the switch had them, as it has logged. */
-    syncSeconds(): number;
+    /** Path of the client's network namespace. */
+    readonly clientNetns: string;
+    /** What the agent has logged last when the switch had all Services. */
+    lastServed(): ServedLine;
     vswitchdMemory(): Memory;
     /** Processor time of ovs-vswitchd since its start, in milliseconds. */
     vswitchdCpuMs(): number;
@@ -40,6 +49,8 @@ export interface AgentNode extends ServingNode {
 /** A Node with the agent, of which all messages to the switch are read. */
 export interface TappedNode extends AgentNode {
     readonly tap: OpenFlowTap;
+    /** Stops the agent by SIGTERM and starts it again; resolves when it accepts CNI requests. */
+    restart(): Promise<void>;
 }
 
 /** A newly installed Node with the agent, mode noEncap; its client Pod is connected when this resolves. */
@@ -55,9 +66,14 @@ export async function startTappedNode(stage: ServicesStage): Promise<TappedNode>
     const folder = workPath(`${placeOf(bare.node.index).name}-ovs`);
     const tap = await OpenFlowTap.open(bare.node.ovs, bridge, folder);
     bare.stack.use(tap);
-    const node = await startOn(stage, bare, { ovsRunDir: tap.runDir });
+    const settings = { ovsRunDir: tap.runDir };
+    const node = await startOn(stage, bare, settings);
     stack.move();
-    return { ...node, tap };
+    const restart = async (): Promise<void> => {
+        await bare.node.stopAgent();
+        await bare.node.startAgent("noEncap", stage.server, settings);
+    };
+    return { ...node, tap, restart };
 }
 
 /** Ends the Node with the result, or when it fails. */
@@ -71,21 +87,18 @@ async function startOn(stage: ServicesStage, bare: BareNode, settings: Settings)
     const uid = await node.createPod(place.index);
     await node.startAgent("noEncap", stage.server, settings);
     await node.cni.call("CmdAdd", podCall(place.index, place.netnsPath, uid));
-    const { agent } = node;
     const ended = stack.move();
     return {
         node,
         client: place.client,
-        syncSeconds: () => agent.lastLogged("OVS serves Services").seconds as number,
-        startedAt: performance.timeOrigin + agent.startedAt,
-        memory: () => agent.memory(),
-        cpuMs: () => agent.cpuMsWithChildren(),
+        clientNetns: place.netnsPath,
+        lastServed: () => node.agent.lastLogged("OVS serves Services") as unknown as ServedLine,
+        startedAt: performance.timeOrigin + node.agent.startedAt,
+        memory: () => node.agent.memory(),
+        cpuMs: () => node.agent.cpuMsWithChildren(),
         vswitchdMemory: () => memoryOf(node.ovs.vswitchdPid),
         vswitchdCpuMs: () => cpuMsOf(node.ovs.vswitchdPid),
-        served: async () => {
-            const text = await node.ovs.ofctl("--no-stats", "dump-flows", bridge, `table=${serviceTable}`);
-            return addressesIn(text, /\bnw_dst=([\d.]+),tp_dst=/g);
-        },
+        served: () => servedBySwitch(node),
         [Symbol.asyncDispose]: () => ended.disposeAsync(),
     };
 }
@@ -109,17 +122,24 @@ export async function startProxyNode(stage: ServicesStage): Promise<ServingNode>
         startedAt,
         memory: () => daemon.memory(),
         cpuMs: () => daemon.cpuMsWithChildren(),
-        served: () => Promise.resolve(addressesIn(servicesOfKernel(node), /([\d.]+) \. tcp \. \d+ :/g)),
+        served: () => Promise.resolve(servedByKernel(node)),
         [Symbol.asyncDispose]: () => ended.disposeAsync(),
     };
 }
 
-/** Empty before kube-proxy has made its table. */
-function servicesOfKernel(node: LoadNode): string {
+/** The ClusterIPs of TCP ports that the agent's flows translate. */
+export async function servedBySwitch({ ovs }: LoadNode): Promise<ReadonlySet<string>> {
+    const text = await ovs.ofctl("--no-stats", "dump-flows", bridge, `table=${serviceTable}`);
+    return addressesIn(text, /\bnw_dst=([\d.]+),tp_dst=/g);
+}
+
+/** The ClusterIPs of TCP ports that kube-proxy's rules translate; none before it has made its table. */
+export function servedByKernel(node: LoadNode): ReadonlySet<string> {
     try {
-        return node.run("nft", "list", "map", "ip", "kube-proxy", "service-ips");
+        const text = node.run("nft", "list", "map", "ip", "kube-proxy", "service-ips");
+        return addressesIn(text, /([\d.]+) \. tcp \. \d+ :/g);
     } catch {
-        return "";
+        return new Set();
     }
 }
 

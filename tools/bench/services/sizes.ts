@@ -1,4 +1,5 @@
 import { BenchError } from "../error.ts";
+import { mostServices } from "./service-objects.ts";
 
 /** How much the benchmarks of Services do. */
 export interface Sizes {
@@ -14,12 +15,41 @@ export interface Sizes {
     readonly seenAfterPause: number;
     /** Services of which an endpoint changes as fast as the API server permits. */
     readonly burst: number;
+    /** Time without changes. */
+    readonly quietMs: number;
+    /** Numbers of Services, and of endpoints of one Service, at which growth is measured; ascending. */
+    readonly growth: { readonly services: readonly number[]; readonly endpoints: readonly number[] };
+    /** Rounds of traffic, and milliseconds of a load in each. */
+    readonly rounds: number;
+    readonly loadMs: number;
 }
 
 const fullServices = 10_000;
-/** Addresses of the Service CIDR that Services of the benchmarks have. */
-const mostServices = 60_000;
 const smallestFull = 5_000;
+
+const full: Omit<Sizes, "services"> = {
+    starts: 3,
+    turns: 2,
+    changes: 200,
+    seen: 25,
+    seenAfterPause: 8,
+    burst: 1_000,
+    quietMs: 60_000,
+    growth: { services: [10, 100, 1_000, 10_000, 50_000], endpoints: [1, 10, 100, 1_000, 5_000] },
+    rounds: 10,
+    loadMs: 600,
+};
+const small: Omit<Sizes, "services" | "burst"> = {
+    starts: 1,
+    turns: 1,
+    changes: 20,
+    seen: 5,
+    seenAfterPause: 2,
+    quietMs: 10_000,
+    growth: { services: [10, 100], endpoints: [1, 300] },
+    rounds: 1,
+    loadMs: 200,
+};
 
 /** The sizes of this run: those of the published results, or smaller ones with BENCH_SERVICES=NUMBER-OF-SERVICES. */
 export const sizes: Sizes = sizesOf(process.env.BENCH_SERVICES);
@@ -37,8 +67,5 @@ export function sizesOf(text: string | undefined): Sizes {
         const rule = `it must be a number of Services from 100 to ${mostServices}`;
         throw new BenchError("BAD_ARGUMENT", "caller", `BENCH_SERVICES is ${text}; ${rule}`);
     }
-    const isSmall = services < smallestFull;
-    return isSmall
-        ? { services, starts: 1, turns: 1, changes: 20, seen: 5, seenAfterPause: 2, burst: Math.floor(services / 2) }
-        : { services, starts: 3, turns: 2, changes: 200, seen: 25, seenAfterPause: 8, burst: 1_000 };
+    return services < smallestFull ? { ...small, services, burst: Math.floor(services / 2) } : { ...full, services };
 }

@@ -9,11 +9,14 @@ const sampled = 64;
 /**
  * Resolves when the Node serves the first Services, so many: all are there, and a sample of them has answered the client;
  * the seconds from the start of its agent or kube-proxy.
+ *
+ * @param also the ClusterIP of another Service that is to be served
  */
-export async function secondsUntilServed(node: ServingNode, services: number): Promise<number> {
-    const addresses = sampleOf(services).map(clusterIp);
+export async function secondsUntilServed(node: ServingNode, services: number, also?: string): Promise<number> {
+    const further = also === undefined ? [] : [also];
+    const addresses = [...sampleOf(services).map(clusterIp), ...further];
     let end = await node.client.ask<number>("answers", { addresses, port: servicePort, limitMs });
-    const all = Array.from({ length: services }, (_, index) => clusterIp(index));
+    const all = [...Array.from({ length: services }, (_, index) => clusterIp(index)), ...further];
     for (;;) {
         const begin = performance.timeOrigin + performance.now();
         const served = await node.served();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { type Message } from "@antrea/openflow";
-import { Bundles, isEcho, type Written } from "../services/bundles.ts";
+import { Bundles, isEcho, isWrite, type Written } from "../services/bundles.ts";
 import { clusterIp, endpointsOf, replacementIp, serviceAt, serviceName, sliceAt } from "../services/service-objects.ts";
 import { sizesOf } from "../services/sizes.ts";
 import { sampleOf } from "../services/until-served.ts";
@@ -112,6 +112,8 @@ describe("bundles", () => {
         const frame = (type: number): Uint8Array => Uint8Array.of(6, type, 0, 8, 0, 0, 0, 1);
         expect([14, 15, 33, 34].every((type) => Bundles.reads(frame(type)))).toBe(true);
         expect([18, 20].some((type) => Bundles.reads(frame(type)))).toBe(false);
+        expect([14, 15, 29, 34].every((type) => isWrite(frame(type)))).toBe(true);
+        expect([18, 20, 33].some((type) => isWrite(frame(type)))).toBe(false); // requests of statistics, a barrier, a bundle
         expect([isEcho(frame(2)), isEcho(frame(3)), isEcho(frame(14))]).toEqual([true, true, false]);
     });
 });
