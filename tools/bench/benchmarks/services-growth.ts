@@ -23,6 +23,8 @@ interface Shown {
     readonly x: number;
     readonly startSeconds: number;
     readonly changes: readonly number[];
+    /** The same until a watch that does nothing has them. */
+    readonly watched: readonly number[];
     readonly agentMib: number;
     readonly vswitchdMib: number;
 }
@@ -75,8 +77,8 @@ async function shownAt(stage: ServicesStage, services: number, { x, changeAt, al
     const startSeconds = await secondsUntilServed(node, services, also);
     await sleep(quietMs);
     const [agentMib, vswitchdMib] = [node.memory().now, node.vswitchdMemory().now];
-    const { ours } = await measureWritten(node.tap, watch, changes, changeAt);
-    return { x, startSeconds, changes: ours, agentMib, vswitchdMib };
+    const { ours, peer } = await measureWritten(node.tap, watch, changes, changeAt);
+    return { x, startSeconds, changes: ours, watched: peer, agentMib, vswitchdMib };
 }
 
 function curves(id: string, of: string, places: readonly Shown[]): readonly Result[] {
@@ -98,6 +100,9 @@ function curves(id: string, of: string, places: readonly Shown[]): readonly Resu
         row("change-p50", "one endpoint changes, until OVS has it, p50", "ms", (shown) => median(shown.changes)),
         row("change-p99", "one endpoint changes, until OVS has it, p99", "ms", (shown) =>
             quantile(shown.changes, 0.99),
+        ),
+        row("watch-p50", "one endpoint changes, until a bare watch has it, p50", "ms", ({ watched }) =>
+            median(watched),
         ),
         row("agent", "antrea-agent, resident memory", "MiB", ({ agentMib }) => agentMib),
         row("vswitchd", "ovs-vswitchd, resident memory", "MiB", ({ vswitchdMib }) => vswitchdMib),
