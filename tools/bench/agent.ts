@@ -1,8 +1,9 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { CniClient, podCall } from "./cni-client.ts";
 import { type Gates } from "./controller.ts";
 import { Daemon, type Memory } from "./daemon.ts";
-import { workPath } from "./paths.ts";
+import { BenchError } from "./error.ts";
+import { commandOf, workPath } from "./paths.ts";
 
 const readyLimitMs = 60_000;
 
@@ -26,6 +27,7 @@ export class AgentUnderTest implements AsyncDisposable {
     /** Start time of its process, by `performance.now`. */
     readonly startedAt: number;
     readonly #daemon: Daemon;
+    readonly #logPath: string;
 
     constructor(options: AgentOptions) {
         const { nodeName, kubeconfig, ovsRunDir, featureGates = {}, config, netnsPath } = options;
@@ -44,9 +46,10 @@ export class AgentUnderTest implements AsyncDisposable {
         };
         writeFileSync(configPath, JSON.stringify(whole)); // YAML is a superset of JSON
         this.startedAt = performance.now();
+        this.#logPath = workPath(`${nodeName}-agent.log`);
         this.#daemon = new Daemon({
-            app: "agent",
-            args: ["--config", configPath],
+            name: "antrea-agent",
+            command: commandOf("agent", ["--config", configPath]),
             env: {
                 PATH: process.env.PATH,
                 NODE_NAME: nodeName,
@@ -54,7 +57,7 @@ export class AgentUnderTest implements AsyncDisposable {
                 CNI_CONF_DIR: this.confFolder,
                 ANTREA_STATE_DIR: workPath(`${nodeName}-state`),
             },
-            logPath: workPath(`${nodeName}-agent.log`),
+            logPath: this.#logPath,
             ...(netnsPath === undefined ? {} : { netnsPath }),
         });
         this.cni = new CniClient(this.cniSocket);
@@ -77,6 +80,19 @@ export class AgentUnderTest implements AsyncDisposable {
     /** Processor time since its start in milliseconds. */
     cpuMs(): number {
         return this.#daemon.cpuMs();
+    }
+
+    /** That of the programs too that it has run. */
+    cpuMsWithChildren(): number {
+        return this.#daemon.cpuMsWithChildren();
+    }
+
+    /** The fields of the last line with this message in its log. Throws BenchError `WRONG_RESULT` if there is none. */
+    lastLogged(message: string): Readonly<Record<string, unknown>> {
+        const lines = readFileSync(this.#logPath, "utf8").split("\n");
+        const line = lines.findLast((text) => text.includes(`"msg":"${message}"`));
+        if (line !== undefined) return JSON.parse(line) as Readonly<Record<string, unknown>>;
+        throw new BenchError("WRONG_RESULT", "internal", `the agent has not logged "${message}"; see ${this.#logPath}`);
     }
 
     /** SIGKILL; resolves when the process has ended. */

@@ -3,7 +3,7 @@ import { leases } from "@antrea/kube";
 import { type TestApiServer } from "@antrea/kube/testing";
 import { kubeconfigOf } from "@antrea/chart/testing/chart-server";
 import { Daemon } from "./daemon.ts";
-import { workPath } from "./paths.ts";
+import { commandOf, workPath } from "./paths.ts";
 
 const readyLimitMs = 60_000;
 
@@ -25,8 +25,8 @@ export function spawnController(name: string, kubeconfig: string, featureGates: 
     };
     writeFileSync(configPath, JSON.stringify(config)); // YAML is a superset of JSON
     return new Daemon({
-        app: "controller",
-        args: ["--config", configPath],
+        name: "antrea-controller",
+        command: commandOf("controller", ["--config", configPath]),
         env: { PATH: process.env.PATH, POD_NAME: name, POD_NAMESPACE: "kube-system" },
         logPath: workPath(`${name}.log`),
     });

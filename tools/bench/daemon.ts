@@ -2,9 +2,8 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { closeSync, openSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BenchError } from "./error.ts";
-import { cpuTicks, tickMs } from "./meter.ts";
+import { cpuTicks, cpuTicksWithChildren, tickMs } from "./meter.ts";
 import { within } from "./netns.ts";
-import { bundlePath, extraNodeOptions, nodeOptionsOf, type Bundled } from "./paths.ts";
 
 const stopLimitMs = 15_000;
 
@@ -12,6 +11,18 @@ const stopLimitMs = 15_000;
 export interface Memory {
     readonly now: number;
     readonly peak: number;
+}
+
+/** Resident memory of the process with this ID. */
+export function memoryOf(pid: number | undefined): Memory {
+    const status = readFileSync(`/proc/${pid}/status`, "utf8");
+    const of = (key: string): number => Number(new RegExp(`^${key}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]) / 1024;
+    return { now: of("VmRSS"), peak: of("VmHWM") };
+}
+
+/** Processor time of the process with this ID since its start, all threads, in milliseconds. */
+export function cpuMsOf(pid: number | undefined): number {
+    return cpuTicks(readFileSync(`/proc/${pid}/stat`, "utf8")) * tickMs;
 }
 
 /** A program under measurement, with its output in a file. */
@@ -22,19 +33,17 @@ export class Daemon implements AsyncDisposable {
     readonly #ended: Promise<void>;
 
     constructor(options: {
-        readonly app: Bundled;
-        readonly args: readonly string[];
+        readonly name: string;
+        readonly command: readonly string[];
         readonly env: NodeJS.ProcessEnv;
         readonly logPath: string;
         /** The network namespace of the process. Default: the current one. */
         readonly netnsPath?: string;
     }) {
-        this.#name = `antrea-${options.app}`;
+        this.#name = options.name;
         this.#logPath = options.logPath;
         const log = openSync(options.logPath, "a");
-        const { app } = options;
-        const node = [process.execPath, ...nodeOptionsOf(app), ...extraNodeOptions(), bundlePath(app), ...options.args];
-        const [program, args] = within(options.netnsPath, node);
+        const [program, args] = within(options.netnsPath, options.command);
         this.#child = spawn(program, args, { env: options.env, stdio: ["ignore", log, log] });
         closeSync(log);
         this.#ended = new Promise((resolve) => this.#child.once("exit", () => resolve()));
@@ -54,14 +63,17 @@ export class Daemon implements AsyncDisposable {
     }
 
     memory(): Memory {
-        const status = readFileSync(`/proc/${this.#child.pid}/status`, "utf8");
-        const of = (key: string): number => Number(new RegExp(`^${key}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]) / 1024;
-        return { now: of("VmRSS"), peak: of("VmHWM") };
+        return memoryOf(this.#child.pid);
     }
 
     /** Processor time since its start, all threads, in milliseconds. */
     cpuMs(): number {
-        return cpuTicks(readFileSync(`/proc/${this.#child.pid}/stat`, "utf8")) * tickMs;
+        return cpuMsOf(this.#child.pid);
+    }
+
+    /** That of the programs too that it has run. */
+    cpuMsWithChildren(): number {
+        return cpuTicksWithChildren(readFileSync(`/proc/${this.#child.pid}/stat`, "utf8")) * tickMs;
     }
 
     /** SIGKILL; resolves when the process has ended. */

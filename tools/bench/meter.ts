@@ -99,6 +99,12 @@ export function cpuTicks(stat: string): number {
     return Number(fields[11]) + Number(fields[12]);
 }
 
+/** That of the children too that it has waited for. */
+export function cpuTicksWithChildren(stat: string): number {
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return cpuTicks(stat) + Number(fields[13]) + Number(fields[14]);
+}
+
 async function etcdMetrics(url: string): Promise<string> {
     const response = await fetch(`${url}/metrics`);
     return response.text();

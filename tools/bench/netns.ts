@@ -12,5 +12,5 @@ export function within(
 /** Runs a command in the network namespace at a path; returns its output. */
 export function runWithin(netnsPath: string | undefined, ...command: readonly string[]): string {
     const [program, args] = within(netnsPath, command);
-    return execFileSync(program, args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+    return execFileSync(program, args, { encoding: "utf8", maxBuffer: 256 << 20, stdio: ["ignore", "pipe", "pipe"] });
 }

@@ -9,7 +9,7 @@ export const repository: string = new URL("../..", import.meta.url).pathname;
 export type Bundled = "agent" | "controller" | "webhook";
 
 /** The bundle of an app, as in its image. */
-export function bundlePath(app: Bundled): string {
+function bundlePath(app: Bundled): string {
     return join(repository, "apps", app, "dist", `antrea-${app}.mjs`);
 }
 
@@ -21,8 +21,13 @@ export function nodeOptionsOf(app: Bundled): readonly string[] {
     throw new BenchError("BAD_ARGUMENT", "internal", `no line "exec node … .mjs" in the start script of ${app}`);
 }
 
+/** The command that starts an app with these arguments, as its image does. */
+export function commandOf(app: Bundled, args: readonly string[]): readonly string[] {
+    return [process.execPath, ...nodeOptionsOf(app), ...extraNodeOptions(), bundlePath(app), ...args];
+}
+
 /** Additional Node.js options of this run. */
-export function extraNodeOptions(): readonly string[] {
+function extraNodeOptions(): readonly string[] {
     return words(process.env.BENCH_NODE_OPTIONS ?? "");
 }
 
@@ -36,6 +41,11 @@ export const shimPath: string = join(repository, "apps/cni/dist/antrea-cni");
 /** A path in the work folder of this run, which run.sh creates and removes. */
 export function workPath(name: string): string {
     return join(variable("BENCH_WORK"), name);
+}
+
+/** The program kube-proxy, which run.sh sets. */
+export function kubeProxyPath(): string {
+    return join(variable("BENCH_KUBERNETES"), "kube-proxy");
 }
 
 /** The folder of the reference CNI plugins, which run.sh sets. */

@@ -185,6 +185,13 @@ const comparedFlows: Explanation = {
     next: "Read a sixteenth of the flows when their number is right, as for larger tables.",
 };
 
+const restedProxy: Explanation = {
+    reason:
+        "kube-proxy waits a second between two syncs, and after two seconds of rest syncs at once. Both then wait for the API " +
+        "server to write and send the change, which is most of the time of ours and a smaller part of its own.",
+    next: "None: compare less what a bare watch takes (`services-change-p50`).",
+};
+
 const nearly: Explanation = {
     reason:
         "The two do not run at the same moment, and how often the writers of the list meet is chance: between runs the ratio " +
@@ -240,6 +247,7 @@ const known: Readonly<Record<string, Explanation>> = {
     "networks-del-16-p50": endOfNetworks,
     "networks-ipam-add-p50": delegatedAdd,
     "networks-many-cpu": comparedFlows,
+    "services-change-client-rest": restedProxy,
     "pool-add-p50": poolAdd,
     "pool-add-dual-p50": poolAdd,
     "memory-agent-idle": memory,

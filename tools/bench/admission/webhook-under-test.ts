@@ -2,7 +2,7 @@ import { validatingWebhookConfigurations, type KubeObject } from "@antrea/kube";
 import { type TestApiServer } from "@antrea/kube/testing";
 import { kubeconfigOf } from "@antrea/chart/testing/chart-server";
 import { Daemon } from "../daemon.ts";
-import { workPath } from "../paths.ts";
+import { commandOf, workPath } from "../paths.ts";
 import { isReady } from "../readyz.ts";
 import { WebhookClient } from "./webhook-client.ts";
 
@@ -24,8 +24,13 @@ export class WebhookUnderTest implements AsyncDisposable {
         await server.clients().api.create(validatingWebhookConfigurations, configuration());
         const daemon = stack.use(
             new Daemon({
-                app: "webhook",
-                args: ["--kubeconfig", await kubeconfigOf(server, "antrea-webhook"), "--port", String(port)],
+                name: "antrea-webhook",
+                command: commandOf("webhook", [
+                    "--kubeconfig",
+                    await kubeconfigOf(server, "antrea-webhook"),
+                    "--port",
+                    String(port),
+                ]),
                 env: { PATH: process.env.PATH, POD_NAME: "webhook", POD_NAMESPACE: "kube-system", NODE_NAME: "bench" },
                 logPath: workPath("antrea-webhook.log"),
             }),

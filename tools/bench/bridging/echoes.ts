@@ -4,20 +4,25 @@ import { createInterface } from "node:readline";
 import { BenchError } from "../error.ts";
 import { within } from "../netns.ts";
 
-const intervalSeconds = 0.002;
-
-/** ICMP echoes of one address, requested every 2 ms, and their arrival times. */
+/** ICMP echoes of one address, and their arrival times. */
 export class Echoes implements AsyncDisposable {
     readonly #child: ChildProcess;
     readonly #arrivals: number[] = [];
+    readonly #roundTrips: number[] = [];
+    #lastSequence = 0;
 
-    constructor(address: string, netnsPath: string) {
+    /** @param intervalSeconds between two requests. Default 0.002 */
+    constructor(address: string, netnsPath: string, intervalSeconds = 0.002) {
         const options = ["-n", "-D", "-i", String(intervalSeconds)];
         const [program, args] = within(netnsPath, ["ping", ...options, address]);
         const child = spawn(program, args, { stdio: ["ignore", "pipe", "ignore"] });
         createInterface(child.stdout).on("line", (line) => {
             const arrival = arrivalOf(line);
-            if (arrival !== undefined) this.#arrivals.push(arrival);
+            if (arrival === undefined) return;
+            this.#arrivals.push(arrival);
+            const { sequence, ms } = roundTripOf(line);
+            this.#roundTrips.push(ms);
+            this.#lastSequence = Math.max(this.#lastSequence, sequence);
         });
         this.#child = child;
     }
@@ -25,6 +30,16 @@ export class Echoes implements AsyncDisposable {
     /** The longest time without an echo between two times, in milliseconds since the epoch. */
     longestGap(from: number, to: number): number {
         return longestGapMs(this.#arrivals, from, to);
+    }
+
+    /** Milliseconds from the request to the echo of all until now. */
+    get roundTrips(): readonly number[] {
+        return this.#roundTrips;
+    }
+
+    /** Number of requests before the last echo that have no echo. */
+    get lost(): number {
+        return this.#lastSequence - this.#roundTrips.length;
     }
 
     async [Symbol.asyncDispose](): Promise<void> {
@@ -39,6 +54,12 @@ export class Echoes implements AsyncDisposable {
 export function arrivalOf(line: string): number | undefined {
     const seconds = /^\[(\d+\.\d+)\] \d+ bytes from /.exec(line)?.[1];
     return seconds === undefined ? undefined : Number(seconds) * 1000;
+}
+
+/** Number of a request from 1 and milliseconds to its echo, from a line of `ping` for which `arrivalOf` has a time. */
+export function roundTripOf(line: string): { readonly sequence: number; readonly ms: number } {
+    const [, sequence, ms] = /icmp_seq=(\d+) .*\btime=(\d+(?:\.\d+)?) ms/.exec(line) ?? [];
+    return { sequence: Number(sequence ?? NaN), ms: Number(ms ?? NaN) };
 }
 
 /**

@@ -10,13 +10,13 @@ const bridge = "switch";
 export class UnderlaySwitch implements AsyncDisposable {
     /** The host's address, the gateway of the untagged subnet. */
     static readonly address = `${underlay.base}.0.1`;
-    readonly #netnsPath: string;
+    readonly netnsPath: string;
     readonly #namespaces: PodNamespaces;
     #ports = 0;
 
     constructor(namespaces: PodNamespaces) {
         const [netnsPath = ""] = namespaces.add(name);
-        this.#netnsPath = netnsPath;
+        this.netnsPath = netnsPath;
         this.#namespaces = namespaces;
         // With a fixed MAC address it does not change with each new port.
         this.#ip("link", "add", bridge, "address", "02:00:0a:c9:00:01", "type", "bridge", "mcast_snooping", "0");
@@ -34,7 +34,7 @@ export class UnderlaySwitch implements AsyncDisposable {
 
     /** Starts to ping an address from the host. */
     askForEchoes(address: string): Echoes {
-        return new Echoes(address, this.#netnsPath);
+        return new Echoes(address, this.netnsPath);
     }
 
     async [Symbol.asyncDispose](): Promise<void> {
@@ -42,6 +42,6 @@ export class UnderlaySwitch implements AsyncDisposable {
     }
 
     #ip(...args: readonly string[]): void {
-        runWithin(this.#netnsPath, "ip", ...args);
+        runWithin(this.netnsPath, "ip", ...args);
     }
 }

@@ -29,10 +29,14 @@ export class ApiDoor implements AsyncDisposable {
         return door;
     }
 
-    /** Makes the server reachable from the network namespace at a path, at the same address. */
-    async openIn(netnsPath: string): Promise<void> {
+    /**
+     * Makes the server reachable from the network namespace at a path, at the same address, until the disposal of what it
+     * resolves with or of the door.
+     */
+    async openIn(netnsPath: string): Promise<AsyncDisposable> {
         const relay = this.#relays.use(new Helper("data-plane/relay.ts", { netnsPath }));
         await relay.ask("listen", { port: this.#port, socketPath: this.#socketPath });
+        return relay;
     }
 
     async [Symbol.asyncDispose](): Promise<void> {

@@ -39,6 +39,9 @@ export function placeOf(index: number): NodePlace {
     };
 }
 
+/** Settings of antrea-agent.conf. */
+export type Settings = Readonly<Record<string, unknown>>;
+
 /** A Node in its own network namespace: Open vSwitch, a NIC, and optionally the bundled agent. */
 export class LoadNode implements AsyncDisposable {
     readonly index: number;
@@ -97,9 +100,10 @@ export class LoadNode implements AsyncDisposable {
     }
 
     /**
-     * Starts the agent; the Node must be connected and its object must exist. Resolves when it accepts CNI requests.
+     * Starts the agent, with further settings; the Node must be connected and its object must exist. Resolves when it
+     * accepts CNI requests.
      */
-    async startAgent(mode: Mode, server: TestApiServer): Promise<void> {
+    async startAgent(mode: Mode, server: TestApiServer, settings: Settings = {}): Promise<void> {
         await this.prepare(mode);
         const { netnsPath, ovs } = this;
         const nodeName = placeOf(this.index).name;
@@ -110,7 +114,7 @@ export class LoadNode implements AsyncDisposable {
                 kubeconfig,
                 ovsRunDir: ovs.runDir,
                 netnsPath,
-                config: configOf[mode],
+                config: { ...configOf[mode], ...settings },
                 featureGates: gatesOf[mode],
             }),
         );
@@ -125,7 +129,12 @@ export class LoadNode implements AsyncDisposable {
 
     /** CNI client of the running agent. */
     get cni(): CniClient {
-        if (this.#agent !== undefined) return this.#agent.cni;
+        return this.agent.cni;
+    }
+
+    /** The running agent. */
+    get agent(): AgentUnderTest {
+        if (this.#agent !== undefined) return this.#agent;
         throw new BenchError("NOT_READY", "internal", `no agent runs on ${placeOf(this.index).name}`);
     }
 
@@ -160,7 +169,7 @@ export class LoadNode implements AsyncDisposable {
     }
 }
 
-const configOf: Readonly<Record<Mode, Readonly<Record<string, unknown>>>> = {
+const configOf: Readonly<Record<Mode, Settings>> = {
     encap: { trafficEncapMode: "encap", transportInterface: phyBridge },
     noEncap: { trafficEncapMode: "noEncap", transportInterface: nic },
     bridging: { trafficEncapMode: "noEncap", transportInterface: nic, enableBridgingMode: true, noSNAT: true },

@@ -8,8 +8,14 @@ import { runWithin, within } from "../netns.ts";
 export const loads = ["throughput", "requests", "connections"] as const;
 export type Load = (typeof loads)[number];
 
-const port = 5_001;
-const iperfPort = 5_201;
+/** TCP ports of a Pod: of requests and connections, and of throughput. */
+export interface LoadPorts {
+    readonly load: number;
+    readonly iperf: number;
+}
+
+/** The ports on which a Pod listens. */
+export const ownPorts: LoadPorts = { load: 5_001, iperf: 5_201 };
 const throughputSeconds = 1;
 const runMs = 600;
 const readyLimitMs = 5_000;
@@ -18,12 +24,18 @@ const readyLimitMs = 5_000;
 export class LoadPod implements AsyncDisposable {
     readonly netnsPath: string;
     readonly ip: string;
+    readonly #ports: LoadPorts;
     readonly #helper: Helper;
     readonly #stack: AsyncDisposableStack;
 
-    private constructor(netnsPath: string, ip: string, helper: Helper, stack: AsyncDisposableStack) {
+    private constructor(
+        { netnsPath, ip, ports }: { readonly netnsPath: string; readonly ip: string; readonly ports: LoadPorts },
+        helper: Helper,
+        stack: AsyncDisposableStack,
+    ) {
         this.netnsPath = netnsPath;
         this.ip = ip;
+        this.#ports = ports;
         this.#helper = helper;
         this.#stack = stack;
     }
@@ -34,16 +46,16 @@ export class LoadPod implements AsyncDisposable {
         // Thousands of connections to one port within a minute.
         runWithin(netnsPath, "sysctl", "-qw", "net.ipv4.ip_local_port_range=1024 65535", "net.ipv4.tcp_tw_reuse=1");
         const helper = stack.use(new Helper("data-plane/load.ts", { netnsPath }));
-        await helper.ask("listen", { port });
-        const [program, args] = within(netnsPath, ["iperf3", "--server", "--port", String(iperfPort)]);
+        await helper.ask("listen", { port: ownPorts.load });
+        const [program, args] = within(netnsPath, ["iperf3", "--server", "--port", String(ownPorts.iperf)]);
         const iperf = spawn(program, args, { stdio: ["ignore", "ignore", "ignore"] });
         stack.defer(() => void iperf.kill());
-        return new LoadPod(netnsPath, ip, helper, stack.move());
+        return new LoadPod({ netnsPath, ip, ports: ownPorts }, helper, stack.move());
     }
 
-    /** The same Pod, reached at another of its addresses. */
-    reachedAt(ip: string): LoadPod {
-        return new LoadPod(this.netnsPath, ip, this.#helper, this.#stack);
+    /** The same Pod, reached at another address, or at other ports that lead to its own. */
+    reachedAt(ip: string, ports: LoadPorts = ownPorts): LoadPod {
+        return new LoadPod({ netnsPath: this.netnsPath, ip, ports }, this.#helper, this.#stack);
     }
 
     /** Waits until another Pod answers. */
@@ -66,15 +78,15 @@ export class LoadPod implements AsyncDisposable {
      * per second.
      */
     async measure(load: Load, other: LoadPod, ms = runMs): Promise<number> {
-        if (load === "throughput") return this.#throughput(other);
+        if (load === "throughput") return this.#throughput({ ip: other.ip, ports: other.#ports });
         const answered = other.#helper.ask<number>("answer");
-        const rate = await this.#helper.ask<number>(load, { ip: other.ip, port, ms });
+        const rate = await this.#helper.ask<number>(load, { ip: other.ip, port: other.#ports.load, ms });
         await answered;
         return rate;
     }
 
-    async #throughput({ ip }: LoadPod): Promise<number> {
-        const options = ["--client", ip, "--port", String(iperfPort), "--time", String(throughputSeconds), "--json"];
+    async #throughput({ ip, ports }: { readonly ip: string; readonly ports: LoadPorts }): Promise<number> {
+        const options = ["--client", ip, "--port", String(ports.iperf), "--time", String(throughputSeconds), "--json"];
         const [program, args] = within(this.netnsPath, ["iperf3", ...options]);
         const { stdout } = await promisify(execFile)(program, [...args]);
         return receivedMbits(stdout);

@@ -1,11 +1,12 @@
 import { describe, expect, it } from "@jest/globals";
-import { arrivalOf, longestGapMs } from "../bridging/echoes.ts";
+import { arrivalOf, longestGapMs, roundTripOf } from "../bridging/echoes.ts";
 import { devicePorts } from "../data-plane/plain-bridge.ts";
 
 describe("arrivalOf", () => {
     it("is the time of an echo in milliseconds", () => {
         const line = "[1763784000.250500] 64 bytes from 10.201.0.3: icmp_seq=7 ttl=64 time=0.061 ms";
         expect(arrivalOf(line)).toBeCloseTo(1_763_784_000_250.5, 3);
+        expect(roundTripOf(line)).toEqual({ sequence: 7, ms: 0.061 });
     });
 
     it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { cpuTicks, metricSum, spent } from "../meter.ts";
+import { cpuTicks, cpuTicksWithChildren, metricSum, spent } from "../meter.ts";
 
 describe("metricSum", () => {
     const text = [
@@ -33,6 +33,7 @@ describe("cpuTicks", () => {
         const rest = "S 1 1 1 0 -1 4194560 9 0 0 0 120 30 7 8 20 0 12 0 4000 1 2";
         expect(cpuTicks(`4711 (kube-apiserver) ${rest}`)).toBe(150);
         expect(cpuTicks(`4711 (a) b (c) ${rest}`)).toBe(150);
+        expect(cpuTicksWithChildren(`4711 (a) b (c) ${rest}`)).toBe(165);
     });
 });
 

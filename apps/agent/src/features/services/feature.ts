@@ -158,6 +158,7 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
         onRejected: (family) => metrics.rejected(family),
     });
     const [lastKnownSync, firstSync] = [new FirstSync(), new FirstSync()];
+    let listsKnownAt = clock.monotonic();
     const reconcile = async (key: string, signal: AbortSignal): ReturnType<ServiceSync["reconcile"]> => {
         const began = clock.monotonic();
         const trigger = watch.takeTrigger(key);
@@ -214,7 +215,8 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
         start: (signal) => {
             queue.start(signal);
             firstSync.onComplete(() => {
-                logger.info("OVS serves Services", { services: sync.installed.size });
+                const seconds = (clock.monotonic() - listsKnownAt) / 1_000;
+                logger.info("OVS serves Services", { services: sync.installed.size, seconds });
                 host?.complete();
                 journal.begin(jobs);
             });
@@ -228,7 +230,9 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
             jobs.once("services/first-sync", async (limit) => {
                 const known = await lastKnown.restore(limit);
                 if (known.length > 0) begin(lastKnownSync, known);
-                begin(firstSync, await watch.synced(limit));
+                const keys = await watch.synced(limit);
+                listsKnownAt = clock.monotonic();
+                begin(firstSync, keys);
             });
             if (udp === undefined) return;
             const job = jobs.every("services/udp-connections", checkMs, (limit) => udp.pass(limit), { delayed: true });

@@ -43,12 +43,15 @@ export class ServiceSource implements FlowSource {
     readonly weight: number;
     readonly #input: SourceInput;
     readonly #counts = new Map<number, number>();
+    /** What the constructor made: the flow table asks for it soon, after sources of other Services were constructed. */
+    #first: Made | undefined;
 
     /** Throws FlowsError `INVALID_INPUT` as `servicePortFlows`. */
     constructor(service: ServedService, input: SourceInput) {
         this.service = service;
         this.#input = input;
-        const { flows, groups } = this.#made();
+        this.#first = this.#made();
+        const { flows, groups } = this.#first;
         for (const { table } of flows) this.#counts.set(table, (this.#counts.get(table) ?? 0) + 1);
         this.size = flows.length;
         this.weight = groups.reduce((sum, { buckets }) => sum + 1 + buckets.length, flows.length);
@@ -59,7 +62,9 @@ export class ServiceSource implements FlowSource {
     }
 
     flows(): readonly Flow[] {
-        return this.#made().flows;
+        const { flows } = this.#made();
+        this.#first = undefined; // asked for after the groups
+        return flows;
     }
 
     groups(): readonly Group[] {
@@ -67,6 +72,7 @@ export class ServiceSource implements FlowSource {
     }
 
     #made(): Made {
+        if (this.#first !== undefined) return this.#first;
         if (ServiceSource.#last?.source === this) return ServiceSource.#last;
         const { next, idsOf, ...input } = this.#input;
         const { uid, affinitySeconds, ports } = this.service;
