@@ -230,7 +230,7 @@ describe.each([
     });
 });
 
-describe("the way back from kube-proxy", () => {
+describe("the route of answers from kube-proxy", () => {
     const routes = (family: 4 | 6): string =>
         execFileSync("ip", ["-N", `-${family}`, "route", "show", virtualIps[family]], { encoding: "utf8" });
     const neighbours = (): string =>
