@@ -9,4 +9,7 @@ for (const stream of [process.stdout, process.stderr]) {
     });
 }
 
-process.exit(await main(process.argv.slice(2)));
+const code = await main(process.argv.slice(2));
+// an exit drops what a slow reader of a pipe has not taken yet
+for (const stream of [process.stdout, process.stderr]) await new Promise((taken) => stream.write("", taken));
+process.exit(code);

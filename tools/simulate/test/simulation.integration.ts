@@ -90,4 +90,16 @@ describe("the simulation", () => {
         },
         limitMs,
     );
+
+    it(
+        "prints all to a reader that takes its time",
+        async () => {
+            const history = `node ${main} --seed 1 --actions 2 --seeded-bug wrong-index`;
+            const { stdout } = await promisify(execFile)("sh", ["-c", `${history} | (sleep 8; cat)`]);
+            // more than a pipe holds
+            expect(stdout.length).toBeGreaterThan(65_536);
+            expect(stdout).toMatch(/\nseed 1: \d+ steps, 1 actions, [^\n]*\n$/);
+        },
+        limitMs,
+    );
 });
