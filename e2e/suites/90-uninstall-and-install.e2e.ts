@@ -89,7 +89,7 @@ describe("uninstalling and installing", () => {
             await helmUpgrade(["antreaProxy.proxyAll=true"]);
             for (const node of allNodes) {
                 expect(await conflistsOn(node)).toBe("10-antrea.conflist");
-                expect(await shellOnNode(node, leftovers)).toMatch(/lookup 181\n[^]*antrea-services/);
+                expect(await shellOnNode(node, leftovers)).toMatch(/lookup 181\b[^]*antrea-services/);
             }
             const field = "jsonpath={.spec.template.spec.containers[0].image}";
             const image = await kubectl([...inSystem, "get", "daemonset", "antrea-agent", "-o", field]);
