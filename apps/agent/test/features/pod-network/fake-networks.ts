@@ -10,11 +10,11 @@ import {
     type NetworkPorts,
     type PodNetworkComponents,
 } from "../../../src/features/pod-network/index.ts";
+import type { NetworksOfPods } from "../../../src/features/pod-network/feature.ts";
 import type { NetworkPort } from "../../../src/features/pod-network/further-types.ts";
 import {
     NetworkInterfaces,
     toExternalIds,
-    type AddRequest,
     type FunctionDevice,
     type NetworkCall,
     type NetworkRecord,
@@ -72,6 +72,8 @@ export class FakeNetworks {
     plans: readonly PlannedNetwork[] = [];
     /** The messages of errors that were recorded on Pods. */
     readonly failed: string[] = [];
+    /** What was reported of Pods: name and interfaces, with `ofPods` also MTU and DNS domains. */
+    readonly reported: string[] = [];
     /** The network that the known allocations name. */
     networkOf = "";
     serviceCidrs: ReturnType<FurtherInterfacesComponents["serviceCidrs"]> = [];
@@ -165,12 +167,33 @@ export class FakeNetworks {
             .map(({ message, fields }) => [message, fields["reason"]]);
     }
 
+    /** All of it, for an agent that begins with `node`. */
+    ofPods(node = this.node): NetworksOfPods {
+        this.table = new NetworkInterfaces();
+        return {
+            table: this.table,
+            ports: this.hasBridge ? this.#bridge(node) : undefined,
+            functionLinks: this.#functionLinks(node),
+            claims: this.hasPools ? this.#claims(node) : undefined,
+            announce: ({ ofPort, mac, ips }) =>
+                void this.announced.push(`${ofPort} ${mac} ${ips.map(formatIp).join(" ")}`),
+            plan: () => node.steps.run("plan", () => this.plans),
+            planCall: (call) => node.steps.run("plan", () => this.#planOf(call)),
+            report: ({ own, mtu, networks }) => {
+                const texts = networks.map(({ record, dns }) => `${record.ifName} ${dns?.domain ?? "-"}`);
+                this.reported.push([own.podName, mtu, ...texts].join(" "));
+                return Promise.resolve();
+            },
+            failed: (_, error) => this.#failed(error),
+        };
+    }
+
     #begin(
         node: FakeNode,
     ): Pick<PodNetworkComponents, "further" | "planNetworks" | "networksFailed" | "reportNetworks"> {
         const { podInterfaces, inside: namespaces, clock, netlink } = node;
         const logger = listLogger(this.log);
-        const table = (this.table = new NetworkInterfaces());
+        const { table, ports, functionLinks: links, claims: pools, announce, plan, failed } = this.ofPods(node);
         this.#single = undefined;
         const functions = new FunctionWiring(
             {
@@ -185,31 +208,23 @@ export class FakeNetworks {
                         },
                         signal,
                     ),
-                links: this.#functionLinks(node),
+                links,
                 logger,
             },
             { namespaces },
         );
-        const further = (this.further = new FurtherInterfaces(
-            {
-                table,
-                podInterfaces,
-                netlink,
-                functions,
-                ports: this.hasBridge ? this.#bridge(node) : undefined,
-                pools: this.hasPools ? this.#claims(node) : undefined,
-                announce: ({ ofPort, mac, ips }) =>
-                    void this.announced.push(`${ofPort} ${mac} ${ips.map(formatIp).join(" ")}`),
-                serviceCidrs: () => this.serviceCidrs,
-                clock,
-                logger,
-            },
-            { bootId: testBootId, disableTxChecksumOffload: true, namespaces },
-        ));
+        const serviceCidrs = (): FakeNetworks["serviceCidrs"] => this.serviceCidrs;
+        const parts = { table, podInterfaces, netlink, functions, ports, pools, announce, serviceCidrs, clock, logger };
+        const options = { bootId: testBootId, disableTxChecksumOffload: true, namespaces };
+        this.further = new FurtherInterfaces(parts, options);
         return {
-            further,
-            planNetworks: () => node.steps.run("plan", () => this.plans),
-            networksFailed: (_: AddRequest, error: unknown) => this.#failed(error),
+            further: this.further,
+            planNetworks: plan,
+            networksFailed: failed,
+            reportNetworks: (own, planned) => {
+                this.reported.push([own.podName, ...planned.map(({ ifName }) => ifName)].join(" "));
+                return Promise.resolve();
+            },
         };
     }
 

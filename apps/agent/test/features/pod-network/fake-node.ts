@@ -95,6 +95,7 @@ export class FakeNode {
     subnet!: NodeSubnet;
     flowTable!: FlowTable;
     podInterfaces!: PodInterfaces;
+    ports!: PodPorts;
     network!: PodNetwork;
     reconciler!: PodReconciler;
     /** Whether the subnet is this Node's still. */
@@ -138,7 +139,7 @@ export class FakeNode {
             { netlink, logger, clock },
             { gatewayName: "antrea-gw0", bridged: this.#isBridging },
         );
-        const ports = this.#ports();
+        const ports = (this.ports = this.#ports());
         this.podInterfaces = new PodInterfaces();
         const { inside } = this;
         this.network = new PodNetwork(
