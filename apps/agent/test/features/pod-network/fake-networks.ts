@@ -240,7 +240,6 @@ export class FakeNetworks {
     #bridge({ steps, links }: FakeNode): NetworkPorts {
         const { ports } = this;
         return {
-            exists: true,
             ports: () => [...ports.values()],
             ensurePorts: (wanted, signal) =>
                 steps.run(

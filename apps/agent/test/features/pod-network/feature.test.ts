@@ -46,6 +46,8 @@ describe("the job that keeps OVS as it must be", () => {
 
     it("does it after a failure, too, and tells who asks for readiness of OVS", async () => {
         expect(agent.readiness.missing()).toBeUndefined();
+        agent.listeners.get("lock")?.("locked");
+        expect(agent.readiness.missing()).toBeUndefined();
         agent.listeners.get("lock")?.("waiting");
         expect(agent.readiness.missing()).toBe("the lock of this Node's OVS database is not held");
         await agent.settle();
@@ -61,7 +63,7 @@ describe("the job that keeps OVS as it must be", () => {
     });
 
     it("keeps the datapath ID of a bridge that is on the physical network, and of no other", async () => {
-        expect(agent.datapathIds).toEqual([]);
+        expect(agent.datapathIds).toHaveLength(0);
         agent = await new OneAgent({ bridgedMac: "0a:00:00:00:00:01" }).start();
         expect(agent.datapathIds).toEqual(["0a:00:00:00:00:01"]);
     });

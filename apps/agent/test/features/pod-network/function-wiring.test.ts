@@ -63,6 +63,28 @@ describe("a virtual function", () => {
         expect(done.indexOf("write record")).toBeLessThan(done.indexOf("take function"));
     });
 
+    it("of one Pod is none of another's", async () => {
+        const other = { ...device, id: "0000:af:06.1" };
+        await networks.node.add();
+        networks.plans = [planOf("eth1", { pool: "100", device: other })];
+        await networks.node.add({ containerId: "cd34".repeat(16), podUid: "uid-1", podName: "web-1" });
+        const recorded = (): unknown =>
+            networks.node.network.interfaces().map(({ record }) => record.functions?.map((one) => one.device?.id));
+        expect(recorded()).toEqual([[device.id], [other.id]]);
+        await del("cd34".repeat(16));
+        expect(recorded()).toEqual([[device.id]]);
+        expect(networks.held()).toMatchObject({ functions: [device.id] });
+    });
+
+    it("that the Pod has lost can be isolated all the same, as its record says it", async () => {
+        await networks.node.add();
+        networks.node.inside.remove(netns, "eth1");
+        const [known] = networks.table.list();
+        if (known === undefined) throw new Error("no record");
+        await networks.further.setIsolated(known.record, true);
+        expect(networks.table.list()).toMatchObject([{ record: { isolated: true } }]);
+    });
+
     it("goes home with the DEL, and out of the record", async () => {
         await networks.node.add();
         await del();

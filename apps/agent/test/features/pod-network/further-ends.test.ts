@@ -115,6 +115,18 @@ describe("the DEL of a Pod with networks", () => {
         expect(networks.held()).toEqual(nothingHeld);
         expect(networks.node.links.get(second.name)?.up).toBe(true);
     });
+
+    it("ends one whose link goes in that very moment, without a word", async () => {
+        await networks.node.add();
+        networks.node.steps.failure = (_, name) => {
+            const link = linkOf("eth1");
+            if (name === "close link" && link !== undefined) networks.node.links.delete(link.name);
+            return undefined;
+        };
+        await del();
+        expect(networks.held()).toEqual(nothingHeld);
+        expect(networks.warnings().filter(([, reason]) => String(reason).includes("no link"))).toEqual([]);
+    });
 });
 
 describe("an interface that is isolated", () => {

@@ -1,5 +1,8 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
+import { parseIp } from "@antrea/ip";
+import { hostInterfaceName } from "../../../src/features/pod-network/names.ts";
 import { releasedAlias } from "../../../src/platform/pod-interfaces/index.ts";
+import { networkRecord } from "../../support/records.ts";
 import { device, FakeNetworks, planOf } from "./fake-networks.ts";
 import { FakeNode, nothingTaken, type FakeLink } from "./fake-node.ts";
 import type { Failure } from "./steps.ts";
@@ -37,6 +40,7 @@ function linkOf(ifName: string): FakeLink | undefined {
 describe("an ADD of a Pod with networks", () => {
     it("makes each interface with its address, port, VLAN and record", async () => {
         await networks.node.add();
+        expect(networks.reported).toEqual(["web-0 eth1 eth2"]);
         expect(networks.inside()).toEqual({
             eth0: ["10.10.1.2/24"],
             eth1: ["192.168.100.2/24"],
@@ -201,12 +205,68 @@ describe("an ADD of a Pod with networks", () => {
         expect(networks.held()).toEqual(nothingHeld);
         expect(networks.node.taken()).toEqual({ ...nothingTaken, links: expect.any(Array) });
         expect(networks.failed).toEqual([]);
+        expect(networks.reported).toEqual([]);
+        // Gone, not only down: the kubelet may ask again with the same namespace.
+        expect(networks.inside()).toEqual({});
         networks.plans = [planOf("eth1", { pool: "100", routes: [{ dst: "10.20.0.0/16", gw: "172.31.0.1" }] })];
         expect(await refusal(networks.node.add())).toMatchObject({ code: "BAD_ROUTE", fault: "caller" });
         expect(networks.failed).toEqual([
             "network default/eth1: ipam.routes: the route to 10.20.0.0/16 via 172.31.0.1 on eth1 is not taken by the kernel: 172.31.0.1 is not in a subnet of eth1; next: correct the route; its gateway must be in the subnet of an address of the interface",
         ]);
         expect(networks.held()).toEqual(nothingHeld);
+    });
+
+    it.each([
+        ["two VLANs of its IPPools", ["100", "200"], 1500, /its IPPools 100 and 200 have the VLANs 100 and 200/],
+        ["an MTU that IPv6 does not have", ["6"], 1279, /mtu: 1279 is under 1280/],
+    ])("fails with %s, which the Pod is told", async (_, pools, mtu, message) => {
+        const demands = pools.map((pool) => ({ pool, fixed: undefined }));
+        const gateway = parseIp("fd00:6::1");
+        const order = mtu === 1279 ? [0, { ip: parseIp("fd00:6::7"), prefixLength: 64, gateway }] : [0, 1];
+        begin([planOf("eth1", { mtu, addresses: { demands, order, given: new Map() } })]);
+        expect(await refusal(networks.node.add())).toMatchObject({
+            fault: "caller",
+            message: expect.stringMatching(message),
+        });
+        expect(networks.failed).toEqual([expect.stringMatching(message)]);
+        expect(networks.held()).toEqual(nothingHeld);
+    });
+
+    it("takes nothing of router advertisements with addresses, and no default route without", async () => {
+        begin([
+            planOf("eth1", { pool: "100" }),
+            planOf("eth2"),
+            planOf("eth3", { device }),
+            planOf("eth4", { pool: "0", device: { ...device, id: "0000:af:06.1" } }),
+        ]);
+        await networks.node.add();
+        const set = networks.node.inside.sysctls.flatMap(
+            (text) => /conf\/(eth[1-9]\/accept_ra\S*)/.exec(text)?.[1] ?? [],
+        );
+        expect(set.toSorted()).toEqual([
+            "eth1/accept_ra=0",
+            "eth2/accept_ra_defrtr=0",
+            "eth3/accept_ra_defrtr=0",
+            "eth4/accept_ra=0",
+        ]);
+    });
+
+    it("gives no link a name that the Node has for another Pod", async () => {
+        const [first, second] = [0, 1].map((attempt) => hostInterfaceName("web-0", container, "eth1", attempt));
+        begin([planOf("eth1")]);
+        networks.table.put(networkRecord({ containerId: older, podUid: "uid-2", hostIfName: first ?? "" }));
+        await networks.node.add();
+        expect([...networks.ports.keys()]).toEqual([second]);
+    });
+
+    it("that comes late, of a sandbox that is gone, ends no interface of the Pod's current one", async () => {
+        await networks.node.add({ containerId: older });
+        const before = networks.held();
+        const late = networks.node.request();
+        networks.node.namespaces.delete(late.netns);
+        const { signal } = new AbortController();
+        expect(await refusal(networks.node.network.add(late, signal))).toMatchObject({ code: "ENOENT" });
+        expect(networks.held()).toEqual(before);
     });
 
     it("fails with an allocation that is deleted by force meanwhile, and names it", async () => {

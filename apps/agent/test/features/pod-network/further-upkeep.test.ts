@@ -80,6 +80,7 @@ describe("a round of the reconcile", () => {
         ["is a trunk", { vlan: undefined }],
         ["is not opened", { ofPort: -1 }],
         ["has no number yet", { ofPort: undefined }],
+        ["has number 0", { ofPort: 0 }],
     ])("puts a port in place that %s", async (_, wrong) => {
         const name = portOf("eth1");
         const right = networks.ports.get(name);
