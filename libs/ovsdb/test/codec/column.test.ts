@@ -53,6 +53,7 @@ describe("columns of a row", () => {
         ],
         ["an entry of no map", () => textEntryOf(row, "name", "a"), 'column name is not a map of strings: it is "p"'],
         ["counters as texts", () => textMapOf(row, "counters"), "column counters is not a map of strings: it is a map"],
+        ["text as a map", () => textMapOf(row, "name"), 'column name is not a map of strings: it is "p"'],
         [
             "numbers of queues as keys",
             () => textMapOf(row, "queues"),

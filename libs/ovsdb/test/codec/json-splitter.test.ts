@@ -78,6 +78,7 @@ describe("JsonSplitter", () => {
                 details: { maxBytes: 60 },
             }),
         );
+        expect(() => split([encoder.encode("x")])).toThrow("byte 0x78 stands where a JSON object must begin");
         expect(() => split([encoder.encode('{"a"}')])).toThrow("a message of 5 bytes is not JSON");
         const latin1 = Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d);
         expect(() => split([latin1])).toThrow("a message of 7 bytes is not UTF-8");

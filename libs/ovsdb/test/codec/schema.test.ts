@@ -38,6 +38,12 @@ describe("schema", () => {
             "must have min 0 or 1, and max from 1, not",
         ],
         [
+            "a wrong min",
+            withType({ key: "string", min: -1 }),
+            "schema.tables.T.columns.c.type.min",
+            "must be a whole number from 0, not -1",
+        ],
+        [
             "max 0",
             withType({ key: "string", max: 0 }),
             "schema.tables.T.columns.c.type",

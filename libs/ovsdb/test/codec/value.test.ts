@@ -116,6 +116,19 @@ describe("values", () => {
         ["a number for a string", 1, one("string"), "v must be of type string, not 1"],
         ["a fraction for an integer", 1.5, one("integer"), "v must be of type integer, not 1.5"],
         ["more than 64 bits", 1e308, one("integer"), "v must be of type integer, not 1e+308"],
+        ["text for a real", "1", one("real"), 'v must be of type real, not "1"'],
+        [
+            "a long text, of which the beginning is shown",
+            "x".repeat(79),
+            one("integer"),
+            `v must be of type integer, not "${"x".repeat(76)}...`,
+        ],
+        [
+            "a text that is just short enough to be shown",
+            "x".repeat(78),
+            one("integer"),
+            `v must be of type integer, not "${"x".repeat(78)}"`,
+        ],
         ["text for a boolean", "true", one("boolean"), 'v must be of type boolean, not "true"'],
         ["a UUID that is short", ["uuid", "1"], one("uuid"), 'v must be ["uuid", "<UUID>"], not ["uuid","1"]'],
         [
@@ -211,6 +224,7 @@ describe("values", () => {
         [one("boolean"), false],
         [optional, []],
         [pairs, new Map()],
+        [{ key: "string", value: "integer", min: 1, max: 4 }, new Map([["", 0]])],
         [{ key: "uuid", min: 1, max: Infinity }, [{ uuid: "00000000-0000-0000-0000-000000000000" }]],
     ])("knows the default of a column %j", (type, value) => {
         expect(defaultValue(type)).toEqual(value);

@@ -144,6 +144,21 @@ describe("a virtual function", () => {
         expect(networks.held()).toEqual(nothingHeld);
     });
 
+    it("that a repeated ADD cannot put back goes home, with its address, and out of the record", async () => {
+        await networks.node.add();
+        networks.node.inside.remove(netns, "eth1");
+        networks.taken.clear();
+        let batches = 0;
+        networks.node.steps.failure = (_, name) =>
+            name === "pod batch" && (batches += 1) === 2 ? "before" : undefined;
+        expect(await refusal(networks.node.add())).toMatchObject({ message: "pod batch failed" });
+        expect(networks.held()).toEqual(nothingHeld);
+        const [own] = networks.node.network.interfaces();
+        expect([own?.record.ifName, own?.record.functions]).toEqual(["eth0", undefined]);
+        await networks.node.add();
+        expect(networks.inside()).toMatchObject({ eth1: ["192.168.100.2/24"] });
+    });
+
     it("needs no bridge", async () => {
         networks.hasBridge = false;
         networks.node.restart();

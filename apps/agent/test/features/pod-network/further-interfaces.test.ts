@@ -41,6 +41,8 @@ describe("an ADD of a Pod with networks", () => {
     it("makes each interface with its address, port, VLAN and record", async () => {
         await networks.node.add();
         expect(networks.reported).toEqual(["web-0 eth1 eth2"]);
+        // Without an address of IPv6 it is for the Pod to decide.
+        expect(networks.node.inside.sysctls.filter((text) => text.includes("disable_ipv6"))).toEqual([]);
         expect(networks.inside()).toEqual({
             eth0: ["10.10.1.2/24"],
             eth1: ["192.168.100.2/24"],
@@ -238,6 +240,7 @@ describe("an ADD of a Pod with networks", () => {
             planOf("eth2"),
             planOf("eth3", { device }),
             planOf("eth4", { pool: "0", device: { ...device, id: "0000:af:06.1" } }),
+            planOf("eth5", { addresses: { demands: [], order: [], given: new Map() } }),
         ]);
         await networks.node.add();
         const set = networks.node.inside.sysctls.flatMap(
@@ -248,7 +251,23 @@ describe("an ADD of a Pod with networks", () => {
             "eth2/accept_ra_defrtr=0",
             "eth3/accept_ra_defrtr=0",
             "eth4/accept_ra=0",
+            "eth5/accept_ra_defrtr=0",
         ]);
+    });
+
+    it("makes no port once its container was deleted", async () => {
+        begin([planOf("eth1")]);
+        const made = Promise.withResolvers<void>();
+        networks.node.steps.waits.set("createVeth", made.promise);
+        const adding = refusal(networks.node.add());
+        for (let turns = 0; turns < 20; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+        const deleting = del();
+        for (let turns = 0; turns < 20; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+        made.resolve();
+        expect(await adding).toMatchObject({ code: "DELETED_MEANWHILE" });
+        await deleting;
+        expect(networks.node.steps.asked).not.toContain("ensure network ports");
+        expect(networks.held()).toEqual(nothingHeld);
     });
 
     it("gives no link a name that the Node has for another Pod", async () => {

@@ -296,6 +296,29 @@ describe("a restart of the agent", () => {
             expect(found()).toHaveLength(2);
         });
 
+        it("completes one whose link has no addresses, as an earlier agent left it", async () => {
+            networks.plans = [planOf("eth1", { pool: "100" })];
+            await networks.node.add();
+            setLink("eth1", { alias: linkOf("eth1").alias.split(" ").slice(0, 9).join(" ") });
+            const held = [...networks.claims.held];
+            networks.claims.held.clear();
+            lose();
+            await networks.restart();
+            expect(records()).toMatchObject([{ addresses: [] }]);
+            for (const one of held) networks.claims.held.set(...one);
+            await networks.round();
+            expect(records()).toMatchObject([{ addresses: [{ pool: "100", prefixLength: 24 }] }]);
+        });
+
+        it("keeps the names that a port has of the Pod, where its own interface is known by its link", async () => {
+            await networks.node.add();
+            networks.node.stored.clear();
+            await networks.restart();
+            await networks.round();
+            expect(networks.node.network.interfaces()).toMatchObject([{ record: { podName: "" } }]);
+            expect(records()).toMatchObject([{ podName: "web-0" }, { podName: "web-0" }]);
+        });
+
         it("knows an interface without IPPools from its link alone", async () => {
             networks.hasPools = false;
             networks.node.restart();

@@ -10,8 +10,8 @@ const net1 = { containerId: container, ifName: "net1" };
 let networks: FakeNetworks;
 
 /** A container with its interface on the Pod network; meta plugins ask for those of `plans`. */
-async function begin(plans: FakeNetworks["plans"] = []): Promise<void> {
-    networks = new FakeNetworks();
+async function begin(plans: FakeNetworks["plans"] = [], podCidrs = ["10.10.1.0/24"]): Promise<void> {
+    networks = new FakeNetworks({ podCidrs });
     await networks.node.add();
     await networks.node.clock.advance(1);
     networks.plans = plans;
@@ -122,6 +122,26 @@ describe("the DEL of one interface", () => {
             expect(routes()).toEqual(["0.0.0.0/0 via 192.168.100.1 dev net1"]);
             await networks.single.delete(net1);
             expect(routes()).toEqual(["0.0.0.0/0 via 10.10.1.1 dev eth0"]);
+        });
+
+        it("gives back those of both families, and none of a family that it did not have", async () => {
+            const order = [0, { ip: parseIp("fd00:100::7"), prefixLength: 64, gateway: parseIp("fd00:100::1") }];
+            const addresses = { demands: [{ pool: "100", fixed: undefined }], order, given: new Map<number, never>() };
+            const [v4, v6] = [parseIp("192.168.100.1"), parseIp("fd00:100::1")];
+            await begin(
+                [planOf("net1", { addresses, defaultGateways: [v4, v6] })],
+                ["10.10.1.0/24", "fd10:10:0:1::/64"],
+            );
+            const own = routes().toSorted();
+            await networks.addOne("net1");
+            expect(routes().every((route) => route.endsWith("dev net1"))).toBe(true);
+            await networks.single.delete(net1);
+            expect(routes().toSorted()).toEqual(own);
+            networks.plans = [planOf("net1", { addresses, defaultGateways: [v6] })];
+            await networks.node.clock.advance(1);
+            await networks.addOne("net1");
+            await networks.single.delete(net1);
+            expect(routes().toSorted()).toEqual(own);
         });
 
         it("leaves another one that the Pod has made since", async () => {
