@@ -286,6 +286,13 @@ describe("an ADD of a Pod with networks", () => {
         const { signal } = new AbortController();
         expect(await refusal(networks.node.network.add(late, signal))).toMatchObject({ code: "ENOENT" });
         expect(networks.held()).toEqual(before);
+        // It may also end while the ADD reads what the Pod is to get.
+        networks.node.steps.failure = (_, name) => {
+            if (name === "plan") networks.node.namespaces.delete(late.netns);
+            return undefined;
+        };
+        await refusal(networks.node.add());
+        expect(networks.held()).toEqual(before);
     });
 
     it("fails with an allocation that is deleted by force meanwhile, and names it", async () => {

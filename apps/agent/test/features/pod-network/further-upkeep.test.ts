@@ -349,6 +349,17 @@ describe("a restart of the agent", () => {
         });
     });
 
+    it("leaves those with their link there that nothing else of their Pod is known of", async () => {
+        await networks.node.add();
+        const before = networks.held();
+        networks.node.stored.clear();
+        networks.node.links.delete(linkOf("eth0").name);
+        await networks.restart();
+        await networks.round();
+        expect(networks.node.network.interfaces()).toEqual([]);
+        expect(networks.held()).toEqual(before);
+    });
+
     it("ends at its next round the removal of a Pod that ended while no agent was there", async () => {
         await networks.node.add();
         networks.endNamespace();
