@@ -44,7 +44,7 @@ describe("the job that keeps OVS as it must be", () => {
         expect(agent.node.stored.size).toBe(1);
     });
 
-    it("does it after a failure, too, and tells who asks for readiness of OVS", async () => {
+    it("does it after a failure, too, and reports meanwhile that OVS is not ready", async () => {
         expect(agent.readiness.missing()).toBeUndefined();
         agent.listeners.get("lock")?.("locked");
         expect(agent.readiness.missing()).toBeUndefined();
@@ -68,7 +68,7 @@ describe("the job that keeps OVS as it must be", () => {
         expect(agent.datapathIds).toEqual(["0a:00:00:00:00:01"]);
     });
 
-    it("says of the agent's readiness what it cannot repair", async () => {
+    it("reports with the agent's readiness what it cannot repair", async () => {
         expect([...agent.checks].map(([name, check]) => [name, check()])).toEqual([
             ["ready subnet", undefined],
             ["ready bridge-device", undefined],
@@ -106,7 +106,7 @@ describe("the job that watches the lock of OVS", () => {
     });
 });
 
-describe("the job that looks for lost bandwidth limits", () => {
+describe("the job that searches for lost bandwidth limits", () => {
     it("reports them after a start, and after OVS has connected again", async () => {
         await agent.node.clock.advance(120_000);
         expect(agent.commands).toEqual([]);
@@ -143,7 +143,7 @@ describe("the addresses of the Node", () => {
         await agent.feature.holdKnownAddresses(signal);
         expect((await agent.add()).addresses.map(({ ip }) => formatIp(ip))).toEqual(["10.10.1.4"]);
         expect(agent.feature.subnet.usage()).toMatchObject([{ used: 2 }]);
-        // A Pod that runs without an interface of this agent is told in the second round.
+        // A Pod that runs without an interface of this agent is reported in the second round.
         for (let rounds = 0; rounds < 2; rounds += 1) {
             agent.feature.resync();
             await agent.settle();
@@ -173,7 +173,7 @@ describe("the addresses of the Node", () => {
     });
 });
 
-it("metrics tell Pods, flows and addresses in use", async () => {
+it("metrics count Pods, flows and addresses in use", async () => {
     await agent.add();
     const lines = (await agent.metrics.text()).split("\n");
     expect(lines).toContain("antrea_agent_local_pod_count 1");

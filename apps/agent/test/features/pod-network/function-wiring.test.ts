@@ -76,7 +76,7 @@ describe("a virtual function", () => {
         expect(networks.held()).toMatchObject({ functions: [device.id] });
     });
 
-    it("that the Pod has lost can be isolated all the same, as its record says it", async () => {
+    it("that the Pod has lost can be isolated all the same, in its record", async () => {
         await networks.node.add();
         networks.node.inside.remove(netns, "eth1");
         const [known] = networks.table.list();
@@ -170,7 +170,7 @@ describe("a virtual function", () => {
         expect(networks.held()).toEqual(nothingHeld);
     });
 
-    it("that is isolated is down, which its record says", async () => {
+    it("that is isolated is down, and isolated in its record", async () => {
         await networks.node.add();
         const known = (): Parameters<FakeNetworks["further"]["setIsolated"]>[0] | undefined =>
             networks.table.list()[0]?.record;

@@ -201,7 +201,7 @@ describe("an ADD of a Pod with networks", () => {
         expect(networks.held()).toEqual(nothingHeld);
     });
 
-    it("fails as one: with one of two networks nothing of the Pod remains, and the Pod is told a rule that it broke", async () => {
+    it("fails as one: with one of two networks nothing of the Pod remains, and a rule that was broken is reported on the Pod", async () => {
         begin([planOf("eth1", { pool: "100" }), planOf("eth2", { pool: "full" })]);
         expect(await refusal(networks.node.add())).toMatchObject({ code: "EXHAUSTED" });
         expect(networks.held()).toEqual(nothingHeld);
@@ -221,7 +221,7 @@ describe("an ADD of a Pod with networks", () => {
     it.each([
         ["two VLANs of its IPPools", ["100", "200"], 1500, /its IPPools 100 and 200 have the VLANs 100 and 200/],
         ["an MTU that IPv6 does not have", ["6"], 1279, /mtu: 1279 is under 1280/],
-    ])("fails with %s, which the Pod is told", async (_, pools, mtu, message) => {
+    ])("fails with %s, which is reported on the Pod", async (_, pools, mtu, message) => {
         const demands = pools.map((pool) => ({ pool, fixed: undefined }));
         const gateway = parseIp("fd00:6::1");
         const order = mtu === 1279 ? [0, { ip: parseIp("fd00:6::7"), prefixLength: 64, gateway }] : [0, 1];

@@ -171,7 +171,7 @@ describe("the ADD of one interface", () => {
         expect(networks.held()).toEqual(nothingHeld);
     });
 
-    it("that fails gives all back, and tells the Pod a rule that it broke", async () => {
+    it("that fails gives all back, and reports on the Pod a rule that it broke", async () => {
         await begin([
             planOf("net1", { pool: "full" }),
             planOf("net2", { pool: "100", routes: [{ dst: "10.10.1.0/24" }] }),
