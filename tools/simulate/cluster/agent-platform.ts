@@ -85,6 +85,13 @@ export function platformOn(
         flowTable: new MachineFlows(machine, io),
         podInterfaces: new PodInterfaces(),
         datapath: datapathOf(config.ovsDatapathType),
+        // its switch tracks no connections
+        vswitchd: {
+            request: async (_command, _args, signal) => {
+                await machine.ovs(signal);
+                return io.call(() => "");
+            },
+        },
         probe: {
             passed: async (signal) => {
                 await machine.ovs(signal);

@@ -108,6 +108,8 @@ export interface Platform {
     /** The desired flows of all features; sends them by `openflow`. */
     readonly flowTable: Pick<FlowTable, keyof FlowTable>;
     readonly datapath: Datapath;
+    /** Runs commands of ovs-vswitchd. */
+    readonly vswitchd: Pick<Unixctl, "request">;
     /** Checks the datapath of the bridge; sets the readiness condition `datapath`. */
     readonly probe: Pick<DatapathProbe, "passed">;
     /** The Pod interfaces of this Node; written by Pod wiring. */
@@ -115,6 +117,8 @@ export interface Platform {
 }
 
 const eventDelayMs = 500;
+/** The longest answer of ovs-vswitchd that is read: about 400,000 connections. */
+const maxAnswerBytes = 64 << 20;
 
 /**
  * Time limit in milliseconds (one day) of waits at startup for OVS, the API server or a podCIDR: in effect none, since
@@ -146,6 +150,7 @@ export function buildPlatform({ logger, flags, fail }: MainContext): Platform {
     for (const warning of warnings) logger.warn("configuration", { warning });
     const clock = systemClock;
     const datapath = datapathOf(config.ovsDatapathType);
+    const vswitchd = new Unixctl({ runDir: config.ovsRunDir, maxAnswerBytes });
     const mode = modeOf(config);
     logger.info("feature gates", { gates: gates.list("agent").map(({ name, status }) => `${name}=${status}`) });
     const environment = readEnvironment(configPath, process.env);
@@ -225,8 +230,9 @@ export function buildPlatform({ logger, flags, fail }: MainContext): Platform {
         flowTable: new FlowTable({ link: openflow, logger: logger.child("flows") }),
         datapath,
         podInterfaces: new PodInterfaces(),
+        vswitchd,
         probe: new DatapathProbe(
-            { control: new Unixctl({ runDir: config.ovsRunDir }), readiness, clock, logger: logger.child("datapath") },
+            { control: vswitchd, readiness, clock, logger: logger.child("datapath") },
             { bridge: config.ovsBridge, datapath },
         ),
     };

@@ -1,11 +1,8 @@
-import { connect } from "node:net";
 import { inspect } from "node:util";
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import {
-    decodeMessage,
     fieldList,
-    FrameSplitter,
     Writer,
     type Action,
     type GroupBucket,
@@ -15,8 +12,8 @@ import {
 import { checkGroupMod } from "../../src/codec/check-group.ts";
 import { BundleControl, writeBundleAdd, writeBundleControl } from "../../src/codec/message/bundle.ts";
 import { writeHello } from "../../src/codec/message/hello.ts";
-import { writeBare } from "../../src/codec/message/simple.ts";
 import { PrivateOvs } from "../../src/testing/index.ts";
+import { errorsOf, refusalOf } from "./verdicts.ts";
 
 const firstXid = 100;
 const bundle = { bundleId: 1, flags: 3 };
@@ -95,32 +92,8 @@ async function verdicts(socketPath: string, mods: readonly GroupMod[]): Promise<
     writeBundleControl(writer, 2, { ...bundle, control: BundleControl.OPEN_REQUEST });
     mods.forEach((one, index) => writeBundleAdd(writer, firstXid + index, bundle, one));
     writeBundleControl(writer, 3, { ...bundle, control: BundleControl.DISCARD_REQUEST });
-    writeBare(writer, "BARRIER_REQUEST", 4);
-    const errors = new Map<number, string>();
-    const done = Promise.withResolvers<void>();
-    const socket = connect(socketPath);
-    const splitter = new FrameSplitter();
-    socket.on("error", done.reject);
-    socket.on("data", (chunk: Buffer) => {
-        for (const frame of splitter.push(chunk)) {
-            const message = decodeMessage(frame);
-            if (message.type === "error") errors.set(message.xid, message.error.name);
-            if (message.type === "barrier_reply") done.resolve();
-        }
-    });
-    socket.write(writer.finish());
-    await done.promise;
-    socket.destroy();
+    const errors = await errorsOf(socketPath, writer);
     return mods.map((_, index) => errors.get(firstXid + index));
-}
-
-function ours(one: GroupMod): string | undefined {
-    try {
-        checkGroupMod(one);
-        return undefined;
-    } catch (error) {
-        return (error as Error).message;
-    }
 }
 
 describe("checkGroupMod", () => {
@@ -131,7 +104,7 @@ describe("checkGroupMod", () => {
         const mods = fc.sample(mod, { numRuns: 10_000, seed: 1 });
         const theirs = await verdicts(ovs.mgmtSocket(bridge), mods);
         const differences = mods.flatMap((one, index) => {
-            const [we, they] = [ours(one), theirs[index]];
+            const [we, they] = [refusalOf(() => checkGroupMod(one)), theirs[index]];
             return (we === undefined) === (they === undefined)
                 ? []
                 : [{ one: inspect(one, { depth: null, breakLength: Infinity }), we, they }];

@@ -374,20 +374,17 @@ export class PodNetwork implements InterfaceControl {
     /** The progress of an ADD, which a DEL of its container ends, or an abort. */
     #checkpoint(request: AddRequest, signal: AbortSignal): void {
         if (signal.aborted) {
-            const { reason }: { readonly reason: unknown } = signal;
-            const fault = reason instanceof AntreaError ? reason.fault : "aborted";
-            throw new PodNetworkError("CANCELLED", fault, `ADD of container ${request.containerId} was stopped`, {
-                cause: reason,
-            });
+            const { reason: cause }: { readonly reason: unknown } = signal;
+            const fault = cause instanceof AntreaError ? cause.fault : "aborted";
+            const what = `ADD of container ${request.containerId} was stopped`;
+            throw new PodNetworkError("CANCELLED", fault, what, { cause });
         }
         this.#refuseIfDeleted(request);
     }
 
     async #refuseMisplaced(request: AddRequest): Promise<void> {
-        refuseSecond(
-            request,
-            this.interfaces().filter((one) => !this.isLeaving(one)),
-        );
+        const others = this.interfaces().filter((one) => !this.isLeaving(one));
+        refuseSecond(request, others);
         const { namespaces = kernelNamespaces } = this.#options;
         await refuseOthersNamespace(request, this.#components.netlink, namespaces);
     }

@@ -46,6 +46,7 @@ export type ServicesPlatform = Pick<
     | "pipeline"
     | "pipelineInput"
     | "servesServices"
+    | "vswitchd"
 >;
 
 /** The feature, and what others need of it. */
@@ -66,7 +67,7 @@ export function services(platform: ServicesPlatform): ServicesFeature {
 
 /**
  * TCP connections that were translated go on, and end; UDP connections would go on for as long as their clients send. With
- * the kernel datapath they outlive an OVS that is restarted with the agent, of which no earlier flow tells.
+ * the kernel datapath they outlive an OVS that is restarted with the agent, after which no earlier flow is left.
  */
 function withoutServices(platform: ServicesPlatform): ServicesFeature {
     const { datapath, environment, flowTable, jobs } = platform;

@@ -1,5 +1,28 @@
 import { parseIp } from "@antrea/ip";
-import { type Endpoint, type ServedPort, type ServedService } from "@antrea/services";
+import {
+    ServiceIndex,
+    type Endpoint,
+    type ServedPort,
+    type ServedService,
+    type ServiceSettings,
+} from "@antrea/services";
+
+/** An index of a Node `here` without Services, for a cluster with both families and kube-proxy. */
+export function emptyIndex(change: Partial<ServiceSettings> = {}): ServiceIndex {
+    return new ServiceIndex({
+        nodeName: "here",
+        families: [4, 6],
+        proxyAll: false,
+        proxyLoadBalancerIps: true,
+        serviceProxyName: "",
+        skipServices: [],
+        defaultLoadBalancerMode: "nat",
+        dsr: false,
+        nodeHints: true,
+        sctp: false,
+        ...change,
+    });
+}
 
 /** Endpoints of this Node at port 8080, or at another one: `10.10.1.2`, `10.10.1.2 53`. */
 export function endpointsAt(...texts: readonly string[]): readonly Endpoint[] {

@@ -5,7 +5,7 @@ import { TestApiServer } from "@antrea/kube/testing";
 import { Metrics } from "@antrea/runtime";
 import { loadAgentConfig } from "@antrea/settings";
 import { services, type ServicesPlatform } from "../../../src/features/services/feature.ts";
-import { datapathOf } from "../../../src/platform/ovs/datapath/index.ts";
+import { datapathOf, Unixctl } from "../../../src/platform/ovs/datapath/index.ts";
 import { nodesOf } from "../../../src/platform/platform.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { TestNode, type TestAgent } from "../../support/test-node.ts";
@@ -79,7 +79,7 @@ export class ServiceCluster implements AsyncDisposable {
         this.metrics = new Metrics({ processMetrics: false });
         const feature = services({
             clock: systemClock,
-            config: { ...config, ovsRunDir: this.node.ovs.runDir },
+            config,
             datapath: { ...datapathOf("netdev"), ...datapath },
             environment: { nodeName, stateFolder: this.node.stateFolder } as ServicesPlatform["environment"],
             events: { record: (event) => void this.events.push(event) } as ServicesPlatform["events"],
@@ -95,6 +95,7 @@ export class ServiceCluster implements AsyncDisposable {
             pipeline: agent.pipeline,
             pipelineInput: () => agent.pipelineInput(),
             servesServices: config.antreaProxy.enable,
+            vswitchd: new Unixctl({ runDir: this.node.ovs.runDir, maxAnswerBytes: 64 << 20 }),
         });
         return {
             ...feature,

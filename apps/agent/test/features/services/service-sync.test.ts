@@ -5,12 +5,13 @@ import { nodeTables, Pipeline, serviceTables, Table } from "@antrea/flows";
 import { formatIp } from "@antrea/ip";
 import { WorkQueue } from "@antrea/kube";
 import { formatActions, OpenFlowError } from "@antrea/openflow";
-import { ServiceIndex, type ServedService, type ServiceObject, type SliceObject } from "@antrea/services";
+import { type ServedService, type ServiceObject, type SliceObject } from "@antrea/services";
 import fc from "fast-check";
 import { ServiceSync } from "../../../src/features/services/service-sync.ts";
 import { FlowTable } from "../../../src/platform/ovs/flow-table/index.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { FakeSwitch } from "../../platform/ovs/flow-table/fake-switch.ts";
+import { emptyIndex } from "./examples.ts";
 
 const next = new Pipeline([...nodeTables, ...serviceTables({ bridging: false, proxyAll: false })]);
 const key = "default/web";
@@ -33,18 +34,7 @@ function slice(of: string, ips: readonly string[]): SliceObject {
 
 /** A start of the agent with an index, a queue and a switch. */
 class Start {
-    readonly index = new ServiceIndex({
-        nodeName: "here",
-        families: [4, 6],
-        proxyAll: false,
-        proxyLoadBalancerIps: true,
-        serviceProxyName: "",
-        skipServices: [],
-        defaultLoadBalancerMode: "nat",
-        dsr: false,
-        nodeHints: true,
-        sctp: false,
-    });
+    readonly index = emptyIndex();
     readonly ovs = new FakeSwitch();
     readonly changes: (readonly [before: ServedService | undefined, after: ServedService | undefined])[] = [];
     readonly sync: ServiceSync;

@@ -4,10 +4,11 @@ import { systemClock } from "@antrea/async";
 import { settle } from "@antrea/async/testing";
 import { formatIp } from "@antrea/ip";
 import { type InformerComponents, type KubeObject } from "@antrea/kube";
-import { ServiceIndex, type ServiceObjects } from "@antrea/services";
+import { type ServiceIndex, type ServiceObjects } from "@antrea/services";
 import { ServiceWatch } from "../../../src/features/services/service-watch.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { eventually } from "../../support/eventually.ts";
+import { emptyIndex } from "./examples.ts";
 
 type NodeListener = Parameters<ConstructorParameters<typeof ServiceWatch>[0]["nodes"]["onChange"]>[0];
 
@@ -61,18 +62,7 @@ beforeEach(() => {
             return Promise.resolve(stream);
         },
     } as unknown as InformerComponents["api"];
-    index = new ServiceIndex({
-        nodeName: "here",
-        families: [4, 6],
-        proxyAll: false,
-        proxyLoadBalancerIps: true,
-        serviceProxyName: "",
-        skipServices: [],
-        defaultLoadBalancerMode: "nat",
-        dsr: false,
-        nodeHints: true,
-        sctp: false,
-    });
+    index = emptyIndex();
     watch = new ServiceWatch({
         api,
         clock: systemClock,

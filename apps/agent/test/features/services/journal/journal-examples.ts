@@ -1,9 +1,10 @@
 import { ManualClock } from "@antrea/async/testing";
 import type { JobResult, Jobs, JobWork } from "@antrea/runtime";
-import { ServiceIndex, type ServiceObject, type ServiceObjects, type SliceObject } from "@antrea/services";
+import { type ServiceIndex, type ServiceObject, type ServiceObjects, type SliceObject } from "@antrea/services";
 import { JournalFile } from "../../../../src/features/services/journal/journal-file.ts";
 import { ServiceJournal } from "../../../../src/features/services/journal/service-journal.ts";
 import { listLogger, type LogEntry } from "../../../support/logger.ts";
+import { emptyIndex } from "../examples.ts";
 
 /** A Service `default/NAME` at this ClusterIP. */
 export function service(name: string, ip = "10.96.0.1", spec: Readonly<Record<string, unknown>> = {}): ServiceObject {
@@ -35,25 +36,9 @@ export function slice(of: string, ips: readonly string[], name = `${of}-1`): Sli
     };
 }
 
-/** An index of a Node `here` without Services. */
-export function emptyIndex(): ServiceIndex {
-    return new ServiceIndex({
-        nodeName: "here",
-        families: [4, 6],
-        proxyAll: true,
-        proxyLoadBalancerIps: true,
-        serviceProxyName: "",
-        skipServices: [],
-        defaultLoadBalancerMode: "nat",
-        dsr: true,
-        nodeHints: true,
-        sctp: true,
-    });
-}
-
 /** What is served of these, as text by Service. */
 export function servedOf(known: Iterable<ServiceObjects>): Readonly<Record<string, string>> {
-    const index = emptyIndex();
+    const index = emptyIndex({ proxyAll: true, dsr: true, sctp: true });
     for (const { service: one, slices } of known) {
         index.setService(one);
         for (const each of slices) index.setSlice(each);
@@ -71,7 +56,7 @@ export function servedBy(index: ServiceIndex): Readonly<Record<string, string>> 
 
 /** A start of the agent with an index and a journal in this folder; its job runs when the test calls `pass`. */
 export class JournalStart {
-    readonly index = emptyIndex();
+    readonly index = emptyIndex({ proxyAll: true, dsr: true, sctp: true });
     readonly clock = new ManualClock();
     readonly log: LogEntry[] = [];
     readonly journal: ServiceJournal;
