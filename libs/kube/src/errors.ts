@@ -44,7 +44,7 @@ export interface KubeErrorOptions extends AntreaErrorOptions<KubeErrorDetails> {
     /** HTTP status, if there was an answer. */
     readonly status?: number;
     /** Milliseconds that the server asked to wait before the next try. */
-    readonly retryAfterMs?: number;
+    readonly retryAfterMs?: number | undefined;
     /** True if a write may or may not have taken effect: read the object before deciding. */
     readonly outcomeUnknown?: boolean;
 }

@@ -189,6 +189,10 @@ describe("LeaderElection", () => {
             renewTime: end,
         });
         expect(a?.election).toMatchObject({ leading: false, holder: undefined });
+        expect(a?.log.records.map(({ level, msg, lease }) => [level, msg, lease])).toEqual([
+            ["info", "leading", "test"],
+            ["info", "leadership released", "test"],
+        ]);
         await clock.advance(10_000);
         await a?.run;
     });
@@ -209,6 +213,18 @@ describe("LeaderElection", () => {
         expect([...leading]).toEqual(["a"]);
         expect(server.lease?.spec).toMatchObject({ holderIdentity: "a", leaseTransitions: 5 });
         expect(server.lease?.spec?.acquireTime).toMatch(/^2026-/);
+    });
+
+    it("leaves it alone also where the other has taken it anew in the moment of its last renewal", async () => {
+        const { clock, server, leading } = make(["a"]);
+        const spec = { holderIdentity: "b", leaseDurationSeconds: 15, renewTime: "1" };
+        server.lease = { metadata: { resourceVersion: "900" }, spec: { ...spec, leaseTransitions: 4 } };
+        await clock.advance(10_000);
+        server.lease = { metadata: { resourceVersion: "901" }, spec: { ...spec, leaseTransitions: 6 } };
+        await clock.advance(14_000);
+        expect(leading.size).toBe(0);
+        await clock.advance(6_000);
+        expect(leading.size).toBe(1);
     });
 
     it("takes a lease that nobody holds at once, also one without content", async () => {

@@ -50,6 +50,7 @@ describe("a Pod of a list", () => {
             { metadata: { namespace: "ns", name: "a", uid: "u1" } },
             { metadata: { namespace: "ns", name: "static", uid: "u2", annotations } },
             { metadata: { namespace: "ns", name: "again", uid: "u3" } },
+            { metadata: { namespace: "ns", name: "unknown" } },
         ].map(podIdentity),
     );
 
@@ -67,6 +68,7 @@ describe("a Pod of a list", () => {
         ],
         ["not with another UID", { namespace: "ns", name: "again", uid: "u1" }, undefined],
         ["not without a UID", { namespace: "ns", name: "a", uid: "" }, undefined],
+        ["not by nothing at all, though one of the list has no UID", { namespace: "", name: "", uid: "" }, undefined],
     ])("is found %s", (_, pod, expected) => {
         expect(find(pod)?.name).toBe(expected);
     });

@@ -284,7 +284,7 @@ export class ApiClient {
         } catch {
             decoded = undefined;
         }
-        return statusError(what, status, decoded, { write, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
+        return statusError(what, status, decoded, { write, retryAfterMs });
     }
 
     #writeQuery(o: WriteOptions): string {

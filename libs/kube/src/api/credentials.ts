@@ -155,13 +155,12 @@ export class Credentials {
             // Idle connections are closed before the server or a load balancer closes them under a request.
             const common = { keepAlive: true, keepAliveMsecs: 15_000, maxSockets, timeout: 60_000 };
             if (server.protocol === "http:") return new HttpAgent(common);
-            const { ca, cert, key, passphrase, servername, rejectUnauthorized } = options;
+            const { ca, cert, key, servername, rejectUnauthorized } = options;
             return new HttpsAgent({
                 ...common,
                 ...(ca === undefined ? {} : { ca }),
                 ...(cert === undefined ? {} : { cert }),
                 ...(key === undefined ? {} : { key }),
-                ...(passphrase === undefined ? {} : { passphrase }),
                 ...(servername === undefined ? {} : { servername }),
                 ...(rejectUnauthorized === undefined ? {} : { rejectUnauthorized }),
             });

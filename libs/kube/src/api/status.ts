@@ -42,7 +42,7 @@ export function statusError(
     what: string,
     httpStatus: number,
     body: unknown,
-    options: { readonly retryAfterMs?: number; readonly write?: boolean } = {},
+    options: { readonly retryAfterMs?: number | undefined; readonly write?: boolean } = {},
 ): KubeError {
     const status = isRecord(body) && body.kind === "Status" ? body : {};
     const reason = typeof status.reason === "string" ? status.reason : "";
@@ -56,7 +56,7 @@ export function statusError(
         status: httpStatus,
         // A server error after a write was accepted does not show whether etcd stored it.
         outcomeUnknown: options.write === true && httpStatus >= 500 && code !== "TOO_MANY_REQUESTS",
-        ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+        retryAfterMs,
         details: { reason, causes: details.causes },
     });
 }

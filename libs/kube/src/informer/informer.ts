@@ -102,7 +102,6 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
     async refresh(signal?: AbortSignal): Promise<void> {
         if (this.#refreshing === undefined) {
             this.#refreshing = Promise.withResolvers();
-            this.#refreshing.promise.catch(() => undefined);
             this.#interruption.abort();
         }
         if (this.#stop.signal.aborted || this.#state.kind === "stopped") this.#refreshing.reject(this.#stopped());

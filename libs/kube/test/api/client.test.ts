@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "@jest/globals";
-import { configMaps, createKubeClients, nodes, type ApiClient, type Node } from "../../src/index.ts";
+import { configMaps, createKubeClients, nodes, tokenReviews, type ApiClient, type Node } from "../../src/index.ts";
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -103,6 +103,17 @@ describe("ApiClient", () => {
     ])("a list that is %s is a typed error", async (_name, answer, code) => {
         const { api } = await serve(answer);
         await expect(api.list(nodes)).rejects.toMatchObject({ code });
+    });
+
+    it("creates what has no metadata, as a question that the server answers at once", async () => {
+        const { api, paths } = await serve(json({ status: { authenticated: true } }));
+        const answer = await api.create(tokenReviews, { spec: { token: "t" } });
+        expect(answer).toEqual({ status: { authenticated: true } });
+        expect(paths).toEqual([
+            expect.stringMatching(
+                /^POST \/base\/apis\/authentication\.k8s\.io\/v1\/tokenreviews\?fieldManager=antrea-test&/,
+            ),
+        ]);
     });
 
     it("reads a list page by page", async () => {

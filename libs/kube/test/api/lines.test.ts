@@ -22,6 +22,12 @@ describe("splitLines", () => {
         }
     });
 
+    it("gives no line after the last line feed where nothing follows it", async () => {
+        const ended = new TextEncoder().encode("one\n\n");
+        for (let at = 0; at <= ended.length; at += 1) expect(await read(chunksOf(ended, at))).toEqual(["one", ""]);
+        expect(await read(chunksOf(new Uint8Array(), 0))).toEqual([]);
+    });
+
     it("refuses a line that is too long before its end has come", async () => {
         let taken = 0;
         async function* endless(): AsyncGenerator<Uint8Array> {

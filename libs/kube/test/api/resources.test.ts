@@ -5,6 +5,11 @@ import { keyOf } from "../../src/api/types.ts";
 describe("where the API server has the objects of a kind", () => {
     // As `kubectl api-resources` and the reference of the Kubernetes API have them.
     it.each([
+        {
+            type: "k8s.cni.cncf.io/v1 NetworkAttachmentDefinition",
+            resource: resources.networkAttachmentDefinitions,
+            path: "/apis/k8s.cni.cncf.io/v1/namespaces/n/network-attachment-definitions/x",
+        },
         { type: "v1 Node", resource: resources.nodes, path: "/api/v1/nodes/x" },
         { type: "v1 Namespace", resource: resources.namespaces, path: "/api/v1/namespaces/x" },
         { type: "v1 Pod", resource: resources.pods, path: "/api/v1/namespaces/n/pods/x" },

@@ -27,10 +27,12 @@ describe("statusError", () => {
         ["an unknown server error", 500, undefined, "SERVER_ERROR", true],
         ["a timeout of the server", 504, { kind: "Status", reason: "Timeout" }, "SERVER_TIMEOUT", true],
         ["too many requests", 429, undefined, "TOO_MANY_REQUESTS", false],
+        ["a reason that is no text", 404, { kind: "Status", reason: 7 }, "NOT_FOUND", false],
     ])("%s", (_name, status, body, code, outcomeUnknown) => {
         const error = statusError("PATCH /x", status, body, { write: true });
         expect(error).toMatchObject({ code, status, outcomeUnknown });
         expect(error.message).toContain("PATCH /x");
+        expect(typeof error.details?.reason).toBe("string");
     });
 
     it.each([

@@ -233,6 +233,19 @@ describe("EventRecorder", () => {
         await recorder.close();
     });
 
+    it("goes on with the event of a series after a server that did not answer, without another one", async () => {
+        const { recorder, clock, created, patched, faults } = make();
+        recorder.record(input);
+        await clock.advance(1);
+        recorder.record(input);
+        faults.push(new KubeError("UNAVAILABLE", "made up"));
+        await clock.advance(60_000);
+        await clock.advance(60_000);
+        expect(created).toHaveLength(1);
+        expect(patched).toEqual([{ series: { count: 2, lastObservedTime: expect.any(String) } }]);
+        await recorder.close();
+    });
+
     it.each([
         "CONNECTION_FAILED",
         "TIMEOUT",

@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { sleep } from "@antrea/async";
@@ -347,6 +348,15 @@ describe("Informer", () => {
         await informer.close();
         await expect(waiting).rejects.toThrow("the informer of nodes was stopped");
         await expect(informer.refresh()).rejects.toThrow("the informer of nodes was stopped");
+    });
+
+    it("leaves nothing behind on the signal of a wait", async () => {
+        const informer = start(new Script([[], [], []], ["silent"]));
+        const waits = new AbortController();
+        await informer.synced(waits.signal);
+        await informer.refresh(waits.signal);
+        expect(getEventListeners(waits.signal, "abort")).toEqual([]);
+        await informer.close();
     });
 
     it("rejects who waits when it is closed without a start, and does nothing when it is started then", async () => {

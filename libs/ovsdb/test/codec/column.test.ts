@@ -21,6 +21,7 @@ const row: Row = {
     ports: [{ uuid: "u1" }, { uuid: "u2" }],
     external_ids: new Map([["a", "1"]]),
     counters: new Map([["a", 1]]),
+    queues: new Map([[0, "a"]]),
 };
 
 describe("columns of a row", () => {
@@ -52,8 +53,15 @@ describe("columns of a row", () => {
         ],
         ["an entry of no map", () => textEntryOf(row, "name", "a"), 'column name is not a map of strings: it is "p"'],
         ["counters as texts", () => textMapOf(row, "counters"), "column counters is not a map of strings: it is a map"],
-    ])("refuse to give %s", (_name, read, message) => {
+        ["text as a map", () => textMapOf(row, "name"), 'column name is not a map of strings: it is "p"'],
+        [
+            "numbers of queues as keys",
+            () => textMapOf(row, "queues"),
+            "column queues is not a map of strings: it is a map",
+        ],
+    ])("refuse to give %s, and name the column", (_name, read, message) => {
         expect(read).toThrow(message);
-        expect(read).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT", fault: "caller" }));
+        const column = /column (\w+)/.exec(message)?.[1];
+        expect(read).toThrow(expect.objectContaining({ code: "BAD_ARGUMENT", fault: "caller", details: { column } }));
     });
 });

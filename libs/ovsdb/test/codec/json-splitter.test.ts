@@ -71,6 +71,19 @@ describe("JsonSplitter", () => {
         expect(() => split(bytes, 60)).toThrow(expect.objectContaining({ code, fault: "remote" }));
     });
 
+    it("says how long a message may be, and how long one is that it cannot read", () => {
+        expect(() => split([encoder.encode(`{"a":"${"x".repeat(60)}"}`)], 60)).toThrow(
+            expect.objectContaining({
+                message: "a message is longer than the limit of 60 bytes",
+                details: { maxBytes: 60 },
+            }),
+        );
+        expect(() => split([encoder.encode("x")])).toThrow("byte 0x78 stands where a JSON object must begin");
+        expect(() => split([encoder.encode('{"a"}')])).toThrow("a message of 5 bytes is not JSON");
+        const latin1 = Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d);
+        expect(() => split([latin1])).toThrow("a message of 7 bytes is not UTF-8");
+    });
+
     it("refuses a message of more than 100 levels, however deep it goes", () => {
         const nested = (levels: number): Uint8Array =>
             encoder.encode(`{"a":${"[".repeat(levels - 1)}${"]".repeat(levels - 1)}}`);

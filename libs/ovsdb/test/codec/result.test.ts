@@ -104,12 +104,45 @@ describe("results of ovsdb-server", () => {
         expect(fromServerError(error, "request transact")).toEqual(expect.objectContaining({ code }));
     });
 
+    it.each([
+        ["aborted", "TRANSACTION_ABORTED", "caller"],
+        ["canceled", "CANCELED", "aborted"],
+        ["constraint violation", "CONSTRAINT_VIOLATION", "caller"],
+        ["domain error", "DOMAIN_ERROR", "caller"],
+        ["duplicate uuid-name", "DUPLICATE_UUID_NAME", "caller"],
+        ["I/O error", "IO_ERROR", "environment"],
+        ["not allowed", "NOT_ALLOWED", "caller"],
+        ["not owner", "NOT_LOCK_OWNER", "environment"],
+        ["not supported", "NOT_SUPPORTED", "unsupported"],
+        ["permission error", "NOT_ALLOWED", "caller"],
+        ["range error", "RANGE_ERROR", "caller"],
+        ["referential integrity violation", "REFERENTIAL_INTEGRITY", "caller"],
+        ["resources exhausted", "RESOURCES_EXHAUSTED", "environment"],
+        ["syntax error", "SYNTAX_ERROR", "caller"],
+        ["timed out", "WAIT_TIMED_OUT", "timeout"],
+        ["unknown column", "UNKNOWN_COLUMN", "caller"],
+        ["unknown database", "UNKNOWN_DATABASE", "environment"],
+        ["unknown method", "UNKNOWN_METHOD", "unsupported"],
+        ["a new one", "REFUSED", "remote"],
+    ])("have a code and a fault for each of the database's errors: %s", (error, code, fault) => {
+        expect(fromServerError({ error, details: "no" }, "request x")).toMatchObject({
+            code,
+            fault,
+            message: `request x refused by the database: ${error}: no`,
+            details: { error, reason: "no" },
+        });
+        const unexplained = fromServerError({ error }, "request x", { operationIndex: 3 });
+        expect(unexplained.message).toBe(`request x refused by the database: ${error}`);
+        expect(unexplained.details).toEqual({ error, operationIndex: 3 });
+    });
+
     const uuidText = "8819c1ef-f655-4bc1-829e-ef99c7b3e4a1";
     it.each<[string, unknown, Operation, string]>([
         ["no array", {}, comment("x"), "result must be an array, not {}"],
         ["too few results", [], comment("x"), "result must have 1 elements, one for each operation, not 0"],
         ["too many results", [{}, {}], comment("x"), "result must have 1 elements, one for each operation, not 2"],
         ["null", [null], comment("x"), "result[0] must be an object, not null"],
+        ["a number", [5], comment("x"), "result[0] must be an object, not 5"],
         ["an insert without UUID", [{}], insert("Port", {}), "result[0].uuid must be an array, not null"],
         [
             "an insert with a name",

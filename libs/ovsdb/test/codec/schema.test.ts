@@ -21,17 +21,47 @@ describe("schema", () => {
         tables: { T: { columns: { c: { type } } } },
     });
     it.each([
-        ["null", null, "schema"],
-        ["no tables", { name: "d", version: "1" }, "schema.tables"],
-        ["no columns", { name: "d", version: "1", tables: { T: {} } }, "schema.tables.T.columns"],
-        ["an unknown type", withType("text"), "schema.tables.T.columns.c.type"],
-        ["an unknown base type", withType({ key: { type: "text" } }), "schema.tables.T.columns.c.type.key"],
-        ["min over 1", withType({ key: "string", min: 2, max: 3 }), "schema.tables.T.columns.c.type"],
-        ["max 0", withType({ key: "string", max: 0 }), "schema.tables.T.columns.c.type"],
-        ["a wrong max", withType({ key: "string", max: "many" }), "schema.tables.T.columns.c.type.max"],
-        ["no name", { version: "1", tables: {} }, "schema.name"],
-    ])("refuses one with %s", (_name, raw, path) => {
-        expect(() => decodeSchema(raw)).toThrow(expect.objectContaining({ code: "BAD_MESSAGE", details: { path } }));
+        ["null", null, "schema", "must be an object, not null"],
+        ["no tables", { name: "d", version: "1" }, "schema.tables", "must be an object, not null"],
+        ["no columns", { name: "d", version: "1", tables: { T: {} } }, "schema.tables.T.columns", "must be an object"],
+        ["an unknown type", withType("text"), "schema.tables.T.columns.c.type", 'must be an atomic type, not "text"'],
+        [
+            "an unknown base type",
+            withType({ key: { type: "text" } }),
+            "schema.tables.T.columns.c.type.key",
+            'must be an atomic type, not "text"',
+        ],
+        [
+            "min over 1",
+            withType({ key: "string", min: 2, max: 3 }),
+            "schema.tables.T.columns.c.type",
+            "must have min 0 or 1, and max from 1, not",
+        ],
+        [
+            "a wrong min",
+            withType({ key: "string", min: -1 }),
+            "schema.tables.T.columns.c.type.min",
+            "must be a whole number from 0, not -1",
+        ],
+        [
+            "max 0",
+            withType({ key: "string", max: 0 }),
+            "schema.tables.T.columns.c.type",
+            "must have min 0 or 1, and max from 1, not",
+        ],
+        [
+            "a wrong max",
+            withType({ key: "string", max: "many" }),
+            "schema.tables.T.columns.c.type.max",
+            'must be a whole number from 0, not "many"',
+        ],
+        ["no name", { version: "1", tables: {} }, "schema.name", "must be a string, not null"],
+        ["no version", { name: "d", tables: {} }, "schema.version", "must be a string, not null"],
+    ])("refuses one with %s", (_name, raw, path, rule) => {
+        const message = expect.stringContaining(`${path} ${rule}`) as unknown;
+        expect(() => decodeSchema(raw)).toThrow(
+            expect.objectContaining({ code: "BAD_MESSAGE", fault: "remote", details: { path }, message }),
+        );
     });
 
     it("names the table or column that a database lacks", () => {

@@ -116,8 +116,33 @@ describe("values", () => {
         ["a number for a string", 1, one("string"), "v must be of type string, not 1"],
         ["a fraction for an integer", 1.5, one("integer"), "v must be of type integer, not 1.5"],
         ["more than 64 bits", 1e308, one("integer"), "v must be of type integer, not 1e+308"],
+        ["text for a real", "1", one("real"), 'v must be of type real, not "1"'],
+        [
+            "a long text, of which the beginning is shown",
+            "x".repeat(79),
+            one("integer"),
+            `v must be of type integer, not "${"x".repeat(76)}...`,
+        ],
+        [
+            "a text that is just short enough to be shown",
+            "x".repeat(78),
+            one("integer"),
+            `v must be of type integer, not "${"x".repeat(78)}"`,
+        ],
         ["text for a boolean", "true", one("boolean"), 'v must be of type boolean, not "true"'],
         ["a UUID that is short", ["uuid", "1"], one("uuid"), 'v must be ["uuid", "<UUID>"], not ["uuid","1"]'],
+        [
+            "a UUID with something before it",
+            ["uuid", `x${uuidA}`],
+            one("uuid"),
+            `v must be ["uuid", "<UUID>"], not ["uuid","x${uuidA}"]`,
+        ],
+        [
+            "a UUID with something after it",
+            ["uuid", `${uuidA}x`],
+            one("uuid"),
+            `v must be ["uuid", "<UUID>"], not ["uuid","${uuidA}x"]`,
+        ],
         ["a name for a UUID", ["named-uuid", "a"], one("uuid"), 'v must be ["uuid", "<UUID>"], not ["named-uuid","a"]'],
         ["two atoms for one", ["set", [1, 2]], one("integer"), "v must have exactly one element, not [1,2]"],
         ["too many elements", ["set", ["a", "b"]], optional, "v must have at least 0 and at most 1 elements, not 2"],
@@ -144,6 +169,26 @@ describe("values", () => {
         expect(() => decodeValue(raw, type, "v")).toThrow(
             expect.objectContaining({ code: "BAD_VALUE", fault: "remote", message }),
         );
+    });
+
+    it("reads a difference of more elements than the column may have, as both its old and new ones are in it", () => {
+        expect(decodeValue(["set", ["a", "b"]], optional, "v", true)).toEqual(["a", "b"]);
+        const entries = ["map", Array.from("abc", (key) => [key, "1"])];
+        expect(decodeValue(entries, { ...pairs, max: 1 }, "v", true)).toHaveProperty("size", 3);
+        expect(() => decodeValue(entries, { ...pairs, max: 1 }, "v")).toThrow("at most 1 elements, not 3");
+    });
+
+    it.each<[string, Value, Value]>([
+        ["atoms", "a", "b"],
+        ["sets of one size", [1, 2], [1, 3]],
+        ["sets of two sizes", [1], [1, 2]],
+        ["maps of other keys", new Map([["a", 1]]), new Map([["b", 1]])],
+        ["maps of other entries", new Map([["a", 1]]), new Map([["a", 2]])],
+        ["an atom and a set of it", 1, [1]],
+        ["a set and a map", [], new Map()],
+    ])("tells %s apart", (_name, one, other) => {
+        expect([sameValue(one, other), sameValue(other, one)]).toEqual([false, false]);
+        expect([sameValue(one, one), sameValue(other, other)]).toEqual([true, true]);
     });
 
     it.each<[string, InputValue, string]>([
@@ -179,6 +224,7 @@ describe("values", () => {
         [one("boolean"), false],
         [optional, []],
         [pairs, new Map()],
+        [{ key: "string", value: "integer", min: 1, max: 4 }, new Map([["", 0]])],
         [{ key: "uuid", min: 1, max: Infinity }, [{ uuid: "00000000-0000-0000-0000-000000000000" }]],
     ])("knows the default of a column %j", (type, value) => {
         expect(defaultValue(type)).toEqual(value);

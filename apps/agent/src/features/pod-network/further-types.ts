@@ -17,8 +17,6 @@ export interface NetworkPort extends StoredPort {
 
 /** The ports of the bridge for networks other than the Pod network; the contract of each method is that of SwitchBridge. */
 export interface NetworkPorts {
-    /** Whether the bridge exists. */
-    readonly exists: boolean;
     ports(): readonly NetworkPort[];
     ensurePorts(
         ports: readonly {
@@ -34,7 +32,6 @@ export interface NetworkPorts {
 
 /** Those of an agent without such a bridge: nothing is there, and what asks for a port is refused before. */
 export const noPorts: NetworkPorts = {
-    exists: false,
     ports: () => [],
     ensurePorts: () => Promise.resolve(),
     deletePorts: () => Promise.resolve(),

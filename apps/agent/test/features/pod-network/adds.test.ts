@@ -233,9 +233,9 @@ describe("an ADD that is repeated", () => {
 
     it("completes a record that was rebuilt from a link, which does not name the Pod", async () => {
         const known = podRecord({ netns: "", podName: "", podNamespace: "", podUid: "" });
-        node.putLink(known.hostIfName, "");
-        node.network.adopt(known, 40_000);
         const { netns } = node.request();
+        node.putLink(known.hostIfName, "", { netns, ifName: "eth0" });
+        node.network.adopt(known, 40_000);
         await node.add();
         expect(only().record).toMatchObject({ podName: "web-0", podNamespace: "default", podUid: "uid-web-0", netns });
         expect(node.stored.get(known.hostIfName)?.externalIds.get("pod-name")).toBe("web-0");

@@ -73,7 +73,11 @@ describe("an interface whose container is worked on by others", () => {
     it("keeps no other from being restored, nor from its route, and is restored by the next round that finds it free", async () => {
         node.stored.clear();
         node.routes.clear();
-        expect(await round()).toMatchObject({ code: "BUSY", fault: "timeout" });
+        expect(await round()).toMatchObject({
+            code: "BUSY",
+            fault: "timeout",
+            message: "other work on container c-other has not ended",
+        });
         expect([...node.stored.keys()].sort()).toEqual([pooled.hostIfName, web.hostIfName].sort());
         expect([...node.routes]).toEqual(["10.2.0.8"]);
         free.resolve();
@@ -113,6 +117,35 @@ describe("an interface whose container is worked on by others", () => {
         free.resolve();
         expect(await round()).toMatchObject({ code: "STEP_FAILED" });
         expect(node.reconciler.problem).toBeUndefined();
+    });
+
+    it("is named with its Pod, and with all others, by the round, the log and the problem of the agent", async () => {
+        free.resolve();
+        node = new FakeNode({ logger: log.logger });
+        const containers = ["ab12".repeat(16), "cd34".repeat(16)];
+        const never = Promise.withResolvers<void>();
+        for (const [at, containerId] of containers.entries()) {
+            await node.add({ containerId, podName: `web-${at}`, podUid: `uid-${at}` });
+            void node.network.exclusively(containerId, () => never.promise);
+        }
+        node.stored.clear();
+        const [one = "", two = ""] = containers.map((id, at) => `container ${id} (Pod default/web-${at})`);
+        expect(await round()).toMatchObject({
+            code: "BUSY",
+            message: `other work on ${one}, ${two} has not ended`,
+            details: { containers },
+        });
+        expect(log.records.filter(({ msg }) => msg.includes("another operation"))).toMatchObject(
+            containers.map((container, at) => ({ container, pod: `default/web-${at}`, waitedSeconds: 5 })),
+        );
+        await node.clock.advance(60_000);
+        await round();
+        expect(node.reconciler.problem).toMatch(
+            new RegExp(
+                `^the interface of ${one.replace(/[()]/g, "\\$&")} and of 1 more cannot be repaired: other work on it has not ended for \\d+ s$`,
+            ),
+        );
+        never.resolve();
     });
 
     it("is not taken for a busy one when the round is ended from outside", async () => {

@@ -26,6 +26,7 @@ interface Node {
     routes: readonly Pick<Route, "dst" | "dev" | "via">[];
     host: Present<Pick<Link, "index" | "up" | "peerIndex" | "peerNetnsId">> | undefined;
     netnsId: number | undefined;
+    movedRoutes: CheckInput["movedRoutes"];
     port: ReturnType<CheckComponents["port"]>;
     flows: readonly Flow[];
     allocationProblem: string | undefined;
@@ -55,6 +56,7 @@ beforeEach(() => {
         allocationProblem: undefined,
         failure: undefined,
         netnsIdFailure: undefined,
+        movedRoutes: undefined,
         inside: { index: 2, mac: record.mac, up: true, peerIndex: 40 },
         host: { index: 40, up: true, peerIndex: 2, peerNetnsId: 3 },
         netnsId: 3,
@@ -98,7 +100,12 @@ function check(): Promise<void> {
             dumpFlows: () => Promise.resolve(node.flows),
             allocationProblem: () => Promise.resolve(node.allocationProblem),
         },
-        { known: { record: node.record, ofPort: 32_784, addedAt: 0 }, netns: node.netns, previous: node.previous },
+        {
+            known: { record: node.record, ofPort: 32_784, addedAt: 0 },
+            netns: node.netns,
+            previous: node.previous,
+            movedRoutes: node.movedRoutes,
+        },
     );
 }
 
@@ -126,6 +133,14 @@ describe("CHECK of an interface", () => {
     it("compares the addresses that the runtime believes in, whatever else it had from other plugins", async () => {
         node.previous = [{ ip: parseIp("192.0.2.9"), prefixLength: 24 }, ...record.addresses];
         await check();
+    });
+
+    it("does not miss the default route of a family that another network has, but that of the other", async () => {
+        node.routes = [defaultRoute("192.168.100.1", 3), defaultRoute("fd10:10:0:1::1")];
+        node.movedRoutes = new Set([4]);
+        await check();
+        node.movedRoutes = new Set([6]);
+        await expect(check()).rejects.toMatchObject({ code: "ROUTE" });
     });
 
     const [first, second] = record.addresses;

@@ -3,7 +3,7 @@ import { ManualClock } from "@antrea/async/testing";
 import { AntreaError } from "@antrea/errors";
 import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
 import { OpenFlowError } from "@antrea/openflow";
-import { NetlinkError, type Link, type Neighbour, type NeighbourKey, type Netlink } from "@antrea/netlink";
+import { NetlinkError, type Link, type Neighbour, type Netlink } from "@antrea/netlink";
 import { FlowTable, type FlowLink } from "../../../src/platform/ovs/flow-table/index.ts";
 import { HostRoutes } from "../../../src/features/pod-network/host-routes.ts";
 import {
@@ -11,7 +11,6 @@ import {
     PodNetwork,
     PodReconciler,
     type KnownPod,
-    type PodNamespaces,
     type PodNetworkComponents,
     type PodPools,
     type StoredPort,
@@ -20,6 +19,7 @@ import type { PodBridging, PodPorts } from "../../../src/features/pod-network/ty
 import { FakeSwitch } from "../../platform/ovs/flow-table/fake-switch.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { testBootId } from "../../support/records.ts";
+import { FakeNamespaces } from "./fake-namespaces.ts";
 import { Steps } from "./steps.ts";
 import { PodInterfaces, type AddRequest } from "../../../src/platform/pod-interfaces/index.ts";
 
@@ -32,11 +32,15 @@ export interface FakeNodeOptions {
     readonly logger?: typeof silentLogger;
     /** Makes what makes the interfaces on other networks; default: there are none. */
     readonly networks?: (
-        parts: Pick<PodNetworkComponents, "netlink" | "podInterfaces"> & { readonly namespaces: PodNamespaces },
-    ) => Pick<PodNetworkComponents, "further" | "planNetworks">;
+        node: FakeNode,
+    ) => Pick<PodNetworkComponents, "further" | "planNetworks" | "networksFailed" | "reportNetworks">;
 }
 
-type FakeLink = Pick<Link, "index" | "name" | "kind" | "up" | "mtu" | "group" | "mac" | "peerIndex" | "peerNetnsId"> & {
+/** A link of the Node, with the alias that it has. */
+export type FakeLink = Pick<
+    Link,
+    "index" | "name" | "kind" | "up" | "mtu" | "group" | "mac" | "peerIndex" | "peerNetnsId"
+> & {
     readonly alias: string;
     /** The other end of a veth pair. */
     readonly podEnd?: { readonly netns: string; readonly ifName: string };
@@ -85,10 +89,13 @@ export class FakeNode {
     neighbours: Neighbour[] = [];
     readonly foreignEnds: ForeignEnd[] = [];
     readonly forgotten: string[] = [];
+    /** What is inside of `namespaces`. */
+    readonly inside = new FakeNamespaces(this);
     netlink!: Netlink;
     subnet!: NodeSubnet;
     flowTable!: FlowTable;
     podInterfaces!: PodInterfaces;
+    ports!: PodPorts;
     network!: PodNetwork;
     reconciler!: PodReconciler;
     /** Whether the subnet is this Node's still. */
@@ -132,9 +139,9 @@ export class FakeNode {
             { netlink, logger, clock },
             { gatewayName: "antrea-gw0", bridged: this.#isBridging },
         );
-        const ports = this.#ports();
+        const ports = (this.ports = this.#ports());
         this.podInterfaces = new PodInterfaces();
-        const namespaces = this.#namespaces();
+        const { inside } = this;
         this.network = new PodNetwork(
             {
                 podInterfaces: this.podInterfaces,
@@ -149,7 +156,7 @@ export class FakeNode {
                 pools: this.#options.pools === true ? this.#pools() : undefined,
                 bridging: this.#isBridging ? this.#bridging() : undefined,
                 confirmSubnet: () => this.confirmSubnet(),
-                ...this.#options.networks?.({ netlink, podInterfaces: this.podInterfaces, namespaces }),
+                ...this.#options.networks?.(this),
             },
             {
                 mtu: 1450,
@@ -157,7 +164,7 @@ export class FakeNode {
                 bootId: testBootId,
                 now: () => clock.monotonic(),
                 gatewayMac: () => Uint8Array.of(2, 0, 0, 0, 0, 1),
-                namespaces,
+                namespaces: inside,
             },
         );
         this.reconciler = new PodReconciler(
@@ -203,7 +210,9 @@ export class FakeNode {
 
     /** A host end that is there already. */
     putLink(name: string, alias: string, podEnd?: FakeLink["podEnd"]): void {
-        this.links.set(name, linkOf(this.#nextIndex++, name, "veth", alias, podEnd));
+        const link = linkOf(this.#nextIndex++, name, "veth", alias, podEnd);
+        this.links.set(name, link);
+        if (podEnd !== undefined) this.#putPodEnd(link, podEnd, "");
     }
 
     /** All that is taken for Pods, by what it is. */
@@ -261,13 +270,15 @@ export class FakeNode {
                 }),
             // As of the kernel, none before a link was read whose other end is there.
             netnsId: (netns) => steps.run("netnsId", () => this.#netnsIds.get(netns)),
-            createVeth: ({ name, alias = "", peer, up = false }) =>
+            createVeth: ({ name, alias = "", mtu = 1500, peer, up = false }) =>
                 steps.run("createVeth", () => {
                     if (links.has(name)) throw new NetlinkError("EEXIST", "environment", name);
                     if (!this.namespaces.has(peer.netnsPath ?? ""))
                         throw new NetlinkError("ENOENT", "environment", name);
                     const podEnd = { netns: peer.netnsPath ?? "", ifName: peer.name };
-                    links.set(name, { ...linkOf(this.#nextIndex++, name, "veth", alias, podEnd), up });
+                    const link = { ...linkOf(this.#nextIndex++, name, "veth", alias, podEnd), up, mtu };
+                    links.set(name, link);
+                    this.#putPodEnd(link, podEnd, peer.mac ?? "");
                 }),
             setLink: (index, changes) =>
                 steps.run(changes.up === false ? "close link" : "setLink", () => {
@@ -282,51 +293,14 @@ export class FakeNode {
         return netlink as Netlink;
     }
 
-    #namespaces(): PodNamespaces {
-        const { steps } = this;
-        const ignore = (): void => undefined;
-        const batch = {
-            setLink: ignore,
-            replaceAddress: ignore,
-            replaceRoute: ignore,
-            replaceNeighbour: ignore,
-            deleteNeighbour: ({ ip }: NeighbourKey) => void this.forgotten.push(formatIp(ip)),
-        };
-        const podEnd = {
-            link: () => steps.run("pod link", () => ({ index: 2, mac: "", mtu: 1450 })),
-            batch: (fill: (to: typeof batch) => void) => steps.run("pod batch", () => fill(batch)),
-            neighbours: () => Promise.resolve(this.neighbours),
-            setLink: () => Promise.resolve(),
-            [Symbol.dispose]: () => undefined,
-        } as unknown as ReturnType<PodNamespaces["openIn"]>;
-        return {
-            openIn: (netns) =>
-                steps.sync("open namespace", () => {
-                    if (this.namespaces.has(netns))
-                        return { ...podEnd, links: () => Promise.resolve(this.#endsIn(netns)) };
-                    throw new NetlinkError("ENOENT", "environment", `${netns} is gone`);
-                }),
-            setSysctl: () => steps.sync("sysctl", () => undefined),
-            setTxChecksumOffload: () => steps.sync("checksum offload", () => undefined),
-        };
-    }
-
     #netnsIdOf(netns: string): number {
         const id = this.#netnsIds.get(netns) ?? this.#netnsIds.size;
         this.#netnsIds.set(netns, id);
         return id;
     }
 
-    #endsIn(netns: string): Link[] {
-        const ours = [...this.links.values()].flatMap(({ index, peerIndex, podEnd }) =>
-            podEnd?.netns === netns ? [{ index: peerIndex, name: podEnd.ifName, kind: "veth", peerIndex: index }] : [],
-        );
-        const ends = [
-            { index: 1, name: "lo", kind: "" },
-            ...ours,
-            ...this.foreignEnds.filter((end) => end.netns === netns),
-        ];
-        return ends as unknown as Link[];
+    #putPodEnd({ index, mtu }: FakeLink, { netns, ifName }: NonNullable<FakeLink["podEnd"]>, mac: string): void {
+        this.inside.put({ netns, name: ifName, index: index + 1000, host: index, mac, mtu });
     }
 
     #pools(): PodPools {

@@ -67,7 +67,7 @@ describe.each([
         const known = node.network.interfaces()[0];
         if (known === undefined) throw new Error("no interface");
         const net1 = { ...known.record, ifName: "net1", hostIfName: "web-0-ffffff" };
-        node.putLink(net1.hostIfName, "");
+        node.putLink(net1.hostIfName, "", { netns, ifName: "net1" });
         node.network.adopt(net1, 40_000);
         expect(await node.add()).toEqual(eth0);
         expect(await node.add({ ifName: "net1" })).toMatchObject({ ifName: "net1" });

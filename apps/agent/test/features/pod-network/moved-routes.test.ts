@@ -1,0 +1,199 @@
+import { describe, expect, it } from "@jest/globals";
+import { parseIp, parsePrefix } from "@antrea/ip";
+import { FakeNetworks, planOf } from "./fake-networks.ts";
+
+const container = "ab12".repeat(16);
+const netns = "/run/netns/ab12ab12";
+const nothingHeld = { interfaces: [], ports: [], addresses: [], functions: [] };
+
+let networks: FakeNetworks;
+
+function begin(plans: FakeNetworks["plans"], podCidrs = ["10.10.1.0/24"]): void {
+    networks = new FakeNetworks({ podCidrs });
+    networks.plans = plans;
+}
+
+const refusal = (adding: Promise<unknown>): Promise<unknown> =>
+    adding.then(
+        () => undefined,
+        (error: unknown) => error,
+    );
+const routes = (): readonly string[] => networks.node.inside.routesIn(netns).toSorted();
+
+describe("the default route", () => {
+    const moving = planOf("eth1", { pool: "100", defaultGateways: [parseIp("192.168.100.1")] });
+
+    it("moves to the interface that asks for it, while Services stay with the Pod network, also after a repeated ADD", async () => {
+        begin([moving]);
+        networks.serviceCidrs = [parsePrefix("10.96.0.0/12"), parsePrefix("fd00:96::/112")];
+        await networks.node.add();
+        const moved = ["0.0.0.0/0 via 192.168.100.1 dev eth1", "10.96.0.0/12 via 10.10.1.1 dev eth0"];
+        expect(routes()).toEqual(moved);
+        expect(networks.further.defaultFamilies(container)).toEqual(new Set([4]));
+        await networks.node.add();
+        expect(routes()).toEqual(moved);
+    });
+
+    it("stays with the Pod network where none asks for it", async () => {
+        begin([planOf("eth1", { pool: "100" })]);
+        await networks.node.add();
+        expect(networks.node.inside.routesIn(netns)).toEqual(["0.0.0.0/0 via 10.10.1.1 dev eth0"]);
+        expect(networks.further.defaultFamilies(container)).toEqual(new Set());
+    });
+
+    it("that the kernel does not take fails the ADD, which then leaves nothing", async () => {
+        begin([planOf("eth1", { pool: "100", defaultGateways: [parseIp("198.51.100.1")] })]);
+        expect(await refusal(networks.node.add())).toMatchObject({
+            code: "BAD_ROUTE",
+            fault: "caller",
+            message:
+                "network default/eth1: default-route: the kernel does not take 198.51.100.1 on eth1: 198.51.100.1 is not in a subnet of eth1; next: name a gateway in the subnet of an address of the interface",
+        });
+        expect(networks.held()).toEqual(nothingHeld);
+    });
+
+    it("of one family moves alone, and of both each with its Services", async () => {
+        const cidrs = ["10.10.1.0/24", "fd10:10:0:1::/64"];
+        begin([moving], cidrs);
+        networks.serviceCidrs = [parsePrefix("10.96.0.0/12"), parsePrefix("fd00:96::/112")];
+        await networks.node.add();
+        expect(routes()).toEqual([
+            "0.0.0.0/0 via 192.168.100.1 dev eth1",
+            "10.96.0.0/12 via 10.10.1.1 dev eth0",
+            "::/0 via fd10:10:0:1::1 dev eth0",
+        ]);
+        const fixed = { ip: parseIp("fd00:100::7"), prefixLength: 64, gateway: parseIp("fd00:100::1") };
+        const addresses = {
+            demands: [{ pool: "100", fixed: undefined }],
+            order: [0, fixed],
+            given: new Map<number, never>(),
+        };
+        begin([planOf("eth1", { addresses, routes: [{ dst: "0.0.0.0/0" }, { dst: "::/0" }] })], cidrs);
+        networks.serviceCidrs = [parsePrefix("10.96.0.0/12"), parsePrefix("fd00:96::/112")];
+        await networks.node.add();
+        expect(routes()).toEqual([
+            "0.0.0.0/0 via 192.168.100.1 dev eth1",
+            "10.96.0.0/12 via 10.10.1.1 dev eth0",
+            "::/0 via fd00:100::1 dev eth1",
+            "fd00:96::/112 via fd10:10:0:1::1 dev eth0",
+        ]);
+        // Only an interface with IPv6 needs it on.
+        expect(networks.node.inside.sysctls).toContain(`${netns} net/ipv6/conf/eth1/disable_ipv6=0`);
+    });
+
+    it("leads to the gateway of the annotation rather than to that of the network", async () => {
+        const gateways = [parseIp("192.168.100.9")];
+        begin([planOf("eth1", { pool: "100", defaultGateways: gateways, routes: [{ dst: "0.0.0.0/0" }] })]);
+        await networks.node.add();
+        expect(routes()).toEqual(["0.0.0.0/0 via 192.168.100.9 dev eth1"]);
+    });
+
+    it("without a gateway is refused, with what is missing", async () => {
+        begin([planOf("eth1", { routes: [{ dst: "0.0.0.0/0" }] })]);
+        expect(await refusal(networks.node.add())).toMatchObject({
+            code: "BAD_ROUTE",
+            fault: "caller",
+            message:
+                "network default/eth1: ipam.routes: 0.0.0.0/0 has no gateway, and no address of the interface has one; next: write gw",
+        });
+        expect(networks.held()).toEqual(nothingHeld);
+    });
+
+    it("is left as it is in a namespace from which an interface has vanished", async () => {
+        begin([moving]);
+        await networks.node.add();
+        const [own] = networks.node.network.interfaces();
+        if (own === undefined) throw new Error("no interface");
+        networks.node.inside.remove(netns, "eth1");
+        await networks.further.moveDefaultRoutes(own.record);
+        expect(routes()).toEqual([]);
+    });
+});
+
+describe("the routes of a network", () => {
+    it("lead to the gateway of its address, or the one that is named", async () => {
+        begin([
+            planOf("eth1", {
+                pool: "100",
+                routes: [{ dst: "10.20.0.0/16" }, { dst: "10.30.0.0/16", gw: "192.168.100.254" }],
+            }),
+            planOf("eth2", { routes: [{ dst: "10.40.0.0/16" }] }),
+        ]);
+        await networks.node.add();
+        expect(routes()).toEqual([
+            "0.0.0.0/0 via 10.10.1.1 dev eth0",
+            "10.20.0.0/16 via 192.168.100.1 dev eth1",
+            "10.30.0.0/16 via 192.168.100.254 dev eth1",
+            "10.40.0.0/16 via - dev eth2",
+        ]);
+    });
+
+    it("lead to the same place through two interfaces on one network", async () => {
+        const twice = { pool: "100", routes: [{ dst: "10.20.0.0/16" }] };
+        begin([planOf("eth1", twice), planOf("eth2", twice)]);
+        await networks.node.add();
+        expect(routes()).toEqual([
+            "0.0.0.0/0 via 10.10.1.1 dev eth0",
+            "10.20.0.0/16 via 192.168.100.1 dev eth1",
+            "10.20.0.0/16 via 192.168.100.1 dev eth2",
+        ]);
+    });
+
+    it("that the Pod has already from the same interface are no matter", async () => {
+        begin([planOf("eth1", { pool: "100", routes: [{ dst: "10.20.0.0/16" }, { dst: "10.20.0.0/16" }] })]);
+        await networks.node.add();
+        expect(routes()).toHaveLength(2);
+    });
+
+    it.each([
+        ["the Pod network", "10.10.1.0/24", "eth0"],
+        ["another network", "192.168.200.0/24", "eth2"],
+    ])("never take the place of one of %s", async (_, dst, holder) => {
+        begin([planOf("eth2", { pool: "200" }), planOf("eth1", { pool: "100", routes: [{ dst }] })]);
+        // Its addresses come first.
+        const configured = Promise.withResolvers<void>();
+        networks.node.steps.waits.set("claim network", configured.promise);
+        const adding = refusal(networks.node.add());
+        for (let turns = 0; turns < 100; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+        configured.resolve();
+        expect(await adding).toMatchObject({
+            code: "BAD_ROUTE",
+            fault: "caller",
+            message: `network default/eth1: ipam.routes: the route to ${dst} via 192.168.100.1 on eth1 cannot be added, as ${holder} has a route to that range; next: remove the route or narrow its range`,
+            cause: { code: "EEXIST" },
+        });
+        expect(networks.held()).toEqual(nothingHeld);
+    });
+
+    it("that lead elsewhere from two interfaces are refused for the second", async () => {
+        const routeTo = (pool: string): Parameters<typeof planOf>[1] => ({ pool, routes: [{ dst: "10.20.0.0/16" }] });
+        begin([planOf("eth1", routeTo("100")), planOf("eth2", routeTo("200"))]);
+        expect(await refusal(networks.node.add())).toMatchObject({ code: "BAD_ROUTE" });
+        const direct = { routes: [{ dst: "10.20.0.0/16" }] };
+        begin([planOf("eth1", direct), planOf("eth2", direct)]);
+        expect(await refusal(networks.node.add())).toMatchObject({
+            message: expect.stringContaining("the route to 10.20.0.0/16 on eth2 cannot be added, as eth1 has"),
+        });
+    });
+
+    it("are not blamed for what is an error of this program", async () => {
+        begin([planOf("eth1", { pool: "100", routes: [{ dst: "10.20.0.0/16" }] })]);
+        let batches = 0;
+        networks.node.steps.failure = (_, name) => (name === "pod batch" && (batches += 1) > 2 ? "before" : undefined);
+        expect(await refusal(networks.node.add())).toMatchObject({ code: "STEP_FAILED" });
+    });
+});
+
+it("an interface that vanishes while it is set up fails its ADD", async () => {
+    begin([planOf("eth1", { pool: "100" })]);
+    networks.node.steps.failure = (_, name) => {
+        if (name === "ensure network ports") networks.node.inside.remove(netns, "eth1");
+        return undefined;
+    };
+    expect(await refusal(networks.node.add())).toMatchObject({
+        code: "LINK_VANISHED",
+        fault: "environment",
+        message: `interface eth1 vanished from ${netns} while it was set up`,
+    });
+    expect(networks.held()).toEqual(nothingHeld);
+});
