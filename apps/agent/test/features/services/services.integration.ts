@@ -57,7 +57,8 @@ const fromNoProxy = /^(no answer|ENETUNREACH)$/;
 
 /** What new connections hear, once it satisfies. */
 const heard = (host: string, satisfies: (text: string) => boolean, port = 80, from = client): Promise<string> =>
-    eventually(() => ask(from, host, port), satisfies, 10_000);
+    // an informer that has not reached the API server for a while tries it again after up to ten seconds
+    eventually(() => ask(from, host, port), satisfies, 30_000);
 
 /** Sends datagrams by a socket until the answer is one of these; resolves with the last one. */
 const answerOf = (socket: PodProgram, satisfies: (text: string) => boolean): Promise<string> =>
