@@ -57,7 +57,7 @@ const fromNoProxy = /^(no answer|ENETUNREACH)$/;
 
 /** What new connections hear, once it satisfies. */
 const heard = (host: string, satisfies: (text: string) => boolean, port = 80, from = client): Promise<string> =>
-    // an informer that has not reached the API server for a while tries it again after up to ten seconds
+    // an informer that has not reached the API server for a while tries it again after up to 15 s
     eventually(() => ask(from, host, port), satisfies, 30_000);
 
 /** Sends datagrams by a socket until the answer is one of these; resolves with the last one. */
