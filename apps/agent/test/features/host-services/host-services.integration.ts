@@ -34,6 +34,32 @@ const add = (spec: Readonly<Record<string, unknown>> = {}): Promise<Added> => {
     return network.addService(name, spec);
 };
 
+type Run = (...command: [string, ...string[]]) => string;
+
+/**
+ * Expects that the client outside, which refuses the answer to a datagram, is heard: one ICMP error of it comes by.
+ *
+ * @param at where the endpoint is
+ * @param error the statements of nft for such an error there
+ */
+async function expectError(at: Run, external: string, error: string): Promise<void> {
+    const outside: Run = (...command) => network.outside.netns.run(...command);
+    const rules: readonly (readonly [Run, string, string])[] = [
+        [at, "seen", `${error} counter`],
+        [outside, "refuses", "udp sport 80 reject"],
+    ];
+    for (const [runThere, table, rule] of rules) {
+        runThere("nft", `add table inet ${table}`);
+        runThere("nft", `add chain inet ${table} input { type filter hook input priority 0; }`);
+        runThere("nft", `add rule inet ${table} input ${rule}`);
+    }
+    await using socket = await PodProgram.datagrams(network.outside, external, 80);
+    expect(await socket.send("hello")).toBe("no answer");
+    const seen = (): string => /packets \d+/.exec(at("nft", "list", "table", "inet", "seen"))?.[0] ?? "";
+    expect(await eventually(seen, (text) => text === "packets 1", 5_000)).toBe("packets 1");
+    for (const [runThere, table] of rules) runThere("nft", "delete", "table", "inet", table);
+}
+
 describe.each([4, 6] as const)("over IPv%d", (family) => {
     const service = { tcp: 80, udp: 80 };
     const node = nodeIps[family];
@@ -129,26 +155,11 @@ describe.each([4, 6] as const)("over IPv%d", (family) => {
         await expectHeard(network.outside, external, service, `a ${client}`);
         const [pod] = network.pods;
         const type = family === 4 ? "icmp" : "icmpv6";
-        for (const command of [
-            "add table inet seen",
-            "add chain inet seen input { type filter hook input priority 0; }",
-            `add rule inet seen input ${type} type destination-unreachable counter`,
-        ])
-            pod?.netns.run("nft", command);
-        const { netns } = network.outside;
-        for (const command of [
-            "add table inet refuses",
-            "add chain inet refuses input { type filter hook input priority 0; }",
-            "add rule inet refuses input udp sport 80 reject",
-        ])
-            netns.run("nft", command);
-        await using socket = await PodProgram.datagrams(network.outside, external, 80);
-        expect(await socket.send("hello")).toBe("no answer");
-        const seen = (): string =>
-            /packets \d+/.exec(pod?.netns.run("nft", "list", "table", "inet", "seen") ?? "")?.[0] ?? "";
-        expect(await eventually(seen, (text) => text === "packets 1", 5_000)).toBe("packets 1");
-        pod?.netns.run("nft", "delete", "table", "inet", "seen");
-        netns.run("nft", "delete", "table", "inet", "refuses");
+        await expectError(
+            (...command) => pod?.netns.run(...command) ?? "",
+            external,
+            `${type} type destination-unreachable`,
+        );
     });
 
     it("ICMP errors of a client outside reach the host behind an externalIP of policy Local", async () => {
@@ -156,25 +167,7 @@ describe.each([4, 6] as const)("over IPv%d", (family) => {
         await serve(node);
         await expectHeard(network.outside, external, service, `host ${client}`);
         const type = family === 4 ? "icmp" : "icmpv6";
-        for (const command of [
-            "add table inet seen",
-            "add chain inet seen input { type filter hook input priority 0; }",
-            `add rule inet seen input ${type} type destination-unreachable ct state related counter`,
-        ])
-            run("nft", command);
-        const { netns } = network.outside;
-        for (const command of [
-            "add table inet refuses",
-            "add chain inet refuses input { type filter hook input priority 0; }",
-            "add rule inet refuses input udp sport 80 reject",
-        ])
-            netns.run("nft", command);
-        await using socket = await PodProgram.datagrams(network.outside, external, 80);
-        expect(await socket.send("hello")).toBe("no answer");
-        const seen = (): string => /packets \d+/.exec(run("nft", "list", "table", "inet", "seen"))?.[0] ?? "";
-        expect(await eventually(seen, (text) => text === "packets 1", 5_000)).toBe("packets 1");
-        run("nft", "delete", "table", "inet", "seen");
-        netns.run("nft", "delete", "table", "inet", "refuses");
+        await expectError(run, external, `${type} type destination-unreachable ct state related`);
     });
 
     it("an externalIP of another host is its own at all other ports", async () => {
