@@ -32,6 +32,19 @@ add_reports() {
     done < <(find "$REPORTS" -path "$REPORTS/$1*.json" ! -path "$REPORTS/e2e-state-*" | sort)
 }
 
+# failed_tests: of the reports of this run, each test that failed or file that did not load, with its first words.
+failed_tests() {
+    find "$REPORTS" -name '*.json' ! -path "$REPORTS/e2e-state-*" | sort | while IFS= read -r file; do
+        jq -r --arg report "$(basename "$file" .json)" '
+            def words: gsub("\u001b\\[[0-9;]*m"; "") | split("\n") | map(select(test("\\S"))) | .[0:3] | join(" ")[0:300];
+            .testResults[]? | (.name // "" | split("/") | .[-1]) as $name
+            | (.assertionResults[]? | select(.status == "failed")
+                | "  \($report) \($name): \(.fullName): \(.failureMessages[0] // "" | words)"),
+              (select((.assertionResults // []) == [] and .status == "failed") | "  \($report) \($name): \(.message | words)")
+        ' "$file" 2>/dev/null || echo "  $file cannot be read"
+    done
+}
+
 # add_crashed LOG TIER: a runner that failed without a report, or with one that knows of no failure, is one failure.
 add_crashed() {
     local task file
@@ -166,6 +179,8 @@ suite() {
 }
 
 summary() {
+    # at the end, where also a reader of the last lines finds them
+    if [ "$total_failed" -gt 0 ] && [ -d "$REPORTS" ]; then failed_tests; fi
     printf '\n%s\n%d passed, %d failed\n' "$lines" "$total_passed" "$total_failed"
     [ "$total_failed" = 0 ] && [ "$total_passed" -gt 0 ]
 }
