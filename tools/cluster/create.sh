@@ -22,6 +22,14 @@ case $image in
     *) docker network inspect kind >/dev/null 2>&1 || step "docker network kind" make_network ;;
 esac
 
+# With the userspace datapath frames wait for OVS in a buffer of this size, for each interface (docs/datapaths.md): the
+# usual 208 KiB, some 90 frames, are too few when the agent of a Node lists objects through the same NIC. A container
+# has the setting of its machine.
+buffer=4194304
+if [ "$(cat /proc/sys/net/core/rmem_default)" -lt "$buffer" ]; then
+    step "sysctl net.core.rmem_default=$buffer" sysctl -w "net.core.rmem_default=$buffer"
+fi
+
 config() { sed "s/kubeProxyMode: .*/kubeProxyMode: ${KUBE_PROXY:-iptables}/" "$HERE/kind.yaml"; }
 create() {
     config | "$KIND_BIN/kind" create cluster --name "$name" --image "$image" --config - --kubeconfig "$kubeconfig" --wait 0s
