@@ -197,7 +197,7 @@ function featuresOf(
           )
         : undefined;
     const host = hostServices(platform, pools?.cache);
-    const served = services(platform, host.stack);
+    const served = services(platform, host.stack, host.cidrs);
     const pods = podNetwork(
         platform,
         {

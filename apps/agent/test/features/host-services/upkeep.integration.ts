@@ -156,21 +156,28 @@ it("two addresses of the Node whose stand-ins have one hash keep theirs", async 
     run("ip", "address", "del", "192.0.2.173/32", "dev", "uplink");
 });
 
-it("the Services last known are served to clients outside too after a reboot while the API server is away", async () => {
+it("the Services last known are served to the Node and clients outside too after a reboot while the API server is away", async () => {
     const { cluster } = network;
     const wanted = onNode();
     const journal = join(cluster.node.stateFolder, "services.journal");
     const text = (): string => (existsSync(journal) ? readFileSync(journal, "utf8") : "");
-    await eventually(text, (lines) => lines.includes("kept-v4") && lines.includes(network.pod(0, 4)), 10_000);
+    const all = ["kept-v4", network.pod(0, 4), '{"serviceCidrs":["10.96.0.0/16",'];
+    await eventually(text, (lines) => all.every((part) => lines.includes(part)), 10_000);
+    for (const part of all) expect(text()).toContain(part);
     await cluster.stopAgent();
     await cluster.server.stopApiServer();
     await cluster.node.ovs.killVswitchd();
     await cluster.node.ovs.startVswitchd();
     run("nft", "delete", "table", ...table.split(" "));
     run("ip", "rule", "del", "pref", "181");
+    for (const family of ["-4", "-6"]) run("ip", family, "route", "flush", "table", "all", "proto", "181");
+    run("ip", "neighbour", "flush", "dev", "antrea-gw0", "nud", "permanent");
+    expect(await ask(undefined, at.vips[4], 80)).not.toMatch(/^a /);
     await cluster.startAgent(proxyAll);
     await isServed();
     expect(await ask(network.outside, "198.51.100.7", 80)).toBe(`a ${outsideIps[4]}`);
+    expect(await ask(undefined, at.vips[4], 80)).toMatch(/^a /);
+    expect(run("ip", "-6", "route", "show", "proto", "181")).toContain("fd00:10:96::/112");
     await cluster.server.startApiServer();
     expect(await eventually(onNode, (text) => text === wanted, 20_000)).toBe(wanted);
 });
