@@ -15,7 +15,6 @@ import {
     workers,
 } from "../fixture/cluster.ts";
 import { configFiles, writeFiles } from "../fixture/configuration.ts";
-import { withoutKubeProxy } from "../fixture/kube-proxy.ts";
 import { claimsOf, poolManifest, poolsKey } from "../fixture/ipam.ts";
 import { TestNamespace } from "../fixture/pods.ts";
 import { eventually, run } from "../fixture/run.ts";
@@ -87,7 +86,8 @@ describe("uninstalling and installing", () => {
     describe("helm uninstall", () => {
         it("takes the CNI configuration off every Node, and the clean-up all the rest", async () => {
             // with all that can be on a Node: kube-proxy stays beside it, so that the cluster goes on
-            await helmUpgrade(withoutKubeProxy);
+            // and no kubeAPIServerOverride: the agents reach the API server through OVS
+            await helmUpgrade(["antreaProxy.proxyAll=true"]);
             for (const node of allNodes) {
                 expect(await conflistsOn(node)).toBe("10-antrea.conflist");
                 expect(await shellOnNode(node, leftovers)).toMatch(/lookup 181\b[^]*antrea-services/);

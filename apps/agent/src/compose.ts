@@ -39,6 +39,7 @@ import { NetworkInterfaces, type Attachment } from "./platform/pod-interfaces/in
 import { startFeatures, stopFeatures, type Feature } from "./platform/feature.ts";
 import { ownNode } from "./platform/node/own-node.ts";
 import { withNode, type NodePlatform } from "./platform/node-platform.ts";
+import { announceEnd } from "./platform/ovs/end-notice.ts";
 import { kubePart, ovsdbPart, ovsdbSessionPart } from "./platform/parts.ts";
 import { buildPlatform, patientMs, type Platform } from "./platform/platform.ts";
 
@@ -75,7 +76,9 @@ const ownParts: NodeParts = {
  * Builds the agent from its configuration; the caller starts and stops the Lifecycle. Throws as `buildPlatform` does.
  */
 export function compose(context: MainContext): Lifecycle {
-    return composeAgent(buildPlatform(context));
+    const platform = buildPlatform(context);
+    announceEnd(platform, context.signal);
+    return composeAgent(platform);
 }
 
 /**
@@ -194,7 +197,7 @@ function featuresOf(
           )
         : undefined;
     const host = hostServices(platform, pools?.cache);
-    const served = services(platform, host.stack);
+    const served = services(platform, host.stack, host.cidrs);
     const pods = podNetwork(
         platform,
         {

@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { parseIp } from "@antrea/ip";
-import { bridgedPeerFlows, OfPort, type ServicePortFlows } from "../src/index.ts";
+import { bridgedPeerFlows, type ServicePortFlows } from "../src/index.ts";
 import { exampleBridgedPeer, pipelineOf } from "./examples.ts";
 import { v4, v6 } from "./packets.ts";
 import {
     addServicePorts,
     endpoint,
+    mac,
+    ofPort,
     portFlows,
+    sentBy,
     servedPort,
     serviceNode,
     startServiceSwitch,
@@ -18,29 +21,6 @@ import { answer, checkRow, fresh, known, type Row } from "./trace-row.ts";
 // 0, r and s in VLAN 2; the endpoints that end in 55 are Pods of another Node in these VLANs.
 const node = serviceNode("bridging", true);
 const peer = { ...exampleBridgedPeer(), ips: ["172.18.0.101", "fd00:18::101"].map(parseIp) };
-const mac = {
-    gw: "0e:00:00:00:00:01",
-    service: "0a:59:ff:ff:ff:fd",
-    host: "52:54:00:00:00:01",
-    peer: "52:54:00:00:00:02",
-    router: "52:54:00:00:00:fe",
-    a: "0a:00:00:00:00:02",
-    b: "0a:00:00:00:00:03",
-    p: "0a:00:00:00:00:04",
-    q: "0a:00:00:00:00:05",
-    r: "0a:00:00:00:00:06",
-    s: "0a:00:00:00:00:07",
-};
-const ofPort = {
-    gw: OfPort.gateway,
-    uplink: OfPort.uplink,
-    a: 32784,
-    b: 32785,
-    p: 32786,
-    q: 32787,
-    r: 32788,
-    s: 32789,
-};
 
 const families = {
     4: {
@@ -175,13 +155,12 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
     const begun = [...fresh, ...fresh];
     const commitOnly = `ct(commit,${zones[0]},mark=0x3/0xf),uplink`;
     const frame = (client: Client, to: string, rest = syn(80)): string => {
-        if (client === "node" || client === "outside")
-            return packet(`in_port=${ofPort.gw},dl_src=${mac.gw}`, mac.service, ip[client], to, rest);
+        if (client === "node" || client === "outside") return packet(sentBy("gw"), mac.service, ip[client], to, rest);
         const gateway = client === "a" ? mac.gw : mac.router;
-        return packet(`in_port=${ofPort[client]},dl_src=${mac[client]}`, gateway, ip[client], to, rest);
+        return packet(sentBy(client), gateway, ip[client], to, rest);
     };
-    const from = (sender: keyof typeof ofPort & keyof typeof mac, dstMac: string, to: string, mark: string): string =>
-        `${packet(`in_port=${ofPort[sender]},dl_src=${mac[sender]}`, dstMac, ip[sender as "q"], to, tcp)},ct_mark=${mark}`;
+    const from = (sender: Parameters<typeof sentBy>[0], dstMac: string, to: string, mark: string): string =>
+        `${packet(sentBy(sender), dstMac, ip[sender as "q"], to, tcp)},ct_mark=${mark}`;
     const check = (row: Row): Promise<void> => checkRow(ovs, row, "frames");
 
     describe.each(clients)("from %s", (client) => {

@@ -35,6 +35,38 @@ export function serviceNode(mode: "encap" | "noEncap" | "bridging", proxyAll: bo
     return { ...exampleTunnelNode(), services };
 }
 
+/** MAC addresses of the Pods of `servicePods`, a, b, p, q, r, s, of the Node, and of a neighbour and the router in its network. */
+export const mac = {
+    gw: "0e:00:00:00:00:01",
+    service: "0a:59:ff:ff:ff:fd",
+    host: "52:54:00:00:00:01",
+    peer: "52:54:00:00:00:02",
+    router: "52:54:00:00:00:fe",
+    a: "0a:00:00:00:00:02",
+    b: "0a:00:00:00:00:03",
+    p: "0a:00:00:00:00:04",
+    q: "0a:00:00:00:00:05",
+    r: "0a:00:00:00:00:06",
+    s: "0a:00:00:00:00:07",
+};
+
+/** The ports of those that send packets. */
+export const ofPort = {
+    gw: OfPort.gateway,
+    uplink: OfPort.uplink,
+    a: 32784,
+    b: 32785,
+    p: 32786,
+    q: 32787,
+    r: 32788,
+    s: 32789,
+};
+
+/** The begin of a packet that a Pod or the gateway sends: its port and MAC address. */
+export function sentBy(sender: keyof typeof ofPort & keyof typeof mac): string {
+    return `in_port=${ofPort[sender]},dl_src=${mac[sender]}`;
+}
+
 /** An endpoint: on this Node if it has an address of it. */
 export function endpoint(text: string, port = 8080): Endpoint {
     const ip = parseIp(text);

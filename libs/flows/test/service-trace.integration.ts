@@ -7,30 +7,16 @@ import { v4, v6 } from "./packets.ts";
 import {
     addServicePorts,
     endpoint,
+    mac,
+    ofPort,
     portFlows,
+    sentBy,
     servedPort,
     serviceNode,
     startServiceSwitch,
 } from "./service-examples.ts";
 import { type TestSwitch } from "./switch.ts";
 import { answer, checkRow, fresh, known, type Row } from "./trace-row.ts";
-
-// Pods a and b of the Node's podCIDR, in bridging mode p and q in VLAN 0, r and s in VLAN 2.
-const mac = {
-    gw: "0e:00:00:00:00:01",
-    service: "0a:59:ff:ff:ff:fd",
-    host: "52:54:00:00:00:01",
-    router: "52:54:00:00:00:fe",
-    a: "0a:00:00:00:00:02",
-    b: "0a:00:00:00:00:03",
-    p: "0a:00:00:00:00:04",
-    q: "0a:00:00:00:00:05",
-    r: "0a:00:00:00:00:06",
-    s: "0a:00:00:00:00:07",
-};
-const ofPort = { gw: OfPort.gateway, a: 32784, b: 32785, p: 32786, q: 32787, r: 32788, s: 32789 };
-type Sender = keyof typeof ofPort;
-const from = (sender: Sender): string => `in_port=${ofPort[sender]},dl_src=${mac[sender]}`;
 
 const families = {
     4: {
@@ -124,9 +110,9 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
         });
         afterAll(() => ovs[Symbol.asyncDispose]());
 
-        const fromA = (to: string, rest = syn): string => packet(from("a"), mac.gw, ip.a, to, rest);
+        const fromA = (to: string, rest = syn): string => packet(sentBy("a"), mac.gw, ip.a, to, rest);
         const fromHost = (to: string, rest = syn, src: string = ip.node): string =>
-            packet(from("gw"), mac.service, src, to, rest);
+            packet(sentBy("gw"), mac.service, src, to, rest);
         const toPeer = mode === "encap" ? "tun" : "gw";
 
         it.each<Row>([
@@ -165,40 +151,40 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
             ],
             [
                 "answer of a Pod to a Pod beside it: routed",
-                `${packet(from("b"), mac.a, ip.b, ip.a, tcp)},ct_mark=0x13`,
+                `${packet(sentBy("b"), mac.a, ip.b, ip.a, tcp)},ct_mark=0x13`,
                 answer,
                 "a",
                 `src=${mac.gw}`,
             ],
             [
                 "answer of a Pod to the host",
-                `${packet(from("b"), mac.gw, ip.b, ip.node, tcp)},ct_mark=0x12`,
+                `${packet(sentBy("b"), mac.gw, ip.b, ip.node, tcp)},ct_mark=0x12`,
                 answer,
                 "gw",
             ],
             [
                 "answer of a Pod to outside",
-                `${packet(from("b"), mac.gw, ip.b, outside, tcp)},ct_mark=0x12`,
+                `${packet(sentBy("b"), mac.gw, ip.b, outside, tcp)},ct_mark=0x12`,
                 answer,
                 "gw",
             ],
             [
                 "answer of the host to a Pod",
-                `${packet(from("gw"), mac.a, ip.node, ip.a, tcp)},ct_mark=0x13`,
+                `${packet(sentBy("gw"), mac.a, ip.node, ip.a, tcp)},ct_mark=0x13`,
                 answer,
                 "a",
             ],
             [
                 "answer of the host to outside",
-                `${packet(from("gw"), mac.service, ip.node, outside, tcp)},ct_mark=0x12`,
+                `${packet(sentBy("gw"), mac.service, ip.node, outside, tcp)},ct_mark=0x12`,
                 answer,
                 "gw",
             ],
-            ["answer to itself", `${packet(from("a"), mac.gw, ip.a, ip.a, tcp)},ct_mark=0x13`, answer, "a"],
+            ["answer to itself", `${packet(sentBy("a"), mac.gw, ip.a, ip.a, tcp)},ct_mark=0x13`, answer, "a"],
             ["established: nothing is chosen", `${fromA(ip.b)},ct_mark=0x13`, known, "b"],
             [
                 "established, to itself: the virtual source",
-                `${packet(from("a"), mac.gw, ip.a, ip.a, tcp)},ct_mark=0x13`,
+                `${packet(sentBy("a"), mac.gw, ip.a, ip.a, tcp)},ct_mark=0x13`,
                 known,
                 "a",
                 source(virtual),
@@ -208,14 +194,14 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
         it.each<Row>([
             [
                 "to the virtual source",
-                packet(from("a"), mac.gw, ip.a, virtual, tcp),
+                packet(sentBy("a"), mac.gw, ip.a, virtual, tcp),
                 [],
                 "drop",
                 families[family].zones[1],
             ],
             [
                 "from the host to the virtual source",
-                packet(from("gw"), mac.service, ip.node, virtual, tcp),
+                packet(sentBy("gw"), mac.service, ip.node, virtual, tcp),
                 [],
                 "drop",
                 families[family].zones[1],
@@ -246,7 +232,7 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
         const virtualMac = "aa:bb:cc:dd:ee:ff";
         const toGateway = (rest: string): string => packet(tunnel, virtualMac, ip.peer, ip.gw, rest);
         const fromHost = (to: string, src: string, rest = syn): string =>
-            packet(from("gw"), mac.service, src, to, rest);
+            packet(sentBy("gw"), mac.service, src, to, rest);
 
         it.each<Row>([
             ["outside to a remote Pod", fromHost(nodePorts, outside, nodePort(30080)), begun, "tun", ports],
@@ -293,14 +279,25 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
         });
         afterAll(() => ovs[Symbol.asyncDispose]());
 
-        const fromA = (to: string, rest = syn): string => packet(from("a"), mac.gw, ip.a, to, rest);
+        const fromA = (to: string, rest = syn): string => packet(sentBy("a"), mac.gw, ip.a, to, rest);
         it.each<Row>([
             ["Pod to a Pod beside it", fromA(vip("b")), begun, "b"],
             ["Pod to itself", fromA(vip("a")), begun, "a", source(virtual)],
             ["policy Local", fromA(service(45)), begun, "tun"],
             ["a NodePort: the host", fromA(ip.node, nodePort(30082)), fresh, "gw"],
-            ["the host's own packets are for the host", packet(from("gw"), mac.b, ip.gw, vip("b"), syn), fresh, "drop"],
-            ["translated by the host, as ever", packet(from("gw"), mac.b, ip.a, ip.b, syn), fresh, "b", "mark=0x2/0xf"],
+            [
+                "the host's own packets are for the host",
+                packet(sentBy("gw"), mac.b, ip.gw, vip("b"), syn),
+                fresh,
+                "drop",
+            ],
+            [
+                "translated by the host, as ever",
+                packet(sentBy("gw"), mac.b, ip.a, ip.b, syn),
+                fresh,
+                "b",
+                "mark=0x2/0xf",
+            ],
         ])("%s", (...row) => check(row));
     });
 
@@ -314,9 +311,9 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
 
         const frames = (row: Row): Promise<void> => checkRow(ovs, row, "frames");
         const out = (pod: "p" | "r", to: string, rest = syn): string =>
-            packet(from(pod), mac.router, bridged[pod], to, rest);
+            packet(sentBy(pod), mac.router, bridged[pod], to, rest);
         const zone = (vlan: number): string => `zone=${(family === 4 ? 0x1000 : 0x3000) + vlan}`;
-        const fromHost = (to: string, rest = syn): string => packet(from("gw"), mac.service, outside, to, rest);
+        const fromHost = (to: string, rest = syn): string => packet(sentBy("gw"), mac.service, outside, to, rest);
         it.each<Row>([
             ["to a Pod of the VLAN", out("p", vip("q")), begun, "q", mac.q],
             ["to a Pod of the tagged VLAN", out("r", vip("s")), begun, "s", mac.s],
@@ -329,20 +326,26 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
             ["to another Node", out("p", vip("other")), begun, "uplink"],
             ["no endpoint", out("r", service(40)), fresh, "drop", "userspace"],
             ["to a Service that kube-proxy serves", out("r", service(99)), fresh, "gw", source(virtual)],
-            ["to a NodePort", packet(from("p"), mac.host, bridged.p, ip.node, nodePort(30082)), begun, "b"],
-            ["Pod of the podCIDR to one of VLAN 0", packet(from("a"), mac.gw, ip.a, vip("q"), syn), begun, "q", mac.q],
+            ["to a NodePort", packet(sentBy("p"), mac.host, bridged.p, ip.node, nodePort(30082)), begun, "b"],
+            [
+                "Pod of the podCIDR to one of VLAN 0",
+                packet(sentBy("a"), mac.gw, ip.a, vip("q"), syn),
+                begun,
+                "q",
+                mac.q,
+            ],
             ["outside to a Pod of VLAN 0", fromHost(vip("q")), begun, "q", mac.q],
             ["outside to a tagged Pod: the virtual source", fromHost(vip("s")), begun, "s", source(virtual)],
             [
                 "answer of a bridged Pod to outside: by the host",
-                `${packet(from("q"), mac.router, bridged.q, outside, tcp)},ct_mark=0x12`,
+                `${packet(sentBy("q"), mac.router, bridged.q, outside, tcp)},ct_mark=0x12`,
                 answer,
                 "gw",
                 mac.gw,
             ],
             [
                 "answer to a bridged Pod from the uplink",
-                `in_port=${OfPort.uplink},dl_src=${mac.router},dl_dst=${mac.p},${tcp},` +
+                `in_port=${ofPort.uplink},dl_src=${mac.router},dl_dst=${mac.p},${tcp},` +
                     `${family === 4 ? "nw" : "ipv6"}_src=${ip.peer},${family === 4 ? "nw" : "ipv6"}_dst=${bridged.p},nw_ttl=64,ct_mark=0x13`,
                 answer,
                 "p",

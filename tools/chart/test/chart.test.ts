@@ -224,10 +224,10 @@ describe("chart antrea", () => {
         const { spec } = podTemplate(named(await render(), "DaemonSet", "antrea-agent"));
         // The agent; then restore-uplink, which is begun again for some time, and takes 20 s; then both daemons. Each limit is
         // kept to a second.
-        const limits = ["UPLINK_SECONDS", "RETRY_SECONDS", "END_SECONDS"].map(limit);
+        const limits = ["AGENT_SECONDS", "RETRY_SECONDS", "END_SECONDS"].map(limit);
         expect(limits).toEqual([25, 10, 5]);
-        const [uplink = 0, retry = 0, end = 0] = limits;
-        const atMost = uplink + retry + 1 + 20 + 2 * (end + 1);
+        const [agent = 0, retry = 0, end = 0] = limits;
+        const atMost = agent + retry + 1 + 20 + 2 * (end + 1);
         expect(atMost).toBeLessThan(spec.terminationGracePeriodSeconds ?? 0);
     });
 

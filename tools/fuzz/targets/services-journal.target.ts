@@ -56,9 +56,10 @@ export const target: Target = {
             slices: [],
         }),
         json({ gone: "default/web" }),
+        json({ serviceCidrs: ["10.96.0.0/16", "fd00:96::/112"] }),
         `${lineWith(Buffer.from(json({ gone: "default/web" }))).toString()}\n2 00000000 {}\n`,
     ],
-    tokens: ["gone", "clusterIP", "None", "IPv6", "FQDN", "1 ", "\n"],
+    tokens: ["gone", "serviceCidrs", "clusterIP", "None", "IPv6", "FQDN", "1 ", "\n"],
     run: (input) => {
         const lines = linesOf([Buffer.from(input)]);
         mustEqual("lines of parts", linesOf(Array.from(chunks(input), (part) => Buffer.from(part))), lines);
@@ -85,7 +86,7 @@ function checkEntry(entry: JournalEntry): void {
     const text = formatLine(entry)?.text ?? "";
     const again = parseLine(Buffer.from(text.slice(0, -1)));
     mustEqual("a line read and written", typeof again === "string" ? again : formatLine(again)?.text, text);
-    if (entry.known === undefined) return;
+    if (!("known" in entry) || entry.known === undefined) return;
     const index = new ServiceIndex({
         nodeName: "here",
         families: [4, 6],

@@ -33,7 +33,8 @@ function momentOf({ time }: EventInfo): number {
     return Date.parse(time ?? "") || 0;
 }
 
-function readEvent(event: KubeEvent): EventInfo {
+/** Reads the fields that commands print. */
+export function readEvent(event: KubeEvent): EventInfo {
     return {
         time:
             event.series?.lastObservedTime ??

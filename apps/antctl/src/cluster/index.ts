@@ -1,6 +1,6 @@
 export { holderText, isDelegated, isKnownOwner, ownerText, readAllocation, type Allocation } from "./allocation.ts";
 export { Cluster, type AllocationSelector, type NamespaceInfo } from "./cluster.ts";
-export { eventsOf, type EventInfo } from "./event.ts";
+export { eventsOf, readEvent, type EventInfo } from "./event.ts";
 export { agentSelector, gateIn, readAgentConfig, readGate, type AgentConfigText, type Gate } from "./gate.ts";
 export { type NodeInfo } from "./node.ts";
 export {

@@ -50,7 +50,7 @@ export function serviceCommand(context: CommandContext): Command {
             }
             const states = statesIn(report);
             context.exitWith(states.has("differs") ? exitFailed : states.has("unread") ? exitIncomplete : exitOk);
-            context.print(command, report, renderService);
+            context.print(command, report, (one, style) => renderService(one, style, context.now()));
         });
     return context.completeWith(command, async ({ session, typed, before, options }) =>
         before.length > 0 ? [] : completeService(session.cluster, typed, options.get("namespace")),

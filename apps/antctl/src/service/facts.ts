@@ -19,10 +19,11 @@ import {
     type AgentConfig,
     type Loaded,
 } from "@antrea/settings";
-import { agentSelector, readAgentConfig, type Cluster } from "../cluster/index.ts";
+import { agentSelector, readAgentConfig, type Cluster, type PodInfo } from "../cluster/index.ts";
 import { CliError } from "../errors.ts";
 import { type NamedObject } from "../object-ref.ts";
 import { oneLine } from "../output/index.ts";
+import { readNodeProblems, type NodeProblem } from "./node-problems.ts";
 
 /** The state of the cluster that the report on a Service is computed from. */
 export interface Facts {
@@ -35,13 +36,15 @@ export interface Facts {
     readonly views: readonly NodeView[];
     readonly proxyAll: boolean;
     readonly bridge: string;
+    /** Of the Nodes to report on; only with `proxyAll` there are any. */
+    readonly nodeProblems: readonly NodeProblem[];
     /** What was assumed, as it could not be read; sentences. */
     readonly assumptions: readonly string[];
 }
 
 /**
  * Reads what decides about a Service: it, all others, its EndpointSlices, the Nodes, and the configuration of the agents,
- * of which the defaults are assumed where it cannot be read. Rejects with CliError `NOT_FOUND`, with `IGNORED` if
+ * of which the defaults are assumed where it cannot be read; with `proxyAll` also what agents have reported about it. Rejects with CliError `NOT_FOUND`, with `IGNORED` if
  * AntreaProxy does not serve it, and with KubeError.
  *
  * @param nodeName the only Node to report on; undefined: all
@@ -52,12 +55,13 @@ export async function gatherFacts(
     nodeName: string | undefined,
 ): Promise<Facts> {
     const key = `${namespace}/${name}`;
+    const agents = await cluster.pods({ labelSelector: agentSelector });
     const [found, all, slices, nodeObjects, { loaded, assumptions }] = await Promise.all([
         cluster.find(services, { namespace, name }),
         cluster.list(services, slimService),
         cluster.list(endpointSlices, slimSlice, { namespace, labelSelector: `${serviceNameLabel}=${name}` }),
         cluster.list(nodes, slimNode),
-        readSettings(cluster),
+        readSettings(cluster, agents[0]),
     ]);
     if (found === undefined) {
         const next = `kubectl -n ${namespace} get services lists those that there are`;
@@ -84,24 +88,30 @@ export async function gatherFacts(
         const what = nodeName === undefined ? "the cluster has no Node" : `there is no Node ${nodeName}`;
         throw new CliError("NOT_FOUND", "caller", what, "kubectl get nodes lists those that there are");
     }
+    const { proxyAll } = config.antreaProxy;
+    const uid = found.metadata?.uid ?? "";
+    const reported = proxyAll ? await readNodeProblems(cluster, { namespace, name, uid }, agents) : [];
+    const names = new Set(wanted.map(({ metadata }) => metadata?.name));
     return {
         key,
         service,
         index,
         views: wanted.map((node) => ({ node, families: familiesOf(node), sctp })),
-        proxyAll: config.antreaProxy.proxyAll,
+        proxyAll,
         bridge: config.ovsBridge,
-        assumptions,
+        nodeProblems: (reported ?? []).filter(({ node }) => names.has(node)),
+        assumptions: reported === undefined ? [...assumptions, noEvents] : assumptions,
     };
 }
+
+const noEvents = "What only the Nodes know of is not shown: you may not list events.";
 
 interface Settings {
     readonly loaded: Loaded<AgentConfig>;
     readonly assumptions: readonly string[];
 }
 
-async function readSettings(cluster: Pick<Cluster, "find" | "pods">): Promise<Settings> {
-    const [agent] = await cluster.pods({ labelSelector: agentSelector });
+async function readSettings(cluster: Pick<Cluster, "find">, agent: PodInfo | undefined): Promise<Settings> {
     const read = await readAgentConfig(cluster, agent?.namespace ?? "kube-system");
     const byDefault = (reason: string): Settings => ({
         loaded: loadAgentConfig(""),
@@ -116,12 +126,10 @@ async function readSettings(cluster: Pick<Cluster, "find" | "pods">): Promise<Se
     }
 }
 
-function notServing({ config, gates }: Loaded<AgentConfig>): CliError {
-    const [why, next] = !gates.enabled("AntreaProxy")
-        ? ["the feature gate AntreaProxy is off", "set featureGates.AntreaProxy to true in the values of the chart"]
-        : !config.antreaProxy.enable
-          ? ["antreaProxy.enable is false", "set antreaProxy.enable to true in the values of the chart"]
-          : ["of bridging mode", "look at kube-proxy on the Node of the client"];
+function notServing({ gates }: Loaded<AgentConfig>): CliError {
+    const [why, next] = gates.enabled("AntreaProxy")
+        ? ["antreaProxy.enable is false", "set antreaProxy.enable to true in the values of the chart"]
+        : ["the feature gate AntreaProxy is off", "set featureGates.AntreaProxy to true in the values of the chart"];
     return new CliError(
         "IGNORED",
         "environment",
@@ -131,12 +139,15 @@ function notServing({ config, gates }: Loaded<AgentConfig>): CliError {
 }
 
 function ignored(key: string, reason: IgnoredReason, { config }: Loaded<AgentConfig>): CliError {
-    const { serviceProxyName } = config.antreaProxy;
-    const [why, next] = whyIgnored(key, reason, serviceProxyName);
+    const [why, next] = whyIgnored(key, reason, config.antreaProxy);
     return new CliError("IGNORED", "caller", `AntreaProxy does not serve Service ${key}: ${why}`, next);
 }
 
-function whyIgnored(key: string, reason: IgnoredReason, proxyName: string): readonly [why: string, next: string] {
+function whyIgnored(
+    key: string,
+    reason: IgnoredReason,
+    { proxyAll, serviceProxyName: proxyName }: AgentConfig["antreaProxy"],
+): readonly [why: string, next: string] {
     const [namespace = "", name = ""] = key.split("/");
     switch (reason) {
         case "ExternalName":
@@ -156,7 +167,10 @@ function whyIgnored(key: string, reason: IgnoredReason, proxyName: string): read
         case "Skipped":
             return [
                 "antreaProxy.skipServices names it",
-                "look at kube-proxy, or take it from antreaProxy.skipServices",
+                proxyAll
+                    ? "look at kube-proxy, if it runs beside antreaProxy.proxyAll: else nobody serves it until you take it " +
+                      "from antreaProxy.skipServices"
+                    : "look at kube-proxy, or take it from antreaProxy.skipServices",
             ];
     }
 }

@@ -1,5 +1,5 @@
 import { type Scope } from "@antrea/services";
-import { count, fields, list, oneLine, someOf, table, type Style } from "../output/index.ts";
+import { age, count, fields, list, oneLine, someOf, table, type Style } from "../output/index.ts";
 import { outcomeText } from "./compare.ts";
 import {
     type EndpointReport,
@@ -13,8 +13,8 @@ import {
 const mostRows = 50;
 
 /** The report of `antctl service` as text, without a final line end; with the flows of OVS if it is about one Node. */
-export function renderService(report: ServiceReport, style: Style): string {
-    const { service, type, affinitySeconds, assumptions, nodes } = report;
+export function renderService(report: ServiceReport, style: Style, nowMs: number): string {
+    const { service, type, affinitySeconds, assumptions, nodes, nodeProblems } = report;
     const head = fields(
         [
             ["Service", service],
@@ -27,7 +27,15 @@ export function renderService(report: ServiceReport, style: Style): string {
     );
     const isOne = nodes.length === 1 && nodes[0]?.nodes.length === 1;
     const notes = assumptions.map((text) => style.warn(text));
-    return [head, ...notes, ...nodes.map((each) => renderNodes(each, report, isOne, style))].join("\n\n");
+    const reported = nodeProblems.map(
+        ({ node, reason, text, time }) => `${node}, ${age(time, nowMs)} ago: ${reason}: ${oneLine(text)}`,
+    );
+    return [
+        head,
+        ...notes,
+        ...nodes.map((each) => renderNodes(each, report, isOne, style)),
+        ...titled("Reported by Nodes", reported, style),
+    ].join("\n\n");
 }
 
 function renderNodes(report: NodesReport, service: ServiceReport, withFlows: boolean, style: Style): string {

@@ -12,6 +12,7 @@ import {
 import { type AgentRead } from "../ovs-records/index.ts";
 import { differences, uncompared } from "./compare.ts";
 import { type Facts } from "./facts.ts";
+import { type NodeProblem } from "./node-problems.ts";
 import { type OvsPlace } from "./ovs-reader.ts";
 import { placesOf, placeText, type Outcome, type Place } from "./places.ts";
 
@@ -93,6 +94,7 @@ export interface ServiceReport {
     readonly affinitySeconds?: number;
     readonly assumptions: readonly string[];
     readonly nodes: readonly NodesReport[];
+    readonly nodeProblems: readonly NodeProblem[];
 }
 
 /** What is to be served on one Node. */
@@ -114,7 +116,13 @@ export function plansOf({ index, key, views, proxyAll }: Facts): readonly NodePl
 
 /** Makes the report from what is to be served and what was read of OVS. */
 export function serviceReport(
-    { key, service, proxyAll, assumptions }: Pick<Facts, "key" | "service" | "proxyAll" | "assumptions">,
+    {
+        key,
+        service,
+        proxyAll,
+        assumptions,
+        nodeProblems,
+    }: Pick<Facts, "key" | "service" | "proxyAll" | "assumptions" | "nodeProblems">,
     plans: readonly NodePlan[],
     reads: readonly AgentRead<readonly OvsPlace[]>[],
 ): ServiceReport {
@@ -144,6 +152,7 @@ export function serviceReport(
         ...(affinity === undefined ? {} : { affinitySeconds: affinity }),
         assumptions,
         nodes: [...groups.values()],
+        nodeProblems,
     };
 }
 

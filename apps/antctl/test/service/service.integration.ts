@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
-import { configMaps, endpointSlices, nodes, services, type EndpointSlice, type Service } from "@antrea/kube";
+import { configMaps, endpointSlices, events, nodes, services, type EndpointSlice, type Service } from "@antrea/kube";
 import { ServiceIndex, serviceNameLabel, type NodeObject, type ServedService } from "@antrea/services";
 import { differences } from "../../src/service/compare.ts";
 import { OvsReader } from "../../src/service/ovs-reader.ts";
@@ -336,6 +336,50 @@ describe("with proxyAll", () => {
                 wrong.map((text) => `${place}: ${text}`),
             ),
         );
+    });
+
+    it("what agents have reported that only they know is shown, not what is about an earlier Service of its name", async () => {
+        const { metadata } = await addService("used", [ready("10.10.1.5", "node1")], { type: "NodePort" });
+        const note = "spec.ports.nodePort: TCP 30080 is a port on which a program of this Node listens";
+        const report1 = (node: string, uid: string, reason: string): Promise<unknown> =>
+            cluster.api.create(events, {
+                metadata: { namespace, name: `used-${node}-${uid}-${reason}`.toLowerCase() },
+                eventTime: "2026-01-01T00:00:00.000000Z",
+                type: "Warning",
+                reason,
+                action: "ServeService",
+                note,
+                reportingController: "antrea-agent",
+                reportingInstance: `antrea-agent-${node}`,
+                regarding: { apiVersion: "v1", kind: "Service", namespace, name: "used", uid },
+            });
+        const uid = metadata?.uid ?? "";
+        await report1("node2", uid, "PortUsedByNode");
+        await report1("node1", "earlier", "PortUsedByNode");
+        await report1("node1", uid, "AddressTaken");
+        const problem = { node: "node2", reason: "PortUsedByNode", text: note, time: "2026-01-01T00:00:00.000000Z" };
+        await setConfig("antreaProxy: { proxyAll: true }");
+        expect((await report("used")).report.nodeProblems).toEqual([problem]);
+        expect((await report("used", "--node", "node1")).report.nodeProblems).toEqual([]);
+        const { stdout } = await cluster.antctl(["service", "shop/used"], { user: "viewer" });
+        expect(stdout).toMatch(
+            /\nReported by Nodes\n {2}- node2, \S+ ago: PortUsedByNode: spec\.ports\.nodePort: TCP 30080/,
+        );
+        await setConfig("");
+        expect((await report("used")).report.nodeProblems).toEqual([]);
+    });
+
+    it("a Service that is skipped may be nobody's", async () => {
+        await addService("nobody", []);
+        await setConfig("antreaProxy: { proxyAll: true, skipServices: [shop/nobody] }");
+        const { code, stderr } = await cluster.antctl(["service", "shop/nobody"], { user: "viewer" });
+        expect([code, stderr]).toEqual([
+            1,
+            "error: AntreaProxy does not serve Service shop/nobody: antreaProxy.skipServices names it\n" +
+                "  next: look at kube-proxy, if it runs beside antreaProxy.proxyAll: else nobody serves it until you take " +
+                "it from antreaProxy.skipServices\n",
+        ]);
+        await setConfig("");
     });
 });
 

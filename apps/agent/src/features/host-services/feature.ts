@@ -14,7 +14,7 @@ import { HostRules, removeHostRules } from "./host-rules.ts";
 import { HostStack } from "./host-stack.ts";
 import { readListeningPorts } from "./listening.ts";
 import { NodeAddresses } from "./node-addresses.ts";
-import { ServiceCidrWatch } from "./service-cidrs.ts";
+import { HostServiceCidrs, ServiceCidrWatch } from "./service-cidrs.ts";
 
 const resyncMs = 60_000;
 /** A program that begins or ends to listen at a port of a Service is noticed within this time. */
@@ -48,6 +48,8 @@ export type HostServicesPlatform = Pick<
 export interface HostServicesFeature extends Feature {
     /** Undefined without `proxyAll`. */
     readonly stack: HostStack | undefined;
+    /** The same. */
+    readonly cidrs: HostServiceCidrs | undefined;
 }
 
 /**
@@ -66,6 +68,7 @@ export function hostServices(platform: HostServicesPlatform, cidrs: ServiceCidrs
     return {
         name: "host-services",
         stack: undefined,
+        cidrs: undefined,
         start: () => {
             jobs.once("host-services/removal", async () => {
                 await removeHostRules({ logger, nft: host.nft });
@@ -82,8 +85,8 @@ function serving(
 ): HostServicesFeature {
     const { clock, config, environment, health, jobs, kube, netlink, node, nodes } = platform;
     const logger = platform.logger.child("host-services");
-    const own = others === undefined ? new ServiceCidrWatch({ api: kube.api, clock, logger }) : undefined;
-    const cidrs = others ?? own;
+    const own = new ServiceCidrWatch({ api: kube.api, clock, logger });
+    const cidrs = new HostServiceCidrs(others ?? own);
     const rules = rulesOf(platform);
     const addresses = new NodeAddresses({ netlink }, { nodePortAddresses: config.antreaProxy.nodePortAddresses });
     const listeners = new DisposableStack();
@@ -129,13 +132,19 @@ function serving(
                 if (!stack.isComplete) return;
                 const own = nodes.get(environment.nodeName);
                 const sources = own && nodeAddressesOf(own).filter((ip) => addresses.has(ip));
-                await routes.ensure({ serviceCidrs: knownCidrs(platform, cidrs), sources });
+                const orConfigured = (known: readonly Prefix[] | undefined): readonly Prefix[] | undefined =>
+                    known?.length === 0 ? configuredCidrs(config) : known;
+                await routes.ensure({
+                    serviceCidrs: orConfigured(cidrs.known),
+                    lastCidrs: orConfigured(cidrs.last),
+                    sources,
+                });
             }),
         );
         jobs.every("host-services/used-ports", portsMs, async () => {
             if (stack.isComplete) await stack.checkPorts();
         });
-        cidrs?.onServiceCidrs(() => triggers.routes());
+        cidrs.onChange(() => triggers.routes());
         nodes.onChange((type, key, object, old) => {
             if (key === environment.nodeName && changesRoutes(type, object, old)) triggers.routes();
         });
@@ -147,8 +156,9 @@ function serving(
     return {
         name: "host-services",
         stack,
+        cidrs,
         stage: async (signal) => {
-            own?.start(signal);
+            if (others === undefined) own.start(signal);
             listeners.use(addresses);
             addresses.start(() => triggers.addresses());
             listeners.use(
@@ -163,7 +173,7 @@ function serving(
         start,
         stop: async () => {
             listeners.dispose();
-            await own?.close();
+            await own.close();
         },
     };
 }
@@ -180,14 +190,9 @@ function rulesOf({ config, host, logger, node }: HostServicesPlatform): HostRule
     );
 }
 
-/** Undefined while they are not known; those of the configuration if the cluster names none. */
-function knownCidrs(
-    { config }: Pick<HostServicesPlatform, "config">,
-    cidrs: ServiceCidrs | undefined,
-): readonly Prefix[] | undefined {
-    const known = cidrs?.serviceCidrs;
-    if (known === undefined || known.length > 0) return known;
-    return [config.serviceCIDR, config.serviceCIDRv6].filter((prefix) => prefix !== undefined);
+/** Those of a cluster that names none. */
+function configuredCidrs({ serviceCIDR, serviceCIDRv6 }: HostServicesPlatform["config"]): readonly Prefix[] {
+    return [serviceCIDR, serviceCIDRv6].filter((prefix) => prefix !== undefined);
 }
 
 /** Another program deleted a route, or the gateway's link came or went up, whose routes the kernel removes silently. */

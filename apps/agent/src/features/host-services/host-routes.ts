@@ -28,6 +28,8 @@ export interface HostServiceRoutesOptions {
 export interface RouteTargets {
     /** Undefined while they are not known: the routes to them stay as they are. */
     readonly serviceCidrs: readonly Prefix[] | undefined;
+    /** Those that were last known, for routes that are added while `serviceCidrs` is undefined. */
+    readonly lastCidrs?: readonly Prefix[] | undefined;
     /**
      * Addresses of the Node, of each family the first that endpoints in its network have: their programs answer the virtual
      * source from it, also those that listen at all addresses and leave the choice to the kernel. Undefined while the Node is
@@ -57,7 +59,7 @@ export class HostServiceRoutes {
      * Adds what is missing and removes what is not wanted any more; writes nothing else. Without the gateway's link does
      * nothing. Rejects with NetlinkError; some may be done then, and the next call completes it.
      */
-    async ensure({ serviceCidrs, sources }: RouteTargets): Promise<void> {
+    async ensure({ serviceCidrs, lastCidrs, sources }: RouteTargets): Promise<void> {
         const { logger, netlink } = this.#components;
         const { families, gatewayName } = this.#options;
         const gateway = await netlink.link(gatewayName);
@@ -65,7 +67,7 @@ export class HostServiceRoutes {
         this.#components.sysctls.set(this.#reversePath, loose);
         await this.#ensureNeighbours(gateway.index);
         const present = await this.#ownRoutes();
-        const wanted = this.#wanted(gateway.index, serviceCidrs, sources ?? sourcesOf(present));
+        const wanted = this.#wanted(gateway.index, serviceCidrs ?? lastCidrs, sources ?? sourcesOf(present));
         const texts = new Set(wanted.map(textOf));
         const known = new Set(present.map(textOf));
         const missing = wanted.filter((route) => !known.has(textOf(route)));

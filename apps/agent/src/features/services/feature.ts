@@ -6,11 +6,11 @@ import { ServiceIndex, type ServedService } from "@antrea/services";
 import type { Feature } from "../../platform/feature.ts";
 import type { NodePlatform } from "../../platform/node-platform.ts";
 import type { EarlierState } from "../../platform/ovs/flow-table/index.ts";
-import type { HostStack } from "./host-stack.ts";
+import type { HostServiceCidrs, HostStack } from "./host-stack.ts";
 import { FirstSync } from "./first-sync.ts";
 import { JournalFile, removeJournalFile } from "./journal/journal-file.ts";
 import { LastKnownServices } from "./journal/last-known.ts";
-import { ServiceJournal } from "./journal/service-journal.ts";
+import { ServiceJournal, type ServiceJournalComponents } from "./journal/service-journal.ts";
 import { LearnedFlows } from "./learned-flows.ts";
 import { proxyMetrics } from "./metrics.ts";
 import { ensureRejectMeter } from "./rejects/meter.ts";
@@ -74,9 +74,14 @@ export interface ServicesFeature extends Feature {
  * the journal and, with that gate, by the same job the UDP connections that an earlier start has translated.
  *
  * @param host undefined without `proxyAll`
+ * @param cidrs the same
  */
-export function services(platform: ServicesPlatform, host: HostStack | undefined): ServicesFeature {
-    return platform.servesServices ? servingServices(platform, host) : withoutServices(platform);
+export function services(
+    platform: ServicesPlatform,
+    host: HostStack | undefined,
+    cidrs: HostServiceCidrs | undefined,
+): ServicesFeature {
+    return platform.servesServices ? servingServices(platform, host, cidrs) : withoutServices(platform);
 }
 
 /**
@@ -107,7 +112,11 @@ function withoutServices(platform: ServicesPlatform): ServicesFeature {
     };
 }
 
-function servingServices(platform: ServicesPlatform, host: HostStack | undefined): ServicesFeature {
+function servingServices(
+    platform: ServicesPlatform,
+    host: HostStack | undefined,
+    cidrs: HostServiceCidrs | undefined,
+): ServicesFeature {
     const { clock, environment, events, flowTable, gates, jobs, kube, nodes, openflow, pipeline, pipelineInput } =
         platform;
     const logger = platform.logger.child("services");
@@ -148,10 +157,11 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
         queue.add(key);
     };
     const file = new JournalFile({ folder: environment.stateFolder, maxBytes: maxJournalBytes });
-    const journal = new ServiceJournal({ file, index, clock, logger, metrics });
+    const serviceCidrs = (): ReturnType<ServiceJournalComponents["serviceCidrs"]> => cidrs?.known;
+    const journal = new ServiceJournal({ file, index, serviceCidrs, clock, logger, metrics });
     const objectsChanged = (key: string): void => journal.changed(key);
     const watch = new ServiceWatch({ api: kube.api, clock, logger, index, nodes, mark, objectsChanged, metrics });
-    const lastKnown = new LastKnownServices({ openflow, watch, journal, clock, logger });
+    const lastKnown = new LastKnownServices({ openflow, watch, journal, cidrs, clock, logger });
     const rejects = new Rejects({
         packetOut: (packet) => openflow.packetOut(packet),
         logger,
@@ -223,6 +233,7 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
             // after a reboot the host has nothing of an earlier start either
             lastKnownSync.onComplete(() => host?.complete());
             host?.onChange(mark);
+            cidrs?.onChange(() => journal.cidrsChanged());
             const begin = (first: FirstSync, keys: readonly string[]): void => {
                 first.begin(keys);
                 for (const key of keys) mark(key);

@@ -1,4 +1,4 @@
-import type { Family, IpAddress } from "@antrea/ip";
+import type { Family, IpAddress, Prefix } from "@antrea/ip";
 import type { Problem, ServedService } from "@antrea/services";
 
 /** What the host has of a Service beside its flows; see `HostStack.prepare`. */
@@ -7,6 +7,16 @@ export interface PreparedService {
     readonly standIns: ReadonlyMap<string, IpAddress>;
     /** What of the Service the host cannot serve, and which programs of the Node it takes packets from. */
     readonly problems: readonly Problem[];
+}
+
+/** The Service CIDRs of the cluster, to which the host has routes, and which the journal has for the next start. */
+export interface HostServiceCidrs {
+    /** Undefined until the API server has answered. */
+    readonly known: readonly Prefix[] | undefined;
+    /** Registers a listener, for good, for possible changes of `known`. */
+    onChange(listener: () => void): void;
+    /** To be called with those that were last known, before `complete` of the stack: they serve until they are known. */
+    restore(last: readonly Prefix[]): void;
 }
 
 /** The Node's network stack, which leads the Node itself and clients outside to Services in OVS. */

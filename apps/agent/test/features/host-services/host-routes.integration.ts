@@ -32,6 +32,17 @@ afterEach(() => {
     namespace[Symbol.dispose]();
 });
 
+it("routes to ServiceCIDRs that were last known are added, none is removed, until they are known", async () => {
+    const last = [parsePrefix("10.96.0.0/16"), parsePrefix("fd00:96::/112")];
+    await routes().ensure({ serviceCidrs: [parsePrefix("10.98.0.0/16")], sources: undefined });
+    await routes().ensure({ serviceCidrs: undefined, lastCidrs: last, sources: undefined });
+    for (const text of ["10.98.0.0/16", "10.96.0.0/16", "fd00:96::/112"]) expect(listed()).toContain(text);
+    const serviceCidrs = [parsePrefix("10.97.0.0/16")];
+    await routes().ensure({ serviceCidrs, lastCidrs: last, sources: undefined });
+    expect(listed()).toContain("10.97.0.0/16");
+    expect(listed()).not.toMatch(/10\.9[68]\.|fd00:96::/);
+});
+
 it("a start that knows neither the Node nor the ServiceCIDRs leaves their routes as they are", async () => {
     const serviceCidrs = [parsePrefix("10.96.0.0/16"), parsePrefix("fd00:96::/112")];
     const sources = [parseIp("192.0.2.1"), parseIp("2001:db8::1")];

@@ -125,7 +125,7 @@ export class ServiceCluster implements AsyncDisposable {
             sysctls: new NodeSysctls({ logger: silentLogger }, { folder: this.node.ovs.runDir, bootId: "test" }),
         };
         const host = hostServices(platform, undefined);
-        const feature = services(platform, host.stack);
+        const feature = services(platform, host.stack, host.cidrs);
         const health = serviceHealth(platform, feature);
         return {
             ...feature,

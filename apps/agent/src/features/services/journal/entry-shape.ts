@@ -86,6 +86,11 @@ export function isService(value: unknown): value is ServiceObject {
     return service(value);
 }
 
+/** Whether it is a list of texts. */
+export function areTexts(value: unknown): value is readonly string[] {
+    return isTexts(value);
+}
+
 /** Whether these are EndpointSlices as a line has them. */
 export function areSlices(value: unknown): value is readonly StoredSlice[] {
     return listOf(slice)(value);

@@ -2,6 +2,7 @@ import type { Clock } from "@antrea/async";
 import type { Logger } from "@antrea/runtime";
 import type { FlowLink } from "../../../platform/ovs/flow-table/index.ts";
 import { addressFlows } from "../address-flows.ts";
+import type { HostServiceCidrs } from "../host-stack.ts";
 import type { ServiceWatch } from "../service-watch.ts";
 import type { ServiceJournal } from "./service-journal.ts";
 
@@ -10,6 +11,8 @@ export interface LastKnownServicesComponents {
     readonly openflow: { onReady(listener: (link: Pick<FlowLink, "countFlows">) => Promise<void>): Disposable };
     readonly watch: Pick<ServiceWatch, "isCompleteWithin" | "restore">;
     readonly journal: Pick<ServiceJournal, "read">;
+    /** Gets the Service CIDRs of the journal before its Services are served; undefined: nobody needs them. */
+    readonly cidrs: Pick<HostServiceCidrs, "restore"> | undefined;
     readonly clock: Pick<Clock, "monotonic">;
     readonly logger: Logger;
 }
@@ -58,10 +61,11 @@ export class LastKnownServices {
     }
 
     async #restoreKnown(): Promise<readonly string[]> {
-        const { journal, logger, watch } = this.#components;
-        const known = await journal.read();
-        if (known.length === 0) return [];
-        const keys = await watch.restore(known);
+        const { cidrs, journal, logger, watch } = this.#components;
+        const { services, serviceCidrs } = await journal.read();
+        if (serviceCidrs !== undefined) cidrs?.restore(serviceCidrs);
+        if (services.length === 0) return [];
+        const keys = await watch.restore(services);
         logger.warn("API server does not answer; Services are served as they were last known", {
             services: keys.length,
         });

@@ -1,13 +1,22 @@
 import { crc32 } from "node:zlib";
+import { formatPrefix, parsePrefix, type Prefix } from "@antrea/ip";
 import { serviceNameLabel, type ServiceObjects, type SliceObject } from "@antrea/services";
-import { areSlices, isRecord, isService, type StoredSlice } from "./entry-shape.ts";
+import { areSlices, areTexts, isRecord, isService, type StoredSlice } from "./entry-shape.ts";
 
-/** A line of the journal, decoded: what a Service is from there on, or that it is gone (undefined). */
-export interface JournalEntry {
+/** What a Service is from this line on, or that it is gone (undefined). */
+export interface ServiceEntry {
     /** `namespace/name`. */
     readonly key: string;
     readonly known: ServiceObjects | undefined;
 }
+
+/** The Service CIDRs of the cluster from this line on. */
+export interface CidrEntry {
+    readonly serviceCidrs: readonly Prefix[];
+}
+
+/** A line of the journal, decoded. */
+export type JournalEntry = ServiceEntry | CidrEntry;
 
 /** A line as it is written, and the checksum in it. */
 export interface Line {
@@ -30,8 +39,8 @@ const contentAt = 11;
  * Encodes an entry: version, CRC-32 of the content in hexadecimal, content as JSON. Nothing of the objects is kept that does
  * not decide what is served. Undefined if the line would be too long.
  */
-export function formatLine({ key, known }: JournalEntry): Line | undefined {
-    const content = JSON.stringify(known === undefined ? { gone: key } : stored(known));
+export function formatLine(entry: JournalEntry): Line | undefined {
+    const content = JSON.stringify(contentOf(entry));
     if (Buffer.byteLength(content) > maxLineBytes - contentAt) return undefined;
     const checksum = crc32(content);
     return { text: `${version} ${hex(checksum)} ${content}\n`, checksum };
@@ -56,6 +65,11 @@ function hex(checksum: number): string {
     return checksum.toString(16).padStart(8, "0");
 }
 
+function contentOf(entry: JournalEntry): object {
+    if ("serviceCidrs" in entry) return { serviceCidrs: entry.serviceCidrs.map(formatPrefix) };
+    return entry.known === undefined ? { gone: entry.key } : stored(entry.known);
+}
+
 function stored({ service, slices }: ServiceObjects): object {
     const { metadata = {}, spec, status } = service;
     const { name, namespace, uid, creationTimestamp, labels, annotations } = metadata;
@@ -72,8 +86,10 @@ function stored({ service, slices }: ServiceObjects): object {
 
 function entryOf(value: unknown): JournalEntry | undefined {
     if (!isRecord(value)) return undefined;
-    const { gone, service, slices } = value;
+    const { gone, service, serviceCidrs, slices } = value;
     if (typeof gone === "string") return { key: gone, known: undefined };
+    // a text that is no prefix throws
+    if (areTexts(serviceCidrs)) return { serviceCidrs: serviceCidrs.map((text) => parsePrefix(text)) };
     if (!isService(service) || !areSlices(slices)) return undefined;
     const { namespace = "", name = "" } = service.metadata ?? {};
     return {

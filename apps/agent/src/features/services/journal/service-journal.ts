@@ -1,21 +1,33 @@
 import { Backoff, sleep, type Clock } from "@antrea/async";
 import { isAborted, isSystemError, messageOf } from "@antrea/errors";
+import type { Prefix } from "@antrea/ip";
 import type { Job, JobResult, Jobs, Logger } from "@antrea/runtime";
 import type { ServiceIndex, ServiceObjects } from "@antrea/services";
 import { inSlices } from "../../../platform/slices.ts";
 import type { ProxyMetrics } from "../metrics.ts";
 import type { JournalFile } from "./journal-file.ts";
-import { formatLine, parseLine, type JournalEntry, type Unreadable } from "./line.ts";
+import { formatLine, parseLine, type ServiceEntry, type Unreadable } from "./line.ts";
 
 /** Dependencies of ServiceJournal. */
 export interface ServiceJournalComponents {
     readonly file: JournalFile;
     readonly index: Pick<ServiceIndex, "keys" | "objects">;
+    /** Those of the cluster; undefined while they are not known, or if the journal is to have none. */
+    readonly serviceCidrs: () => readonly Prefix[] | undefined;
     readonly clock: Clock;
     readonly logger: Logger;
     readonly metrics: Pick<ProxyMetrics, "journalLinesSkipped" | "journalWriteFailed">;
 }
 
+/** What the journal has of the cluster. */
+export interface LastKnown {
+    readonly services: readonly ServiceObjects[];
+    /** Undefined if it has none. */
+    readonly serviceCidrs: readonly Prefix[] | undefined;
+}
+
+/** Among the keys of Services, which all have a slash. */
+const cidrsKey = "serviceCidrs";
 /** Changes of this time are one write. */
 const batchMs = 1_000;
 const checkMs = 60_000;
@@ -25,7 +37,7 @@ const minCompactedBytes = 256 << 10;
 const fullPauseMs = 600_000;
 
 /**
- * The Services of the cluster with their EndpointSlices in a file, for a start at which neither OVS nor the API server has
+ * The Services of the cluster with their EndpointSlices, and the Service CIDRs, in a file, for a start at which neither OVS nor the API server has
  * them. `read` is for that start. From `begin` on the file follows what the index has: the job `services/journal` replaces
  * the file, appends a line for each Service that changes, and replaces the file again when it is twice as long. A failure is
  * logged once, counted and retried, and leaves the earlier file.
@@ -50,22 +62,24 @@ export class ServiceJournal {
     }
 
     /**
-     * Resolves with the Services that were last known; none if there is no file, or, which is logged, it cannot be read.
+     * Resolves with what was last known; nothing if there is no file, or, which is logged, it cannot be read.
      * Lines that cannot be read are skipped, counted and logged. Never rejects. Not to be called after `begin`.
      */
-    async read(): Promise<readonly ServiceObjects[]> {
+    async read(): Promise<LastKnown> {
         const { file, logger, metrics } = this.#components;
         const known = new Map<string, ServiceObjects>();
+        let serviceCidrs: readonly Prefix[] | undefined;
         const skipped: Record<Unreadable, number> = { damaged: 0, "other version": 0 };
         try {
             await file.read((line) => {
                 const entry = parseLine(line);
                 if (typeof entry === "string") skipped[entry] += 1;
+                else if ("serviceCidrs" in entry) serviceCidrs = entry.serviceCidrs;
                 else if (entry.known === undefined) known.delete(entry.key);
                 else known.set(entry.key, entry.known);
             });
         } catch (error) {
-            if (isSystemError(error, "ENOENT")) return [];
+            if (isSystemError(error, "ENOENT")) return { services: [], serviceCidrs };
             logger.warn("the journal of Services cannot be read", { file: file.path, reason: messageOf(error) });
         }
         const lines = skipped.damaged + skipped["other version"];
@@ -77,7 +91,7 @@ export class ServiceJournal {
                 ofOtherVersion: skipped["other version"],
             });
         }
-        return [...known.values()];
+        return { services: [...known.values()], serviceCidrs };
     }
 
     /** To be called once, when the index has the Services of the API server. */
@@ -90,6 +104,11 @@ export class ServiceJournal {
         if (this.#job === undefined) return;
         this.#changed.add(key);
         this.#job.trigger();
+    }
+
+    /** Notes that the Service CIDRs may have changed. */
+    cidrsChanged(): void {
+        this.changed(cidrsKey);
     }
 
     /** Appends what has changed since the last write, once the jobs have ended. Never rejects. */
@@ -151,11 +170,12 @@ export class ServiceJournal {
     }
 
     *#allLines(): Generator<string> {
-        for (const key of this.#components.index.keys) yield* this.#lineOf(key);
+        for (const key of [cidrsKey, ...this.#components.index.keys]) yield* this.#lineOf(key);
     }
 
-    /** The line of a Service, if it differs from the one before. */
+    /** The line of a Service or of the Service CIDRs, if it differs from the one before. */
     #lineOf(key: string): readonly string[] {
+        if (key === cidrsKey) return this.#lineOfCidrs();
         const before = this.#written.get(key);
         const known = this.#components.index.objects(key);
         if (known === undefined && before === undefined) return [];
@@ -163,6 +183,14 @@ export class ServiceJournal {
         if (line === undefined || line.checksum === before) return [];
         if (known === undefined) this.#written.delete(key);
         else this.#written.set(key, line.checksum);
+        return [line.text];
+    }
+
+    #lineOfCidrs(): readonly string[] {
+        const serviceCidrs = this.#components.serviceCidrs();
+        const line = serviceCidrs && formatLine({ serviceCidrs });
+        if (line === undefined || line.checksum === this.#written.get(cidrsKey)) return [];
+        this.#written.set(cidrsKey, line.checksum);
         return [line.text];
     }
 
@@ -186,6 +214,6 @@ export class ServiceJournal {
 }
 
 /** A Service whose line is too long is none for the journal. */
-function lineFor(entry: JournalEntry): ReturnType<typeof formatLine> {
+function lineFor(entry: ServiceEntry): ReturnType<typeof formatLine> {
     return formatLine(entry) ?? formatLine({ ...entry, known: undefined });
 }

@@ -18,7 +18,7 @@ afterEach(() => {
 });
 
 const known = async (): Promise<Readonly<Record<string, string>>> =>
-    servedOf(await new JournalStart(folder).journal.read());
+    servedOf((await new JournalStart(folder).journal.read()).services);
 const manyIps = Array.from({ length: 4_000 }, (_, at) => `10.${at >> 8}.0.${at & 255}`);
 
 async function started(): Promise<JournalStart> {

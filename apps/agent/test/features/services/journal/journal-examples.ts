@@ -1,4 +1,5 @@
 import { ManualClock } from "@antrea/async/testing";
+import type { Prefix } from "@antrea/ip";
 import type { JobResult, Jobs, JobWork } from "@antrea/runtime";
 import { type ServiceIndex, type ServiceObject, type ServiceObjects, type SliceObject } from "@antrea/services";
 import { JournalFile } from "../../../../src/features/services/journal/journal-file.ts";
@@ -59,6 +60,7 @@ export class JournalStart {
     readonly index = emptyIndex({ proxyAll: true, dsr: true, sctp: true });
     readonly clock = new ManualClock();
     readonly log: LogEntry[] = [];
+    serviceCidrs: readonly Prefix[] | undefined;
     readonly journal: ServiceJournal;
     skippedLines = 0;
     failures = 0;
@@ -70,6 +72,7 @@ export class JournalStart {
         this.journal = new ServiceJournal({
             file: new JournalFile({ folder, maxBytes }),
             index: this.index,
+            serviceCidrs: () => this.serviceCidrs,
             clock: this.clock,
             logger: listLogger(this.log),
             metrics: {

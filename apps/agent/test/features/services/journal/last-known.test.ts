@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { ManualClock } from "@antrea/async/testing";
+import { formatPrefix, parsePrefix, type Prefix } from "@antrea/ip";
 import type { ServiceObjects } from "@antrea/services";
 import {
     LastKnownServices,
@@ -15,12 +16,15 @@ let ready: Ready | undefined;
 let reads: number;
 let areListsComplete: boolean;
 let known: readonly ServiceObjects[];
+let serviceCidrs: readonly Prefix[] | undefined;
+let restored: string[];
 let lastKnown: LastKnownServices;
 const signal = new AbortController().signal;
 
 beforeEach(() => {
     [clock, ready, reads, areListsComplete] = [new ManualClock(), undefined, 0, false];
     known = [{ service: service("web"), slices: [] }];
+    [serviceCidrs, restored] = [undefined, []];
     lastKnown = new LastKnownServices({
         openflow: {
             onReady: (listener) => {
@@ -33,14 +37,19 @@ beforeEach(() => {
                 await new Promise<void>((resolve) => void clock.after(ms, resolve));
                 return areListsComplete;
             },
-            restore: (all) => Promise.resolve([...all].map((one) => `default/${one.service.metadata?.name ?? ""}`)),
+            restore: (all) => {
+                const keys = [...all].map((one) => `default/${one.service.metadata?.name ?? ""}`);
+                restored.push(...keys);
+                return Promise.resolve(keys);
+            },
         },
         journal: {
             read: () => {
                 reads += 1;
-                return Promise.resolve(known);
+                return Promise.resolve({ services: known, serviceCidrs });
             },
         },
+        cidrs: { restore: (last) => void restored.push(...last.map(formatPrefix)) },
         clock,
         logger: silentLogger,
     });
@@ -82,6 +91,16 @@ describe("Services that were last known", () => {
         expect([await restoring, reads]).toEqual([["default/web"], 1]);
         watching[Symbol.dispose]();
         expect(ready).toBe(undefined);
+    });
+
+    it("come after the Service CIDRs, to which the host has routes", async () => {
+        serviceCidrs = [parsePrefix("10.96.0.0/16")];
+        lastKnown.stage();
+        await connect(0);
+        const restoring = lastKnown.restore(signal);
+        await clock.advance(3_000);
+        await restoring;
+        expect(restored).toEqual(["10.96.0.0/16", "default/web"]);
     });
 
     it("may be none", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { crc32 } from "node:zlib";
+import { parsePrefix } from "@antrea/ip";
 import { slimService, slimSlice, type ServiceObjects } from "@antrea/services";
 import {
     formatLine,
@@ -59,7 +60,8 @@ function lineWith(content: unknown): string {
 describe("a line of the journal", () => {
     it("has all that decides what is served of a Service", () => {
         const entry = read(lineOf({ key: "default/web", known: full }).trimEnd());
-        if (typeof entry === "string" || entry.known === undefined) throw new TypeError(`it is ${String(entry)}`);
+        if (typeof entry === "string" || !("known" in entry) || entry.known === undefined)
+            throw new TypeError(`it is ${String(entry)}`);
         expect(entry.key).toBe("default/web");
         expect(servedOf([entry.known])).toEqual(servedOf([full]));
         expect(Object.keys(servedOf([full]))).toEqual(["default/web"]);
@@ -70,6 +72,11 @@ describe("a line of the journal", () => {
         expect(read(lineOf({ key: "default/web", known }).trimEnd())).toMatchObject({ known: { slices: [] } });
         const gone = { key: "default/gone", known: undefined };
         expect(read(lineOf(gone).trimEnd())).toEqual(gone);
+    });
+
+    it("has the Service CIDRs of the cluster, which may be none", () => {
+        for (const serviceCidrs of [["10.96.0.0/16", "fd00:96::/112"].map((text) => parsePrefix(text)), []])
+            expect(read(lineOf({ serviceCidrs }).trimEnd())).toEqual({ serviceCidrs });
     });
 
     it("is the same whatever version and trigger the objects have, and another one with other endpoints", () => {
@@ -119,6 +126,8 @@ describe("a line of the journal", () => {
         ["a list", []],
         ["null", null],
         ["a number for a name", { gone: 7 }],
+        ["a Service CIDR that is none", { serviceCidrs: ["10.96.0.0/16", "10.96.0.0/33"] }],
+        ["a number for a Service CIDR", { serviceCidrs: [7] }],
         ["no slices", { service: whole }],
         ["no name", { service: { ...whole, metadata: { namespace: "default" } }, slices }],
         ["a name of two parts", { service: { ...whole, metadata: { ...whole.metadata, name: "a/b" } }, slices }],

@@ -12,6 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
+import { formatPrefix, parsePrefix } from "@antrea/ip";
 import { removeJournalFile } from "../../../../src/features/services/journal/journal-file.ts";
 import { JournalStart, servedBy, servedOf } from "./journal-examples.ts";
 
@@ -27,7 +28,7 @@ afterEach(() => rmSync(join(folder, ".."), { recursive: true, force: true }));
 const linesOf = (): readonly string[] => readFileSync(file, "utf8").trimEnd().split("\n");
 /** What the next start reads. */
 const readBy = async (start = new JournalStart(folder)): Promise<Readonly<Record<string, string>>> =>
-    servedOf(await start.journal.read());
+    servedOf((await start.journal.read()).services);
 
 /** A start that knows three Services, and whose journal has them. */
 async function started(maxBytes?: number): Promise<JournalStart> {
@@ -64,6 +65,32 @@ describe("the journal of Services", () => {
         await start.pass();
         expect(linesOf()).toHaveLength(3);
         expect(statSync(file).mtimeMs).toBe(before);
+    });
+
+    it("has the Service CIDRs as they are, a line for each change, also when it is replaced", async () => {
+        const start = await started();
+        const known = async (): Promise<readonly string[] | undefined> =>
+            (await new JournalStart(folder).journal.read()).serviceCidrs?.map(formatPrefix);
+        expect(await known()).toBeUndefined();
+        const two = ["10.96.0.0/16", "fd00:96::/112"];
+        for (const cidrs of [two, two.slice(0, 1), []]) {
+            start.serviceCidrs = cidrs.map((text) => parsePrefix(text));
+            start.journal.cidrsChanged();
+            expect(start.triggers).toBe(1);
+            await start.pass();
+            expect(await known()).toEqual(cidrs);
+        }
+        expect(linesOf()).toHaveLength(6);
+        start.journal.cidrsChanged();
+        await start.pass();
+        expect(linesOf()).toHaveLength(6);
+        const next = new JournalStart(folder);
+        next.serviceCidrs = [parsePrefix("10.97.0.0/16")];
+        next.begin();
+        await next.pass();
+        expect(linesOf()).toHaveLength(1);
+        expect(await known()).toEqual(["10.97.0.0/16"]);
+        expect([start.log, await readBy()]).toEqual([[], {}]);
     });
 
     it("has nothing of Services that are not served", async () => {
@@ -127,7 +154,7 @@ describe("the journal of Services", () => {
     it("over the limit is not read, and begun anew", async () => {
         await started();
         const next = new JournalStart(folder, 100);
-        expect(await next.journal.read()).toEqual([]);
+        expect((await next.journal.read()).services).toEqual([]);
         expect(next.log).toMatchObject([{ level: "warn", fields: { file, reason: expect.stringContaining("limit") } }]);
     });
 
@@ -185,7 +212,7 @@ describe("the journal of Services", () => {
 
     it("of no start is empty, and removed where AntreaProxy is off", async () => {
         const start = new JournalStart(folder);
-        expect([await start.journal.read(), start.log]).toEqual([[], []]);
+        expect([await start.journal.read(), start.log]).toEqual([{ services: [], serviceCidrs: undefined }, []]);
         await started();
         writeFileSync(`${file}.new`, "half");
         removeJournalFile(folder);
@@ -342,7 +369,7 @@ describe("a damaged journal", () => {
     async function servedBefore(lines: number): Promise<Readonly<Record<string, string>>> {
         const parts = mkdtempSync(join(folder, "part-"));
         writeFileSync(join(parts, "services.journal"), `${linesOf().slice(0, lines).join("\n")}\n`);
-        return servedOf(await new JournalStart(parts).journal.read());
+        return servedOf((await new JournalStart(parts).journal.read()).services);
     }
 
     it("with a line without end is read up to it", async () => {

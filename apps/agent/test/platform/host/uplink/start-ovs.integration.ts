@@ -57,12 +57,12 @@ function daemon(name: string): void {
 const longSeconds = 600;
 
 interface Limits {
-    readonly uplinkSeconds?: number;
+    readonly agentSeconds?: number;
     readonly endSeconds?: number;
 }
 
 async function start(
-    { uplinkSeconds = longSeconds, endSeconds = longSeconds }: Limits = {},
+    { agentSeconds = longSeconds, endSeconds = longSeconds }: Limits = {},
     more: Readonly<Record<string, string>> = {},
 ): Promise<void> {
     program("ovsdb-tool", "exit 0");
@@ -73,8 +73,9 @@ async function start(
         OVS_RUNDIR: folder,
         OVS_DBDIR: folder,
         ANTREA_STATE_DIR: folder,
-        UPLINK_SECONDS: String(uplinkSeconds),
+        AGENT_SECONDS: String(agentSeconds),
         END_SECONDS: String(endSeconds),
+        NOTICE_SECONDS: String(longSeconds),
         ...more,
     };
     const child = spawn(script, { env, stdio: ["ignore", "ignore", "pipe"] });
@@ -315,7 +316,7 @@ describe("start-ovs, told to end", () => {
     it("brings the NIC back itself when the agent does not, while OVS still runs", async () => {
         daemon("ovs-vswitchd");
         program("antrea-agent", `kill -0 $(cat ${folder}/ovs-vswitchd.pid) && echo "$*" >${folder}/told`);
-        await start({ uplinkSeconds: 1 });
+        await start({ agentSeconds: 1 });
         writeFileSync(journal(), "{}");
         expect(await stop()).toBe(0);
         expect(readFileSync(join(folder, "told"), "utf8")).toBe("restore-uplink\n");
@@ -326,7 +327,7 @@ describe("start-ovs, told to end", () => {
             "antrea-agent",
             `echo "$*" >>${folder}/asked; [ $(wc -l <${folder}/asked) -ge 3 ] && rm ${journal()} || kill -9 $$`,
         );
-        await start({ uplinkSeconds: 1 });
+        await start({ agentSeconds: 1 });
         writeFileSync(journal(), "{}");
         expect(await stop()).toBe(0);
         expect(readFileSync(join(folder, "asked"), "utf8")).toBe("restore-uplink\n".repeat(3));
@@ -336,7 +337,7 @@ describe("start-ovs, told to end", () => {
 
     it("does not try again when that would take longer than the Pod has", async () => {
         program("antrea-agent", `echo "$*" >>${folder}/asked; sleep 3; exit 1`);
-        await start({ uplinkSeconds: 1 }, { RETRY_SECONDS: "1" });
+        await start({ agentSeconds: 1 }, { RETRY_SECONDS: "1" });
         writeFileSync(journal(), "{}");
         expect(await stop()).toBe(0);
         expect(readFileSync(join(folder, "asked"), "utf8")).toBe("restore-uplink\n");
@@ -361,7 +362,7 @@ describe("start-ovs, told to end", () => {
         program("sleep", `echo pause >>${folder}/pauses; exec /bin/sleep 1`);
         program("ovs-vswitchd", forever, "trap '' TERM");
         program("antrea-agent", "exit 0");
-        await start({ uplinkSeconds: 3, endSeconds: 3 });
+        await start({ agentSeconds: 3, endSeconds: 3 });
         writeFileSync(journal(), "{}");
         expect(await stop()).toBe(0);
         expect(log).toContain(killing);
