@@ -4,11 +4,12 @@ import { secrets, validatingWebhookConfigurations } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
 import { type KubeAnswer } from "./support/kube-request.ts";
 import { annotated, paths, podOf, poolOf, workloadOf } from "./support/objects.ts";
-import { WebhookCluster } from "./support/webhook-cluster.ts";
+import { quickTimes, WebhookCluster } from "./support/webhook-cluster.ts";
 
 let cluster: WebhookCluster;
 beforeAll(async () => {
-    cluster = await WebhookCluster.start(2);
+    // no call is lost if the API server has the new bundle by then: on a slow machine that takes more than a moment
+    cluster = await WebhookCluster.start(2, { times: { ...quickTimes, settleMs: 4_000, overlapMs: 20_000 } });
 });
 afterAll(async () => {
     const complaints = cluster.complaints();

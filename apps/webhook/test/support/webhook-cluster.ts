@@ -19,7 +19,7 @@ export const quickTimes: CertificateTimes = {
     checkMs: 200,
 };
 
-type Gates = Pick<WebhookOptions, "networksOn">;
+type Gates = Pick<WebhookOptions, "networksOn" | "times">;
 
 /** One replica in this process. */
 export class Replica {
