@@ -24,6 +24,8 @@ export const Reg = {
     inside: { field: "reg4", offset: 28, bits: 1 },
     /** Number of the port of a Service that the first packet of a connection addressed. */
     service: { field: "reg7", offset: 0, bits: 32 },
+    /** Destination port of a datagram in fragments that begins a connection; of all datagrams for a Service with affinity. */
+    port: { field: "reg9", offset: 0, bits: 16 },
     /** VLAN ID of the frame; 0 is untagged. */
     vlan: { field: "reg8", offset: 0, bits: 12 },
     /** Upper part of the conntrack zone of that VLAN. */
@@ -45,6 +47,8 @@ export const CtMark = {
     service: { field: "ct_mark", offset: 4, bits: 1 },
     /** 1: all packets of Pods in this connection pass the host's stack, even to a Pod on this Node. */
     viaHost: { field: "ct_mark", offset: 8, bits: 1 },
+    /** In the conntrack zone of ports (`fieldsOf`): the destination port. */
+    port: { field: "ct_mark", offset: 0, bits: 16 },
     /** In the conntrack zone of Services: VLAN of the bridged Pod that began the connection. */
     vlan: { field: "ct_mark", offset: 16, bits: 12 },
 } as const satisfies Readonly<Record<string, SubField>>;

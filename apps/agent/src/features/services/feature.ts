@@ -112,6 +112,7 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
         platform;
     const logger = platform.logger.child("services");
     const isBridging = platform.bridgedMac !== undefined;
+    const { keepsFragments } = platform.datapath;
     const index = new ServiceIndex(settingsOf(platform));
     const metrics = proxyMetrics(platform.metrics, () => sync.installed.values());
     const udp = gates.enabled("CleanupStaleUDPSvcConntrack")
@@ -135,6 +136,7 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
         events: new ServiceEvents({ record: (event) => events.record(event), clock }),
         host,
         isBridging,
+        keepsFragments,
         hasRejectMeter: () => hasRejectMeter,
         onChanged: (before, after) => {
             if (udp?.changed(before, after) === true) cleanUp();
@@ -188,7 +190,7 @@ function servingServices(platform: ServicesPlatform, host: HostStack | undefined
     return {
         name: "services",
         pipeline: {
-            tables: serviceTables({ bridging: isBridging, proxyAll: platform.servesNode }),
+            tables: serviceTables({ bridging: isBridging, proxyAll: platform.servesNode, keepsFragments }),
             parts: () => {
                 const input = pipelineInput();
                 const services = input.services && { ...input.services, withoutMeter: !hasRejectMeter };
