@@ -47,11 +47,12 @@ export const CtMark = {
     service: { field: "ct_mark", offset: 4, bits: 1 },
     /** 1: all packets of Pods in this connection pass the host's stack, even to a Pod on this Node. */
     viaHost: { field: "ct_mark", offset: 8, bits: 1 },
-    /** In the conntrack zone of ports (`fieldsOf`): the destination port. */
-    port: { field: "ct_mark", offset: 0, bits: 16 },
     /** In the conntrack zone of Services: VLAN of the bridged Pod that began the connection. */
     vlan: { field: "ct_mark", offset: 16, bits: 12 },
 } as const satisfies Readonly<Record<string, SubField>>;
+
+/** The whole connection mark in the conntrack zone of ports (`fieldsOf`): the destination port. */
+export const portMark = { field: "ct_mark", offset: 0, bits: 16 } as const satisfies SubField;
 
 /** Senders of packets: values of `Reg.source` and `CtMark.source`; 0 is none. */
 export const Source = { tunnel: 1, gateway: 2, pod: 3, uplink: 4, host: 5 } as const;

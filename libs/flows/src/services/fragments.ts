@@ -3,7 +3,7 @@ import { type Family } from "@antrea/ip";
 import { lookUpIn, zoneOf } from "../conntrack.ts";
 import { ctStateIs, fieldsOf, IpProto } from "../fields.ts";
 import { type PipelineInput } from "../inputs.ts";
-import { CtMark, move, partsAre, Reg, Source, sourceIsEither } from "../registers.ts";
+import { move, partsAre, portMark, Reg, Source, sourceIsEither } from "../registers.ts";
 import { type NextTable, type TableUse } from "../part.ts";
 import { Priority, Table } from "../tables.ts";
 
@@ -63,7 +63,7 @@ export function fragmentFlows(
             {
                 ...toPorts,
                 commit: true,
-                exec: [move({ field: "ct_tp_dst", offset: 0, bits: CtMark.port.bits }, CtMark.port)],
+                exec: [move({ field: "ct_tp_dst", offset: 0, bits: portMark.bits }, portMark)],
             },
         ]),
         {
@@ -71,7 +71,7 @@ export function fragmentFlows(
             priority: Priority.normal,
             match: any,
             actions: [
-                move(CtMark.port, Reg.port),
+                move(portMark, Reg.port),
                 lookUpIn(zoneOf(family, bridging !== undefined), next.after("FragmentPasses", family)),
             ],
         },
