@@ -14,6 +14,10 @@ export interface FamilyFields {
     readonly zoneType: number;
     /** Conntrack zone of the source NAT for Services. */
     readonly snatZone: number;
+    /** Conntrack zone in which the fragments of a datagram meet; no connection is in it. See `fragmentFlows`. */
+    readonly orderZone: number;
+    /** Conntrack zone whose marks have the destination ports of datagrams in fragments. */
+    readonly portZone: number;
 }
 
 const v4: FamilyFields = {
@@ -23,6 +27,8 @@ const v4: FamilyFields = {
     zone: 65520,
     zoneType: 1,
     snatZone: 65521,
+    orderZone: 65522,
+    portZone: 65523,
 };
 const v6: FamilyFields = {
     family: 6,
@@ -31,6 +37,8 @@ const v6: FamilyFields = {
     zone: 65510,
     zoneType: 3,
     snatZone: 65511,
+    orderZone: 65512,
+    portZone: 65513,
 };
 
 /** Returns the matches and conntrack zones of an IP family. */

@@ -40,6 +40,8 @@ export interface ServicesInput {
     readonly proxyAll: boolean;
     /** The tunnel port, if there is one. */
     readonly tunnel?: { readonly ofPort: number } | undefined;
+    /** Whether connection tracking gives back fragments, the later ones without ports (netdev), or whole packets. Default false. */
+    readonly keepsFragments?: boolean | undefined;
     /** Whether the switch lacks `rejectMeter`: what the agent would answer is dropped. Default false. */
     readonly withoutMeter?: boolean | undefined;
 }

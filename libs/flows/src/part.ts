@@ -34,7 +34,7 @@ export const mainStages = [
  * Further stages, which flows enter by `NextTable.into`. No stage follows them: after their last table,
  * `NextTable.after` throws.
  */
-export const sideStages = ["root", "underlay", "arp", "neighbours", "underlaySwitch", "affinity"] as const;
+export const sideStages = ["root", "underlay", "arp", "neighbours", "underlaySwitch", "fragments", "affinity"] as const;
 
 /** A stage that IP packets pass, in the order of `mainStages`. */
 export type MainStage = (typeof mainStages)[number];

@@ -24,6 +24,8 @@ export const Reg = {
     inside: { field: "reg4", offset: 28, bits: 1 },
     /** Number of the port of a Service that the first packet of a connection addressed. */
     service: { field: "reg7", offset: 0, bits: 32 },
+    /** Destination port of a datagram in fragments that begins a connection; of all datagrams for a Service with affinity. */
+    port: { field: "reg9", offset: 0, bits: 16 },
     /** VLAN ID of the frame; 0 is untagged. */
     vlan: { field: "reg8", offset: 0, bits: 12 },
     /** Upper part of the conntrack zone of that VLAN. */
@@ -48,6 +50,9 @@ export const CtMark = {
     /** In the conntrack zone of Services: VLAN of the bridged Pod that began the connection. */
     vlan: { field: "ct_mark", offset: 16, bits: 12 },
 } as const satisfies Readonly<Record<string, SubField>>;
+
+/** The whole connection mark in the conntrack zone of ports (`fieldsOf`): the destination port. */
+export const portMark = { field: "ct_mark", offset: 0, bits: 16 } as const satisfies SubField;
 
 /** Senders of packets: values of `Reg.source` and `CtMark.source`; 0 is none. */
 export const Source = { tunnel: 1, gateway: 2, pod: 3, uplink: 4, host: 5 } as const;

@@ -38,6 +38,10 @@ export const Table = {
     /** Drops invalid packets; established connections skip the policies. */
     ConntrackState: 32,
 
+    /** Services: finds the destination port of datagrams in fragments, in two passes of connection tracking. */
+    FragmentPasses: 36,
+    /** Services: loads that port for all fragments. */
+    FragmentPort: 38,
     /** Reserved. */
     PreRoutingClassifier: 40,
     /** Services: whether the destination, or the source, is an address of this Node. */

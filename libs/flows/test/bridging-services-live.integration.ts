@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { formatMac } from "@antrea/ip";
 import { type ServicePortFlows } from "../src/index.ts";
@@ -166,6 +167,16 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
             expect(await another.send("wait wait wait")).toBe("sent");
             expect(await udpR.send("count")).toBe(`${address[from]} 3`);
             expect(await another.send("last")).toBe("last");
+        });
+
+        it.each<"a" | "p" | "s">(["a", "p", "s"])("of %s in fragments may be the first ones", async (from) => {
+            await udpR.send("count");
+            for (const bytes of [3_000, 8_000]) {
+                const talk = await space(from).start(udpClient, vip("r"), "80");
+                const text = await Promise.race([talk.send(`x${bytes}`), sleep(5_000, "no answer")]);
+                expect(text.length).toBe(bytes);
+            }
+            expect(await udpR.send("count")).toBe(`${address[from]} 2`);
         });
 
         it.each<StationName>(["a", "p", "s"])("an ICMP error of the endpoint reaches %s", async (from) => {

@@ -44,7 +44,7 @@ export function pipelineOf({ bridging, services }: ExampleNode): Pipeline {
     return new Pipeline([
         ...nodeTables,
         ...(bridging === undefined ? [] : bridgingTables),
-        ...serviceTables({ bridging: bridging !== undefined, proxyAll: services.proxyAll }),
+        ...serviceTables({ bridging: bridging !== undefined, ...services }),
     ]);
 }
 

@@ -88,7 +88,7 @@ export const atOnce = `
     })();`;
 
 /**
- * Answers datagrams ("udp4" or "udp6") but those of "wait". By its standard input: "count" prints the client and how many datagrams came
+ * Answers datagrams ("udp4" or "udp6", and an address if not all) but those of "wait". By its standard input: "count" prints the client and how many datagrams came
  * since the last time, "answer" sends one more answer and prints the error that comes back.
  */
 export const udpServer = `
@@ -99,10 +99,10 @@ export const udpServer = `
         from = { address, port };
         count += 1;
         if (String(text) !== "wait") socket.send(text, port, address);
-    }).on("error", (error) => failed(error)).bind(8080, () => console.log("ready"));
+    }).on("error", (error) => failed(error)).bind(8080, process.argv[2], () => console.log("ready"));
     readline.createInterface(process.stdin).on("line", (line) => {
         if (line === "count") {
-            console.log(from.address + " " + count);
+            console.log((from ? from.address : "nobody") + " " + count);
             count = 0;
             return;
         }
@@ -127,5 +127,5 @@ export const udpClient = `
             for (const word of line.split(" ")) socket.send(word);
             setTimeout(() => console.log("sent"), 200);
         }
-        else socket.send(line);
+        else socket.send(line.startsWith("x") ? "x".repeat(Number(line.slice(1))) : line);
     });`;

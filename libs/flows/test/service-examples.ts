@@ -29,9 +29,9 @@ import { TestSwitch } from "./switch.ts";
 
 /** A Node whose switch serves Services, in each mode. */
 export function serviceNode(mode: "encap" | "noEncap" | "bridging", proxyAll: boolean): ExampleNode {
-    if (mode === "bridging") return { ...exampleBridgingNode(), services: { proxyAll } };
-    if (mode === "noEncap") return { ...exampleNode(), services: { proxyAll } };
-    const services: ServicesInput = { proxyAll, tunnel: { ofPort: OfPort.tunnel } };
+    if (mode === "bridging") return { ...exampleBridgingNode(), services: { proxyAll, keepsFragments: true } };
+    if (mode === "noEncap") return { ...exampleNode(), services: { proxyAll, keepsFragments: true } };
+    const services: ServicesInput = { proxyAll, keepsFragments: true, tunnel: { ofPort: OfPort.tunnel } };
     return { ...exampleTunnelNode(), services };
 }
 
@@ -113,6 +113,7 @@ export function portInput(
         salt: 0n,
         bridging: bridging !== undefined,
         proxyAll: services?.proxyAll === true,
+        keepsFragments: services?.keepsFragments,
         standIns: new Map(),
         ...more,
     };

@@ -48,6 +48,14 @@ describe("the flows of Services as ovs-ofctl shows them", () => {
             ["one endpoint", portFlows(node, 1, servedPort("10.96.0.10", two.slice(0, 1)))],
             ["two endpoints", portFlows(node, 1, servedPort("10.96.0.10", two))],
             ["IPv6, UDP", portFlows(node, 1, servedPort("fd00:96::10", two6, { protocol: "UDP" }))],
+            [
+                "affinity, UDP",
+                portFlows(node, 1, servedPort("10.96.0.10", two, { protocol: "UDP" }), { affinitySeconds: 100 }),
+            ],
+            [
+                "external, policy Local, UDP",
+                portFlows(node, 1, servedPort("10.96.0.10", two, { ...external, protocol: "UDP" }), { standIns }),
+            ],
             ["bridging mode, SCTP", portFlows(bridging, 1, servedPort("10.96.0.10", two, { protocol: "SCTP" }))],
             ["affinity", portFlows(node, 1, servedPort("10.96.0.10", two), { affinitySeconds: 100, salt: 7n })],
             [

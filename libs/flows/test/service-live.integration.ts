@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { formatMac } from "@antrea/ip";
 import { OfPort, serviceMac, type ServicePortFlows } from "../src/index.ts";
@@ -171,6 +172,71 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
         expect(await talk.send("one")).toBe("one");
         await talk.send("close");
         expect(await udpB.send("answer")).toMatch(/ECONNREFUSED/);
+    });
+
+    describe("datagrams in fragments, the first of a connection", () => {
+        let udpA: Talk;
+        let udpHost: Talk;
+        beforeAll(async () => {
+            udpA = await a.start(udpServer, `udp${family}`);
+            udpHost = await host.start(udpServer, `udp${family}`, own);
+        });
+        /** How many bytes come back; 0 without an answer. */
+        const echo = (talk: Talk, bytes: number): Promise<number> =>
+            Promise.race([talk.send(`x${bytes}`).then(({ length }) => length), sleep(3_000, 0)]);
+        const echoed = async (from: Namespace, to: string, bytes: number, port = "80"): Promise<number> =>
+            echo(await from.start(udpClient, to, port), bytes);
+        const seen = async (server: Talk): Promise<string> => server.send("count");
+
+        it.each([3_000, 8_000, 40_000])(
+            "a Pod reaches another one with %d bytes, which sees its address",
+            async (bytes) => {
+                expect(await echoed(a, vip("b"), bytes)).toBe(bytes);
+                expect(await seen(udpB)).toMatch(new RegExp(`^${ip.a} `));
+            },
+        );
+
+        it.each([3_000, 8_000])("a Pod reaches itself with %d bytes, and sees the virtual source", async (bytes) => {
+            expect(await echoed(a, vip("a"), bytes)).toBe(bytes);
+            expect(await seen(udpA)).toBe(`${virtual} 1`);
+        });
+
+        it.each([3_000, 8_000])("between a Pod and the host with %d bytes", async (bytes) => {
+            expect(await echoed(a, vip("host"), bytes)).toBe(bytes);
+            expect(await seen(udpHost)).toBe(`${ip.a} 1`);
+            expect(await echoed(host, vip("b"), bytes)).toBe(bytes);
+            expect(await echoed(host, vip("host"), bytes)).toBe(bytes);
+            expect(await seen(udpHost)).toBe(`${virtual} 1`);
+        });
+
+        it("a group reaches one of its endpoints, with all fragments", async () => {
+            for (const server of [udpA, udpB]) await server.send("count");
+            for (const bytes of [3_000, 8_000, 3_000, 8_000]) {
+                for (const from of [a, b, host]) expect(await echoed(from, vip("both"), bytes)).toBe(bytes);
+            }
+            const counts = [await seen(udpA), await seen(udpB)].map((text) => Number(text.split(" ")[1]));
+            expect(counts.reduce((sum, count) => sum + count)).toBe(12);
+        });
+
+        it("one client has one endpoint, whatever the size", async () => {
+            for (const server of [udpA, udpB]) await server.send("count");
+            for (const bytes of [3_000, 100, 8_000, 3_000, 100])
+                expect(await echoed(a, vip("sticky"), bytes)).toBe(bytes);
+            const counts = [await seen(udpA), await seen(udpB)].map((text) => text.split(" ")[1]);
+            expect(counts.toSorted()).toEqual(["0", "5"]);
+        });
+
+        it("of one socket go on with others, of any size", async () => {
+            const talk = await a.start(udpClient, vip("b"), "80");
+            for (const bytes of [8_000, 10, 3_000, 3_000]) expect(await echo(talk, bytes)).toBe(bytes);
+        });
+
+        it("without a Service", async () => {
+            expect(await echoed(a, ip.b, 8_000, "8080")).toBe(8_000);
+            expect(await echoed(host, ip.b, 8_000, "8080")).toBe(8_000);
+            expect(await echoed(a, own, 8_000, "8080")).toBe(8_000);
+            expect(await a.pings(ip.b, "-s", "8000")).toBe(true);
+        });
     });
 
     it("what kube-proxy began goes on by the host, even unknown to the switch", async () => {

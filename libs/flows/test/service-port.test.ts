@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import type { Flow } from "@antrea/openflow";
 import { deadBucketId, type Endpoint } from "@antrea/services";
-import { cookieOf, learnedCookie, nodeParts, OfPort } from "../src/index.ts";
+import { cookieOf, learnedCookie, nodeParts, OfPort, Table } from "../src/index.ts";
 import { exampleNode, pipelineFlows } from "./examples.ts";
 import { endpoint, portFlows, servedPort, serviceNode } from "./service-examples.ts";
 
@@ -50,6 +50,37 @@ describe("the group of a port", () => {
     it("of a scope that no client has is left out", () => {
         const endpoints = [endpoint("10.10.0.2"), endpoint("10.10.0.3"), endpoint("10.10.1.5")];
         expect(groupsOf(endpoints).map(({ id }) => id)).toEqual([2]);
+    });
+});
+
+describe("datagrams in fragments", () => {
+    const udp = servedPort("10.96.0.10", many(2), {
+        protocol: "UDP",
+        nodePort: { port: 30080, inside: "cluster", outside: "cluster" },
+    });
+    const flowsWith = (keepsFragments: boolean, port = udp, affinitySeconds?: number): readonly Flow[] =>
+        portFlows(node, 1, port, { keepsFragments, affinitySeconds }).flows.flows;
+
+    it.each([undefined, 100])(
+        "have flows of their own at each address and NodePort, affinity %s",
+        (affinitySeconds) => {
+            const lb = flowsWith(true, udp, affinitySeconds).filter(({ table }) => table === Table.ServiceLb);
+            const ofFragments = lb.filter(({ match }) => "reg9" in match);
+            expect(ofFragments.map(({ match }) => match["reg9"])).toEqual([
+                { value: 80, mask: 0xffff },
+                { value: 30080, mask: 0xffff },
+            ]);
+            // later fragments of IPv6 have another protocol
+            expect(ofFragments.every(({ match }) => !("ip_proto" in match) && !("udp_dst" in match))).toBe(true);
+            const actions = lb.filter((flow) => !ofFragments.includes(flow)).map((flow) => flow.actions);
+            expect(ofFragments.map((flow) => flow.actions)).toEqual(actions);
+        },
+    );
+
+    it("have none where connection tracking makes one packet of them, and for other protocols", () => {
+        expect(flowsWith(false).some(({ match }) => "reg9" in match)).toBe(false);
+        const tcp = { ...udp, protocol: "TCP" } as const;
+        expect(flowsWith(true, tcp, 100)).toEqual(flowsWith(false, tcp, 100));
     });
 });
 

@@ -24,6 +24,8 @@ const families = {
         tcp: "tcp",
         udp: "udp",
         zones: ["zone=65520", "zone=65521"],
+        orderZone: 65522,
+        portZone: 65523,
         ip: {
             gw: "10.10.0.1",
             a: "10.10.0.2",
@@ -45,6 +47,8 @@ const families = {
         tcp: "tcp6",
         udp: "udp6",
         zones: ["zone=65510", "zone=65511"],
+        orderZone: 65512,
+        portZone: 65513,
         ip: {
             gw: "fd00:10::1",
             a: "fd00:10::2",
@@ -211,6 +215,21 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
             const passes = [...text.matchAll(/^Datapath actions: (.*)$/gm)].map((found) => found[1] ?? "");
             expect(passes[0]).toContain(`${zone},nat`);
             expect(passes[1]).toContain(mode === "bridging" ? "zone=" : families[family].zones[0]);
+        });
+
+        it("fragments that begin a connection meet, and the first one brings its port", async () => {
+            const { udp, portZone, orderZone } = families[family];
+            const passes = async (which: string): Promise<readonly string[]> => {
+                const { text } = await ovs.trace(fromA(vip("b"), `${udp},ip_frag=${which}`), [...begun, ...begun]);
+                return [...text.matchAll(/^Datapath actions: (.*)$/gm)].map((found) => found[1] ?? "");
+            };
+            const [, meet = "", end] = await passes("later");
+            expect(meet).toMatch(new RegExp(`^clone\\(ct\\(zone=${portZone}\\)\\),ct\\(zone=${orderZone}\\),recirc`));
+            expect(end).toBe("drop");
+            const [, wait = "", bring = "", again = ""] = await passes("first");
+            expect(wait).toMatch(new RegExp(`^ct\\(zone=${orderZone}\\),recirc`));
+            expect(bring).toMatch(new RegExp(`^ct\\(commit,zone=${portZone},mark=0(x0)?/0xffff\\),recirc`));
+            expect(again).toMatch(/^ct\(zone=\d+,nat\),recirc/);
         });
 
         it("marks the connection", async () => {

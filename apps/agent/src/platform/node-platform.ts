@@ -109,7 +109,7 @@ export async function withNode(
         podPrefixes: node.podPrefixes,
         forgetsConnections: datapath.forgetsConnections,
         bridging: bridgedMac === undefined ? undefined : bridging(bridgedMac),
-        services: isServing ? { proxyAll: servesNode, tunnel } : undefined,
+        services: isServing ? { proxyAll: servesNode, tunnel, keepsFragments: datapath.keepsFragments } : undefined,
     });
     const pipeline = new AgentPipeline({
         tables: nodeTables,

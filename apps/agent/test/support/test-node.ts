@@ -659,7 +659,10 @@ export class TestAgent {
             podPrefixes,
             forgetsConnections: true,
             bridging: this.#options.bridging,
-            services: this.services?.pipeline === undefined ? undefined : { proxyAll: this.#options.proxyAll },
+            services:
+                this.services?.pipeline === undefined
+                    ? undefined
+                    : { proxyAll: this.#options.proxyAll, keepsFragments: true },
         };
     }
 

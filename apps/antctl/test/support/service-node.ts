@@ -44,7 +44,8 @@ export class ServiceNode implements AsyncDisposable {
 
     /** Adds the flows and groups of a Service, as an agent does. */
     async serve({ uid, affinitySeconds, ports }: ServedService, proxyAll: boolean): Promise<void> {
-        const next = new Pipeline([...nodeTables, ...serviceTables({ bridging: false, proxyAll })]);
+        const keepsFragments = true;
+        const next = new Pipeline([...nodeTables, ...serviceTables({ bridging: false, proxyAll, keepsFragments })]);
         const made = ports.map((port): ServicePortFlows => {
             this.#ports += 1;
             const number = this.#ports;
@@ -56,6 +57,7 @@ export class ServiceNode implements AsyncDisposable {
                 groupIds: { cluster: 2 * number, local: 2 * number + 1 },
                 salt: 0n,
                 bridging: false,
+                keepsFragments,
                 proxyAll,
                 standIns: new Map(),
             });

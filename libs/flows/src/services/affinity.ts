@@ -14,7 +14,9 @@ const hashBits = 40n;
 /** Affinity of one port of a Service and one scope. */
 export interface Affinity {
     readonly port: Pick<ServedPort, "family" | "protocol">;
-    /** Match of the family, the protocol, `Reg.service` and `Reg.localScope`. */
+    /** Whether learned flows match `Reg.port`, which later fragments have too, in place of the protocol and its port. */
+    readonly usesPort: boolean;
+    /** Match of the family, unless `usesPort` the protocol, `Reg.service` and `Reg.localScope`. */
     readonly scope: Match;
     readonly seconds: number;
     readonly cookie: bigint;
@@ -67,7 +69,7 @@ export function chooseFlow({ scope }: Affinity, actions: readonly Action[]): Flo
 }
 
 /** Each new connection runs it, so the timeout counts from the last one: packets of a connection do not get here. */
-function learn({ port: { family, protocol }, seconds, cookie }: Affinity): Action {
+function learn({ port: { family, protocol }, usesPort, seconds, cookie }: Affinity): Action {
     const { eth_type } = fieldsOf(family).any;
     const { ip_proto, portField } = protocolFields(protocol);
     const [src, dst, bits] =
@@ -81,10 +83,10 @@ function learn({ port: { family, protocol }, seconds, cookie }: Affinity): Actio
         limit: maxClients,
         specs: [
             constant("eth_type", 16, Number(eth_type)),
-            constant("ip_proto", 8, ip_proto),
+            ...(usesPort ? [] : [constant("ip_proto", 8, ip_proto)]),
             ofPacket(src, bits),
             ofPacket(dst, bits),
-            ofPacket(portField, 16),
+            usesPort ? ofPacket(Reg.port.field, 16) : ofPacket(portField, 16),
             { kind: "load", to: Reg.endpoint, source: Reg.endpoint },
         ],
     };

@@ -6,7 +6,7 @@ import { type NextTable } from "../part.ts";
 import { affinityActions, chooseEndpoint, chooseFlow, endpointFlow, learnedCookie, type Affinity } from "./affinity.ts";
 import { affinityGroup, selectGroup, translate } from "./groups.ts";
 import { rejectAction } from "./load-balancer.ts";
-import { protocolFields } from "./protocols.ts";
+import { hasFragments, protocolFields } from "./protocols.ts";
 
 /** Input for what becomes of connections to one port of a Service; see `ServicePortInput`. */
 export interface OutcomeInput {
@@ -23,11 +23,15 @@ export interface OutcomeInput {
     readonly salt: bigint;
     /** Whether the pipeline is that of bridging mode. */
     readonly bridging: boolean;
+    /** See `ServicesInput`. Default false. */
+    readonly keepsFragments?: boolean | undefined;
 }
 
 /** What becomes of connections in a scope: the actions of flows in ServiceLb, and what these use. */
 export interface Outcome {
     readonly actions: readonly Action[];
+    /** Whether the actions use `Reg.port`. */
+    readonly usesPort?: boolean;
     readonly group?: Group;
     /** Flows of the table EndpointDnat. */
     readonly flows: readonly Flow[];
@@ -63,7 +67,7 @@ function outcomeOf(next: NextTable, input: OutcomeInput, scope: Scope): Outcome 
 }
 
 function withAffinity(
-    { uid, port, number, groupIds, salt }: OutcomeInput,
+    { uid, port, number, groupIds, salt, keepsFragments = false }: OutcomeInput,
     seconds: number,
     scope: Scope,
     toEndpoint: (endpoint: Endpoint) => Action,
@@ -71,11 +75,13 @@ function withAffinity(
     const endpoints = port.endpoints[scope];
     const id = groupIds[scope];
     const isLocal = scope === "local" ? 1 : 0;
+    const usesPort = hasFragments(port.protocol, keepsFragments);
     const affinity: Affinity = {
         port,
+        usesPort,
         scope: {
             ...fieldsOf(port.family).any,
-            ip_proto: protocolFields(port.protocol).ip_proto,
+            ...(usesPort ? {} : { ip_proto: protocolFields(port.protocol).ip_proto }),
             ...partsAre([Reg.service, number], [Reg.localScope, isLocal]),
         },
         seconds,
@@ -87,6 +93,7 @@ function withAffinity(
     const choice: readonly Action[] = group === undefined ? chooseEndpoint(only) : [{ type: "group", group: id }];
     return {
         actions: [load(Reg.service, number), load(Reg.localScope, isLocal), ...affinityActions],
+        usesPort,
         ...(group === undefined ? {} : { group }),
         flows: [
             ...endpoints.map((endpoint, at) => endpointFlow(affinity, ids[at] ?? 0, toEndpoint(endpoint))),

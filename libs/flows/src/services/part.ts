@@ -7,6 +7,7 @@ import { partsAre, Reg, Source } from "../registers.ts";
 import { Priority, Table } from "../tables.ts";
 import { serviceSource } from "./addresses.ts";
 import { gatewayServiceFlows, serviceStateFlows } from "./connections.ts";
+import { fragmentFlows } from "./fragments.ts";
 import { serviceLbFlows } from "./load-balancer.ts";
 import { nodePortMarkFlows } from "./node-ports.ts";
 import { unSnatFlows } from "./service-reply.ts";
@@ -19,7 +20,7 @@ import { gatewaySnatFlows } from "./service-snat.ts";
 export function serviceParts(input: PipelineInput): readonly PipelinePart[] {
     const { families, services } = input;
     if (services === undefined) return [];
-    const { proxyAll } = services;
+    const { proxyAll, keepsFragments = false } = services;
     return [
         {
             tables: [],
@@ -28,6 +29,7 @@ export function serviceParts(input: PipelineInput): readonly PipelinePart[] {
                 ...families.flatMap((family) => [
                     ...unSnatFlows(next, family, input),
                     ...serviceStateFlows(next, family, input),
+                    ...(keepsFragments ? fragmentFlows(next, family, input) : []),
                     ...serviceLbFlows(next, family, input),
                     ...(proxyAll
                         ? [

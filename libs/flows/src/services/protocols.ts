@@ -1,6 +1,7 @@
-import { type FieldName } from "@antrea/openflow";
+import { type FieldName, type Match } from "@antrea/openflow";
 import { type Protocol } from "@antrea/services";
 import { IpProto } from "../fields.ts";
+import { partsAre, Reg } from "../registers.ts";
 
 /** IP protocol number, and the match field of the destination port. */
 export interface ProtocolFields {
@@ -21,3 +22,20 @@ export function protocolFields(protocol: Protocol): ProtocolFields {
 
 /** Fields of all transport protocols. */
 export const allProtocols: readonly ProtocolFields[] = Object.values(fields);
+
+/**
+ * Returns the matches of packets that begin a connection to a port, without their family: those of whole packets and, where
+ * datagrams come in fragments, of all fragments of these.
+ *
+ * @param keepsFragments see `ServicesInput`
+ */
+export function toPort(protocol: Protocol, port: number, keepsFragments: boolean): readonly Match[] {
+    const { ip_proto, portField } = protocolFields(protocol);
+    const whole = { ip_proto, [portField]: port };
+    return hasFragments(protocol, keepsFragments) ? [whole, partsAre([Reg.port, port])] : [whole];
+}
+
+/** Whether packets that begin a connection may come in fragments, which `Reg.port` is for. */
+export function hasFragments(protocol: Protocol, keepsFragments: boolean): boolean {
+    return protocol === "UDP" && keepsFragments;
+}

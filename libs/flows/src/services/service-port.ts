@@ -4,12 +4,12 @@ import { type ClientScopes, type Scope, type ServedAddress, type ServedNodePort 
 import { Category, type FlowSet } from "../cookies.ts";
 import { invalidInput } from "../error.ts";
 import { fieldsOf, fromPrefix, toIp } from "../fields.ts";
-import { partsAre, Reg } from "../registers.ts";
+import { load, partsAre, Reg } from "../registers.ts";
 import { type NextTable } from "../part.ts";
 import { Table } from "../tables.ts";
 import { Rank } from "./load-balancer.ts";
 import { outcomesOf, type Outcome, type OutcomeInput } from "./outcome.ts";
-import { protocolFields } from "./protocols.ts";
+import { toPort } from "./protocols.ts";
 
 const maxNumber = 0xffff_ffff;
 const inside = [Reg.inside, 1] as const;
@@ -60,20 +60,22 @@ export function servicePortFlows(next: NextTable, input: ServicePortInput): Serv
 
 /** An address of a load balancer may be closed to all but some clients. */
 function addressFlows(
-    { port, proxyAll, standIns }: ServicePortInput,
+    { port, proxyAll, standIns, keepsFragments = false }: ServicePortInput,
     address: ServedAddress,
     outcomes: Readonly<Record<Scope, Outcome>>,
 ): Flow[] {
     const { protocol, sourceRanges } = port;
-    const { ip_proto, portField } = protocolFields(protocol);
     const ranges = address.kind === "loadBalancer" ? sourceRanges : undefined;
     const standIn = address.kind === "cluster" ? undefined : standIns.get(formatIp(address.ip));
-    return [address.ip, ...(standIn === undefined ? [] : [standIn])].flatMap((ip) => {
-        const match = { ...toIp(ip), ip_proto, [portField]: port.port };
+    const ips = [address.ip, ...(standIn === undefined ? [] : [standIn])];
+    const matches = toPort(protocol, port.port, keepsFragments).flatMap((match) =>
+        ips.map((ip) => ({ ...toIp(ip), ...match })),
+    );
+    return matches.flatMap((match) => {
         const permitted = ranges?.map((range) => ({ ...match, ...fromPrefix(range) })) ?? [match];
         return [
             ...permitted.flatMap((one) =>
-                clientFlows(one, address, outcomes, proxyAll, [Rank.addressInside, Rank.address]),
+                clientFlows(one, port.port, address, outcomes, proxyAll, [Rank.addressInside, Rank.address]),
             ),
             ...(ranges === undefined ? [] : [choose(Rank.closed, match, [])]),
         ];
@@ -81,20 +83,30 @@ function addressFlows(
 }
 
 function nodePortFlows(
-    { port: { family, protocol } }: ServicePortInput,
+    { port: { family, protocol }, keepsFragments = false }: ServicePortInput,
     nodePort: ServedNodePort,
     outcomes: Readonly<Record<Scope, Outcome>>,
 ): Flow[] {
-    const { ip_proto, portField } = protocolFields(protocol);
-    const match = { ...fieldsOf(family).any, ip_proto, [portField]: nodePort.port, ...partsAre([Reg.nodePort, 1]) };
-    // the match is of the same register as that of clients inside
-    const ofInside = { ...match, ...partsAre([Reg.nodePort, 1], inside) };
-    return clientFlows(match, nodePort, outcomes, true, [Rank.nodePortInside, Rank.nodePort], ofInside);
+    return toPort(protocol, nodePort.port, keepsFragments).flatMap((packet) => {
+        const match = { ...fieldsOf(family).any, ...packet, ...partsAre([Reg.nodePort, 1]) };
+        // the match is of the same register as that of clients inside
+        const ofInside = { ...match, ...partsAre([Reg.nodePort, 1], inside) };
+        return clientFlows(
+            match,
+            nodePort.port,
+            nodePort,
+            outcomes,
+            true,
+            [Rank.nodePortInside, Rank.nodePort],
+            ofInside,
+        );
+    });
 }
 
 /** One flow if clients inside and outside have the same endpoints, or there are none outside. */
 function clientFlows(
     match: Match,
+    port: number,
     scopes: ClientScopes,
     outcomes: Readonly<Record<Scope, Outcome>>,
     proxyAll: boolean,
@@ -103,8 +115,15 @@ function clientFlows(
 ): Flow[] {
     const forInside = outcomes[scopes.inside];
     const forOutside = outcomes[scopes.outside];
-    if (!proxyAll || forInside === forOutside) return [choose(ofAll, match, forInside.actions)];
-    return [choose(ofInside, insideMatch, forInside.actions), choose(ofAll, match, forOutside.actions)];
+    if (!proxyAll || forInside === forOutside) return [choose(ofAll, match, actionsOf(forInside, port))];
+    return [
+        choose(ofInside, insideMatch, actionsOf(forInside, port)),
+        choose(ofAll, match, actionsOf(forOutside, port)),
+    ];
+}
+
+function actionsOf({ actions, usesPort = false }: Outcome, port: number): readonly Action[] {
+    return usesPort ? [load(Reg.port, port), ...actions] : actions;
 }
 
 function choose(priority: number, match: Match, actions: readonly Action[]): Flow {

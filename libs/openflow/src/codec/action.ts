@@ -107,6 +107,15 @@ export interface CtAction {
     readonly alg?: number;
 }
 
+/**
+ * Runs actions on a copy of the packet; what they change, and what connection tracking keeps of the copy, is not seen by
+ * the actions after it: ovs-actions(7), "clone".
+ */
+export interface CloneAction {
+    readonly type: "clone";
+    readonly actions: readonly Action[];
+}
+
 /** Adds a flow, or modifies the one of the same match, for each packet it runs on: ovs-actions(7), "learn". */
 export interface LearnAction {
     readonly type: "learn";
@@ -161,6 +170,7 @@ export type Action =
     | { readonly type: "meter"; readonly meter: number }
     | CtAction
     | { readonly type: "ct_clear" }
+    | CloneAction
     | { readonly type: "dec_ttl" }
     | { readonly type: "push_vlan"; readonly etherType: number }
     | { readonly type: "pop_vlan" }

@@ -41,6 +41,7 @@ export function checkUnmatchedActions(actions: readonly Action[]): void {
     for (const action of actions) {
         if (action.type === "set_field") checkWritable(action.field);
         else if (action.type === "ct") (action.exec ?? []).forEach(checkExecTarget);
+        else if (action.type === "clone") checkUnmatchedActions(action.actions);
     }
     checkConjunction({ match: {}, actions });
 }
@@ -83,6 +84,8 @@ function checkAction(action: Action, known: Known): void {
             needIp(known, "ct");
             if (action.nat !== undefined) checkNat(action.nat, known);
             return checkExec(action.exec ?? [], known);
+        case "clone":
+            return checkClone(action.actions, known);
         case "output_field":
             return need(known, action.source.field, "output_field");
         case "learn":
@@ -99,6 +102,13 @@ function checkAction(action: Action, known: Known): void {
         default:
             return;
     }
+}
+
+/** Tags of the copy are its own. */
+function checkClone(actions: readonly Action[], known: Known): void {
+    const { tags } = known;
+    checkActions(actions, known);
+    known.tags = tags;
 }
 
 function checkSetField(field: FieldName, known: Known): void {

@@ -4,6 +4,7 @@ export { CtState, fieldList, fieldSpec, type FieldFormat, type FieldName, type F
 export { type FieldValue, type Match, type SubField } from "./match.ts";
 export {
     type Action,
+    type CloneAction,
     type ControllerAction,
     type CtAction,
     type LearnAction,

@@ -64,6 +64,14 @@ const simple: readonly Action[] = [
     { type: "conjunction", clause: 1, clauses: 2, id: 1 },
     { type: "resubmit", table: 3 },
     { type: "note", data: new Uint8Array(6) },
+    { type: "clone", actions: [{ type: "dec_ttl" }, { type: "pop_vlan" }] },
+    {
+        type: "clone",
+        actions: [
+            { type: "ct", zone: 1 },
+            { type: "push_vlan", etherType: 0x8100 },
+        ],
+    },
     { type: "ct", commit: true, zone: 1, nat: { kind: "src", min: { family: 4, value: 1n } } },
     { type: "ct", commit: true, zone: 1, nat: { kind: "src", min: { family: 6, value: 1n } } },
     ...(["ct_mark", "ct_label", "reg0"] as const).map((name): Action => {

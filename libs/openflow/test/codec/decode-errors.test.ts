@@ -40,6 +40,7 @@ function failure(read: () => unknown): string {
     return "was read";
 }
 
+const clone = (nested: string): string => nicira(42, `000000000000${nested}`);
 const ct = (nested: string): string => nicira(35, `0000000000000001ff0000000000${nested}`);
 const nat = (flags: number, range: number, rest = ""): string => nicira(36, `0000${word(flags)}${word(range)}${rest}`);
 const learn = (specs: string): string =>
@@ -51,6 +52,8 @@ describe("actions that break the protocol are refused with what is wrong", () =>
         ["a length that not even its header has", "0000000400000001", /action 0 has length 4/],
         ["a group of 16 bytes", "00160010" + "0".repeat(24), /its body has 12 bytes, must have 4/],
         ["nat outside ct", nat(0, 0), /MALFORMED: actions: nat outside ct/],
+        ["nat in a clone", nicira(42, "000000000000" + nat(0, 0)), /clone: nat outside ct/],
+        ["clone in clone in clone", clone(clone(clone(clone(clone(clone("")))))), /actions are nested too deeply/],
         ["two nats", ct(nat(0, 0) + nat(0, 0)), /ct: more than one nat/],
         ["nat to source and destination", ct(nat(3, 0)), /nat: both src and dst/],
         ["nat that restores to a range", ct(nat(0, 1, "0a000001")), /nat: a range without src or dst/],

@@ -121,6 +121,7 @@ function servingServices(
         platform;
     const logger = platform.logger.child("services");
     const isBridging = platform.bridgedMac !== undefined;
+    const { keepsFragments } = platform.datapath;
     const index = new ServiceIndex(settingsOf(platform));
     const metrics = proxyMetrics(platform.metrics, () => sync.installed.values());
     const udp = gates.enabled("CleanupStaleUDPSvcConntrack")
@@ -144,6 +145,7 @@ function servingServices(
         events: new ServiceEvents({ record: (event) => events.record(event), clock }),
         host,
         isBridging,
+        keepsFragments,
         hasRejectMeter: () => hasRejectMeter,
         onChanged: (before, after) => {
             if (udp?.changed(before, after) === true) cleanUp();
@@ -198,7 +200,7 @@ function servingServices(
     return {
         name: "services",
         pipeline: {
-            tables: serviceTables({ bridging: isBridging, proxyAll: platform.servesNode }),
+            tables: serviceTables({ bridging: isBridging, proxyAll: platform.servesNode, keepsFragments }),
             parts: () => {
                 const input = pipelineInput();
                 const services = input.services && { ...input.services, withoutMeter: !hasRejectMeter };

@@ -14,6 +14,8 @@ export interface SourceInput {
     readonly salt: bigint;
     /** Whether the pipeline is that of bridging mode. */
     readonly bridging: boolean;
+    /** See `Datapath`. */
+    readonly keepsFragments: boolean;
     /** Whether the pipeline serves the Node itself and clients outside. */
     readonly proxyAll: boolean;
     /** Addresses to which the host translates external addresses that are the Node's own, by the text of those. */

@@ -22,6 +22,8 @@ export interface ServiceSyncComponents {
     /** The Node's network stack; undefined unless OVS serves the Node itself and clients outside. */
     readonly host: Pick<HostStack, "prepare" | "served"> | undefined;
     readonly isBridging: boolean;
+    /** See `Datapath`. */
+    readonly keepsFragments: boolean;
     /** Whether OVS has the meter that flows of Services without endpoints use. */
     readonly hasRejectMeter: () => boolean;
     /** OVS has the change of a Service; undefined: nothing is served of it. */
@@ -100,7 +102,7 @@ export class ServiceSync {
         { salt, prepared }: { readonly salt: bigint; readonly prepared: PreparedService | undefined },
         signal: AbortSignal,
     ): Promise<void> {
-        const { hasRejectMeter, host, isBridging, next } = this.#components;
+        const { hasRejectMeter, host, isBridging, keepsFragments, next } = this.#components;
         const owner = ownerOf(key);
         if (after === undefined) {
             await this.#bundles.apply({ owner, flows: undefined }, 1, signal);
@@ -116,6 +118,7 @@ export class ServiceSync {
                 idsOf: (port) => this.#ids.idsOf(after, port),
                 salt,
                 bridging: isBridging,
+                keepsFragments,
                 proxyAll: host !== undefined,
                 standIns: prepared?.standIns ?? new Map(),
                 withoutMeter: !hasRejectMeter(),

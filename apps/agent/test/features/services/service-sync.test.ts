@@ -54,6 +54,7 @@ class Start {
             events: { report: () => undefined, forget: () => undefined },
             host,
             isBridging: false,
+            keepsFragments: false,
             hasRejectMeter: () => this.hasRejectMeter,
             onChanged: (before, after) => void this.changes.push([before, after]),
             clock: { ...systemClock, now: () => this.now },

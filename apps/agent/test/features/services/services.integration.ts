@@ -136,6 +136,27 @@ describe.each([4, 6] as const)("Services of IPv%d", (family) => {
         expect(await socket.send("hello")).toBe("ECONNREFUSED");
     });
 
+    it("of UDP lead datagrams in fragments to one of the endpoints, from the first one on", async () => {
+        const ofEndpoint = new RegExp(`^[ab] ${own()}$`);
+        const say = async (bytes: number): Promise<string> => {
+            await using socket = await PodProgram.datagrams(client, vip, 80);
+            const heard = await socket.send("x".repeat(bytes));
+            // later ones of the connection stay with the endpoint
+            if (ofEndpoint.test(heard)) expect(await socket.send("hello")).toBe(heard);
+            return heard;
+        };
+        await add("UDP");
+        await eventually(flowsOfServices, (flows) => flows.length > 0, 10_000);
+        expect(await say(3_000)).toBe("ECONNREFUSED");
+        await setEndpoints([at(0, family), at(1, family)], "UDP");
+        await eventually(
+            () => say(3_000),
+            (text) => ofEndpoint.test(text),
+            10_000,
+        );
+        for (const bytes of [2_000, 3_000, 8_000]) expect(await say(bytes)).toMatch(ofEndpoint);
+    });
+
     it("of UDP lead a client that keeps its port away from an endpoint that stops serving", async () => {
         await add("UDP");
         // nobody answers it, and the datagrams before the flows go to the host

@@ -30,6 +30,7 @@ export const NiciraAction = {
     NAT: 36,
     CONTROLLER2: 37,
     OUTPUT_TRUNC: 39,
+    CLONE: 42,
     CT_CLEAR: 43,
     LEARN2: 45,
 } as const;

@@ -10,7 +10,7 @@ import { readController, readController2 } from "./controller.ts";
 import { readCt, readNat } from "./ct.ts";
 import { readLearn } from "./learn.ts";
 
-/** The switch rejects `ct` inside `ct`; received bytes must not cause unlimited recursion either. */
+/** The switch rejects `ct` inside `ct`, and `clone` many times inside `clone`; received bytes must not cause unlimited recursion either. */
 const maxDepth = 4;
 
 /**
@@ -89,6 +89,8 @@ function readNicira(body: Reader, depth: number): Action | Nat | undefined {
             return readController2(body);
         case NiciraAction.CT:
             return readCt(body, (nested) => readList(nested, depth + 1));
+        case NiciraAction.CLONE:
+            return readClone(body, depth);
         case NiciraAction.NAT:
             return whole(body, readNat(body));
         case NiciraAction.LEARN:
@@ -104,6 +106,15 @@ function readNicira(body: Reader, depth: number): Action | Nat | undefined {
         default:
             return undefined;
     }
+}
+
+function readClone(body: Reader, depth: number): Action {
+    body.skip(6);
+    const actions = readList(body, depth + 1).map((action) => {
+        if ("type" in action) return action;
+        return body.fail("clone: nat outside ct");
+    });
+    return { type: "clone", actions };
 }
 
 /** Rejects an action whose body has another length than its type defines. */

@@ -13,10 +13,10 @@ import { writeController } from "./controller.ts";
 import { writeCt } from "./ct.ts";
 import { beginAction, beginNicira, endAction } from "./frame.ts";
 import { writeLearn } from "./learn.ts";
-import { writeConjunction, writeNote, writeOutputField, writeResubmit } from "./nicira.ts";
+import { writeClone, writeConjunction, writeNote, writeOutputField, writeResubmit } from "./nicira.ts";
 
 /**
- * Writes a list of actions, as Apply-Actions, a packet-out and `ct` have it. Throws `OpenFlowError` `BAD_FIELD`,
+ * Writes a list of actions, as Apply-Actions, a packet-out, `ct` and `clone` have it. Throws `OpenFlowError` `BAD_FIELD`,
  * `BAD_VALUE` or `TOO_BIG` for an action that cannot be written.
  */
 export function writeActions(writer: Writer, actions: readonly Action[]): void {
@@ -43,6 +43,8 @@ function writeAction(writer: Writer, action: Action): void {
             return writeNumber(writer, ActionType.SET_QUEUE, action.queue, "set_queue");
         case "ct":
             return writeCt(writer, action, writeActions);
+        case "clone":
+            return writeClone(writer, action, writeActions);
         case "ct_clear":
             return endAction(writer, beginNicira(writer, NiciraAction.CT_CLEAR), "ct_clear");
         case "exit":

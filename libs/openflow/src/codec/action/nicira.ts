@@ -1,4 +1,4 @@
-import { type Action, type OutputFieldAction, type ResubmitAction } from "../action.ts";
+import { type Action, type CloneAction, type OutputFieldAction, type ResubmitAction } from "../action.ts";
 import { callerError } from "../errors.ts";
 import { checkedSubField, packBits, writeNiciraHeader } from "../match/sub-field.ts";
 import { Port } from "../port.ts";
@@ -16,6 +16,18 @@ export function writeResubmit(writer: Writer, { port, table }: ResubmitAction): 
     writer.u8(checkUint(table ?? noTable, 8, "resubmit.table"));
     writer.zeros(3);
     endAction(writer, start, "resubmit");
+}
+
+/** Writes `clone` (NXAST_CLONE), with its actions nested by `writeNested`. Throws `OpenFlowError` `TOO_BIG`, or its error. */
+export function writeClone(
+    writer: Writer,
+    { actions }: CloneAction,
+    writeNested: (writer: Writer, actions: readonly Action[]) => void,
+): void {
+    const start = beginNicira(writer, NiciraAction.CLONE);
+    writer.zeros(6);
+    writeNested(writer, actions);
+    endAction(writer, start, "clone");
 }
 
 /** Writes `output` to a field (NXAST_OUTPUT_REG). Throws `OpenFlowError` `BAD_FIELD` or `BAD_VALUE`. */

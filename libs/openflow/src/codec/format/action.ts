@@ -40,6 +40,8 @@ function formatAction(action: Action): string {
             return `set_queue:${action.queue}`;
         case "ct":
             return formatCt(action);
+        case "clone":
+            return `clone(${action.actions.map(formatAction).join(",")})`;
         case "ct_clear":
         case "dec_ttl":
         case "pop_vlan":

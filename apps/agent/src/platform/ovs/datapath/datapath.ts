@@ -18,6 +18,8 @@ export interface Datapath {
     readonly mustComputeChecksums: boolean;
     /** Its connection tracking state is lost when ovs-vswitchd ends. */
     readonly forgetsConnections: boolean;
+    /** Packets that come in fragments stay so after connection tracking, and later fragments show no ports. */
+    readonly keepsFragments: boolean;
     /** It receives copies of frames: the Node's own network stack also gets what Pods send, unless filtered. */
     readonly copiesFrames: boolean;
     /** Tunnels leave only through a NIC that is a port of a bridge of this type whose LOCAL port has the address. */
@@ -43,6 +45,7 @@ const datapaths: Readonly<Record<DatapathType, Datapath>> = {
         title: "the kernel datapath (system)",
         mustComputeChecksums: false,
         forgetsConnections: false,
+        keepsFragments: false,
         copiesFrames: false,
         tunnelsNeedBridge: false,
         // STT is in a kernel module outside of Linux; whether it is present shows when the port is added.
@@ -55,6 +58,7 @@ const datapaths: Readonly<Record<DatapathType, Datapath>> = {
         title: "the userspace datapath (netdev)",
         mustComputeChecksums: true,
         forgetsConnections: true,
+        keepsFragments: true,
         copiesFrames: true,
         tunnelsNeedBridge: true,
         tunnelTypes: ["geneve", "vxlan", "gre"],

@@ -8,3 +8,11 @@ it.each([
 ] as const)("the datapath %s forgets connections with ovs-vswitchd: %s", (type, forgets) => {
     expect(datapathOf(type).forgetsConnections).toBe(forgets);
 });
+
+// Flows for fragments are needed only where connection tracking does not make one packet of them.
+it.each([
+    ["system", false],
+    ["netdev", true],
+] as const)("the datapath %s keeps fragments: %s", (type, keeps) => {
+    expect(datapathOf(type).keepsFragments).toBe(keeps);
+});
