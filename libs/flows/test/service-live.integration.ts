@@ -162,18 +162,6 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
         expect(await another.send("last")).toBe("last");
     });
 
-    it("an ICMP error of the endpoint reaches the client", async () => {
-        const talk = await a.start(udpClient, vip("closed"), "80");
-        expect(await talk.send("one")).toMatch(/ECONNREFUSED/);
-    });
-
-    it("an ICMP error of the client reaches the endpoint", async () => {
-        const talk = await a.start(udpClient, vip("b"), "80");
-        expect(await talk.send("one")).toBe("one");
-        await talk.send("close");
-        expect(await udpB.send("answer")).toMatch(/ECONNREFUSED/);
-    });
-
     describe("datagrams in fragments, the first of a connection", () => {
         let udpA: Talk;
         let udpHost: Talk;
@@ -237,6 +225,18 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
             expect(await echoed(a, own, 8_000, "8080")).toBe(8_000);
             expect(await a.pings(ip.b, "-s", "8000")).toBe(true);
         });
+    });
+
+    it("an ICMP error of the endpoint reaches the client", async () => {
+        const talk = await a.start(udpClient, vip("closed"), "80");
+        expect(await talk.send("one")).toMatch(/ECONNREFUSED/);
+    });
+
+    it("an ICMP error of the client reaches the endpoint", async () => {
+        const talk = await a.start(udpClient, vip("b"), "80");
+        expect(await talk.send("one")).toBe("one");
+        await talk.send("close");
+        expect(await udpB.send("answer")).toMatch(/ECONNREFUSED/);
     });
 
     it("what kube-proxy began goes on by the host, even unknown to the switch", async () => {

@@ -75,6 +75,31 @@ describe.each([4, 6] as const)("over IPv%d", (family) => {
     };
     const serve = (...ips: readonly string[]): Promise<void> => network.setEndpoints(name, family, ips);
 
+    it("a connection may begin with a datagram in fragments, to any address of a Service", async () => {
+        const { vips, ...at } = await add({ type: "NodePort", externalIPs: [external] });
+        await serve(network.pod(0, family));
+        await expectHeard(network.outside, external, service, `a ${client}`);
+        await expectHeard(network.outside, node, at, `a ${client}`);
+        const expectLarge = async (from: ProgramPlace, host: string, port: number, wanted: string): Promise<void> => {
+            const large = async (): Promise<string> => {
+                await using socket = await PodProgram.datagrams(from, host, port);
+                return await socket.send("x".repeat(3_000));
+            };
+            // over IPv6 a sender gets to know the MTU of the path by an error first
+            const answer = await eventually(large, (text) => text !== "EMSGSIZE", 5_000);
+            expect(answer).toBe(wanted);
+        };
+        for (const [host, port] of [
+            [external, 80],
+            [node, at.udp],
+        ] as const) {
+            await expectLarge(network.outside, host, port, `a ${client}`);
+            await expectLarge(undefined, host, port, `a ${node}`);
+            await expectLarge(network.pods[1], host, port, `a ${network.pod(1, family)}`);
+        }
+        await expectLarge(undefined, vips[family], 80, `a ${gatewayIps[family]}`);
+    });
+
     it("the Node reaches ClusterIPs, and is not tracked there", async () => {
         const { vips } = await add();
         await serve(network.pod(0, family));
