@@ -12,6 +12,8 @@ cluster=$TEST_CLUSTER
 export E2E_CLUSTER=$cluster E2E_CHART=$REPO/charts/antrea KUBECONFIG
 KUBECONFIG=$(kubeconfig_of "$cluster")
 cd "$REPO"
+modes=(${NETWORKS:+NETWORKS} ${BRIDGING:+BRIDGING} ${PROXYALL:+PROXYALL})
+[ ${#modes[@]} -le 1 ] || fail "${modes[*]} do not go together" "set one of them"
 
 "$TOOLS/cluster/build-programs.sh"
 "$TOOLS/build.sh"

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { setTimeout as pause } from "node:timers/promises";
 import { allNodes, kubectl, systemNamespace, waitForAgents } from "../fixture/cluster.ts";
-import { connectionLimitMs } from "../fixture/connections.ts";
+import { connectionEndMs, pauseLimitMs } from "../fixture/connections.ts";
 import { FixtureError } from "../fixture/error.ts";
 import { looseLinks, secondaryPorts } from "../fixture/networks.ts";
 import { getJson } from "../fixture/objects.ts";
@@ -66,25 +66,30 @@ async function strike(fault: Fault, node: string): Promise<Strike> {
         await eventually(`${fault.name} ends`, () => fault.end(node).then(() => true));
     }
     const ended = Date.now();
-    const switchBack = fault.stopsSwitch ? await switchRuns(node) : undefined;
+    const isBack = fault.stopsSwitch ? await switchRuns(node) : true;
+    const switchBack = fault.stopsSwitch ? Date.now() : undefined;
     await pause(quietMs);
-    const wellAgain = await eventually("all is well", well, recoveryMs, 1_000).then(
-        () => Date.now(),
-        () => undefined,
-    );
+    const wellAgain = isBack
+        ? await eventually("all is well", well, recoveryMs, 1_000).then(
+              () => Date.now(),
+              () => undefined,
+          )
+        : undefined;
     return { fault: fault.name, node, from, ended, switchBack, wellAgain, to: Date.now() };
 }
 
-/** Resolves with the time at which Open vSwitch of the Node runs again, or with that of the end of the wait for it. */
-async function switchRuns(node: string): Promise<number> {
+/** Resolves when Open vSwitch of the Node runs again; with false at the end of the wait for it. */
+async function switchRuns(node: string): Promise<boolean> {
     // a process that was killed is still listed for a moment
     await pause(500);
-    await eventually(`Open vSwitch runs on ${node}`, () => isSwitchRunning(node), recoveryMs).catch(() => undefined);
-    return Date.now();
+    return eventually(`Open vSwitch runs on ${node}`, () => isSwitchRunning(node), recoveryMs).catch(() => false);
 }
 
 /** What must hold of new connections to Services in so many milliseconds. */
-async function serviceChecks({ attempts, failed, wrong, silent }: Services, ms: number): Promise<readonly Check[]> {
+async function serviceChecks(
+    { attempts, failed, wrong, silent, pauses }: Services,
+    ms: number,
+): Promise<readonly Check[]> {
     const count = Math.min(...attempts.values());
     const sum = (counts: Iterable<number>): number => [...counts].reduce((one, other) => one + other, 0);
     const all = sum(attempts.values());
@@ -96,6 +101,13 @@ async function serviceChecks({ attempts, failed, wrong, silent }: Services, ms: 
                 wrong.length > 0 ? [`${wrong.length} of ${all}`, ...wrong] : [],
                 { count, atLeast: fewestIn(ms) },
                 `${all} connections, at least ${count} on each path; ${failures} failed, all of them ${rule}`,
+            ),
+        ),
+        await checked("clients connected to Services all the time", () =>
+            nothingFound(
+                pauses,
+                { count: attempts.size, atLeast: 1 },
+                `${attempts.size} paths, no pause of ${pauseLimitMs / 1_000} s`,
             ),
         ),
         await checked("every endpoint of a Service was chosen on each path", () =>
@@ -256,15 +268,18 @@ async function main(): Promise<number> {
             return nothingFound(quarrels, { count, atLeast: 1 }, `${heard.length} frames about ${addresses} addresses`);
         }),
     ];
-    const restEnd = Date.now() - connectionLimitMs;
+    const restEnd = Date.now() - connectionEndMs;
     const services =
         stage.clients === undefined
             ? undefined
-            : summarize(stage.clients.paths, stage.clients.connections(begin, restEnd), strikes);
+            : summarize(stage.clients.paths, stage.clients.connections(begin, restEnd), strikes, {
+                  from: begin,
+                  to: restEnd,
+              });
     if (services !== undefined)
         checks.push(
             ...(await serviceChecks(services, restEnd - begin)),
-            await checked("Services that came and stayed are served", () =>
+            await checked("Services that came and stayed are served, and one that comes now", () =>
                 expectServed(stage.namespace, "subnet-2", churn.services).then((count) => `${count} Services`),
             ),
         );

@@ -4,8 +4,10 @@ import {
     ConnectingClient,
     describeFailure,
     outageOf,
+    pausesIn,
     type Connection,
     type ConnectionPath,
+    type Outage,
 } from "../fixture/connections.ts";
 import { pidOfContainer, pidOfPod } from "../fixture/containers.ts";
 import { FixtureError } from "../fixture/error.ts";
@@ -76,7 +78,7 @@ export class ServiceClients implements AsyncDisposable {
                 both.nodePort,
             );
         const nearNodePort = ofFamily(nodeIps[0] ?? [], "IPv6");
-        const stack = new AsyncDisposableStack();
+        await using stack = new AsyncDisposableStack();
         const outside = stack.use(await Outside.start());
         const plan = [
             [
@@ -98,7 +100,7 @@ export class ServiceClients implements AsyncDisposable {
         return new ServiceClients(
             plan.flatMap(([, paths]) => paths),
             clients,
-            stack,
+            stack.move(),
         );
     }
 
@@ -114,25 +116,32 @@ export class ServiceClients implements AsyncDisposable {
     }
 }
 
-/** Of these Services those that the API server has answer a Pod; resolves with how many these are. */
+/** A Service that comes when all is over. */
+const late = "late";
+
+/**
+ * Endpoints on both workers answer a Pod by those of these Services that the API server has, and by one that is created now; resolves
+ * with how many these are.
+ */
 export async function expectServed(
     namespace: TestNamespace,
     pod: string,
     services: ReadonlySet<string>,
 ): Promise<number> {
+    await addSteadyService(namespace, late, { both: "yes" });
     const { items } = await getJson<{
         readonly items: readonly {
             readonly metadata: { readonly name: string };
             readonly spec: { readonly clusterIPs: readonly string[] };
         }[];
     }>("services", { namespace: namespace.name });
-    const there = items.filter(({ metadata }) => services.has(metadata.name));
+    const there = items.filter(({ metadata: { name } }) => name === late || services.has(name));
     const shell: Shell = (script, timeoutMs) => namespace.exec(pod, script, timeoutMs);
     for (const { metadata, spec } of there)
         for (const ip of spec.clusterIPs)
             await eventually(`${metadata.name} answers at ${ip}`, async () => {
-                const { failures } = await requestsBy(shell, ip, 1);
-                return failures.length === 0 || undefined;
+                const { answered } = await requestsBy(shell, ip, 1);
+                return serversOf("both").some((server) => answered.has(server)) || undefined;
             });
     return there.length;
 }
@@ -191,13 +200,16 @@ export interface Services extends Attribution {
     readonly attempts: ReadonlyMap<ConnectionPath, number>;
     /** Endpoints that never answered on a path. */
     readonly silent: readonly string[];
+    /** Times in which nobody connected on a path. */
+    readonly pauses: readonly string[];
 }
 
-/** Sums up the connections of a run on these paths. */
+/** Sums up the connections of a run on these paths, which began in this time. */
 export function summarize(
     paths: readonly ConnectionPath[],
     connections: readonly Connection[],
     strikes: readonly Strike[],
+    time: Pick<Outage, "from" | "to">,
 ): Services {
     const of = Map.groupBy(connections, ({ path }) => path);
     const silent = paths.flatMap((path) => {
@@ -205,7 +217,8 @@ export function summarize(
         return path.servers.filter((server) => !answered.has(server)).map((server) => `${path.name}: never ${server}`);
     });
     const attempts = new Map(paths.map((path) => [path, of.get(path)?.length ?? 0]));
-    return { paths, attempts, silent, ...attribute(connections, strikes) };
+    const pauses = pausesIn(paths, connections, time);
+    return { paths, attempts, silent, pauses, ...attribute(connections, strikes) };
 }
 
 /** How many connections of a path there must be in so many milliseconds: half of what a machine with nothing else to do makes. */

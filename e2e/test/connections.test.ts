@@ -5,6 +5,7 @@ import { fewestIn, noFault, summarize } from "../chaos/services.ts";
 import {
     describeFailure,
     outageOf,
+    pausesIn,
     readConnections,
     type Connection,
     type ConnectionPath,
@@ -76,7 +77,27 @@ describe("an outage", () => {
     });
 });
 
+describe("a pause of a client", () => {
+    const time = { from: 100_000, to: 200_000 };
+    const begun = (...times: readonly number[]): readonly Connection[] => times.map((at) => answered(near, at));
+
+    it("is none of thirty seconds, whatever the order in which connections end", () => {
+        expect(pausesIn([near], begun(160_000, 130_000, 190_000), time)).toEqual([]);
+    });
+
+    it.each([
+        { when: "at first", of: begun(130_001, 160_000, 190_000), is: ["00:01:40.000 to 00:02:10.001"] },
+        { when: "in between", of: begun(129_999, 160_000, 190_000), is: ["00:02:09.999 to 00:02:40.000"] },
+        { when: "at last", of: begun(130_000, 150_000, 169_999), is: ["00:02:49.999 to 00:03:20.000"] },
+        { when: "all the time", of: begun(90_000, 210_000), is: ["00:01:40.000 to 00:03:20.000"] },
+        { when: "on another path", of: [failed(both, 130_000)], is: ["00:01:40.000 to 00:03:20.000"] },
+    ])("is one of more than that: $when", ({ of, is }) => {
+        expect(pausesIn([near], of, time)).toEqual(is.map((text) => `near: nobody connected from ${text}`));
+    });
+});
+
 describe("new connections during faults", () => {
+    const minute = { from: 0, to: 60_000 };
     const strike = (fault: string, node: string, from: number, switchBack?: number): Strike => ({
         fault,
         node,
@@ -92,7 +113,7 @@ describe("new connections during faults", () => {
         strike("kube-apiserver killed", "n1", 40_000),
     ];
     const failuresOf = (...connections: readonly Connection[]) => {
-        const { failed: counts, wrong } = summarize([near, both], connections, strikes);
+        const { failed: counts, wrong } = summarize([near, both], connections, strikes, minute);
         return { counts: [...counts].map(([{ name }, of]) => [name, Object.fromEntries(of)]), wrong };
     };
 
@@ -124,10 +145,10 @@ describe("new connections during faults", () => {
 
     it("are counted by path, with the endpoints that never answered", () => {
         const all = [answered(near, 0), answered(near, 200, "web-2"), answered(both, 0), failed(both, 20_100)];
-        const { attempts, silent } = summarize([near, both], all, strikes);
+        const { attempts, silent } = summarize([near, both], all, strikes, minute);
         expect([...attempts.values()]).toEqual([2, 2]);
         expect(silent).toEqual(["both: never web-2"]);
-        expect(summarize([near], [], strikes).silent).toEqual(["near: never web-1", "near: never web-2"]);
+        expect(summarize([near], [], strikes, minute).silent).toEqual(["near: never web-1", "near: never web-2"]);
     });
 
     it("are in the report by fault and path", () => {
@@ -135,6 +156,7 @@ describe("new connections during faults", () => {
             [near, both],
             [answered(near, 0), failed(both, 20_100), failed(both, 20_300)],
             strikes,
+            minute,
         );
         const nobody = { done: new Map<string, number>(), refused: new Map<string, number>() };
         const run = { seconds: 60, strikes, churn: nobody, checks: [], ways: [], end: 60_000 };
@@ -145,6 +167,11 @@ describe("new connections during faults", () => {
         expect(lines).toContain("| ovs-vswitchd killed | - | 2 |");
         expect(lines).toContain(`| ${noFault} | - | - |`);
         expect(report({ ...run, mode: "overlay", services: undefined })).not.toContain("connections");
+    });
+
+    it("are to begin all the time", () => {
+        const pauses = ["near: nobody connected from 00:00:00.200 to 00:01:00.000"];
+        expect(summarize([near], [answered(near, 0), answered(near, 200)], strikes, minute).pauses).toEqual(pauses);
     });
 
     it("must be half as many as intended", () => {

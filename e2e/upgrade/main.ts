@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { setTimeout as pause } from "node:timers/promises";
 import { bridged } from "../fixture/bridging.ts";
 import { allNodes, clusterName, helmRollback, waitForAgents, workers } from "../fixture/cluster.ts";
-import { connectionLimitMs, type Outage } from "../fixture/connections.ts";
+import { connectionEndMs, connectionLimitMs, type Outage } from "../fixture/connections.ts";
 import { FixtureError } from "../fixture/error.ts";
 import { getJson } from "../fixture/objects.ts";
 import { expectConsistent, poolsKey, TestPools, type ClaimJson } from "../fixture/ipam.ts";
@@ -135,7 +135,7 @@ async function step(name: string, { ways, clients }: Traffic, change: () => Prom
     await pause(recoveryMs);
     const end = Date.now();
     // until all that began before have ended
-    await pause(connectionLimitMs);
+    await pause(connectionEndMs);
     const away = watch.away();
     const outages = outagesOf(away);
     const { count, failed, problems } = clients.judge(begin, end, outages);

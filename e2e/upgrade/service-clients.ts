@@ -4,6 +4,7 @@ import {
     ConnectingClient,
     describeFailure,
     outageOf,
+    pausesIn,
     type Connection,
     type ConnectionPath,
     type Outage,
@@ -49,14 +50,18 @@ export class ServiceClients implements AsyncDisposable {
             [await pidOfPod({ namespace: namespace.name, pod: pod.name }), ofClient("Pod")],
             [await pidOfContainer(pod.node), ofClient("Node")],
         ] as const;
-        const all = new ServiceClients(
-            namespace,
-            clients.map(([, path]) => path),
+        await using made = new AsyncDisposableStack();
+        const all = made.use(
+            new ServiceClients(
+                namespace,
+                clients.map(([, path]) => path),
+            ),
         );
         for (const [pid, path] of clients) {
             const client = await ConnectingClient.start(pid, [path], { perSecond, seconds });
             all.#running.push(all.#clients.use(client));
         }
+        made.move();
         return all;
     }
 
@@ -65,13 +70,15 @@ export class ServiceClients implements AsyncDisposable {
         const connections = this.#running
             .flatMap((client) => client.connections)
             .filter((one) => one.from >= from && one.from < to);
-        return judge(this.#paths, connections, ((to - from) / 1_000) * perSecond, outages);
+        const judgement = judge(this.#paths, connections, ((to - from) / 1_000) * perSecond, outages);
+        const pauses = pausesIn(this.#paths, connections, { from, to });
+        return { ...judgement, problems: [...judgement.problems, ...pauses] };
     }
 
     /** Deletes the Service too. */
     async [Symbol.asyncDispose](): Promise<void> {
         await this.#clients[Symbol.asyncDispose]();
-        await kubectl(["-n", this.#namespace.name, "delete", "service", service]);
+        await kubectl(["-n", this.#namespace.name, "delete", "service", "--ignore-not-found", service]);
     }
 }
 
@@ -79,7 +86,7 @@ export class ServiceClients implements AsyncDisposable {
 export interface Judgement {
     readonly count: number;
     readonly failed: number;
-    /** Failures that no outage explains, and paths with less than half of the connections that were intended. */
+    /** Failures that no outage explains, paths with less than half of the connections that were intended, and long pauses. */
     readonly problems: readonly string[];
 }
 

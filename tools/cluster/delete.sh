@@ -4,8 +4,8 @@
 . "$(dirname "$0")/../lib.sh"
 name=$1
 [ -x "$KIND_BIN/kind" ] && timeout 20 docker version >/dev/null 2>&1 || exit 0
-# beside it, if bridging mode or secondary networks were shown or tested there
-docker rm --force "$name-vlan-router" "$name-vlan-outside" "$name-switch" >/dev/null 2>&1 || true
+# beside it, if bridging mode, secondary networks, tunnels or clients outside were shown or tested there
+docker rm --force "$name-vlan-router" "$name-vlan-outside" "$name-switch" "$name-underlay" "$name-outside" >/dev/null 2>&1 || true
 if [ -n "$(docker ps -aq --filter "label=io.x-k8s.kind.cluster=$name")" ]; then
     step "kind delete cluster $name" "$KIND_BIN/kind" delete cluster --name "$name" --kubeconfig "$(kubeconfig_of "$name")"
 fi

@@ -27,7 +27,8 @@ prepare_nodes() {
 step "a zone for each Node of $cluster, Pods on all" prepare_nodes
 
 network=$(docker network inspect kind --format '{{range .IPAM.Config}}{{println .Subnet}}{{end}}' | grep -vm 1 :)
-node "$HERE/load-balancer/main.ts" "$network" >"$balancer_log" 2>&1 </dev/null &
+# it ends with this script, also when that is killed
+setpriv --pdeathsig TERM node "$HERE/load-balancer/main.ts" "$network" >"$balancer_log" 2>&1 </dev/null &
 balancer=$!
 stop_balancer() {
     kill -TERM "$balancer" 2>/dev/null || true

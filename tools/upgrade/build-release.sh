@@ -28,7 +28,7 @@ build() {
             docker rmi "antrea/antrea-$app:ours"
         }
     done
-    rm -rf "$place"
+    rm -rf "$place" "$place.new"
     mkdir -p "$place.new"
     cp -r "$source/charts/antrea" "$place.new/chart"
     docker save -o "$place.new/images.tar" "${made[@]}"

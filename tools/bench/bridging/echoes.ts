@@ -9,6 +9,7 @@ export class Echoes implements AsyncDisposable {
     readonly #child: ChildProcess;
     readonly #arrivals: number[] = [];
     readonly #roundTrips: number[] = [];
+    readonly #intervalMs: number;
     #lastSequence = 0;
 
     /** @param intervalSeconds between two requests. Default 0.002 */
@@ -25,6 +26,7 @@ export class Echoes implements AsyncDisposable {
             this.#lastSequence = Math.max(this.#lastSequence, sequence);
         });
         this.#child = child;
+        this.#intervalMs = intervalSeconds * 1000;
     }
 
     /** The longest time without an echo between two times, in milliseconds since the epoch. */
@@ -40,6 +42,11 @@ export class Echoes implements AsyncDisposable {
     /** Number of requests before the last echo that have no echo. */
     get lost(): number {
         return this.#lastSequence - this.#roundTrips.length;
+    }
+
+    /** Number of requests from the last echo on until a time, which have none: `unansweredSince`. */
+    unanswered(until: number): number {
+        return unansweredSince(this.#arrivals.at(-1), until, this.#intervalMs);
     }
 
     async [Symbol.asyncDispose](): Promise<void> {
@@ -60,6 +67,14 @@ export function arrivalOf(line: string): number | undefined {
 export function roundTripOf(line: string): { readonly sequence: number; readonly ms: number } {
     const [, sequence, ms] = /icmp_seq=(\d+) .*\btime=(\d+(?:\.\d+)?) ms/.exec(line) ?? [];
     return { sequence: Number(sequence ?? NaN), ms: Number(ms ?? NaN) };
+}
+
+/**
+ * Number of requests at an interval from the last arrival on until a time, in milliseconds since the epoch; 0 before the first
+ * arrival.
+ */
+export function unansweredSince(last: number | undefined, until: number, intervalMs: number): number {
+    return last === undefined ? 0 : Math.max(0, Math.floor((until - last) / intervalMs));
 }
 
 /**

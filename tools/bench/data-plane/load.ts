@@ -1,4 +1,5 @@
 // One end of the load between two Pods, in the network namespace of its Pod: one-byte requests and their answers.
+import { BenchError } from "../error.ts";
 import { serveBench } from "../helper.ts";
 import { socketAddress, tcp } from "./sockets.ts";
 
@@ -61,7 +62,8 @@ const reply = new Uint8Array(1);
 function ask(fd: number, value: number): void {
     request[0] = value;
     tcp.send(fd, request);
-    tcp.receive(fd, reply);
+    if (tcp.receive(fd, reply) === 0)
+        throw new BenchError("WRONG_RESULT", "environment", "a connection was closed without an answer");
 }
 
 function perSecond(ms: number, work: () => void): number {

@@ -74,10 +74,13 @@ export async function measureWritten(
         const change = changeAt(warmUp + at);
         const [bundles, messages] = [tap.count, tap.messages];
         const own = ({ of }: Written): boolean => of.includes(change.clusterIp);
-        const seen = watch.shows(change.address);
+        const seen = watch.shows(change.address, limitMs);
         const begin = performance.now();
-        const [isDone] = await Promise.all([tap.until(() => tap.since(bundles).some(own), limitMs), change.write()]);
-        const seenAt = await seen;
+        const [isDone, seenAt] = await Promise.all([
+            tap.until(() => tap.since(bundles).some(own), limitMs),
+            seen,
+            change.write(),
+        ]);
         if (!isDone) throw notWritten(change.clusterIp);
         await sleep(pauseMs);
         if (at < 0) continue;
@@ -137,7 +140,7 @@ export async function measureBurst(
         looked = tap.count;
         return left.size === 0;
     };
-    const events = indexes.map((index) => watch.shows(replacementIp(replacement + index)));
+    const events = indexes.map((index) => watch.shows(replacementIp(replacement + index), limitMs));
     const [isDone, seen] = await Promise.all([
         tap.until(isWritten, limitMs),
         Promise.all(events),

@@ -97,18 +97,19 @@ function now(): number {
     return performance.timeOrigin + performance.now();
 }
 
-/** What one connection hears; undefined: nothing in time, or a refusal. */
+/** What one connection hears until it is closed; undefined: that was not in time, or it was refused or reset. */
 async function answerOf(host: string, port: number, limitMs = answerMs): Promise<string | undefined> {
     const { promise, resolve } = Promise.withResolvers<string | undefined>();
     const socket = connect({ host, port });
-    let text = "";
+    let [text, isComplete] = ["", false];
     const timer = setTimeout(() => socket.destroy(), limitMs);
     socket.setEncoding("utf8");
     socket.on("data", (part: string) => (text += part));
+    socket.on("end", () => (isComplete = true));
     socket.on("error", () => undefined); // "close" follows
     socket.on("close", () => {
         clearTimeout(timer);
-        resolve(text === "" ? undefined : text);
+        resolve(isComplete && text !== "" ? text : undefined);
     });
     return promise;
 }

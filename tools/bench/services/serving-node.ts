@@ -113,8 +113,9 @@ export async function startProxyNode(stage: ServicesStage): Promise<ServingNode>
     const { node } = bare;
     connectClient(node, place.name, place.netnsPath);
     node.run("ip", "route", "add", endpointPrefix, "via", UnderlaySwitch.address);
-    const startedAt = performance.timeOrigin + performance.now();
     const daemon: Daemon = stack.use(await startKubeProxy(stage.server, placeOf(1).name, node.netnsPath));
+    // not before: its account gets a token first
+    const startedAt = performance.timeOrigin + performance.now();
     const ended = stack.move();
     return {
         node,

@@ -1,4 +1,5 @@
 import { endpointSlices, Informer, type ApiClient, type EndpointSlice } from "@antrea/kube";
+import { BenchError } from "../error.ts";
 import { silent } from "../silent.ts";
 
 /** The lower bound of receiving a change: a plain watch of the EndpointSlices. */
@@ -26,11 +27,18 @@ export class SliceWatch implements AsyncDisposable {
         return watch;
     }
 
-    /** Resolves with the time at which the watch has delivered a ready endpoint with this address. */
-    async shows(address: string): Promise<number> {
-        const { promise, resolve } = Promise.withResolvers<number>();
+    /**
+     * Resolves with the time at which the watch has delivered a ready endpoint with this address. Rejects with BenchError
+     * `NOT_READY` after the limit.
+     */
+    async shows(address: string, limitMs: number): Promise<number> {
+        const { promise, resolve, reject } = Promise.withResolvers<number>();
         this.#waiting.set(address, resolve);
-        return promise;
+        const limit = setTimeout(() => {
+            this.#waiting.delete(address);
+            reject(new BenchError("NOT_READY", "environment", `the watch did not show the endpoint ${address}`));
+        }, limitMs);
+        return promise.finally(() => clearTimeout(limit));
     }
 
     async [Symbol.asyncDispose](): Promise<void> {

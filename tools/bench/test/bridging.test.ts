@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { arrivalOf, longestGapMs, roundTripOf } from "../bridging/echoes.ts";
+import { arrivalOf, longestGapMs, roundTripOf, unansweredSince } from "../bridging/echoes.ts";
 import { devicePorts } from "../data-plane/plain-bridge.ts";
 
 describe("arrivalOf", () => {
@@ -37,6 +37,18 @@ describe("longestGapMs", () => {
         ["after", 52, 259],
     ])("fails where no echo came %s", (_, from, to) => {
         expect(() => longestGapMs(arrivals, from, to)).toThrow("no echo came");
+    });
+});
+
+describe("unansweredSince", () => {
+    it.each([
+        ["echoes came until then and after", 1_003, 0],
+        ["the last one is within the interval", 991, 0],
+        ["one is missing", 990, 1],
+        ["they have ended", 500, 50],
+        ["none came ever", undefined, 0],
+    ])("counts the requests without an echo at the end: %s", (_, last, expected) => {
+        expect(unansweredSince(last, 1_000, 10)).toBe(expected);
     });
 });
 

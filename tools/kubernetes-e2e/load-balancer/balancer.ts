@@ -3,7 +3,6 @@ import { AntreaError } from "@antrea/errors";
 import { type Prefix } from "@antrea/ip";
 import { isKubeError, services, type ApiClient, type Informer, type Node, type Service } from "@antrea/kube";
 import { type Logger } from "@antrea/runtime";
-import { healthyOf } from "./health.ts";
 import { type Routes } from "./routes.ts";
 import * as rules from "./rules.ts";
 
@@ -13,6 +12,8 @@ export interface LoadBalancerComponents {
     readonly services: Pick<Informer<Service>, "get" | "list">;
     readonly nodes: Pick<Informer<Node>, "list">;
     readonly routes: Pick<Routes, "set">;
+    /** Those of the addresses of Nodes that are healthy at this port. */
+    readonly healthyOf: (addresses: readonly string[], port: number) => Promise<readonly string[]>;
     readonly logger: Pick<Logger, "info">;
 }
 
@@ -48,16 +49,19 @@ export class LoadBalancer {
         const nodes = rules.nodeAddresses(this.#components.nodes.list());
         const known = [...this.#balanced.keys()].flatMap((key) => this.#components.services.get(key) ?? []);
         const healthy = new Map<number, readonly string[]>();
-        const probe = async (port: number): Promise<void> => void healthy.set(port, await healthyOf(nodes, port));
+        const probe = async (port: number): Promise<void> =>
+            void healthy.set(port, await this.#components.healthyOf(nodes, port));
         await Promise.all([...new Set(known.map(rules.healthPort))].map(probe));
         await this.#lock.run(async () => {
             for (const key of this.#balanced.keys()) await this.#lead(key, healthy);
         });
     }
 
-    /** Releases the Services that would wait for this program before they go. */
+    /** Releases the Services that would wait for this program before they go. Rejects, when all were tried, with the first error. */
     async close(): Promise<void> {
-        for (const service of this.#components.services.list().filter(rules.hasFinalizer)) await this.#release(service);
+        const waiting = this.#components.services.list().filter(rules.hasFinalizer);
+        const results = await Promise.allSettled(waiting.map((service) => this.#release(service)));
+        for (const result of results) if (result.status === "rejected") throw result.reason;
     }
 
     async #give(key: string, service: Service): Promise<void> {

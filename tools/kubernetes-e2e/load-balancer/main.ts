@@ -8,6 +8,7 @@ import { parsePrefix } from "@antrea/ip";
 import { createKubeClients, Informer, nodes, services, WorkQueue, type Node, type Service } from "@antrea/kube";
 import { createLogger } from "@antrea/runtime";
 import { LoadBalancer } from "./balancer.ts";
+import { healthyOf } from "./health.ts";
 import { Routes } from "./routes.ts";
 import { poolOf } from "./rules.ts";
 
@@ -26,27 +27,25 @@ async function main(network: string, { signal }: AbortController): Promise<void>
     const components = { api: clients.api, logger };
     await using known = new Informer<Service>(components, { resource: services });
     await using machines = new Informer<Node>(components, { resource: nodes });
-    const routes = new Routes(pool);
-    const balancer = new LoadBalancer({ ...components, services: known, nodes: machines, routes }, pool);
-    await using queue = new WorkQueue(components, { name: "services", maxBackoffMs: 5_000 }, (key) =>
-        balancer.reconcile(key),
-    );
     known.start(signal);
     machines.start(signal);
     await Promise.all([known.synced(signal), machines.synced(signal)]);
-    try {
-        await routes.open();
-        using _ = known.onChange((_type, key) => queue.add(key));
-        queue.start(signal);
-        logger.info("serving");
-        while (!signal.aborted) {
-            await balancer.round();
-            await sleep(everyMs, signal);
-        }
-    } finally {
-        await queue.close();
-        await balancer.close();
-        await routes.close();
+    // each is undone whatever becomes of the others: the cluster may be gone already
+    await using made = new AsyncDisposableStack();
+    const routes = new Routes(pool);
+    made.defer(() => routes.close());
+    const balancer = new LoadBalancer({ ...components, services: known, nodes: machines, routes, healthyOf }, pool);
+    made.defer(() => balancer.close());
+    const queue = made.use(
+        new WorkQueue(components, { name: "services", maxBackoffMs: 5_000 }, (key) => balancer.reconcile(key)),
+    );
+    await routes.open();
+    using _ = known.onChange((_type, key) => queue.add(key));
+    queue.start(signal);
+    logger.info("serving");
+    while (!signal.aborted) {
+        await balancer.round();
+        await sleep(everyMs, signal);
     }
 }
 

@@ -13,6 +13,8 @@ const source = "198.18.0.1";
 const protocol = "185";
 // 1: by addresses and ports, so that connections of one client are divided among Nodes
 const hashPolicy = "/proc/sys/net/ipv4/fib_multipath_hash_policy";
+// has the policy that was there before, so that a run after one that was killed sets it back
+const alias = `/sys/class/net/${device}/ifalias`;
 
 /**
  * The routes of this machine to the addresses of load balancers. Rejects, with the text of `ip`, when a command fails;
@@ -28,12 +30,14 @@ export class Routes {
 
     /** Makes the pool an address range that swallows packets; what an earlier run left behind is removed. */
     async open(): Promise<void> {
+        const before = await this.#policyOfEarlierRun();
         await this.#remove();
+        this.#policyBefore = before ?? (await readFile(hashPolicy, "utf8")).trim();
         await run("ip", ["link", "add", device, "type", "bridge"]);
+        await run("ip", ["link", "set", device, "alias", this.#policyBefore]);
         await run("ip", ["link", "set", device, "arp", "off", "up"]);
         await run("ip", ["address", "add", `${source}/32`, "dev", device]);
         await run("ip", ["route", "add", formatPrefix(this.#pool), "dev", device, "src", source]);
-        this.#policyBefore = await readFile(hashPolicy, "utf8");
         await writeFile(hashPolicy, "1");
     }
 
@@ -48,6 +52,11 @@ export class Routes {
     async close(): Promise<void> {
         await this.#remove();
         if (this.#policyBefore !== undefined) await writeFile(hashPolicy, this.#policyBefore);
+    }
+
+    async #policyOfEarlierRun(): Promise<string | undefined> {
+        const text = await readFile(alias, "utf8").catch(() => "");
+        return /^\d+$/.test(text.trim()) ? text.trim() : undefined;
     }
 
     async #remove(): Promise<void> {

@@ -1,4 +1,14 @@
-import { formatIp, prefixAt, prefixIndexOf, prefixOf, prefixSize, parseIp, type Prefix } from "@antrea/ip";
+import { AntreaError } from "@antrea/errors";
+import {
+    formatIp,
+    formatPrefix,
+    prefixAt,
+    prefixIndexOf,
+    prefixOf,
+    prefixSize,
+    parseIp,
+    type Prefix,
+} from "@antrea/ip";
 import { type Node, type Service } from "@antrea/kube";
 
 /** The finalizer that keeps a Service until its load balancer is gone, as cloud providers use it. */
@@ -27,8 +37,17 @@ export function ingressOf(service: Service): readonly string[] {
     return (service.status?.loadBalancer?.ingress ?? []).flatMap(({ ip }) => ip ?? []);
 }
 
-/** The high end of a Docker network, which gives its containers addresses from the low end: its last /24. */
+class NetworkError extends AntreaError<"NETWORK_TOO_SMALL"> {}
+
+/**
+ * The high end of a Docker network, which gives its containers addresses from the low end: its last /24. Throws NetworkError
+ * `NETWORK_TOO_SMALL` for a network in which that would be the low end too.
+ */
 export function poolOf(network: Prefix): Prefix {
+    if (network.length > 23) {
+        const text = `the Docker network kind is ${formatPrefix(network)}, without room for addresses of load balancers`;
+        throw new NetworkError("NETWORK_TOO_SMALL", "environment", `${text}: remove it, and create it with a /16`);
+    }
     return prefixOf(prefixAt(network, prefixSize(network) - 1n), 24);
 }
 

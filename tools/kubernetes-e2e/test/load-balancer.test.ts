@@ -42,6 +42,11 @@ describe("nextAddress", () => {
         expect(formatPrefix(poolOf(parsePrefix("192.168.16.0/20")))).toBe("192.168.31.0/24");
     });
 
+    it("is of no network that has no high end", () => {
+        expect(formatPrefix(poolOf(parsePrefix("10.1.2.0/23")))).toBe("10.1.3.0/24");
+        expect(() => poolOf(parsePrefix("10.1.2.0/24"))).toThrow("10.1.2.0/24, without room");
+    });
+
     it("begins below the broadcast address and goes down", () => {
         expect(nextAddress(pool, new Set(), undefined)).toBe("172.18.255.254");
         expect(nextAddress(pool, new Set(), "172.18.255.254")).toBe("172.18.255.253");
