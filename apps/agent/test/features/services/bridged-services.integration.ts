@@ -119,15 +119,18 @@ describe.each([4, 6] as const)("Services of IPv%d", (family) => {
         expect(await heard("outside", nodeIps[family], wanted, await nodePortOf(name))).toBe(wanted);
     });
 
-    it.each<PlaceName>(["p", "r"])(
-        "lead %s by a NodePort of its Node to a Pod, which sees its address",
-        async (from) => {
-            await add({ type: "NodePort" });
-            await lead("s");
-            const wanted = `s ${at(from)}`;
-            expect(await heard(from, nodeIps[family], wanted, await nodePortOf(name))).toBe(wanted);
-        },
-    );
+    // the Node is in VLAN 0, so that p does not send to it by the router, which leads to VLAN 2
+    it.each<[from: PlaceName, to: PlaceName, seen: PlaceName]>([
+        ["p", "q", "p"],
+        ["p", "s", "host"],
+        ["r", "s", "r"],
+        ["r", "q", "r"],
+    ])("lead %s by a NodePort of its Node to %s, which sees the address of %s", async (from, to, seen) => {
+        await add({ type: "NodePort" });
+        await lead(to);
+        const wanted = `${to} ${at(seen)}`;
+        expect(await heard(from, nodeIps[family], wanted, await nodePortOf(name))).toBe(wanted);
+    });
 
     it.each<PlaceName>(["p", "r", "host"])("without endpoints refuse %s at once", async (from) => {
         await add();
