@@ -153,6 +153,20 @@ describe.each([4, 6] as const)("Services of IPv%d", (family) => {
         },
     );
 
+    it("of UDP lead a Pod that comes back into its VLAN, where nobody was meanwhile, to who serves now", async () => {
+        await add();
+        await using socket = await PodProgram.datagrams(network.place("r"), vip, 80);
+        await lead("q");
+        expect(await answered(socket, `q ${at("r")}`)).toBe(`q ${at("r")}`);
+        await network.leave("r", "s");
+        await lead("p");
+        expect(await heard("q", vip, `p ${at("q")}`)).toBe(`p ${at("q")}`);
+        // until connections were compared for the last time after the change
+        await new Promise((resolve) => setTimeout(resolve, 2_000));
+        await network.join("r", "s");
+        expect(await answered(socket, `p ${at("r")}`)).toBe(`p ${at("r")}`);
+    });
+
     it.each<PlaceName>(["p", "r"])("reset a connection of %s that OVS has lost", async (from) => {
         await add();
         await lead("q");
