@@ -1,8 +1,15 @@
 import { type Action, type Flow, type Match } from "@antrea/openflow";
 import { macToBigint, type Family } from "@antrea/ip";
 import { Category, type FlowSet } from "./cookies.ts";
-import { ctStateIs, fieldsOf, groupFrame, toIp, toPrefix } from "./fields.ts";
-import { checkMac, type BridgedPeerInput, type BridgingInput, type PipelineInput, type PodInput } from "./inputs.ts";
+import { begunTo, ctStateIs, fieldsOf, groupFrame, toIp, toPrefix } from "./fields.ts";
+import {
+    checkMac,
+    type BridgedPeerInput,
+    type BridgedPod,
+    type BridgingInput,
+    type PipelineInput,
+    type PodInput,
+} from "./inputs.ts";
 import { bridgingL2Flows } from "./l2.ts";
 import { setDestination } from "./l3.ts";
 import { ipv6AddressesOf } from "./nd.ts";
@@ -118,6 +125,25 @@ export function toBridgedPodFlows(next: NextTable, pod: PodInput, vlan: number):
             way(Priority.low, { ...toIp(ip), ...inVlan(vlan) }, [destination, ...deliver], next.into("hop")),
         ),
     ];
+}
+
+/**
+ * Flows for connections of a bridged Pod to a Service at an address of its own subnet. The Pod has addressed the station that
+ * has this address and not its router: a machine that does not forward, or a Node, whose connection tracking would see one
+ * direction only, as answers come to the Pod directly, and so take the packets for invalid, which kube-proxy drops. What
+ * has to go by the router therefore goes by the gateway with the virtual source and comes back there, as what the host
+ * serves. `belowLower`: endpoints that the switch reaches without a router have flows above. The Pod is not checked
+ * (`checkPod`).
+ */
+export function onLinkServiceFlows(next: NextTable, pod: PodInput, { subnets }: BridgedPod): Flow[] {
+    return subnets.map((subnet) =>
+        way(
+            Priority.belowLower,
+            { ...begunTo(subnet), in_port: pod.ofPort, ...partsAre([Reg.bridged, 1], [CtMark.service, 1]) },
+            [setDestination(pod.gatewayMac), load(Reg.toService, 1)],
+            next.into("switching"),
+        ),
+    );
 }
 
 /**

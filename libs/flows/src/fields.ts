@@ -107,6 +107,18 @@ export function toPrefix(prefix: Prefix): Match {
     return prefix.family === 4 ? { ...v4.any, ipv4_dst: field } : { ...v6.any, ipv6_dst: field };
 }
 
+/**
+ * Match of the packets of a connection's first direction whose first packet had, before any translation, a destination in
+ * the prefix, with its EtherType; after a lookup only.
+ */
+export function begunTo(prefix: Prefix): Match {
+    const field = { value: prefix.base, mask: prefixMask(prefix) };
+    const common = ctStateIs({ rpl: false, inv: false, trk: true });
+    return prefix.family === 4
+        ? { ...v4.any, ...common, ct_nw_dst: field }
+        : { ...v6.any, ...common, ct_ipv6_dst: field };
+}
+
 /** Match of connection tracking state bits (`ct_state`): true must be set, false must not be; others are ignored. */
 export function ctStateIs(bits: Partial<Record<keyof typeof CtState, boolean>>): Match {
     let [value, mask] = [0, 0];

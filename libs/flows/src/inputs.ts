@@ -91,12 +91,14 @@ export interface PodInput {
     readonly services?: boolean | undefined;
 }
 
-/** Input that a bridged Pod needs in addition: its VLAN and the MAC address of the host port, 6 bytes. */
+/** Input that a bridged Pod needs in addition; the MAC address of the host port has 6 bytes. */
 export interface BridgedPod {
     /** VLAN ID, 0 to 4094; 0 is the untagged network, which is the Node's own. */
     readonly vlan: number;
     /** MAC address of the host port. */
     readonly hostMac: Uint8Array;
+    /** The subnets of its addresses: those to whose addresses it does not send by its router. */
+    readonly subnets: readonly Prefix[];
 }
 
 /** A VLAN of the underlay in which this Node has bridged Pods; see `vlanFlows`. */

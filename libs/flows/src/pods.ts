@@ -1,6 +1,6 @@
 import { type Flow } from "@antrea/openflow";
 import { arpFlows, bridgedArpFlows, proxyArpFlow } from "./arp.ts";
-import { toBridgedPodFlows } from "./bridged-forwarding.ts";
+import { onLinkServiceFlows, toBridgedPodFlows } from "./bridged-forwarding.ts";
 import { classifierFlow } from "./classifier.ts";
 import { Category, type FlowSet } from "./cookies.ts";
 import { checkPod, type BridgedPod, type PodInput } from "./inputs.ts";
@@ -51,5 +51,6 @@ function bridgedPodFlows(next: NextTable, input: PodInput, bridged: BridgedPod):
         ...podSwitchFlows(next, input, vlan),
         ...toBridgedPodFlows(next, input, vlan),
         ...bridgedPodL3Flows(next, input, bridged),
+        ...(input.services === true ? onLinkServiceFlows(next, input, bridged) : []),
     ];
 }

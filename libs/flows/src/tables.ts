@@ -120,6 +120,7 @@ export const Priority = {
     normal: 200,
     low: 190,
     lower: 187,
+    belowLower: 186,
     lowest: 184,
     last: 180,
     miss: 0,

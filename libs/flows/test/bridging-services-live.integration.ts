@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
-import { formatMac } from "@antrea/ip";
+import { formatMac, parseIp } from "@antrea/ip";
 import { type ServicePortFlows } from "../src/index.ts";
 import { type Namespace, type Talk } from "./namespaces.ts";
 import { atOnce, client, many, reuse, udpClient, udpServer } from "./programs.ts";
@@ -37,10 +37,13 @@ table inet services {
     }
     chain postrouting {
         type nat hook postrouting priority srcnat;
-        oifname != "gw0" ip saddr 169.254.0.253 masquerade
-        oifname != "gw0" ip6 saddr fc01::aabb:ccdd:eeff masquerade
-        meta l4proto tcp ct status dnat ip saddr 169.254.0.253 masquerade
-        meta l4proto tcp ct status dnat ip6 saddr fc01::aabb:ccdd:eeff masquerade
+        ip saddr 169.254.0.253 masquerade
+        ip6 saddr fc01::aabb:ccdd:eeff masquerade
+    }
+    chain forward {
+        type filter hook forward priority filter;
+        # as kube-proxy does
+        ct state invalid drop
     }
 }`;
 
@@ -64,6 +67,23 @@ function services(family: 4 | 6, names: readonly Vip[]): ServicePortFlows[] {
     );
 }
 
+/** Addresses of load balancers in the networks of the Pods: the Node has the one in VLAN 0, the router that in VLAN 2. */
+const onLink = { 4: { p: "172.18.0.200", r: "172.18.2.200" }, 6: { p: "fd00:18::c8", r: "fd00:18:0:2::c8" } } as const;
+const onLinkEndpoints = ["a", "q", "s", "host", "outside"] as const;
+
+function onLinkServices(family: 4 | 6): ServicePortFlows[] {
+    const scopes = { inside: "cluster", outside: "cluster" } as const;
+    return (["p", "r"] as const).flatMap((from, first) =>
+        onLinkEndpoints.map((name, at) =>
+            portFlows(bridging, 1000 * family + 10 * first + at, {
+                ...servedPort(onLink[family][from], [endpoint(underlayAddresses[family][name])]),
+                port: 81 + at,
+                addresses: [{ kind: "loadBalancer", ip: parseIp(onLink[family][from]), ...scopes }],
+            }),
+        ),
+    );
+}
+
 let ovs: TestSwitch;
 let node: UnderlayNode;
 
@@ -72,6 +92,7 @@ const space = (name: StationName): Namespace => node.space(name);
 beforeAll(async () => {
     const names = (Object.keys(last) as Vip[]).filter((name) => name !== "kubeProxy");
     ovs = await startServiceSwitch(bridging, [...services(4, names), ...services(6, names)]);
+    await ovs.serve([...onLinkServices(4), ...onLinkServices(6)]);
     node = await UnderlayNode.start(ovs, rules);
     for (const family of [4, 6] as const) {
         const { virtual, host, outside } = underlayAddresses[family];
@@ -81,6 +102,10 @@ beforeAll(async () => {
         await route("host", net, "via", virtual, "dev", "gw0");
         await route("host", virtual, "dev", "gw0", "src", host);
         await route("outside", net, "via", host, "src", outside);
+        // nobody's source
+        const noDad = family === 4 ? [] : ["nodad", "preferred_lft", "0"];
+        await space("host").exec("ip", "address", "add", onLink[family].p, "dev", "eth0", ...noDad);
+        await space("outside").exec("ip", "address", "add", onLink[family].r, "dev", "eth2", ...noDad);
     }
 });
 
@@ -127,6 +152,26 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
         expect(await ask(from, to)).toBe(`${address[seen]} 5`);
         expect(await ask(from, to, "x100000")).toBe(`${address[seen]} 100000`);
     });
+
+    it.each<[from: "p" | "r", to: (typeof onLinkEndpoints)[number], seen: keyof typeof address]>([
+        ["p", "a", "p"],
+        ["p", "q", "p"],
+        ["p", "s", "host"],
+        ["p", "host", "p"],
+        ["p", "outside", "host"],
+        ["r", "a", "gateway"],
+        ["r", "q", "host"],
+        ["r", "s", "r"],
+        ["r", "host", "virtual"],
+        ["r", "outside", "host"],
+    ])(
+        "%s reaches a Service at an address of its own network with the endpoint %s, which sees that of %s",
+        async (from, to, seen) => {
+            const talk = await space(from).start(client, onLink[family][from], `${81 + onLinkEndpoints.indexOf(to)}`);
+            expect(await talk.send("hello")).toBe(`${address[seen]} 5`);
+            expect(await talk.send("x100000")).toBe(`${address[seen]} 100000`);
+        },
+    );
 
     it.each<["p" | "r", (keyof typeof address)[]]>([
         ["p", ["p"]],

@@ -103,9 +103,15 @@ const ways: Readonly<Record<Client, Readonly<Record<End, string>>>> = {
     outside: { b: "b", q: "q", s: "s", peer: "gw", far: "gw", farTagged: "gw", node: "gw", other: "gw" },
 };
 
+/**
+ * The same for the addresses in VLAN 0 that p does not send to by its router: frames to the Node's MAC address, which must
+ * not go on to an endpoint for which p would address the router.
+ */
+const waysOnLink = { ...ways.p, s: "gw", far: "gw", farTagged: "gw" };
+
 /** The endpoint sees another address than the client's. */
-const isHidden = (client: Client, end: End): boolean =>
-    (client === "node" || client === "outside") && ways[client][end] !== "b" && ways[client][end] !== "q";
+const isHidden = (client: Client, way: string): boolean =>
+    client === "node" || client === "outside" ? way !== "b" && way !== "q" : client === "p" && way === "gw";
 
 let ovs: TestSwitch;
 
@@ -156,9 +162,12 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
     const commitOnly = `ct(commit,${zones[0]},mark=0x3/0xf),uplink`;
     const frame = (client: Client, to: string, rest = syn(80)): string => {
         if (client === "node" || client === "outside") return packet(sentBy("gw"), mac.service, ip[client], to, rest);
-        const gateway = client === "a" ? mac.gw : mac.router;
+        const gateway = client === "a" ? mac.gw : client === "p" && to === ip.node ? mac.host : mac.router;
         return packet(sentBy(client), gateway, ip[client], to, rest);
     };
+    /** The destination before any translation: a trace does not take it from the packet. */
+    const begunAt = (to: string, sent: string): string =>
+        `${sent},ct_state=trk|new,${family === 4 ? "ct_nw_dst" : "ct_ipv6_dst"}=${to}`;
     const from = (sender: Parameters<typeof sentBy>[0], dstMac: string, to: string, mark: string): string =>
         `${packet(sentBy(sender), dstMac, ip[sender as "q"], to, tcp)},ct_mark=${mark}`;
     const check = (row: Row): Promise<void> => checkRow(ovs, row, "frames");
@@ -169,17 +178,18 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
             ["its ClusterIP", (at: number) => frame(client, `${net}${10 + at}`)],
             ["its address of a load balancer", (at: number) => frame(client, `${external}${10 + at}`)],
             ["its externalIP", (at: number) => frame(client, `${external}${30 + at}`)],
-            ["its NodePort", (at: number) => frame(client, nodePort, syn(30_000 + at))],
+            ["its NodePort", (at: number) => begunAt(nodePort, frame(client, nodePort, syn(30_000 + at)))],
         ] as const;
         it.each(addresses.flatMap(([kind, to]) => endpoints.map((end, at) => [end, kind, to(at)] as const)))(
             "to %s by %s",
-            async (end, _kind, sent) => {
+            async (end, kind, sent) => {
                 const { frames, actions, text } = await ovs.trace(sent, begun);
-                expect(frames).toEqual([ways[client][end]]);
+                const way = (client === "p" && kind === "its NodePort" ? waysOnLink : ways[client])[end];
+                expect(frames).toEqual([way]);
                 expect(text).toContain(
                     `ct(commit,${zoneOf[client]},mark=0x1${client.length === 1 ? 3 : 2}/0x1f,nat(dst=`,
                 );
-                expect(actions.includes(`nat(src=${virtual}`)).toBe(isHidden(client, end));
+                expect(actions.includes(`nat(src=${virtual}`)).toBe(isHidden(client, way));
             },
         );
     });
@@ -215,7 +225,7 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
         ["r without endpoints: to the agent", frame("r", `${net}60`), fresh, "drop", "userspace"],
         ["outside, policy Local without a local endpoint", frame("outside", `${external}63`), fresh, "drop"],
         ["p, policy Local without a local endpoint", frame("p", `${external}63`), begun, "uplink"],
-        ["p to another NodePort", frame("p", ip.node, syn(30_099)), fresh, "host"],
+        ["p to another port of its Node", begunAt(ip.node, frame("p", ip.node, syn(30_099))), fresh, "host"],
         ["r to another NodePort: by the router", frame("r", ip.node, syn(30_099)), fresh, "uplink@2"],
         ["p to a NodePort of another Node: that Node's", frame("p", ip.other, syn(30_000)), fresh, "uplink"],
         ["p to an unknown ClusterIP: the host", frame("p", `${net}99`), fresh, "gw", `nat(src=${virtual})`],
@@ -225,6 +235,12 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
         ["p, established", `${frame("p", ip.q)},ct_mark=0x13`, known, "q"],
         ["r, established", `${frame("r", ip.q)},ct_mark=0x13`, known, "uplink@2"],
         ["p, a second packet before the answer", `${frame("p", ip.q)},ct_mark=0x13`, fresh, "q"],
+        [
+            "an answer of p to a connection that began at an address of its network: as any other",
+            begunAt(ip.node, from("p", mac.q, ip.q, "0x13")),
+            answer,
+            "q",
+        ],
         ["answer of a to p", from("b", mac.gw, ip.p, "0x13"), answer, "p", `src=${mac.host},dst=${mac.p}`],
         ["answer of q to p", from("q", mac.p, ip.p, "0x13"), answer, "p"],
         ["answer of q to a", from("q", mac.router, ip.a, "0x13"), answer, "a", `src=${mac.gw},dst=${mac.a}`],

@@ -126,7 +126,8 @@ export function examplePeer(families: readonly Family[] = [4, 6], remote = "192.
 export function exampleBridgedPod(index: number, vlan: number, families: readonly Family[] = [4, 6]): PodInput {
     const last = index + 1;
     const own = ips(`172.18.${vlan}.${last}`, `fd00:18:0:${vlan.toString(16)}::${last.toString(16)}`);
-    return { ...examplePod(index), ips: of(families, own), bridged: { vlan, hostMac } };
+    const subnets = of(families, prefixes(`172.18.${vlan}.0/24`, `fd00:18:0:${vlan.toString(16)}::/64`));
+    return { ...examplePod(index), ips: of(families, own), bridged: { vlan, hostMac, subnets } };
 }
 
 /** A VLAN with Pods of these numbers. */

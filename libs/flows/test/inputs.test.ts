@@ -28,7 +28,7 @@ const bridging = {
 describe("input that is accepted", () => {
     it("is up to the highest VLAN", () => {
         expect(() => vlanFlows(exampleVlan(4094))).not.toThrow();
-        expect(() => podFlows({ ...bridged, bridged: { vlan: 4094, hostMac } })).not.toThrow();
+        expect(() => podFlows({ ...bridged, bridged: { vlan: 4094, hostMac, subnets: [] } })).not.toThrow();
     });
 
     it("is up to the highest port number of a port", () => {
@@ -103,12 +103,12 @@ describe("input that is refused", () => {
             "bridging.host.ips",
         ],
         ["a bridged Pod of a foreign subnet", () => podFlows({ ...bridged, foreignSubnet: true }), "bridged"],
-        ["VLAN 4095", () => podFlows({ ...bridged, bridged: { vlan: 4095, hostMac } }), "bridged.vlan"],
-        ["VLAN -1", () => podFlows({ ...bridged, bridged: { vlan: -1, hostMac } }), "bridged.vlan"],
-        ["half a VLAN", () => podFlows({ ...bridged, bridged: { vlan: 0.5, hostMac } }), "bridged.vlan"],
+        ["VLAN 4095", () => podFlows({ ...bridged, bridged: { vlan: 4095, hostMac, subnets: [] } }), "bridged.vlan"],
+        ["VLAN -1", () => podFlows({ ...bridged, bridged: { vlan: -1, hostMac, subnets: [] } }), "bridged.vlan"],
+        ["half a VLAN", () => podFlows({ ...bridged, bridged: { vlan: 0.5, hostMac, subnets: [] } }), "bridged.vlan"],
         [
             "a host's MAC address of zeros",
-            () => podFlows({ ...bridged, bridged: { vlan: 0, hostMac: new Uint8Array(6) } }),
+            () => podFlows({ ...bridged, bridged: { vlan: 0, hostMac: new Uint8Array(6), subnets: [] } }),
             "bridged.hostMac",
         ],
         ["a VLAN that no tag can name", () => vlanFlows(exampleVlan(4095)), "vlan"],

@@ -1,7 +1,7 @@
 import { systemClock, type Clock, settleAll } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
 import { podFlows, type FlowSet, type PodInput } from "@antrea/flows";
-import { formatIp, parseMac } from "@antrea/ip";
+import { formatIp, parseMac, prefixOf } from "@antrea/ip";
 import type { Progress } from "./progress.ts";
 import { PodNetworkError } from "./errors.ts";
 import { Limit } from "./limit.ts";
@@ -289,9 +289,9 @@ export class InterfaceWiring {
     #poolPart(record: PodRecord): Pick<PodInput, "bridged" | "foreignSubnet"> {
         if (!isPoolRecord(record)) return {};
         const { bridging } = this.#components;
-        return bridging === undefined
-            ? { foreignSubnet: true }
-            : { bridged: { vlan: record.vlan, hostMac: bridging.hostMac } };
+        if (bridging === undefined) return { foreignSubnet: true };
+        const subnets = record.addresses.map(({ ip, prefixLength }) => prefixOf(ip, prefixLength));
+        return { bridged: { vlan: record.vlan, hostMac: bridging.hostMac, subnets } };
     }
 }
 

@@ -20,6 +20,7 @@ import { familiesOf, ServiceSync } from "./service-sync.ts";
 import { ServiceWatch } from "./service-watch.ts";
 import { settingsOf } from "./settings.ts";
 import { SyncHealth, type SyncState } from "./sync-health.ts";
+import { onFirstOfVlan } from "./udp/first-of-vlan.ts";
 import { removeTranslated } from "./udp/remove-translated.ts";
 import { UdpCleanUp } from "./udp/udp-clean-up.ts";
 import { udpComponents } from "./udp/components.ts";
@@ -250,6 +251,8 @@ function servingServices(
             if (udp === undefined) return;
             const job = jobs.every("services/udp-connections", checkMs, (limit) => udp.pass(limit), { delayed: true });
             cleanUp = () => job.trigger();
+            if (isBridging)
+                listeners.use(onFirstOfVlan(platform.podInterfaces, () => void (udp.zoneAdded() && cleanUp())));
             firstSync.onComplete(() => {
                 udp.begin();
                 job.trigger();

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "@jest/globals";
 import { settle } from "@antrea/async/testing";
 import { AntreaError } from "@antrea/errors";
 import { bridgingTables, nodeTables, Pipeline, podFlows, podOfPorts } from "@antrea/flows";
-import { formatIp, parseMac } from "@antrea/ip";
+import { formatIp, parseMac, parsePrefix } from "@antrea/ip";
 import { hostInterfaceName } from "../../../src/features/pod-network/names.ts";
 import { listLogger, type LogEntry } from "../../support/logger.ts";
 import { podRecord } from "../../support/records.ts";
@@ -394,12 +394,12 @@ describe("what a Pod's flows and its VLAN are", () => {
         [
             "of a pool, in the underlay",
             { pools: true, bridging: true },
-            { bridged: { vlan: 5, hostMac: Uint8Array.of(2, 0, 0, 0, 0, 2) } },
+            { bridged: { vlan: 5, hostMac: Uint8Array.of(2, 0, 0, 0, 0, 2), subnets: [parsePrefix("10.20.0.0/24")] } },
         ],
     ] as const;
 
     it.each(kinds)("%s: goes by where its address is, also after a restart and a change of OVS", async (_, o, part) => {
-        node = new FakeNode(o);
+        node = new FakeNode({ ...o, services: true });
         await node.add();
         const { record, ofPort } = only();
         const { flows } = podFlows(new Pipeline([...nodeTables, ...bridgingTables]), {
@@ -407,6 +407,7 @@ describe("what a Pod's flows and its VLAN are", () => {
             mac: parseMac(record.mac),
             ips: record.addresses.map(({ ip }) => ip),
             gatewayMac: Uint8Array.of(2, 0, 0, 0, 0, 1),
+            services: true,
             ...part,
         });
         const expectRight = (): void => {

@@ -28,6 +28,8 @@ export interface FakeNodeOptions {
     readonly pools?: boolean;
     /** Pods of pools are bridged. */
     readonly bridging?: boolean;
+    /** OVS serves Services. */
+    readonly services?: boolean;
     readonly podCidrs?: readonly string[];
     readonly logger?: typeof silentLogger;
     /** Makes what makes the interfaces on other networks; default: there are none. */
@@ -165,6 +167,7 @@ export class FakeNode {
                 now: () => clock.monotonic(),
                 gatewayMac: () => Uint8Array.of(2, 0, 0, 0, 0, 1),
                 namespaces: inside,
+                servesServices: this.#options.services === true,
             },
         );
         this.reconciler = new PodReconciler(

@@ -130,6 +130,22 @@ export class BridgedNetwork implements AsyncDisposable {
         return name === "outside" ? outsideIps[family] : (this.#ips.get(name)?.[family] ?? "");
     }
 
+    /** Takes Pods off the switch; their programs and sockets stay. */
+    async leave(...names: readonly PodName[]): Promise<void> {
+        for (const name of names) await this.cluster.agent.del(this.#pod(name));
+    }
+
+    /** Brings Pods that left back, with the same addresses. */
+    async join(...names: readonly PodName[]): Promise<void> {
+        for (const name of names) await this.cluster.agent.add(this.#pod(name));
+    }
+
+    #pod(name: PodName): TestPod {
+        const found = this.#pods.get(name);
+        if (found === undefined) throw new TypeError(`no Pod ${name}`);
+        return found;
+    }
+
     async #connect(): Promise<void> {
         // else the Node's stack would answer what it sees of the frames of Pods
         const filter = { generation: rulesGeneration, logger: silentLogger, nft: runNft };

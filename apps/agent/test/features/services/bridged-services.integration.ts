@@ -119,15 +119,18 @@ describe.each([4, 6] as const)("Services of IPv%d", (family) => {
         expect(await heard("outside", nodeIps[family], wanted, await nodePortOf(name))).toBe(wanted);
     });
 
-    it.each<PlaceName>(["p", "r"])(
-        "lead %s by a NodePort of its Node to a Pod, which sees its address",
-        async (from) => {
-            await add({ type: "NodePort" });
-            await lead("s");
-            const wanted = `s ${at(from)}`;
-            expect(await heard(from, nodeIps[family], wanted, await nodePortOf(name))).toBe(wanted);
-        },
-    );
+    // the Node is in VLAN 0, so that p does not send to it by the router, which leads to VLAN 2
+    it.each<[from: PlaceName, to: PlaceName, seen: PlaceName]>([
+        ["p", "q", "p"],
+        ["p", "s", "host"],
+        ["r", "s", "r"],
+        ["r", "q", "r"],
+    ])("lead %s by a NodePort of its Node to %s, which sees the address of %s", async (from, to, seen) => {
+        await add({ type: "NodePort" });
+        await lead(to);
+        const wanted = `${to} ${at(seen)}`;
+        expect(await heard(from, nodeIps[family], wanted, await nodePortOf(name))).toBe(wanted);
+    });
 
     it.each<PlaceName>(["p", "r", "host"])("without endpoints refuse %s at once", async (from) => {
         await add();
@@ -149,6 +152,20 @@ describe.each([4, 6] as const)("Services of IPv%d", (family) => {
             expect(await answered(socket, "ECONNREFUSED")).toBe("ECONNREFUSED");
         },
     );
+
+    it("of UDP lead a Pod that comes back into its VLAN, where nobody was meanwhile, to who serves now", async () => {
+        await add();
+        await using socket = await PodProgram.datagrams(network.place("r"), vip, 80);
+        await lead("q");
+        expect(await answered(socket, `q ${at("r")}`)).toBe(`q ${at("r")}`);
+        await network.leave("r", "s");
+        await lead("p");
+        expect(await heard("q", vip, `p ${at("q")}`)).toBe(`p ${at("q")}`);
+        // until connections were compared for the last time after the change
+        await new Promise((resolve) => setTimeout(resolve, 2_000));
+        await network.join("r", "s");
+        expect(await answered(socket, `p ${at("r")}`)).toBe(`p ${at("r")}`);
+    });
 
     it.each<PlaceName>(["p", "r"])("reset a connection of %s that OVS has lost", async (from) => {
         await add();

@@ -1,5 +1,5 @@
 import { serviceMac, serviceSource } from "@antrea/flows";
-import { formatMac, formatPrefix, prefixOf, type Family, type IpAddress } from "@antrea/ip";
+import { formatMac, formatPrefix, prefixOf, sameIp, type Family, type IpAddress } from "@antrea/ip";
 import { NeighbourState, RouteTable, type Netlink, type Route } from "@antrea/netlink";
 import { proxyRouteProtocol, serviceRouteProtocol } from "../../../platform/kernel-ids.ts";
 
@@ -65,10 +65,16 @@ export class ServiceRoute {
         const gateway = await this.#netlink.link(this.#gatewayName);
         if (gateway === undefined) return;
         const { index } = gateway;
+        const sources = serviceSources([4, 6]);
+        // only what is there: a kernel without IPv6 refuses to delete anything of it
+        const routes = await this.#netlink.routes({ protocol: serviceRouteProtocol });
+        const neighbours = keepsNeighbours ? [] : await this.#netlink.neighbours(index);
+        const own = neighbours.filter(({ ip }) => sources.some((source) => sameIp(source, ip)));
         await this.#netlink.batch((batch) => {
-            for (const ip of serviceSources([4, 6])) {
-                if (!keepsNeighbours) batch.deleteNeighbour({ index, ip });
-                batch.deleteRoute({ dst: prefixOf(ip), dev: index, protocol: serviceRouteProtocol });
+            for (const { ip } of own) batch.deleteNeighbour({ index, ip });
+            for (const route of routes) {
+                if (!sources.some((ip) => leadsTo(route, ip, index))) continue;
+                batch.deleteRoute({ dst: route.dst, dev: index, protocol: serviceRouteProtocol });
             }
         });
     }

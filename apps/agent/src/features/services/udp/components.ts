@@ -1,6 +1,6 @@
 import { connectionZone } from "@antrea/flows";
 import type { NodePlatform } from "../../../platform/node-platform.ts";
-import { isPoolRecord } from "../../../platform/pod-interfaces/index.ts";
+import { vlanOf } from "./first-of-vlan.ts";
 import type { ConnectionZones } from "./stale-connections.ts";
 import type { UdpCleanUpComponents } from "./udp-clean-up.ts";
 
@@ -16,10 +16,8 @@ export function udpComponents({
     UdpCleanUpComponents,
     "dump" | "flush" | "zones"
 > {
-    // in a VLAN without Pods nobody is left who would send
-    const vlans = (): readonly number[] => [
-        ...new Set([0, ...podInterfaces.list().flatMap(({ record }) => (isPoolRecord(record) ? [record.vlan] : []))]),
-    ];
+    // in a VLAN without Pods nobody is left who would send: see `onFirstOfVlan`
+    const vlans = (): readonly number[] => [...new Set([0, ...podInterfaces.list().map(vlanOf)])];
     const zones: ConnectionZones = (family) =>
         bridgedMac === undefined ? [connectionZone(family)] : vlans().map((vlan) => connectionZone(family, vlan));
     return {

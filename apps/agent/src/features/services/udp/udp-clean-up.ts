@@ -82,6 +82,17 @@ export class UdpCleanUp {
     }
 
     /**
+     * To be called when `zones` has one more: nothing was removed there before, so the next pass compares all connections.
+     * True if `pass` is to be called.
+     */
+    zoneAdded(): boolean {
+        if (!this.#hasBegun) return false;
+        const now = this.#components.clock.monotonic();
+        this.#checks = [now, ...this.#checks.filter((at) => at > now)];
+        return true;
+    }
+
+    /**
      * Removes what is stale, and compares if that is due; no effect before `begin`. Resolves with the time until it is to be
      * called again. Rejects with OpenFlowError, UnixctlError or, if connections are left, UdpCleanUpError `STALE_LEFT`;
      * the next pass continues.

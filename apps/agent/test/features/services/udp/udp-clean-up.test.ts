@@ -99,6 +99,29 @@ describe("clean-up of UDP connections", () => {
         expect([...connections.keys()]).toEqual([2]);
     });
 
+    it("compares anew when there is one more zone, where nothing was removed before", async () => {
+        expect(cleanUp.zoneAdded()).toBe(false);
+        const inZone = connections;
+        connections = new Map();
+        cleanUp.begin();
+        await passes();
+        connections = inZone;
+        expect(await passes()).toEqual([0]);
+        expect([...connections.keys()]).toEqual([1, 2, 3]);
+        expect(cleanUp.zoneAdded()).toBe(true);
+        expect(await passes()).toEqual([0]);
+        expect([...connections.keys()]).toEqual([2]);
+    });
+
+    it("a new zone puts off no comparison of a change", async () => {
+        await begin();
+        cleanUp.changed(dns("10.10.1.2", "10.10.1.3"), served);
+        await cleanUp.pass(signal);
+        now += 100;
+        cleanUp.zoneAdded();
+        expect(await passes()).toEqual([0, 100, 1_100]);
+    });
+
     it("does nothing without a change", async () => {
         await begin();
         expect(cleanUp.changed(dns("10.10.1.3"), dns("10.10.1.3", "10.10.1.4"))).toBe(false);
