@@ -1,6 +1,8 @@
 import { bridgingParts, bridgingTables } from "@antrea/flows";
 import { parseMac, type IpAddress } from "@antrea/ip";
 import type { Feature } from "../../platform/feature.ts";
+import { mayHaveLostRoutes } from "../../platform/host/gateway/index.ts";
+import { serviceRouteProtocol } from "../../platform/kernel-ids.ts";
 import type { NodePlatform } from "../../platform/node-platform.ts";
 import { attachmentKey, isAddCompleted } from "../../platform/pod-interfaces/index.ts";
 import { BridgedPods, ServiceRoute, serviceSources } from "./bridged-pods/index.ts";
@@ -45,10 +47,12 @@ export function bridging(platform: NodePlatform): Bridging {
 function inBridgingMode(
     {
         clock,
+        config,
         flowTable,
         jobs,
         logger: parent,
         metrics,
+        netlink,
         node,
         openflow,
         pipeline,
@@ -72,8 +76,8 @@ function inBridgingMode(
         clock,
         metrics,
     });
-    const announcements = new DisposableStack();
-    announcements.use(announcer);
+    const listeners = new DisposableStack();
+    listeners.use(announcer);
     return {
         name: "bridging",
         pods,
@@ -93,15 +97,21 @@ function inBridgingMode(
                 route.ensure(families, { sparesProxyRoutes: servesNode }),
             );
             openflow.onReady(() => routing.trigger());
+            listeners.use(
+                netlink.subscribe(["link", "route"], (event) => {
+                    const routes = { gatewayName: config.hostGateway, protocol: serviceRouteProtocol };
+                    if (mayHaveLostRoutes(event, routes)) routing.trigger();
+                }),
+            );
             // Retries VLAN flows that could not be set or removed when a Pod was added or removed.
             const retrying = jobs.every("bridging/vlans", resyncMs, (limit) => pods.pass(limit));
             openflow.onReady(() => retrying.trigger());
-            announcements.use(
+            listeners.use(
                 podInterfaces.subscribe((change) => {
                     if (isAddCompleted(change)) pods.announce(attachmentKey(change.known.record));
                 }),
             );
         },
-        stop: () => announcements.dispose(),
+        stop: () => listeners.dispose(),
     };
 }

@@ -2,8 +2,8 @@ import { isErrorOf, messageOf } from "@antrea/errors";
 import { nodeAddressFlows } from "@antrea/flows";
 import { nodeAddressesOf } from "@antrea/ipam";
 import type { Prefix } from "@antrea/ip";
-import type { NetlinkEvent } from "@antrea/netlink";
 import type { Feature } from "../../platform/feature.ts";
+import { mayHaveLostRoutes } from "../../platform/host/gateway/index.ts";
 import { proxyRouteProtocol } from "../../platform/kernel-ids.ts";
 import { changesRoutes } from "../../platform/node/node-changes.ts";
 import type { NodePlatform, ServiceCidrs } from "../../platform/node-platform.ts";
@@ -89,6 +89,7 @@ function serving(
     const cidrs = new HostServiceCidrs(others ?? own);
     const rules = rulesOf(platform);
     const addresses = new NodeAddresses({ netlink }, { nodePortAddresses: config.antreaProxy.nodePortAddresses });
+    const gatewayRoutes = { gatewayName: config.hostGateway, protocol: proxyRouteProtocol };
     const listeners = new DisposableStack();
     const triggers = { rules: (): void => undefined, routes: (): void => undefined, addresses: (): void => undefined };
     const onRules = (): void => triggers.rules();
@@ -163,7 +164,7 @@ function serving(
             addresses.start(() => triggers.addresses());
             listeners.use(
                 netlink.subscribe(["link", "route"], (event) => {
-                    if (concernsRoutes(event, config.hostGateway)) triggers.routes();
+                    if (mayHaveLostRoutes(event, gatewayRoutes)) triggers.routes();
                 }),
             );
             await addresses.read();
@@ -193,13 +194,6 @@ function rulesOf({ config, host, logger, node }: HostServicesPlatform): HostRule
 /** Those of a cluster that names none. */
 function configuredCidrs({ serviceCIDR, serviceCIDRv6 }: HostServicesPlatform["config"]): readonly Prefix[] {
     return [serviceCIDR, serviceCIDRv6].filter((prefix) => prefix !== undefined);
-}
-
-/** Another program deleted a route, or the gateway's link came or went up, whose routes the kernel removes silently. */
-function concernsRoutes(event: NetlinkEvent, gatewayName: string): boolean {
-    if (event.type === "link") return event.link.name === gatewayName;
-    if (event.type === "route") return event.deleted && event.route.protocol === proxyRouteProtocol;
-    return true;
 }
 
 function trigger(job: { trigger(): void }): () => void {

@@ -28,6 +28,7 @@ beforeEach(async () => {
         config: { hostGateway: "antrea-gw0" },
         flowTable: { stage: () => undefined, set: () => Promise.resolve(), remove: () => Promise.resolve() },
         logger: silentLogger,
+        netlink: { subscribe: () => new DisposableStack() },
         node: { podPrefixes: [] },
         jobs: new Jobs({ logger: silentLogger, clock }),
         openflow: {

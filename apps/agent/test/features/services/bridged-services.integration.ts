@@ -287,6 +287,44 @@ describe("the route of answers from kube-proxy", () => {
     });
 });
 
+describe.each([
+    ["with proxyAll", withAll],
+    ["without proxyAll", bridgingSettings],
+] as const)("the way of answers from kube-proxy, %s", (_name, settings) => {
+    /** The routes and the neighbour entries of both families that are there within some seconds. */
+    const found = (): Promise<readonly string[]> =>
+        eventually(
+            () =>
+                ([4, 6] as const).flatMap((family) => {
+                    const list = (...args: readonly string[]): string =>
+                        execFileSync("ip", [`-${family}`, ...args], { encoding: "utf8" });
+                    const lines = `${list("route", "show")}${list("neighbour", "show", "dev", "antrea-gw0")}`.split(
+                        "\n",
+                    );
+                    return lines.filter((line) => line.startsWith(`${virtualIps[family]} `));
+                }),
+            (lines) => lines.length === 4,
+            15_000,
+        );
+
+    beforeAll(async () => {
+        await network.cluster.stopAgent();
+        await network.cluster.startAgent(settings);
+        expect(await found()).toHaveLength(4);
+    });
+
+    it("comes back at once when the gateway was down", async () => {
+        for (const state of ["down", "up"]) execFileSync("ip", ["link", "set", "antrea-gw0", state]);
+        expect(await found()).toHaveLength(4);
+    });
+
+    it("comes back at once when another program deletes the route", async () => {
+        execFileSync("ip", ["route", "delete", virtualIps[4]]);
+        execFileSync("ip", ["-6", "route", "delete", virtualIps[6]]);
+        expect(await found()).toHaveLength(4);
+    });
+});
+
 it("are nobody's in OVS when AntreaProxy is switched off, also those of clients that keep their UDP port", async () => {
     const [vip] = await network.cluster.addService("off", ports);
     await network.cluster.setEndpoints("off", 4, [network.at("q", 4)], ports);
