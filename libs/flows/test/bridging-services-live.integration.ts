@@ -73,15 +73,22 @@ const onLinkEndpoints = ["a", "q", "s", "host", "outside"] as const;
 
 function onLinkServices(family: 4 | 6): ServicePortFlows[] {
     const scopes = { inside: "cluster", outside: "cluster" } as const;
-    return (["p", "r"] as const).flatMap((from, first) =>
-        onLinkEndpoints.map((name, at) =>
-            portFlows(bridging, 1000 * family + 10 * first + at, {
-                ...servedPort(onLink[family][from], [endpoint(underlayAddresses[family][name])]),
-                port: 81 + at,
-                addresses: [{ kind: "loadBalancer", ip: parseIp(onLink[family][from]), ...scopes }],
-            }),
-        ),
-    );
+    const at = underlayAddresses[family];
+    return (["p", "r"] as const).flatMap((from, first) => {
+        const ip = parseIp(onLink[family][from]);
+        const port = (number: number, to: ReturnType<typeof endpoint>, protocol: "TCP" | "UDP"): ServicePortFlows =>
+            portFlows(bridging, 1000 * family + 100 * first + number, {
+                ...servedPort(onLink[family][from], [to], { protocol }),
+                port: number,
+                addresses: [{ kind: "loadBalancer", ip, ...scopes }],
+            });
+        const other = from === "p" ? "s" : "q";
+        return [
+            ...onLinkEndpoints.map((name, index) => port(81 + index, endpoint(at[name]), "TCP")),
+            port(90, endpoint(at[other]), "UDP"),
+            port(91, endpoint(at[other], 9), "UDP"),
+        ];
+    });
 }
 
 let ovs: TestSwitch;
@@ -235,8 +242,24 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
             await clientGoes("r", "q", await space("q").start(udpServer, `udp${family}`));
         });
 
+        it.each(["p", "r"] as const)(
+            "an ICMP error of an endpoint reaches %s by an address of its network",
+            async (from) => {
+                const talk = await space(from).start(udpClient, onLink[family][from], "91");
+                expect(await talk.send("one")).toMatch(/ECONNREFUSED/);
+            },
+        );
+
+        it("an ICMP error of a client that addresses its own network reaches the endpoint", async () => {
+            const udpS = await space("s").start(udpServer, `udp${family}`);
+            await goes(await space("p").start(udpClient, onLink[family].p, "90"), udpS);
+        });
+
         async function clientGoes(from: StationName, to: Vip, endpointOf: Talk): Promise<void> {
-            const talk = await space(from).start(udpClient, vip(to), "80");
+            await goes(await space(from).start(udpClient, vip(to), "80"), endpointOf);
+        }
+
+        async function goes(talk: Talk, endpointOf: Talk): Promise<void> {
             expect(await talk.send("one")).toBe("one");
             await talk.send("close");
             expect(await endpointOf.send("answer")).toMatch(/ECONNREFUSED/);

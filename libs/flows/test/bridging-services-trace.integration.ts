@@ -228,6 +228,13 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
         ["p to another port of its Node", begunAt(ip.node, frame("p", ip.node, syn(30_099))), fresh, "host"],
         ["r to another NodePort: by the router", frame("r", ip.node, syn(30_099)), fresh, "uplink@2"],
         ["p to a NodePort of another Node: that Node's", frame("p", ip.other, syn(30_000)), fresh, "uplink"],
+        [
+            "p to an external address of no Service: the router",
+            frame("p", `${external}99`),
+            fresh,
+            "uplink",
+            commitOnly,
+        ],
         ["p to an unknown ClusterIP: the host", frame("p", `${net}99`), fresh, "gw", `nat(src=${virtual})`],
         ["r to an unknown ClusterIP: the host", frame("r", `${net}99`), fresh, "gw", `nat(src=${virtual})`],
         ["p in the midst of a connection: the host", frame("p", `${net}10`, ack), fresh, "gw", `nat(src=${virtual})`],

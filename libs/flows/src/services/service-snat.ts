@@ -17,8 +17,8 @@ const forward = ctStateIs({ rpl: false, trk: true });
 const service = [CtMark.service, 1] as const;
 
 /**
- * Source NAT for packets of bridged Pods to Services that the host translates. With the Pod's own address the host
- * would send the answer to the underlay, or drop the packet because of its ingress interface. The switch therefore
+ * Source NAT for packets of bridged Pods to Services that the host translates, or forwards (`onLinkServiceFlows`). With the
+ * Pod's own address the host would send the answer to the underlay, or drop the packet because of its ingress interface. The switch therefore
  * translates the source, in a conntrack zone of its own whose mark stores the Pod's VLAN; answers are looked up there
  * first, then in the zone of that VLAN. Every packet commits, which restores a connection that only one of the two
  * zones has lost.

@@ -1,9 +1,9 @@
 import { isPoolRecord, type PodInterface, type PodInterfaceView } from "../../../platform/pod-interfaces/index.ts";
 
 /**
- * Calls the listener when a VLAN gets its first Pod on this Node, before the Pod can send. A zone of connections is kept for
- * each VLAN, and no one looks after that of a VLAN without Pods: what an earlier Pod of the same address has left there
- * would lead the new one. Disposing of the result ends it.
+ * Calls the listener when a VLAN gets its first Pod on this Node, before the Pod can send. Each VLAN has a zone of
+ * connections, and nothing is removed from that of a VLAN without Pods: an entry that an earlier Pod of the same address has
+ * left there would lead the new one to an endpoint that is gone. Disposing of the result ends it.
  */
 export function onFirstOfVlan(
     podInterfaces: Pick<PodInterfaceView, "list" | "subscribe">,
@@ -11,7 +11,7 @@ export function onFirstOfVlan(
 ): Disposable {
     return podInterfaces.subscribe(({ type, known }) => {
         const vlan = vlanOf(known);
-        // that of VLAN 0 is always looked after
+        // that of VLAN 0 is always compared
         if (type !== "added" || vlan === 0) return;
         const ofVlan = podInterfaces.list().filter((one) => vlanOf(one) === vlan);
         if (ofVlan.length === 1) listener();
