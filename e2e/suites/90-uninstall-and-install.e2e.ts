@@ -40,6 +40,13 @@ true`;
 const conflistsOn = (node: string): Promise<string> =>
     shellOnNode(node, "ls /etc/cni/net.d").then((names) => names.trim());
 
+const agentNames = async (): Promise<string[]> =>
+    (await kubectl([...inSystem, "get", "pods", "-l", "component=antrea-agent", "-o", "name"])).trim().split("\n");
+
+/** Its last lines tell why an agent left its file where it was; nobody has them once its Pod is gone. */
+const logToTheEnd = (pod: string): Promise<string> =>
+    kubectl([...inSystem, "logs", "--follow", "--tail=1", pod, "-c", "antrea-agent"], { timeoutMs: 300_000 });
+
 async function programsRolledOut(): Promise<void> {
     for (const program of programs) await rolledOut(systemNamespace, program, 180);
 }
@@ -94,7 +101,9 @@ describe("uninstalling and installing", () => {
             }
             const field = "jsonpath={.spec.template.spec.containers[0].image}";
             const image = await kubectl([...inSystem, "get", "daemonset", "antrea-agent", "-o", field]);
+            const logs = Promise.all((await agentNames()).map(logToTheEnd));
             await run("helm", ["uninstall", "antrea", ...inSystem, "--wait"], { timeoutMs: 180_000 });
+            for (const log of await logs) expect(log).toContain("the CNI configuration is removed from this Node");
             await eventually("every agent is gone and its file with it", async () => {
                 const files = await Promise.all(allNodes.map(conflistsOn));
                 return files.every((names) => names === "") ? true : undefined;

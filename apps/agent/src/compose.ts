@@ -5,6 +5,7 @@ import type { Uplink } from "./platform/host/uplink/index.ts";
 import { Conflist } from "./features/cni-server/conflist/index.ts";
 import { cniServer, type CniFeature, type CniNodeParts } from "./features/cni-server/feature.ts";
 import { CniServer } from "./features/cni-server/index.ts";
+import { leavesForGoodMs } from "./features/cni-server/leaves-for-good.ts";
 import { delegatedIpam } from "./features/delegated-ipam/feature.ts";
 import { delegatedErrorCode } from "./features/delegated-ipam/index.ts";
 import { hostServices } from "./features/host-services/feature.ts";
@@ -129,6 +130,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = ownParts): L
             name: "pod-network",
             startTimeoutMs: patientMs,
             start,
+            stopTimeoutMs: leavesForGoodMs,
             stop: async (o) => {
                 if (started === undefined) return;
                 await stopFeatures({ transport: started.transport, openflow, logger }, started.inOrder, o);

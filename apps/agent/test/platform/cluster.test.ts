@@ -123,34 +123,54 @@ describe("the agent leaves for good", () => {
     const ending = (): Promise<unknown> => Promise.resolve({ metadata: { deletionTimestamp: "2026-01-01" } });
     const forbidden = (): Promise<unknown> => Promise.reject(new KubeError("FORBIDDEN", "no"));
     const unauthorized = (): Promise<unknown> => Promise.reject(new KubeError("UNAUTHORIZED", "no"));
-    const away = (): Promise<unknown> => Promise.reject(new Error("API server away"));
+    const away = (): Promise<unknown> => Promise.reject(new KubeError("TIMEOUT", "API server away"));
 
-    it.each<[string, readonly (() => Promise<unknown>)[], boolean]>([
-        ["when its DaemonSet is gone", [gone], true],
-        ["when it is being deleted", [ending], true],
-        ["not while it is there", [there], false],
-        ["not when nobody can tell", [away], false],
-        ["when its rights are gone, and are still gone some seconds later", [forbidden, forbidden], true],
-        ["when its account is gone, and is still gone some seconds later", [unauthorized, unauthorized], true],
-        ["when its account goes after its rights", [forbidden, unauthorized], true],
-        ["when it sees after a refusal that its DaemonSet is gone", [forbidden, gone], true],
-        ["when it sees after a refusal that it is being deleted", [forbidden, ending], true],
-        ["not when an API server that has just started refuses until it knows the roles", [forbidden, there], false],
-        ["not when it begins with 401 and knows the agent then", [unauthorized, there], false],
-        ["not when the API server goes away after a refusal", [forbidden, away], false],
-    ])("%s", async (_, answers, expected) => {
+    /** What the API server answers, the last answer again and again; when it is asked, in ms; and the outcome. */
+    it.each<[string, readonly (() => Promise<unknown>)[], readonly number[], boolean]>([
+        ["when its DaemonSet is gone", [gone], [0], true],
+        ["when it is being deleted", [ending], [0], true],
+        ["not while it is there", [there], [0], false],
+        ["when an answer comes after requests without one", [away, away, gone], [0, 500, 1_000], true],
+        ["not when nobody can tell for 10 s", [away], Array.from({ length: 21 }, (_, at) => at * 500), false],
+        ["when its rights are gone, and are still gone some seconds later", [forbidden], [0, 4_000], true],
+        ["when its account is gone, and is still gone some seconds later", [unauthorized], [0, 4_000], true],
+        ["when its account goes after its rights", [forbidden, unauthorized], [0, 4_000], true],
+        ["when it sees after a refusal that its DaemonSet is gone", [forbidden, gone], [0, 4_000], true],
+        ["when it sees after a refusal that it is being deleted", [forbidden, ending], [0, 4_000], true],
+        [
+            "when it is refused again after a request without an answer",
+            [forbidden, away, forbidden],
+            [0, 4_000, 4_500],
+            true,
+        ],
+        [
+            "not when an API server that has just started refuses until it knows the roles",
+            [forbidden, there],
+            [0, 4_000],
+            false,
+        ],
+        ["not when it begins with 401 and knows the agent then", [unauthorized, there], [0, 4_000], false],
+        [
+            "not when the API server goes away after a refusal",
+            [forbidden, away],
+            [0, ...Array.from({ length: 13 }, (_, at) => 4_000 + at * 500)],
+            false,
+        ],
+    ])("%s", async (_, answers, times, expected) => {
         const clock = new ManualClock();
         const asked: number[] = [];
-        const api = {
-            find: () => {
-                asked.push(clock.monotonic());
-                return answers[asked.length - 1]?.();
-            },
-        } as unknown as ApiClient;
-        const left = leavesForGood(api, "kube-system", { logger: silentLogger, clock });
-        await clock.advance(10_000);
+        let closed = 0;
+        const find = (): Promise<unknown> | undefined => {
+            asked.push(clock.monotonic());
+            return answers[Math.min(asked.length, answers.length) - 1]?.();
+        };
+        const kube = { api: { find } as unknown as ApiClient, close: () => void (closed += 1) };
+        const left = leavesForGood(kube, "kube-system", { logger: silentLogger, clock });
+        for (let passed = 0; passed < 15_000; passed += 500) await clock.advance(500);
         expect(await left).toBe(expected);
-        expect(asked).toEqual([0, 4_000].slice(0, answers.length));
+        expect(asked).toEqual(times);
+        const failed = asked.filter((_, at) => answers[Math.min(at + 1, answers.length) - 1] === away);
+        expect(closed).toBe(failed.length);
         expect(clock.pending).toBe(0);
     });
 });

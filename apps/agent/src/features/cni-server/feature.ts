@@ -113,8 +113,7 @@ export function cniServer(platform: Platform, parts: CniNodeParts, errorCodes: r
                 late?.[Symbol.dispose]();
                 // A start may fail because the API server rejects the agent, which then is no sign of an uninstall.
                 if (startFailed) return;
-                if (!(await leavesForGood(kube.api, environment.podNamespace, { logger: platform.logger, clock })))
-                    return;
+                if (!(await leavesForGood(kube, environment.podNamespace, { logger: platform.logger, clock }))) return;
                 await conflist.remove();
                 platform.logger.info("the DaemonSet was deleted: the CNI configuration is removed from this Node");
             },
