@@ -38,6 +38,13 @@ const agedLimits = {
         .join(", "),
     message: "This limit begins when the file is loaded: make it a function that each test calls.",
 };
+const groupSignals = {
+    selector:
+        "CallExpression[callee.object.name='process'][callee.property.name='kill']" +
+        ":not(:has(> MemberExpression.arguments[object.name='process'][property.name='pid']))",
+    message:
+        "A process id of 0 is the whole process group: signal a ChildProcess, or check the id as test/support/signal.ts does.",
+};
 const spreadGroups = {
     selector: "SpreadElement > :matches(ObjectExpression, ArrayExpression)",
     message: "Write the members themselves: a literal that is spread into another only hides them.",
@@ -113,7 +120,7 @@ export default tseslint.config(
             "@typescript-eslint/consistent-type-imports": ["error", { fixStyle: "inline-type-imports" }],
             "@typescript-eslint/await-thenable": "error",
             "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_", varsIgnorePattern: "^_" }],
-            "no-restricted-syntax": ["error", spreadGroups, bareErrors, codesWithoutClass],
+            "no-restricted-syntax": ["error", groupSignals, spreadGroups, bareErrors, codesWithoutClass],
             "max-lines": ["error", { max: 600, skipBlankLines: true, skipComments: true }],
             "no-console": "error",
             // the directions of imports have no exceptions
@@ -136,7 +143,7 @@ export default tseslint.config(
         rules: {
             "max-lines": "off",
             "no-console": "off",
-            "no-restricted-syntax": ["error", timedTests, agedLimits, spreadGroups],
+            "no-restricted-syntax": ["error", timedTests, agedLimits, groupSignals, spreadGroups],
             "no-restricted-imports": "off",
         },
     },

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it, jest } from "@jest/globals";
 import { runProgram } from "../../src/platform/program.ts";
+import { signal } from "../support/signal.ts";
 
 describe("a program", () => {
     it("gets its input and its output is returned", async () => {
@@ -69,6 +70,6 @@ describe("a program that does not end", () => {
         const rejected = shell.outcome.toMatchObject(late(shell.name));
         jest.advanceTimersByTime(13_000);
         await rejected;
-        process.kill(Number(shell.line), "SIGKILL");
+        signal(Number(shell.line), "SIGKILL");
     });
 });

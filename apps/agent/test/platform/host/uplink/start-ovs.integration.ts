@@ -17,6 +17,7 @@ import { dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { eventually } from "../../../support/eventually.ts";
+import { signal } from "../../../support/signal.ts";
 
 const script = fileURLToPath(new URL("../../../../image/start-ovs", import.meta.url));
 
@@ -32,7 +33,7 @@ afterEach(() => {
     main.kill("SIGKILL");
     for (const name of ["ovsdb-server", "ovs-vswitchd"]) {
         try {
-            process.kill(pidOf(name), "SIGKILL");
+            signal(pidOf(name), "SIGKILL");
         } catch {
             // It has ended, as it should.
         }
@@ -40,13 +41,20 @@ afterEach(() => {
     rmSync(folder, { recursive: true, force: true });
 });
 
-/** Stands in for a program of the image: says that it runs, after `before`, so that its traps are set by then. */
+/**
+ * Stands in for a program of the image: says that it runs, after `before`, so that its traps are set by then. The file with its
+ * process id is there whole or not at all.
+ */
 function program(name: string, body: string, before = ""): void {
-    writeFileSync(join(folder, name), `#!/bin/bash\n${before}\necho $$ >${join(folder, name)}.pid\n${body}\n`);
+    writeFileSync(
+        join(folder, name),
+        `#!/bin/bash\n${before}\necho $$ >${join(folder, name)}.new && mv ${join(folder, name)}.new ${join(folder, name)}.pid\n${body}\n`,
+    );
     chmodSync(join(folder, name), 0o755);
 }
 
-const forever = "while :; do /bin/sleep 0.05; done";
+/** One that started after the last look at its process id ends with the folder. */
+const forever = 'while [ -d "${0%/*}" ]; do /bin/sleep 0.05; done';
 
 /** A daemon that ends on a signal, and writes NAME.ended. */
 function daemon(name: string): void {
@@ -352,7 +360,7 @@ describe("start-ovs, told to end", () => {
         expect(await stop()).toBe(0);
         expect(performance.now() - began).toBeGreaterThanOrEqual(2_000);
         expect(log).toContain(`process ${pid} ${killing}`);
-        expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+        expect(existsSync(`/proc/${pid}`)).toBe(false);
         // The database still got its own, and needed none of it.
         expect(log.match(new RegExp(killing, "g"))).toHaveLength(1);
         expect(hasEnded("ovsdb-server")).toBe(true);

@@ -3,6 +3,7 @@ import type { ChildProcess } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { signal } from "../../../support/signal.ts";
 import { UplinkNode } from "./support/uplink-node.ts";
 
 let node: UplinkNode;
@@ -323,7 +324,7 @@ describe("without OVS", () => {
         const timing = { lossMs: 1_000 };
         const { child, ended } = node.begin({ actions: ["recover", "connect", "check-long"], timing });
         await hasPrinted(child, "bridged");
-        process.kill(node.ovs.vswitchdPid ?? 0, "SIGSTOP");
+        signal(node.ovs.vswitchdPid, "SIGSTOP");
         node.ip("link", "del", "eth0");
         const { reported } = await ended;
         await node.ovs.killVswitchd();

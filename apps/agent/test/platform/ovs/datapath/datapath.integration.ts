@@ -20,6 +20,7 @@ import { monitoredColumns, OvsBridge } from "../../../../src/platform/ovs/bridge
 import { Readiness } from "../../../../src/platform/readiness.ts";
 import { eventually } from "../../../support/eventually.ts";
 import { silentLogger } from "../../../support/logger.ts";
+import { signal } from "../../../support/signal.ts";
 
 const bridgeName = "br-int";
 
@@ -149,9 +150,9 @@ describe("on the userspace datapath", () => {
     });
 
     it("a daemon that hangs is given up after the limit, and asked again when it goes on", async () => {
-        const pid = node.ovs.vswitchdPid ?? 0;
+        const pid = node.ovs.vswitchdPid;
         const control = new Unixctl({ runDir: node.ovs.runDir, timeoutMs: 300 });
-        process.kill(pid, "SIGSTOP");
+        signal(pid, "SIGSTOP");
         try {
             // It is stopped all the while, so nothing but the limit of 300 ms, and not that of 5 s, ends this.
             await expect(control.request("dpif/dump-dps")).rejects.toMatchObject({
@@ -160,7 +161,7 @@ describe("on the userspace datapath", () => {
                 message: expect.stringContaining("did not answer dpif/dump-dps within 300 ms"),
             });
         } finally {
-            process.kill(pid, "SIGCONT");
+            signal(pid, "SIGCONT");
         }
         expect(await node.control.request("dpif/dump-dps")).toContain(`netdev@${bridgeName}\n`);
     });

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { eventually } from "../../../support/eventually.ts";
+import { signal } from "../../../support/signal.ts";
 
 const script = fileURLToPath(new URL("../../../../image/start-ovs", import.meta.url));
 
@@ -74,7 +75,7 @@ echo $$ >${file("switch.pid")}
 select='["Open_vSwitch",{"op":"select","table":"Open_vSwitch","where":[],"columns":["other_config"]}]'
 ovsdb-tool query ${file("conf.db")} "$select" >>${file("found")}
 trap 'exit 0' TERM
-while :; do /bin/sleep 0.05; done
+while [ -d ${folder} ]; do /bin/sleep 0.05; done
 `,
     );
     chmodSync(file("ovs-vswitchd"), 0o755);
@@ -113,7 +114,7 @@ describe("start-ovs", () => {
             ),
         ).toContain("within 600 s");
         rmSync(file("over"));
-        process.kill(Number(readFileSync(file("switch.pid"), "utf8")), "SIGKILL");
+        signal(Number(readFileSync(file("switch.pid"), "utf8")), "SIGKILL");
         expect(await found(2)).toEqual([true, true]);
         expect(waits()).toBe(true);
         writeFileSync(file("over"), "");
