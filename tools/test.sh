@@ -7,7 +7,7 @@
 cd "$REPO"
 REPORTS=$REPO/.reports
 export NO_COLOR=1 FORCE_COLOR=0
-total_passed=0 total_failed=0 lines='' reuse='' later=''
+total_passed=0 total_failed=0 lines='' reuse='' later='' crashed=''
 [ $# -gt 0 ] || set -- build lint unit integration setup e2e kubernetes
 
 nx() { npx --no-install nx run-many --outputStyle=static "$@"; }
@@ -37,7 +37,7 @@ failed_tests() {
     find "$REPORTS" -name '*.json' ! -path "$REPORTS/e2e-state-*" | sort | while IFS= read -r file; do
         jq -r --arg report "$(basename "$file" .json)" '
             def words: gsub("\u001b\\[[0-9;]*m"; "") | split("\n") | map(select(test("\\S"))) | .[0:3] | join(" ")[0:300];
-            .testResults[]? | (.name // "" | split("/") | .[-1]) as $name
+            objects | .testResults[]? | (.name // "" | split("/") | .[-1]) as $name
             | (.assertionResults[]? | select(.status == "failed")
                 | "  \($report) \($name): \(.fullName): \(.failureMessages[0] // "" | words)"),
               (select((.assertionResults // []) == [] and .status == "failed") | "  \($report) \($name): \(.message | words)")
@@ -50,7 +50,10 @@ add_crashed() {
     local task file
     for task in $(failed_tasks "$1"); do
         file=$REPORTS/$2-${task%:*}.json
-        if ! jq -e '.numFailedTests + (.numRuntimeErrorTestSuites // 0) > 0' "$file" >/dev/null 2>&1; then bad=$((bad + 1)); fi
+        if ! jq -e '.numFailedTests + (.numRuntimeErrorTestSuites // 0) > 0' "$file" >/dev/null 2>&1; then
+            bad=$((bad + 1))
+            crashed+="  $task ended without naming a test that failed: its output is above, and in $1"$'\n'
+        fi
     done
 }
 
@@ -169,7 +172,10 @@ suite() {
     : >"$log"
     "suite_$name" || rc=1
     # a failure that no report knows of
-    [ "$rc" = 0 ] || [ "$bad" -gt 0 ] || bad=1
+    if [ "$rc" != 0 ] && [ "$bad" = 0 ]; then
+        bad=1
+        crashed+="  suite $name failed without naming a test: its output is above, and in $log"$'\n'
+    fi
     took=$(($(date +%s) - start))
     [ "$bad" = 0 ] || show_failure "$log"
     from_cache=$(reused "$log")
@@ -181,6 +187,7 @@ suite() {
 summary() {
     # at the end, where also a reader of the last lines finds them
     if [ "$total_failed" -gt 0 ] && [ -d "$REPORTS" ]; then failed_tests; fi
+    printf '%s' "$crashed"
     printf '\n%s\n%d passed, %d failed\n' "$lines" "$total_passed" "$total_failed"
     [ "$total_failed" = 0 ] && [ "$total_passed" -gt 0 ]
 }

@@ -1,9 +1,18 @@
-import { execFile } from "node:child_process";
+import { execFile, type ExecFileOptions } from "node:child_process";
 import { promisify } from "node:util";
 import { type KubeObject } from "@antrea/kube";
 import { parseAllDocuments } from "yaml";
 
-export const run = promisify(execFile);
+const execute = promisify(execFile);
+
+/** Runs a program to its end; rejects with its error output, and after two minutes, with its command line. */
+export const run = (
+    program: string,
+    args: readonly string[],
+    options: ExecFileOptions = {},
+): Promise<{ readonly stdout: string; readonly stderr: string }> =>
+    execute(program, args, { timeout: 120_000, ...options, encoding: "utf8" });
+
 export const chart = new URL("../../../charts/antrea/", import.meta.url);
 /** What the chart cannot be rendered without. */
 export const required = ["--set", "trafficEncapMode=noEncap"];

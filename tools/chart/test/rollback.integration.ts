@@ -1,14 +1,11 @@
-import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { ipAllocations } from "@antrea/crd";
 import { type ApiClient } from "@antrea/kube";
 import { TestApiServer } from "@antrea/kube/testing";
 import { claim, claimOf, setClaim } from "./claims.ts";
-import { render } from "./render.ts";
+import { render, run } from "./render.ts";
 
-const run = promisify(execFile);
 const kinds = ["CustomResourceDefinition", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"];
 
 let server: TestApiServer;
