@@ -24,9 +24,11 @@ esac
 
 # With the userspace datapath frames wait for OVS in a buffer of this size, for each interface (docs/datapaths.md): the
 # usual 208 KiB, some 90 frames, are too few when the agent of a Node lists objects through the same NIC. A container
-# has the setting of its machine.
+# has the setting of its machine; delete.sh sets it back with the last cluster.
 buffer=4194304
-if [ "$(cat /proc/sys/net/core/rmem_default)" -lt "$buffer" ]; then
+before=$(cat /proc/sys/net/core/rmem_default)
+if [ "$before" -lt "$buffer" ]; then
+    echo "$before" >"$CACHE/rmem_default"
     step "sysctl net.core.rmem_default=$buffer" sysctl -w "net.core.rmem_default=$buffer"
 fi
 

@@ -9,3 +9,10 @@ docker rm --force "$name-vlan-router" "$name-vlan-outside" "$name-switch" "$name
 if [ -n "$(docker ps -aq --filter "label=io.x-k8s.kind.cluster=$name")" ]; then
     step "kind delete cluster $name" "$KIND_BIN/kind" delete cluster --name "$name" --kubeconfig "$(kubeconfig_of "$name")"
 fi
+
+# of create.sh
+before=$CACHE/rmem_default
+if [ -e "$before" ] && [ -z "$(docker ps -aq --filter label=io.x-k8s.kind.cluster)" ]; then
+    step "sysctl net.core.rmem_default=$(<"$before")" sysctl -w "net.core.rmem_default=$(<"$before")"
+    rm "$before"
+fi
