@@ -38,6 +38,7 @@ export {
 } from "./api/resources.ts";
 export {
     keyOf,
+    refOf,
     type ConfigMap,
     type CoreEvent,
     type CronJob,

@@ -1,5 +1,5 @@
 import { type Family } from "@antrea/ip";
-import { endpointSlices, nodes, services, type Node } from "@antrea/kube";
+import { endpointSlices, nodes, refOf, services, type Node } from "@antrea/kube";
 import {
     ServiceIndex,
     serviceNameLabel,
@@ -148,7 +148,7 @@ function whyIgnored(
     reason: IgnoredReason,
     { proxyAll, serviceProxyName: proxyName }: AgentConfig["antreaProxy"],
 ): readonly [why: string, next: string] {
-    const [namespace = "", name = ""] = key.split("/");
+    const { namespace, name } = refOf(key);
     switch (reason) {
         case "ExternalName":
             return ["it is of type ExternalName, an alias in DNS", "look at the name in its spec.externalName"];

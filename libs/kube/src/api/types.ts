@@ -72,3 +72,9 @@ export function keyOf(object: KubeObject): string {
     const { namespace, name = "" } = object.metadata ?? {};
     return namespace === undefined || namespace === "" ? name : `${namespace}/${name}`;
 }
+
+/** Namespace and name of the object with this key of `keyOf`; "" for what the key does not have. */
+export function refOf(key: string): { readonly namespace: string; readonly name: string } {
+    const [namespace = "", name] = key.split("/");
+    return name === undefined ? { namespace: "", name: namespace } : { namespace, name };
+}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import * as resources from "../../src/api/resources.ts";
-import { keyOf } from "../../src/api/types.ts";
+import { keyOf, refOf } from "../../src/api/types.ts";
 
 describe("where the API server has the objects of a kind", () => {
     // As `kubectl api-resources` and the reference of the Kubernetes API have them.
@@ -82,5 +82,15 @@ describe("keyOf", () => {
         [{}, ""],
     ])("of %j is %p", (object, key) => {
         expect(keyOf(object)).toBe(key);
+    });
+});
+
+describe("refOf", () => {
+    it.each([
+        ["n/a", { namespace: "n", name: "a" }],
+        ["a", { namespace: "", name: "a" }],
+        ["", { namespace: "", name: "" }],
+    ])("of %j is %j", (key, ref) => {
+        expect(refOf(key)).toEqual(ref);
     });
 });

@@ -14,7 +14,7 @@ import { HostRules, removeHostRules } from "./host-rules.ts";
 import { HostStack } from "./host-stack.ts";
 import { readListeningPorts } from "./listening.ts";
 import { NodeAddresses } from "./node-addresses.ts";
-import { HostServiceCidrs, ServiceCidrWatch } from "./service-cidrs.ts";
+import { RoutedServiceCidrs, ServiceCidrWatch } from "./service-cidrs.ts";
 
 const resyncMs = 60_000;
 /** A program that begins or ends to listen at a port of a Service is noticed within this time. */
@@ -49,7 +49,7 @@ export interface HostServicesFeature extends Feature {
     /** Undefined without `proxyAll`. */
     readonly stack: HostStack | undefined;
     /** The same. */
-    readonly cidrs: HostServiceCidrs | undefined;
+    readonly cidrs: RoutedServiceCidrs | undefined;
 }
 
 /**
@@ -86,7 +86,7 @@ function serving(
     const { clock, config, environment, health, jobs, kube, netlink, node, nodes } = platform;
     const logger = platform.logger.child("host-services");
     const own = new ServiceCidrWatch({ api: kube.api, clock, logger });
-    const cidrs = new HostServiceCidrs(others ?? own);
+    const cidrs = new RoutedServiceCidrs(others ?? own);
     const rules = rulesOf(platform);
     const addresses = new NodeAddresses({ netlink }, { nodePortAddresses: config.antreaProxy.nodePortAddresses });
     const gatewayRoutes = { gatewayName: config.hostGateway, protocol: proxyRouteProtocol };

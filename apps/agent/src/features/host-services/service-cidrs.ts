@@ -4,7 +4,7 @@ import { Informer, serviceCidrs, type InformerComponents, type ServiceCidr } fro
 import type { ServiceCidrs } from "../../platform/node-platform.ts";
 
 /** The Service CIDRs of the cluster, and those that were last known while the API server does not answer. */
-export class HostServiceCidrs {
+export class RoutedServiceCidrs {
     readonly #watch: ServiceCidrs;
     #last: readonly Prefix[] | undefined;
 

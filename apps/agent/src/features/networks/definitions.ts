@@ -2,6 +2,7 @@ import { SharedReads } from "@antrea/async";
 import {
     isKubeError,
     networkAttachmentDefinitions,
+    refOf,
     type ApiClient,
     type NetworkAttachmentDefinition,
 } from "@antrea/kube";
@@ -39,7 +40,6 @@ export class Definitions {
     }
 
     #read(key: string): Promise<NetworkAttachmentDefinition | undefined> {
-        const [namespace = "", name = ""] = key.split("/");
-        return this.#api.find(networkAttachmentDefinitions, { namespace, name }, { timeoutMs: askLimitMs });
+        return this.#api.find(networkAttachmentDefinitions, refOf(key), { timeoutMs: askLimitMs });
     }
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { Family } from "@antrea/ip";
+import { refOf } from "@antrea/kube";
 
 /** The health of a proxy on this Node, as kube-proxy 1.36 reports it. */
 export interface ProxyHealth {
@@ -27,10 +28,9 @@ export function answerService(
     key: string,
     state: () => { readonly localEndpoints: number; readonly isHealthy: boolean },
 ): RequestListener {
-    const [namespace = "", name = ""] = key.split("/");
     return (_, response) => {
         const { localEndpoints, isHealthy } = state();
-        const body = { service: { namespace, name }, localEndpoints, serviceProxyHealthy: isHealthy };
+        const body = { service: refOf(key), localEndpoints, serviceProxyHealthy: isHealthy };
         response.setHeader("X-Load-Balancing-Endpoint-Weight", String(localEndpoints));
         send(response, localEndpoints > 0 && isHealthy ? 200 : 503, JSON.stringify(body, undefined, "\t"));
     };

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { parseIp, prefixContains, IpError, type Prefix } from "@antrea/ip";
-import { referenceTo, services, type EventInput } from "@antrea/kube";
+import { referenceTo, refOf, services, type EventInput } from "@antrea/kube";
 import type { ServedHealthCheck, ServedService } from "@antrea/services";
 import { answerService } from "./answers.ts";
 import type { HealthPorts } from "./health-ports.ts";
@@ -65,7 +65,7 @@ export class ServiceChecks {
     failed(key: string, port: number, reason: string): void {
         const checked = this.#checked.get(key);
         if (checked === undefined) return;
-        const [namespace = "", name = ""] = key.split("/");
+        const { namespace, name } = refOf(key);
         const { nodeName } = this.#options;
         this.#components.record({
             type: "Warning",

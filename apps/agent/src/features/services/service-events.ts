@@ -1,5 +1,5 @@
 import type { Clock } from "@antrea/async";
-import { referenceTo, services, type EventInput } from "@antrea/kube";
+import { referenceTo, refOf, services, type EventInput } from "@antrea/kube";
 import { problemText, type Problem, type ServedService } from "@antrea/services";
 
 /** At most one event of a Service in this time. */
@@ -54,12 +54,11 @@ export class ServiceEvents {
 }
 
 function eventOf(key: string, uid: string, { reason }: Problem, note: string): EventInput {
-    const [namespace = "", name = ""] = key.split("/");
     return {
         type: "Warning",
         reason,
         action: "ServeService",
-        regarding: referenceTo(services, { metadata: { namespace, name, uid } }),
+        regarding: referenceTo(services, { metadata: { ...refOf(key), uid } }),
         note,
     };
 }

@@ -5,6 +5,7 @@ import { readPool, type NewReservation, type ReservationPlan } from "@antrea/ipa
 import {
     WorkQueue,
     namespaces,
+    refOf,
     statefulSets,
     type ApiClient,
     type EventRecorder,
@@ -363,7 +364,7 @@ export class Reservations {
 
     async #readDemand(key: string, signal: AbortSignal): Promise<Demand | undefined> {
         const { api } = this.#components;
-        const [namespace = "", name = ""] = key.split("/");
+        const { namespace, name } = refOf(key);
         const set = await api.find(statefulSets, { namespace, name }, { signal });
         if (set === undefined) return undefined;
         const asked = asksNamespace(set) ? await api.find(namespaces, { name: namespace }, { signal }) : undefined;
