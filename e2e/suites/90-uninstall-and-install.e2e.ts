@@ -11,6 +11,7 @@ import {
     nodeObjects,
     shellOnNode,
     systemNamespace,
+    systemPod,
     waitForAgents,
     workers,
 } from "../fixture/cluster.ts";
@@ -39,9 +40,6 @@ true`;
 
 const conflistsOn = (node: string): Promise<string> =>
     shellOnNode(node, "ls /etc/cni/net.d").then((names) => names.trim());
-
-const agentNames = async (): Promise<string[]> =>
-    (await kubectl([...inSystem, "get", "pods", "-l", "component=antrea-agent", "-o", "name"])).trim().split("\n");
 
 /** Its last lines tell why an agent left its file where it was; nobody has them once its Pod is gone. */
 const logToTheEnd = (pod: string): Promise<string> =>
@@ -101,9 +99,10 @@ describe("uninstalling and installing", () => {
             }
             const field = "jsonpath={.spec.template.spec.containers[0].image}";
             const image = await kubectl([...inSystem, "get", "daemonset", "antrea-agent", "-o", field]);
-            const logs = Promise.all((await agentNames()).map(logToTheEnd));
-            await run("helm", ["uninstall", "antrea", ...inSystem, "--wait"], { timeoutMs: 180_000 });
-            for (const log of await logs) expect(log).toContain("the CNI configuration is removed from this Node");
+            const pods = await Promise.all(allNodes.map((node) => systemPod("antrea-agent", node)));
+            const uninstall = run("helm", ["uninstall", "antrea", ...inSystem, "--wait"], { timeoutMs: 180_000 });
+            const [logs] = await Promise.all([Promise.all(pods.map(logToTheEnd)), uninstall]);
+            for (const log of logs) expect(log).toContain("the CNI configuration is removed from this Node");
             await eventually("every agent is gone and its file with it", async () => {
                 const files = await Promise.all(allNodes.map(conflistsOn));
                 return files.every((names) => names === "") ? true : undefined;

@@ -3,7 +3,7 @@
  * the whole group of this process, and with it the test runner, which ends without a word.
  */
 export function signal(pid: number | undefined, name: NodeJS.Signals): void {
-    if (!Number.isSafeInteger(pid) || Number(pid) <= 0) throw new RangeError(`${pid} is no process id`);
+    if (pid === undefined || !Number.isSafeInteger(pid) || pid <= 0) throw new RangeError(`${pid} is no process id`);
     // eslint-disable-next-line no-restricted-syntax -- the id was checked
-    process.kill(Number(pid), name);
+    process.kill(pid, name);
 }

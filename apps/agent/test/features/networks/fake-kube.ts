@@ -1,6 +1,7 @@
 import {
     keyOf,
     pods,
+    refOf,
     type ApiClient,
     type KubeObject,
     type Pod,
@@ -30,9 +31,8 @@ export class FakeKube implements Pick<ApiClient, "find"> {
 
     /** A NetworkAttachmentDefinition `NAMESPACE/NAME`. */
     addNetwork(key: string, config: unknown, annotations: Readonly<Record<string, string>> = {}): void {
-        const [namespace = "", name = ""] = key.split("/");
         const spec = { config: typeof config === "string" ? config : JSON.stringify(config) };
-        this.put(networkAttachmentDefinitions, { metadata: { namespace, name, annotations }, spec } as KubeObject);
+        this.put(networkAttachmentDefinitions, { metadata: { ...refOf(key), annotations }, spec } as KubeObject);
     }
 
     /** The Pod default/web with UID "uid" and this annotation. */
