@@ -94,7 +94,7 @@ describe("interfaces of macvlan with addresses of IPPools", () => {
         const name = before?.metadata.name ?? "";
         await kubectl(["annotate", "ipallocation", name, "ipam.antrea.io/force-delete=true"]);
         await kubectl(["delete", "ipallocation", name, "--wait=false"]);
-        const again = await eventually("the claim is there again", async () => {
+        const again = await eventually("the allocation is there again", async () => {
             const found = await mine();
             return found?.metadata.uid === before?.metadata.uid ? undefined : found;
         });

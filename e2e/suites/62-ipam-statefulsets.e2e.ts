@@ -33,7 +33,7 @@ describe("addresses of StatefulSets", () => {
         ordinals.flatMap((ordinal) => [`${ordinal} Allocated`, `${ordinal} Allocated`]);
     const settled = (expected: readonly string[]): Promise<boolean> =>
         eventually(
-            "the claims are as they should be",
+            "the allocations are as they should be",
             async () => {
                 expect(await held()).toEqual(expected);
                 return true;
@@ -122,7 +122,7 @@ describe("addresses of StatefulSets", () => {
             name: "web",
             namespace: namespace.name,
         });
-        await eventually("the claims belong to the set", async () => {
+        await eventually("the allocations belong to the set", async () => {
             const owners = (await claimsOf("e2e-sts-4")).map(({ spec }) => spec.owner.uid);
             return owners.every((uid) => uid === metadata.uid) ? true : undefined;
         });

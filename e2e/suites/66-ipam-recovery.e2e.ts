@@ -58,12 +58,12 @@ describe("addresses of pools outlive", () => {
         expect((await claimsOf("e2e-recovery")).filter(({ spec }) => spec.pod?.name !== "three")).toEqual(claims);
     });
 
-    it("the deletion of their claim, which only somebody who insists can do", async () => {
+    it("the deletion of their allocation, which only somebody who insists can do", async () => {
         await expect(kubectl(["delete", "ipallocation", one.ip4])).rejects.toThrow("ipam.antrea.io/force-delete");
         await kubectl(["annotate", "ipallocation", one.ip4, "ipam.antrea.io/force-delete=true"]);
         await kubectl(["delete", "ipallocation", one.ip4]);
         const made = await eventually(
-            "the claim is made again",
+            "the allocation is made again",
             async () => (await claimsOf("e2e-recovery")).find(({ metadata }) => metadata.name === one.ip4),
             90_000,
         );

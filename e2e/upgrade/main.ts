@@ -332,7 +332,7 @@ function report(steps: readonly Step[], problems: readonly string[]): string {
         "# Upgrades and rollbacks",
         "",
         "Written by `tools/upgrade.sh` (`make upgrade WRITE=1`). Releases are built from their commits (`tools/upgrade/releases`).",
-        `On three Nodes with Pods that run on: ${problems.length === 0 ? "no address changed its owner, no claim was lost, no Pod restarted, and nothing was without an answer, and no new connection to a Service failed, but while the agent of one of its Nodes restarted, which restarts Open vSwitch." : "**not all held**, see below."}`,
+        `On three Nodes with Pods that run on: ${problems.length === 0 ? "no address changed its owner, no allocation was lost, no Pod restarted, and nothing was without an answer, and no new connection to a Service failed, but while the agent of one of its Nodes restarted, which restarts Open vSwitch." : "**not all held**, see below."}`,
         "",
         "A Pod and its Node connect to a Service with an endpoint on each worker, ten times a second each; a connection has failed if it",
         `is refused or reset, or has no answer after ${connectionLimitMs / 1_000} s.`,

@@ -45,7 +45,10 @@ export class CniClient implements Disposable {
                 (message) => Buffer.from(method.requestSerialize(message)),
                 method.responseDeserialize,
                 request,
-                (error, value) => (value === undefined ? reject(error ?? new TypeError("no answer")) : resolve(value)),
+                (error, value) =>
+                    value === undefined
+                        ? reject(error ?? new BenchError("CALL_FAILED", "environment", "no answer"))
+                        : resolve(value),
             );
         });
         if (response.error === undefined) return new TextDecoder().decode(response.cniResult);

@@ -66,6 +66,8 @@ export function overviewPage(results: readonly Result[], machine: readonly strin
         return [[link, short(key.what), value, baseline, ratio, key.goal ?? "", goalsOf(of)]];
     });
     const date = machine.find((line) => line.startsWith("- Date: "))?.slice("- Date: ".length) ?? "";
+    const later = machine.some((line) => line.includes("in a run of their own"));
+    const apart = later ? " (some [in later runs](details.md#machine))" : "";
     const missed = [...byGroup].flatMap(([group, of]) => {
         const count = of.filter(({ holds }) => holds === false).length;
         return count === 0 ? [] : [`[${headingOf(group)}](details.md#${anchorOf(group)}) (${count})`];
@@ -73,9 +75,9 @@ export function overviewPage(results: readonly Result[], machine: readonly strin
     return [
         "# Benchmarks",
         "",
-        `Measured by \`make bench\`${date === "" ? "" : ` on ${date}`}, which writes this page, [details.md](details.md) (all results,`,
-        "methods, machine) and [latest.json](latest.json); do not edit them. Compare ratios, not milliseconds: they do not",
-        "depend on the machine.",
+        `Measured by \`make bench\`${date === "" ? "" : ` on ${date}${apart}`}, which writes this page, [details.md](details.md)`,
+        "(all results, methods, machine) and [latest.json](latest.json); do not edit them. Compare ratios, not milliseconds:",
+        "they do not depend on the machine.",
         "",
         ...markdownTable(
             ["benchmark", "key result", "value", "baseline", "ratio", "goal", "goals met, all results"],

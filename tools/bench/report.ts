@@ -36,7 +36,8 @@ export function writePart(run: Run): void {
     const notes = machineSection(readFileSync(detailsFile, "utf8")).filter(
         (line) => !groups.some((group) => line.startsWith(`- \`${group}-…\`:`)),
     );
-    const apart = groups.map((group) => `- \`${group}-…\`: in a run of their own, ${runText(run)}`);
+    const day = run.machine.get("Date") ?? "";
+    const apart = groups.map((group) => `- \`${group}-…\`: in a run of their own on ${day}, ${runText(run)}`);
     write(inPlace(earlier, run.results), [...notes, ...apart]);
 }
 

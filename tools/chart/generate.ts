@@ -4,6 +4,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { isMap, isSeq, parseDocument, type Node, type Pair, type Scalar, type YAMLMap } from "yaml";
 import { antreaValues } from "./antrea-values.ts";
+import { ChartError } from "./error.ts";
 import { gatesPage } from "./gates-page.ts";
 import { defaultsTemplate, generatedTemplates } from "./templates.ts";
 import { schemaOf, settingsTemplate } from "./validation.ts";
@@ -57,7 +58,7 @@ function valueSchema(
             sections.push(path.join("."));
             return groupSchema(node, path, node.commentBefore);
         }
-        throw new TypeError(`values.yaml: ${path.join(".")} has no description ("# -- …")`);
+        throw new ChartError("UNREADABLE", "caller", `values.yaml: ${path.join(".")} has no description ("# -- …")`);
     }
     const fallback: unknown = isMap(node) || isSeq(node) ? node.toJSON() : (node as Scalar).value;
     values.push({ path: path.join("."), description, fallback });
@@ -70,7 +71,7 @@ function valueSchema(
 }
 
 const root = document.contents;
-if (!isMap(root)) throw new TypeError("values.yaml is not a map");
+if (!isMap(root)) throw new ChartError("UNREADABLE", "caller", "values.yaml is not a map");
 const body = groupSchema(root as YAMLMap, [], root.commentBefore ?? document.commentBefore);
 // Values of upstream Antrea that this chart lacks: templates/_validate.tpl validates them.
 for (const { path } of antreaValues) allow(body, path.split("."));
@@ -82,7 +83,7 @@ const schema = { $schema: "https://json-schema.org/draft-07/schema#", ...body };
 function allow(level: Schema, [step = "", ...rest]: readonly string[]): void {
     const properties = level["properties"] as Record<string, Schema>;
     if (rest.length === 0 && step in properties)
-        throw new TypeError(`antrea-values.ts: ${step} is a value of the chart`);
+        throw new ChartError("UNREADABLE", "caller", `antrea-values.ts: ${step} is a value of the chart`);
     const group = { type: "object", properties: {}, additionalProperties: false };
     const next = (properties[step] ??= rest.length === 0 ? {} : group);
     if (rest.length > 0) allow(next, rest);

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { type Component } from "@antrea/settings";
+import { ChartError } from "./error.ts";
 
 /** A chart value that is copied into a settings file. */
 export interface MappedValue {
@@ -52,5 +53,9 @@ function readLine(reading: Reading, line: string): Reading {
     if (begun !== undefined) return { ...reading, scope: begun };
     const [, innerIndent, innerName] = inner.exec(line) ?? [];
     if (innerName !== undefined && scope !== undefined) return add(at(innerIndent, innerName), scope);
-    throw new TypeError(`conf/antrea-${component}.conf: cannot tell which value goes to which key: ${line}`);
+    throw new ChartError(
+        "UNREADABLE",
+        "caller",
+        `conf/antrea-${component}.conf: cannot tell which value goes to which key: ${line}`,
+    );
 }

@@ -8,6 +8,7 @@ import {
     type PolicyManifest,
 } from "@antrea/crd/schema";
 import { stringify } from "yaml";
+import { ChartError } from "./error.ts";
 
 const releaseNamespace = "{{ .Release.Namespace }}";
 
@@ -38,7 +39,11 @@ export function generatedTemplates(): readonly [path: string, content: string][]
 export function defaultsTemplate(values: unknown, sections: readonly string[]): string {
     const defaults = stringify(values, { lineWidth: 0 });
     if (defaults.includes("{{"))
-        throw new TypeError('values.yaml has "{{" in a value, which Helm would take for its own');
+        throw new ChartError(
+            "NOT_A_TEXT",
+            "caller",
+            'values.yaml has "{{" in a value, which Helm would take for its own',
+        );
     return [
         "{{- /* Generated from values.yaml by make generate. */ -}}",
         '{{- define "antrea.defaults" -}}',
@@ -66,7 +71,11 @@ function template(manifest: CrdManifest | PolicyManifest, annotations?: Readonly
     if (
         text.replaceAll(releaseNamespace, "").replace('{{- include "antrea.labels" . | nindent 4 }}', "").includes("{{")
     ) {
-        throw new TypeError(`${kind} ${metadata.name} has "{{" in a text, which Helm would take for its own`);
+        throw new ChartError(
+            "NOT_A_TEXT",
+            "caller",
+            `${kind} ${metadata.name} has "{{" in a text, which Helm would take for its own`,
+        );
     }
     return text;
 }

@@ -10,6 +10,7 @@ import {
     type ValueTest,
 } from "@antrea/settings/rules";
 import { antreaValues } from "./antrea-values.ts";
+import { ChartError } from "./error.ts";
 import { mappedValues, type MappedValue } from "./settings-keys.ts";
 
 // Generates the rules of the settings as Helm templates: what agent or controller would reject at start, helm rejects
@@ -205,6 +206,7 @@ function quoted(text: string): string {
 
 /** A Go raw string, as patterns need. */
 function raw(text: string): string {
-    if (text.includes("`") || text.includes("}}")) throw new TypeError(`cannot stand in a template: ${text}`);
+    if (text.includes("`") || text.includes("}}"))
+        throw new ChartError("NOT_A_TEXT", "caller", `cannot stand in a template: ${text}`);
     return `\`${text}\``;
 }

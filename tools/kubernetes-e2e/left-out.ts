@@ -1,5 +1,9 @@
 import { readFileSync } from "node:fs";
+import { AntreaError } from "@antrea/errors";
 import type { TestResult } from "./ginkgo-report.ts";
+
+/** `NO_REASON`: the list has a test without a reason above it. */
+class LeftOutError extends AntreaError<"NO_REASON"> {}
 
 /** A reason for omitting tests, and the omitted tests. */
 export interface LeftOut {
@@ -18,7 +22,8 @@ export function readLeftOut(file: string): readonly LeftOut[] {
         if (line === "") {
             open = false;
         } else if (!line.startsWith("#")) {
-            if (group === undefined) throw new SyntaxError(`${file}: "${line}" has no reason above it`);
+            if (group === undefined)
+                throw new LeftOutError("NO_REASON", "caller", `${file}: "${line}" has no reason above it`);
             group.tests.push(line);
             open = false;
         } else if (open && group !== undefined) {

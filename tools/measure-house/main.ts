@@ -52,13 +52,21 @@ function needlessSpreads(paths: readonly string[]): string[] {
 
 /** Tables that tests or programs write are excluded from the check of wording. */
 function wordedFiles(): string[] {
-    const files = execFileSync("git", ["ls-files", "apps", "libs", "tools", "e2e", "charts", "docs", "README.md"], {
-        cwd: root,
-        encoding: "utf8",
-    });
+    const files = execFileSync(
+        "git",
+        ["ls-files", "apps", "libs", "tools", "e2e", "charts", "docs", "README.md", "CONTRIBUTING.md", "Makefile"],
+        {
+            cwd: root,
+            encoding: "utf8",
+        },
+    );
     return files
         .split("\n")
-        .filter((file) => /\.(ts|md|yaml|tpl|txt|sh)$|\/values\.schema\.json$|^apps\/[^/]+\/image\/[^.]+$/.test(file))
+        .filter((file) =>
+            /(\.(ts|mjs|md|yaml|tpl|txt|sh|conf)|Makefile)$|\/values\.schema\.json$|^apps\/[^/]+\/image\/[^.]+$/.test(
+                file,
+            ),
+        )
         .filter((file) => !/\/golden\/|^docs\/benchmarks\/|^tools\/(fuzz\/corpus|measure-house)\//.test(file));
 }
 

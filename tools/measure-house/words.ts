@@ -28,6 +28,13 @@ export const terms: readonly Term[] = [
         where: notFormerNames,
     },
     { instead: "BootContext", pattern: /\bWhereabouts\b|\bwhereaboutsOf\b|\bwhereabouts\.ts\b/g },
+    {
+        instead: "allocation; claim is the verb for the create that takes an address",
+        pattern:
+            /\b(the|an?|its|their|each|no|this|own|every|held|with|without|another's)( own| late| new| old| other)? claims?\b(?! (by|it|them|an?|the|its|addresses|at once|anew) )/gi,
+        // A Service claims its addresses and ports; benchmarks count the creates.
+        where: /^(?!libs\/services\/|tools\/bench\/|apps\/controller\/test\/bench\/|README\.md$)/,
+    },
     { instead: "AddressRequest", pattern: /\b(Pool)?[Ww]ish(es|Of|Address)?\b/g },
     { instead: "AddressAllocation", pattern: /\b(Pool|Address)Grants?\b/g },
     { instead: "Notify, notify", pattern: /\bBells?\b|\bbell\b|\.ring\(/g },

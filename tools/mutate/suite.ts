@@ -1,3 +1,5 @@
+import assert from "node:assert/strict";
+
 /** One test, or one case of it.each. */
 export interface Test {
     /** Unique: the file, the blocks and the title. */
@@ -69,7 +71,7 @@ export class Suite {
 
     /** The block being defined. */
     get block(): Block {
-        if (this.#block === undefined) throw new TypeError("a test outside of a test file");
+        assert(this.#block !== undefined, "a test outside of a test file");
         return this.#block;
     }
 

@@ -84,7 +84,7 @@ function follow(cluster: SimulatedCluster, station: Station, conflict: Conflict)
         if (agent?.isReady !== true || isCut || isRefused || !machine.isOn || !machine.hasOvs) calmSince = time.now;
         if (time.now - calmSince < calmMs) return void time.after(pollMs, poll);
         truth.violated(
-            "a claim in the subnet of a Node has one user",
+            "an allocation in the subnet of a Node has one user",
             `${address} of container ${container} on ${machine.name} is allocated from a pool to another Pod`,
         );
     };

@@ -1,4 +1,5 @@
 import { fork } from "node:child_process";
+import { SimulationError } from "./error.ts";
 import type { Delivery, Order } from "./worker.ts";
 
 export interface PoolOptions {
@@ -30,7 +31,7 @@ export async function inProcesses(orders: Iterator<Order>, { workers, onDelivery
             });
             child.on("exit", (code) => {
                 if (code === 0) resolve();
-                else reject(new Error(`a worker ended with ${code}`));
+                else reject(new SimulationError("WORKER_ENDED", "internal", `a worker ended with ${code}`));
             });
         });
     const work = async (): Promise<void> => {

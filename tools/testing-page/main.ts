@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { format, resolveConfig } from "prettier";
@@ -38,7 +39,7 @@ export async function writeRows(root: string, name: string, head: Row, rows: rea
 
 function parted(text: string, mark: string): readonly [string, string] {
     const at = text.indexOf(mark);
-    if (at < 0) throw new TypeError(`docs/testing.md has no ${mark}`);
+    assert(at >= 0, `docs/testing.md has no ${mark}`);
     return [text.slice(0, at), text.slice(at + mark.length)];
 }
 

@@ -127,7 +127,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = ownParts): L
         // After the lock: a second agent on the Node must not take over the socket of the first.
         cni.part,
         {
-            name: "pod-network",
+            name: "features",
             startTimeoutMs: patientMs,
             start,
             stopTimeoutMs: leavesForGoodMs,

@@ -39,7 +39,7 @@ it("--print-start-order prints the parts of the agent, and starts none", async (
         "kube",
         "ovsdb",
         "cni-server",
-        "pod-network",
+        "features",
         "uplink",
         "nics",
         "jobs",

@@ -68,7 +68,7 @@ describe("version", () => {
 });
 
 describe("ipam show", () => {
-    it("lists pools as the controller wrote them, and one from its claims", async () => {
+    it("lists pools as the controller wrote them, and one from its allocations", async () => {
         const status = { usage: { total: 9, used: 1, reserved: 0, free: 8 } };
         await cluster.api.patch(
             ipPools,

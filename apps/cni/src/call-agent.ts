@@ -97,7 +97,7 @@ export async function callAgent(
 
 function connectFault(socketPath: string, error: unknown): string {
     if (isSystemError(error, "ENOENT")) return `there is no socket ${socketPath}`;
-    if (isSystemError(error, "ECONNREFUSED")) return `nobody listens on ${socketPath}`;
+    if (isSystemError(error, "ECONNREFUSED")) return `no process listens on ${socketPath}`;
     const code = isSystemError(error) ? error.code : undefined;
     return `connecting to ${socketPath} failed: ${messageOf(error)} (${String(code)})`;
 }

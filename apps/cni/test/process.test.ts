@@ -101,7 +101,10 @@ describe("the compiled plugin", () => {
         const server = await serveAndLeave(socketPath);
         expect(server).toBe(true);
         const exit = await start(socketPath);
-        expect(JSON.parse(exit.stdout)).toMatchObject({ code: 11, msg: expect.stringContaining("nobody listens on") });
+        expect(JSON.parse(exit.stdout)).toMatchObject({
+            code: 11,
+            msg: expect.stringContaining("no process listens on"),
+        });
         remove();
     });
 

@@ -1,5 +1,5 @@
 import { Lifecycle, type MainContext } from "@antrea/runtime";
-import { allocationCleaner } from "./features/claim-cleaner/index.ts";
+import { allocationCleaner } from "./features/allocation-cleaner/index.ts";
 import { nodeAddresses } from "./features/node-addresses/index.ts";
 import { nodeIpam } from "./features/node-ipam/index.ts";
 import { poolStatus } from "./features/pool-status/index.ts";

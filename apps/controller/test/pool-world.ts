@@ -32,7 +32,7 @@ import {
 import { TestApiServer, eventually } from "@antrea/kube/testing";
 import { Metrics } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { allocationCleaner } from "../src/features/claim-cleaner/index.ts";
+import { allocationCleaner } from "../src/features/allocation-cleaner/index.ts";
 import { nodeAddresses } from "../src/features/node-addresses/index.ts";
 import { poolStatus } from "../src/features/pool-status/index.ts";
 import { type PacerOptions } from "../src/features/pool-status/pacer.ts";

@@ -156,7 +156,7 @@ describe("a pool is allowed", () => {
 
 /** Makes the pool used in one way, and ends that. */
 const uses: Readonly<Record<string, () => Promise<() => Promise<unknown>>>> = {
-    "a claim": async () => claimed("10.1.0.9", "web-1"),
+    "an allocation": async () => claimed("10.1.0.9", "web-1"),
     "a reservation": async () => claimed("10.1.0.9"),
     "a Namespace": async () => made("/api/v1/namespaces", namespaceOf("user", annotated("pool")), "user"),
     "an unfinished Pod": async () => made(paths.pods("default"), podOf("user", annotated("pool")), "user"),
@@ -195,7 +195,7 @@ describe("a pool in use", () => {
                 const answer = await attempt();
                 expect(answer).toMatchObject({ status: 422 });
                 expect(answer.message).toMatch(/in use/);
-                expect(answer.message).toMatch(use === "a claim" ? /10.1.0.9 of Pod default\/web-1/ : /web|user/);
+                expect(answer.message).toMatch(use === "an allocation" ? /10.1.0.9 of Pod default\/web-1/ : /web|user/);
             }
             await end();
             await eventually(async () => (await refusals[0]?.())?.status === 200);
@@ -261,7 +261,7 @@ describe("a pool in use", () => {
 
     it("cannot be deleted while an address is claimed or reserved; annotations do not matter", async () => {
         await withPool(poolOf("pool", whole), async (name) => {
-            for (const use of ["a claim", "a reservation"]) {
+            for (const use of ["an allocation", "a reservation"]) {
                 const end = await (uses[use] as () => Promise<() => Promise<unknown>>)();
                 const answer = await remove(name);
                 expect(answer).toMatchObject({ status: 403 });

@@ -58,22 +58,22 @@ function bridgedForwardingFlows(
             const { any } = fieldsOf(family);
             return [
                 drop(Priority.top, { ...any, ...bridged, ...groupFrame }),
-                ...hosts.map((match) => way(Priority.high, { ...any, ...untagged, ...match }, toHost, direct)),
-                way(
+                ...hosts.map((match) => forward(Priority.high, { ...any, ...untagged, ...match }, toHost, direct)),
+                forward(
                     Priority.lowest,
                     { ...any, ...bridged, eth_dst: macToBigint(host.mac) },
                     choosePort(host.ofPort),
                     direct,
                 ),
-                way(Priority.last, { ...any, ...bridged }, choosePort(uplink.ofPort), direct),
+                forward(Priority.last, { ...any, ...bridged }, choosePort(uplink.ofPort), direct),
             ];
         }),
         ...[...host.ips, ...gateway.ips]
             .filter(used)
-            .map((ip) => way(Priority.low, { ...toIp(ip), ...untagged }, toHost, direct)),
+            .map((ip) => forward(Priority.low, { ...toIp(ip), ...untagged }, toHost, direct)),
         ...podPrefixes.filter(used).map((prefix) =>
             // The gateway's MAC asks the table L3Forwarding to route.
-            way(
+            forward(
                 Priority.lower,
                 { ...toPrefix(prefix), ...untagged },
                 [setDestination(gateway.mac)],
@@ -99,7 +99,7 @@ export function serviceCidrPart(
             serviceCidrs
                 .filter(({ family }) => families.includes(family))
                 .map((cidr) =>
-                    way(Priority.lower, { ...toPrefix(cidr), ...bridged }, toService, next.into("switching")),
+                    forward(Priority.lower, { ...toPrefix(cidr), ...bridged }, toService, next.into("switching")),
                 ),
     };
 }
@@ -114,7 +114,7 @@ export function toBridgedPodFlows(next: NextTable, pod: PodInput, vlan: number):
     const neighbours = [...pod.ips.filter((ip) => ip.family === 4), ...ipv6AddressesOf(pod)];
     return [
         ...neighbours.map((ip) =>
-            way(
+            forward(
                 Priority.normal,
                 { ...toIp(ip), ...inVlan(vlan), eth_dst: macToBigint(pod.mac) },
                 deliver,
@@ -122,7 +122,7 @@ export function toBridgedPodFlows(next: NextTable, pod: PodInput, vlan: number):
             ),
         ),
         ...pod.ips.map((ip) =>
-            way(Priority.low, { ...toIp(ip), ...inVlan(vlan) }, [destination, ...deliver], next.into("hop")),
+            forward(Priority.low, { ...toIp(ip), ...inVlan(vlan) }, [destination, ...deliver], next.into("hop")),
         ),
     ];
 }
@@ -137,7 +137,7 @@ export function toBridgedPodFlows(next: NextTable, pod: PodInput, vlan: number):
  */
 export function onLinkServiceFlows(next: NextTable, pod: PodInput, { subnets }: BridgedPod): Flow[] {
     return subnets.map((subnet) =>
-        way(
+        forward(
             Priority.belowLower,
             { ...begunTo(subnet), in_port: pod.ofPort, ...partsAre([Reg.bridged, 1], [CtMark.service, 1]) },
             [setDestination(pod.gatewayMac), load(Reg.toService, 1)],
@@ -161,7 +161,7 @@ export function bridgedPeerFlows(next: NextTable, input: BridgedPeerInput): Flow
  */
 function toPeerFlows(next: NextTable, { podPrefixes, mac, ips = [] }: BridgedPeerInput): Flow[] {
     const direct = (match: Match): Flow =>
-        way(Priority.lower, { ...match, ...untagged }, [setDestination(mac)], next.into("hop"));
+        forward(Priority.lower, { ...match, ...untagged }, [setDestination(mac)], next.into("hop"));
     return [
         ...podPrefixes.map((prefix) => direct(toPrefix(prefix))),
         ...ips.map((ip) => direct({ ...toIp(ip), ...partsAre([CtMark.service, 1]) })),
@@ -176,6 +176,6 @@ function drop(priority: number, match: Match): Flow {
     return { table: Table.BridgedForwarding, priority, match, actions: [] };
 }
 
-function way(priority: number, match: Match, actions: readonly Action[], gotoTable: TableId): Flow {
+function forward(priority: number, match: Match, actions: readonly Action[], gotoTable: TableId): Flow {
     return { table: Table.BridgedForwarding, priority, match, actions, gotoTable };
 }

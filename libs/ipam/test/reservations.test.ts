@@ -319,7 +319,7 @@ describe("planReservations releases", () => {
             [],
         ],
         [
-            "a claim without an ordinal",
+            "an allocation without an ordinal",
             { set: { ...living, replicas: 0 }, allocations: [ordinalAllocation("10.1.0.9", -1)] },
             ["10.1.0.9"],
         ],
@@ -421,7 +421,7 @@ describe("planReservations adopts", () => {
         expect(plan.release).toEqual([]);
     });
 
-    it("no claim of a pool that the template does not name", () => {
+    it("no allocation of a pool that the template does not name", () => {
         const allocations = [
             ordinalAllocation("10.2.0.9", 0, { ...dead, pool: "other" }),
             ordinalAllocation("10.2.0.10", 1, { ...dead, pool: "other", used: true }),
@@ -447,7 +447,7 @@ describe("planReservations adopts", () => {
         expect(planReservations(input({ set: { ...living, replicas: 2 }, allocations, pools: [] }))).toEqual(nothing);
     });
 
-    it("no claim of ordinals that the set does not have", () => {
+    it("no allocation of ordinals that the set does not have", () => {
         const allocations = [
             ordinalAllocation("10.1.0.9", 7, dead),
             ordinalAllocation("10.1.0.10", 8, { ...dead, used: true }),

@@ -19,7 +19,7 @@ describe("saturate", () => {
 });
 
 describe("poolUsage", () => {
-    it("counts the claims of the pool's addresses", () => {
+    it("counts the allocations of the pool's addresses", () => {
         const allocations = [
             { ip: parseIp("10.1.0.9"), state: "Allocated" },
             { ip: parseIp("10.1.0.10"), state: "Allocated" },

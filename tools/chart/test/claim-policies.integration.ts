@@ -168,7 +168,7 @@ describe("who may write claims", () => {
                 (object) => ({ ...object, spec: setClaim(object.spec.address, { index: 0, nodeName: here }).spec }),
             ],
             [
-                "give its claim to another Node",
+                "give its allocation to another Node",
                 (address) => claim(address),
                 (object) => changed(object, { pod: elsewhere }),
             ],
@@ -194,7 +194,7 @@ describe("who may write claims", () => {
                 (object) => ({ ...object, metadata: { ...object.metadata, annotations: { a: "b" } } }),
             ],
             [
-                "annotate the claim of another Node",
+                "annotate the allocation of another Node",
                 (address) => claim(address, { pod: elsewhere }),
                 (object) => ({
                     ...object,
@@ -298,7 +298,7 @@ describe("who may write claims", () => {
 
     describe("the controller", () => {
         it.each<[string, (address: string) => IpAllocation]>([
-            ["a claim of a Node that is gone", (address) => claim(address, { pod: elsewhere })],
+            ["an allocation of a Node that is gone", (address) => claim(address, { pod: elsewhere })],
             ["an ordinal's claim in use", (address) => setClaim(address, { index: 0, nodeName: here })],
             ["a reservation", (address) => setClaim(address, { index: 0 })],
         ])("frees %s", async (_name, make) => {

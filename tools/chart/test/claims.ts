@@ -10,7 +10,7 @@ export const pod = {
     interface: "eth0",
 } as const;
 
-/** The claim of a Pod, "web" on "node1" unless told otherwise. */
+/** The allocation of a Pod, "web" on "node1" unless told otherwise. */
 export function claim(address: string, spec: Partial<IpAllocationSpec> = {}): IpAllocation {
     const ip = parseIp(address);
     const { namespace, name, uid } = { ...pod, ...spec.pod };
@@ -28,7 +28,7 @@ export function claim(address: string, spec: Partial<IpAllocationSpec> = {}): Ip
     };
 }
 
-/** The claim of a StatefulSet's Pod: Allocated to it, or Reserved without it. */
+/** The allocation of a StatefulSet's Pod: Allocated to it, or Reserved without it. */
 export function setClaim(
     address: string,
     set: {
@@ -45,7 +45,7 @@ export function setClaim(
     return claimOf(address, { ...spec, pod: { ...pod, name: `${name}-${index}`, uid, nodeName } });
 }
 
-/** A claim of exactly this spec. */
+/** An allocation of exactly this spec. */
 export function claimOf(address: string, spec: IpAllocationSpec): IpAllocation {
     return { metadata: { name: allocationName(parseIp(address)) }, spec };
 }

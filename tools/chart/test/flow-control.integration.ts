@@ -148,7 +148,7 @@ describe("the API server, with the flow control of the chart", () => {
         };
     }
 
-    it(`with ${held} requests of one agent that never end, refuses no claim of another and answers the rest`, async () => {
+    it(`with ${held} requests of one agent that never end, refuses no allocation of another and answers the rest`, async () => {
         let claimed: Promise<Answer>;
         const { refused: before } = await counted();
         {

@@ -228,7 +228,7 @@ describe("the definition of IPAllocation", () => {
         expect(await judge(object)).toBe("ok");
     });
 
-    it.each(refused)("refuses a claim %s", async (_name, object, message) => {
+    it.each(refused)("refuses an allocation %s", async (_name, object, message) => {
         expect(await judge(object)).toContain(message);
     });
 
@@ -256,7 +256,7 @@ describe("the definition of IPAllocation", () => {
         );
     });
 
-    it("is the lock: a second claim of an address is refused", async () => {
+    it("is the lock: a second allocation of an address is refused", async () => {
         await api.create(ipAllocations, claim("10.2.0.99"));
         await expect(api.create(ipAllocations, claim("10.2.0.99", { pool: "pool2" }))).rejects.toMatchObject({
             code: "ALREADY_EXISTS",

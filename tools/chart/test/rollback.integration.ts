@@ -48,7 +48,7 @@ async function names(): Promise<readonly (string | undefined)[]> {
     return (await api.list(ipAllocations)).items.map(({ metadata }) => metadata?.name).sort();
 }
 
-it("after a rollback the documented command removes the claims of gateways, and no others", async () => {
+it("after a rollback the documented command removes the allocations of gateways, and no others", async () => {
     const command = await documented("Upgrade and rollback");
     expect(command).toContain("Gateway");
     const env = { ...process.env, KUBECONFIG: server.kubeconfig() };

@@ -92,7 +92,7 @@ const everyone: readonly Row[] = [
     ["delete an IPPool", "DELETE", `${crd}/v1alpha2/ippools/pool1`],
     ["delete all IPPools", "DELETE", `${crd}/v1alpha2/ippools`],
     ["delete many claims at once", "DELETE", `${crd}/v1alpha1/ipallocations`],
-    ["patch a claim", "PATCH", `${crd}/v1alpha1/ipallocations/10.7.0.1`, { metadata: { labels: { a: "b" } } }],
+    ["patch an allocation", "PATCH", `${crd}/v1alpha1/ipallocations/10.7.0.1`, { metadata: { labels: { a: "b" } } }],
     ["read roles", "GET", `${rbac}/clusterroles`],
     [
         "give itself a role",
@@ -241,7 +241,7 @@ describe("with a stolen token", () => {
             expect((await admin.get(ipAllocations, { name: address })).spec).toEqual(stored.spec);
         });
 
-        it("make of its claim the claim of another address, block or owner", async () => {
+        it("make of its claim the allocation of another address, block or owner", async () => {
             const address = someAddress();
             const stored = await admin.create(ipAllocations, claim(address));
             for (const change of [
@@ -427,7 +427,7 @@ describe("with a stolen token", () => {
             expect(await admin.get(configMaps, { namespace, name: "antrea-node-ipam" })).toBeDefined();
         });
 
-        it("but: frees the claim of any Pod", async () => {
+        it("but: frees the allocation of any Pod", async () => {
             const address = someAddress();
             await admin.create(ipAllocations, claim(address));
             expect(await ask("controller", ["", "DELETE", `${claims}/${address}`])).toMatchObject({ status: 200 });

@@ -126,7 +126,7 @@ describe("an object that nothing serves", () => {
         expect(stderr).toContain(`${plural}/one: annotations ${key} have no effect`);
     });
 
-    it("is no IPPool and no claim", async () => {
+    it("is no IPPool and no allocation", async () => {
         const range = { cidr: "10.2.0.0/24", gateway: "10.2.0.1", prefixLength: 24 };
         const pool = {
             apiVersion: "crd.antrea.io/v1alpha2",

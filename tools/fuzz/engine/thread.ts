@@ -1,4 +1,5 @@
 import { Worker } from "node:worker_threads";
+import { FuzzError } from "../error.ts";
 import { Mailbox } from "./mailbox.ts";
 import { type Order, type Report } from "./messages.ts";
 
@@ -48,7 +49,8 @@ export class Thread {
         const { promise, resolve, reject } = Promise.withResolvers<Ending>();
         worker.on("message", (report: Report) => {
             if (report.kind === "ready") worker.postMessage(order);
-            else if (report.kind === "failed") reject(new Error(`the fuzzer failed: ${report.text}`));
+            else if (report.kind === "failed")
+                reject(new FuzzError("WORKER_FAILED", "internal", `the fuzzer failed: ${report.text}`));
             else if (hear(report)) resolve({ kind: "done" });
         });
         worker.on("error", (error) =>

@@ -43,7 +43,7 @@ export const target: Target = {
             if (isIP(text) !== ip.family) throw new BrokenProperty(`${JSON.stringify(text)} is an address only to us`);
             mustEqual("an address written and read", parseIp(formatIp(ip)), ip);
             mustEqual("an address as bytes", ipFromBytes(ipToBytes(ip)), ip);
-            mustEqual("the name of a claim", allocationAddress(allocationName(ip)), ip);
+            mustEqual("the name of an allocation", allocationAddress(allocationName(ip)), ip);
             blockText(ip);
         });
         tried(() => {
@@ -61,7 +61,7 @@ export const target: Target = {
             const mac = parseMac(text);
             mustEqual("a MAC address written and read", parseMac(formatMac(mac)), mac);
         });
-        tried(() => mustEqual("a claim's name", allocationName(allocationAddress(text)), text));
+        tried(() => mustEqual("an allocation's name", allocationName(allocationAddress(text)), text));
     },
     isRefusal: () => false,
 };

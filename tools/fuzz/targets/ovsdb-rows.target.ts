@@ -18,6 +18,7 @@ import {
     type DatabaseSchema,
     type RpcMessage,
 } from "@antrea/ovsdb";
+import { FuzzError } from "../error.ts";
 import { fileText, isRecord } from "../fixture.ts";
 import { joined } from "../mutate/bytes.ts";
 import { mustEqual, type Target } from "../target.ts";
@@ -141,5 +142,5 @@ function schemaOf(): DatabaseSchema {
             return decodeSchema(message.result);
         }
     }
-    throw new TypeError("no schema was captured");
+    throw new FuzzError("NOT_CAPTURED", "environment", "no schema was captured");
 }

@@ -52,7 +52,7 @@ const conditional: readonly (readonly [where: string, works: Works])[] = [
     ["apps/agent/src/features/services/", ({ services }) => services],
     ["apps/controller/src/features/node-ipam/", ({ nodeIpam }) => nodeIpam],
     ...[
-        "features/claim-cleaner",
+        "features/allocation-cleaner",
         "features/node-addresses",
         "features/pool-status",
         "features/reservations",

@@ -198,11 +198,11 @@ describe("with the rights that the chart gives them, and no others", () => {
         const taints = [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }];
         await api.patch(nodes, { name: "node1" }, { type: "merge", body: { spec: { taints } } });
         await eventually(async () => (await api.find(ipAllocations, { name: "10.4.0.20" })) === undefined, {
-            what: "the claim of a Node that is out of service is freed",
+            what: "the allocation of a Node that is out of service is freed",
         });
         await eventually(
             async () => (await api.get(ipAllocations, { name: ordinal.spec.address })).spec.state === "Reserved",
-            { what: "the claim of an ordinal is kept for it" },
+            { what: "the allocation of an ordinal is kept for it" },
         );
         await api.patch(
             statefulSets,

@@ -85,6 +85,6 @@ export class Agent {
 /** The CNI socket has no listener. */
 export class AgentAway extends AntreaError<"AGENT_AWAY"> {
     constructor() {
-        super("AGENT_AWAY", "environment", "nobody listens on the CNI socket");
+        super("AGENT_AWAY", "environment", "no process listens on the CNI socket");
     }
 }

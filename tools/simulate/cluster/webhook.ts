@@ -2,6 +2,7 @@ import { type Prefix } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
 import { type AdmissionRequest, type Decision } from "@antrea/webhook/review";
 import { composeReviews, type Reviews } from "@antrea/webhook/reviews";
+import { SimulationError } from "../error.ts";
 import { type Transport } from "../api/transport.ts";
 import { type Write } from "../api/rules.ts";
 
@@ -30,7 +31,8 @@ export class Webhook {
     async review(write: Write, signal: AbortSignal): Promise<Decision> {
         const { kind, name, namespace, operation, before, after, subresource: subResource } = write;
         const route = this.#reviews.routes.find(({ kinds }) => kinds.includes(kind.resource.kind));
-        if (this.#transport.isDead || route === undefined) throw new Error("not ready");
+        if (this.#transport.isDead || route === undefined)
+            throw new SimulationError("NOT_READY", "environment", "not ready");
         const request = {
             uid: "",
             kind: kind.resource.kind,

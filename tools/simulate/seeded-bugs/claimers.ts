@@ -1,5 +1,6 @@
 import { type IpAllocation, ipAllocations } from "@antrea/crd";
 import { isKubeError, type ApiClient } from "@antrea/kube";
+import { SimulationError } from "../error.ts";
 import { type SeededBug } from "./seeded-bug.ts";
 
 /** Allocations that are created, taken over or released without regard to other writers. */
@@ -100,7 +101,7 @@ export const claimers: Readonly<Record<string, SeededBug>> = {
                 const full = new Set<string>();
                 allocator.claim = async (request, signal) => {
                     const key = "pools" in request ? request.pools.join() : request.network;
-                    if (full.has(key)) throw new Error("exhausted");
+                    if (full.has(key)) throw new SimulationError("EXHAUSTED", "environment", "exhausted");
                     try {
                         return await claim(request, signal);
                     } catch (error) {

@@ -4,7 +4,7 @@ import { type Node, type Pod, pods } from "@antrea/kube";
 import { controllerUser } from "../api/rules.ts";
 import { kindOf } from "../api/server.ts";
 import { type SimulatedCluster } from "../simulated-cluster.ts";
-import { AllocationCleaner } from "@antrea/controller/features/claim-cleaner";
+import { AllocationCleaner } from "@antrea/controller/features/allocation-cleaner";
 import { type SeededBug } from "./seeded-bug.ts";
 import { replaced } from "./replaced.ts";
 

@@ -263,7 +263,7 @@ export const forgetters: Readonly<Record<string, SeededBug>> = {
         hooks: {
             product: () =>
                 replaced(PoolAddresses.prototype, "follow", () => ({
-                    inTheWay: { pools: [], allocations: [] },
+                    obstacles: { pools: [], allocations: [] },
                     release: () => Promise.resolve(false),
                     [Symbol.dispose]: () => undefined,
                 })),

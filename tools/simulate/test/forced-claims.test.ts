@@ -106,13 +106,13 @@ describe.each([
         expect(found()).toEqual([twoOwners, isFree]);
     });
 
-    it("must have its claim again by then also if nobody else has it", async () => {
+    it("must have its allocation again by then also if nobody else has it", async () => {
         force(x);
         await pass(70);
         expect(found()).toEqual([isFree]);
     });
 
-    it("is as any other once the claim is its Pod's again, or when it is isolated", async () => {
+    it("is as any other once the allocation is its Pod's again, or when it is isolated", async () => {
         force(x);
         claim(x);
         free();
@@ -124,7 +124,7 @@ describe.each([
         expect(found()).toEqual([isFree]);
     });
 
-    it("must have its claim again after two passes although no pool has the address, if its record names one", async () => {
+    it("must have its allocation again after two passes although no pool has the address, if its record names one", async () => {
         namesPool = true;
         deletePool();
         force(x);
@@ -135,9 +135,9 @@ describe.each([
     });
 
     it.each([
-        ["may return without a claim when no pool has the address, until one has it again", false, false],
-        ["may not return without a claim when its record names the pool", false, true],
-        ["may not return without a claim when a pool has the address", true, false],
+        ["may return without an allocation when no pool has the address, until one has it again", false, false],
+        ["may not return without an allocation when its record names the pool", false, true],
+        ["may not return without an allocation when a pool has the address", true, false],
     ])("that was isolated %s", async (_, hasPool, isNamed) => {
         if (!hasPool) deletePool();
         force(x);
@@ -157,7 +157,7 @@ describe.each([
         expect(found()).toEqual([isFree]);
     });
 
-    it("needs no claim as long as no pool has the address, if its record names none", async () => {
+    it("needs no allocation as long as no pool has the address, if its record names none", async () => {
         await loseAll();
         forced.heard();
         truth.endUnheard();
@@ -173,7 +173,7 @@ describe.each([
 
     it.each([
         ["a pool has the address again", makePool],
-        ["another has a claim of it", () => claim(y)],
+        ["another has an allocation of it", () => claim(y)],
     ])("is excused for 65 s more, once %s", async (_what, change) => {
         await loseAll();
         change();

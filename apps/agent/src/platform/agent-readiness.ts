@@ -22,7 +22,7 @@ export interface ReadinessComponents {
 
 /**
  * Builds the agent's checks of /readyz: `network` (unmet conditions; if all are met, the connection to ovs-vswitchd)
- * and `token`; adds the job `token` and metrics. An unmet condition makes ADD wait, and each problem of `network` fails
+ * and `token`; adds the job `readiness/token` and metrics. An unmet condition makes ADD wait, and each problem of `network` fails
  * CNI STATUS. A rejected token does neither: the runtime would report every Node of a cluster as NotReady if its
  * authentication fails, and Pods with a podCIDR address can be wired without the API server.
  *
@@ -34,7 +34,7 @@ export function buildReadiness(
 ): Readiness {
     const readiness = new Readiness(conditions, () => openflowProblem(openflow.state));
     const token = new RefusedToken({ api, clock, metrics, logger });
-    jobs.every("token", tokenCheckMs, () => token.check());
+    jobs.every("readiness/token", tokenCheckMs, () => token.check());
     health.addCheck("network", "ready", () => readiness.missing());
     health.addCheck("token", "ready", () => token.problem);
     declareReadiness(metrics, readiness);

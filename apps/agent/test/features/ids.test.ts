@@ -13,8 +13,10 @@ const named = (pattern: RegExp): readonly (readonly [feature: string, name: stri
         [...text.matchAll(pattern)].map(([, name = ""]): readonly [string, string] => [feature, name]),
     );
 
+const jobName = /\bjobs\.(?:every|once)\(\s*"([^"]*)"/g;
+
 describe("a feature has one id: its folder", () => {
-    const jobs = named(/\bjobs\.(?:every|once)\(\s*"([^"]*)"/g);
+    const jobs = named(jobName);
     const loggers = named(/\b(?:logger|parent)\.child\(\s*"([^"]*)"/g);
 
     it("of which some have jobs, and some have loggers", () => {
@@ -22,13 +24,14 @@ describe("a feature has one id: its folder", () => {
     });
 
     it("of which no earlier name of a job is kept that no job has now", () => {
-        const now = new Set(jobs.map(([, job]) => job));
+        const platform = globSync("../platform/**/*.ts", { cwd: folder }).flatMap((file) => [
+            ...readFileSync(join(folder, file), "utf8").matchAll(jobName),
+        ]);
+        const now = new Set([...jobs.map(([, job]) => job), ...platform.map(([, job]) => job)]);
         expect(Object.keys(formerJobNames).filter((job) => !now.has(job))).toEqual([]);
     });
 
     it.each(jobs)("%s has the job %s", (feature, job) => expect(job.split("/")[0]).toBe(feature));
 
-    // By an older name of a module, which the logs keep.
-    const parts = new Map([["host-routes", "pod-network"]]);
-    it.each(loggers)("%s logs as module %s", (feature, logger) => expect(parts.get(logger) ?? logger).toBe(feature));
+    it.each(loggers)("%s logs as module %s", (feature, logger) => expect(logger).toBe(feature));
 });

@@ -14,7 +14,7 @@ export const poolPodName = "pool";
 export class FakePools implements PodPools {
     readonly gateways = ["10.2.0.1", "fd02::1"].map((text) => parseIp(text));
     readonly allocations = new Map<string, { containerId: string; ifName: string; allocation: AddressAllocation }>();
-    /** Runs while a claim is under way. */
+    /** Runs while an allocation is under way. */
     onAllocation: () => Promise<void> = () => Promise.resolve();
     /** Those that the pools have. */
     families: readonly Family[] = [4, 6];

@@ -21,7 +21,7 @@ export function duplicates(snapshot: Snapshot): readonly Finding[] {
         if (ids.size < 2) return [];
         const allocation = snapshot.allocationOf(address);
         const texts = [...new Set(seen.map(({ user }) => user.text))];
-        const text = `has ${ids.size} users: ${texts.join("; ")}. Delete those Pods that the claim does not name`;
+        const text = `has ${ids.size} users: ${texts.join("; ")}. Delete those Pods that the allocation does not name`;
         return [finding("duplicate", "users", { address, pool: allocation?.pool }, [...ids].sort().join(" "), text)];
     });
 }

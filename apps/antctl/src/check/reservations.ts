@@ -23,7 +23,7 @@ export function reservations(snapshot: Snapshot): readonly Finding[] {
 function unasked(snapshot: Snapshot, { owner, pool, ip }: Allocation): string | undefined {
     switch (owner.kind) {
         case "Pod":
-            return "a Pod's address is never reserved; delete the claim";
+            return "a Pod's address is never reserved; delete the allocation";
         case "Node": {
             const node = snapshot.pools.nodes.find(({ name }) => name === owner.name);
             if (node === undefined) return "there is no such Node; antrea-controller frees it";

@@ -127,7 +127,7 @@ function sticky(facts: Facts, place: StatefulSetPlace, trials: readonly PoolTria
 
 function controllerAway(what: string): Block {
     return {
-        what: `${what}: antrea-controller does not run, nobody renews its lease`,
+        what: `${what}: antrea-controller does not run: its lease is not renewed`,
         next: "see why: kubectl -n kube-system get pods -l component=antrea-controller; the reservation follows by itself",
     };
 }

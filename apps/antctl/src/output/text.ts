@@ -35,7 +35,7 @@ export function oneLine(text: string): string {
     return text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, " ").trim();
 }
 
-/** A number with its noun: `1 claim`, `2 claims`. */
+/** A number with its noun: `1 Pod`, `2 Pods`. */
 export function count(n: number | bigint, one: string, many = `${one}s`): string {
     return `${n} ${Number(n) === 1 ? one : many}`;
 }

@@ -16,7 +16,7 @@ export function showCommand(context: CommandContext): Command {
     const command = new Command("show")
         .summary("show IPPools and how full they are")
         .description(
-            "Shows all IPPools as antrea-controller sees them, or one pool from its claims: its ranges, its biggest " +
+            "Shows all IPPools as antrea-controller sees them, or one pool from its IPAllocations: its ranges, its biggest " +
                 "users and what is reserved.",
         )
         .argument("[POOL]", "name of an IPPool")
@@ -51,7 +51,9 @@ export function showCommand(context: CommandContext): Command {
 async function unknownPool(name: string, pools: PoolSet, cluster: Cluster): Promise<CliError> {
     const allocations = await cluster.allocations({ pool: name });
     const left =
-        allocations.length === 0 ? "" : `, although ${count(allocations.length, "claim names", "claims name")} it`;
+        allocations.length === 0
+            ? ""
+            : `, although ${count(allocations.length, "allocation names", "allocations name")} it`;
     const known = pools.all.map(({ pool }) => pool.name);
     const next = known.length === 0 ? "create one: docs/ipam.md shows how" : `choose one of ${someOf(known, 10)}`;
     return new CliError("NOT_FOUND", "caller", `the cluster has no IPPool "${name}"${left}`, next);

@@ -60,7 +60,7 @@ export function renderPool(report: PoolReport, style: Style, nowMs: number): str
                     : [
                           [
                               "Outside",
-                              `${count(report.outside, "claim")} of addresses that the pool does not hand out (any more)`,
+                              `${count(report.outside, "allocation")} of addresses that the pool does not hand out (any more)`,
                           ] as const,
                       ]),
                 ...conditionFields(report, style),

@@ -54,7 +54,7 @@ const web0 = pod("web-0", { ips: ["10.2.0.12"] });
 describe("findingsOf", () => {
     it.each<[string, Seen]>([
         [
-            "a Pod with its claim and its port",
+            "a Pod with its allocation and its port",
             {
                 allocations: [allocation("10.2.0.12", { pod: "web-0" })],
                 pods: [web0],
@@ -62,7 +62,7 @@ describe("findingsOf", () => {
             },
         ],
         [
-            "an interface of another plugin with two claims of a family, which no port has",
+            "an interface of another plugin with two allocations of a family, which no port has",
             {
                 allocations: [
                     allocation("10.2.0.13", { pod: "web-0", interface: "net1", network: "macnet" }),
@@ -73,7 +73,7 @@ describe("findingsOf", () => {
             },
         ],
         [
-            "an interface of the agent on another network with its claim and its port",
+            "an interface of the agent on another network with its allocation and its port",
             {
                 allocations: [allocation("10.2.0.13", { pod: "web-0", interface: "eth1", network: "shop/vlan100" })],
                 pods: [pod("web-0", { ips: ["10.10.1.7"] })],
@@ -91,7 +91,7 @@ describe("findingsOf", () => {
             },
         ],
         [
-            "a Pod that is starting and has its claim only",
+            "a Pod that is starting and has its allocation only",
             { allocations: [allocation("10.2.0.12", { pod: "web-0" })], pods: [pod("web-0", { phase: "Pending" })] },
         ],
         [
@@ -309,7 +309,7 @@ describe("findingsOf", () => {
             /which runs with 10.2.0.12/,
         ],
         [
-            "a second claim of an interface",
+            "a second allocation of an interface",
             {
                 allocations: [allocation("10.2.0.12", { pod: "web-0" }), allocation("10.2.0.13", { pod: "web-0" })],
                 pods: [pod("web-0", { phase: "Pending" })],
@@ -325,7 +325,7 @@ describe("findingsOf", () => {
             /OVS of Node node1 has no port/,
         ],
         [
-            "a port without claim",
+            "a port without allocation",
             { pods: [web0], node1: [record("web-0", { "10.2.0.12": "web" })] },
             "orphan 10.2.0.12",
             /port web-0-port of Pod shop\/web-0, and not claimed/,
@@ -343,13 +343,13 @@ describe("findingsOf", () => {
             /lies in no podCIDR of Node node1/,
         ],
         [
-            "a Pod without claim on a Node that was not seen",
+            "a Pod without allocation on a Node that was not seen",
             { pods: [web0], node1: "refused" },
             "orphan 10.2.0.12",
             /reports it and it is not claimed/,
         ],
         [
-            "a claim outside of its pool",
+            "an allocation outside of its pool",
             {
                 allocations: [allocation("10.2.0.99", { pod: "web-0" })],
                 pods: [pod("web-0", { ips: ["10.2.0.99"] })],
@@ -359,7 +359,7 @@ describe("findingsOf", () => {
             /outside the present ranges of IPPool web/,
         ],
         [
-            "a claim of an unknown pool",
+            "an allocation of an unknown pool",
             {
                 allocations: [allocation("10.2.0.12", { pool: "gone", owner: ofSet("db", 0) })],
                 statefulSets: [set("db", { annotations: { "ipam.antrea.io/ippools": "gone" } })],
@@ -388,17 +388,17 @@ describe("findingsOf", () => {
             /port a-port .* port b-port/,
         ],
         [
-            "a port of another Pod than the claim's",
+            "a port of another Pod than the allocation's",
             {
                 allocations: [allocation("10.2.0.12", { pod: "web-0" })],
                 pods: [web0, pod("b", { ips: [] })],
                 node1: [record("web-0", { "10.2.0.12": "web" }), record("b", { "10.2.0.12": "web" })],
             },
             "duplicate 10.2.0.12",
-            /Delete those Pods that the claim does not name/,
+            /Delete those Pods that the allocation does not name/,
         ],
         [
-            "a claim of an interface whose container is gone",
+            "an allocation of an interface whose container is gone",
             {
                 allocations: [allocation("10.2.0.13", { pod: "web-0", interface: "net1", network: "macnet" })],
                 pods: [pod("web-0", { ips: ["10.10.1.7"] })],
@@ -408,7 +408,7 @@ describe("findingsOf", () => {
             /held for interface net1 \(network macnet\) of Pod shop\/web-0, of a container that is gone; its next container takes it/,
         ],
         [
-            "a claim of an interface of the agent on another network that no port has",
+            "an allocation of an interface of the agent on another network that no port has",
             {
                 allocations: [allocation("10.2.0.13", { pod: "web-0", interface: "eth1", network: "shop/vlan100" })],
                 pods: [pod("web-0", { ips: ["10.10.1.7"] })],
@@ -418,7 +418,7 @@ describe("findingsOf", () => {
             /held for Pod shop\/web-0, which runs, but OVS of Node node1 has no port with it: restart the Pod/,
         ],
         [
-            "an address of an interface on another network without its claim",
+            "an address of an interface on another network without its allocation",
             {
                 pods: [pod("web-0", { ips: ["10.10.1.7"] })],
                 node1: [

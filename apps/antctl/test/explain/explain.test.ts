@@ -386,7 +386,7 @@ describe("a Pod that asks for pools and runs on its Node's subnet", () => {
         expect(own.why).toMatch(/which it got while its agent did not heed IPPools\./);
     });
 
-    it("is another that waits, or that has an address of a pool without a claim", () => {
+    it("is another that waits, or that has an address of a pool without an allocation", () => {
         expect(explain(facts(pending({}), inherits)).blocks).toHaveLength(1);
         const inPool = pod("a9", { phase: "Running", ips: ["10.2.0.12"] });
         expect(explain(facts(inPool, { namespaceAnnotations: { [pools]: "web" } })).source).toBe("Pools");
@@ -400,7 +400,7 @@ describe("antrea-controller away", () => {
         const about = pending({ [pools]: "web" }, { ownerReferences: ofDb });
         const [away] = explain(facts(about, { controller: "away" })).blocks;
         expect(away?.what).toMatch(
-            /is reserved for ordinal 0 .*: antrea-controller does not run, nobody renews its lease$/,
+            /is reserved for ordinal 0 .*: antrea-controller does not run: its lease is not renewed$/,
         );
         const [runs] = explain(facts(about)).blocks;
         expect(runs?.what).not.toMatch(/does not run/);

@@ -52,7 +52,7 @@ describe("renderPools", () => {
 });
 
 describe("poolReport", () => {
-    it("counts what the claims report, by range and by user, the biggest first", () => {
+    it("counts what the allocations report, by range and by user, the biggest first", () => {
         const object = poolObject(
             "web",
             { start: "10.2.0.12", end: "10.2.0.13", gateway: "10.2.0.1", prefixLength: 24 },
@@ -122,7 +122,7 @@ describe("poolReport", () => {
         });
     });
 
-    it("shows a /64 with a claim", () => {
+    it("shows a /64 with an allocation", () => {
         const object = poolObject("six", { cidr: "fd00:2::/64", gateway: "fd00:2::1", prefixLength: 64 });
         const made = report(object, [allocation("fd00:2::5", { pool: "six", pod: "a" })]);
         expect(made.usage).toMatchObject({ total: Number.MAX_SAFE_INTEGER, used: 1 });

@@ -24,7 +24,7 @@ function who(
 describe("who has an address", () => {
     it.each<[string, WhoReport, RegExp]>([
         [
-            "a Pod by its claim",
+            "a Pod by its allocation",
             who("10.2.0.5", { allocation: allocation("10.2.0.5", { pod: "a" }) }),
             /^10\.2\.0\.5 is used by Pod shop\/a on Node node1\.$/,
         ],
@@ -87,7 +87,7 @@ describe("who has an address", () => {
 });
 
 describe("renderWho", () => {
-    it("shows the claim", () => {
+    it("shows the allocation", () => {
         const text = renderWho(
             who("10.2.0.5", { allocation: allocation("10.2.0.5", { pod: "a" }), pods: [pod("a")] }),
             plain,

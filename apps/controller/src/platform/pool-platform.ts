@@ -46,8 +46,8 @@ export function withPools({ kube, clock, config, metrics, jobs, events, nodes, l
         events,
         nodes,
         logger,
-        allocations: new AllocationCache({ api, clock, logger: logger.child("claims") }),
-        pools: new PoolCache({ api, nodes, clock, logger: logger.child("ip-pools") }),
+        allocations: new AllocationCache({ api, clock, logger: logger.child("allocations") }),
+        pools: new PoolCache({ api, nodes, clock, logger: logger.child("pool-cache") }),
         writer: new AllocationWriter({ api }),
         reclaims: reclaimMetrics(metrics),
     };

@@ -8,14 +8,14 @@ it("has the status of the queues of the latest term, also after its end", async 
     const jobs = new LeaderJobs();
     const components = { logger: new MemoryLog().logger, clock: new ManualClock(), jobs };
     const termOf = (): readonly WorkQueue[] =>
-        ["ip-pools", "claim-cleaner"].map((name) => new WorkQueue(components, { name }, () => Promise.resolve()));
+        ["ip-pools", "allocation-cleaner"].map((name) => new WorkQueue(components, { name }, () => Promise.resolve()));
     const states = (): readonly string[] => jobs.health().map(({ name, state }) => `${name} ${state}`);
     expect(states()).toEqual([]);
     const first = termOf();
-    expect(states()).toEqual(["ip-pools waiting", "claim-cleaner waiting"]);
+    expect(states()).toEqual(["ip-pools waiting", "allocation-cleaner waiting"]);
     for (const queue of first) await queue.close();
-    expect(states()).toEqual(["ip-pools stopped", "claim-cleaner stopped"]);
+    expect(states()).toEqual(["ip-pools stopped", "allocation-cleaner stopped"]);
     const second = termOf();
-    expect(states()).toEqual(["ip-pools waiting", "claim-cleaner waiting"]);
+    expect(states()).toEqual(["ip-pools waiting", "allocation-cleaner waiting"]);
     for (const queue of second) await queue.close();
 });

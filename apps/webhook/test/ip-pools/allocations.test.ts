@@ -12,7 +12,7 @@ function nodeAllocation(address: string): IpAllocation {
     return { ...allocation, spec: { ...allocation.spec, owner: { kind: "Node", name: "n", uid: "1" } } };
 }
 
-describe("the claims of a pool", () => {
+describe("the allocations of a pool", () => {
     it("are a page of those in use, and whether there are more", async () => {
         const fake = new FakeApi();
         const reader = new AllocationReader({ api: fake.api });

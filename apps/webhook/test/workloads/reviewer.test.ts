@@ -263,7 +263,7 @@ describe("a Namespace", () => {
         expect(await change("nosuch")).toBe("");
     });
 
-    it("is used by a static Pod, which its claim knows by another UID", async () => {
+    it("is used by a static Pod, which its allocation knows by another UID", async () => {
         const mirror = pod("static-node-1", { uid: "of the mirror" });
         const hash = { "kubernetes.io/config.hash": "0123", "kubernetes.io/config.mirror": "0123" };
         const stored = { ...mirror, metadata: { ...mirror.metadata, annotations: hash } };

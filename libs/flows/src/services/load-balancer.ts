@@ -40,8 +40,8 @@ export const rejectAction: Action = { type: "controller", userdata: rejectUserda
 /**
  * Flows of the choice of an endpoint that belong to no Service. The switch serves its Pods, with `proxyAll` also what the
  * gateway sends; frames of the underlay and of tunnels have their destination. A TCP segment that begins no connection gets no
- * endpoint: a Pod's goes on to the host, which knows the connection from kube-proxy or resets it; the host's own, of
- * whose MAC address marks it as one for a Service, is reset, as is what it sends to no Service.
+ * endpoint: a Pod's goes on to the host, which knows the connection from kube-proxy or resets it; the host's own, whose
+ * MAC address marks it as one for a Service, is reset, as is what it sends to no Service.
  */
 export function serviceLbFlows(
     next: NextTable,

@@ -737,7 +737,7 @@ describe("a pool that is deleted", () => {
 });
 
 describe("who uses a pool", () => {
-    it("is every claim but those of Nodes", () => {
+    it("is every allocation but those of Nodes", () => {
         expect(
             [podAllocation("10.1.0.9", "a"), ordinalAllocation("10.1.0.9", 0), nodeAllocation("10.1.0.9", "n")].map(
                 isUse,
@@ -745,7 +745,7 @@ describe("who uses a pool", () => {
         ).toEqual([true, true, false]);
     });
 
-    it("is a claim whose kind of owner is not known: it may be in use", () => {
+    it("is an allocation whose kind of owner is not known: it may be in use", () => {
         const allocation = nodeAllocation("10.1.0.9", "n");
         const unknown = { ...allocation, spec: { ...allocation.spec, owner: { kind: "Lease", name: "x" } as never } };
         expect(isUse(unknown)).toBe(true);

@@ -83,7 +83,7 @@ export class DelegatedIpam {
     /**
      * Allocates the addresses of an interface; see `planAddresses` which. Idempotent per container and interface.
      * Rejects with CniCallError for addresses that break a rule, DelegatedIpamError `OTHERS_SANDBOX`, or the error of
-     * the claim; nothing is allocated then.
+     * the allocation; nothing is allocated then.
      */
     async add(call: DelegatedAdd, signal: AbortSignal): Promise<readonly StaticAddress[]> {
         const { logger } = this.#components;

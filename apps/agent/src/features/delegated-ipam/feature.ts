@@ -28,7 +28,7 @@ export interface DelegatedIpamFeature extends Feature {
 
 /**
  * Gives addresses of IPPools to the interfaces of other plugins, and keeps their allocations: adds the job
- * `delegated-ipam/claims`, each minute, and when an allocation or an interface is gone.
+ * `delegated-ipam/allocations`, each minute, and when an allocation or an interface is gone.
  */
 export function delegatedIpam(
     platform: Pick<Platform, "jobs" | "logger" | "podInterfaces">,
@@ -39,7 +39,7 @@ export function delegatedIpam(
         name: "delegated-ipam",
         ipam: new DelegatedIpam({ pools, hasContainer, isOwn, logger: platform.logger.child("delegated-ipam") }),
         start: () => {
-            const job = platform.jobs.every("delegated-ipam/claims", resyncMs, async (signal) => {
+            const job = platform.jobs.every("delegated-ipam/allocations", resyncMs, async (signal) => {
                 const againInMs = await check(signal);
                 return againInMs === undefined ? undefined : { againInMs };
             });

@@ -95,7 +95,7 @@ function addPoolJobs(
     const wiring = poolWiring({ podInterfaces, networks, control, netlink });
     const ofSubnet = subnetWiring({ podInterfaces, control, netlink });
     const allocations = jobs.every(
-        "ip-pools/claims",
+        "ip-pools/allocations",
         resyncMs,
         (limit) => pools.reconcile(wiring, limit),
         allocationsJob,
@@ -104,7 +104,7 @@ function addPoolJobs(
     control.onAddsEnd((containerIdOrPodUid) => {
         if (pools.isDueAfterAdds(containerIdOrPodUid)) allocations.trigger();
     });
-    const subnetAllocations = jobs.every("ip-pools/subnet-claims", resyncMs, (limit) =>
+    const subnetAllocations = jobs.every("ip-pools/subnet-allocations", resyncMs, (limit) =>
         pools.podCidrs.check(ofSubnet, limit),
     );
     pools.podCidrs.onChange(() => subnetAllocations.trigger());

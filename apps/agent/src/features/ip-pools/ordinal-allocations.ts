@@ -71,7 +71,7 @@ export class OrdinalAllocations {
     }
 
     /**
-     * After a claim with `ownerOf`: of two Nodes that claimed for one ordinal at the same moment, the later gives its address
+     * After an allocation with `ownerOf`: of two Nodes that claimed for one ordinal at the same moment, the later gives its address
      * back and takes the other's. Resolves with the address to use; rejects as `take`.
      */
     async settled(

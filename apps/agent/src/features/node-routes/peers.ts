@@ -166,9 +166,12 @@ export class Peers {
         if (unreached !== "" && unreached !== this.#problems)
             logger.warn("podCIDRs of Nodes that get no route", { problems: unreached });
         if (unusable !== "" && unusable !== this.#ignored)
-            logger.warn("what Nodes announce is ignored; bridged Pods reach their Pods by the underlay's router", {
-                problems: unusable,
-            });
+            logger.warn(
+                "subnets announced by Nodes are ignored; bridged Pods reach their Pods by the underlay's router",
+                {
+                    problems: unusable,
+                },
+            );
         this.#problems = unreached;
         this.#ignored = unusable;
     }

@@ -138,7 +138,7 @@ export function podNetwork(platform: NodePlatform, needs: PodNetworkNeeds, parts
         (ip) => (pools === undefined ? false : pools.podCidrs.isClaimed(ip)),
     );
     const hostRoutes = new HostRoutes(
-        { netlink, logger: parent.child("host-routes"), metrics, clock },
+        { netlink, logger, metrics, clock },
         { gatewayName: config.hostGateway, bridged: config.enableBridgingMode },
     );
     const { fail, health, nodes } = platform;

@@ -92,7 +92,7 @@ export class FunctionWiring {
                 await this.#components.links.bringHome(record);
             } catch (error) {
                 isDone = false;
-                this.#components.logger.warn("a virtual function is not brought home yet", {
+                this.#components.logger.warn("virtual function not yet returned to the Node", {
                     pod: podText(record),
                     container: record.containerId,
                     device: record.device.id,

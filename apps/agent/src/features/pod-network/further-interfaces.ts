@@ -64,7 +64,7 @@ export class FurtherInterfaces {
     /**
      * Makes all interfaces of a container: claims all addresses at once and beside that creates links and ports, then
      * writes the records, configures the Pod ends and waits until OVS has opened the ports; virtual functions follow. All
-     * or nothing: rejects with the error of a claim, PodNetworkError `VLANS_APART`, `BAD_ROUTE`, `FUNCTION_NOT_TAKEN` or
+     * or nothing: rejects with the error of an allocation, PodNetworkError `VLANS_APART`, `BAD_ROUTE`, `FUNCTION_NOT_TAKEN` or
      * `ALLOCATION_DELETED`, or that of a part, after what was made is taken back, or left to the reconcile.
      *
      * @param own settles with the interface on the Pod network, whose record has the virtual functions

@@ -171,7 +171,7 @@ export class FunctionLinks {
         if (!(await restoreLink(this.#components, link, kept))) return link;
         try {
             await links.remove(device);
-            logger.info("a virtual function is the Node's again", { device: device.id, link: kept.former.name });
+            logger.info("virtual function returned to the Node", { device: device.id, link: kept.former.name });
         } catch (error) {
             const fields = { file: links.fileOf(device), reason: messageOf(error) };
             logger.warn("what is kept of a virtual function cannot be removed; its link stays as it was", fields);

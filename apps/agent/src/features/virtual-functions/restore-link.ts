@@ -31,7 +31,7 @@ export async function restoreLink(
             return true;
         } catch (error) {
             const fields = { device: kept.device.id, link: link.name, was: former.name, what };
-            logger.warn("a virtual function cannot be made as it was yet", { ...fields, reason: messageOf(error) });
+            logger.warn("virtual function not restored yet", { ...fields, reason: messageOf(error) });
             isAsWas = false;
             return false;
         }

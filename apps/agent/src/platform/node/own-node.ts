@@ -72,7 +72,7 @@ export async function ownNode(
         if (nodes.get(nodeName) !== undefined) await store(limit);
     };
     const start = (): void => {
-        const remembering = jobs.every("remember-node", resyncMs, async (limit) => {
+        const remembering = jobs.every("node/cached-node", resyncMs, async (limit) => {
             await nodes.synced(limit);
             checkNode();
             await store(limit);
@@ -81,5 +81,5 @@ export async function ownNode(
             if (key === nodeName && changesRoutes(type, object, old)) remembering.trigger();
         });
     };
-    return { node, remember: { name: "remember-node", stage, start } };
+    return { node, remember: { name: "node", stage, start } };
 }

@@ -41,39 +41,42 @@ beforeEach(async () => {
 });
 afterEach(() => node[Symbol.asyncDispose]());
 
-describe.each(["", "web-0"])("a claim that is made again for a Pod of a StatefulSet; the record names %p", (name) => {
-    beforeEach(() => {
-        addSetPod();
-        node.wiring.wire(name, [address], "c-w", "uid-web-0");
-    });
+describe.each(["", "web-0"])(
+    "an allocation that is made again for a Pod of a StatefulSet; the record names %p",
+    (name) => {
+        beforeEach(() => {
+            addSetPod();
+            node.wiring.wire(name, [address], "c-w", "uid-web-0");
+        });
 
-    it("waits for the Pods to be listed, if that is soon", async () => {
-        const listing = Promise.withResolvers<void>();
-        await start(() => listing.promise);
-        const pass = node.reconcile();
-        await new Promise((resolve) => setTimeout(resolve, 100));
-        expect(node.cluster.allocations()).toEqual([]);
-        listing.resolve();
-        await pass;
-        expect(node.cluster.allocations()[0]?.spec.owner).toEqual(ordinal);
-    });
+        it("waits for the Pods to be listed, if that is soon", async () => {
+            const listing = Promise.withResolvers<void>();
+            await start(() => listing.promise);
+            const pass = node.reconcile();
+            await new Promise((resolve) => setTimeout(resolve, 100));
+            expect(node.cluster.allocations()).toEqual([]);
+            listing.resolve();
+            await pass;
+            expect(node.cluster.allocations()[0]?.spec.owner).toEqual(ordinal);
+        });
 
-    it("has its owner when the watch of Pods has not delivered the Pod yet", async () => {
-        await startBeforeThePod();
-        await node.reconcile();
-        expect(node.cluster.allocations()[0]?.spec).toMatchObject({ owner: ordinal, pod: identityOf("web-0") });
-    });
+        it("has its owner when the watch of Pods has not delivered the Pod yet", async () => {
+            await startBeforeThePod();
+            await node.reconcile();
+            expect(node.cluster.allocations()[0]?.spec).toMatchObject({ owner: ordinal, pod: identityOf("web-0") });
+        });
 
-    it("takes what is reserved for its ordinal then, too", async () => {
-        await startBeforeThePod();
-        node.put("10.2.0.77", { state: "Reserved", owner: ordinal, pod: undefined });
-        await node.reconcile();
-        expect([...node.wiring.cut]).toEqual([]);
-        expect(node.cluster.allocations()[0]?.spec).toMatchObject({ state: "Allocated", pod: identityOf("web-0") });
-    });
-});
+        it("takes what is reserved for its ordinal then, too", async () => {
+            await startBeforeThePod();
+            node.put("10.2.0.77", { state: "Reserved", owner: ordinal, pod: undefined });
+            await node.reconcile();
+            expect([...node.wiring.cut]).toEqual([]);
+            expect(node.cluster.allocations()[0]?.spec).toMatchObject({ state: "Allocated", pod: identityOf("web-0") });
+        });
+    },
+);
 
-describe("a claim that is made again while Pods cannot be listed", () => {
+describe("an allocation that is made again while Pods cannot be listed", () => {
     const whileAway = (): Promise<void> => Promise.reject(away());
 
     it("is kept for the ordinal of the Pod that the record names: that Pod is read", async () => {
@@ -96,7 +99,7 @@ describe("a claim that is made again while Pods cannot be listed", () => {
     });
 });
 
-it("a claim of a Pod that was made by its ADD keeps its owner, also when a StatefulSet takes over the Pod", async () => {
+it("an allocation of a Pod that was made by its ADD keeps its owner, also when a StatefulSet takes over the Pod", async () => {
     node.addPod("web-0");
     const addresses = await node.claimed("web-0");
     node.wiring.wire("web-0", addresses);

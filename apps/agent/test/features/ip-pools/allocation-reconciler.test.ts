@@ -31,7 +31,7 @@ beforeEach(async () => {
 });
 afterEach(() => node[Symbol.asyncDispose]());
 
-describe("a claim with a record", () => {
+describe("an allocation with a record", () => {
     it("stays although its Pod object is gone: the container runs", async () => {
         const ip = await node.added("p1");
         await node.reconcile(3);
@@ -39,7 +39,7 @@ describe("a claim with a record", () => {
     });
 });
 
-describe("a claim that is in step with its record", () => {
+describe("an allocation that is in step with its record", () => {
     it("costs no request, however often it is looked at", async () => {
         node.addPod("p1");
         await node.added("p1");
@@ -50,7 +50,7 @@ describe("a claim that is in step with its record", () => {
     });
 });
 
-describe("a claim without a record", () => {
+describe("an allocation without a record", () => {
     it("is left alone when its kind of owner is not known, whoever asks for it to be freed", async () => {
         const ip = await node.added("p1");
         const [allocation] = node.cluster.allocations();
@@ -156,7 +156,7 @@ describe("a claim without a record", () => {
         ["its Pod is under way", () => node.wiring.adding.add("uid-p1")],
         ["its container has ended", (address) => node.wiring.wire("p1", [address])],
     ] satisfies [string, (address: ClaimedAddress) => void][])(
-        "is not freed when an ADD of %s at the last moment, which found the claim as it had to be",
+        "is not freed when an ADD of %s at the last moment, which found the allocation as it had to be",
         async (_what, add) => {
             const [address] = await node.claimed("p1");
             if (address === undefined) throw new Error("no address");
@@ -264,8 +264,8 @@ describe("a claim without a record", () => {
     });
 });
 
-describe("a record without a claim", () => {
-    it("gets its claim again after it was deleted by hand", async () => {
+describe("a record without an allocation", () => {
+    it("gets its allocation again after it was deleted by hand", async () => {
         const ip = await node.added("p1");
         node.cluster.api.remove(ipAllocations, ip);
         await node.reconcile();
@@ -390,7 +390,7 @@ describe("a record without a claim", () => {
         expect(node.agent.events.map(({ reason }) => reason)).toContain("AddressHeldElsewhere");
     });
 
-    it("of an agent that starts again stays isolated, and is connected when its claim is there", async () => {
+    it("of an agent that starts again stays isolated, and is connected when its allocation is there", async () => {
         const ip = await node.added("p1");
         node.wiring.cut.add("c-p1");
         await node.reconcile();
@@ -398,7 +398,7 @@ describe("a record without a claim", () => {
         expect(node.cluster.holders()).toEqual([`${ip} p1`]);
     });
 
-    it("of an agent that starts again stays isolated while its watch still tells of a claim that is another's by now", async () => {
+    it("of an agent that starts again stays isolated while its watch still tells of an allocation that is another's by now", async () => {
         const ip = await node.added("p1");
         node.wiring.cut.add("c-p1");
         node.cluster.api.holdEvents();
@@ -512,7 +512,7 @@ describe("a record without a claim", () => {
         expect(await node.agent.metric("antrea_agent_ipam_pool_changed_addresses")).toBe(isSame ? 0 : 1);
     });
 
-    it("of a Node that is gone is isolated, which is logged once, and its claim is not made again", async () => {
+    it("of a Node that is gone is isolated, which is logged once, and its allocation is not made again", async () => {
         const log = new MemoryLog();
         node.agent = node.cluster.agent("b", { confirmMs: 0, logger: log.logger });
         const gateway = parseIp("10.2.0.1");
@@ -561,7 +561,7 @@ describe("a record without a claim", () => {
     });
 });
 
-describe("a claim that names another container than the record", () => {
+describe("an allocation that names another container than the record", () => {
     it("is corrected: the record is right", async () => {
         const addresses = await node.claimed("p1");
         node.wiring.wire("p1", addresses, "c-real");

@@ -99,7 +99,7 @@ function meanwhile(method: string, change: () => void): void {
 const create = (o: { readExisting?: boolean; signal?: AbortSignal } = {}): Promise<IpAllocation | undefined> =>
     done(writer.create(ip, "pool1", holder, { signal: never(), ...o }));
 
-describe("the creation of a claim", () => {
+describe("the creation of an allocation", () => {
     it("is known to this Node before the watch reports it, and no request of it waits for ever", async () => {
         const made = await create();
         expect(made?.spec).toMatchObject({ address: "10.2.0.12", pool: "pool1", pod: { uid: "u", containerID: "c1" } });
@@ -118,7 +118,7 @@ describe("the creation of a claim", () => {
         expect([...own.keys()]).toEqual([]);
     });
 
-    it("finds out that a claim in its way is of the Pod's earlier sandbox, when it is asked to look", async () => {
+    it("finds out that an allocation in its way is of the Pod's earlier sandbox, when it is asked to look", async () => {
         put({ ...holder, containerId: "c0" });
         expect((await create({ readExisting: true }))?.spec.pod?.containerID).toBe("c1");
         expect(own.get("10.2.0.12")?.spec.pod?.containerID).toBe("c1");
@@ -130,7 +130,7 @@ describe("the creation of a claim", () => {
         expect((await create({ readExisting: true }))?.spec.pod?.uid).toBe("u");
     });
 
-    it("without an answer is repeated, and finds its own claim", async () => {
+    it("without an answer is repeated, and finds its own allocation", async () => {
         let times = 0;
         api.fault = (method) => (method === "create" && (times += 1) === 1 ? { lose: lost() } : undefined);
         expect((await create())?.spec.pod?.uid).toBe("u");
@@ -180,7 +180,7 @@ describe("the creation of a claim", () => {
     });
 });
 
-describe("taking a claim", () => {
+describe("taking an allocation", () => {
     const take = (
         allocation: IpAllocation,
         version?: { uid: string; generation: number },
@@ -238,7 +238,7 @@ describe("taking a claim", () => {
     });
 });
 
-describe("freeing a claim", () => {
+describe("freeing an allocation", () => {
     const free = (allocation: IpAllocation): Promise<void> =>
         done(writer.free(allocation, (current) => namesContainer(current, holder), never()));
 
@@ -257,7 +257,7 @@ describe("freeing a claim", () => {
         expect(freed).toEqual(["10.2.0.12"]);
     });
 
-    it("never deletes the claim that another Pod made of the address since", async () => {
+    it("never deletes the allocation that another Pod made of the address since", async () => {
         const old = put(holder);
         api.remove(ipAllocations, "10.2.0.12");
         const theirs = put(rival);
@@ -266,7 +266,7 @@ describe("freeing a claim", () => {
         expect([own.get("10.2.0.12")?.spec.pod?.uid, freed]).toEqual(["v", []]);
     });
 
-    it("never deletes the claim that the next sandbox of the Pod took over since", async () => {
+    it("never deletes the allocation that the next sandbox of the Pod took over since", async () => {
         const old = put(holder);
         api.put(ipAllocations, takenBy(old, { ...holder, containerId: "c2" }));
         await free(old);
@@ -307,7 +307,7 @@ describe("freeing a claim", () => {
     });
 });
 
-describe("a claim that was to be freed, without an answer", () => {
+describe("an allocation that was to be freed, without an answer", () => {
     /** Frees it by one request, whose answer is lost or which does not arrive. */
     async function abandon(fault: { readonly lose?: KubeError; readonly refuse?: KubeError }): Promise<IpAllocation> {
         const ours = put(holder);

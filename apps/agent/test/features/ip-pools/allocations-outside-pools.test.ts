@@ -7,8 +7,8 @@ import { OneNode } from "./support/one-node.ts";
 import type { TestPoolAgent } from "./support/test-agent.ts";
 
 /**
- * A claim outlives its pool, and what the pool has: both can be deleted or changed by force. Node "b" has the podCIDR with the
- * address of such a claim, and its agent starts when the pool is as it is.
+ * An allocation outlives its pool, and what the pool has: both can be deleted or changed by force. Node "b" has the podCIDR with the
+ * address of such an allocation, and its agent starts when the pool is as it is.
  */
 let node: OneNode;
 const podCidr = parsePrefix("10.2.0.0/24");
@@ -79,7 +79,7 @@ describe.each([
         expect(wiring.isDown).toBe(true);
     });
 
-    it("has its Pod there isolated, if the claim comes later", async () => {
+    it("has its Pod there isolated, if the allocation comes later", async () => {
         const { pools } = await started();
         const wiring = new OneInterface("10.2.0.77");
         const checked = Promise.withResolvers<void>();

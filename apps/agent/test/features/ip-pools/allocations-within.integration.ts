@@ -60,7 +60,7 @@ it.each([
     expect(pools.podCidrs.isClaimed(addresses[1])).toBe(true);
 });
 
-it("a claim is not stored with another block than its address is of, or another name than its address has", async () => {
+it("an allocation is not stored with another block than its address is of, or another name than its address has", async () => {
     const metadata = { name: "10.10.1.20" };
     const pod = { namespace: "default", name: "p", uid: "u" };
     const spec: IpAllocationSpec = {

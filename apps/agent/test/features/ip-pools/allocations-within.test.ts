@@ -48,7 +48,7 @@ beforeEach(() => {
 });
 afterEach(() => made.close());
 
-it("keeps of a claim in the prefixes whose it is, and of others nothing that takes room", async () => {
+it("keeps of an allocation in the prefixes whose it is, and of others nothing that takes room", async () => {
     claim("10.10.1.20", "wide");
     claim("10.10.1.200", "wide");
     const allocations = within("10.10.1.0/25");
@@ -111,7 +111,7 @@ it("looks also at the block of an address in use, and reports a change there", a
     expect(allocations.get(parseIp("fd10::a005"))?.spec?.pod?.uid).toBe("uid-p");
 });
 
-it("is not blinded by a claim whose name is no address", async () => {
+it("is not blinded by an allocation whose name is no address", async () => {
     const odd = newAllocation(parseIp("10.10.1.22"), "wide", holderOf("p"));
     api.put(ipAllocations, { ...odd, metadata: { name: "odd" } });
     claim("10.10.1.20", "wide");
@@ -129,7 +129,7 @@ it("says of a reserved address that it is claimed, and for nobody yet", async ()
     expect(allocations.get(parseIp("10.10.1.23"))?.spec).toEqual({});
 });
 
-it("reports changes of claims in the prefixes, and no others, also of what goes", async () => {
+it("reports changes of allocations in the prefixes, and no others, also of what goes", async () => {
     let changes = 0;
     const allocations = within("10.10.1.0/25");
     allocations.onChange(() => (changes += 1));

@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 afterEach(() => cluster[Symbol.asyncDispose]());
 
-/** A claim that somebody else has. */
+/** An allocation that somebody else has. */
 function other(ip: string, change: Partial<IpAllocation["spec"]> = {}): void {
     const pod = { namespace: "other", name: "holder", uid: "uid-holder" };
     const allocation = newAllocation(parseIp(ip), "pool1", { pod, nodeName: "far", containerId: "c", ifName: "eth0" });
@@ -29,7 +29,7 @@ function other(ip: string, change: Partial<IpAllocation["spec"]> = {}): void {
     cluster.api.put(ipAllocations, { ...allocation, spec } as never);
 }
 
-describe("a claim of any free address", () => {
+describe("an allocation of any free address", () => {
     it("gives each address of the pool once, with what its subnet says, then says who has them all", async () => {
         cluster.addPool("pool1", { ...small, vlan: 7 });
         const agent = cluster.agent("a");
@@ -92,7 +92,7 @@ describe("a claim of any free address", () => {
         await expect(agent.claim("p4", { pools: ["pool1"] })).rejects.toMatchObject({ code: "EXHAUSTED" });
     });
 
-    it("is one create and one read of the pool, and the first does not wait for the claims of the block", async () => {
+    it("is one create and one read of the pool, and the first does not wait for the allocations of the block", async () => {
         cluster.addPool("pool1", { cidr: "10.2.0.0/16", gateway: "10.2.0.1" });
         cluster.api.before = (method, _plural, name) =>
             method === "list" && name.startsWith("spec.block") ? new Promise(() => undefined) : Promise.resolve();
@@ -232,7 +232,7 @@ describe("a claim of any free address", () => {
     });
 });
 
-describe("a claim of a Pod that is bridged", () => {
+describe("an allocation of a Pod that is bridged", () => {
     const pools = ["pool1", "pool6"];
     const conflict = (vlans: string) => ({
         code: "VLAN_CONFLICT",
@@ -277,7 +277,7 @@ describe("a claim of a Pod that is bridged", () => {
 describe("asking twice", () => {
     beforeEach(() => cluster.addPool("pool1", { cidr: "10.2.0.0/24", gateway: "10.2.0.1" }));
 
-    it("gives the same Pod the same address, and the claim names the last container", async () => {
+    it("gives the same Pod the same address, and the allocation names the last container", async () => {
         const agent = cluster.agent("a");
         const first = await agent.claim("p1", { pools: ["pool1"] });
         expect(await agent.claim("p1", { pools: ["pool1"], containerId: "c2" })).toEqual(first);
@@ -311,7 +311,7 @@ describe("asking twice", () => {
         expect(new Set([first, second, third]).size).toBe(3);
     });
 
-    it("two ADDs at once for one Pod end with one claim", async () => {
+    it("two ADDs at once for one Pod end with one allocation", async () => {
         const agent = cluster.agent("a");
         const given = await Promise.all(
             ["c1", "c2", "c3"].map((containerId) => agent.claim("p1", { pools: ["pool1"], containerId })),
@@ -336,7 +336,7 @@ describe("asking twice", () => {
     it("begins with the address of which nobody knows, when an ADD before gave up", async () => {
         const agent = cluster.agent("a");
         cluster.api.fault = (method) => (method === "create" ? { lose: lost() } : undefined);
-        // Before the watch can tell of it: else the ADD that fails knows of the claim, and gives it back.
+        // Before the watch can tell of it: else the ADD that fails knows of the allocation, and gives it back.
         cluster.api.before = (method) => {
             if (method === "create") cluster.api.holdEvents();
             return Promise.resolve();
@@ -565,7 +565,7 @@ describe("while the API server is away", () => {
     });
 });
 
-describe("what others see of a claim", () => {
+describe("what others see of an allocation", () => {
     beforeEach(() => cluster.addPool("pool1", ranged));
 
     it("is how long it took, by the clock", async () => {
@@ -656,7 +656,7 @@ describe("what others see of a claim", () => {
     });
 });
 
-describe("a release of a claim that only the API server knows", () => {
+describe("a release of an allocation that only the API server knows", () => {
     it("frees it, when it names the container, and keeps what it named before it was another's", async () => {
         cluster.addPool("pool1", ranged);
         const agent = cluster.agent("a");

@@ -98,7 +98,7 @@ describe("the view of a block", () => {
         expect(view.resting(slots).map(formatIp)).toEqual(["10.0.0.5", "10.0.0.4"]);
     });
 
-    it("keeps nobody waiting for its claims for longer than asked, nor who gave up, nor when it is closed", async () => {
+    it("keeps nobody waiting for its allocations for longer than asked, nor who gave up, nor when it is closed", async () => {
         api.before = () => new Promise(() => undefined);
         const other = acquired(parsePrefix("10.0.1.0/24"));
         const waiting = other.synced(2_000, limit());

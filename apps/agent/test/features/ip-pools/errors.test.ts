@@ -25,11 +25,11 @@ describe("an IpPoolError", () => {
 
     it("of an API server that is away says what did not end, and why", () => {
         const cause = new KubeError("UNAVAILABLE", "no leader");
-        expect(apiAway("the claim", cause)).toMatchObject({
+        expect(apiAway("the allocation", cause)).toMatchObject({
             code: "API_AWAY",
             cause,
-            message: "the claim did not end in time; is the API server up? no leader",
+            message: "the allocation did not end in time; is the API server up? no leader",
         });
-        expect(apiAway("the claim", new Error("")).message).toMatch(/ up\?$/);
+        expect(apiAway("the allocation", new Error("")).message).toMatch(/ up\?$/);
     });
 });

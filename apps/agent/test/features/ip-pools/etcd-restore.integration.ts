@@ -63,13 +63,13 @@ describe("agents after a restore of etcd, with versions that are lower than befo
         const { own } = agent.pools;
         await eventually(() => own.ofPod("uid1", "eth0").length === 1, { timeoutMs: 180_000 });
         await eventually(() => reconcile().then(() => own.size === 2));
-        // What runs has its claim again; what runs with the address of a Pod that is there again is isolated.
+        // What runs has its allocation again; what runs with the address of a Pod that is there again is isolated.
         expect(await claimedFor()).toEqual(expect.arrayContaining(["10.2.0.77 uid1 c1", ...kept]));
         await reconcile();
         expect([...wiring.cut]).toEqual(["c2"]);
         wiring.unwire("c2");
         await agent.release("web-0", "c2");
-        // The watch of reservations may be silent for longer than that of claims; kubelet tries again.
+        // The watch of reservations may be silent for longer than that of allocations; kubelet tries again.
         const again = (): Promise<readonly string[]> =>
             agent.claim("web-0", { pools: ["pool1"], statefulSet, ...first, containerId: "c3" });
         expect(await eventually(again, { timeoutMs: 180_000 })).toEqual(["10.2.0.77"]);

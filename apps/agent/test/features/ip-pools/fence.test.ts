@@ -62,7 +62,7 @@ function claimReserved(): Promise<readonly ClaimedAddress[]> {
     return agent.claimAddresses("web-0", { pools: ["pool1"], statefulSet: { name: "web", ordinal: 0 } });
 }
 
-describe("a claim", () => {
+describe("an allocation", () => {
     it("says by which definition of its pool it was made, and costs one GET of the pool", async () => {
         cluster.api.requests.length = 0;
         await claim("p1");

@@ -35,7 +35,7 @@ async function addPool(range: Parameters<OneNode["cluster"]["addPool"]>[1]): Pro
 const state = (): readonly unknown[] => [[...node.wiring.cut], node.cluster.holders()];
 const reportedEvents = (): readonly string[] => node.agent.events.map(({ reason, action }) => `${reason} ${action}`);
 
-describe("an address in use that names an IPPool which does not have it any more, without its claim", () => {
+describe("an address in use that names an IPPool which does not have it any more, without its allocation", () => {
     it("is claimed again of the IPPool that it names, so that nobody gets it when that comes back", async () => {
         node.wiring.wire("p1", [address]);
         await node.reconcile();
@@ -75,7 +75,7 @@ describe("an address in use that names an IPPool which does not have it any more
         expect(state()).toEqual([[], [`${text} p1`]]);
     });
 
-    it("has its claim when the IPPool is made again with the address", async () => {
+    it("has its allocation when the IPPool is made again with the address", async () => {
         node.wiring.wire("p1", [address]);
         await node.reconcile();
         await deletePool();
@@ -161,10 +161,10 @@ describe("an address in use whose claim is lost, and which the podCIDR of anothe
     });
 });
 
-describe("an isolated interface whose address is in no IPPool and has no claim", () => {
+describe("an isolated interface whose address is in no IPPool and has no allocation", () => {
     const poolless = { ...address, pool: "" };
 
-    /** Of "p2", which has the address by its claim. */
+    /** Of "p2", which has the address by its allocation. */
     async function wireRival(): Promise<void> {
         node.wiring.wire("p2", [address]);
         node.put(text, { pod: { ...identityOf("p2"), nodeName: "a", containerID: "c-p2", interface: "eth0" } }, "p2");
@@ -182,7 +182,7 @@ describe("an isolated interface whose address is in no IPPool and has no claim",
         expect(state()).toEqual([["c-p1"], [`${text} p2`]]);
     });
 
-    it("is not connected when this agent isolated it for the claim of another Node's Pod, and that claim goes", async () => {
+    it("is not connected when this agent isolated it for the allocation of another Node's Pod, and that claim goes", async () => {
         node.wiring.wire("p1", [address]);
         node.put(text);
         await node.reconcile();
@@ -202,7 +202,7 @@ describe("an isolated interface whose address is in no IPPool and has no claim",
         expect(await node.agent.metric("antrea_agent_ipam_isolated_interfaces")).toBe(1);
     });
 
-    it("is connected when this start of the agent isolated it, since it lacked a claim", async () => {
+    it("is connected when this start of the agent isolated it, since it lacked an allocation", async () => {
         await deletePool();
         node.wiring.wire("p1", [poolless]);
         node.wiring.cut.add("c-p1");

@@ -103,7 +103,7 @@ describe("an ADD", () => {
             await expect(agent.claim("web-0", { pools: ["four"], statefulSet })).rejects.toMatchObject({
                 code: "NOT_RESERVED",
             });
-            // Of this Node, of a block, of the reservations of a pool, and of the claims in the podCIDR.
+            // Of this Node, of a block, of the reservations of a pool, and of the allocations in the podCIDR.
             await eventually(() => cluster.api.watches(ipAllocations) === 4);
         }
         for (const kind of [ipAllocations, ipPools, pods]) expect(cluster.api.watches(kind)).toBe(0);
@@ -144,7 +144,7 @@ describe("an ADD", () => {
 });
 
 describe("a DEL", () => {
-    it("is answered after a second although the API server is away; its claims go with the reconcile", async () => {
+    it("is answered after a second although the API server is away; its allocations go with the reconcile", async () => {
         addPod("four");
         const clock = new ManualClock();
         using _timeouts = timeoutsBy(clock);
@@ -192,7 +192,7 @@ describe("the podCIDRs of a Node", () => {
 });
 
 describe("watches of blocks", () => {
-    it("end when no claim was made for more than a minute, and come back with the next", async () => {
+    it("end when no allocation was made for more than a minute, and come back with the next", async () => {
         const clock = new ManualClock();
         const agent = cluster.agent("a", { clock });
         const blocks = (): Promise<number> => agent.metric("antrea_agent_ipam_block_views");

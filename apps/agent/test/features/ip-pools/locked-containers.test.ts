@@ -31,10 +31,10 @@ async function passBy(clock: ManualClock, begun: BegunPass): Promise<unknown> {
     return begun.isOver ? begun.outcome : "under way";
 }
 
-describe("the lock of a container, while the claims of its interface are judged,", () => {
+describe("the lock of a container, while the allocations of its interface are judged,", () => {
     it.each([
         ["isolated", true],
-        ["without a claim", false],
+        ["without an allocation", false],
     ])(
         "is not held when the API server is asked whose the address of an interface %s is",
         async (_what, isIsolated) => {
@@ -89,7 +89,7 @@ describe("the lock of a container, while the claims of its interface are judged,
         expect(new Set(limits)).toEqual(new Set([3_000]));
     });
 
-    it("is waited for 3 s, in which it keeps no other interface from its claim, and the pass is to be repeated", async () => {
+    it("is waited for 3 s, in which it keeps no other interface from its allocation, and the pass is to be repeated", async () => {
         const clock = new ManualClock();
         using _ = timeoutsBy(clock);
         wire("p1", "10.2.0.7");
@@ -105,7 +105,7 @@ describe("the lock of a container, while the claims of its interface are judged,
 });
 
 describe("an address that the API server does not answer about", () => {
-    it("keeps no other interface from its claim, and the pass is to be repeated", async () => {
+    it("keeps no other interface from its allocation, and the pass is to be repeated", async () => {
         const clock = new ManualClock();
         using _ = timeoutsBy(clock);
         wire("p1", "10.2.0.7");
@@ -131,7 +131,7 @@ describe("an answer of the API server that is old when the lock is there", () =>
         };
     }
 
-    it("connects nothing when the claim is another's by now", async () => {
+    it("connects nothing when the allocation is another's by now", async () => {
         const ip = await node.added("p1");
         node.wiring.cut.add("c-p1");
         const go = await waiting();

@@ -40,7 +40,7 @@ describe("answers that are lost after the write", () => {
         expect(await holders()).toEqual([]);
     });
 
-    it("of an ADD that gave up leave one claim, which the next ADD of the Pod gets", async () => {
+    it("of an ADD that gave up leave one allocation, which the next ADD of the Pod gets", async () => {
         await cluster.addPool("pool1", { cidr: "10.2.0.0/24", gateway: "10.2.0.254" });
         proxy.cut = () => true;
         const agent = cluster.agent("a", { kubeconfig: proxy.kubeconfig });

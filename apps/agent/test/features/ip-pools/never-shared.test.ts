@@ -116,7 +116,7 @@ class Simulation implements AsyncDisposable {
             case "restart":
                 return this.nodes[step.node]?.restart();
             case "reconcile":
-                // Without the claims of its Node, while the API server is away, there is nothing to be compared.
+                // Without the allocations of its Node, while the API server is away, there is nothing to be compared.
                 return this.#reconcile(this.nodes[step.node] as SimNode, 300).catch(() => undefined);
             case "deleteClaim": {
                 const allocation = this.cluster.allocations()[step.at];
@@ -178,7 +178,7 @@ class Simulation implements AsyncDisposable {
         this.cluster.api.put(pods, { metadata, spec, status: { phase: "Running" } } as never);
     }
 
-    /** As PodNetwork does it: older sandboxes go first, the claim comes before the record, and roll-back releases. */
+    /** As PodNetwork does it: older sandboxes go first, the allocation comes before the record, and roll-back releases. */
     async #add(at: number, cancel: boolean, again: boolean): Promise<void> {
         const { wiring, agent } = this.nodeOf(at);
         const uid = `uid-p${at}`;
@@ -218,7 +218,7 @@ class Simulation implements AsyncDisposable {
 }
 
 describe("whatever is lost, late, repeated or killed", () => {
-    it("no address has two users at any moment, and in the end each claim has a user or a Pod that may come", async () => {
+    it("no address has two users at any moment, and in the end each allocation has a user or a Pod that may come", async () => {
         await fc.assert(
             fc.asyncProperty(steps, faults, async (script, mishaps) => {
                 await using simulation = new Simulation();

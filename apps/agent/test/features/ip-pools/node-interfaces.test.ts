@@ -86,7 +86,7 @@ describe("what is reported as isolated", () => {
     });
 });
 
-describe("the claims of a record", () => {
+describe("the allocations of a record", () => {
     const record = podRecord({ addresses: [addressOf("10.2.0.7/24"), addressOf("fd02::7/64")] });
 
     it.each([

@@ -57,7 +57,7 @@ afterEach(() => {
 });
 
 describe("OwnAllocations", () => {
-    it("knows the claims of this Node only, and finds them by Pod, container and ordinal", async () => {
+    it("knows the allocations of this Node only, and finds them by Pod, container and ordinal", async () => {
         stored("10.0.0.1");
         stored("fd00::1");
         stored("10.0.0.2", { ifName: "eth1" });
@@ -98,7 +98,7 @@ describe("OwnAllocations", () => {
         expect(own.get("10.0.0.1")?.spec.pod?.containerID).toBe("c2");
     });
 
-    it("forgets an own deletion at once, and lets no late event bring the claim back", async () => {
+    it("forgets an own deletion at once, and lets no late event bring the allocation back", async () => {
         await start();
         api.holdEvents();
         const created = stored("10.0.0.1");
@@ -116,7 +116,7 @@ describe("OwnAllocations", () => {
         expect(seen.flat()).toEqual([]);
     });
 
-    it("knows a claim that was reserved and taken again, although its UID had left", async () => {
+    it("knows an allocation that was reserved and taken again, although its UID had left", async () => {
         await start();
         const created = stored("10.0.0.1");
         own.note(created);
@@ -125,7 +125,7 @@ describe("OwnAllocations", () => {
         expect(own.get("10.0.0.1")?.spec.pod?.containerID).toBe("c3");
     });
 
-    it("tells when another deletes a claim, and that the address was freed", async () => {
+    it("tells when another deletes an allocation, and that the address was freed", async () => {
         stored("10.0.0.1");
         await start();
         const gone: string[] = [];
@@ -136,7 +136,7 @@ describe("OwnAllocations", () => {
         expect(freed).toEqual(["10.0.0.1"]);
     });
 
-    it("reports at once that a claim is gone when another object of its name is this Node's", async () => {
+    it("reports at once that an allocation is gone when another object of its name is this Node's", async () => {
         stored("10.0.0.1");
         await start();
         const gone: string[] = [];
@@ -155,7 +155,7 @@ describe("OwnAllocations", () => {
         expect(gone).toEqual(["u"]);
     });
 
-    it("does not take a claim that another Node has by now for its own", async () => {
+    it("does not take an allocation that another Node has by now for its own", async () => {
         await start();
         own.note(stored("10.0.0.1"));
         own.note(stored("10.0.0.1", { nodeName: "b" }));
@@ -213,7 +213,7 @@ describe("OwnAllocations", () => {
         expect(own.size).toBe(0);
     });
 
-    it("lets go of a claim that was kept for its StatefulSet, by the answer and by the watch", async () => {
+    it("lets go of an allocation that was kept for its StatefulSet, by the answer and by the watch", async () => {
         const owner = { kind: "StatefulSet", namespace: "ns", name: "web", index: 2 } as const;
         await start();
         const reserve = (given: IpAllocation): IpAllocation => {
@@ -260,7 +260,7 @@ describe("OwnAllocations", () => {
         expect(addresses()).toEqual(["10.0.0.1"]);
     });
 
-    it("hears the end of a claim that was taken from this Node, or deleted, once, and not of one that it wrote since", async () => {
+    it("hears the end of an allocation that was taken from this Node, or deleted, once, and not of one that it wrote since", async () => {
         await start();
         const gone: string[] = [];
         const listener = own.onGone(({ spec }) => void gone.push(spec.pod?.containerID ?? ""));
@@ -310,7 +310,7 @@ describe("OwnAllocations", () => {
         await eventually(() => own.get("10.0.0.2")?.metadata?.uid !== "mine");
     });
 
-    it("believes the watch again, a minute after it heard that a claim is gone", async () => {
+    it("believes the watch again, a minute after it heard that an allocation is gone", async () => {
         await start();
         const restored = { ...claim("10.0.0.1"), metadata: { name: "10.0.0.1", uid: "same", resourceVersion: "900" } };
         own.note(restored);
@@ -399,7 +399,7 @@ describe("OwnAllocations after etcd was restored from a backup", () => {
         expect(gone).toEqual(["later"]);
     });
 
-    it("knows a claim again that had left this Node after the backup", async () => {
+    it("knows an allocation again that had left this Node after the backup", async () => {
         await startWithBackup();
         own.noteGone(api.get(ipAllocations, "10.0.0.1") as IpAllocation);
         expect(addresses()).toEqual([]);
@@ -429,7 +429,7 @@ describe("OwnAllocations after etcd was restored from a backup", () => {
         await startWithBackup();
         api.restore(backup);
         const known = own.get("10.0.0.1");
-        // DEL of the later container: the claim of the backup is not its
+        // DEL of the later container: the allocation of the backup is not its
         await writer.free(known!, (now) => namesContainer(now, { containerId: "c2", ifName: "eth0" }), stop.signal);
         expect(own.get("10.0.0.1")?.spec.pod?.uid).toBe("u");
     });

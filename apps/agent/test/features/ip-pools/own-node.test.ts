@@ -236,7 +236,7 @@ describe("an agent whose Node is gone", () => {
         expect(wiring.cut.size).toBe(2);
     });
 
-    it("leaves it to the claim when nobody answers and nobody said that its Node is gone", async () => {
+    it("leaves it to the allocation when nobody answers and nobody said that its Node is gone", async () => {
         await clock.advance(1_000_000);
         nodes.upToDateAt = 0;
         api.fault = () => ({ refuse: unauthorized });
@@ -431,7 +431,7 @@ describe("an agent whose Node is gone", () => {
     });
 });
 
-describe("the claims of a Node that is gone", () => {
+describe("the allocations of a Node that is gone", () => {
     let cluster: FakeCluster;
     let agent: TestPoolAgent;
     let clock: ManualClock;

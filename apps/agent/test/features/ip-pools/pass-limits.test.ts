@@ -40,8 +40,8 @@ async function passes(ms: number): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
-describe("a pass of the reconcile of claims", () => {
-    it("tries for 10 s to free the claims of containers that ended, and gives others theirs then", async () => {
+describe("a pass of the reconcile of allocations", () => {
+    it("tries for 10 s to free the allocations of containers that ended, and gives others theirs then", async () => {
         await node.added("p1");
         node.wiring.unwire("c-p1");
         node.cluster.api.fault = (method) => (method === "delete" ? { refuse: away() } : undefined);
@@ -57,7 +57,7 @@ describe("a pass of the reconcile of claims", () => {
         expect(node.cluster.holders()).toContain("10.2.0.200 p2");
     });
 
-    it("waits for 3 s for the names of Pods, and gives interfaces their claims then", async () => {
+    it("waits for 3 s for the names of Pods, and gives interfaces their allocations then", async () => {
         const answer = Promise.withResolvers<void>();
         node.cluster.api.before = (method, plural) =>
             method === "list" && plural === "pods" ? answer.promise : Promise.resolve();

@@ -33,7 +33,7 @@ beforeEach(async () => {
 });
 afterEach(() => node[Symbol.asyncDispose]());
 
-describe("an address in use that is in no IPPool and has no claim", () => {
+describe("an address in use that is in no IPPool and has no allocation", () => {
     it("is counted, and logged and reported once", async () => {
         await node.reconcile(4);
         expect([await changed(), warned(), reportedEvents()]).toEqual([1, 1, ["PoolChanged ComparePool"]]);
@@ -50,7 +50,7 @@ describe("an address in use that is in no IPPool and has no claim", () => {
         expect([await changed(), warned(), reportedEvents().length]).toEqual([1, 2, 2]);
     });
 
-    it("is not counted any more when a pool has it and it has its claim, and reported anew when both go", async () => {
+    it("is not counted any more when a pool has it and it has its allocation, and reported anew when both go", async () => {
         await node.reconcile();
         node.cluster.addPool("pool9", { cidr: "10.9.0.0/24", gateway: "10.9.0.1", prefixLength: 24 });
         await eventually(() => node.agent.pools.cache.known("pool9") !== undefined);
@@ -64,7 +64,7 @@ describe("an address in use that is in no IPPool and has no claim", () => {
         expect([await changed(), warned()]).toEqual([1, 2]);
     });
 
-    it("is not counted any more when its watch reports late that it has a claim", async () => {
+    it("is not counted any more when its watch reports late that it has an allocation", async () => {
         await node.reconcile();
         const pod = { ...identityOf("p1"), nodeName: "a", containerID: "c-p1", interface: "eth0" };
         node.put(text, { pool: "pool9", pod }, "p1");
@@ -74,7 +74,7 @@ describe("an address in use that is in no IPPool and has no claim", () => {
         expect(log.messages("warn")).not.toContain("allocation updated from the record of its interface");
     });
 
-    it("takes a claim that is reserved for its own ordinal, of a pool that is gone", async () => {
+    it("takes an allocation that is reserved for its own ordinal, of a pool that is gone", async () => {
         const owner = { kind: "StatefulSet", namespace: "default", name: "web", uid: "set", index: 0 } as const;
         node.put(text, { state: "Reserved", pool: "gone", owner, pod: undefined });
         node.wiring.unwire("c-p1");
@@ -128,7 +128,7 @@ describe("an address in no IPPool that is in the podCIDR of another Node", () =>
     });
 });
 
-describe("a reconcile of claims is due", () => {
+describe("a reconcile of allocations is due", () => {
     let due: number;
     beforeEach(() => {
         due = 0;
@@ -142,7 +142,7 @@ describe("a reconcile of claims is due", () => {
         await eventually(() => due === 2);
     });
 
-    it("when a claim of this Node is gone", async () => {
+    it("when an allocation of this Node is gone", async () => {
         await node.added("p2");
         node.cluster.api.remove(ipAllocations, node.cluster.allocations()[0]?.spec.address ?? "");
         await eventually(() => due === 1);

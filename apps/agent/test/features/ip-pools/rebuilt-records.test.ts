@@ -14,7 +14,7 @@ beforeEach(async () => {
 afterEach(() => node[Symbol.asyncDispose]());
 
 describe("a record that was rebuilt from little, and names no Pod", () => {
-    it("keeps the claim of its container, and that of its address, for the Pod that has it", async () => {
+    it("keeps the allocation of its container, and that of its address, for the Pod that has it", async () => {
         const addresses = await node.claimed("p1");
         node.wiring.wire("", addresses, "c-p1", "");
         await node.reconcile(3);
@@ -22,7 +22,7 @@ describe("a record that was rebuilt from little, and names no Pod", () => {
         expect([...node.wiring.cut]).toEqual([]);
     });
 
-    it("of another interface keeps no claim", async () => {
+    it("of another interface keeps no allocation", async () => {
         const addresses = await node.claimed("p1");
         node.wiring.wire("", addresses, "c-other", "");
         node.wiring.unwire("c-other");
@@ -44,7 +44,7 @@ describe("a record that was rebuilt from little, and names no Pod", () => {
         expect(node.cluster.holders()).toEqual([`${formatIp(address.ip)} p1`]);
     });
 
-    it("is no reason to free a claim of the Pod while another ADD of a Pod without a UID is under way", async () => {
+    it("is no reason to free an allocation of the Pod while another ADD of a Pod without a UID is under way", async () => {
         const ip = await node.added("p1");
         node.wiring.unwire("c-p1");
         node.wiring.adding.add("");
@@ -98,16 +98,19 @@ describe("a record that was rebuilt before its Pod was known", () => {
         expect(await node.agent.metric(`antrea_agent_ipam_${metric}`)).toBe(1);
     });
 
-    it.each(["web-0", ""])("has its claim, lost, made again for its ordinal; the record names %p", async (name) => {
-        await addSetPod();
-        node.wiring.wire(name, [address], "c-w", "uid-web-0");
-        await node.reconcile(2);
-        const [allocation] = node.cluster.allocations();
-        expect(allocation?.spec).toMatchObject({
-            owner: { kind: "StatefulSet", namespace: "default", name: "web", index: 0 },
-            pod: { namespace: "default", name: "web-0", uid: "uid-web-0" },
-        });
-    });
+    it.each(["web-0", ""])(
+        "has its allocation, lost, made again for its ordinal; the record names %p",
+        async (name) => {
+            await addSetPod();
+            node.wiring.wire(name, [address], "c-w", "uid-web-0");
+            await node.reconcile(2);
+            const [allocation] = node.cluster.allocations();
+            expect(allocation?.spec).toMatchObject({
+                owner: { kind: "StatefulSet", namespace: "default", name: "web", index: 0 },
+                pod: { namespace: "default", name: "web-0", uid: "uid-web-0" },
+            });
+        },
+    );
 
     it.each(["web-0", ""])("takes what is reserved for its own ordinal; the record names %p", async (name) => {
         await addSetPod();
@@ -155,15 +158,18 @@ describe("a record that was rebuilt before its Pod was known", () => {
         expect(node.cluster.allocations()[0]?.spec).toMatchObject({ state: "Allocated", pod: { name: "web-0" } });
     });
 
-    it.each(["p1", ""])("keeps a claim that is made again for the next sandbox; the record names %p", async (name) => {
-        node.addPod("p1");
-        await node.agent.pools.synced(AbortSignal.timeout(60_000));
-        node.wiring.wire(name, [address], "c-p1", "uid-p1");
-        await node.reconcile(2);
-        node.wiring.unwire("c-p1");
-        await node.reconcile(4);
-        expect(node.cluster.allocations().map(({ spec }) => spec.pod)).toMatchObject([identityOf("p1")]);
-    });
+    it.each(["p1", ""])(
+        "keeps an allocation that is made again for the next sandbox; the record names %p",
+        async (name) => {
+            node.addPod("p1");
+            await node.agent.pools.synced(AbortSignal.timeout(60_000));
+            node.wiring.wire(name, [address], "c-p1", "uid-p1");
+            await node.reconcile(2);
+            node.wiring.unwire("c-p1");
+            await node.reconcile(4);
+            expect(node.cluster.allocations().map(({ spec }) => spec.pod)).toMatchObject([identityOf("p1")]);
+        },
+    );
 });
 
 describe("what is reported of an isolated interface", () => {

@@ -42,7 +42,7 @@ async function holders(): Promise<readonly string[]> {
     return (await cluster.allocations()).map(({ spec }) => `${spec.address} ${spec.pod?.containerID}`);
 }
 
-describe("the reconcile of claims on a real API server", () => {
+describe("the reconcile of allocations on a real API server", () => {
     it("keeps the address of a container that runs on after its Pod object was force-deleted", async () => {
         const uid = await addPod("p1");
         const claimed = await agent.claimAddresses("p1", {
@@ -60,7 +60,7 @@ describe("the reconcile of claims on a real API server", () => {
         });
     });
 
-    it("keeps the claim of a Pod that lives, and frees it when the Pod is gone", async () => {
+    it("keeps the allocation of a Pod that lives, and frees it when the Pod is gone", async () => {
         const pod = { namespace: "default", name: "p1", uid: await addPod("p1") };
         await agent.claim("p1", { pools: ["pool1"], pod });
         await reconcile(3);
@@ -78,7 +78,7 @@ describe("the reconcile of claims on a real API server", () => {
             const name = `p${round}`;
             const containerId = `next-${round}`;
             await agent.claim(name, { pools: ["pool1"] });
-            // The Pod never was: each pass is allowed to free the claim, and the ADD comes in between.
+            // The Pod never was: each pass is allowed to free the allocation, and the ADD comes in between.
             const add = (async () => {
                 await new Promise((resolve) => setTimeout(resolve, round));
                 wiring.adding.add(`uid-${name}`);
@@ -92,7 +92,7 @@ describe("the reconcile of claims on a real API server", () => {
         expect((await holders()).map((line) => line.split(" ")[1]).sort()).toEqual([...wired].sort());
     });
 
-    it("makes a claim anew that was deleted by hand, as soon as the watch reports", async () => {
+    it("makes an allocation anew that was deleted by hand, as soon as the watch reports", async () => {
         wiring.wire("p1", await agent.claimAddresses("p1", { pools: ["pool1"] }));
         let notified = 0;
         agent.pools.own.onGone(() => void (notified += 1));

@@ -90,7 +90,7 @@ describe("the Pod of an ordinal", () => {
         expect(watches()).toBe(3);
         await clock.advance(1);
         await agent.pools.closeIdle();
-        // That of the Node's own claims stays.
+        // That of the Node's own allocations stays.
         await eventually(() => watches() === 1);
     });
 
@@ -167,7 +167,7 @@ describe("the Pod of an ordinal", () => {
             code: "NOT_RESERVED",
             message: expect.stringContaining("no address of IPPool pool6 is reserved yet"),
         });
-        // A claim that was written would count as one that was used.
+        // An allocation that was written would count as one that was used.
         expect(cluster.allocations()).toEqual([before]);
     });
 
@@ -317,7 +317,7 @@ describe("the Pod of an ordinal", () => {
         await settled;
     });
 
-    it("that waits for long asks for the one claim, not for all of the pool again", async () => {
+    it("that waits for long asks for the one allocation, not for all of the pool again", async () => {
         reserve("10.2.0.12", 2, podOn("far"));
         const agent = cluster.agent("a", { reservationWaitMs: 20 });
         for (let at = 0; at < 3; at += 1) {

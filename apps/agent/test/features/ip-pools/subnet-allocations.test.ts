@@ -120,7 +120,7 @@ beforeEach(async () => {
 });
 afterEach(() => cluster[Symbol.asyncDispose]());
 
-describe("a claim of an address that a Pod has from the Node's subnet", () => {
+describe("an allocation of an address that a Pod has from the Node's subnet", () => {
     it("isolates that Pod, and no other, and says on it which pool and which Pod have the address", async () => {
         claim(inUse);
         await check(3);
@@ -255,7 +255,7 @@ describe("a claim of an address that a Pod has from the Node's subnet", () => {
 });
 
 describe("what is only reserved", () => {
-    it("is reported, and the Pod keeps its traffic until a Pod has the claim", async () => {
+    it("is reported, and the Pod keeps its traffic until a Pod has the allocation", async () => {
         reserve(inUse);
         await check(2);
         expect(wiring.isolated.size).toBe(0);
@@ -276,7 +276,7 @@ describe("what is only reserved", () => {
 });
 
 describe("an isolated Pod of the Node's subnet", () => {
-    it("is connected again when the claim goes, and isolated and reported again when another comes", async () => {
+    it("is connected again when the allocation goes, and isolated and reported again when another comes", async () => {
         claim(inUse);
         await check();
         cluster.api.remove(ipAllocations, inUse);
@@ -404,7 +404,7 @@ describe("a Pod with an address of a podCIDR that its Node does not have any mor
         ]);
     });
 
-    it("stays isolated while either another Node or another's claim has it", async () => {
+    it("stays isolated while either another Node or another's allocation has it", async () => {
         nodes.put("a", { podCIDRs: ["10.10.9.0/24"] });
         nodes.put("b", { podCIDRs: ["10.10.1.0/24"] });
         claim(inUse);
@@ -459,7 +459,7 @@ describe("an interface whose Pod was not known when its record was rebuilt", () 
         agent.events.map(({ reason, regarding }) => [reason, regarding.namespace, regarding.name]);
 
     it.each<[string, () => void, number]>([
-        ["a claim", () => claim(inUse), 1],
+        ["an allocation", () => claim(inUse), 1],
         ["a reservation", () => reserve(inUse), 0],
         ["another Node", () => (nodes.put("a", {}), nodes.put("b", { podCIDRs: ["10.10.1.0/25"] })), 2],
     ])("has the event of %s on its Pod, when that is known, once; the metric does not wait", async (_, meet, count) => {

@@ -148,7 +148,7 @@ describe("the log", () => {
         expect(counted).toBe(1);
     });
 
-    it("names who has the claim", async () => {
+    it("names who has the allocation", async () => {
         await unclaimed.isolateFor(wired, ip, anothers);
         expect(log.messages("error")).toEqual(["a Pod interface is isolated: its address is allocated to another Pod"]);
         expect(log.records[0]).toMatchObject({ ...pod, holder: expect.stringContaining("default/p2") });

@@ -79,7 +79,7 @@ describe("an ADD under way", () => {
         expect(ended).toEqual([first, second, "uid-web-0"]);
     });
 
-    it("keeps the next sandbox of its Pod waiting, so that they do not fight for one claim", async () => {
+    it("keeps the next sandbox of its Pod waiting, so that they do not fight for one allocation", async () => {
         const order: string[] = [];
         node.steps.failure = (_, name) => void order.push(name);
         const adds = [node.add(), node.add({ containerId: second })];
@@ -241,7 +241,7 @@ describe("an ADD that is repeated", () => {
         expect(node.stored.get(known.hostIfName)?.externalIds.get("pod-name")).toBe("web-0");
     });
 
-    it("makes the interface anew when its sandbox is gone, with the claim that it has", async () => {
+    it("makes the interface anew when its sandbox is gone, with the allocation that it has", async () => {
         await node.add();
         endSandbox();
         node.steps.clear();

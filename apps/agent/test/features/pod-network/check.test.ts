@@ -16,7 +16,7 @@ const flowsOf = ({ mac, addresses }: PodRecord): readonly Flow[] => {
 
 type Present<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** What the kernel, OVS and the claims have of the interface; as an ADD left it, until a test changes it. */
+/** What the kernel, OVS and the allocations have of the interface; as an ADD left it, until a test changes it. */
 interface Node {
     record: PodRecord;
     netns: string;
@@ -274,7 +274,7 @@ describe("CHECK of an interface", () => {
             "OVS port web-0-abcdef has number none, not 32784: could not open network device",
         ],
         [
-            "its claim is another's",
+            "its allocation is another's",
             "CLAIM",
             () => (node.allocationProblem = "10.10.1.5 is claimed by default/db-0"),
             "10.10.1.5 is claimed by default/db-0",
@@ -303,7 +303,7 @@ describe("CHECK of an interface", () => {
         });
     });
 
-    it("names the claim before the missing flows that follow from it, and what the kernel reported of a namespace", async () => {
+    it("names the allocation before the missing flows that follow from it, and what the kernel reported of a namespace", async () => {
         node.allocationProblem = "10.10.1.5 is claimed by default/db-0";
         node.record = { ...record, isolated: true };
         node.flows = [];

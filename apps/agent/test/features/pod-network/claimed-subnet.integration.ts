@@ -111,7 +111,7 @@ afterEach(async () => {
 });
 
 describe("an address of the Node's subnet that is in use and is claimed from a pool", () => {
-    it("has one user: the Pod here is isolated at once, told on it, and connected when the claim goes", async () => {
+    it("has one user: the Pod here is isolated at once, told on it, and connected when the allocation goes", async () => {
         const web = await added("web");
         const db = await added("db");
         expect([nodePings(web.ip), nodePings(db.ip)]).toEqual([true, true]);

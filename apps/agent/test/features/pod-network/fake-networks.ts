@@ -282,7 +282,7 @@ export class FakeNetworks {
         return {
             claimForNetwork: (asked, signal) =>
                 steps.run("claim network", () => claims.claimForNetwork(asked, signal), signal),
-            // Never rejects: what it cannot do, the reconcile of claims does.
+            // Never rejects: what it cannot do, the reconcile of allocations does.
             release: (attachment) =>
                 steps.run("release network", () => claims.release(attachment)).catch(() => undefined),
             hasAllocations: (holder, ips) => claims.hasAllocations(holder, ips),

@@ -318,7 +318,7 @@ export class FakeNode {
                         }),
                 })),
             hasAllocations: ({ containerId }) => allocations.has(containerId),
-            // Never rejects: what it cannot do, the reconcile of claims does.
+            // Never rejects: what it cannot do, the reconcile of allocations does.
             release: ({ containerId }) =>
                 steps.run("release", () => void allocations.delete(containerId)).catch(() => undefined),
         };

@@ -103,7 +103,7 @@ describe("a virtual function", () => {
             functions: [device.id],
         });
         expect(
-            networks.log.find(({ message }) => message === "a virtual function is not brought home yet"),
+            networks.log.find(({ message }) => message === "virtual function not yet returned to the Node"),
         ).toMatchObject({
             level: "warn",
             fields: { pod: "default/web-0", container, device: device.id, reason: "bring function home failed" },

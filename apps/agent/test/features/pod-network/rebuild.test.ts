@@ -154,7 +154,7 @@ describe("addresses of pools", () => {
         vlan: 3,
     });
 
-    it("are rebuilt from the link with their gateway and VLAN, and the pool that the claims report", () => {
+    it("are rebuilt from the link with their gateway and VLAN, and the pool that the allocations report", () => {
         const rebuilt = run({ links: [linkOf(pooled, toAlias(pooled))], pods: [podOf(pooled)] });
         expect(rebuilt.kept).toEqual([{ record: { ...pooled, netns: "", network: "#" }, ofPort: undefined }]);
     });
@@ -188,7 +188,7 @@ describe("addresses of pools", () => {
             ["with their records", [portOf(pooled), portOf(rival)]],
             ["with one record", [portOf(rival)]],
             ["without records", []],
-        ])("neither is dropped %s: both are isolated until the claims are read", (_, ports) => {
+        ])("neither is dropped %s: both are isolated until the allocations are read", (_, ports) => {
             const rebuilt = run({ ports, links });
             expect(rebuilt.dropped).toEqual([]);
             expect(rebuilt.kept.map(({ isUndecided }) => isUndecided)).toEqual([true, true]);
@@ -208,7 +208,7 @@ describe("addresses of pools", () => {
                 ["with their records", [portOf(ofSubnet), portOf(claimed)]],
                 ["with their records, the other way round", [portOf(claimed), portOf(ofSubnet)]],
                 ["without records", []],
-            ])("neither is dropped %s: both are isolated until the claims are read", (__, ports) => {
+            ])("neither is dropped %s: both are isolated until the allocations are read", (__, ports) => {
                 const rebuilt = run({ ports, links: both });
                 expect(rebuilt.dropped).toEqual([]);
                 expect(shown(rebuilt)).toEqual([
@@ -226,7 +226,7 @@ describe("addresses of pools", () => {
                 ]);
             });
 
-            it("two of the subnet are not both kept: no claim decides between them", () => {
+            it("two of the subnet are not both kept: no allocation decides between them", () => {
                 const twin = { ...rival, addresses: [address] };
                 const links = [both[0] as Link, linkOf(twin, toAlias(twin))];
                 const rebuilt = run({ ports: [portOf(ofSubnet), portOf(twin)], links });
@@ -241,7 +241,7 @@ describe("addresses of pools", () => {
         });
     });
 
-    it("stay addresses of a pool when no claim reports which", () => {
+    it("stay addresses of a pool when no allocation reports which", () => {
         const addresses = [{ ...addressOf("10.2.0.13/24"), gateway, pool: "gone" }];
         const rebuilt = run({ links: [linkOf(pooled, toAlias({ ...pooled, addresses }))] });
         expect(rebuilt.kept[0]?.record.addresses).toEqual([{ ...addressOf("10.2.0.13/24"), gateway, pool: "" }]);

@@ -77,7 +77,7 @@ class FakeLinks {
 function until(limit: AbortSignal): Promise<never> {
     return new Promise((_, reject) => {
         limit.addEventListener("abort", () =>
-            reject(new AntreaError("ABORTED", "aborted", "the claims are not known")),
+            reject(new AntreaError("ABORTED", "aborted", "the allocations are not known")),
         );
     });
 }
@@ -336,7 +336,7 @@ describe("an interface of a pool that OVS has lost", () => {
         expect(await rebuilt({ isClaimed: true })).toEqual({ hasFlows: true, isIsolated: false, allocationsAsked: 1 });
     });
 
-    it("gets them when the claims are not known after 3 s", async () => {
+    it("gets them when the allocations are not known after 3 s", async () => {
         const clock = new ManualClock();
         using _ = timeoutsBy(clock);
         const begun = rebuilt({ allocationsKnown: "never" });
@@ -352,7 +352,7 @@ describe("an interface of a pool that OVS has lost", () => {
         expect(await rebuilt({ of })).toEqual({ hasFlows: true, isIsolated: false, allocationsAsked: 0 });
     });
 
-    it("gets them while the claims are not known", async () => {
+    it("gets them while the allocations are not known", async () => {
         expect(await rebuilt({ allocationsKnown: false })).toEqual({
             hasFlows: true,
             isIsolated: false,
@@ -360,11 +360,11 @@ describe("an interface of a pool that OVS has lost", () => {
         });
     });
 
-    it("waits for no claims of an API server that is away", async () => {
+    it("waits for no allocations of an API server that is away", async () => {
         expect(await rebuilt({ podsKnown: false })).toEqual({ hasFlows: true, isIsolated: false, allocationsAsked: 0 });
     });
 
-    it("is not one that OVS has: that keeps its traffic until the reconcile of claims", async () => {
+    it("is not one that OVS has: that keeps its traffic until the reconcile of allocations", async () => {
         expect(await rebuilt({ hasPort: true })).toEqual({ hasFlows: true, isIsolated: false, allocationsAsked: 0 });
     });
 });

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "@jest/globals";
 import { FakeNode } from "./fake-node.ts";
 import type { PodInterface } from "../../../src/platform/pod-interfaces/index.ts";
 
-// In a pool of one address: both Pods have it, as after two agents made up for lost claims.
+// In a pool of one address: both Pods have it, as after two agents made up for lost allocations.
 const first = { containerId: "1".repeat(64), podName: "first", podUid: "uid-1" };
 const second = { containerId: "2".repeat(64), podName: "second", podUid: "uid-2" };
 

@@ -347,7 +347,7 @@ describe("a sandbox that ended", () => {
         await node.add();
     });
 
-    it("without a DEL keeps its claim for the Pod's next sandbox, and loses all else", async () => {
+    it("without a DEL keeps its allocation for the Pod's next sandbox, and loses all else", async () => {
         const allocations = [...node.allocations];
         for (const { name, kind } of node.links.values()) if (kind === "veth") node.links.delete(name);
         await node.reconciler.reconcile(signal);
@@ -355,7 +355,7 @@ describe("a sandbox that ended", () => {
         expect(taken(node)).toEqual({ ...nothing, claims: allocations });
     });
 
-    it("with a DEL that OVS kept from its end loses its claim too, once the reconcile is through", async () => {
+    it("with a DEL that OVS kept from its end loses its allocation too, once the reconcile is through", async () => {
         const allocations = [...node.allocations];
         node.steps.failure = (_, name) => (name === "deletePort" ? "before" : undefined);
         await node.network.delete(node.request().containerId, "eth0");

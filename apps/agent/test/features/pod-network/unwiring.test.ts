@@ -127,7 +127,7 @@ describe("an ADD that failed", () => {
         });
     });
 
-    it("before it had addresses gives its claim and its number back although its port stays, and says so", async () => {
+    it("before it had addresses gives its allocation and its number back although its port stays, and says so", async () => {
         failing("claim", "deletePort");
         await expect(node.add()).rejects.toMatchObject({ message: "claim failed" });
         const [port] = node.stored.keys();

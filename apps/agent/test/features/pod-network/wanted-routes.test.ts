@@ -33,7 +33,7 @@ it.each(["the DEL", "the isolation"])(
     async (how) => {
         const node = new FakeNode({ pools: true });
         await node.add();
-        // Isolated: the claim of its address has gone to the next one.
+        // Isolated: the allocation of its address has gone to the next one.
         const [first] = node.network.interfaces();
         if (first === undefined) throw new Error("nothing is wired");
         if (how === "the DEL") await node.network.isolate(first);

@@ -280,7 +280,7 @@ describe("a link that is back", () => {
         node.refused.set(key, "EPERM");
         await restoreReturned();
         expect(node.links.get(7)).toMatchObject(expected);
-        expect(new Set(warnings())).toEqual(new Set(["a virtual function cannot be made as it was yet"]));
+        expect(new Set(warnings())).toEqual(new Set(["virtual function not restored yet"]));
         expect(store.list()).toEqual([kept]);
         // It goes neither down nor up each minute.
         node.changes.length = 0;

@@ -162,7 +162,7 @@ describe("an interface that is being removed", () => {
         expect(table.isLeaving(record)).toBe(false);
     });
 
-    it("by a DEL stays so when the reconcile, which would keep the claim, goes on; not the other way round", () => {
+    it("by a DEL stays so when the reconcile, which would keep the allocation, goes on; not the other way round", () => {
         table.put(wired);
         expect(table.leave(record, "keep")).toBe("keep");
         expect(table.leave(record, "release")).toBe("release");

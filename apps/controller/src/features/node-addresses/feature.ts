@@ -9,7 +9,7 @@ import { NodeAddressReservations } from "./node-address-reservations.ts";
  * that no Pod gets one; see NodeAddressReservations and GatewayReservations.
  */
 export function nodeAddresses(platform: PoolPlatform): Feature {
-    const components = poolComponents(platform, "ip-pools");
+    const components = poolComponents(platform, "node-addresses");
     const options = { intervalMs: platform.config.ipam.cleanInterval };
     return {
         name: "node-addresses",

@@ -211,7 +211,7 @@ export class CidrReconciler {
                 if (!this.#waiting.has(name)) this.#logWaiting(name, assignment.freeAtMs);
                 this.#waiting.add(name);
                 this.#components.metrics.exhausted(assignment.clusters);
-                this.#reports.exhausted(node, assignment.clusters, this.#pools?.inTheWay);
+                this.#reports.exhausted(node, assignment.clusters, this.#pools?.obstacles);
                 // `#serveWaiting` adds it as soon as there is room; this repeats the report that there is none.
                 return { requeueAfterMs: exhaustedMs };
             }

@@ -5,7 +5,7 @@ import { type AllocationCache } from "../../platform/allocations/index.ts";
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
 import { AllocationHolds } from "./allocation-holds.ts";
 import { type CidrAllocator } from "./cidr-allocator.ts";
-import { type InTheWay, type Reports } from "./reports.ts";
+import { type Obstacles, type Reports } from "./reports.ts";
 
 /** Dependencies of PoolAddresses: the caches of IPPools and their allocations, which the caller starts and closes. */
 export interface PoolAddressesComponents {
@@ -23,7 +23,7 @@ export interface PoolAddressesComponents {
  */
 export interface PoolHolds extends Disposable {
     /** The pools and allocations that hold subnets, as of at most 1 s ago. */
-    readonly inTheWay: InTheWay;
+    readonly obstacles: Obstacles;
     /**
      * Called when subnets are needed: drops unjustified holds (`AllocationHolds.release`), logs and reports them. True
      * if there were any, so that an assignment is worth another try. Concurrent calls share one check; for 10 s after
@@ -34,8 +34,8 @@ export interface PoolHolds extends Disposable {
 
 /** Interval between checks of allocations. */
 const releaseMs = 10_000;
-/** How long `inTheWay` is cached. */
-const wayMs = 1_000;
+/** How long `obstacles` is cached. */
+const obstaclesMs = 1_000;
 
 /**
  * Excludes the addresses of IPPools, and of allocations, from the subnets that Nodes get, and reports pools and Nodes
@@ -81,16 +81,19 @@ export class PoolAddresses {
         );
         stack.use(allocations.onChange((before, after) => holds.changed(before, after)));
         const { clock = systemClock } = this.#components;
-        let known: { readonly until: number; readonly way: InTheWay } | undefined;
+        let known: { readonly until: number; readonly obstacles: Obstacles } | undefined;
         const release = this.#releasing(holds, reports);
         return {
             // All waiting Nodes read it, and there may be 65,000 allocations.
-            get inTheWay() {
+            get obstacles() {
                 const now = clock.monotonic();
                 if (known === undefined || now >= known.until) {
-                    known = { until: now + wayMs, way: { pools: [...inside].sort(), allocations: holds.strays } };
+                    known = {
+                        until: now + obstaclesMs,
+                        obstacles: { pools: [...inside].sort(), allocations: holds.strays },
+                    };
                 }
-                return known.way;
+                return known.obstacles;
             },
             release,
             [Symbol.dispose]: () => stack.dispose(),

@@ -15,8 +15,8 @@ import { describeHolder, type Allocation } from "../../platform/allocations/inde
 import { maxSubnetsOfNode, type ReleasedAllocations } from "./allocation-holds.ts";
 import { type PodCidrProblems } from "./types.ts";
 
-/** What holds subnets, besides other Nodes, as `PoolHolds.inTheWay` has it. */
-export interface InTheWay {
+/** What holds subnets, besides other Nodes, as `PoolHolds.obstacles` has it. */
+export interface Obstacles {
     /** Names of IPPools with addresses or gateways in the subnets. */
     readonly pools: readonly string[];
     /** Allocations of such addresses outside every pool. */
@@ -83,12 +83,12 @@ export class Reports {
     }
 
     /** Reports on the Node, as `CIDRNotAvailable`, that no subnet of these prefixes is free, and what is in the way. */
-    exhausted(node: Node, clusters: readonly Prefix[], inTheWay?: InTheWay): void {
+    exhausted(node: Node, clusters: readonly Prefix[], obstacles?: Obstacles): void {
         const list = clusters.map(formatPrefix).join(" and ");
         this.#warn(
             node,
             "CIDRNotAvailable",
-            `No Pod CIDR can be assigned: no subnet of ${list} is free; those of Nodes deleted in the last ten minutes, and those that have addresses of IPPools, are not given.${wayText(inTheWay)} Remove Nodes or enlarge nodeIPAM.clusterCIDRs; it is tried again.`,
+            `No Pod CIDR can be assigned: no subnet of ${list} is free; those of Nodes deleted in the last ten minutes, and those that have addresses of IPPools, are not given.${obstaclesText(obstacles)} Remove Nodes or enlarge nodeIPAM.clusterCIDRs; it is tried again.`,
         );
     }
 
@@ -157,7 +157,7 @@ export class Reports {
     }
 }
 
-function wayText({ pools = [], allocations = [] }: Partial<InTheWay> = {}): string {
+function obstaclesText({ pools = [], allocations = [] }: Partial<Obstacles> = {}): string {
     const poolsText =
         pools.length === 0
             ? ""

@@ -12,7 +12,7 @@ const none: ReadonlyMap<string, IpPoolUsage> = new Map();
  * as metrics, both only while leading. Once for a registry of metrics. `options`: delays of the updates.
  */
 export function poolStatus(platform: PoolPlatform, options: PacerOptions = {}): Feature {
-    const components = poolComponents(platform, "ip-pools");
+    const components = poolComponents(platform, "pool-status");
     let current: PoolStatusWriter | undefined;
     poolMetrics(platform.metrics, () => current?.usages ?? none);
     return {

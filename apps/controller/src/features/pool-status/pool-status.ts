@@ -54,7 +54,7 @@ export class PoolStatusWriter {
         this.#pacer = new Pacer({ clock: this.#clock }, options);
         this.#queue = new WorkQueue(
             { logger: components.logger, metrics: components.metrics, jobs: components.jobs, clock: this.#clock },
-            { name: "ip-pools", concurrency, maxBackoffMs },
+            { name: "pool-status", concurrency, maxBackoffMs },
             (name, signal) => this.#reconcile(name, signal),
         );
     }

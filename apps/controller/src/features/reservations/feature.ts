@@ -9,7 +9,7 @@ import { SetCache } from "./set-cache.ts";
  */
 export function reservations(platform: PoolPlatform): Feature {
     const { kube, clock, config, logger } = platform;
-    const sets = new SetCache({ api: kube.api, clock, logger: logger.child("stateful-sets") });
+    const sets = new SetCache({ api: kube.api, clock, logger: logger.child("reservations") });
     const components = { ...poolComponents(platform, "reservations"), sets };
     const { cleanInterval: intervalMs } = config.ipam;
     return {

@@ -47,7 +47,7 @@ export class SetCache {
             for (const key of [...(this.#inNamespace.get(name) ?? [])]) this.#changed(key);
         });
         this.part = {
-            name: "stateful-sets",
+            name: "set-cache",
             start: (signal) => {
                 this.#namespaces.start(signal);
                 this.#sets.start(signal);

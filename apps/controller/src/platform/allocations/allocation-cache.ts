@@ -72,7 +72,7 @@ export class AllocationCache {
             if (type !== "deleted") this.#add(allocation);
         });
         this.part = {
-            name: "claims",
+            name: "allocations",
             start: (signal) => this.#informer.start(signal),
             stop: () => this.#informer.close(),
         };

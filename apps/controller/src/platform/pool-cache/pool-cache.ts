@@ -67,7 +67,7 @@ export class PoolCache {
         );
         this.#nodes.onChange((type, name, node, old) => this.#nodeChanged(name, type === "deleted", node, old));
         this.part = {
-            name: "pools",
+            name: "pool-cache",
             start: (signal) => {
                 this.#informer.start(signal);
                 this.#services.start(signal);

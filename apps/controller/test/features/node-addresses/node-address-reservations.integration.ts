@@ -45,7 +45,7 @@ describe("addresses of Nodes inside pools", () => {
         await term.eventuallyMetric('antrea_controller_ippool_reclaims_total{reason="node-address-unwanted"}', "4");
     });
 
-    it("stay with a Node that is registered anew, and come back when someone deletes the claim", async () => {
+    it("stay with a Node that is registered anew, and come back when someone deletes the allocation", async () => {
         await using _term = world.term();
         await world.pool("p4", "10.1.1.10-10.1.1.19");
         await world.server.addNode("n1", { internalIps: ["10.1.1.11"] });

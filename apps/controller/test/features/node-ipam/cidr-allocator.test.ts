@@ -49,7 +49,7 @@ describe("CidrAllocator", () => {
         expect(assign(allocator, "c")).toBe("exhausted 10.0.0.0/22");
     });
 
-    it("gives no subnet that an IPPool or one of its claims touches, and gives it when they are gone", () => {
+    it("gives no subnet that an IPPool or one of its allocations touches, and gives it when they are gone", () => {
         const allocator = new CidrAllocator(dual);
         const address = (text: string): IpRange => rangeOf(parseIp(text));
         allocator.reserve("pool a", [rangeOf(parseIp("10.0.0.250"), parseIp("10.0.1.3")), address("fd00:0:0:2::9")]);

@@ -115,13 +115,13 @@ class Place {
 }
 
 describe("subnets of Nodes, with IPPools", () => {
-    it("are none that a pool or a claim has addresses of", () => {
+    it("are none that a pool or an allocation has addresses of", () => {
         const place = new Place();
         const claim = new AllocationReader().read(allocation("10.244.1.9", "gone", { node: "n" }));
         place.pool("a", poolOf("a", "10.244.0.5", "10.244.0.9"));
         place.claim(undefined, claim);
         expect(place.assigned("one")).toBe("10.244.2.0/24");
-        // A change of a claim is no second one.
+        // A change of an allocation is no second one.
         place.claim(claim, { ...claim, pod: undefined });
         place.claim({ ...claim, pod: undefined }, undefined);
         place.pool("a", undefined);
@@ -169,7 +169,7 @@ describe("claims of addresses that no IPPool has", () => {
         expect(place.assigned("a")).toBe("10.244.1.0/24");
         expect(place.assigned("b")).toBe("10.244.2.0/24");
         expect(place.assigned("c")).toBe("exhausted");
-        expect(place.holds.inTheWay.allocations.map(({ metadata }) => metadata.name)).toEqual([
+        expect(place.holds.obstacles.allocations.map(({ metadata }) => metadata.name)).toEqual([
             "10.244.0.9",
             "10.244.3.9",
         ]);
@@ -308,7 +308,7 @@ describe("the gateway of a pool", () => {
                 note: "gateway 10.244.0.1 of IPPool a is in nodeIPAM.clusterCIDRs: Nodes get no subnet that has any of it. Use addresses and gateways outside nodeIPAM.clusterCIDRs.",
             },
         ]);
-        expect(place.holds.inTheWay).toEqual({ pools: ["a"], allocations: [] });
+        expect(place.holds.obstacles).toEqual({ pools: ["a"], allocations: [] });
         expect(place.free).toBe(3);
         place.pool("a", undefined);
         expect(place.free).toBe(4);

@@ -81,7 +81,7 @@ describe("PoolStatusWriter", () => {
         expect(each.writer.usages.size).toBe(10_000);
     });
 
-    it("counts what a claim takes that names a pool which is gone", async () => {
+    it("counts what an allocation takes that names a pool which is gone", async () => {
         const written: IpPoolStatus[] = [];
         await using _each = await start(
             [pool(1)],

@@ -5,7 +5,7 @@ import { eventually } from "@antrea/kube/testing";
 import { PoolWorld, podOn, type Term } from "../../pool-world.ts";
 import { replacing } from "../../replacing.ts";
 
-/** Tells nothing of claims that came after the list. */
+/** Tells nothing of allocations that came after the list. */
 const lateWatch = replacing("watch", (target) => (resource, options) => {
     if (resource.plural !== ipAllocations.plural) return target.watch(resource, options);
     return new Promise((_, reject) =>
@@ -90,7 +90,7 @@ describe("reservations of StatefulSets", () => {
         await world.eventuallyOfSet("same", ["0 10.2.3.10 Reserved", "1 10.2.3.11 Reserved"]);
     });
 
-    it("keep of two claims for one ordinal the one that a Pod uses, else the older", async () => {
+    it("keep of two allocations for one ordinal the one that a Pod uses, else the older", async () => {
         await world.pool("a", "10.2.4.10-10.2.4.29");
         const { metadata } = await world.set("twice", { replicas: 2, pools: "a" });
         const owner = { kind: "StatefulSet", namespace: "default", name: "twice", uid: metadata?.uid ?? "" } as const;
@@ -468,7 +468,7 @@ describe("reservations of StatefulSets", () => {
         expect(await world.ofSet("dual")).toEqual(expected);
     });
 
-    it("of the leader before are found by one whose watch of claims is late", async () => {
+    it("of the leader before are found by one whose watch of allocations is late", async () => {
         await world.pool("a", "10.2.16.10-10.2.16.29");
         const { metadata } = await world.set("late", { replicas: 0, pools: "a" });
         term = world.term({ wrap: lateWatch });
@@ -481,7 +481,7 @@ describe("reservations of StatefulSets", () => {
         expect(await world.ofSet("late")).toEqual(["0 10.2.16.25 Allocated", "1 10.2.16.10 Reserved"]);
     });
 
-    it("are finished by the next leader, without a second claim for any ordinal", async () => {
+    it("are finished by the next leader, without a second allocation for any ordinal", async () => {
         await world.pool("a", "10.2.13.0/24");
         await world.set("large", { replicas: 200, pools: "a" });
         let sent = 0;
@@ -517,7 +517,7 @@ describe("reservations of StatefulSets", () => {
         expect((await world.ofSet("stays"))[0]).toMatch(/^0 /);
     });
 
-    it("go on when the API server comes back, and end with one claim for each ordinal", async () => {
+    it("go on when the API server comes back, and end with one allocation for each ordinal", async () => {
         await world.pool("a", "10.2.17.0/24");
         await world.set("large", { replicas: 150, pools: "a" });
         term = world.term();

@@ -5,7 +5,7 @@ import { KubeError, type KubeErrorCode } from "@antrea/kube";
 import { AllocationWriter, type Fate } from "../../../src/platform/allocations/index.ts";
 import { allocation, ownedBySet } from "../../fakes.ts";
 
-/** One claim on a server that answers writes as the script says; "lost" writes take effect, "dropped" ones do not. */
+/** One allocation on a server that answers writes as the script says; "lost" writes take effect, "dropped" ones do not. */
 class Server {
     allocation: IpAllocation | undefined;
     readonly calls: string[] = [];
@@ -76,7 +76,7 @@ describe("AllocationWriter.reserve", () => {
         });
     });
 
-    it("writes the claim in full", async () => {
+    it("writes the allocation in full", async () => {
         const server = new Server(undefined);
         await server.writer.reserve({ ...wanted, ip: parseIp("fd00::1:2") }, signal);
         expect(server.allocation).toMatchObject({
@@ -97,14 +97,14 @@ describe("AllocationWriter.change", () => {
         expect(server.calls).toEqual(["delete uid-10.0.0.1 1"]);
     });
 
-    it("gives a claim back to its StatefulSet without its Pod", async () => {
+    it("gives an allocation back to its StatefulSet without its Pod", async () => {
         const server = new Server(held);
         expect(await change(server, "reserve")).toBe(true);
         const { pod: _, ...kept } = held.spec;
         expect(server.allocation).toEqual({ ...held, spec: { ...kept, state: "Reserved" } });
     });
 
-    it("hands a claim to another owner, its Pod stays", async () => {
+    it("hands an allocation to another owner, its Pod stays", async () => {
         const server = new Server(held);
         expect(await change(server, { adoptBy: "other" })).toBe(true);
         expect(server.allocation).toEqual({ ...held, spec: { ...held.spec, owner: { ...mine, uid: "other" } } });
@@ -139,7 +139,7 @@ describe("AllocationWriter.change", () => {
         expect(server.allocation).toBeUndefined();
     });
 
-    it("gives up on a claim that others change all the time", async () => {
+    it("gives up on an allocation that others change all the time", async () => {
         const server = new Server(
             held,
             Array.from({ length: 20 }, () => "CONFLICT" as const),

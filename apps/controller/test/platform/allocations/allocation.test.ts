@@ -20,7 +20,7 @@ describe("AllocationReader", () => {
         });
     });
 
-    it("reads the address of every name that a claim can have", () => {
+    it("reads the address of every name that an allocation can have", () => {
         const reader = new AllocationReader();
         const ips: fc.Arbitrary<IpAddress> = fc.oneof(
             fc.bigInt(0n, 2n ** 32n - 1n).map((value) => ({ family: 4, value }) as const),
@@ -36,7 +36,7 @@ describe("AllocationReader", () => {
     });
 
     it.each(["", "web", "10.0.0", "10.0.0.x", "01.2.3.4", "a-b-c", "fd00::1"])(
-        "does not stumble over the name %p, which no claim has",
+        "does not stumble over the name %p, which no allocation has",
         (name) => {
             const object = allocation("10.0.0.7", "p");
             const claim = new AllocationReader().read({ ...object, metadata: { ...object.metadata, name } });

@@ -49,7 +49,7 @@ export class Unixctl {
             new UnixctlError(
                 "NOT_RUNNING",
                 "environment",
-                `ovs-vswitchd is not running, ${pidFile} ${what}: nobody to ask for ${line(command, args)}; ${logHint}`,
+                `ovs-vswitchd is not running, ${pidFile} ${what}: no process to ask for ${line(command, args)}; ${logHint}`,
                 { cause, details: { pidFile, command, args } },
             );
         let text: string;

@@ -87,7 +87,7 @@ export class Sender {
                 }
                 // Nothing was sent, and a replay in progress may be the last one: the next call waits for its end.
                 if (isErrorOf(OpenFlowError, error, "NOT_CONNECTED")) continue;
-                this.#logger.debug("OVS is away, waiting for the replay", { reason: messageOf(error) });
+                this.#logger.debug("OVS is disconnected, waiting for the replay", { reason: messageOf(error) });
                 const refused = await this.#replayAfter(begunAfter, signal);
                 // Sent alone they are refused to this caller.
                 if (owners.some((owner) => refused.has(owner))) continue;

@@ -30,7 +30,7 @@ export class OneNode implements AsyncDisposable {
         this.agent = this.cluster.agent("a", { confirmMs: 0 });
     }
 
-    /** The agent knows its claims when this resolves. */
+    /** The agent knows its allocations when this resolves. */
     static async start(): Promise<OneNode> {
         const node = new OneNode();
         await node.agent.pools.own.synced(AbortSignal.timeout(60_000));
@@ -65,13 +65,13 @@ export class OneNode implements AsyncDisposable {
         return this.agent.claimAddresses(pod, { pools: ["pool1"], containerId });
     }
 
-    /** Claimed, with a record of the interface; gives the address of the claim. */
+    /** Claimed, with a record of the interface; gives the address of the allocation. */
     async added(pod: string): Promise<string> {
         this.wiring.wire(pod, await this.claimed(pod));
         return this.cluster.allocations().find(({ spec }) => spec.pod?.uid === `uid-${pod}`)?.spec.address ?? "";
     }
 
-    /** Stores a claim, in place of what is there: of a Pod on Node "far", unless `change` has another spec. */
+    /** Stores an allocation, in place of what is there: of a Pod on Node "far", unless `change` has another spec. */
     put(ip: string, change: Partial<IpAllocationSpec> = {}, pod = "other"): void {
         const holder = { pod: identityOf(pod), nodeName: "far", containerId: "c", ifName: "eth0" };
         const allocation: IpAllocation = newAllocation(parseIp(ip), "pool1", holder);

@@ -67,7 +67,7 @@ export class TestPoolAgent implements AsyncDisposable {
         );
     }
 
-    /** Starts all parts, or only those that a claim needs. */
+    /** Starts all parts, or only those that an allocation needs. */
     start(what: "all" | "allocation" = "all"): this {
         if (what === "all") this.pools.start(this.#stop.signal);
         else this.pools.startAllocation(this.#stop.signal);

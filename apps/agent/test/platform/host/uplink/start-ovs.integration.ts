@@ -53,7 +53,7 @@ function program(name: string, body: string, before = ""): void {
     chmodSync(join(folder, name), 0o755);
 }
 
-/** One that started after the last look at its process id ends with the folder. */
+/** One that started after its process id was last read ends with the folder. */
 const forever = 'while [ -d "${0%/*}" ]; do /bin/sleep 0.05; done';
 
 /** A daemon that ends on a signal, and writes NAME.ended. */

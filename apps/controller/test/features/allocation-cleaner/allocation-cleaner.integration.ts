@@ -143,7 +143,7 @@ describe("claims that their Node cannot free", () => {
         expect((await world.find("10.3.4.21"))?.spec.state).toBe("Allocated");
     });
 
-    it("stay with an agent that takes the claim up again just before it is deleted", async () => {
+    it("stay with an agent that takes the allocation up again just before it is deleted", async () => {
         await world.server.addNode("down");
         await taint("down", true);
         const allocation = await world.claim("10.3.5.21", "a", podOn("down", "again"));

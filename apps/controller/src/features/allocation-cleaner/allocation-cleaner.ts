@@ -77,7 +77,7 @@ export class AllocationCleaner {
         this.#options = options;
         this.#queue = new WorkQueue(
             { logger: components.logger, metrics: components.metrics, jobs: components.jobs, clock: this.#clock },
-            { name: "claim-cleaner", concurrency },
+            { name: "allocation-cleaner", concurrency },
             (name, signal) => this.#reconcile(name, signal),
         );
     }

@@ -2,13 +2,13 @@ import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { ManualClock, settle } from "@antrea/async/testing";
 import { pods, type ChangeListener, type Node, type Pod } from "@antrea/kube";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { AllocationCleaner, type AllocationCleanerComponents } from "../../../src/features/claim-cleaner/index.ts";
+import { AllocationCleaner, type AllocationCleanerComponents } from "../../../src/features/allocation-cleaner/index.ts";
 import { type Allocation } from "../../../src/platform/allocations/index.ts";
 
 const minute = 60_000;
 const atOnce = { by: "watch", after: Infinity } as const;
 
-/** What the cleaner sees of a cluster: one Node, and the claims of its Pods. */
+/** What the cleaner sees of a cluster: one Node, and the allocations of its Pods. */
 class FakeWorld {
     readonly clock = new ManualClock();
     readonly allocations = new Map<string, Allocation>();
@@ -78,7 +78,7 @@ class FakeWorld {
     }
 }
 
-describe("the claims of a Node that is gone", () => {
+describe("the allocations of a Node that is gone", () => {
     let world: FakeWorld;
     let stop: AbortController;
     let run: Promise<void>;
@@ -128,7 +128,7 @@ describe("the claims of a Node that is gone", () => {
     });
 });
 
-describe("the claims of a Node that is out of service", () => {
+describe("the allocations of a Node that is out of service", () => {
     const hash = { "kubernetes.io/config.hash": "u" };
 
     // Anyone who may create Pods can create it.

@@ -1,0 +1,7 @@
+/** Releases allocations that their Node cannot release. */
+export {
+    AllocationCleaner,
+    type AllocationCleanerComponents,
+    type AllocationCleanerOptions,
+} from "./allocation-cleaner.ts";
+export { allocationCleaner } from "./feature.ts";

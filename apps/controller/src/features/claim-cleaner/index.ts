@@ -1,3 +1,0 @@
-/** Releases allocations that their Node cannot release. */
-export { AllocationCleaner, type AllocationCleanerComponents, type AllocationCleanerOptions } from "./claim-cleaner.ts";
-export { allocationCleaner } from "./feature.ts";
