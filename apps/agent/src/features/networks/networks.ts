@@ -100,7 +100,10 @@ export class Networks {
             refuseSecondDefaults(planned);
             return planned;
         } catch (error) {
-            if (!isAborted(error)) this.#refused(pod, error);
+            if (!isAborted(error)) {
+                this.#components.metrics.failed(error);
+                this.#notAttached(pod, error);
+            }
             throw error;
         }
     }
@@ -119,11 +122,20 @@ export class Networks {
         }
     }
 
-    /** Records on the Pod why its networks were not attached. Never rejects: without the Pod nothing is recorded. */
-    async failed(request: AddRequest, error: unknown): Promise<void> {
+    /**
+     * Counts a failure, and records on the Pod why its networks were not attached, unless the error has an event of its
+     * own there. Never rejects: without the Pod nothing is recorded.
+     */
+    async failed(
+        request: AddRequest,
+        error: unknown,
+        { hasEvent = false }: { readonly hasEvent?: boolean } = {},
+    ): Promise<void> {
+        this.#components.metrics.failed(error);
+        if (hasEvent) return;
         try {
             const pod = await this.#pod(request, AbortSignal.timeout(askLimitMs));
-            if (pod !== undefined) this.#refused(pod, error);
+            if (pod !== undefined) this.#notAttached(pod, error);
         } catch (cause) {
             this.#components.logger.debug("no event about networks", { reason: messageOf(cause) });
         }
@@ -209,8 +221,7 @@ export class Networks {
         );
     }
 
-    #refused(pod: Pod, error: unknown): void {
-        this.#components.metrics.failed(error);
+    #notAttached(pod: Pod, error: unknown): void {
         this.#event(pod, "Warning", "NetworksNotAttached", messageOf(error));
     }
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { settle } from "@antrea/async/testing";
 import { parseNetworkConfig } from "@antrea/cni";
-import { messageOf } from "@antrea/errors";
+import { AntreaError, messageOf } from "@antrea/errors";
 import { parseIp, sameIp } from "@antrea/ip";
 import { KubeError, type EventInput } from "@antrea/kube";
 import { networkOfCall } from "@antrea/networks";
@@ -472,6 +472,16 @@ describe("a network that a meta plugin asks for", () => {
         prepare();
         await expect(planCall(callOf({ mtu: 9000 }, change))).rejects.toMatchObject({ code: "BAD_MTU" });
         expect(recorded).toEqual([]);
+    });
+
+    it("that could not be made is counted, and an event unless the error has one of its own", async () => {
+        kube.addPod(undefined);
+        const networks = make();
+        const error = new AntreaError("PORT_REFUSED", "environment", "OVS could not add the port");
+        await networks.failed(request, error);
+        await networks.failed(request, error, { hasEvent: true });
+        expect(eventTexts()).toEqual(["Warning NetworksNotAttached OVS could not add the port"]);
+        expect(await failures("PORT_REFUSED")).toBe(2);
     });
 
     it("is no event when the caller leaves", async () => {
