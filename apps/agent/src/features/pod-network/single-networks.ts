@@ -59,6 +59,11 @@ export class SingleNetworks {
         return this.#components.network.adding(call, () => this.#add(call, signal), signal);
     }
 
+    /** Records on the Pod why an ADD for it is refused before anything is planned. */
+    refused(request: AddRequest, error: unknown): void {
+        void this.#components.failed(request, error);
+    }
+
     /** CHECK of an interface; rejects with CheckError, also if there is no such interface. */
     async check({ netns, previous, ...attachment }: Attachment & Omit<CheckEnds, "record">): Promise<void> {
         const known = this.#components.further.get(attachment);

@@ -194,6 +194,11 @@ describe("the ADD of one interface", () => {
         expect(Object.keys(networks.inside(netns))).toEqual(["eth0"]);
     });
 
+    it("that is refused before it is planned is reported", () => {
+        networks.single.refused(networks.call("net1"), new Error("runtimeConfig.ips: is refused"));
+        expect(networks.failed).toEqual(["runtimeConfig.ips: is refused"]);
+    });
+
     it("that cannot have the default route is not made at all", async () => {
         await begin([planOf("net1", { pool: "100", defaultGateways: [parseIp("198.51.100.1")] })]);
         expect(await refusal(networks.addOne("net1"))).toMatchObject({ code: "BAD_ROUTE" });
