@@ -22,7 +22,7 @@ import type {
 } from "../../platform/pod-interfaces/index.ts";
 import { isPodOf } from "../../platform/pod-object.ts";
 import { type Definitions } from "./definitions.ts";
-import { NetworksError } from "./errors.ts";
+import { NetworksError, untilApiAnswers } from "./errors.ts";
 import type { NetworkMetrics } from "./metrics.ts";
 import { judge, interfaceRequestOf, type Surroundings, type InterfaceRequest } from "./judge.ts";
 
@@ -80,7 +80,7 @@ export class Networks {
         const pod = await this.#pod(request, signal);
         if (pod === undefined) {
             const { podNamespace, podName, podUid } = request;
-            const text = `the networks of Pod ${podNamespace}/${podName} cannot be read: the API server has no Pod of this name with UID ${podUid}`;
+            const text = `the networks of Pod ${podNamespace}/${podName} cannot be read: the API server has no Pod of this name with UID ${podUid}; next: wait, as the kubelet tries again; if the Pod was deleted, nothing is to be done`;
             throw new NetworksError("NO_POD", text);
         }
         const text = pod.metadata?.annotations?.[networksAnnotation] ?? "";
@@ -152,8 +152,8 @@ export class Networks {
             return pod !== undefined && isPodOf(pod, request) ? pod : undefined;
         } catch (cause) {
             signal.throwIfAborted();
-            const text = `the networks of Pod ${namespace}/${name} cannot be read`;
-            throw new NetworksError("API_AWAY", text, { cause });
+            const text = `the networks of Pod ${namespace}/${name} cannot be read (${messageOf(cause)})`;
+            throw new NetworksError("API_AWAY", `${text}; next: ${untilApiAnswers}`);
         }
     }
 

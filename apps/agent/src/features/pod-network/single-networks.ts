@@ -173,7 +173,7 @@ export class SingleNetworks {
         throw new PodNetworkError(
             "LINK_VANISHED",
             "environment",
-            `interface ${ifName} of Pod ${podText(call)} was removed while it was made`,
+            `network ${call.asked.network}: interface ${ifName} of Pod ${podText(call)} was removed while it was made; next: wait, as the kubelet tries again`,
         );
     }
 

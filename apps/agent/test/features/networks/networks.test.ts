@@ -121,7 +121,8 @@ describe("a Pod that gets no networks", () => {
         ["has another UID", () => kube.addPod("net1"), { podUid: "other" }],
     ])("is to be tried again if it %s: nobody knows what it requests", async (_, prepare, change) => {
         prepare();
-        await expect(plan(change)).rejects.toMatchObject({ code: "NO_POD", fault: "timeout" });
+        const message = expect.stringMatching(/^the networks of Pod default\/web cannot be read: .*; next: wait, /);
+        await expect(plan(change)).rejects.toMatchObject({ code: "NO_POD", fault: "timeout", message });
         expect(recorded).toEqual([]);
     });
 
@@ -385,7 +386,9 @@ describe("a refusal is the error of the ADD and one event with the same text", (
         kube.before = () => Promise.reject(new KubeError("CONNECTION_FAILED", "no connection"));
         const error: unknown = await plan().catch((cause: unknown) => cause);
         expect(error).toMatchObject({ code: "API_AWAY" });
-        expect(messageOf(error)).toBe("the networks of Pod default/web cannot be read: no connection");
+        expect(messageOf(error)).toMatch(
+            /^the networks of Pod default\/web cannot be read \(no connection\); next: wait, /,
+        );
         expect(recorded).toEqual([]);
     });
 

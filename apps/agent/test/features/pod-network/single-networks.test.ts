@@ -226,7 +226,8 @@ describe("the ADD of one interface", () => {
         };
         expect(await refusal(networks.addOne("net1"))).toMatchObject({
             code: "LINK_VANISHED",
-            message: "interface net1 of Pod default/web-0 was removed while it was made",
+            message:
+                "network default/net1: interface net1 of Pod default/web-0 was removed while it was made; next: wait, as the kubelet tries again",
         });
         expect(networks.failed).toHaveLength(1);
     });
