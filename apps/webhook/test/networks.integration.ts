@@ -110,6 +110,11 @@ describe("with it", () => {
                 [/"soon": there is no IPPool/],
             ],
             [
+                "keys that have no effect",
+                { ...vlan, vlanId: 7 },
+                [/keys without effect: vlanId; correct or remove them/],
+            ],
+            [
                 "IPPools of two VLANs",
                 { ...vlan, ...ipam({ ippools: ["vlan100", "vlan200"] }) },
                 [/IPPools vlan100 and vlan200 have the VLANs 100 and 200/],

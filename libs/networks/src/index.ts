@@ -1,5 +1,6 @@
 export { addressesOf, planAddresses, type AddressPlan, type PlannedDemand, type PoolOf } from "./address-plan.ts";
 export { NetworkError, type NetworkErrorDetails } from "./error.ts";
+export { keysText } from "./ignored-keys.ts";
 export { ipamResult } from "./ipam-result.ts";
 export { antreaIpamType, parseIpamSection, type IpamSection, type StaticAddress } from "./ipam-section.ts";
 export {

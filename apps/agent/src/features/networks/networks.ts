@@ -4,6 +4,7 @@ import { isAborted, messageOf } from "@antrea/errors";
 import { parsePrefix, type Family } from "@antrea/ip";
 import { pods, referenceTo, type ApiClient, type EventInput, type Pod } from "@antrea/kube";
 import {
+    keysText,
     networksAnnotation,
     NetworkError,
     parseNetwork,
@@ -111,6 +112,7 @@ export class Networks {
     /** The interface of one network that a meta plugin asks for. Rejects as `plan`. */
     async planCall(call: NetworkCall, signal: AbortSignal): Promise<PlannedNetwork> {
         const { asked, ifName, mac, wanted } = call;
+        if (asked.ignored.length > 0) void this.#reportIgnoredOf(call);
         try {
             const surroundings = await this.#components.surroundings(signal);
             const asking = { network: asked, ifName, mac, wanted, defaultGateways: [] };
@@ -209,6 +211,10 @@ export class Networks {
                 `networks of other plugins are not attached by Antrea: ${texts.join(", ")}; install a meta plugin such as Multus for them, or take them out of the annotation`,
             );
         }
+        this.#reportKeys(
+            pod,
+            requested.flatMap(({ network }) => (network.kind === "foreign" ? [] : [network])),
+        );
         const ignored = requested.flatMap(({ selection: { name, ignored: keys } }) =>
             keys.map((key) => `${name}: ${key}`),
         );
@@ -218,6 +224,31 @@ export class Networks {
             "Warning",
             "NetworkKeysIgnored",
             `keys in the annotation ${networksAnnotation} have no effect: ${ignored.join(", ")}`,
+        );
+    }
+
+    /** As `plan` does, for a call of a meta plugin. Never rejects. */
+    async #reportIgnoredOf(call: NetworkCall): Promise<void> {
+        try {
+            const pod = await this.#pod(call, AbortSignal.timeout(askLimitMs));
+            if (pod !== undefined) this.#reportKeys(pod, [call.asked]);
+        } catch (cause) {
+            this.#components.logger.debug("no event about networks", { reason: messageOf(cause) });
+        }
+    }
+
+    /** The keys without effect in the configurations of networks. */
+    #reportKeys(pod: Pod, networks: readonly OwnNetwork[]): void {
+        const ignored = new Map(networks.map(({ network, ignored: keys }) => [network, keys]));
+        const texts = [...ignored].flatMap(([network, keys]) =>
+            keys.length === 0 ? [] : [`network ${network}: ${keysText(keys)}`],
+        );
+        if (texts.length === 0) return;
+        this.#event(
+            pod,
+            "Warning",
+            "NetworkKeysIgnored",
+            `keys without effect in spec.config of NetworkAttachmentDefinitions: ${texts.join("; ")}; next: correct or remove them`,
         );
     }
 

@@ -196,6 +196,16 @@ describe("the networks of a Pod", () => {
         ]);
     });
 
+    it("are attached also if keys of their configurations have no effect, which one event names", async () => {
+        const ipam = { ...pooled.ipam, range: "10.2.0.0/24" };
+        kube.addNetwork("default/odd", vlanConfig({ vlanId: 7, disableCheck: true, ipam }));
+        kube.addPod("odd,net2,odd");
+        expect(await plan()).toHaveLength(3);
+        expect(eventTexts()).toEqual([
+            "Warning NetworkKeysIgnored keys without effect in spec.config of NetworkAttachmentDefinitions: network default/odd: vlanId, ipam.range; next: correct or remove them",
+        ]);
+    });
+
     it("claim from the IPPools what these contain, once they are known", async () => {
         let isKnown = false;
         synced = async () => {
@@ -443,6 +453,19 @@ describe("a network that a meta plugin asks for", () => {
         });
         expect(planned.addresses?.demands).toEqual([{ pool: "pool1", fixed: undefined }]);
         expect([kube.requests, recorded]).toEqual([[], []]);
+    });
+
+    it("is made also if keys of its configuration have no effect, which one event names", async () => {
+        kube.addPod(undefined);
+        expect(await planCall(callOf({ vlanId: 7 }))).toMatchObject({ ifName: "net1" });
+        await settle();
+        expect(eventTexts()).toEqual([
+            expect.stringMatching(/NetworkKeysIgnored .* network default\/net1: vlanId; next: /),
+        ]);
+        kube.before = () => Promise.reject(new Error("no connection"));
+        expect(await planCall(callOf({ vlanId: 7 }))).toMatchObject({ ifName: "net1" });
+        await settle();
+        expect(recorded).toHaveLength(1);
     });
 
     it("gets the requested addresses in place of those of the network", async () => {
