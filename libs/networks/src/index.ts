@@ -12,7 +12,7 @@ export {
     type OwnNetwork,
 } from "./network.ts";
 export { ownPartsOf, type OwnSection } from "./own-parts.ts";
-export { takesFromPool, type NamedPool } from "./pool-users.ts";
+export { hasStaticAddress, takesFromPool, type NamedPool } from "./pool-users.ts";
 export { type RequestedIp } from "./requested-ip.ts";
 export { requestedMac } from "./requested-mac.ts";
 export { wantedAddresses, type WantedAddress, type WantedAddresses } from "./requested.ts";
