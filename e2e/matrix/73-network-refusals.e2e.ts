@@ -155,7 +155,7 @@ describe("while the feature gate AntreaIPAM is off", () => {
         const { code, msg } = await callPlugin("ADD", sandbox, network);
         expect([code, msg]).toEqual([
             2,
-            'ipam.type: "antrea" is not served: the feature gate AntreaIPAM is off; next: install with featureGates.AntreaIPAM=true, or use another IPAM plugin in that network',
+            'network e2e-gate-off: ipam.type: "antrea" is not served: the feature gate AntreaIPAM is off; next: install with featureGates.AntreaIPAM=true, or use another IPAM plugin in that network',
         ]);
         expect(await callPlugin("DEL", sandbox, network)).toEqual({});
     });

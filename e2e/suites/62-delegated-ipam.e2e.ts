@@ -164,7 +164,7 @@ describe("interfaces of macvlan with addresses of IPPools", () => {
             { pod: "" },
             {},
             4,
-            /^CNI_ARGS: K8S_POD_NAME and K8S_POD_NAMESPACE are needed; antrea wires Kubernetes Pods only$/,
+            /^network e2e-macvlan, interface net1: CNI_ARGS: K8S_POD_NAME and K8S_POD_NAMESPACE are needed; .*; next: /,
         ],
         [
             "where neither the interface nor its addresses are antrea's",
@@ -178,7 +178,7 @@ describe("interfaces of macvlan with addresses of IPPools", () => {
             {},
             { type: "antrea", networkType: "vlan" },
             2,
-            /^networkType: "vlan" is not served: the feature gate SecondaryNetwork is off; next: install with /,
+            /^network e2e-macvlan: networkType: "vlan" is not served: the feature gate SecondaryNetwork is off; next: install with /,
         ],
     ])("are refused %s, with the next step; their DEL is not", async (_, changes, config, expected, message) => {
         const before = await claimants(four);

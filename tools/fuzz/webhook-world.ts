@@ -35,7 +35,10 @@ export function knownCluster(): RouteComponents {
     const components: PoolReviewComponents = {
         pools,
         users: { of: () => ["Namespace ns"] },
-        networks: { of: async () => ["NetworkAttachmentDefinition ns/net1"] },
+        networks: {
+            of: async () => ["NetworkAttachmentDefinition ns/net1"],
+            withAddressIn: async () => ["NetworkAttachmentDefinition ns/net1"],
+        },
         addresses,
         allocations: {
             anyOf: async () => ({ allocations, references: [] }),

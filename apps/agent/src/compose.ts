@@ -216,7 +216,9 @@ function featuresOf(
                 plan: (request, signal) => requested.networks.plan(request, signal),
                 planCall: (call, signal) => requested.networks.planCall(call, signal),
                 report: (wired) => requested.report(wired),
-                failed: (request, error) => requested.networks.failed(request, error),
+                failed: (request, error) =>
+                    // Failures of claims are events of the IPPools.
+                    requested.networks.failed(request, error, { hasEvent: poolErrorCode(error) !== undefined }),
             },
         },
         o.parts,

@@ -110,6 +110,11 @@ describe("with it", () => {
                 [/"soon": there is no IPPool/],
             ],
             [
+                "keys that have no effect",
+                { ...vlan, vlanId: 7 },
+                [/keys without effect: vlanId; correct or remove them/],
+            ],
+            [
                 "IPPools of two VLANs",
                 { ...vlan, ...ipam({ ippools: ["vlan100", "vlan200"] }) },
                 [/IPPools vlan100 and vlan200 have the VLANs 100 and 200/],
@@ -174,6 +179,36 @@ describe("with it", () => {
                 expect(await shrink("pool")).toMatchObject({ status: 200 });
             },
         );
+    });
+
+    describe("a pool that gets static addresses of a network", () => {
+        const dryRun = { ...merge, dryRun: true };
+
+        it("is accepted with a warning, when it is created and when it grows, and not again", async () => {
+            const section = ipam({ addresses: [{ address: "10.9.0.15/24" }, { address: "10.1.0.25/24" }] });
+            expect(await create({ ...vlan, ...section }, { name: "static", stays: true })).toMatchObject({
+                status: 201,
+            });
+            const warnings = [
+                expect.stringMatching(
+                    /^static addresses of NetworkAttachmentDefinition default\/static are in the new .*; recreate these /,
+                ),
+            ];
+            const created = poolOf("new", range("10.9.0.10"));
+            expect(await cluster.requests.send("POST", paths.pools, created, { dryRun: true })).toMatchObject({
+                status: 201,
+                warnings,
+            });
+            const path = `${paths.pools}/pool`;
+            const grown = { spec: { ipRanges: [range("10.1.0.10", { end: "10.1.0.30" })] } };
+            expect(await cluster.requests.send("PATCH", path, grown, dryRun)).toMatchObject({ status: 200, warnings });
+            const other = { spec: { ipRanges: [range("10.1.0.10", { end: "10.1.0.24" })] } };
+            expect(await cluster.requests.send("PATCH", path, other, dryRun)).toMatchObject({
+                status: 200,
+                warnings: [],
+            });
+            await cluster.remove(paths.networks("default"), "static");
+        });
     });
 
     describe("networks that Pods request", () => {

@@ -1,5 +1,6 @@
 export { addressesOf, planAddresses, type AddressPlan, type PlannedDemand, type PoolOf } from "./address-plan.ts";
 export { NetworkError, type NetworkErrorDetails } from "./error.ts";
+export { keysText } from "./ignored-keys.ts";
 export { ipamResult } from "./ipam-result.ts";
 export { antreaIpamType, parseIpamSection, type IpamSection, type StaticAddress } from "./ipam-section.ts";
 export {
@@ -11,7 +12,7 @@ export {
     type OwnNetwork,
 } from "./network.ts";
 export { ownPartsOf, type OwnSection } from "./own-parts.ts";
-export { takesFromPool, type NamedPool } from "./pool-users.ts";
+export { hasStaticAddress, takesFromPool, type NamedPool } from "./pool-users.ts";
 export { type RequestedIp } from "./requested-ip.ts";
 export { requestedMac } from "./requested-mac.ts";
 export { wantedAddresses, type WantedAddress, type WantedAddresses } from "./requested.ts";

@@ -2,6 +2,7 @@ import { messageOf } from "@antrea/errors";
 import { CniCallError, isJsonObject, parseNetworkConfig, type JsonObject, type NetworkConfig } from "@antrea/cni";
 import { minMtuOfIpv6 } from "@antrea/ip";
 import { fault, NetworkError } from "./error.ts";
+import { ignoredBesidePlugins, ignoredKeysOf } from "./ignored-keys.ts";
 import { antreaIpamType, parseIpamSection, type IpamSection } from "./ipam-section.ts";
 
 /** A NetworkAttachmentDefinition (k8s.cni.cncf.io/v1), as far as it is read. */
@@ -31,6 +32,8 @@ export interface OwnNetwork {
     readonly deviceId: string | undefined;
     /** Undefined: the interfaces have no address. */
     readonly ipam: IpamSection | undefined;
+    /** The keys of the configuration that have no effect, for `keysText`: `vlanId`, `ipam.range`. */
+    readonly ignored: readonly string[];
 }
 
 /** A network of another plugin, which is not checked any further; `network` is `namespace/name`. */
@@ -54,14 +57,15 @@ const maxVlan = 4094;
  */
 export function parseNetwork(definition: NetworkDefinition): OwnNetwork | ForeignNetwork {
     const network = `${definition.namespace}/${definition.name}`;
-    const document = pluginOf(definition, network);
+    const { plugin: document, ignored } = pluginOf(definition, network);
     if (document["type"] !== pluginType) {
         if (typeof document["type"] === "string" && document["type"] !== "") {
             return { kind: "foreign", network, type: document["type"] };
         }
         throw refused(network, "type", document["type"], "must name a plugin", `write "type": "${pluginType}"`);
     }
-    const own = ownNetwork(configOf(document, network), network);
+    const parsed = ownNetwork(configOf(document, network), network);
+    const own = { ...parsed, ignored: [...ignored, ...parsed.ignored] };
     if (own.kind !== "sriov") return own;
     const resourceName = definition.annotations[resourceNameAnnotation]?.trim() ?? "";
     if (resourceName !== "") return { ...own, resourceName };
@@ -87,12 +91,18 @@ function deviceIdOf({ raw }: NetworkConfig, network: string): string | undefined
     throw refused(network, "deviceID", value, "must be a text that is not empty", "let the meta plugin write it");
 }
 
-function pluginOf({ config, name }: NetworkDefinition, network: string): JsonObject {
+/** The plugin of a configuration, with what libcni adds to it, and the keys around it that have no effect. */
+interface PluginPart {
+    readonly plugin: JsonObject;
+    readonly ignored: readonly string[];
+}
+
+function pluginOf({ config, name }: NetworkDefinition, network: string): PluginPart {
     if (config === undefined || config.trim() === "") {
         throw refused(network, "spec.config", config, "is empty", "write the network configuration as JSON text");
     }
     const document = parseJson(config, network);
-    if (!Array.isArray(document["plugins"])) return { name, ...document };
+    if (!Array.isArray(document["plugins"])) return { plugin: { name, ...document }, ignored: [] };
     const plugins: readonly unknown[] = document["plugins"];
     const objects = plugins.filter(isJsonObject);
     const [first] = objects;
@@ -109,7 +119,11 @@ function pluginOf({ config, name }: NetworkDefinition, network: string): JsonObj
             next,
         );
     }
-    return { ...first, name: document["name"] ?? name, cniVersion: document["cniVersion"] ?? first["cniVersion"] };
+    const cniVersion = document["cniVersion"] ?? first["cniVersion"];
+    return {
+        plugin: { ...first, name: document["name"] ?? name, cniVersion },
+        ignored: ignoredBesidePlugins(document),
+    };
 }
 
 function parseJson(config: string, network: string): JsonObject {
@@ -184,7 +198,8 @@ function ownNetwork(
             "raise it, or use IPv4 only",
         );
     }
-    const common = { network, mtu, ipam, resourceName: undefined, deviceId: undefined };
+    const ignored = [...ignoredKeysOf(config.raw), ...(ipam?.ignored ?? []).map((key) => `ipam.${key}`)];
+    const common = { network, mtu, ipam, ignored, resourceName: undefined, deviceId: undefined };
     const vlan = vlanOf(config.raw["vlan"] ?? undefined, network);
     if (kind === "vlan") return { kind, ...common, vlan: vlan === 0 ? undefined : vlan };
     if (vlan !== undefined) {

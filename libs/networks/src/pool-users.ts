@@ -19,12 +19,25 @@ export function takesFromPool(config: string, pool: NamedPool): boolean {
     return ownPartsOf(config)?.sections.some(({ section }) => namesPool(section, pool)) === true;
 }
 
-function namesPool({ ippools, addresses }: JsonObject, { name, subnetOf }: NamedPool): boolean {
+/**
+ * Whether an IPAM section of type antrea in a network configuration has a static address that is wanted, also if the section
+ * is wrong otherwise; the text as for `takesFromPool`.
+ */
+export function hasStaticAddress(config: string, isWanted: (ip: IpAddress) => boolean): boolean {
+    return ownPartsOf(config)?.sections.some(({ section }) => hasAddress(section, isWanted)) === true;
+}
+
+function namesPool(section: JsonObject, { name, subnetOf }: NamedPool): boolean {
+    const { ippools } = section;
     if (Array.isArray(ippools) && ippools.includes(name)) return true;
+    return hasAddress(section, (ip) => subnetOf(ip) !== undefined);
+}
+
+function hasAddress({ addresses }: JsonObject, isWanted: (ip: IpAddress) => boolean): boolean {
     if (!Array.isArray(addresses)) return false;
     return addresses.some((one: unknown) => {
         const ip = addressOf(one);
-        return ip !== undefined && subnetOf(ip) !== undefined;
+        return ip !== undefined && isWanted(ip);
     });
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { parseNetworkConfig } from "@antrea/cni";
 import {
+    keysText,
     NetworkError,
     networkOfCall,
     parseNetwork,
@@ -52,7 +53,28 @@ describe("parseNetwork", () => {
             vlan: 100,
             resourceName: undefined,
             ipam: { ippools: ["vlan100-ipv4", "vlan100-ipv6"], addresses: [], routes: [], dns: undefined, ignored: [] },
+            ignored: [],
         });
+    });
+
+    it("names the keys that have no effect, of the section and beside a list too", () => {
+        const ipam = { type: "antrea", ippools: ["a"], range: "10.1.0.0/24", gateway: null };
+        const harmless = { disableCheck: true, capabilities: { ips: true }, args: {}, "cni.dev/attachments": [] };
+        const wrong = { ...vlan100, ...harmless, vlanId: 5, dns: {}, unset: null, ipam };
+        const ignoredIn = (config: object): unknown => (parse(config) as OwnNetwork).ignored;
+        expect(ignoredIn(wrong)).toEqual(["vlanId", "dns", "ipam.range"]);
+        expect(ignoredIn({ cniVersion: "1.0.0", vlan: 7, disableGC: true, plugins: [wrong] })).toEqual([
+            "vlan beside plugins",
+            "vlanId",
+            "dns",
+            "ipam.range",
+        ]);
+        const called = parseNetworkConfig(JSON.stringify({ ...wrong, name: "net1", runtimeConfig: {}, pciBusID: "a" }));
+        expect(networkOfCall(called, "ns").ignored).toEqual(["vlanId", "dns", "ipam.range"]);
+        const many = Array.from({ length: 12 }, (_, index) => `k${index}`);
+        expect(keysText(["vlan beside plugins", "a\nb", ...many])).toBe(
+            'vlan beside plugins, "a\\nb", k0, k1, k2, k3, k4, k5, k6, k7 and 4 more',
+        );
     });
 
     it("reads a list of one plugin", () => {
@@ -69,6 +91,7 @@ describe("parseNetwork", () => {
             vlan: undefined,
             resourceName: undefined,
             ipam: undefined,
+            ignored: [],
         });
     });
 

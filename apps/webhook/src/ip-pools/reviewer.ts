@@ -14,8 +14,13 @@ import {
     type PoolUse,
     type Verdict,
 } from "@antrea/ipam";
-import { type IpAddress, type IpRange, type Prefix } from "@antrea/ip";
+import { messageOf } from "@antrea/errors";
+import { type IpAddress, type IpRange, type Prefix, type RangeSet } from "@antrea/ip";
+import { isKubeError } from "@antrea/kube";
 import { type AllocationReader } from "./allocations.ts";
+
+/** Networks that a warning names. */
+const maxNamed = 10;
 
 /** Stored pools and their ranges, as known or read at one time; of IPPools that are being deleted too. */
 export interface PoolRanges {
@@ -36,9 +41,12 @@ export interface PoolReviewComponents {
     readonly addresses: { readonly current: ClusterAddresses & { readonly bridgedNodes: readonly IpAddress[] } };
     /** The objects that name the pool in an annotation, for messages. */
     readonly users: { of(pool: string): readonly string[] };
-    /** The networks that take addresses of the pool, for messages. Rejects with KubeError. */
+    /** Networks, for messages; both reject with KubeError. */
     readonly networks: {
+        /** Those that take addresses of the pool. */
         of(pool: Pick<Pool, "name" | "subnetOf">, signal: AbortSignal): Promise<readonly string[]>;
+        /** Those that have static addresses among these. */
+        withAddressIn(addresses: RangeSet, signal: AbortSignal): Promise<readonly string[]>;
     };
     readonly allocations: Pick<AllocationReader, "anyOf" | "of" | "at">;
     /** `nodeIPAM.clusterCIDRs`, from which antrea-controller assigns Node subnets. */
@@ -46,8 +54,8 @@ export interface PoolReviewComponents {
 }
 
 /**
- * Validates IPPools by the rules of @antrea/ipam; changes nothing. Takes O(log n) for n pools, and reads allocations
- * only where the change requires it. Each method resolves with a Verdict (no `errors`: allowed) and rejects with
+ * Validates IPPools by the rules of @antrea/ipam; changes nothing. Takes O(log n) for n pools, and reads allocations and
+ * networks only where the change requires it. Each method resolves with a Verdict (no `errors`: allowed) and rejects with
  * KubeError if it cannot decide, also when the signal aborts.
  */
 export class PoolReviewer {
@@ -62,7 +70,8 @@ export class PoolReviewer {
     async create(object: IpPool, signal: AbortSignal): Promise<Verdict> {
         const pool = readPool(object);
         const allocations = await this.#components.allocations.at(newGateways(pool), signal);
-        return this.#judge(pool, signal, (pools) => checkPoolCreate(pool, this.#context(pools), { allocations }));
+        const check = (pools: PoolRanges): Verdict => checkPoolCreate(pool, this.#context(pools), { allocations });
+        return this.#withNetworks(await this.#judge(pool, signal, check), pool.addresses, signal);
     }
 
     /**
@@ -73,7 +82,9 @@ export class PoolReviewer {
         if (isDeepStrictEqual(oldObject.spec, object.spec)) return { errors: [], warnings: [] };
         const [old, pool] = [readPool(oldObject), readPool(object)];
         const use = await this.#use(old, pool, signal);
-        return this.#judge(pool, signal, (pools) => checkPoolUpdate(old, pool, this.#context(pools), use));
+        const check = (pools: PoolRanges): Verdict => checkPoolUpdate(old, pool, this.#context(pools), use);
+        const added = pool.addresses.subtract(old.addresses);
+        return this.#withNetworks(await this.#judge(pool, signal, check), added, signal);
     }
 
     /** The verdict on a deletion, which depends on the allocations of the pool. Rejects with KubeError. */
@@ -98,6 +109,29 @@ export class PoolReviewer {
         if (verdict.errors.length > 0) return verdict;
         const now = await pools.counted(signal);
         return now === pools ? verdict : judge(now);
+    }
+
+    /**
+     * A verdict that allows is joined by a warning about networks with static addresses among those that the pool gets:
+     * their Pods claimed nothing while no pool had the addresses.
+     */
+    async #withNetworks(verdict: Verdict, added: RangeSet, signal: AbortSignal): Promise<Verdict> {
+        if (verdict.errors.length > 0 || added.isEmpty) return verdict;
+        const warning = await this.#networkWarning(added, signal);
+        return warning === undefined ? verdict : { ...verdict, warnings: [...verdict.warnings, warning] };
+    }
+
+    async #networkWarning(added: RangeSet, signal: AbortSignal): Promise<string | undefined> {
+        try {
+            const found = await this.#components.networks.withAddressIn(added, signal);
+            if (found.length === 0) return undefined;
+            const more = found.length > maxNamed ? ` and ${found.length - maxNamed} more` : "";
+            return `static addresses of ${found.slice(0, maxNamed).join(", ")}${more} are in the new ranges: a running Pod that has one did not claim it, and another Pod may get it too; recreate these Pods, or leave the addresses out of the ranges`;
+        } catch (error) {
+            signal.throwIfAborted();
+            if (!isKubeError(error)) throw error;
+            return `whether networks have static addresses in the new ranges is not known (${messageOf(error)}); see that no NetworkAttachmentDefinition has one`;
+        }
     }
 
     async #use(old: Pool, pool: Pool, signal: AbortSignal): Promise<PoolUse> {

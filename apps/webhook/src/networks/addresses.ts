@@ -2,6 +2,7 @@ import { CniCallError } from "@antrea/cni";
 import { quote, rangeOf } from "@antrea/ip";
 import { type Pool } from "@antrea/ipam";
 import {
+    keysText,
     NetworkError,
     parseIpamSection,
     planAddresses,
@@ -17,6 +18,8 @@ export interface SectionDemands {
     readonly pools: readonly string[];
     /** The addresses that a Pod claims which requests none itself. */
     readonly demands: readonly PlannedDemand[];
+    /** Its keys that have no effect, for `keysText`: `ipam.range` */
+    readonly ignored: readonly string[];
 }
 
 /**
@@ -28,7 +31,8 @@ export interface SectionDemands {
 export function demandsOf({ path, section }: OwnSection, network: string, pools: PoolRanges): SectionDemands {
     try {
         const ipam = parseIpamSection(section);
-        return { pools: ipam.ippools, demands: planned(ipam, pools) };
+        const ignored = ipam.ignored.map((key) => `ipam.${key}`);
+        return { pools: ipam.ippools, demands: planned(ipam, pools), ignored };
     } catch (error) {
         if (!(error instanceof CniCallError)) throw error;
         // Some messages end with their next step.
@@ -62,6 +66,12 @@ export function poolWarnings(names: readonly string[], network: string, pools: P
         }
         return pool.isDeleting ? [`${field}: is being deleted and hands out no new address; name another IPPool`] : [];
     });
+}
+
+/** A warning about the keys of a network that have no effect; none without such keys. */
+export function keyWarnings(keys: readonly string[], network: string): readonly string[] {
+    if (keys.length === 0) return [];
+    return [`network ${network}: keys without effect: ${keysText(keys)}; correct or remove them`];
 }
 
 /**

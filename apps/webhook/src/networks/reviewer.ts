@@ -7,7 +7,7 @@ import {
     type NetworkDefinition,
 } from "@antrea/networks";
 import { type PoolRanges } from "../ip-pools/index.ts";
-import { demandsOf, poolWarnings, vlanWarnings } from "./addresses.ts";
+import { demandsOf, keyWarnings, poolWarnings, vlanWarnings } from "./addresses.ts";
 
 /** Dependencies of NetworkReviewer; the caller starts and closes the cache of pools. */
 export interface NetworkReviewComponents {
@@ -99,7 +99,9 @@ function judgeOwn(definition: NetworkDefinition, pools: PoolRanges): Judged {
     const { sections = [] } = ownPartsOf(definition.config ?? "") ?? {};
     const asked = sections.map((section) => demandsOf(section, name, pools));
     const named = [...new Set(asked.flatMap((one) => one.pools))];
-    const warnings = [...poolWarnings(named, name, pools)];
+    // Of another plugin only the section is known.
+    const ignored = network.kind === "foreign" ? asked.flatMap((one) => one.ignored) : network.ignored;
+    const warnings = [...keyWarnings(ignored, name), ...poolWarnings(named, name, pools)];
     // The interfaces of other plugins have no VLAN of an IPPool.
     if (network.kind === "vlan" && network.vlan === undefined) {
         warnings.push(...asked.flatMap(({ demands }) => vlanWarnings(demands, name, pools)));

@@ -1,5 +1,6 @@
 import { isKubeError, keyOf, networkAttachmentDefinitions, type ApiClient } from "@antrea/kube";
-import { takesFromPool, type NamedPool } from "@antrea/networks";
+import { type RangeSet } from "@antrea/ip";
+import { hasStaticAddress, takesFromPool, type NamedPool } from "@antrea/networks";
 
 /**
  * Finds the networks that take addresses of a pool. They are listed at each call, not watched: the
@@ -16,14 +17,22 @@ export class NetworkUsers {
      * The networks that take addresses of the pool, for messages: `NetworkAttachmentDefinition a/vlan100`. None without
      * the CustomResourceDefinition. Rejects with KubeError.
      */
-    async of(pool: NamedPool, signal: AbortSignal): Promise<readonly string[]> {
+    of(pool: NamedPool, signal: AbortSignal): Promise<readonly string[]> {
+        return this.#find((config) => takesFromPool(config, pool), signal);
+    }
+
+    /** The networks that have static addresses among these, for messages as `of`. Rejects with KubeError. */
+    withAddressIn(addresses: RangeSet, signal: AbortSignal): Promise<readonly string[]> {
+        return this.#find((config) => hasStaticAddress(config, (ip) => addresses.has(ip)), signal);
+    }
+
+    async #find(isFound: (config: string) => boolean, signal: AbortSignal): Promise<readonly string[]> {
         const found: string[] = [];
         try {
             for await (const { items } of this.#api.pages(networkAttachmentDefinitions, { signal })) {
                 for (const network of items) {
-                    if (takesFromPool(network.spec?.config ?? "", pool)) {
+                    if (isFound(network.spec?.config ?? ""))
                         found.push(`NetworkAttachmentDefinition ${keyOf(network)}`);
-                    }
                 }
             }
         } catch (error) {

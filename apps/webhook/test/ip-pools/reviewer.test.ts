@@ -1,6 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import { type IpPool } from "@antrea/crd";
 import { clusterAddresses, PoolIndex, readPool } from "@antrea/ipam";
+import { formatRangeSet } from "@antrea/ip";
+import { KubeError } from "@antrea/kube";
 import { PoolReviewer, type PoolRanges } from "../../src/ip-pools/reviewer.ts";
 import { poolOf, type RangeFields } from "../support/objects.ts";
 
@@ -35,6 +37,10 @@ class Known {
     /** How often pools were asked for by name, or all of them. */
     readonly asked: string[] = [];
     readonly reviewer: PoolReviewer;
+    /** The ranges for which networks were asked for. */
+    readonly askedNetworks: string[] = [];
+    /** Those that have static addresses there. */
+    networks: () => readonly string[] = () => [];
 
     constructor(...stored: readonly IpPool[]) {
         const addresses = { ...clusterAddresses([]), bridgedNodes: [] };
@@ -61,7 +67,13 @@ class Known {
             },
             addresses: { current: addresses },
             users: { of: () => ["Namespace a"] },
-            networks: { of: async () => [] },
+            networks: {
+                of: async () => [],
+                withAddressIn: async (addresses) => {
+                    this.askedNetworks.push(formatRangeSet(addresses));
+                    return this.networks();
+                },
+            },
             allocations: {
                 anyOf: async () => ({ allocations: [], isPart: false }),
                 of: noAllocations,
@@ -71,6 +83,60 @@ class Known {
         });
     }
 }
+
+describe("networks with static addresses that a pool gets are a warning", () => {
+    const ranges = [rangeFrom("10.1.0.8", "10.1.0.15"), rangeFrom("10.1.0.24", "10.1.0.31")];
+    const warning =
+        "static addresses of NetworkAttachmentDefinition a/x, NetworkAttachmentDefinition a/y are in the new ranges: a running Pod that has one did not claim it, and another Pod may get it too; recreate these Pods, or leave the addresses out of the ranges";
+    const found = ["NetworkAttachmentDefinition a/x", "NetworkAttachmentDefinition a/y"];
+    const pool = (...of: readonly RangeFields[]): IpPool => poolOf("p", ...of) as IpPool;
+
+    it("at CREATE, for all ranges", async () => {
+        const known = new Known();
+        known.networks = () => found;
+        expect(await known.reviewer.create(pool(...ranges), signal)).toEqual({ errors: [], warnings: [warning] });
+        expect(known.askedNetworks).toEqual(["10.1.0.8-10.1.0.15, 10.1.0.24-10.1.0.31"]);
+    });
+
+    it("at UPDATE, for the new ranges, of which a pool may get none", async () => {
+        const known = new Known(pool(ranges[0]!));
+        known.networks = () => found;
+        const grown = await known.reviewer.update(pool(ranges[0]!), pool(...ranges), signal);
+        expect(grown).toEqual({ errors: [], warnings: [warning] });
+        expect(known.askedNetworks).toEqual(["10.1.0.24-10.1.0.31"]);
+        await known.reviewer.update(pool(...ranges), pool(...[...ranges].reverse()), signal);
+        expect(known.askedNetworks).toHaveLength(1);
+    });
+
+    it("of which the first ten are named", async () => {
+        const known = new Known();
+        known.networks = () => Array.from({ length: 12 }, (_, index) => `n${index}`);
+        const { warnings } = await known.reviewer.create(pool(...ranges), signal);
+        expect(warnings).toEqual([expect.stringContaining("of n0, n1, n2, n3, n4, n5, n6, n7, n8, n9 and 2 more are")]);
+    });
+
+    it("not of a pool that is refused", async () => {
+        const known = new Known(poolOf("other", rangeFrom("10.1.0.9")) as IpPool);
+        expect((await known.reviewer.create(pool(...ranges), signal)).warnings).toEqual([]);
+        expect(known.askedNetworks).toEqual([]);
+    });
+
+    it("but refuse nothing while they cannot be listed", async () => {
+        const known = new Known();
+        known.networks = () => {
+            throw new KubeError("UNAVAILABLE", "away");
+        };
+        expect(await known.reviewer.create(pool(...ranges), signal)).toEqual({
+            errors: [],
+            warnings: [expect.stringMatching(/^whether networks .* is not known \(away\); see that no /)],
+        });
+        await expect(known.reviewer.create(pool(...ranges), AbortSignal.abort())).rejects.toThrow();
+        known.networks = () => {
+            throw new TypeError("a defect");
+        };
+        await expect(known.reviewer.create(pool(...ranges), signal)).rejects.toThrow("a defect");
+    });
+});
 
 describe("a pool is read once for each object of the request", () => {
     const ranges = [rangeFrom("10.1.0.8", "10.1.0.15"), rangeFrom("10.1.0.24", "10.1.0.31")];

@@ -178,6 +178,16 @@ describe("a network is accepted with a warning", () => {
             ),
         ],
         [
+            "about keys that have no effect",
+            { ...vlan, vlanId: 5, disableCheck: true, ...ipam({ ippools: ["four"], adresses: [], range: "x" }) },
+            ["network default/net1: keys without effect: vlanId, ipam.adresses, ipam.range; correct or remove them"],
+        ],
+        [
+            "about keys of the IPAM section of another plugin, whose own keys are not known",
+            { ...macvlan, ...ipam({ ippools: ["four"], gateway: "10.1.0.1" }) },
+            ["network default/net1: keys without effect: ipam.gateway; correct or remove them"],
+        ],
+        [
             "about an IPPool that another plugin needs",
             { name: "x", plugins: [{ ...macvlan, ...ipam({ ippools: ["none"] }) }] },
             [expect.stringContaining('ipam.ippools "none": there is no IPPool') as unknown as string],

@@ -143,11 +143,13 @@ describe("a pool that a network names", () => {
         expect(refused?.message).toContain("named by NetworkAttachmentDefinition default/net1");
     });
 
-    it("can grow, and nothing is read for it", async () => {
+    it("can grow, for which networks are listed once, and not for what adds no address", async () => {
         const webhook = await withNetwork();
         webhook.fake.requests.length = 0;
         const grown = poolOf("pool1", { ...range, end: "10.1.0.30" });
-        expect((await webhook.ask("ippools", "IPPool", grown, pool)).refused).toBeUndefined();
-        expect(webhook.fake.requests.filter((request) => request.includes("network"))).toEqual([]);
+        const relabelled = { ...pool, metadata: { ...pool.metadata, labels: { a: "b" } } };
+        expect(await webhook.ask("ippools", "IPPool", relabelled, pool)).toEqual({ warnings: [] });
+        expect(await webhook.ask("ippools", "IPPool", grown, pool)).toEqual({ warnings: [] });
+        expect(webhook.fake.requests.filter((request) => request.includes("network"))).toHaveLength(1);
     });
 });

@@ -51,6 +51,16 @@ describe("a network uses no pool", () => {
 });
 
 describe("the networks that use a pool", () => {
+    it("are others than those with a static address among some, which need not name it", async () => {
+        const fake = new FakeApi();
+        fake.put(networkAttachmentDefinitions, networkOf("named", names));
+        fake.put(networkAttachmentDefinitions, networkOf("static", has("192.168.0.1/24", "10.1.0.20/16")));
+        fake.put(networkAttachmentDefinitions, networkOf("of-list", { plugins: [{}, has("10.1.0.10/24")] }));
+        fake.put(networkAttachmentDefinitions, networkOf("elsewhere", has("10.1.0.21/24", "ten")));
+        const found = await new NetworkUsers({ api: fake.api }).withAddressIn(pool.addresses, signal);
+        expect(found).toEqual(["static", "of-list"].map((name) => `NetworkAttachmentDefinition default/${name}`));
+    });
+
     it("are found on all pages", async () => {
         const fake = new FakeApi();
         for (const name of ["a", "b", "c", "d", "e"]) {

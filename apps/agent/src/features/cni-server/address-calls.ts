@@ -33,6 +33,8 @@ export interface AddressAdd extends PodAttachment {
 export interface AddressBackend {
     /** Allocates the addresses of an interface, all or nothing. */
     add(call: AddressAdd, signal: AbortSignal): Promise<readonly StaticAddress[]>;
+    /** Records on the Pod why its ADD is refused, for which `add` is not called then. Never throws. */
+    refused(pod: PodAttachment, error: unknown): void;
     /** Frees them; succeeds if there are none, and while a dependency is unavailable. */
     delete(attachment: Attachment): Promise<void>;
     /** Rejects with the first difference to the addresses of `prevResult`, undefined without one. */
@@ -47,12 +49,12 @@ export interface AddressBackend {
     collect(network: string, valid: readonly Attachment[], receivedAt: number): Promise<number>;
 }
 
-/** The error for every call but DEL while no pools are available. */
-export function noPools(): CniCallError {
+/** The error for every call but DEL and GC while no pools are available; `network` is the name of the CNI network. */
+export function noPools(network: string): CniCallError {
     return new CniCallError(
         "UNSUPPORTED_FIELD",
         "caller",
-        'ipam.type: "antrea" is not served: the feature gate AntreaIPAM is off; next: install with featureGates.AntreaIPAM=true, or use another IPAM plugin in that network',
+        `network ${network}: ipam.type: "antrea" is not served: the feature gate AntreaIPAM is off; next: install with featureGates.AntreaIPAM=true, or use another IPAM plugin in that network`,
     );
 }
 

@@ -179,6 +179,7 @@ function lateNetworks(
     };
     return {
         add: async (call, signal) => built().add(await paths.resolved(call), signal),
+        refused: (request, error) => networks()?.refused(request, error),
         delete: (attachment) => early.delete(attachment, networks()),
         check: async (request) => built().check({ ...request, netns: paths.podNetns(request) }),
         collect: async (...asked) => built().collect(...asked),
@@ -201,6 +202,11 @@ function lateAddresses(
         async add(call, signal) {
             const uid = call.podUid === "" ? await podUid(call.podNamespace, call.podName) : call.podUid;
             return built().add({ ...call, podUid: uid }, signal);
+        },
+        refused(pod, error) {
+            const report = (uid: string): void => addresses()?.refused({ ...pod, podUid: uid }, error);
+            if (pod.podUid !== "") return report(pod.podUid);
+            void podUid(pod.podNamespace, pod.podName).then(report, () => report(""));
         },
         delete: (attachment) => early.delete(attachment, addresses()),
         check: async (attachment, previous) => built().check(attachment, previous),

@@ -124,12 +124,12 @@ export class CniCalls {
         if (purpose.kind === "addresses") {
             if (addresses !== undefined)
                 return this.#answerInterface(addressCalls(addresses, asked), command, asked, signal);
-            if (command !== "del" && command !== "gc") throw noPools();
+            if (command !== "del" && command !== "gc") throw noPools(config.name);
         }
         if (purpose.kind === "network") {
             if (networks !== undefined)
                 return this.#answerInterface(networkCalls(networks, asked), command, asked, signal);
-            if (command !== "del" && command !== "gc") throw noNetworks(purpose.networkType);
+            if (command !== "del" && command !== "gc") throw noNetworks(config.name, purpose.networkType);
         }
         const isServed = purpose.kind === "pod-network";
         // DEL deletes whatever exists; for GC such a network has no interfaces here.

@@ -2,6 +2,7 @@ import type { CniCmdArgs, CniResult, NetworkConfig } from "@antrea/cni";
 import { addressAdd, addressResult, type AddressBackend } from "./address-calls.ts";
 import { attachmentOf, podAttachmentOf, previousOf } from "./call-args.ts";
 import { networkAdd, networkResult, type NetworkBackend } from "./network-calls.ts";
+import { parsedAt } from "./refusals.ts";
 
 /** A call, decoded. */
 export interface DecodedCall {
@@ -22,7 +23,13 @@ export interface InterfaceCalls extends Pick<AddressBackend, "collect" | "delete
 export function addressCalls(addresses: AddressBackend, { args, config, receivedAt }: DecodedCall): InterfaceCalls {
     return {
         add: () => {
-            const call = addressAdd(args, config, podAttachmentOf(args), receivedAt);
+            const place = `network ${config.name}, interface ${args.ifname}`;
+            const pod = parsedAt(place, () => podAttachmentOf(args));
+            const call = parsedAt(
+                place,
+                () => addressAdd(args, config, pod, receivedAt),
+                (error) => addresses.refused(pod, error),
+            );
             return async (signal) => addressResult(call, await addresses.add(call, signal));
         },
         check: () =>
@@ -39,8 +46,13 @@ export function addressCalls(addresses: AddressBackend, { args, config, received
 export function networkCalls(networks: NetworkBackend, { args, config, receivedAt }: DecodedCall): InterfaceCalls {
     return {
         add: () => {
-            const request = { ...podAttachmentOf(args), netns: args.netns, network: config.name, receivedAt };
-            const call = networkAdd(args, config, request);
+            const pod = parsedAt(`network ${config.name}`, () => podAttachmentOf(args));
+            const request = { ...pod, netns: args.netns, network: config.name, receivedAt };
+            const call = parsedAt(
+                `network ${pod.podNamespace}/${config.name}`,
+                () => networkAdd(args, config, request),
+                (error) => networks.refused(request, error),
+            );
             return async (signal) => networkResult(call, await networks.add(call, signal));
         },
         check: () => networks.check({ ...attachmentOf(args), netns: args.netns, previous: previousOf(config) }),

@@ -17,6 +17,8 @@ import type { CheckRequest } from "./check-request.ts";
 export interface NetworkBackend {
     /** Makes an interface; all or nothing. */
     add(call: NetworkCall, signal: AbortSignal): Promise<NetworkRecord>;
+    /** Records on the Pod why its ADD is refused, for which `add` is not called then. Never throws. */
+    refused(request: AddRequest, error: unknown): void;
     /** Removes it; succeeds if there is none, and while a dependency is unavailable. */
     delete(attachment: Attachment): Promise<void>;
     /** Rejects with the first difference, or if there is no such interface. */
@@ -27,12 +29,12 @@ export interface NetworkBackend {
 
 const noAddresses: IpamSection = { ippools: [], addresses: [], routes: [], dns: undefined, ignored: [] };
 
-/** The error for every call but DEL and GC while the agent makes no such interfaces. */
-export function noNetworks(networkType: unknown): CniCallError {
+/** The error for every call but DEL and GC while the agent makes no such interfaces; `network` is the CNI network's name. */
+export function noNetworks(network: string, networkType: unknown): CniCallError {
     return new CniCallError(
         "UNSUPPORTED_FIELD",
         "caller",
-        `networkType: ${shown(networkType)} is not served: the feature gate SecondaryNetwork is off; next: install with featureGates.SecondaryNetwork=true, take the NetworkAttachmentDefinition out of the Pod's annotation k8s.v1.cni.cncf.io/networks, or serve it by another plugin`,
+        `network ${network}: networkType: ${shown(networkType)} is not served: the feature gate SecondaryNetwork is off; next: install with featureGates.SecondaryNetwork=true, take the NetworkAttachmentDefinition out of the Pod's annotation k8s.v1.cni.cncf.io/networks, or serve it by another plugin`,
     );
 }
 
@@ -51,12 +53,12 @@ export function networkAdd(args: CniCmdArgs, config: NetworkConfig, request: Add
 }
 
 /** What every Pod has is nobody else's. */
-function refuseOwnNames({ ifName, network }: AddRequest): void {
+function refuseOwnNames({ ifName }: AddRequest): void {
     if (ifName !== "eth0" && ifName !== "lo") return;
     throw new CniCallError(
         "INVALID_ENVIRONMENT_VARIABLES",
         "caller",
-        `network ${network}: CNI_IFNAME: ${ifName} is the name of an interface that every Pod has; next: request another interface name in the Pod's annotation k8s.v1.cni.cncf.io/networks`,
+        `CNI_IFNAME: ${ifName} is the name of an interface that every Pod has; next: request another interface name in the Pod's annotation k8s.v1.cni.cncf.io/networks`,
     );
 }
 

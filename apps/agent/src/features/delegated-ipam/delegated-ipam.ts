@@ -129,6 +129,11 @@ export class DelegatedIpam {
         return { plan, claimed: await pools.claim(request, receivedAt, signal) };
     }
 
+    /** Records on the Pod why an ADD for it is refused before anything is asked. */
+    refused(pod: PodAttachment, error: unknown): void {
+        this.#components.pools.failed(pod, error);
+    }
+
     /** Frees the addresses of an interface; succeeds if it has none, and while the API server is unavailable. */
     delete(attachment: Attachment): Promise<void> {
         return this.#components.pools.release(attachment);

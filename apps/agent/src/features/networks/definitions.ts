@@ -1,4 +1,5 @@
 import { SharedReads } from "@antrea/async";
+import { messageOf } from "@antrea/errors";
 import {
     isKubeError,
     networkAttachmentDefinitions,
@@ -6,7 +7,7 @@ import {
     type ApiClient,
     type NetworkAttachmentDefinition,
 } from "@antrea/kube";
-import { NetworksError } from "./errors.ts";
+import { NetworksError, untilApiAnswers } from "./errors.ts";
 
 const askLimitMs = 10_000;
 
@@ -31,7 +32,8 @@ export class Definitions {
             if (found !== undefined) return found;
         } catch (error) {
             if (!isKubeError(error)) throw error;
-            throw new NetworksError("API_AWAY", `network ${key} cannot be read`, { cause: error });
+            const text = `network ${key} cannot be read (${messageOf(error)})`;
+            throw new NetworksError("API_AWAY", `${text}; next: ${untilApiAnswers}`);
         }
         throw new NetworksError(
             "NO_NETWORK",

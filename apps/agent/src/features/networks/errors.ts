@@ -28,6 +28,9 @@ export type NetworksErrorCode =
     | "NO_POD"
     | "NO_FOLDER";
 
+/** The next step of what fails as the API server does not answer, as part of a sentence. */
+export const untilApiAnswers = "wait, as the kubelet tries again; if it stays so, see whether the API server is up";
+
 const faults: Readonly<Record<NetworksErrorCode, Fault>> = {
     NO_NETWORK: "caller",
     NO_BRIDGE: "timeout",

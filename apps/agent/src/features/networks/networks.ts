@@ -4,6 +4,7 @@ import { isAborted, messageOf } from "@antrea/errors";
 import { parsePrefix, type Family } from "@antrea/ip";
 import { pods, referenceTo, type ApiClient, type EventInput, type Pod } from "@antrea/kube";
 import {
+    keysText,
     networksAnnotation,
     NetworkError,
     parseNetwork,
@@ -22,7 +23,7 @@ import type {
 } from "../../platform/pod-interfaces/index.ts";
 import { isPodOf } from "../../platform/pod-object.ts";
 import { type Definitions } from "./definitions.ts";
-import { NetworksError } from "./errors.ts";
+import { NetworksError, untilApiAnswers } from "./errors.ts";
 import type { NetworkMetrics } from "./metrics.ts";
 import { judge, interfaceRequestOf, type Surroundings, type InterfaceRequest } from "./judge.ts";
 
@@ -80,7 +81,7 @@ export class Networks {
         const pod = await this.#pod(request, signal);
         if (pod === undefined) {
             const { podNamespace, podName, podUid } = request;
-            const text = `the networks of Pod ${podNamespace}/${podName} cannot be read: the API server has no Pod of this name with UID ${podUid}`;
+            const text = `the networks of Pod ${podNamespace}/${podName} cannot be read: the API server has no Pod of this name with UID ${podUid}; next: wait, as the kubelet tries again; if the Pod was deleted, nothing is to be done`;
             throw new NetworksError("NO_POD", text);
         }
         const text = pod.metadata?.annotations?.[networksAnnotation] ?? "";
@@ -100,7 +101,10 @@ export class Networks {
             refuseSecondDefaults(planned);
             return planned;
         } catch (error) {
-            if (!isAborted(error)) this.#refused(pod, error);
+            if (!isAborted(error)) {
+                this.#components.metrics.failed(error);
+                this.#notAttached(pod, error);
+            }
             throw error;
         }
     }
@@ -108,6 +112,7 @@ export class Networks {
     /** The interface of one network that a meta plugin asks for. Rejects as `plan`. */
     async planCall(call: NetworkCall, signal: AbortSignal): Promise<PlannedNetwork> {
         const { asked, ifName, mac, wanted } = call;
+        if (asked.ignored.length > 0) void this.#reportIgnoredOf(call);
         try {
             const surroundings = await this.#components.surroundings(signal);
             const asking = { network: asked, ifName, mac, wanted, defaultGateways: [] };
@@ -119,11 +124,20 @@ export class Networks {
         }
     }
 
-    /** Records on the Pod why its networks were not attached. Never rejects: without the Pod nothing is recorded. */
-    async failed(request: AddRequest, error: unknown): Promise<void> {
+    /**
+     * Counts a failure, and records on the Pod why its networks were not attached, unless the error has an event of its
+     * own there. Never rejects: without the Pod nothing is recorded.
+     */
+    async failed(
+        request: AddRequest,
+        error: unknown,
+        { hasEvent = false }: { readonly hasEvent?: boolean } = {},
+    ): Promise<void> {
+        this.#components.metrics.failed(error);
+        if (hasEvent) return;
         try {
             const pod = await this.#pod(request, AbortSignal.timeout(askLimitMs));
-            if (pod !== undefined) this.#refused(pod, error);
+            if (pod !== undefined) this.#notAttached(pod, error);
         } catch (cause) {
             this.#components.logger.debug("no event about networks", { reason: messageOf(cause) });
         }
@@ -140,8 +154,8 @@ export class Networks {
             return pod !== undefined && isPodOf(pod, request) ? pod : undefined;
         } catch (cause) {
             signal.throwIfAborted();
-            const text = `the networks of Pod ${namespace}/${name} cannot be read`;
-            throw new NetworksError("API_AWAY", text, { cause });
+            const text = `the networks of Pod ${namespace}/${name} cannot be read (${messageOf(cause)})`;
+            throw new NetworksError("API_AWAY", `${text}; next: ${untilApiAnswers}`);
         }
     }
 
@@ -197,6 +211,10 @@ export class Networks {
                 `networks of other plugins are not attached by Antrea: ${texts.join(", ")}; install a meta plugin such as Multus for them, or take them out of the annotation`,
             );
         }
+        this.#reportKeys(
+            pod,
+            requested.flatMap(({ network }) => (network.kind === "foreign" ? [] : [network])),
+        );
         const ignored = requested.flatMap(({ selection: { name, ignored: keys } }) =>
             keys.map((key) => `${name}: ${key}`),
         );
@@ -209,8 +227,32 @@ export class Networks {
         );
     }
 
-    #refused(pod: Pod, error: unknown): void {
-        this.#components.metrics.failed(error);
+    /** As `plan` does, for a call of a meta plugin. Never rejects. */
+    async #reportIgnoredOf(call: NetworkCall): Promise<void> {
+        try {
+            const pod = await this.#pod(call, AbortSignal.timeout(askLimitMs));
+            if (pod !== undefined) this.#reportKeys(pod, [call.asked]);
+        } catch (cause) {
+            this.#components.logger.debug("no event about networks", { reason: messageOf(cause) });
+        }
+    }
+
+    /** The keys without effect in the configurations of networks. */
+    #reportKeys(pod: Pod, networks: readonly OwnNetwork[]): void {
+        const ignored = new Map(networks.map(({ network, ignored: keys }) => [network, keys]));
+        const texts = [...ignored].flatMap(([network, keys]) =>
+            keys.length === 0 ? [] : [`network ${network}: ${keysText(keys)}`],
+        );
+        if (texts.length === 0) return;
+        this.#event(
+            pod,
+            "Warning",
+            "NetworkKeysIgnored",
+            `keys without effect in spec.config of NetworkAttachmentDefinitions: ${texts.join("; ")}; next: correct or remove them`,
+        );
+    }
+
+    #notAttached(pod: Pod, error: unknown): void {
         this.#event(pod, "Warning", "NetworksNotAttached", messageOf(error));
     }
 

@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isJsonObject } from "@antrea/cni";
+import { messageOf } from "@antrea/errors";
 import { NetworksError } from "./errors.ts";
 
 const extensions = [".conf", ".conflist", ".json"];
@@ -40,8 +41,10 @@ async function configurationsIn(folder: string, files: CniFiles): Promise<readon
         const names = await files.list(folder);
         return names.filter((name) => extensions.some((one) => name.endsWith(one))).sort();
     } catch (cause) {
-        const text = `the CNI configurations in ${folder} cannot be read, and with them who attaches networks`;
-        throw new NetworksError("NO_FOLDER", text, { cause });
+        throw new NetworksError(
+            "NO_FOLDER",
+            `the CNI configurations in ${folder} cannot be read (${messageOf(cause)}), and with them who attaches networks; next: see that the folder of the Node is mounted into antrea-agent and readable`,
+        );
     }
 }
 

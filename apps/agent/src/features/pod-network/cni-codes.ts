@@ -20,6 +20,6 @@ export function wiringErrorCode(error: unknown): ErrorCodeName | undefined {
 }
 
 /** Whether the error is a rule that the networks of a Pod break, found while its interfaces were made. */
-export function isOfNetwork(error: unknown): boolean {
+function isOfNetwork(error: unknown): boolean {
     return isErrorOf(PodNetworkError, error, "BAD_ROUTE", "VLANS_APART", "LOW_MTU", "FUNCTION_NOT_TAKEN");
 }

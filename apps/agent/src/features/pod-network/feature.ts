@@ -74,7 +74,7 @@ export interface NetworksOfPods {
     readonly planCall: (call: NetworkCall, signal: AbortSignal) => Promise<PlannedNetwork>;
     /** Reports the interfaces of a Pod; resolves after one second at the latest, never rejects. */
     readonly report: (wired: WiredNetworks) => Promise<void>;
-    /** Records on the Pod why its networks were not attached; never rejects. */
+    /** Counts a failure, and records on the Pod why its networks were not attached; never rejects. */
     readonly failed: (request: AddRequest, error: unknown) => Promise<void>;
 }
 

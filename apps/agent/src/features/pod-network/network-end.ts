@@ -48,7 +48,7 @@ export async function configureNetworkEnd(
     options: PodLinkOptions,
 ): Promise<void> {
     const { namespaces = kernelNamespaces } = options;
-    const { addresses, ifName, netns } = record;
+    const { addresses, ifName, netns, network } = record;
     if (addresses.some(({ ip }) => ip.family === 6))
         namespaces.setSysctl(netns, `net/ipv6/conf/${ifName}/disable_ipv6`, "0");
     using pod = namespaces.openIn(netns);
@@ -57,7 +57,7 @@ export async function configureNetworkEnd(
         throw new PodNetworkError(
             "LINK_VANISHED",
             "environment",
-            `interface ${ifName} vanished from ${netns} while it was set up`,
+            `network ${network}: interface ${ifName} vanished from ${netns} while it was set up; next: wait, as the kubelet tries again; if it stays so, see what else changes the interfaces of Pods on this Node`,
         );
     }
     await pod.batch((batch) => {

@@ -3,8 +3,8 @@ import { AntreaError } from "@antrea/errors";
 import { formatIp } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
 import { AddsInProgress } from "./adds-in-progress.ts";
-import { isOfNetwork } from "./cni-codes.ts";
 import { deleteSoon } from "./delete-soon.ts";
+import { isEndedByCaller } from "./ended-by-caller.ts";
 import { InterfaceMaker } from "./interface-maker.ts";
 import { InterfaceWiring } from "./interface-wiring.ts";
 import type { Progress } from "./progress.ts";
@@ -275,13 +275,14 @@ export class PodNetwork implements InterfaceControl {
         const { further, netlink, pools } = this.#components;
         if (further === undefined)
             throw new PodNetworkError("NO_FURTHER", "internal", "networks are planned without a bridge");
-        for (const older of further.olderContainers(request)) {
-            checkNamespace(request.netns, this.#options);
-            // Two sandboxes of a Pod never have one address: see `#removeOlder`.
-            await this.exclusively(older, () => further.removeOlder(older, "keep", request), signal);
-        }
+        let own: Promise<PodRecord> | undefined;
         try {
-            const own = addOwn();
+            for (const older of further.olderContainers(request)) {
+                checkNamespace(request.netns, this.#options);
+                // Two sandboxes of a Pod never have one address: see `#removeOlder`.
+                await this.exclusively(older, () => further.removeOlder(older, "keep", request), signal);
+            }
+            own = addOwn();
             const progress = this.progress(request, signal);
             const [record] = await settleAll([own, further.add(planned, request, progress, own)]);
             await further.moveDefaultRoutes(record);
@@ -291,11 +292,16 @@ export class PodNetwork implements InterfaceControl {
             further.refuseLost(request.containerId);
             return record;
         } catch (error) {
-            if (isOfNetwork(error)) void this.#components.networksFailed?.(request, error);
-            const own = this.find(request.containerId, request.ifName);
-            if (own !== undefined) {
-                await this.remove(own, "release");
-                await deletePodLink(netlink, own.record).catch(() => undefined);
+            const failedOwn: unknown = await own?.then(
+                () => undefined,
+                (reason: unknown) => reason,
+            );
+            // What fails on the Pod network is no failure of the others.
+            if (error !== failedOwn) this.#networksFailed(request, error);
+            const known = this.find(request.containerId, request.ifName);
+            if (known !== undefined) {
+                await this.remove(known, "release");
+                await deletePodLink(netlink, known.record).catch(() => undefined);
             } else await further.remove(request.containerId, "release");
             throw error;
         }
@@ -363,7 +369,16 @@ export class PodNetwork implements InterfaceControl {
         if (further === undefined) return;
         await further.restore(request.containerId, signal);
         const planned = (await planNetworks?.(request, signal)) ?? [];
-        await further.add(further.missing(planned, request), request, this.progress(request, signal));
+        try {
+            await further.add(further.missing(planned, request), request, this.progress(request, signal));
+        } catch (error) {
+            this.#networksFailed(request, error);
+            throw error;
+        }
+    }
+
+    #networksFailed(request: AddRequest, error: unknown): void {
+        if (!isEndedByCaller(error)) void this.#components.networksFailed?.(request, error);
     }
 
     #noteAnswer(record: PodRecord): void {

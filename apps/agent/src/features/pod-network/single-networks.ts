@@ -3,7 +3,7 @@ import { type Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import { deleteSoon } from "./delete-soon.ts";
 import { CheckError, type CheckEnds } from "./check-ends.ts";
-import { isOfNetwork } from "./cni-codes.ts";
+import { isEndedByCaller } from "./ended-by-caller.ts";
 import { PodNetworkError } from "./errors.ts";
 import type { FurtherInterfaces } from "./further-interfaces.ts";
 import type { Progress } from "./progress.ts";
@@ -26,11 +26,11 @@ export interface SingleNetworksComponents {
     readonly network: Pick<PodNetwork, "adding" | "exclusively" | "find" | "hasContainer" | "progress">;
     readonly further: FurtherInterfaces;
     readonly netlink: Pick<Netlink, "link" | "netnsId">;
-    /** The interface that a call asks for, checked; rejects with the error that ADD returns. */
+    /** The interface that a call asks for, checked; rejects with the error that ADD returns, which it records itself. */
     readonly plan: (call: NetworkCall, signal: AbortSignal) => Promise<PlannedNetwork>;
     /** CHECK of an interface; rejects with CheckError. */
     readonly check: (record: NetworkRecord, input: Omit<CheckEnds, "record">) => Promise<void>;
-    /** Records on the Pod why a network was not attached; never rejects. */
+    /** Counts a failure, and records on the Pod why a network was not attached; never rejects. */
     readonly failed: (call: AddRequest, error: unknown) => Promise<void>;
     readonly clock: Clock;
     readonly logger: Logger;
@@ -57,6 +57,11 @@ export class SingleNetworks {
      */
     add(call: NetworkCall, signal: AbortSignal): Promise<NetworkRecord> {
         return this.#components.network.adding(call, () => this.#add(call, signal), signal);
+    }
+
+    /** Records on the Pod why an ADD for it is refused before anything is planned. */
+    refused(request: AddRequest, error: unknown): void {
+        void this.#components.failed(request, error);
     }
 
     /** CHECK of an interface; rejects with CheckError, also if there is no such interface. */
@@ -110,10 +115,27 @@ export class SingleNetworks {
     }
 
     async #add(call: NetworkCall, signal: AbortSignal): Promise<NetworkRecord> {
-        const { further, netlink, network, namespaces = kernelNamespaces, plan } = this.#components;
+        const present = await this.#reported(call, () => this.#present(call, signal));
+        if (present !== undefined) return present;
+        const planned = await this.#components.plan(call, signal);
+        return this.#reported(call, () => this.#make(call, planned, signal));
+    }
+
+    /** Runs a part of an ADD, whose failure is recorded on the Pod. */
+    async #reported<T>(call: NetworkCall, work: () => Promise<T>): Promise<T> {
+        try {
+            return await work();
+        } catch (error) {
+            if (!isEndedByCaller(error)) void this.#components.failed(call, error);
+            throw error;
+        }
+    }
+
+    /** The interface, restored, of an ADD that is repeated; undefined if it is to be made. */
+    async #present(call: NetworkCall, signal: AbortSignal): Promise<NetworkRecord | undefined> {
+        const { further, netlink, namespaces = kernelNamespaces } = this.#components;
         const { containerId, ifName } = call;
-        const progress = this.#progress(call, signal);
-        progress.checkpoint();
+        this.#progress(call, signal).checkpoint();
         this.#refuseOthersSandbox(call);
         if (this.#isOfPodNetwork(call)) throw taken(call, "the Pod network");
         const known = further.get(call);
@@ -128,18 +150,22 @@ export class SingleNetworks {
             await further.removeOlder(containerId, "keep", call, ifName);
         }
         await refuseOthersNamespace(call, netlink, namespaces);
-        const planned = await plan(call, signal);
+        return undefined;
+    }
+
+    async #make(call: NetworkCall, planned: PlannedNetwork, signal: AbortSignal): Promise<NetworkRecord> {
+        const { further, network } = this.#components;
+        const { containerId, ifName } = call;
         for (const older of further.olderContainers(call, ifName)) {
             // Two sandboxes of a Pod never have one address.
             await network.exclusively(older, () => further.removeOlder(older, "keep", call, ifName), signal);
         }
         try {
-            await further.add([planned], call, progress);
+            await further.add([planned], call, this.#progress(call, signal));
             await this.#moveDefaultRoutes(containerId);
         } catch (error) {
             // All or nothing, as all networks of a Pod together.
             if (further.get(call) !== undefined) await further.remove(containerId, "release", ifName);
-            if (isOfNetwork(error)) void this.#components.failed(call, error);
             throw error;
         }
         const added = further.get(call);
@@ -147,7 +173,7 @@ export class SingleNetworks {
         throw new PodNetworkError(
             "LINK_VANISHED",
             "environment",
-            `interface ${ifName} of Pod ${podText(call)} was removed while it was made`,
+            `network ${call.asked.network}: interface ${ifName} of Pod ${podText(call)} was removed while it was made; next: wait, as the kubelet tries again`,
         );
     }
 

@@ -123,7 +123,7 @@ export interface PodNetworkComponents {
      * rejects.
      */
     readonly reportNetworks?: (own: PodRecord, planned: readonly PlannedNetwork[]) => Promise<void>;
-    /** Records on the Pod why its networks were not attached; never rejects. */
+    /** Counts a failure, and records on the Pod why its networks were not attached; never rejects. */
     readonly networksFailed?: (request: AddRequest, error: unknown) => Promise<void>;
     /** For timeouts while waiting for OVS. Default: the system clock. */
     readonly clock?: Clock;

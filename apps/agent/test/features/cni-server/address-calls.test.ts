@@ -1,15 +1,17 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { CniCallError, ErrorCode, type CniCmdArgs } from "@antrea/cni";
+import { messageOf } from "@antrea/errors";
 import { formatIp, parseIp } from "@antrea/ip";
 import { type StaticAddress } from "@antrea/networks";
 import type { AddressAdd, AddressBackend } from "../../../src/features/cni-server/address-calls.ts";
 import { CniCalls, type CniCommand } from "../../../src/features/cni-server/index.ts";
-import type { Attachment } from "../../../src/platform/pod-interfaces/index.ts";
+import type { Attachment, PodAttachment } from "../../../src/platform/pod-interfaces/index.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { FakeBackend } from "./fake-backend.ts";
 
 class FakeAddresses implements AddressBackend {
     readonly adds: AddressAdd[] = [];
+    readonly refusals: string[] = [];
     readonly deleted: string[] = [];
     readonly checked: string[] = [];
     readonly collected: unknown[] = [];
@@ -21,6 +23,10 @@ class FakeAddresses implements AddressBackend {
     add(call: AddressAdd): Promise<readonly StaticAddress[]> {
         this.adds.push(call);
         return Promise.resolve(this.given);
+    }
+
+    refused({ podName, podUid }: PodAttachment, error: unknown): void {
+        this.refusals.push(`${podName} ${podUid} ${messageOf(error)}`);
     }
 
     delete({ containerId, ifName }: Attachment): Promise<void> {
@@ -130,42 +136,57 @@ describe("a call for the addresses of an interface that another plugin makes", (
         expect([backend.checks, backend.collects]).toEqual([[], []]);
     });
 
-    it.each<[string, object, Partial<CniCmdArgs>, number, string]>([
+    it.each<[string, object, Partial<CniCmdArgs>, number, RegExp]>([
         [
             "without Pod",
             {},
             { args: "IgnoreUnknown=1" },
             ErrorCode.INVALID_ENVIRONMENT_VARIABLES,
-            "K8S_POD_NAME and K8S_POD_NAMESPACE are needed",
+            /^CNI_ARGS: K8S_POD_NAME and K8S_POD_NAMESPACE are needed; .*; next: correct what the container runtime or /,
         ],
         [
             "with an address that is none",
             { ipam: { type: "antrea", addresses: [{ address: "10.2.0.300/24" }] } },
             {},
             ErrorCode.INVALID_NETWORK_CONFIG,
-            "ipam.addresses",
+            /^ipam\.addresses\[0\].*; next: correct spec\.config of the NetworkAttachmentDefinition$/,
         ],
         [
             "with a pool twice",
             { ipam: { type: "antrea", ippools: ["a", "a"] } },
             {},
             ErrorCode.INVALID_NETWORK_CONFIG,
-            "ipam.ippools",
+            /^ipam\.ippools: .* names "a" twice; next: correct spec\.config of the NetworkAttachmentDefinition$/,
         ],
         [
             "with a requested address that is none",
             { args: { cni: { ips: ["x"] } } },
             {},
             ErrorCode.INVALID_NETWORK_CONFIG,
-            "args.cni.ips",
+            /^args\.cni\.ips: "x" is refused: .*; next: correct the Pod's annotation k8s\.v1\.cni\.cncf\.io\/networks$/,
         ],
-    ])("is refused %s, before anything is asked; its DEL is not", async (_, config, changes, cniCode, text) => {
-        const error = await refusal("add", argsOf(config, changes));
-        expect(error).toMatchObject({ cniCode, message: expect.stringContaining(text) });
-        expect(addresses.adds).toEqual([]);
-        expect(await answer("del", argsOf(config, changes))).toBeUndefined();
-        expect(addresses.deleted).toEqual(["c1 net1"]);
-    });
+        [
+            "with an address in CNI_ARGS that is none",
+            {},
+            { args: `${podArgs};IP=10.2.0.300` },
+            ErrorCode.INVALID_ENVIRONMENT_VARIABLES,
+            /^CNI_ARGS\.IP: "10\.2\.0\.300" is refused: .*; next: correct what the container runtime or the meta plugin /,
+        ],
+    ])(
+        "is refused %s, before anything is asked, with an event; its DEL is not",
+        async (_, config, changes, cniCode, text) => {
+            const error = await refusal("add", argsOf(config, changes));
+            expect(error.cniCode).toBe(cniCode);
+            const [, place, rest] = /^(network \S+, interface \S+): (.*)$/.exec(error.message) ?? [];
+            expect([place, rest]).toEqual(["network macnet, interface net1", expect.stringMatching(text)]);
+            expect(addresses.adds).toEqual([]);
+            // Without Pod there is nothing that could have an event.
+            const hasPod = changes.args !== "IgnoreUnknown=1";
+            expect(addresses.refusals).toEqual(hasPod ? [`web-0 uid-0 ${error.message}`] : []);
+            expect(await answer("del", argsOf(config, changes))).toBeUndefined();
+            expect(addresses.deleted).toEqual(["c1 net1"]);
+        },
+    );
 
     it("waits until the Node is ready, and STATUS says that it is not", async () => {
         backend.problem = "OVS is away";

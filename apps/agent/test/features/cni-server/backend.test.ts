@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
+import { messageOf } from "@antrea/errors";
 import { createCniBackend, type PodWiring } from "../../../src/features/cni-server/backend.ts";
 import type { AddressBackend } from "../../../src/features/cni-server/address-calls.ts";
 import type { CniBackend } from "../../../src/features/cni-server/index.ts";
@@ -225,6 +226,7 @@ describe("addresses for interfaces of other plugins", () => {
         [given, built] = [[], false];
         const addresses: AddressBackend = {
             add: ({ ifName, podUid }) => Promise.resolve((given.push(`add ${ifName} ${podUid}`), [])),
+            refused: ({ ifName, podUid }, error) => void given.push(`refused ${ifName} ${podUid} ${messageOf(error)}`),
             delete: ({ ifName }) => Promise.resolve(void given.push(`delete ${ifName}`)),
             check: ({ network: name }) => Promise.resolve(void given.push(`check ${name}`)),
             collect: (name) => Promise.resolve(given.push(`collect ${name}`)),
@@ -240,6 +242,16 @@ describe("addresses for interfaces of other plugins", () => {
             networkName: "antrea",
             podUid: () => Promise.resolve("uid-live"),
         });
+    });
+
+    it("that are refused are reported with the Pod's UID, once they are built", async () => {
+        const pod = { containerId: "c1", ifName: "net1", podNamespace: "default", podName: "web-0", podUid: "uid-0" };
+        late.addresses?.refused(pod, new Error("too early"));
+        built = true;
+        late.addresses?.refused(pod, new Error("twice"));
+        late.addresses?.refused({ ...pod, podUid: "" }, new Error("twice"));
+        await Promise.resolve();
+        expect(given).toEqual(["refused net1 uid-0 twice", "refused net1 uid-live twice"]);
     });
 
     it("are not there without pools", () => {

@@ -1,14 +1,16 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { CniCallError, ErrorCode, type CniCmdArgs } from "@antrea/cni";
+import { messageOf } from "@antrea/errors";
 import { CniCalls } from "../../../src/features/cni-server/index.ts";
 import type { NetworkBackend } from "../../../src/features/cni-server/network-calls.ts";
-import type { Attachment, NetworkCall, NetworkRecord } from "../../../src/platform/pod-interfaces/index.ts";
+import type { AddRequest, Attachment, NetworkCall, NetworkRecord } from "../../../src/platform/pod-interfaces/index.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { networkRecord } from "../../support/records.ts";
 import { FakeBackend } from "./fake-backend.ts";
 
 class FakeNetworks implements NetworkBackend {
     readonly adds: NetworkCall[] = [];
+    readonly refusals: string[] = [];
     readonly deleted: string[] = [];
 
     add(call: NetworkCall): Promise<NetworkRecord> {
@@ -16,6 +18,10 @@ class FakeNetworks implements NetworkBackend {
         const { containerId, ifName, netns, podName, podNamespace, podUid } = call;
         const attachment = { containerId, ifName, netns, podName, podNamespace, podUid };
         return Promise.resolve(networkRecord({ ...attachment, network: call.asked.network }));
+    }
+
+    refused({ podName, podUid }: AddRequest, error: unknown): void {
+        this.refusals.push(`${podName} ${podUid} ${messageOf(error)}`);
     }
 
     delete({ containerId, ifName }: Attachment): Promise<void> {
@@ -42,8 +48,8 @@ beforeEach(() => {
 
 const podArgs = "IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=web-0;K8S_POD_UID=uid-0";
 
-function argsOf(changes: Partial<CniCmdArgs> = {}): CniCmdArgs {
-    const whole = { cniVersion: "1.0.0", name: "red", type: "antrea", networkType: "vlan", vlan: 100 };
+function argsOf(changes: Partial<CniCmdArgs> = {}, config: object = {}): CniCmdArgs {
+    const whole = { cniVersion: "1.0.0", name: "red", type: "antrea", networkType: "vlan", vlan: 100, ...config };
     return {
         containerId: "c1",
         netns: "/var/run/netns/cni-1",
@@ -64,26 +70,59 @@ describe("a call of a meta plugin for an interface on a network", () => {
         expect(networks.adds).toMatchObject([{ ifName: "net1", podName: "web-0", asked: { network: "default/red" } }]);
     });
 
-    it.each<[string, Partial<CniCmdArgs>, number, RegExp]>([
+    it.each<[string, Partial<CniCmdArgs>, object, number, RegExp]>([
         [
             "without Pod",
             { args: "IgnoreUnknown=1" },
+            {},
             ErrorCode.INVALID_ENVIRONMENT_VARIABLES,
-            /^CNI_ARGS: K8S_POD_NAME and K8S_POD_NAMESPACE are needed; antrea wires Kubernetes Pods only$/,
+            /^network red: CNI_ARGS: K8S_POD_NAME and K8S_POD_NAMESPACE are needed; .*; next: correct what the /,
         ],
         [
             "as eth0",
             { ifname: "eth0" },
+            {},
             ErrorCode.INVALID_ENVIRONMENT_VARIABLES,
-            /CNI_IFNAME: eth0 is the name of an interface that every Pod has; next: /,
+            /^network default\/red: CNI_IFNAME: eth0 is the name of an interface that every Pod has; next: /,
         ],
-    ])("is refused %s, before anything is made; its DEL is not", async (_, changes, cniCode, message) => {
-        const { signal } = new AbortController();
-        const refused = calls.call("add", argsOf(changes), signal);
-        await expect(refused).rejects.toThrow(CniCallError);
-        await expect(refused).rejects.toMatchObject({ cniCode, message: expect.stringMatching(message) });
-        expect(networks.adds).toEqual([]);
-        await calls.call("del", argsOf(changes), signal);
-        expect(networks.deleted).toEqual([`c1 ${changes.ifname ?? "net1"}`]);
+        [
+            "with a requested address that is none",
+            {},
+            { runtimeConfig: { ips: ["x"] } },
+            ErrorCode.INVALID_NETWORK_CONFIG,
+            /^network default\/red: runtimeConfig\.ips: "x" is refused: .*; next: correct the Pod's annotation /,
+        ],
+        [
+            "with a MAC address that is none",
+            {},
+            { runtimeConfig: { mac: 7 } },
+            ErrorCode.INVALID_NETWORK_CONFIG,
+            /^network default\/red: runtimeConfig\.mac: 7 must be a string; next: write a MAC address, as \S+$/,
+        ],
+    ])(
+        "is refused %s, before anything is made, with an event; its DEL is not",
+        async (_, changes, config, cniCode, message) => {
+            const { signal } = new AbortController();
+            const refused = calls.call("add", argsOf(changes, config), signal);
+            await expect(refused).rejects.toThrow(CniCallError);
+            await expect(refused).rejects.toMatchObject({ cniCode, message: expect.stringMatching(message) });
+            expect(networks.adds).toEqual([]);
+            // Without Pod there is nothing that could have an event.
+            const events =
+                changes.args === undefined ? [expect.stringMatching(/^web-0 uid-0 network default\/red: /)] : [];
+            expect(networks.refusals).toEqual(events);
+            await calls.call("del", argsOf(changes), signal);
+            expect(networks.deleted).toEqual([`c1 ${changes.ifname ?? "net1"}`]);
+        },
+    );
+
+    it("is an event too if the network breaks a rule", async () => {
+        const refused = calls.call("add", argsOf({}, { vlan: 5000 }), new AbortController().signal);
+        await expect(refused).rejects.toMatchObject({
+            message: expect.stringMatching(/^network default\/red: vlan: /),
+        });
+        expect(networks.refusals).toEqual([
+            expect.stringMatching(/^web-0 uid-0 network default\/red: vlan: 5000 .*; next: /),
+        ]);
     });
 });

@@ -180,6 +180,11 @@ describe("CHECK", () => {
     });
 });
 
+it("what is refused before is recorded on the Pod", () => {
+    ipam.refused(add({}), new Error("ipam.ippools: names a twice"));
+    expect(failures).toEqual(["ipam.ippools: names a twice"]);
+});
+
 it("DEL and GC are handed on", async () => {
     await ipam.delete({ containerId: "c1", ifName: "net1" });
     expect(released).toEqual(["net1"]);

@@ -69,7 +69,9 @@ it("says which network could not be read and why, to try again", async () => {
     kube.before = () => Promise.reject(new KubeError("CONNECTION_FAILED", "no connection"));
     const error: unknown = await definitions.find("default", "net1").catch((cause: unknown) => cause);
     expect(error).toMatchObject({ name: "NetworksError", code: "API_AWAY", fault: "timeout" });
-    expect(messageOf(error)).toBe("network default/net1 cannot be read: no connection");
+    expect(messageOf(error)).toBe(
+        "network default/net1 cannot be read (no connection); next: wait, as the kubelet tries again; if it stays so, see whether the API server is up",
+    );
 });
 
 it("hides no defect behind an error of the API server", async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { settle } from "@antrea/async/testing";
 import { parseNetworkConfig } from "@antrea/cni";
-import { messageOf } from "@antrea/errors";
+import { AntreaError, messageOf } from "@antrea/errors";
 import { parseIp, sameIp } from "@antrea/ip";
 import { KubeError, type EventInput } from "@antrea/kube";
 import { networkOfCall } from "@antrea/networks";
@@ -121,7 +121,8 @@ describe("a Pod that gets no networks", () => {
         ["has another UID", () => kube.addPod("net1"), { podUid: "other" }],
     ])("is to be tried again if it %s: nobody knows what it requests", async (_, prepare, change) => {
         prepare();
-        await expect(plan(change)).rejects.toMatchObject({ code: "NO_POD", fault: "timeout" });
+        const message = expect.stringMatching(/^the networks of Pod default\/web cannot be read: .*; next: wait, /);
+        await expect(plan(change)).rejects.toMatchObject({ code: "NO_POD", fault: "timeout", message });
         expect(recorded).toEqual([]);
     });
 
@@ -192,6 +193,16 @@ describe("the networks of a Pod", () => {
         expect(shown(await plan())).toEqual(["eth1 default/net1 100", "eth2 default/net2 200"]);
         expect(eventTexts()).toEqual([
             "Warning NetworkKeysIgnored keys in the annotation k8s.v1.cni.cncf.io/networks have no effect: net1: bandwidth, net1: portMappings, net2: gateway",
+        ]);
+    });
+
+    it("are attached also if keys of their configurations have no effect, which one event names", async () => {
+        const ipam = { ...pooled.ipam, range: "10.2.0.0/24" };
+        kube.addNetwork("default/odd", vlanConfig({ vlanId: 7, disableCheck: true, ipam }));
+        kube.addPod("odd,net2,odd");
+        expect(await plan()).toHaveLength(3);
+        expect(eventTexts()).toEqual([
+            "Warning NetworkKeysIgnored keys without effect in spec.config of NetworkAttachmentDefinitions: network default/odd: vlanId, ipam.range; next: correct or remove them",
         ]);
     });
 
@@ -385,7 +396,9 @@ describe("a refusal is the error of the ADD and one event with the same text", (
         kube.before = () => Promise.reject(new KubeError("CONNECTION_FAILED", "no connection"));
         const error: unknown = await plan().catch((cause: unknown) => cause);
         expect(error).toMatchObject({ code: "API_AWAY" });
-        expect(messageOf(error)).toBe("the networks of Pod default/web cannot be read: no connection");
+        expect(messageOf(error)).toMatch(
+            /^the networks of Pod default\/web cannot be read \(no connection\); next: wait, /,
+        );
         expect(recorded).toEqual([]);
     });
 
@@ -442,6 +455,19 @@ describe("a network that a meta plugin asks for", () => {
         expect([kube.requests, recorded]).toEqual([[], []]);
     });
 
+    it("is made also if keys of its configuration have no effect, which one event names", async () => {
+        kube.addPod(undefined);
+        expect(await planCall(callOf({ vlanId: 7 }))).toMatchObject({ ifName: "net1" });
+        await settle();
+        expect(eventTexts()).toEqual([
+            expect.stringMatching(/NetworkKeysIgnored .* network default\/net1: vlanId; next: /),
+        ]);
+        kube.before = () => Promise.reject(new Error("no connection"));
+        expect(await planCall(callOf({ vlanId: 7 }))).toMatchObject({ ifName: "net1" });
+        await settle();
+        expect(recorded).toHaveLength(1);
+    });
+
     it("gets the requested addresses in place of those of the network", async () => {
         const ip = parseIp("10.9.0.7");
         const wanted = {
@@ -472,6 +498,16 @@ describe("a network that a meta plugin asks for", () => {
         prepare();
         await expect(planCall(callOf({ mtu: 9000 }, change))).rejects.toMatchObject({ code: "BAD_MTU" });
         expect(recorded).toEqual([]);
+    });
+
+    it("that could not be made is counted, and an event unless the error has one of its own", async () => {
+        kube.addPod(undefined);
+        const networks = make();
+        const error = new AntreaError("PORT_REFUSED", "environment", "OVS could not add the port");
+        await networks.failed(request, error);
+        await networks.failed(request, error, { hasEvent: true });
+        expect(eventTexts()).toEqual(["Warning NetworksNotAttached OVS could not add the port"]);
+        expect(await failures("PORT_REFUSED")).toBe(2);
     });
 
     it("is no event when the caller leaves", async () => {

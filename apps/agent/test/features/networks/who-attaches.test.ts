@@ -63,7 +63,10 @@ it("the runtime does so with the list that the agent writes by default", async (
 });
 
 it("nobody knows it without the folder", async () => {
-    await expect(isCalledFirst(join(folder, "none"))).rejects.toMatchObject({ code: "NO_FOLDER" });
+    await expect(isCalledFirst(join(folder, "none"))).rejects.toMatchObject({
+        code: "NO_FOLDER",
+        message: expect.stringMatching(/ cannot be read \(ENOENT.*\), and with them .*; next: see that the folder /),
+    });
 });
 
 it("what is no configuration is skipped, as runtimes do", async () => {

@@ -51,7 +51,7 @@ export function planOf(
 /** The network of this interface, as a meta plugin's call carries it. */
 export function askedFor(ifName: string, network = `default/${ifName}`): NetworkCall["asked"] {
     const unset = { mtu: undefined, vlan: undefined, resourceName: undefined, deviceId: undefined, ipam: undefined };
-    return { kind: "vlan", network, ...unset };
+    return { kind: "vlan", network, ignored: [], ...unset };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
+import { messageOf } from "@antrea/errors";
 import { parseIp } from "@antrea/ip";
 import { hostInterfaceName } from "../../../src/features/pod-network/names.ts";
 import { releasedAlias } from "../../../src/platform/pod-interfaces/index.ts";
@@ -201,12 +202,13 @@ describe("an ADD of a Pod with networks", () => {
         expect(networks.held()).toEqual(nothingHeld);
     });
 
-    it("fails as one: with one of two networks nothing of the Pod remains, and a rule that was broken is reported on the Pod", async () => {
+    it("fails as one: with one of two networks nothing of the Pod remains, and the reason is reported", async () => {
         begin([planOf("eth1", { pool: "100" }), planOf("eth2", { pool: "full" })]);
         expect(await refusal(networks.node.add())).toMatchObject({ code: "EXHAUSTED" });
         expect(networks.held()).toEqual(nothingHeld);
         expect(networks.node.taken()).toEqual({ ...nothingTaken, links: expect.any(Array) });
-        expect(networks.failed).toEqual([]);
+        expect(networks.failed).toEqual([expect.stringContaining("full")]);
+        networks.failed.length = 0;
         expect(networks.reported).toEqual([]);
         // Gone, not only down: the kubelet may ask again with the same namespace.
         expect(networks.inside()).toEqual({});
@@ -216,6 +218,27 @@ describe("an ADD of a Pod with networks", () => {
             "network default/eth1: ipam.routes: the route to 10.20.0.0/16 via 172.31.0.1 on eth1 is not taken by the kernel: 172.31.0.1 is not in a subnet of eth1; next: correct the route; its gateway must be in the subnet of an address of the interface",
         ]);
         expect(networks.held()).toEqual(nothingHeld);
+    });
+
+    it.each([
+        ["OVS does not open its port", "network ports opened"],
+        ["its virtual function has no link", "take function"],
+    ])("fails if %s, which is reported", async (_, step) => {
+        begin([planOf("eth1", { pool: "100" }), planOf("eth2", { device })]);
+        networks.node.steps.failure = (_, name) => (name === step ? "before" : undefined);
+        expect(messageOf(await refusal(networks.node.add()))).toContain(`${step} failed`);
+        expect(networks.failed).toEqual([expect.stringContaining(`${step} failed`)]);
+    });
+
+    it("is no failure of its networks if the interface on the Pod network cannot be made, or it is stopped", async () => {
+        networks.node.steps.failure = (_, name) => (name === "ensurePort" ? "before" : undefined);
+        expect(messageOf(await refusal(networks.node.add()))).toBe("ensurePort failed");
+        networks.node.steps.failure = () => undefined;
+        const stop = new AbortController();
+        const stopped = refusal(networks.node.network.add(networks.node.request(), stop.signal));
+        stop.abort();
+        expect(await stopped).toMatchObject({ fault: "aborted" });
+        expect(networks.failed).toEqual([]);
     });
 
     it.each([
@@ -360,6 +383,7 @@ describe("an ADD of a Pod with networks", () => {
             message:
                 "further interfaces of an earlier sandbox of Pod default/web-0 are not removed yet; is ovs-vswitchd up?",
         });
+        expect(networks.failed).toHaveLength(1);
         networks.node.steps.failure = () => undefined;
         await networks.node.add();
         expect(networks.table.list().map(({ record }) => record.containerId)).toEqual([container, container]);

@@ -193,7 +193,7 @@ it("an interface that vanishes while it is set up fails its ADD", async () => {
     expect(await refusal(networks.node.add())).toMatchObject({
         code: "LINK_VANISHED",
         fault: "environment",
-        message: `interface eth1 vanished from ${netns} while it was set up`,
+        message: `network default/eth1: interface eth1 vanished from ${netns} while it was set up; next: wait, as the kubelet tries again; if it stays so, see what else changes the interfaces of Pods on this Node`,
     });
     expect(networks.held()).toEqual(nothingHeld);
 });

@@ -118,7 +118,7 @@ describe("an interface that a meta plugin asks for", () => {
     it("is never eth0: neither ADD nor DEL touch the Pod network", async () => {
         const pod = await sandbox("a");
         expect(await refusal("add", pod, "eth0")).toMatch(
-            /^INVALID_ENVIRONMENT_VARIABLES: network vlan100: CNI_IFNAME: eth0 is the name of an interface that every Pod has/,
+            /^INVALID_ENVIRONMENT_VARIABLES: network \S+\/vlan100: CNI_IFNAME: eth0 is the name of an interface that every Pod has/,
         );
         await call("del", pod, "eth0");
         expect(pod.netns.run("ip", "-o", "link", "show", "eth0")).toMatch(/state UP/);

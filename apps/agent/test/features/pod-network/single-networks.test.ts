@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
+import { messageOf } from "@antrea/errors";
 import { parseIp } from "@antrea/ip";
 import { wiringErrorCode } from "../../../src/features/pod-network/index.ts";
 import { askedFor, device, FakeNetworks, planOf } from "./fake-networks.ts";
@@ -80,6 +81,7 @@ describe("the ADD of one interface", () => {
             message: `network default/net7: container ${container} has interface net1 of network default/net1 already; next: request another interface name in the Pod's annotation k8s.v1.cni.cncf.io/networks, or DEL net1 first`,
         });
         expect(wiringErrorCode(error)).toBe("INVALID_NETWORK_CONFIG");
+        expect(networks.failed).toEqual([messageOf(error)]);
         for (const ifName of ["eth0", "lo"]) {
             expect(await refusal(networks.addOne(ifName))).toMatchObject({
                 code: "SECOND_INTERFACE",
@@ -105,6 +107,7 @@ describe("the ADD of one interface", () => {
             `network default/net1: container ${id} of Pod default/web-0 has no interface on the Pod network of antrea, and only such containers get further interfaces; next: let antrea be the network of the cluster, which the runtime or the meta plugin attaches first`;
         const error = await refusal(networks.addOne("net1", { containerId: other }));
         expect(error).toMatchObject({ code: "OTHERS_SANDBOX", fault: "caller", message: message(other) });
+        expect(networks.failed).toEqual([message(other)]);
         expect(wiringErrorCode(error)).toBe("INVALID_NETWORK_CONFIG");
         networks.node.steps.failure = (_, name) => (name === "deletePort" ? "before" : undefined);
         await networks.node.network.delete(container, "eth0");
@@ -151,7 +154,7 @@ describe("the ADD of one interface", () => {
         await networks.addOne("net1");
     });
 
-    it("fails after a DEL of its container, and an abort", async () => {
+    it("fails after a DEL of its container, and an abort, of which nothing is reported", async () => {
         const opened = Promise.withResolvers<void>();
         networks.node.steps.waits.set("network ports opened", opened.promise);
         const adding = refusal(networks.addOne("net1"));
@@ -161,27 +164,39 @@ describe("the ADD of one interface", () => {
         opened.resolve();
         expect(await adding).toMatchObject({ code: "DELETED_MEANWHILE" });
         await deleting;
-        expect(networks.held()).toEqual(nothingHeld);
+        expect([networks.held(), networks.failed]).toEqual([nothingHeld, []]);
         await begin();
         const stop = new AbortController();
         const aborted = refusal(networks.single.add(networks.call("net1"), stop.signal));
         await turns(3);
         stop.abort();
         expect(await aborted).toMatchObject({ fault: "aborted" });
-        expect(networks.held()).toEqual(nothingHeld);
+        expect([networks.held(), networks.failed]).toEqual([nothingHeld, []]);
     });
 
-    it("that fails gives all back, and reports on the Pod a rule that it broke", async () => {
+    it("that fails gives all back, and reports why, whatever the reason", async () => {
         await begin([
             planOf("net1", { pool: "full" }),
             planOf("net2", { pool: "100", routes: [{ dst: "10.10.1.0/24" }] }),
         ]);
-        expect(await refusal(networks.addOne("net1"))).toMatchObject({ code: "EXHAUSTED" });
-        expect(networks.failed).toEqual([]);
+        const exhausted = await refusal(networks.addOne("net1"));
+        expect(exhausted).toMatchObject({ code: "EXHAUSTED" });
         expect(await refusal(networks.addOne("net2"))).toMatchObject({ code: "BAD_ROUTE" });
-        expect(networks.failed).toEqual([expect.stringContaining("the route to 10.10.1.0/24")]);
+        networks.node.steps.failure = (_, name) => (name === "network ports opened" ? "before" : undefined);
+        const unopened = await refusal(networks.addOne("net3"));
+        networks.node.steps.failure = () => undefined;
+        expect(networks.failed).toEqual([
+            messageOf(exhausted),
+            expect.stringContaining("the route to 10.10.1.0/24"),
+            messageOf(unopened),
+        ]);
         expect(networks.held()).toEqual(nothingHeld);
         expect(Object.keys(networks.inside(netns))).toEqual(["eth0"]);
+    });
+
+    it("that is refused before it is planned is reported", () => {
+        networks.single.refused(networks.call("net1"), new Error("runtimeConfig.ips: is refused"));
+        expect(networks.failed).toEqual(["runtimeConfig.ips: is refused"]);
     });
 
     it("that cannot have the default route is not made at all", async () => {
@@ -211,8 +226,10 @@ describe("the ADD of one interface", () => {
         };
         expect(await refusal(networks.addOne("net1"))).toMatchObject({
             code: "LINK_VANISHED",
-            message: "interface net1 of Pod default/web-0 was removed while it was made",
+            message:
+                "network default/net1: interface net1 of Pod default/web-0 was removed while it was made; next: wait, as the kubelet tries again",
         });
+        expect(networks.failed).toHaveLength(1);
     });
 });
 

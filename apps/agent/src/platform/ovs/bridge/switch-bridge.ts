@@ -1,3 +1,4 @@
+import { secondaryBridgeCondition } from "@antrea/crd";
 import {
     byUuid,
     insert,
@@ -313,7 +314,11 @@ export class SwitchBridge {
     }
 
     #missing(): OvsBridgeError {
-        return new OvsBridgeError("BRIDGE_MISSING", "environment", `OVS has no bridge ${this.name} yet`);
+        return new OvsBridgeError(
+            "BRIDGE_MISSING",
+            "environment",
+            `OVS has no bridge ${this.name} yet; next: wait, as the agent makes it again; if it stays so, see the condition ${secondaryBridgeCondition} of the Node`,
+        );
     }
 }
 
