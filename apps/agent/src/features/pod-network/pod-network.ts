@@ -7,6 +7,7 @@ import { isOfNetwork } from "./cni-codes.ts";
 import { deleteSoon } from "./delete-soon.ts";
 import { InterfaceMaker } from "./interface-maker.ts";
 import { InterfaceWiring } from "./interface-wiring.ts";
+import { mendNetworks } from "./mend-networks.ts";
 import type { Progress } from "./progress.ts";
 import type { FurtherInterfaces } from "./further-interfaces.ts";
 import { checkNamespace, deletePodLink, kernelNamespaces } from "./link.ts";
@@ -357,13 +358,13 @@ export class PodNetwork implements InterfaceControl {
         return record;
     }
 
-    /** The agent may have been killed after it made the interface on the Pod network and before the others. */
+    /** The agent may have been killed after it made the interface on the Pod network and before it completed the others. */
     async #mendFurther(request: AddRequest, signal: AbortSignal): Promise<void> {
         const { further, planNetworks } = this.#components;
         if (further === undefined) return;
         await further.restore(request.containerId, signal);
         const planned = (await planNetworks?.(request, signal)) ?? [];
-        await further.add(further.missing(planned, request), request, this.progress(request, signal));
+        await mendNetworks(further, planned, request, this.progress(request, signal));
     }
 
     #noteAnswer(record: PodRecord): void {

@@ -118,10 +118,11 @@ export class SingleNetworks {
         if (this.#isOfPodNetwork(call)) throw taken(call, "the Pod network");
         const known = further.get(call);
         if (known !== undefined) {
-            if (known.leaving === undefined && (await this.#isThere(known.record))) {
+            if (known.leaving === undefined && (await further.isThere(known.record))) {
                 if (known.record.network !== call.asked.network)
                     throw taken(call, `network ${known.record.network || "of another name"}`);
                 await further.restore(containerId, signal);
+                await further.configure(known.record, await plan(call, signal));
                 await this.#moveDefaultRoutes(containerId);
                 return known.record;
             }
@@ -155,14 +156,6 @@ export class SingleNetworks {
         const { further, network } = this.#components;
         const own = network.find(containerId, "eth0");
         if (own !== undefined) await further.moveDefaultRoutes(own.record);
-    }
-
-    /** A virtual function that a killed agent had recorded only is made again. */
-    async #isThere({ device, hostIfName, ifName, netns }: NetworkRecord): Promise<boolean> {
-        const { namespaces = kernelNamespaces, netlink } = this.#components;
-        if (device === undefined) return (await netlink.link(hostIfName)) !== undefined;
-        using pod = namespaces.openIn(netns);
-        return (await pod.link(ifName)) !== undefined;
     }
 
     #progress(call: NetworkCall, signal: AbortSignal): Progress {
