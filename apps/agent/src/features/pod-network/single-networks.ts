@@ -96,13 +96,16 @@ export class SingleNetworks {
     }
 
     /**
-     * Removes the interfaces of a network that are not in the list and whose ADD was answered before `receivedAt`
-     * (monotonic, ms); their number.
+     * Removes the interfaces of a network that a meta plugin asked for, that are not in the list and whose ADD was answered
+     * before `receivedAt` (monotonic, ms); their number.
      */
     async collect(network: string, valid: readonly Attachment[], receivedAt: number): Promise<number> {
         const keep = new Set(valid.map(attachmentKey));
+        // Those of an annotation are in no list of a meta plugin, and those recorded before `attachedBy` was may be such ones: the
+        // interface of a running Pod must not go. What a meta plugin left of the latter ends with its DEL or its container.
         const garbage = this.#components.further
             .list()
+            .filter(({ record }) => record.attachedBy === "meta-plugin")
             .filter(({ record, addedAt }) => record.network.endsWith(`/${network}`) && addedAt < receivedAt)
             .filter(({ record }) => !keep.has(attachmentKey(record)));
         await Promise.all(garbage.map(({ record }) => this.delete(record)));
@@ -135,7 +138,7 @@ export class SingleNetworks {
             await network.exclusively(older, () => further.removeOlder(older, "keep", call, ifName), signal);
         }
         try {
-            await further.add([planned], call, progress);
+            await further.add([{ ...planned, attachedBy: "meta-plugin" }], call, progress);
             await this.#moveDefaultRoutes(containerId);
         } catch (error) {
             // All or nothing, as all networks of a Pod together.
