@@ -40,14 +40,20 @@ export interface DeviceInfo {
  * The text of the annotation after ours have been written: the Pod's own interface (`default`) first, then the others
  * of ours, then what others wrote (`earlier`, undefined for none), in their order. Ours replace entries of the same
  * interface, and of the same network if these name no interface; if one of ours is the default, `default` is removed
- * from the others. An earlier text that is no JSON list counts as none, elements that are no objects or have more than
- * 100 levels are dropped.
+ * from the others. Dropped are elements that equal one of `former`, whose members are the JSON texts of what was ours
+ * before. An earlier text that is no JSON list counts as none, elements that are no objects or have more than 100 levels
+ * are dropped.
  */
-export function mergeStatus(earlier: string | undefined, ours: readonly NetworkStatus[]): string {
+export function mergeStatus(
+    earlier: string | undefined,
+    ours: readonly NetworkStatus[],
+    former: ReadonlySet<string> = new Set(),
+): string {
     const interfaces = new Set(ours.map((status) => status.interface));
     const names = new Set(ours.map(({ name }) => name));
     const others = entriesOf(earlier).filter((entry) => {
         const { interface: ifName, name } = entry;
+        if (former.has(JSON.stringify(entry))) return false;
         if (typeof ifName === "string" && ifName !== "") return !interfaces.has(ifName);
         return typeof name !== "string" || !names.has(name);
     });

@@ -54,6 +54,15 @@ describe("mergeStatus", () => {
         expect(JSON.parse(mergeStatus(JSON.stringify([{ name }]), [eth1]))).toHaveLength(2);
     });
 
+    it("drops what was ours before, and only if it is as we wrote it", () => {
+        const net2: NetworkStatus = { ...own1, name: "ns/net2", interface: "eth2" };
+        const changed = { ...net2, interface: "eth3", ips: ["10.9.0.7"] };
+        const former = new Set([own1, net2, { ...changed, ips: [] }].map((one) => JSON.stringify(one)));
+        const text = JSON.stringify([eth0, own1, net2, changed, other], undefined, 4);
+        expect(JSON.parse(mergeStatus(text, [eth0, own1], former))).toEqual([eth0, own1, changed, other]);
+        expect(JSON.parse(mergeStatus(text, [eth0], former))).toEqual([eth0, changed, other]);
+    });
+
     it("changes nothing when merged again", () => {
         const once = mergeStatus(JSON.stringify([other]), [eth0, own1]);
         expect(mergeStatus(once, [eth0, own1])).toBe(once);

@@ -31,6 +31,8 @@ interface Report {
 const waitMs = 1_000;
 /** Others write the status of a Pod that starts too. */
 const maxConflicts = 5;
+/** More than the Pods of a Node: those that have ended go first. */
+const maxPods = 1_000;
 
 /**
  * Writes which interfaces Pods have into their annotation `statusAnnotation`, by the rules of `mergeStatus`. What could not be
@@ -40,6 +42,8 @@ export class StatusReports {
     readonly #components: StatusReportsComponents;
     /** What is not written yet, by the attachment of the Pod's own interface. */
     readonly #pending = new Map<string, Report>();
+    /** By UID, the elements of further interfaces that were reported: the next sandbox of the Pod may not have them. */
+    readonly #reported = new Map<string, ReadonlySet<string>>();
 
     constructor(components: StatusReportsComponents) {
         this.#components = components;
@@ -50,10 +54,16 @@ export class StatusReports {
         return this.#pending.size > 0;
     }
 
-    /** Writes the interfaces of a container; resolves after one second at the latest, and never rejects. */
+    /**
+     * Writes the interfaces of a container, if it has any on other networks, or those of an earlier sandbox of its Pod were
+     * reported; resolves after one second at the latest, and never rejects.
+     */
     async report(wired: WiredNetworks): Promise<void> {
         const { own } = wired;
+        const former = this.#reported.get(own.podUid);
+        if (wired.networks.length === 0 && former === undefined) return;
         const report: Report = { pod: own, statuses: statusesOf(wired) };
+        this.#note(report, former);
         this.#pending.set(attachmentKey(own), report);
         try {
             await this.#write(report, AbortSignal.timeout(waitMs));
@@ -90,6 +100,7 @@ export class StatusReports {
         for (let attempt = 1; ; attempt += 1) {
             try {
                 await this.#writeOnce(report, signal);
+                this.#note(report);
                 if (this.#pending.get(key) === report) this.#pending.delete(key);
                 return;
             } catch (error) {
@@ -105,11 +116,21 @@ export class StatusReports {
         // A Pod that is gone needs no report.
         if (found === undefined || !isPodOf(found, pod)) return;
         const earlier = found.metadata?.annotations?.[statusAnnotation];
-        const text = mergeStatus(earlier, statuses);
+        const text = mergeStatus(earlier, statuses, this.#reported.get(pod.podUid));
         if (text === earlier) return;
         const resourceVersion = found.metadata?.resourceVersion;
         const body = { metadata: { resourceVersion, annotations: { [statusAnnotation]: text } } };
         await api.patch(pods, ref, { type: "merge", body }, { subresource: "status", signal });
+    }
+
+    /** Notes what the annotation has of the Pod once the report is written, and until then besides `former`. */
+    #note({ pod: { podUid }, statuses }: Report, former: ReadonlySet<string> = new Set()): void {
+        const further = statuses.filter((status) => status.default !== true).map((status) => JSON.stringify(status));
+        this.#reported.delete(podUid);
+        if (podUid === "" || former.size + further.length === 0) return;
+        this.#reported.set(podUid, new Set([...former, ...further]));
+        const [oldest = ""] = this.#reported.keys();
+        if (this.#reported.size > maxPods) this.#reported.delete(oldest);
     }
 }
 

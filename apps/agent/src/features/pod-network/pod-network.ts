@@ -256,7 +256,7 @@ export class PodNetwork implements InterfaceControl {
             return this.#maker.fromPools(draft, wanted, progress);
         };
         const record = planned.length === 0 ? await addOwn() : await this.#addAll(addOwn, planned, request, signal);
-        if (planned.length > 0) await this.#components.reportNetworks?.(record, planned);
+        await this.#components.reportNetworks?.(record, planned);
         this.#noteAnswer(record);
         this.#logger.info("Pod interface added", {
             pod: podText(record),
