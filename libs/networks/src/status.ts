@@ -36,6 +36,11 @@ export interface DeviceInfo {
     readonly auxiliary?: { readonly "device-id": string };
 }
 
+/** What `mergeStatus` reads of an element of ours; it writes all. */
+export interface StatusOfOurs extends Pick<NetworkStatus, "name" | "interface"> {
+    readonly default?: true | undefined;
+}
+
 /**
  * The text of the annotation after ours have been written: the Pod's own interface (`default`) first, then the others
  * of ours, then what others wrote (`earlier`, undefined for none), in their order. Ours replace entries of the same
@@ -46,7 +51,7 @@ export interface DeviceInfo {
  */
 export function mergeStatus(
     earlier: string | undefined,
-    ours: readonly NetworkStatus[],
+    ours: readonly StatusOfOurs[],
     former: ReadonlySet<string> = new Set(),
 ): string {
     const interfaces = new Set(ours.map((status) => status.interface));
@@ -62,6 +67,24 @@ export function mergeStatus(
     // Exactly one interface is the default.
     const kept = first.length === 0 ? others : others.map((entry) => ({ ...entry, default: undefined }));
     return JSON.stringify([...first, ...rest, ...kept]);
+}
+
+/**
+ * The elements of the annotation that are about ours, in the order of `ours`: of the same name, interface and addresses,
+ * whatever else they have. Undefined for one that the annotation lacks.
+ */
+export function writtenStatuses(
+    text: string | undefined,
+    ours: readonly NetworkStatus[],
+): readonly (StatusOfOurs | undefined)[] {
+    const entries = entriesOf(text);
+    const keys = ["name", "interface", "ips", "mac"] as const;
+    return ours.map((status) => {
+        const found = entries.find((entry) =>
+            keys.every((key) => JSON.stringify(entry[key]) === JSON.stringify(status[key])),
+        );
+        return found && { ...found, name: status.name, interface: status.interface, default: status.default };
+    });
 }
 
 function entriesOf(text: string | undefined): readonly Readonly<Record<string, unknown>>[] {

@@ -351,20 +351,22 @@ export class PodNetwork implements InterfaceControl {
         const record = { ...existing.record, netns, podNamespace, podName, podUid, network };
         await this.#wiring.configurePodEnd(record);
         await this.#wiring.restore({ ...existing, record, addedAt: Infinity }, signal);
-        await this.#mendFurther(request, signal);
+        const planned = await this.#mendFurther(request, signal);
         await this.#components.further?.moveDefaultRoutes(record);
         this.#checkpoint(request, signal);
+        await this.#components.reportNetworks?.(record, planned);
         this.#noteAnswer(record);
         return record;
     }
 
     /** The agent may have been killed after it made the interface on the Pod network and before it completed the others. */
-    async #mendFurther(request: AddRequest, signal: AbortSignal): Promise<void> {
+    async #mendFurther(request: AddRequest, signal: AbortSignal): Promise<readonly PlannedNetwork[]> {
         const { further, planNetworks } = this.#components;
-        if (further === undefined) return;
+        if (further === undefined) return [];
         await further.restore(request.containerId, signal);
         const planned = (await planNetworks?.(request, signal)) ?? [];
         await mendNetworks(further, planned, request, this.progress(request, signal));
+        return planned;
     }
 
     #noteAnswer(record: PodRecord): void {

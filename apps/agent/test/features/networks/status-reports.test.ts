@@ -202,11 +202,50 @@ describe("interfaces that an earlier sandbox of the Pod had", () => {
     });
 
     it("are not remembered of more Pods than a Node has", async () => {
-        for (let at = 0; at < 1_000; at += 1)
-            await reports.report({ ...wired, own: { ...own, podUid: `uid-${at}`, containerId: `${at}` } });
+        for (let at = 0; at < 1_000; at += 1) {
+            pod.uid = `uid-${at}`;
+            await reports.report({ ...wired, own: { ...own, podUid: pod.uid, containerId: `${at}` } });
+        }
+        pod.uid = "uid";
         const before = pod.text;
         await reports.report({ ...wired, own: next, networks: [] });
         expect(pod.text).toBe(before);
+    });
+});
+
+describe("interfaces that an earlier start of the agent made", () => {
+    const eth2 = networkRecord({ ...eth1, ifName: "eth2", network: "default/net2" });
+    const unread = [eth2, eth1].map((record) => ({ record, dns: undefined }));
+
+    it("are written if the annotation lacks them, beside what it has", async () => {
+        reports.reportLater({ ...wired, networks: unread });
+        expect([reports.isPending, pod.patches]).toEqual([true, []]);
+        const ofOther = { name: "macnet", interface: "net7", dns: {} };
+        pod.put(JSON.stringify([ofOther, { ...ofOwn, ips: ["10.10.1.9"] }, ofEth1]));
+        await reports.retry(signal);
+        const ofEth2 = { ...ofEth1, name: "default/net2", interface: "eth2", dns: {} };
+        // With DNS settings where they are known.
+        expect(pod.statuses).toEqual([ofOwn, ofEth2, ofEth1, ofOther]);
+        expect(reports.isPending).toBe(false);
+    });
+
+    it("are not written again, in whatever order they are, and go with the next sandbox", async () => {
+        await reports.report({ ...wired, networks: [...wired.networks, { record: eth2, dns: undefined }] });
+        const later = new StatusReports({ api: pod.api as never, isWired: () => true, logger: listLogger(log) });
+        later.reportLater({ ...wired, networks: unread });
+        await later.retry(signal);
+        expect([later.isPending, pod.patches.length]).toEqual([false, 1]);
+        await later.report({ ...wired, own: { ...own, containerId: "cd34".repeat(16) }, networks: [] });
+        expect(pod.statuses).toEqual([ofOwn]);
+    });
+
+    it("give way to the report of an ADD", async () => {
+        pod.before = () => Promise.reject(new KubeError("CONNECTION_FAILED", "no connection"));
+        await reports.report(wired);
+        reports.reportLater({ ...wired, mtu: 1300, networks: unread });
+        pod.before = () => Promise.resolve();
+        await reports.retry(signal);
+        expect(pod.statuses).toEqual([ofOwn, ofEth1]);
     });
 });
 

@@ -55,6 +55,12 @@ describe("a repeated ADD of a Pod with networks", () => {
         expect([inside(), networks.held()]).toEqual(whole);
     });
 
+    it("reports them again: the agent may have been killed before it had done so", async () => {
+        await networks.node.add();
+        await networks.node.add();
+        expect(networks.reported).toEqual(["web-0 eth1 eth2", "web-0 eth1 eth2"]);
+    });
+
     it("enables IPv6 for them", async () => {
         const given = { ip: parseIp("fd00:100::7"), prefixLength: 64, gateway: undefined };
         networks.plans = [planOf("eth1", { addresses: { demands: [], order: [given], given: new Map() } })];
