@@ -23,4 +23,11 @@ export {
     mayHaveInterface,
     type NetworkSelection,
 } from "./selection.ts";
-export { mergeStatus, statusAnnotation, type DeviceInfo, type NetworkStatus } from "./status.ts";
+export {
+    mergeStatus,
+    statusAnnotation,
+    writtenStatuses,
+    type DeviceInfo,
+    type NetworkStatus,
+    type StatusOfOurs,
+} from "./status.ts";

@@ -36,18 +36,29 @@ export interface DeviceInfo {
     readonly auxiliary?: { readonly "device-id": string };
 }
 
+/** What `mergeStatus` reads of an element of ours; it writes all. */
+export interface StatusOfOurs extends Pick<NetworkStatus, "name" | "interface"> {
+    readonly default?: true | undefined;
+}
+
 /**
  * The text of the annotation after ours have been written: the Pod's own interface (`default`) first, then the others
  * of ours, then what others wrote (`earlier`, undefined for none), in their order. Ours replace entries of the same
  * interface, and of the same network if these name no interface; if one of ours is the default, `default` is removed
- * from the others. An earlier text that is no JSON list counts as none, elements that are no objects or have more than
- * 100 levels are dropped.
+ * from the others. Dropped are elements that equal one of `former`, whose members are the JSON texts of what was ours
+ * before. An earlier text that is no JSON list counts as none, elements that are no objects or have more than 100 levels
+ * are dropped.
  */
-export function mergeStatus(earlier: string | undefined, ours: readonly NetworkStatus[]): string {
+export function mergeStatus(
+    earlier: string | undefined,
+    ours: readonly StatusOfOurs[],
+    former: ReadonlySet<string> = new Set(),
+): string {
     const interfaces = new Set(ours.map((status) => status.interface));
     const names = new Set(ours.map(({ name }) => name));
     const others = entriesOf(earlier).filter((entry) => {
         const { interface: ifName, name } = entry;
+        if (former.has(JSON.stringify(entry))) return false;
         if (typeof ifName === "string" && ifName !== "") return !interfaces.has(ifName);
         return typeof name !== "string" || !names.has(name);
     });
@@ -56,6 +67,24 @@ export function mergeStatus(earlier: string | undefined, ours: readonly NetworkS
     // Exactly one interface is the default.
     const kept = first.length === 0 ? others : others.map((entry) => ({ ...entry, default: undefined }));
     return JSON.stringify([...first, ...rest, ...kept]);
+}
+
+/**
+ * The elements of the annotation that are about ours, in the order of `ours`: of the same name, interface and addresses,
+ * whatever else they have. Undefined for one that the annotation lacks.
+ */
+export function writtenStatuses(
+    text: string | undefined,
+    ours: readonly NetworkStatus[],
+): readonly (StatusOfOurs | undefined)[] {
+    const entries = entriesOf(text);
+    const keys = ["name", "interface", "ips", "mac"] as const;
+    return ours.map((status) => {
+        const found = entries.find((entry) =>
+            keys.every((key) => JSON.stringify(entry[key]) === JSON.stringify(status[key])),
+        );
+        return found && { ...found, name: status.name, interface: status.interface, default: status.default };
+    });
 }
 
 function entriesOf(text: string | undefined): readonly Readonly<Record<string, unknown>>[] {

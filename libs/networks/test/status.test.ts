@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import { mergeStatus, type NetworkStatus } from "../src/index.ts";
+import { mergeStatus, writtenStatuses, type NetworkStatus } from "../src/index.ts";
 
 const eth0: NetworkStatus = {
     name: "antrea",
@@ -54,8 +54,31 @@ describe("mergeStatus", () => {
         expect(JSON.parse(mergeStatus(JSON.stringify([{ name }]), [eth1]))).toHaveLength(2);
     });
 
+    it("drops what was ours before, and only if it is as we wrote it", () => {
+        const net2: NetworkStatus = { ...own1, name: "ns/net2", interface: "eth2" };
+        const changed = { ...net2, interface: "eth3", ips: ["10.9.0.7"] };
+        const former = new Set([own1, net2, { ...changed, ips: [] }].map((one) => JSON.stringify(one)));
+        const text = JSON.stringify([eth0, own1, net2, changed, other], undefined, 4);
+        expect(JSON.parse(mergeStatus(text, [eth0, own1], former))).toEqual([eth0, own1, changed, other]);
+        expect(JSON.parse(mergeStatus(text, [eth0], former))).toEqual([eth0, changed, other]);
+    });
+
     it("changes nothing when merged again", () => {
         const once = mergeStatus(JSON.stringify([other]), [eth0, own1]);
         expect(mergeStatus(once, [eth0, own1])).toBe(once);
+    });
+});
+
+describe("writtenStatuses", () => {
+    it("finds ours as they are written, also with more in them, and none with other addresses", () => {
+        const withDns = { ...own1, dns: { nameservers: ["10.9.0.1"] } };
+        const text = JSON.stringify([other, withDns, { ...eth0, ips: ["10.2.0.9"] }]);
+        expect(writtenStatuses(text, [eth0, own1])).toEqual([undefined, withDns]);
+        expect(writtenStatuses(JSON.stringify([eth0]), [eth0])).toEqual([eth0]);
+        expect(writtenStatuses(undefined, [own1])).toEqual([undefined]);
+        // They are written again as they were.
+        expect(mergeStatus(text, [eth0, writtenStatuses(text, [own1])[0] ?? own1])).toBe(
+            JSON.stringify([eth0, withDns, other]),
+        );
     });
 });

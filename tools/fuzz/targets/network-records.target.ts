@@ -75,6 +75,7 @@ export const target: Target = {
         json({
             ids: { ...ids, "device-bus": "pci", device: "0000:af:06.0", "device-link": "vf0", "device-mtu": "9000" },
         }),
+        json({ alias: "antrea3 a1b2 net1 - 0a:00:0a:01:00:05 0 1500 - - - - meta" }),
         json({ alias: "antrea4 a1b2 eth1" }),
         json({ kept: json(kept) }),
         json({ kept: json({ ...kept, kind: "veth", device: { bus: "auxiliary", id: "mlx5_core.sf.4" } }) }),

@@ -3,7 +3,7 @@ import type { IpAddress } from "@antrea/ip";
 import { configHashAnnotation, configMirrorAnnotation, hasPodUid, Informer, pods, type Pod } from "@antrea/kube";
 import { networksAnnotation } from "@antrea/networks";
 import type { Feature } from "../../platform/feature.ts";
-import type { Platform } from "../../platform/platform.ts";
+import type { NodePlatform } from "../../platform/node-platform.ts";
 import type { NetworkInterfaceView, WiredNetworks } from "../../platform/pod-interfaces/index.ts";
 import { reportChangedAnnotations, type PodWatch } from "./changed-annotations.ts";
 import { Definitions } from "./definitions.ts";
@@ -11,6 +11,7 @@ import { networkMetrics } from "./metrics.ts";
 import { Networks, type NetworksComponents } from "./networks.ts";
 import { StatusReports } from "./status-reports.ts";
 import { isCalledFirst, type CniFiles } from "./who-attaches.ts";
+import { wiredBefore } from "./wired-before.ts";
 
 /** What the networks of Pods need of other features. */
 export interface NetworksNeeds {
@@ -51,10 +52,13 @@ const noBridge =
 
 /**
  * Finds and judges the networks that Pods request, and reports on Pods what they got: adds the job `networks/status`, which
- * repeats what could not be written, and an event for each annotation that is changed too late.
+ * repeats what could not be written, and writes what an earlier start did not, and an event for each annotation that is changed too late.
  */
 export function podNetworks(
-    platform: Pick<Platform, "environment" | "events" | "jobs" | "kube" | "logger" | "metrics" | "podInterfaces">,
+    platform: Pick<
+        NodePlatform,
+        "environment" | "events" | "jobs" | "kube" | "logger" | "metrics" | "podInterfaces" | "podMtu"
+    >,
     { bridge, findDevices, interfaces, pools, pods: watched }: NetworksNeeds,
     { cniFiles }: NetworkNodeParts,
 ): NetworksFeature {
@@ -89,6 +93,12 @@ export function podNetworks(
         isWired: (attachment) => podInterfaces.get(attachment) !== undefined,
         logger,
     });
+    const reportBefore = async (): Promise<void> => {
+        // A meta plugin writes the annotation itself.
+        if (!(await isCalledFirst(environment.cniConfFolder, cniFiles).catch(() => false))) return;
+        for (const wired of wiredBefore(podInterfaces, interfaces, platform.podMtu())) reports.reportLater(wired);
+    };
+    let isFirstRun = true;
     const isOurs = async (pod: Pod): Promise<boolean> => {
         const isWired = podInterfaces
             .list()
@@ -104,6 +114,8 @@ export function podNetworks(
             listener = reportChangedAnnotations(watch, isOurs, (event) => events.record(event));
             if (watched === undefined) ownWatch.start(signal);
             jobs.every("networks/status", retryMs, async (limit) => {
+                if (isFirstRun) await reportBefore();
+                isFirstRun = false;
                 if (reports.isPending) await reports.retry(limit);
             });
         },

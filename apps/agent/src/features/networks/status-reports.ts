@@ -1,7 +1,14 @@
 import { messageOf } from "@antrea/errors";
 import { formatIp } from "@antrea/ip";
 import { isKubeError, pods, type ApiClient } from "@antrea/kube";
-import { mergeStatus, statusAnnotation, type DeviceInfo, type NetworkStatus } from "@antrea/networks";
+import {
+    mergeStatus,
+    statusAnnotation,
+    writtenStatuses,
+    type DeviceInfo,
+    type NetworkStatus,
+    type StatusOfOurs,
+} from "@antrea/networks";
 import type { Logger } from "@antrea/runtime";
 import {
     attachmentKey,
@@ -25,21 +32,27 @@ export interface StatusReportsComponents {
 interface Report {
     readonly pod: PodAttachment;
     readonly statuses: readonly NetworkStatus[];
+    /** An earlier start of the agent may have written it: only elements that the annotation lacks are. */
+    readonly isOfBefore?: true;
 }
 
 /** An ADD is answered after this time, also if the API server did not answer. */
 const waitMs = 1_000;
 /** Others write the status of a Pod that starts too. */
 const maxConflicts = 5;
+/** More than the Pods of a Node: those that have ended go first. */
+const maxPods = 1_000;
 
 /**
  * Writes which interfaces Pods have into their annotation `statusAnnotation`, by the rules of `mergeStatus`. What could not be
- * written within an ADD is written by `retry`; after a restart of the agent it is not.
+ * written within an ADD is written by `retry`.
  */
 export class StatusReports {
     readonly #components: StatusReportsComponents;
     /** What is not written yet, by the attachment of the Pod's own interface. */
     readonly #pending = new Map<string, Report>();
+    /** By UID, the elements of further interfaces that were reported: the next sandbox of the Pod may not have them. */
+    readonly #reported = new Map<string, ReadonlySet<string>>();
 
     constructor(components: StatusReportsComponents) {
         this.#components = components;
@@ -50,10 +63,16 @@ export class StatusReports {
         return this.#pending.size > 0;
     }
 
-    /** Writes the interfaces of a container; resolves after one second at the latest, and never rejects. */
+    /**
+     * Writes the interfaces of a container, if it has any on other networks, or those of an earlier sandbox of its Pod were
+     * reported; resolves after one second at the latest, and never rejects.
+     */
     async report(wired: WiredNetworks): Promise<void> {
         const { own } = wired;
+        const former = this.#reported.get(own.podUid);
+        if (wired.networks.length === 0 && former === undefined) return;
         const report: Report = { pod: own, statuses: statusesOf(wired) };
+        this.#note(own, report.statuses, former);
         this.#pending.set(attachmentKey(own), report);
         try {
             await this.#write(report, AbortSignal.timeout(waitMs));
@@ -64,6 +83,16 @@ export class StatusReports {
                 reason: messageOf(error),
             });
         }
+    }
+
+    /**
+     * Leaves the interfaces of a container that an earlier start of the agent made to `retry`: it may have ended before it had
+     * written them. They are written without DNS settings, which records do not have.
+     */
+    reportLater(wired: WiredNetworks): void {
+        const key = attachmentKey(wired.own);
+        if (this.#pending.has(key)) return;
+        this.#pending.set(key, { pod: wired.own, statuses: statusesOf(wired), isOfBefore: true });
     }
 
     /** Writes what is not written yet. Rejects with the first KubeError, to be repeated. */
@@ -89,7 +118,7 @@ export class StatusReports {
         const key = attachmentKey(report.pod);
         for (let attempt = 1; ; attempt += 1) {
             try {
-                await this.#writeOnce(report, signal);
+                this.#note(report.pod, await this.#writeOnce(report, signal));
                 if (this.#pending.get(key) === report) this.#pending.delete(key);
                 return;
             } catch (error) {
@@ -98,18 +127,33 @@ export class StatusReports {
         }
     }
 
-    async #writeOnce({ pod, statuses }: Report, signal: AbortSignal): Promise<void> {
+    /** Resolves with what the annotation has of the report then. */
+    async #writeOnce({ pod, statuses, isOfBefore }: Report, signal: AbortSignal): Promise<readonly StatusOfOurs[]> {
         const { api } = this.#components;
         const ref = { namespace: pod.podNamespace, name: pod.podName };
         const found = await api.find(pods, ref, { signal });
         // A Pod that is gone needs no report.
-        if (found === undefined || !isPodOf(found, pod)) return;
+        if (found === undefined || !isPodOf(found, pod)) return [];
         const earlier = found.metadata?.annotations?.[statusAnnotation];
-        const text = mergeStatus(earlier, statuses);
-        if (text === earlier) return;
+        const written = isOfBefore === true ? writtenStatuses(earlier, statuses) : [];
+        const all = statuses.map((status, index) => written[index] ?? status);
+        const isLacking = all.some((_, index) => written[index] === undefined);
+        const text = isLacking ? mergeStatus(earlier, all, this.#reported.get(pod.podUid)) : earlier;
+        if (text === earlier) return all;
         const resourceVersion = found.metadata?.resourceVersion;
         const body = { metadata: { resourceVersion, annotations: { [statusAnnotation]: text } } };
         await api.patch(pods, ref, { type: "merge", body }, { subresource: "status", signal });
+        return all;
+    }
+
+    /** Notes what the annotation has of the Pod once the report is written, and until then besides `former`. */
+    #note({ podUid }: PodAttachment, statuses: readonly StatusOfOurs[], former: ReadonlySet<string> = new Set()): void {
+        const further = statuses.filter((status) => status.default !== true).map((status) => JSON.stringify(status));
+        this.#reported.delete(podUid);
+        if (podUid === "" || former.size + further.length === 0) return;
+        this.#reported.set(podUid, new Set([...former, ...further]));
+        const [oldest = ""] = this.#reported.keys();
+        if (this.#reported.size > maxPods) this.#reported.delete(oldest);
     }
 }
 

@@ -1,4 +1,7 @@
 import { AntreaError, isAborted } from "@antrea/errors";
+import type { AddRequest } from "../../platform/pod-interfaces/index.ts";
+import { PodNetworkError } from "./errors.ts";
+import type { Tombstones } from "./tombstones.ts";
 
 /**
  * Whether an ADD failed because its caller stopped it, or deleted the interface meanwhile, of whatever class the error is:
@@ -6,4 +9,22 @@ import { AntreaError, isAborted } from "@antrea/errors";
  */
 export function isEndedByCaller(error: unknown): boolean {
     return isAborted(error) || (error instanceof AntreaError && error.code === "DELETED_MEANWHILE");
+}
+
+/** Throws PodNetworkError `CANCELLED`, with the fault of the signal's reason, if the signal has aborted. */
+export function refuseStopped({ containerId }: AddRequest, signal: AbortSignal): void {
+    if (!signal.aborted) return;
+    const { reason: cause }: { readonly reason: unknown } = signal;
+    const fault = cause instanceof AntreaError ? cause.fault : "aborted";
+    throw new PodNetworkError("CANCELLED", fault, `ADD of container ${containerId} was stopped`, { cause });
+}
+
+/** Throws PodNetworkError `DELETED_MEANWHILE` if a DEL of the container came after the ADD was asked for. */
+export function refuseDeleted({ containerId, receivedAt }: AddRequest, tombstones: Pick<Tombstones, "hasSince">): void {
+    if (!tombstones.hasSince(containerId, receivedAt)) return;
+    throw new PodNetworkError(
+        "DELETED_MEANWHILE",
+        "caller",
+        `container ${containerId} was deleted after this ADD was asked for`,
+    );
 }

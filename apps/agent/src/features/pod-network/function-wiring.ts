@@ -70,9 +70,7 @@ export class FunctionWiring {
         for (const [index, record] of records.entries()) {
             checkpoint();
             await this.#take(record);
-            const options = this.#linkOptions(record);
-            prepareNetworkEnd(record, record.addresses.length > 0, options);
-            await configureNetworkEnd(record, routes[index] ?? [], options);
+            await this.configure(record, routes[index] ?? []);
             this.#components.logger.info("further Pod interface added", {
                 pod: podText(record),
                 container: record.containerId,
@@ -82,6 +80,13 @@ export class FunctionWiring {
                 addresses: record.addresses.map(({ ip }) => formatIp(ip)),
             });
         }
+    }
+
+    /** Configures a function that is in its Pod. Idempotent; rejects as `configureNetworkEnd`. */
+    async configure(record: FunctionRecord, routes: readonly CniRoute[]): Promise<void> {
+        const options = this.#linkOptions(record);
+        prepareNetworkEnd(record, record.addresses.length > 0, options);
+        await configureNetworkEnd(record, routes, options);
     }
 
     /** Brings functions home. Never rejects: false if one may still be in its Pod, which is logged. */

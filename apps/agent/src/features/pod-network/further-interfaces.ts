@@ -7,7 +7,7 @@ import { Limit } from "./limit.ts";
 import { isFunction } from "./function-wiring.ts";
 import { noPorts, type FurtherInterfacesComponents, type FurtherInterfacesOptions } from "./further-types.ts";
 import { FurtherUpkeep } from "./further-upkeep.ts";
-import { deletePodLink, type PodLinkOptions } from "./link.ts";
+import { deletePodLink, kernelNamespaces, type PodLinkOptions } from "./link.ts";
 import { PodNetworkError } from "./errors.ts";
 import { refuseLost } from "./lost-allocations.ts";
 import { hostInterfaceName } from "./names.ts";
@@ -140,11 +140,24 @@ export class FurtherInterfaces {
         return this.#components.table.get(attachment);
     }
 
-    /** What a repeated ADD makes again: a virtual function may be recorded only. */
-    missing(planned: readonly PlannedNetwork[], { containerId }: AddRequest): readonly PlannedNetwork[] {
-        return planned.filter(
-            ({ device, ifName }) => device !== undefined || this.get({ containerId, ifName }) === undefined,
-        );
+    /** Whether the link of a record exists: the Pod may have deleted it, or a killed agent only recorded a virtual function. */
+    async isThere(record: NetworkRecord): Promise<boolean> {
+        if (!isFunction(record)) return (await this.#components.netlink.link(record.hostIfName)) !== undefined;
+        const { namespaces = kernelNamespaces } = this.#options;
+        using pod = namespaces.openIn(record.netns);
+        return (await pod.link(record.ifName)) !== undefined;
+    }
+
+    /**
+     * Configures the Pod end of an interface whose link exists again: an agent may have been killed after it wrote the record
+     * and before that. Idempotent; rejects as `add`.
+     */
+    async configure(record: NetworkRecord, { network, routes }: PlannedNetwork): Promise<void> {
+        // Rebuilt from its link, whose alias is written after that; and without the gateways of its routes.
+        if (record.netns === "") return;
+        const own = network === record.network ? routes : [];
+        if (isFunction(record)) await this.#components.functions.configure(record, own);
+        else await this.#mutex.run(() => configureNetworkEnd(record, own, this.#linkOptions(record)));
     }
 
     /** The interfaces of a container. */

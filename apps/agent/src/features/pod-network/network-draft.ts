@@ -50,7 +50,8 @@ export function networkRecordOf(
     const defaultGateways = defaultGatewaysOf(planned, addresses);
     const mac = planned.mac ?? (first === undefined ? draftMacOf(`${containerId}/${ifName}`) : macOf(first.ip));
     const pod = { containerId, ifName, podNamespace, podName, podUid };
-    const record = { ...pod, network, netns, hostIfName, mac, addresses, vlan, mtu, defaultGateways, bootId };
+    const by = planned.attachedBy === undefined ? {} : { attachedBy: planned.attachedBy };
+    const record = { ...pod, network, netns, hostIfName, mac, addresses, vlan, mtu, defaultGateways, bootId, ...by };
     return planned.device === undefined ? record : { ...record, device: planned.device };
 }
 

@@ -38,6 +38,19 @@ export function refuseOtherNetwork({ record }: PodInterface, { network }: AddReq
 }
 
 /**
+ * Throws PodNetworkError `OTHER_NETNS` if the container has the interface in another network namespace. No effect if the
+ * record does not identify its namespace.
+ */
+export function refuseOtherNamespace({ record }: PodInterface, { containerId, ifName, netns }: AddRequest): void {
+    if (record.netns === netns || record.netns === "") return;
+    throw new PodNetworkError(
+        "OTHER_NETNS",
+        "caller",
+        `container ${containerId} has interface ${ifName} in ${record.netns} already, not in ${netns}; DEL it first`,
+    );
+}
+
+/**
  * Rejects with PodNetworkError `OTHERS_NETNS` if another container has its interface in the network namespace: the path
  * /proc/PID/ns/net leads there if the PID of an ended process was reused by that container. Checked in the kernel
  * rather than by path, because the record of an older container may have the same, outdated path. Rejects as

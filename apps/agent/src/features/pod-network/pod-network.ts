@@ -1,18 +1,18 @@
 import { KeyedLock, systemClock, type Clock, settleAll } from "@antrea/async";
-import { AntreaError } from "@antrea/errors";
 import { formatIp } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
 import { AddsInProgress } from "./adds-in-progress.ts";
 import { deleteSoon } from "./delete-soon.ts";
-import { isEndedByCaller } from "./ended-by-caller.ts";
+import { isEndedByCaller, refuseDeleted, refuseStopped } from "./ended-by-caller.ts";
 import { InterfaceMaker } from "./interface-maker.ts";
 import { InterfaceWiring } from "./interface-wiring.ts";
+import { mendNetworks } from "./mend-networks.ts";
 import type { Progress } from "./progress.ts";
 import type { FurtherInterfaces } from "./further-interfaces.ts";
 import { checkNamespace, deletePodLink, kernelNamespaces } from "./link.ts";
 import { refuseLost } from "./lost-allocations.ts";
 import { OfPortNumbers } from "./of-ports.ts";
-import { refuseOtherNetwork, refuseOthersNamespace, refuseSecond } from "./one-interface.ts";
+import { refuseOtherNamespace, refuseOtherNetwork, refuseOthersNamespace, refuseSecond } from "./one-interface.ts";
 import { draftOf } from "./parts.ts";
 import { Tombstones } from "./tombstones.ts";
 import { type PodNetworkComponents, type PodNetworkOptions } from "./types.ts";
@@ -236,7 +236,7 @@ export class PodNetwork implements InterfaceControl {
     }
 
     async #add(request: AddRequest, signal: AbortSignal): Promise<PodRecord> {
-        this.#refuseIfDeleted(request);
+        refuseDeleted(request, this.#tombstones);
         const existing = this.#table.get(request);
         if (existing !== undefined) {
             const repeated = await this.#repeated(existing, request, signal);
@@ -255,7 +255,7 @@ export class PodNetwork implements InterfaceControl {
             return this.#maker.fromPools(draft, wanted, progress);
         };
         const record = planned.length === 0 ? await addOwn() : await this.#addAll(addOwn, planned, request, signal);
-        if (planned.length > 0) await this.#components.reportNetworks?.(record, planned);
+        await this.#components.reportNetworks?.(record, planned);
         this.#noteAnswer(record);
         this.#logger.info("Pod interface added", {
             pod: podText(record),
@@ -333,15 +333,11 @@ export class PodNetwork implements InterfaceControl {
         const link = this.isLeaving(existing)
             ? undefined
             : await this.#components.netlink.link(existing.record.hostIfName);
-        if (link !== undefined) refuseOtherNetwork(existing, request);
-        if (link !== undefined && existing.record.netns !== request.netns && existing.record.netns !== "") {
-            throw new PodNetworkError(
-                "OTHER_NETNS",
-                "caller",
-                `container ${request.containerId} has interface ${request.ifName} in ${existing.record.netns} already, not in ${request.netns}; DEL it first`,
-            );
+        if (link !== undefined) {
+            refuseOtherNetwork(existing, request);
+            refuseOtherNamespace(existing, request);
+            return this.#mend(existing, request, signal);
         }
-        if (link !== undefined) return this.#mend(existing, request, signal);
         if (await this.remove(existing, "keep")) return undefined;
         throw new PodNetworkError(
             "STILL_REMOVED",
@@ -356,25 +352,27 @@ export class PodNetwork implements InterfaceControl {
         const record = { ...existing.record, netns, podNamespace, podName, podUid, network };
         await this.#wiring.configurePodEnd(record);
         await this.#wiring.restore({ ...existing, record, addedAt: Infinity }, signal);
-        await this.#mendFurther(request, signal);
+        const planned = await this.#mendFurther(request, signal);
         await this.#components.further?.moveDefaultRoutes(record);
         this.#checkpoint(request, signal);
+        await this.#components.reportNetworks?.(record, planned);
         this.#noteAnswer(record);
         return record;
     }
 
-    /** The agent may have been killed after it made the interface on the Pod network and before the others. */
-    async #mendFurther(request: AddRequest, signal: AbortSignal): Promise<void> {
+    /** The agent may have been killed after it made the interface on the Pod network and before it completed the others. */
+    async #mendFurther(request: AddRequest, signal: AbortSignal): Promise<readonly PlannedNetwork[]> {
         const { further, planNetworks } = this.#components;
-        if (further === undefined) return;
+        if (further === undefined) return [];
         await further.restore(request.containerId, signal);
         const planned = (await planNetworks?.(request, signal)) ?? [];
         try {
-            await further.add(further.missing(planned, request), request, this.progress(request, signal));
+            await mendNetworks(further, planned, request, this.progress(request, signal));
         } catch (error) {
             this.#networksFailed(request, error);
             throw error;
         }
+        return planned;
     }
 
     #networksFailed(request: AddRequest, error: unknown): void {
@@ -388,13 +386,8 @@ export class PodNetwork implements InterfaceControl {
 
     /** The progress of an ADD, which a DEL of its container ends, or an abort. */
     #checkpoint(request: AddRequest, signal: AbortSignal): void {
-        if (signal.aborted) {
-            const { reason: cause }: { readonly reason: unknown } = signal;
-            const fault = cause instanceof AntreaError ? cause.fault : "aborted";
-            const what = `ADD of container ${request.containerId} was stopped`;
-            throw new PodNetworkError("CANCELLED", fault, what, { cause });
-        }
-        this.#refuseIfDeleted(request);
+        refuseStopped(request, signal);
+        refuseDeleted(request, this.#tombstones);
     }
 
     async #refuseMisplaced(request: AddRequest): Promise<void> {
@@ -402,14 +395,5 @@ export class PodNetwork implements InterfaceControl {
         refuseSecond(request, others);
         const { namespaces = kernelNamespaces } = this.#options;
         await refuseOthersNamespace(request, this.#components.netlink, namespaces);
-    }
-
-    #refuseIfDeleted(request: AddRequest): void {
-        if (!this.#tombstones.hasSince(request.containerId, request.receivedAt)) return;
-        throw new PodNetworkError(
-            "DELETED_MEANWHILE",
-            "caller",
-            `container ${request.containerId} was deleted after this ADD was asked for`,
-        );
     }
 }

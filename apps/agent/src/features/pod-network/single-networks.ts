@@ -101,13 +101,16 @@ export class SingleNetworks {
     }
 
     /**
-     * Removes the interfaces of a network that are not in the list and whose ADD was answered before `receivedAt`
-     * (monotonic, ms); their number.
+     * Removes the interfaces of a network that a meta plugin asked for, that are not in the list and whose ADD was answered
+     * before `receivedAt` (monotonic, ms); their number.
      */
     async collect(network: string, valid: readonly Attachment[], receivedAt: number): Promise<number> {
         const keep = new Set(valid.map(attachmentKey));
+        // Those of an annotation are in no list of a meta plugin, and those recorded before `attachedBy` was may be such ones: the
+        // interface of a running Pod must not go. What a meta plugin left of the latter ends with its DEL or its container.
         const garbage = this.#components.further
             .list()
+            .filter(({ record }) => record.attachedBy === "meta-plugin")
             .filter(({ record, addedAt }) => record.network.endsWith(`/${network}`) && addedAt < receivedAt)
             .filter(({ record }) => !keep.has(attachmentKey(record)));
         await Promise.all(garbage.map(({ record }) => this.delete(record)));
@@ -116,9 +119,10 @@ export class SingleNetworks {
 
     async #add(call: NetworkCall, signal: AbortSignal): Promise<NetworkRecord> {
         const present = await this.#reported(call, () => this.#present(call, signal));
-        if (present !== undefined) return present;
         const planned = await this.#components.plan(call, signal);
-        return this.#reported(call, () => this.#make(call, planned, signal));
+        return this.#reported(call, () =>
+            present === undefined ? this.#make(call, planned, signal) : this.#configured(present, planned),
+        );
     }
 
     /** Runs a part of an ADD, whose failure is recorded on the Pod. */
@@ -140,17 +144,23 @@ export class SingleNetworks {
         if (this.#isOfPodNetwork(call)) throw taken(call, "the Pod network");
         const known = further.get(call);
         if (known !== undefined) {
-            if (known.leaving === undefined && (await this.#isThere(known.record))) {
+            if (known.leaving === undefined && (await further.isThere(known.record))) {
                 if (known.record.network !== call.asked.network)
                     throw taken(call, `network ${known.record.network || "of another name"}`);
                 await further.restore(containerId, signal);
-                await this.#moveDefaultRoutes(containerId);
                 return known.record;
             }
             await further.removeOlder(containerId, "keep", call, ifName);
         }
         await refuseOthersNamespace(call, netlink, namespaces);
         return undefined;
+    }
+
+    /** An agent may have been killed before it had configured the interface. */
+    async #configured(record: NetworkRecord, planned: PlannedNetwork): Promise<NetworkRecord> {
+        await this.#components.further.configure(record, planned);
+        await this.#moveDefaultRoutes(record.containerId);
+        return record;
     }
 
     async #make(call: NetworkCall, planned: PlannedNetwork, signal: AbortSignal): Promise<NetworkRecord> {
@@ -161,7 +171,7 @@ export class SingleNetworks {
             await network.exclusively(older, () => further.removeOlder(older, "keep", call, ifName), signal);
         }
         try {
-            await further.add([planned], call, this.#progress(call, signal));
+            await further.add([{ ...planned, attachedBy: "meta-plugin" }], call, this.#progress(call, signal));
             await this.#moveDefaultRoutes(containerId);
         } catch (error) {
             // All or nothing, as all networks of a Pod together.
@@ -181,14 +191,6 @@ export class SingleNetworks {
         const { further, network } = this.#components;
         const own = network.find(containerId, "eth0");
         if (own !== undefined) await further.moveDefaultRoutes(own.record);
-    }
-
-    /** A virtual function that a killed agent had recorded only is made again. */
-    async #isThere({ device, hostIfName, ifName, netns }: NetworkRecord): Promise<boolean> {
-        const { namespaces = kernelNamespaces, netlink } = this.#components;
-        if (device === undefined) return (await netlink.link(hostIfName)) !== undefined;
-        using pod = namespaces.openIn(netns);
-        return (await pod.link(ifName)) !== undefined;
     }
 
     #progress(call: NetworkCall, signal: AbortSignal): Progress {

@@ -119,8 +119,8 @@ export interface PodNetworkComponents {
      */
     readonly planNetworks?: (request: AddRequest, signal: AbortSignal) => Promise<readonly PlannedNetwork[]>;
     /**
-     * Reports the interfaces of a Pod on all networks, once they are made; resolves after one second at the latest, never
-     * rejects.
+     * Reports the interfaces of a Pod on all networks, once they are made, also if none are planned: an earlier sandbox may
+     * have had some. Resolves after one second at the latest, never rejects.
      */
     readonly reportNetworks?: (own: PodRecord, planned: readonly PlannedNetwork[]) => Promise<void>;
     /** Counts a failure, and records on the Pod why its networks were not attached; never rejects. */

@@ -5,16 +5,18 @@ import { fitsAlias, isMac, isolatedMark, none, readGateways, readMtu, readOwnVla
 
 /** Prefix and format of the aliases. */
 export const networkAliasMark = "antrea3";
+/** The interface is that of a call of a meta plugin. Ignored by agents that do not support it. */
+const metaPluginMark = "meta";
 
 /**
  * Encodes the record as link alias for `fromNetworkAlias`, words separated by spaces, at most 255 bytes (IFALIASZ,
  * linux/if.h): container ID 96, interface 15, UID 36, MAC 17, VLAN, MTU, half of the boot ID, a mark, the gateways of default
- * routes, and the addresses of IPPools, see `packAddresses`. What must not get a second owner comes first: without room the
- * UID is left out, then the gateways, then addresses from the last on. With a container ID of 64 bytes there is room for 18
+ * routes, the addresses of IPPools, see `packAddresses`, and who attached it. What must not get a second owner comes first:
+ * without room the last word is left out, then the UID, then the gateways, then addresses from the last on. With a container ID of 64 bytes there is room for 18
  * addresses of IPv4 or 5 of IPv6. Static addresses, which nobody allocates, are not in it.
  */
 export function toNetworkAlias(record: NetworkRecord): string {
-    const { containerId, ifName, podUid, mac, vlan, mtu, bootId, isolated } = record;
+    const { containerId, ifName, podUid, mac, vlan, mtu, bootId, isolated, attachedBy } = record;
     const gateways = record.defaultGateways.map(formatIp).join(separator) || none;
     const mark = isolated === true ? isolatedMark : none;
     const words = (uid: string, more: readonly string[]): string => {
@@ -28,12 +30,13 @@ export function toNetworkAlias(record: NetworkRecord): string {
     const all = first(ofPools.length);
     const uid = podUid || none;
     const candidates = [
-        [uid, gateways],
-        [none, gateways],
-        [uid, none],
+        [uid, gateways, attachedBy === undefined ? none : metaPluginMark],
+        [uid, gateways, none],
+        [none, gateways, none],
+        [uid, none, none],
     ] as const;
-    for (const [text, vias] of candidates) {
-        const alias = words(text, [mark, vias, all]);
+    for (const [text, vias, by] of candidates) {
+        const alias = words(text, [mark, vias, all, by]);
         if (fitsAlias(alias)) return alias;
     }
     for (let count = ofPools.length; count >= 0; count -= 1) {
@@ -56,12 +59,13 @@ export type NetworkAlias = Pick<
     | "defaultGateways"
     | "bootId"
     | "isolated"
+    | "attachedBy"
 >;
 
 /** Decodes a link alias; undefined if it is not of such an interface, or invalid. The boot ID is cut to 8 characters. */
 export function fromNetworkAlias(alias: string | undefined): NetworkAlias | undefined {
     const [mark, containerId, ifName, podUid, mac, vlan, mtu, bootId, ...more] = (alias ?? "").split(" ");
-    const [isolated, gateways, packed = none] = more;
+    const [isolated, gateways, packed = none, attachedBy] = more;
     if (mark !== networkAliasMark || !containerId || !ifName || podUid === undefined || mac === undefined)
         return undefined;
     const [ownMtu, ownVlan] = [readMtu(mtu), readOwnVlan(vlan ?? "")];
@@ -80,5 +84,6 @@ export function fromNetworkAlias(alias: string | undefined): NetworkAlias | unde
         defaultGateways,
         bootId: bootId === none ? "" : bootId,
         ...(isolated === isolatedMark ? { isolated: true } : {}),
+        ...(attachedBy === metaPluginMark ? { attachedBy: "meta-plugin" } : {}),
     };
 }

@@ -36,6 +36,7 @@ export function toNetworkIds(record: NetworkRecord): Readonly<Record<string, str
         ...(record.defaultGateways.length === 0 ? {} : { "default-route": list(record.defaultGateways.map(formatIp)) }),
         "boot-id": record.bootId,
         ...(record.isolated === true ? { isolated: "true" } : {}),
+        ...(record.attachedBy === undefined ? {} : { "attached-by": record.attachedBy }),
         ...(record.device === undefined ? {} : toDeviceIds(record.device)),
     };
 }
@@ -88,6 +89,7 @@ export function fromNetworkIds(
         defaultGateways,
         bootId: ids.get("boot-id") ?? "",
         ...(ids.get("isolated") === "true" ? { isolated: true } : {}),
+        ...(ids.get("attached-by") === "meta-plugin" ? { attachedBy: "meta-plugin" } : {}),
         ...(device === undefined ? {} : { device }),
     };
 }

@@ -57,4 +57,9 @@ export interface NetworkRecord extends PodAttachment {
     readonly bootId: string;
     /** The interface has no traffic, because an address of it belongs to another Pod, or may soon. Default false. */
     readonly isolated?: boolean | undefined;
+    /**
+     * A call of a meta plugin for this interface alone made it. Undefined: the Pod's annotation, or an agent that did not record
+     * it, or the alias of its link had no room for it.
+     */
+    readonly attachedBy?: "meta-plugin" | undefined;
 }

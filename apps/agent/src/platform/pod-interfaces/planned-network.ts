@@ -23,6 +23,8 @@ export interface PlannedNetwork {
     readonly defaultGateways: readonly IpAddress[];
     /** The virtual function that becomes the interface; undefined for a veth pair. */
     readonly device?: FunctionDevice | undefined;
+    /** That of its record. */
+    readonly attachedBy?: NetworkRecord["attachedBy"];
 }
 
 /** What an interface of a network of type sriov needs of the Node. */

@@ -20,7 +20,7 @@ import {
     type NetworkCall,
     type PlannedNetwork,
 } from "../../../src/platform/pod-interfaces/index.ts";
-import type { Platform } from "../../../src/platform/platform.ts";
+import type { NodePlatform } from "../../../src/platform/node-platform.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { FakeKube, vlanConfig } from "./fake-kube.ts";
 
@@ -77,7 +77,7 @@ function make(needs: Partial<NetworksNeeds> = {}): Networks {
         logger: log.logger,
         metrics,
         podInterfaces: new PodInterfaces(),
-    } as unknown as Platform;
+    } as unknown as NodePlatform;
     const watched = { onChange: () => ({ [Symbol.dispose]: () => undefined }), get: () => undefined };
     const interfaces = new NetworkInterfaces();
     const findDevices: NetworksNeeds["findDevices"] = () => Promise.resolve([]);

@@ -159,6 +159,96 @@ describe("the interfaces of a Pod", () => {
     });
 });
 
+describe("interfaces that an earlier sandbox of the Pod had", () => {
+    const eth2 = networkRecord({ ...eth1, ifName: "eth2", network: "default/net2" });
+    const next = { ...own, containerId: "cd34".repeat(16), addresses: [addressOf("10.10.1.6/24")] };
+    const ofNext = { ...ofOwn, ips: ["10.10.1.6"] };
+    const ofOther = { name: "macnet", interface: "net7", dns: {} };
+
+    beforeEach(async () => {
+        pod.put(JSON.stringify([ofOther]));
+        await reports.report({ ...wired, networks: [...wired.networks, { record: eth2, dns: undefined }] });
+        expect(pod.statuses.map((one) => one["interface"])).toEqual(["eth0", "eth1", "eth2", "net7"]);
+    });
+
+    it("are not reported of one that has others, or none", async () => {
+        await reports.report({ ...wired, own: next });
+        expect(pod.statuses).toEqual([ofNext, ofEth1, ofOther]);
+        await reports.report({ ...wired, own, networks: [] });
+        expect(pod.statuses).toEqual([ofOwn, ofOther]);
+        // From now on it is a Pod without networks.
+        const { patches } = pod;
+        await reports.report({ ...wired, own: next, networks: [] });
+        expect([pod.statuses, patches.length]).toEqual([[ofOwn, ofOther], 3]);
+    });
+
+    it("are dropped by a later report too if one between could not be written", async () => {
+        pod.before = () => Promise.reject(new KubeError("CONNECTION_FAILED", "no connection"));
+        await reports.report({ ...wired, own: next });
+        pod.before = () => Promise.resolve();
+        await reports.report({ ...wired, networks: [] });
+        expect(pod.statuses).toEqual([ofOwn, ofOther]);
+    });
+
+    it("stay if another has changed them, and in a Pod whose UID is not known", async () => {
+        const changed = { ...ofEth1, mtu: 1200 };
+        pod.put(JSON.stringify([ofOwn, changed]));
+        await reports.report({ ...wired, own: next, networks: [] });
+        expect(pod.statuses).toEqual([ofNext, changed]);
+        await reports.report({ ...wired, own: { ...own, podUid: "" } });
+        const before = pod.text;
+        await reports.report({ ...wired, own: { ...own, podUid: "" }, networks: [] });
+        expect(pod.text).toBe(before);
+    });
+
+    it("are not remembered of more Pods than a Node has", async () => {
+        for (let at = 0; at < 1_000; at += 1) {
+            pod.uid = `uid-${at}`;
+            await reports.report({ ...wired, own: { ...own, podUid: pod.uid, containerId: `${at}` } });
+        }
+        pod.uid = "uid";
+        const before = pod.text;
+        await reports.report({ ...wired, own: next, networks: [] });
+        expect(pod.text).toBe(before);
+    });
+});
+
+describe("interfaces that an earlier start of the agent made", () => {
+    const eth2 = networkRecord({ ...eth1, ifName: "eth2", network: "default/net2" });
+    const unread = [eth2, eth1].map((record) => ({ record, dns: undefined }));
+
+    it("are written if the annotation lacks them, beside what it has", async () => {
+        reports.reportLater({ ...wired, networks: unread });
+        expect([reports.isPending, pod.patches]).toEqual([true, []]);
+        const ofOther = { name: "macnet", interface: "net7", dns: {} };
+        pod.put(JSON.stringify([ofOther, { ...ofOwn, ips: ["10.10.1.9"] }, ofEth1]));
+        await reports.retry(signal);
+        const ofEth2 = { ...ofEth1, name: "default/net2", interface: "eth2", dns: {} };
+        // With DNS settings where they are known.
+        expect(pod.statuses).toEqual([ofOwn, ofEth2, ofEth1, ofOther]);
+        expect(reports.isPending).toBe(false);
+    });
+
+    it("are not written again, in whatever order they are, and go with the next sandbox", async () => {
+        await reports.report({ ...wired, networks: [...wired.networks, { record: eth2, dns: undefined }] });
+        const later = new StatusReports({ api: pod.api as never, isWired: () => true, logger: listLogger(log) });
+        later.reportLater({ ...wired, networks: unread });
+        await later.retry(signal);
+        expect([later.isPending, pod.patches.length]).toEqual([false, 1]);
+        await later.report({ ...wired, own: { ...own, containerId: "cd34".repeat(16) }, networks: [] });
+        expect(pod.statuses).toEqual([ofOwn]);
+    });
+
+    it("give way to the report of an ADD", async () => {
+        pod.before = () => Promise.reject(new KubeError("CONNECTION_FAILED", "no connection"));
+        await reports.report(wired);
+        reports.reportLater({ ...wired, mtu: 1300, networks: unread });
+        pod.before = () => Promise.resolve();
+        await reports.retry(signal);
+        expect(pod.statuses).toEqual([ofOwn, ofEth1]);
+    });
+});
+
 describe("what cannot be written in time", () => {
     const refuse = (): void =>
         void (pod.before = () => Promise.reject(new KubeError("CONNECTION_FAILED", "no connection")));
@@ -213,7 +303,7 @@ describe("what cannot be written in time", () => {
 
     it("is replaced by what a later ADD of the container says", async () => {
         refuse();
-        await reports.report({ ...wired, networks: [] });
+        await reports.report({ ...wired, mtu: 1300 });
         await reports.report(wired);
         pod.before = () => Promise.resolve();
         await reports.retry(signal);
@@ -223,13 +313,13 @@ describe("what cannot be written in time", () => {
     it("is not forgotten because an earlier report is written after it", async () => {
         const answer = Promise.withResolvers<void>();
         pod.before = () => answer.promise;
-        const earlier = reports.report({ ...wired, networks: [] });
+        const earlier = reports.report({ ...wired, mtu: 1300 });
         refuse();
         await reports.report(wired);
         pod.before = () => Promise.resolve();
         answer.resolve();
         await earlier;
-        expect([pod.statuses, reports.isPending]).toEqual([[ofOwn], true]);
+        expect([pod.statuses, reports.isPending]).toEqual([[{ ...ofOwn, mtu: 1300 }, ofEth1], true]);
         await reports.retry(signal);
         expect(pod.statuses).toEqual([ofOwn, ofEth1]);
     });

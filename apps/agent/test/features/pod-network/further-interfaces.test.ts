@@ -78,6 +78,12 @@ describe("an ADD of a Pod with networks", () => {
         ]);
     });
 
+    it("reports also that a container has none: an earlier one of its Pod may have had some", async () => {
+        begin([]);
+        await networks.node.add();
+        expect(networks.reported).toEqual(["web-0"]);
+    });
+
     it("makes all ports in one transaction and writes all records in another, whatever their number", async () => {
         await networks.node.add();
         expect(networks.node.steps.done.filter((step) => step === "ensure network ports")).toHaveLength(2);

@@ -174,6 +174,27 @@ describe("a Pod with networks", () => {
         expect(await agent.check(pod, answer)).toBe("");
     });
 
+    it("has again in a repeated ADD what a killed agent did not configure, and an interface that was deleted", async () => {
+        const twice = { pool: "100", routes: [{ dst: "10.20.0.0/16" }] };
+        const pod = await add("a", network("eth1", twice), network("eth2", twice), network("eth3", { pool: "6" }));
+        const state = (): readonly string[] =>
+            ["eth1", "eth2", "eth3"].flatMap((ifName) => [
+                pod.netns.run("ip", "-br", "addr", "show", ifName).replace(/@\S+/, ""),
+                pod.netns.run("ip", "route", "show", "dev", ifName),
+            ]);
+        const whole = state();
+        await agent.add(pod);
+        expect(state()).toEqual(whole);
+        for (const ifName of ["eth1", "eth2"]) {
+            pod.netns.run("ip", "addr", "flush", "dev", ifName);
+            pod.netns.run("ip", "link", "set", ifName, "down");
+        }
+        pod.netns.run("ip", "link", "del", "eth3");
+        await agent.add(pod);
+        expect(state()).toEqual(whole);
+        expect(await podPorts(node)).toHaveLength(3);
+    });
+
     it("runs on with them while the feature gate is off", async () => {
         const pod = await add("a", network("eth1", { pool: "100" }));
         await agent.stop();

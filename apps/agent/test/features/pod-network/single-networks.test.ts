@@ -291,6 +291,45 @@ describe("a GC", () => {
     });
 });
 
+describe("a GC of a network that Pods also have by their annotation", () => {
+    const collect = (): Promise<number> => networks.single.collect("a", [], networks.node.clock.monotonic() + 1);
+
+    beforeEach(async () => {
+        networks = new FakeNetworks();
+        networks.plans = [planOf("eth1", { pool: "100", network: "default/a" })];
+        await networks.node.add();
+        await networks.node.clock.advance(1);
+        networks.plans = [planOf("net1", { pool: "100", network: "default/a" })];
+        await networks.addOne("net1", { asked: askedFor("net1", "default/a") });
+    });
+
+    it("removes those of meta plugins only, also after a restart", async () => {
+        await networks.restart();
+        expect(await collect()).toBe(1);
+        expect(networks.held()).toMatchObject({ interfaces: ["eth1"], ports: ["eth1"] });
+    });
+
+    it("does so after the database was lost", async () => {
+        networks.ports.clear();
+        networks.networkOf = "default/a";
+        await networks.restart();
+        expect(networks.table.list()).toHaveLength(2);
+        expect(await collect()).toBe(1);
+        expect(networks.held()).toMatchObject({ interfaces: ["eth1"] });
+    });
+
+    it("keeps those of records that do not say who attached them", async () => {
+        for (const [name, port] of networks.ports) {
+            const ids = [...port.externalIds].filter(([key]) => key !== "attached-by");
+            networks.ports.set(name, { ...port, externalIds: new Map(ids) });
+        }
+        await networks.restart();
+        expect(await collect()).toBe(0);
+        await networks.single.delete(net1);
+        expect(networks.held()).toMatchObject({ interfaces: ["eth1"] });
+    });
+});
+
 describe("the CHECK of one interface", () => {
     it("compares it, and says it when there is none", async () => {
         await networks.addOne("net1");

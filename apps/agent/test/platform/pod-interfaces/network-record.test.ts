@@ -75,6 +75,7 @@ const anyRecord: fc.Arbitrary<NetworkRecord> = fc.record({
     mtu: fc.integer({ min: 68, max: 65_535 }),
     defaultGateways: fc.uniqueArray(addressOf, { maxLength: 2, selector: ({ family }) => family }),
     bootId: fc.oneof(fc.uuid(), fc.constant("")),
+    attachedBy: fc.constantFrom(undefined, "meta-plugin" as const),
 });
 const anyFunction: fc.Arbitrary<NetworkRecord> = fc
     .tuple(
@@ -219,6 +220,7 @@ describe("a record of a network in a link alias", () => {
         defaultGateways,
         bootId,
         isolated,
+        attachedBy,
     }: NetworkRecord): object => ({
         containerId,
         ifName,
@@ -232,6 +234,7 @@ describe("a record of a network in a link alias", () => {
         defaultGateways,
         bootId: bootId.slice(0, 8),
         ...(isolated === true ? { isolated } : {}),
+        ...(attachedBy === undefined ? {} : { attachedBy }),
     });
 
     it("comes back with what the alias is for, and has at most 255 bytes", () => {
@@ -239,16 +242,17 @@ describe("a record of a network in a link alias", () => {
             fc.property(isolatedOrNot, (one) => {
                 const alias = toNetworkAlias(one);
                 expect(new TextEncoder().encode(alias).length).toBeLessThanOrEqual(255);
-                // UID, gateways and then the last addresses are left out where there is no room.
+                // Who attached it, UID, gateways and then the last addresses are left out where there is no room.
                 const read = fromNetworkAlias(alias);
-                const { defaultGateways, podUid } = one;
+                const { attachedBy, defaultGateways, podUid } = one;
+                expect([undefined, attachedBy]).toContain(read?.attachedBy);
                 expect([[], defaultGateways]).toContainEqual(read?.defaultGateways);
                 expect(["", podUid]).toContain(read?.podUid);
                 const shown = read?.addresses.length ?? 0;
                 const ofPools = one.addresses.filter(({ pool }) => pool !== undefined);
                 expect(shown).toBeGreaterThanOrEqual(Math.min(ofPools.length, 2));
                 expect({ ...read, defaultGateways, podUid }).toEqual(
-                    keptOf({ ...one, addresses: ofPools.slice(0, shown) }),
+                    keptOf({ ...one, attachedBy: read?.attachedBy, addresses: ofPools.slice(0, shown) }),
                 );
             }),
         );
@@ -262,6 +266,7 @@ describe("a record of a network in a link alias", () => {
             vlan: 4094,
             mtu: 65_535,
             isolated: true,
+            attachedBy: "meta-plugin",
         };
         const alias = toNetworkAlias(longest);
         expect(new TextEncoder().encode(alias).length).toBeLessThanOrEqual(255);
@@ -304,6 +309,15 @@ describe("a record of a network in a link alias", () => {
         const shown = read?.addresses.length ?? 0;
         expect(shown).toBeGreaterThanOrEqual(count);
         expect(read).toMatchObject(keptOf({ ...recordWith(shown), defaultGateways: [], podUid: "" }));
+    });
+
+    it("says that a meta plugin attached it, also without the words before", () => {
+        const bare = { ...record, addresses: [], defaultGateways: [], attachedBy: "meta-plugin" as const };
+        expect(toNetworkAlias(bare)).toMatch(/ - - - meta$/);
+        expect(fromNetworkAlias(toNetworkAlias(bare))).toEqual(keptOf(bare));
+        expect(fromNetworkAlias(toNetworkAlias({ ...record, attachedBy: "meta-plugin" }))?.attachedBy).toBe(
+            "meta-plugin",
+        );
     });
 
     it("of an earlier agent has no addresses", () => {
