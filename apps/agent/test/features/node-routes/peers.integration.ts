@@ -262,7 +262,7 @@ it("a false MAC address of one Node is logged once, and keeps no other from its 
     expect(routes()).toEqual([peerRoutes[0], "10.1.2.0/24 via 192.0.2.4 dev uplink", peerRoutes[1]]);
     expect(warnings).toEqual([
         [
-            expect.stringContaining("is ignored"),
+            expect.stringContaining("are ignored"),
             {
                 problems: expect.stringMatching(
                     `^a: its annotation ${macAnnotation} is "01:00:5e:00:00:01": it must be`,

@@ -1,4 +1,5 @@
 import { systemClock } from "@antrea/async";
+import { messageOf } from "@antrea/errors";
 import { formatMac, parsePrefix } from "@antrea/ip";
 import { endpointSlices, services as serviceResource, type ApiClient, type EventInput } from "@antrea/kube";
 import { TestApiServer } from "@antrea/kube/testing";
@@ -13,6 +14,17 @@ import { datapathOf, Unixctl } from "../../../src/platform/ovs/datapath/index.ts
 import { nodesOf } from "../../../src/platform/platform.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { TestNode, type TestAgent, type TestAgentOptions } from "../../support/test-node.ts";
+
+/** Repeats what the API server refuses because it has no range of ClusterIPs yet, for ten seconds. */
+async function retry<T>(create: () => Promise<T>, tries = 50): Promise<T> {
+    try {
+        return await create();
+    } catch (error) {
+        if (tries === 0 || !messageOf(error).includes("range is full")) throw error;
+        await systemClock.sleep(200);
+        return retry(create, tries - 1);
+    }
+}
 
 /** The Node of the test; Pods of other Nodes do not exist. */
 export const nodeName = "node-1";
@@ -154,10 +166,12 @@ export class ServiceCluster implements AsyncDisposable {
         spec: Readonly<Record<string, unknown>> = {},
         labels: Readonly<Record<string, string>> = {},
     ): Promise<readonly [v4: string, v6: string]> {
-        const created = await this.api.create(serviceResource, {
+        const service = {
             metadata: { name, namespace: "default", labels },
             spec: { ports: ports.map((port) => ({ ...port })), ipFamilyPolicy: "RequireDualStack", ...spec },
-        });
+        };
+        // an API server that has just started has no range yet: "range is full", for a moment
+        const created = await retry(() => this.api.create(serviceResource, service));
         const ips = created.spec?.clusterIPs ?? [];
         return [ips.find((ip) => !ip.includes(":")) ?? "", ips.find((ip) => ip.includes(":")) ?? ""];
     }

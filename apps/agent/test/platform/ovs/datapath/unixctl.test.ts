@@ -129,7 +129,11 @@ describe("no answer", () => {
     });
 
     it.each([
-        ["without a pid file", undefined, /is not running, \S+\/ovs-vswitchd.pid cannot be read: no process .* version/],
+        [
+            "without a pid file",
+            undefined,
+            /is not running, \S+\/ovs-vswitchd.pid cannot be read: no process .* version/,
+        ],
         ["with an empty one", "", /holds no process id/],
         ["with a path in it", "../../etc/passwd\n", /holds no process id/],
         ["of a daemon that was killed", "4711\n", /ovs-vswitchd.4711.ctl does not listen for version; see the log/],
