@@ -93,11 +93,14 @@ export class ServiceWatch {
 
     /**
      * Adds Services as they were last known, before `synced`; nothing of a kind whose list is complete by now. Resolves with
-     * the keys of all Services of which something is served.
+     * the keys of those among them of which something is served. Services that only the list has are not returned: their
+     * endpoints may not be known yet.
      */
     async restore(known: Iterable<ServiceObjects>): Promise<readonly string[]> {
         const { index } = this.#components;
+        const keys = new Set<string>();
         await inSlices(known, ({ service, slices }) => {
+            keys.add(keyOf(service));
             if (!this.#services.hasSynced) {
                 index.setService(service);
                 this.#restored.services.add(keyOf(service));
@@ -107,7 +110,7 @@ export class ServiceWatch {
                 this.#restored.slices.add(keyOf(slice));
             }
         });
-        return index.keys;
+        return index.keys.filter((key) => keys.has(key));
     }
 
     /**

@@ -236,6 +236,19 @@ describe("the watch of Services", () => {
             expect(endpoints("default/web")).toEqual([]);
         });
 
+        it("leaves out Services that are not among them, whose endpoints are not known yet", async () => {
+            lists["services"]?.resolve([service("web"), service("new", { clusterIPs: ["10.96.0.3"] })]);
+            await eventually(
+                () => index.keys.length === 2,
+                (found) => found,
+                5_000,
+            );
+            expect(await watch.restore([known("web", "10.10.0.2", "10.96.0.1")])).toEqual(["default/web"]);
+            lists["endpointslices"]?.resolve([slice("new", "10.10.0.9")]);
+            const all = await watch.synced(stop.signal);
+            expect(all.toSorted()).toEqual(["default/new", "default/web"]);
+        });
+
         it("rejects when the wait is aborted", async () => {
             const aborted = AbortSignal.abort();
             await expect(watch.isCompleteWithin(1_000, aborted)).rejects.toThrow("cancelled");
