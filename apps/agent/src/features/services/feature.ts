@@ -183,6 +183,7 @@ function servingServices(
             if (trigger !== undefined) metrics.endpointsServed(Math.max(0, clock.now() - trigger) / 1_000);
             return result;
         } catch (error) {
+            watch.returnTrigger(key, trigger);
             // one Service that OVS refuses is no reason to send nobody to the others
             if (isErrorOf(OpenFlowError, error, "REFUSED")) health.done(key);
             else health.failed(key);

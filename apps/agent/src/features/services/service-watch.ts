@@ -68,7 +68,8 @@ export class ServiceWatch {
             this.#slices.onChange((type, key, object) => {
                 if (this.#areListsKnown) metrics.endpointsUpdated(object.addressType);
                 const touched = type === "deleted" ? index.deleteSlice(key) : index.setSlice(object);
-                this.#noteTrigger(object, touched);
+                // the annotation of a slice that is gone has the time of an earlier change
+                if (type !== "deleted") this.#noteTrigger(object, touched);
                 this.#changed(touched);
             }),
         );
@@ -137,6 +138,12 @@ export class ServiceWatch {
         const at = this.#triggers.get(key);
         this.#triggers.delete(key);
         return at;
+    }
+
+    /** Gives back what `takeTrigger` returned, as OVS does not have the change; milliseconds since 1970. */
+    returnTrigger(key: string, at: number | undefined): void {
+        // it is older than one that was noted meanwhile
+        if (at !== undefined) this.#triggers.set(key, at);
     }
 
     /** Ends the watches. Never rejects. */

@@ -136,6 +136,9 @@ describe("the watch of Services", () => {
         expect(marked).toEqual(["default/web", "default/web"]);
         expect(watch.takeTrigger("default/web")).toBe(Date.parse(at));
         expect(watch.takeTrigger("default/web")).toBe(undefined);
+        watch.returnTrigger("default/web", Date.parse(at));
+        watch.returnTrigger("default/web", undefined);
+        expect(watch.takeTrigger("default/web")).toBe(Date.parse(at));
         send("services", "ADDED", service("api", { clusterIPs: ["10.96.0.2"] }));
         expect(await isMarked("default/api")).toBe(true);
         expect(updates).toEqual(["IPv4", "IPv4", "Service 4"]);
@@ -152,12 +155,13 @@ describe("the watch of Services", () => {
         expect(marked).toEqual(["default/web"]);
         nodeListener?.("deleted", "here", node, node, { by: "watch", after: 0 });
         expect(marked).toEqual(["default/web", "default/web"]);
-        send("endpointslices", "DELETED", slice("web", "10.10.0.4", "4"));
+        send("endpointslices", "DELETED", slice("web", "10.10.0.4", "4", at));
         await eventually(
             () => marked.length === 3,
             (found) => found,
             5_000,
         );
+        expect(watch.takeTrigger("default/web")).toBe(undefined);
     });
 
     it("reports which objects changed, but not for Nodes, which are no part of them", async () => {
