@@ -124,7 +124,11 @@ function servingServices(
     const isBridging = platform.bridgedMac !== undefined;
     const { keepsFragments } = platform.datapath;
     const index = new ServiceIndex(settingsOf(platform));
-    const metrics = proxyMetrics(platform.metrics, () => sync.installed.values());
+    const metrics = proxyMetrics(
+        platform.metrics,
+        () => sync.installed.values(),
+        () => sync.unserved,
+    );
     const udp = gates.enabled("CleanupStaleUDPSvcConntrack")
         ? new UdpCleanUp({
               ...udpComponents(platform),
