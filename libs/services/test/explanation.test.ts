@@ -211,6 +211,28 @@ describe("what is left to others", () => {
             ],
         ],
         [
+            "with external addresses of a family that the Service has no ClusterIP of",
+            {
+                service: {
+                    ...balanced,
+                    clusterIPs: ["10.96.0.1"],
+                    externalIPs: ["192.0.2.1", "2001:db8::1"],
+                    ingress: ["2001:db8::2"],
+                },
+                settings: { proxyAll: true },
+                families: [4, 6],
+            },
+            [
+                "status.loadBalancer.ingress[0].ip 2001:db8::2 is not served, as the Service has no IPv6 ClusterIP",
+                "spec.externalIPs[1] 2001:db8::1 is not served, as the Service has no IPv6 ClusterIP",
+            ],
+        ],
+        [
+            "with external addresses of a family that Pods of the Node do not have",
+            { service: { ...balanced, externalIPs: ["2001:db8::1"], ingress: [] }, settings: { proxyAll: true } },
+            [noPods, "spec.externalIPs[0] 2001:db8::1 is not served, as Pods of the Node have no IPv6 address"],
+        ],
+        [
             "of another type",
             { service: { type: "ClusterIP", ports: [{ port: 80, nodePort: 30080 }] }, settings: { proxyAll: false } },
             [],

@@ -124,7 +124,11 @@ function servingServices(
     const isBridging = platform.bridgedMac !== undefined;
     const { keepsFragments } = platform.datapath;
     const index = new ServiceIndex(settingsOf(platform));
-    const metrics = proxyMetrics(platform.metrics, () => sync.installed.values());
+    const metrics = proxyMetrics(
+        platform.metrics,
+        () => sync.installed.values(),
+        () => sync.unserved,
+    );
     const udp = gates.enabled("CleanupStaleUDPSvcConntrack")
         ? new UdpCleanUp({
               ...udpComponents(platform),
@@ -183,6 +187,7 @@ function servingServices(
             if (trigger !== undefined) metrics.endpointsServed(Math.max(0, clock.now() - trigger) / 1_000);
             return result;
         } catch (error) {
+            watch.returnTrigger(key, trigger);
             // one Service that OVS refuses is no reason to send nobody to the others
             if (isErrorOf(OpenFlowError, error, "REFUSED")) health.done(key);
             else health.failed(key);

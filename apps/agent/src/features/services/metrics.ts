@@ -8,7 +8,7 @@ export interface ProxyMetrics {
     endpointsUpdated(addressType: string): void;
     /** A Service was added, changed or deleted, in these families. */
     serviceUpdated(families: readonly Family[]): void;
-    /** A change of a Service took so long from its mark to OVS. */
+    /** The attempt by which OVS got a change of a Service took so long. */
     synced(families: readonly Family[], seconds: number): void;
     /** OVS has a change of endpoints so long after what caused it, by the clock of the control plane. */
     endpointsServed(seconds: number): void;
@@ -28,10 +28,12 @@ const families = [4, 6] as const;
  * Declares the metrics of AntreaProxy, once per process: those of upstream Antrea by its names, and further ones.
  *
  * @param installed the Services that OVS has, read at each scrape
+ * @param unserved those of which nothing can be served, read likewise
  */
 export function proxyMetrics(
     metrics: Pick<MetricsFactory, "counter" | "gauge" | "histogram">,
     installed: () => Iterable<ServedService>,
+    unserved: () => Iterable<Pick<ServedService, "problems">>,
 ): ProxyMetrics {
     const labelNames = ["ip_family"] as const;
     metrics.gauge({
@@ -48,12 +50,12 @@ export function proxyMetrics(
     });
     metrics.gauge({
         name: "antrea_proxy_problems",
-        help: "Services with a problem that an event reports, by reason.",
+        help: "Parts of Services (endpoints, addresses, ports and others) that are not served as written, by the reason of their event.",
         labelNames: ["reason"],
         collect: () => {
             const counts = new Map<string, number>();
-            for (const { problems } of installed())
-                for (const { reason } of problems) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+            for (const { problems } of [...installed(), ...unserved()])
+                for (const { reason, count } of problems) counts.set(reason, (counts.get(reason) ?? 0) + count);
             return [...counts].map(([reason, value]) => ({ labels: { reason }, value }));
         },
     });
@@ -69,7 +71,7 @@ export function proxyMetrics(
     });
     const syncs = metrics.histogram({
         name: "antrea_proxy_sync_proxy_rules_duration_seconds",
-        help: "Time from a change of a Service or its endpoints until OVS has it.",
+        help: "Time of the attempt by which OVS got a change of a Service or its endpoints, without waits and failed attempts; deletions are not counted.",
         labelNames,
     });
     const fromTrigger = metrics.histogram({

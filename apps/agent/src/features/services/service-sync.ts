@@ -45,6 +45,8 @@ export class ServiceSync {
     readonly #bundles: ChangeBundles;
     readonly #ids = new PortIdTable();
     readonly #installed = new Map<string, ServedService>();
+    /** Those of which nothing can be served, though they are not ignored. */
+    readonly #unserved = new Map<string, ServedService>();
     /** What OVS is about to have. */
     readonly #underWay = new Map<string, ServedService>();
     /** What was sent last and failed: OVS may have it nevertheless, if an answer was lost. */
@@ -58,6 +60,11 @@ export class ServiceSync {
     /** The Services that OVS has. */
     get installed(): ReadonlyMap<string, ServedService> {
         return this.#installed;
+    }
+
+    /** The Services of which nothing can be served, with their problems; not those that are ignored. */
+    get unserved(): Iterable<ServedService> {
+        return this.#unserved.values();
     }
 
     /** What OVS has of Services, and what it may have already of changes under way. */
@@ -76,6 +83,8 @@ export class ServiceSync {
         const found = this.#components.index.served(key);
         if (found === undefined) events.forget(key);
         const isServed = found !== undefined && found.ports.length > 0;
+        if (found === undefined || isServed) this.#unserved.delete(key);
+        else this.#unserved.set(key, found);
         if (before === undefined && !isServed) await this.#removeTried(key, signal);
         const prepared = isServed ? host?.prepare(found) : undefined;
         const known = found && withProblems(found, prepared);

@@ -68,7 +68,8 @@ export class ServiceWatch {
             this.#slices.onChange((type, key, object) => {
                 if (this.#areListsKnown) metrics.endpointsUpdated(object.addressType);
                 const touched = type === "deleted" ? index.deleteSlice(key) : index.setSlice(object);
-                this.#noteTrigger(object, touched);
+                // the annotation of a slice that is gone has the time of an earlier change
+                if (type !== "deleted") this.#noteTrigger(object, touched);
                 this.#changed(touched);
             }),
         );
@@ -93,11 +94,14 @@ export class ServiceWatch {
 
     /**
      * Adds Services as they were last known, before `synced`; nothing of a kind whose list is complete by now. Resolves with
-     * the keys of all Services of which something is served.
+     * the keys of those among them of which something is served. Services that only the list has are not returned: their
+     * endpoints may not be known yet.
      */
     async restore(known: Iterable<ServiceObjects>): Promise<readonly string[]> {
         const { index } = this.#components;
+        const keys = new Set<string>();
         await inSlices(known, ({ service, slices }) => {
+            keys.add(keyOf(service));
             if (!this.#services.hasSynced) {
                 index.setService(service);
                 this.#restored.services.add(keyOf(service));
@@ -107,7 +111,7 @@ export class ServiceWatch {
                 this.#restored.slices.add(keyOf(slice));
             }
         });
-        return index.keys;
+        return index.keys.filter((key) => keys.has(key));
     }
 
     /**
@@ -134,6 +138,12 @@ export class ServiceWatch {
         const at = this.#triggers.get(key);
         this.#triggers.delete(key);
         return at;
+    }
+
+    /** Gives back what `takeTrigger` returned, as OVS does not have the change; milliseconds since 1970. */
+    returnTrigger(key: string, at: number | undefined): void {
+        // it is older than one that was noted meanwhile
+        if (at !== undefined) this.#triggers.set(key, at);
     }
 
     /** Ends the watches. Never rejects. */

@@ -15,7 +15,11 @@ it("the metrics of AntreaProxy are those of upstream Antrea and further ones", a
         ]),
         serviceWith([portAt("10.96.0.2", [])], { key: "default/other", problems: [problem] }),
     ];
-    const proxy = proxyMetrics(metrics, () => installed);
+    const proxy = proxyMetrics(
+        metrics,
+        () => installed,
+        () => [serviceWith([], { key: "default/none", problems: [{ ...problem, count: 2 }] })],
+    );
     proxy.endpointsUpdated("IPv4");
     proxy.endpointsUpdated("FQDN");
     proxy.serviceUpdated([4, 6]);
@@ -35,7 +39,7 @@ it("the metrics of AntreaProxy are those of upstream Antrea and further ones", a
         "antrea_proxy_endpoint_change_duration_seconds_sum 0.5",
         "antrea_proxy_journal_skipped_lines_total 2",
         "antrea_proxy_journal_write_failures_total 1",
-        'antrea_proxy_problems{reason="InvalidEndpoint"} 1',
+        'antrea_proxy_problems{reason="InvalidEndpoint"} 5',
         'antrea_proxy_rejected_packets_total{ip_family="v4"} 2',
         'antrea_proxy_sync_proxy_rules_duration_seconds_count{ip_family="v6"} 1',
         'antrea_proxy_sync_proxy_rules_duration_seconds_sum{ip_family="v6"} 0.2',

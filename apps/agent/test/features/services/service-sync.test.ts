@@ -142,6 +142,24 @@ describe("Services in the flow table", () => {
         expect(start.served).not.toEqual(before);
     });
 
+    it("of which nothing can be served are known with their problems, until something can or they are gone", async () => {
+        const unserved = (): readonly string[] =>
+            Array.from(start.sync.unserved, (one) => `${one.key} ${one.problems.map(({ reason }) => reason).join()}`);
+        const whole = service("web");
+        const bad = { ...whole, spec: { ...whole.spec, ports: [{ port: 0 }] } };
+        start.mark(start.index.setService(bad));
+        await start.queue.idle();
+        expect([unserved(), start.sync.installed.size]).toEqual([[`${key} InvalidServicePort`], 0]);
+        start.mark(start.index.setService(whole));
+        await start.queue.idle();
+        expect([unserved(), start.sync.installed.size]).toEqual([[], 1]);
+        start.mark(start.index.setService(bad));
+        await start.queue.idle();
+        start.mark(start.index.deleteService(key));
+        await start.queue.idle();
+        expect(unserved()).toEqual([]);
+    });
+
     it("that OVS refused leave nothing at the host when they are gone", async () => {
         const prepared = new Set<string>();
         start = new Start({

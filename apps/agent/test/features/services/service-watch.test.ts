@@ -136,6 +136,9 @@ describe("the watch of Services", () => {
         expect(marked).toEqual(["default/web", "default/web"]);
         expect(watch.takeTrigger("default/web")).toBe(Date.parse(at));
         expect(watch.takeTrigger("default/web")).toBe(undefined);
+        watch.returnTrigger("default/web", Date.parse(at));
+        watch.returnTrigger("default/web", undefined);
+        expect(watch.takeTrigger("default/web")).toBe(Date.parse(at));
         send("services", "ADDED", service("api", { clusterIPs: ["10.96.0.2"] }));
         expect(await isMarked("default/api")).toBe(true);
         expect(updates).toEqual(["IPv4", "IPv4", "Service 4"]);
@@ -152,12 +155,13 @@ describe("the watch of Services", () => {
         expect(marked).toEqual(["default/web"]);
         nodeListener?.("deleted", "here", node, node, { by: "watch", after: 0 });
         expect(marked).toEqual(["default/web", "default/web"]);
-        send("endpointslices", "DELETED", slice("web", "10.10.0.4", "4"));
+        send("endpointslices", "DELETED", slice("web", "10.10.0.4", "4", at));
         await eventually(
             () => marked.length === 3,
             (found) => found,
             5_000,
         );
+        expect(watch.takeTrigger("default/web")).toBe(undefined);
     });
 
     it("reports which objects changed, but not for Nodes, which are no part of them", async () => {
@@ -234,6 +238,19 @@ describe("the watch of Services", () => {
             lists["endpointslices"]?.resolve([]);
             expect(await watch.synced(stop.signal)).toEqual(["default/web"]);
             expect(endpoints("default/web")).toEqual([]);
+        });
+
+        it("leaves out Services that are not among them, whose endpoints are not known yet", async () => {
+            lists["services"]?.resolve([service("web"), service("new", { clusterIPs: ["10.96.0.3"] })]);
+            await eventually(
+                () => index.keys.length === 2,
+                (found) => found,
+                5_000,
+            );
+            expect(await watch.restore([known("web", "10.10.0.2", "10.96.0.1")])).toEqual(["default/web"]);
+            lists["endpointslices"]?.resolve([slice("new", "10.10.0.9")]);
+            const all = await watch.synced(stop.signal);
+            expect(all.toSorted()).toEqual(["default/new", "default/web"]);
         });
 
         it("rejects when the wait is aborted", async () => {
