@@ -49,6 +49,8 @@ export const resourceNameAnnotation = "k8s.v1.cni.cncf.io/resourceName";
 
 const pluginType = "antrea";
 const maxVlan = 4094;
+/** RT_TABLE_MAIN of rtnetlink(7). */
+const mainTable = 254;
 
 /**
  * Parses a NetworkAttachmentDefinition. Its configuration may be that of one plugin, or a list: of one plugin for a
@@ -188,6 +190,7 @@ function ownNetwork(
         const next = "name an IPPool in ipam.ippools, write an address in ipam.addresses, or remove ipam";
         throw refused(network, "ipam", config.ipam?.raw, "has neither IPPools nor addresses", next);
     }
+    refuseRouteKeys(ipam, network);
     const mtu = config.mtu;
     if (mtu !== undefined && mtu < minMtuOfIpv6 && hasIpv6(ipam)) {
         throw refused(
@@ -207,6 +210,22 @@ function ownNetwork(
         throw refused(network, "vlan", vlan, "has no effect in a network of type sriov", next);
     }
     return { kind, ...common, vlan: undefined };
+}
+
+/** Refuses keys of routes that the agent would not set; 0 is "not set", as in the CNI. */
+function refuseRouteKeys(ipam: IpamSection | undefined, network: string): void {
+    for (const [index, route] of (ipam?.routes ?? []).entries()) {
+        const { table = mainTable } = route;
+        if (table !== mainTable && table !== 0) {
+            const rule = "is refused, as the routes of a network of Antrea are in the main table";
+            throw refused(network, `ipam.routes[${index}].table`, table, rule, "remove table");
+        }
+        for (const key of ["mtu", "advmss", "priority", "scope"] as const) {
+            if ((route[key] ?? 0) === 0) continue;
+            const rule = "is refused, as it has no effect on the routes of a network of Antrea";
+            throw refused(network, `ipam.routes[${index}].${key}`, route[key], rule, `remove ${key}`);
+        }
+    }
 }
 
 function vlanOf(value: unknown, network: string): number | undefined {

@@ -177,10 +177,35 @@ describe("parseNetwork", () => {
             { ...vlan100, ipam: { type: "antrea", ippools: ["a"], routes: [{ dst: "x" }] } },
             /ipam\.routes\[0\]\.dst: "x" is refused/,
         ],
+        [
+            "a route of another table",
+            {
+                ...vlan100,
+                ipam: {
+                    type: "antrea",
+                    ippools: ["a"],
+                    routes: [{ dst: "10.0.0.0/8" }, { dst: "0.0.0.0/0", table: 100 }],
+                },
+            },
+            /ipam\.routes\[1\]\.table: 100 is refused, as the routes .* main table; next: remove table$/,
+        ],
+        ...["mtu", "advmss", "priority", "scope"].map((key): [string, unknown, RegExp] => [
+            `${key} of a route`,
+            { ...vlan100, ipam: { type: "antrea", ippools: ["a"], routes: [{ dst: "10.0.0.0/8", [key]: 200 }] } },
+            new RegExp(
+                String.raw`ipam\.routes\[0\]\.${key}: 200 is refused, as it has no effect .*; next: remove ${key}$`,
+                "u",
+            ),
+        ]),
     ])("refuses %s", (_, config, message) => {
         expect(refusal(config)).toMatch(/^INVALID_NETWORK ns\/net1 network ns\/net1: /);
         expect(refusal(config)).toMatch(message);
         expect(refusal(config)).toMatch(/; next: /);
+    });
+
+    it("takes keys of a route that say what the agent does", () => {
+        const route = { dst: "10.0.0.0/8", table: 254, mtu: 0, advmss: 0, priority: 0, scope: 0 };
+        expect(refusal({ ...vlan100, ipam: { type: "antrea", ippools: ["a"], routes: [route] } })).toBe("accepted");
     });
 
     it.each<[string, unknown, Record<string, string>, RegExp]>([

@@ -20,7 +20,7 @@ export interface NetworkDraft extends PodAttachment, PodLinkDraft {
 /** RFC 8200 section 5. */
 const minMtuOfIpv6 = 1_280;
 
-/** The MAC address of an interface without an address, as text. */
+/** The MAC address of an interface before an address of an IPPool is known, or without one, as text. */
 export function macOfDraft({ containerId, ifName, planned }: NetworkDraft): string {
     return planned.mac ?? draftMacOf(`${containerId}/${ifName}`);
 }
@@ -46,7 +46,8 @@ export function networkRecordOf(
             `network ${network}: mtu: ${mtu} is under ${minMtuOfIpv6}, the minimum of IPv6 (RFC 8200), and an address of the interface is IPv6; next: raise it, or use IPPools of IPv4 only`,
         );
     }
-    const first = claimed[0] ?? addresses[0];
+    // A static address may be that of several Pods, which must not share a MAC address.
+    const [first] = claimed;
     const defaultGateways = defaultGatewaysOf(planned, addresses);
     const mac = planned.mac ?? (first === undefined ? draftMacOf(`${containerId}/${ifName}`) : macOf(first.ip));
     const pod = { containerId, ifName, podNamespace, podName, podUid };

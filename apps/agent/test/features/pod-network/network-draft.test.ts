@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { parseIp } from "@antrea/ip";
 import { networkRecordOf, type NetworkDraft } from "../../../src/features/pod-network/network-draft.ts";
+import { draftMacOf, macOf } from "../../../src/features/pod-network/names.ts";
 import type { NetworkAddress } from "../../../src/platform/pod-interfaces/index.ts";
 import { testBootId } from "../../support/records.ts";
 
@@ -65,5 +66,19 @@ describe("an MTU under 1280", () => {
 
     it("is no matter of IPv4", () => {
         expect(record([of("192.168.1.7", "a")], { mtu: 68 })).toMatchObject({ mtu: 68 });
+    });
+});
+
+describe("the MAC address", () => {
+    const at = { ip: parseIp("192.168.1.9"), prefixLength: 24, gateway: undefined };
+    const fixed = { demands: [], order: [at], given: new Map() };
+
+    it("is made of the first address of an IPPool, also behind a static one", () => {
+        const addresses = { demands: [demand], order: [at, 0], given: new Map() };
+        expect(record([of("192.168.1.7", "a")], { addresses })).toMatchObject({ mac: macOf(parseIp("192.168.1.7")) });
+    });
+
+    it("is of a hash with static addresses only, as several Pods may have these", () => {
+        expect(record([], { addresses: fixed })).toMatchObject({ mac: draftMacOf("c1/eth1") });
     });
 });

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
 import { formatMac, parsePrefix } from "@antrea/ip";
@@ -21,7 +22,7 @@ async function retry<T>(create: () => Promise<T>, tries = 50): Promise<T> {
         return await create();
     } catch (error) {
         if (tries === 0 || !messageOf(error).includes("range is full")) throw error;
-        await systemClock.sleep(200);
+        await sleep(200);
         return retry(create, tries - 1);
     }
 }
