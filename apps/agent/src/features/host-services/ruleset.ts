@@ -1,6 +1,7 @@
 import { nodePortAddress, serviceSource } from "@antrea/flows";
 import { formatIp, formatPrefix, type Family, type Prefix } from "@antrea/ip";
 import { serviceMark } from "../../platform/kernel-ids.ts";
+import { standInAt, standInCount } from "./addresses.ts";
 import { setName, setNames } from "./elements.ts";
 
 /** The inputs of the rules; all are constant while the agent runs. */
@@ -53,6 +54,8 @@ export function ruleset(input: RulesetInput): string {
     }
     lines.push(
         ...chain("before-tracking", "type filter hook prerouting priority -305; policy accept;", [
+            // only this Node's own translation may lead there: others would reach NodePorts past `nodePortAddresses`
+            ...families.map((family) => `${ip(family)} daddr ${translated(family)} drop`),
             `iifname ${gateway} goto answers`,
             ...families.map((family) => `${triple(family)} @${setName("local", family)} accept`),
             "goto to-services",
@@ -118,6 +121,12 @@ function chain(name: string, hook: string | undefined, rules: readonly string[])
 
 function ip(family: Family): "ip" | "ip6" {
     return family === 4 ? "ip" : "ip6";
+}
+
+/** The virtual NodePort address and the stand-ins; not `serviceSource`, to which answers come through the gateway. */
+function translated(family: Family): string {
+    const [first, last] = [standInAt(family, 0), standInAt(family, standInCount(family) - 1)];
+    return `{ ${formatIp(nodePortAddress(family))}, ${formatIp(first)}-${formatIp(last)} }`;
 }
 
 function triple(family: Family, end: "s" | "d" = "d"): string {

@@ -1,6 +1,8 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
+import { nodePortAddress } from "@antrea/flows";
+import { formatIp } from "@antrea/ip";
 import { services } from "@antrea/kube";
 import { eventually } from "../../support/eventually.ts";
 import { ask, PodProgram, type ProgramPlace } from "../../support/pod-programs.ts";
@@ -284,6 +286,16 @@ describe.each([4, 6] as const)("over IPv%d", (family) => {
         await expectHeard(network.outside, node, at, `host ${client}`);
         await expectHeard(network.outside, external, service, `host ${client}`);
         await expectHeard(undefined, external, service, `host ${virtualIps[family]}`);
+    });
+
+    it("nobody but the Node itself reaches NodePorts at the virtual address", async () => {
+        const at = await add({ type: "NodePort" });
+        await serve(network.pod(0, family));
+        await expectHeard(network.outside, node, at, `a ${client}`);
+        const virtual = formatIp(nodePortAddress(family));
+        network.outside.netns.run("ip", `-${family}`, "route", "add", virtual, "via", node);
+        for (const from of [network.outside, network.pods[1]])
+            expect(await ask(from, virtual, at.tcp)).toBe("no answer");
     });
 
     it("rules of kube-proxy do not get what OVS serves", async () => {
