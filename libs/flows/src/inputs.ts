@@ -45,8 +45,9 @@ export interface ServicesInput {
     /** Whether the switch lacks `rejectMeter`: what the agent would answer is dropped. Default false. */
     readonly withoutMeter?: boolean | undefined;
     /**
-     * Whether the switch has had all Services. Until then what the host sends to none is dropped, not rejected: it may be
-     * for a Service to come, and clients try again by themselves. Default true.
+     * Whether the switch has had all Services, which a flow of category `servicesComplete` marks. Until then what the host
+     * sends to none is dropped, not rejected: it may be for a Service to come, and clients try again by themselves. Default
+     * true.
      */
     readonly areComplete?: boolean | undefined;
 }

@@ -115,6 +115,8 @@ it("a switch that has not had all Services yet drops what is for none, by the fl
     expect(rejecting).toHaveLength(4 * node.families.length);
     const dropping = new Map(flowsWith(false).map((flow) => [flowKey(flow), flow.actions]));
     expect(rejecting.map((flow) => dropping.get(flowKey(flow)))).toEqual(rejecting.map(() => []));
+    const mark = flowsWith(true).filter((flow) => !dropping.has(flowKey(flow)));
+    expect(mark).toMatchObject([{ table: Table.ServiceLb, match: { eth_type: 0x0806 }, actions: [] }]);
 });
 
 describe("affinity", () => {

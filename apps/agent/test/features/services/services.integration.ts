@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
@@ -355,6 +356,8 @@ it("outlive the agent, and its start while the API server is away", async () => 
     await cluster.api.delete(services, { name: "gone", namespace: "default" });
     await cluster.server.stopApiServer();
     await cluster.startAgent();
+    // the journal would be read after three
+    await new Promise((resolve) => setTimeout(resolve, 4_000));
     for (const ip of [vip, gone]) expect(await ask(client, ip, 80)).toMatch(/^[ab] /);
     const roundsOf = async (): Promise<ReadonlySet<number>> =>
         new Set((await flowsOfServices()).map(({ cookie }) => cookieOf(cookie).round));
@@ -433,6 +436,37 @@ describe("when OVS and the agent have ended while the API server is away", () =>
         expect(await heard(vip, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
         await cluster.server.startApiServer();
         await cluster.deleteService("later");
+    });
+
+    it("are all served if OVS has only some, of an agent that was killed before it had sent the others", async () => {
+        const [early] = await cluster.addService("early", [{ port: 80 }]);
+        const [late] = await cluster.addService("late", [{ port: 80 }]);
+        for (const name of ["early", "late"]) await cluster.setEndpoints(name, 4, [at(0, 4)]);
+        await isJournaled('"name":"early-v4"', '"name":"late-v4"', at(0, 4));
+        await cluster.stopAgent();
+        await cluster.node.ovs.killVswitchd();
+        await cluster.node.ovs.startVswitchd();
+        cluster.onAgent = ({ flowTable }) => {
+            const apply = flowTable.apply.bind(flowTable);
+            flowTable.apply = async (changes, signal) => {
+                const sent = changes.filter(({ owner }) => owner !== "service/default/late");
+                await apply(sent, signal);
+                if (sent.length === changes.length) return;
+                await once(signal ?? new EventTarget(), "abort");
+                signal?.throwIfAborted();
+            };
+        };
+        await cluster.startAgent();
+        expect(await heard(early, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
+        await cluster.stopAgent();
+        cluster.onAgent = () => undefined;
+        await cluster.server.stopApiServer();
+        await cluster.startAgent();
+        expect(await ask(client, late, 80)).toMatch(fromNoProxy);
+        expect(await heard(late, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
+        expect(await ask(client, early, 80)).toBe(`a ${clientIps[0]}`);
+        await cluster.server.startApiServer();
+        for (const name of ["early", "late"]) await cluster.deleteService(name);
     });
 
     it("are served but for those whose lines are damaged", async () => {
