@@ -5,11 +5,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { Category, cookieOf, Table } from "@antrea/flows";
 import { services } from "@antrea/kube";
 import { parseIp } from "@antrea/ip";
-import type { FlowStats } from "@antrea/openflow";
+import type { FieldValue, FlowStats } from "@antrea/openflow";
 import { eventually } from "../../support/eventually.ts";
 import { ask, PodProgram } from "../../support/pod-programs.ts";
 import { ipsOf, TestPod } from "../../support/test-pod.ts";
-import { ServiceCluster } from "./service-cluster.ts";
+import { ServiceCluster, type TestPort } from "./service-cluster.ts";
 
 let cluster: ServiceCluster;
 const pods: TestPod[] = [];
@@ -229,6 +229,58 @@ it("with affinity lead a client to another endpoint some time after its affinity
     }
     expect(heardAfter.size).toBe(2);
     await cluster.deleteService("short");
+});
+
+it("with affinity forget clients of another port or timeout, also of one that changed while the agent was away", async () => {
+    const ofTimeout = (timeoutSeconds: number): object => ({ sessionAffinityConfig: { clientIP: { timeoutSeconds } } });
+    const change = async (spec: object): Promise<unknown> =>
+        cluster.api.patch(services, { name: "sticky", namespace: "default" }, { type: "merge", body: { spec } });
+    const bothAt = (port: number): TestPort[] => [
+        { name: "t", port },
+        { name: "u", port, protocol: "UDP" },
+    ];
+    const podIp = at(0, 4);
+    const [vip] = await cluster.addService("sticky", bothAt(80), {
+        sessionAffinity: "ClientIP",
+        ...ofTimeout(3_600),
+    });
+    await cluster.setEndpoints("sticky", 4, [podIp], bothAt(80));
+    const connect = async (port: number): Promise<void> => {
+        await heard(vip, (text) => text.startsWith("a "), port);
+        await using socket = await PodProgram.datagrams(client, vip, port);
+        await answerOf(socket, (text) => text.startsWith("a "));
+    };
+    await connect(80);
+    const valueOf = (field: FieldValue | undefined): unknown => (typeof field === "object" ? field.value : field);
+    const learned = async (): Promise<readonly string[]> =>
+        (await cluster.agent.openflow.dumpFlows({ table: Table.SessionAffinity }))
+            .filter(({ cookie }) => cookie !== 0n && cookieOf(cookie).round === 0)
+            .map(({ idleTimeout, match: { tcp_dst, reg9 } }) => `${tcp_dst ?? `UDP ${valueOf(reg9)}`}: ${idleTimeout}`)
+            .sort();
+    const expectLearned = async (...wanted: readonly string[]): Promise<void> =>
+        expect(await eventually(learned, (flows) => flows.join() === wanted.join(), 10_000)).toEqual(wanted);
+    await expectLearned("80: 3600", "UDP 80: 3600");
+    // a restart alone changes nothing
+    await cluster.stopAgent();
+    await cluster.startAgent();
+    const learnedJob = (): string | undefined =>
+        cluster.agent.jobs.health().find(({ name }) => name === "services/learned-flows")?.state;
+    expect(await eventually(learnedJob, (state) => state === "done", 10_000)).toBe("done");
+    await expectLearned("80: 3600", "UDP 80: 3600");
+    await cluster.stopAgent();
+    await change(ofTimeout(1_800));
+    await cluster.startAgent();
+    await expectLearned();
+    await connect(80);
+    await expectLearned("80: 1800", "UDP 80: 1800");
+    await change({ ports: bothAt(81) });
+    await expectLearned();
+    await connect(81);
+    await expectLearned("81: 1800", "UDP 81: 1800");
+    await cluster.stopAgent();
+    await cluster.deleteService("sticky");
+    await cluster.startAgent();
+    await expectLearned();
 });
 
 it("two Services with one address, protocol and port: the older has it, then the other one", async () => {
