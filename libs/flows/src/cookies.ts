@@ -17,6 +17,8 @@ export const Category = {
     externalNode: 8,
     /** Pods of other Nodes. */
     nodeConnectivity: 16,
+    /** Marks that the switch has had all Services. */
+    servicesComplete: 17,
 } as const;
 /** One of the numbers in `Category`. */
 export type Category = (typeof Category)[keyof typeof Category];

@@ -35,6 +35,7 @@ export { OfPort, podOfPorts } from "./ports.ts";
 export { CtMark, OutputKind, Reg, Source } from "./registers.ts";
 export { nodePortAddress, serviceMac, serviceSource } from "./services/addresses.ts";
 export { learnedCookie } from "./services/affinity.ts";
+export { learnedMatches } from "./services/learned-matches.ts";
 export { rejectMeter, rejectUserdata } from "./services/load-balancer.ts";
 export { nodeAddressFlows, type NodeAddresses } from "./services/node-ports.ts";
 export { serviceParts } from "./services/part.ts";

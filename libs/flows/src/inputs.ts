@@ -44,6 +44,12 @@ export interface ServicesInput {
     readonly keepsFragments?: boolean | undefined;
     /** Whether the switch lacks `rejectMeter`: what the agent would answer is dropped. Default false. */
     readonly withoutMeter?: boolean | undefined;
+    /**
+     * Whether the switch has had all Services, which a flow of category `servicesComplete` marks. Until then what the host
+     * sends to none is dropped, not rejected: it may be for a Service to come, and clients try again by themselves. Default
+     * true.
+     */
+    readonly areComplete?: boolean | undefined;
 }
 
 /** The tunnel port to other Nodes. Without it, all traffic between Nodes uses the host's routes. */

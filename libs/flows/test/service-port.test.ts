@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@jest/globals";
-import type { Flow } from "@antrea/openflow";
+import { flowKey, type Flow } from "@antrea/openflow";
 import { deadBucketId, type Endpoint } from "@antrea/services";
 import { cookieOf, learnedCookie, nodeParts, OfPort, Table } from "../src/index.ts";
 import { exampleNode, pipelineFlows } from "./examples.ts";
@@ -84,10 +84,10 @@ describe("datagrams in fragments", () => {
     });
 });
 
-describe("a switch without the meter of rejects", () => {
-    const metered = (flows: readonly Flow[]): readonly Flow[] =>
-        flows.filter(({ actions }) => actions.some((action) => action.type === "controller" && "meter" in action));
+const metered = (flows: readonly Flow[]): readonly Flow[] =>
+    flows.filter(({ actions }) => actions.some((action) => action.type === "controller" && "meter" in action));
 
+describe("a switch without the meter of rejects", () => {
     it("leaves a port without endpoints to the host, and one without local ones drops as with it", () => {
         const more = { nodePort: { port: 30080, inside: "cluster", outside: "local" } } as const;
         const none = servedPort("10.96.0.10", [], more);
@@ -105,6 +105,18 @@ describe("a switch without the meter of rejects", () => {
         expect(metered(without)).toEqual([]);
         expect(without).toHaveLength(flowsWith(false).length);
     });
+});
+
+it("a switch that has not had all Services yet drops what is for none, by the flows that reject it later", () => {
+    const flowsWith = (areComplete: boolean): readonly Flow[] =>
+        pipelineFlows({ ...node, services: { proxyAll: true, ...node.services, areComplete } }).flows;
+    const rejecting = metered(flowsWith(true));
+    // of each family: TCP in the midst, and each protocol
+    expect(rejecting).toHaveLength(4 * node.families.length);
+    const dropping = new Map(flowsWith(false).map((flow) => [flowKey(flow), flow.actions]));
+    expect(rejecting.map((flow) => dropping.get(flowKey(flow)))).toEqual(rejecting.map(() => []));
+    const mark = flowsWith(true).filter((flow) => !dropping.has(flowKey(flow)));
+    expect(mark).toMatchObject([{ table: Table.ServiceLb, match: { eth_type: 0x0806 }, actions: [] }]);
 });
 
 describe("affinity", () => {

@@ -62,7 +62,7 @@ import { type Interruptions } from "./interruptions.ts";
 import { silentLogger } from "./logger.ts";
 import { OwnNamespace } from "./namespace.ts";
 import { ipsOf, type AddAnswer, type TestPod } from "./test-pod.ts";
-import { AgentPipeline, type PipelineFlows } from "../../src/platform/ovs/pipeline.ts";
+import { AgentPipeline } from "../../src/platform/ovs/pipeline.ts";
 import {
     NetworkInterfaces,
     PodInterfaces,
@@ -431,7 +431,7 @@ export class TestAgent {
         await this.gateway.ensureDevice(signal);
         await this.reconciler.rebuild(signal);
         await this.services?.stage?.(signal);
-        for (const { owner, flows } of await this.#pipeline(signal)) this.flowTable.stage(owner, flows);
+        for (const { owner, flows } of await this.pipeline.flows(signal)) this.flowTable.stage(owner, flows);
         const rounds = await this.bridge.beginRound(signal);
         this.round = rounds.current;
         this.flowTable.useRound(rounds.current, rounds.earlier);
@@ -474,8 +474,8 @@ export class TestAgent {
         await this.bridge.ensure(signal);
         await this.#secondary(signal);
         const { bridge, bridgeDevice, flowTable, gateway, readiness, reconciler } = this;
-        const pipeline = (limit: AbortSignal) => this.#pipeline(limit);
-        await keepNetwork({ bridge, bridgeDevice, flowTable, gateway, pipeline, readiness, reconciler }, signal);
+        const applyPipeline = (limit: AbortSignal): Promise<void> => this.pipeline.applyTo(flowTable, limit);
+        await keepNetwork({ bridge, bridgeDevice, flowTable, gateway, applyPipeline, readiness, reconciler }, signal);
         await this.functions.links.restoreReturned(signal);
     }
 
@@ -664,10 +664,6 @@ export class TestAgent {
                     ? undefined
                     : { proxyAll: this.#options.proxyAll, keepsFragments: true },
         };
-    }
-
-    #pipeline(limit: AbortSignal): Promise<readonly PipelineFlows[]> {
-        return this.pipeline.flows(limit);
     }
 }
 

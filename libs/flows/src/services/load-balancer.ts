@@ -41,7 +41,7 @@ export const rejectAction: Action = { type: "controller", userdata: rejectUserda
  * Flows of the choice of an endpoint that belong to no Service. The switch serves its Pods, with `proxyAll` also what the
  * gateway sends; frames of the underlay and of tunnels have their destination. A TCP segment that begins no connection gets no
  * endpoint: a Pod's goes on to the host, which knows the connection from kube-proxy or resets it; the host's own, whose
- * MAC address marks it as one for a Service, is reset, as is what it sends to no Service.
+ * MAC address marks it as one for a Service, is reset, as is what it sends to no Service, once the switch has all of them.
  */
 export function serviceLbFlows(
     next: NextTable,
@@ -59,11 +59,12 @@ export function serviceLbFlows(
     const tcp = { ...any, ip_proto: IpProto.tcp };
     const midStream = { ...tcp, tcp_flags: { value: 0, mask: synFlag } };
     const ofHost = { ...partsAre([Reg.source, Source.gateway]), eth_dst: macToBigint(serviceMac) };
+    const rejects = services?.withoutMeter !== true && services?.areComplete !== false;
     const reject = (priority: number, match: Match): Flow => ({
         table: Table.ServiceLb,
         priority,
         match: { ...match, ...ofHost },
-        actions: services?.withoutMeter === true ? [] : [rejectAction],
+        actions: rejects ? [rejectAction] : [],
     });
     const pass = (priority: number, match: Match): Flow => ({
         table: Table.ServiceLb,

@@ -6,6 +6,7 @@ import { type PipelinePart } from "../part.ts";
 import { partsAre, Reg, Source } from "../registers.ts";
 import { Priority, Table } from "../tables.ts";
 import { serviceSource } from "./addresses.ts";
+import { completePart } from "./complete.ts";
 import { gatewayServiceFlows, serviceStateFlows } from "./connections.ts";
 import { fragmentFlows } from "./fragments.ts";
 import { serviceLbFlows } from "./load-balancer.ts";
@@ -20,7 +21,7 @@ import { gatewaySnatFlows } from "./service-snat.ts";
 export function serviceParts(input: PipelineInput): readonly PipelinePart[] {
     const { families, services } = input;
     if (services === undefined) return [];
-    const { proxyAll, keepsFragments = false } = services;
+    const { proxyAll, keepsFragments = false, areComplete = true } = services;
     return [
         {
             tables: [],
@@ -42,6 +43,7 @@ export function serviceParts(input: PipelineInput): readonly PipelinePart[] {
                 ...(families.includes(4) ? virtualSourceFlows(input) : []),
             ],
         },
+        ...(areComplete ? [completePart] : []),
     ];
 }
 

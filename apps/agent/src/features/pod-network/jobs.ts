@@ -17,7 +17,7 @@ const lockCheckMs = 10_000;
  */
 export function addOvsJob(platform: NodePlatform, reconciler: PodReconciler): Job {
     const { bridge, bridgedMac, config, database, flowTable, gateway, health, jobs, logger, netlink } = platform;
-    const { openflow, pipeline: allFlows, probe, readiness, services } = platform;
+    const { openflow, pipeline, probe, readiness, services } = platform;
     const bridgeDevice = new BridgeDevice(
         { bridge, netlink, logger: logger.child("pod-network") },
         { bridge: config.ovsBridge, datapathType: config.ovsDatapathType },
@@ -25,7 +25,7 @@ export function addOvsJob(platform: NodePlatform, reconciler: PodReconciler): Jo
     // Reported only: it does not prevent Pods from being wired.
     health.addCheck("bridge-device", "ready", () => bridgeDevice.problem);
     health.addCheck("pod-interfaces", "ready", () => reconciler.problem);
-    const pipeline = (limit: AbortSignal): ReturnType<typeof allFlows.flows> => allFlows.flows(limit);
+    const applyPipeline = (limit: AbortSignal): Promise<void> => pipeline.applyTo(flowTable, limit);
     const ovs = jobs.every("pod-network/ovs", resyncMs, async (limit) => {
         await bridge.ensure(limit);
         // A bridge that is recreated after its database was lost has none.
@@ -33,7 +33,7 @@ export function addOvsJob(platform: NodePlatform, reconciler: PodReconciler): Jo
         // The transaction succeeded, so the session is connected and holds the lock.
         readiness.met("ovsdb");
         await probe.passed(limit);
-        await keepNetwork({ bridge, bridgeDevice, flowTable, gateway, pipeline, readiness, reconciler }, limit);
+        await keepNetwork({ bridge, bridgeDevice, flowTable, gateway, applyPipeline, readiness, reconciler }, limit);
     });
     database.onConnect(() => ovs.trigger());
     database.onLockChange((state) => {

@@ -1,6 +1,5 @@
 import { AntreaError, messageOf } from "@antrea/errors";
 import type { FlowTable } from "../../platform/ovs/flow-table/index.ts";
-import type { PipelineFlows } from "../../platform/ovs/pipeline.ts";
 import type { Gateway } from "../../platform/host/gateway/index.ts";
 import { reporting } from "../../platform/reporting.ts";
 import type { BridgeDevice, OvsBridge } from "../../platform/ovs/bridge/index.ts";
@@ -17,10 +16,10 @@ class NetworkError extends AntreaError<"NOT_KEPT", { readonly errors: readonly u
 export interface NetworkParts {
     readonly bridge: Pick<OvsBridge, "endFlowRestore">;
     readonly bridgeDevice: Pick<BridgeDevice, "ensure">;
-    readonly flowTable: Pick<FlowTable, "apply" | "repair">;
+    readonly flowTable: Pick<FlowTable, "repair">;
     readonly gateway: Pick<Gateway, "ensurePort" | "ensureDevice">;
-    /** The flows that no Pod owns, for the current ports. */
-    readonly pipeline: (limit: AbortSignal) => Promise<readonly PipelineFlows[]>;
+    /** Brings the flows that no Pod owns into OVS, for the current ports. */
+    readonly applyPipeline: (limit: AbortSignal) => Promise<void>;
     readonly readiness: Pick<Readiness, "met" | "unmet">;
     readonly reconciler: Pick<PodReconciler, "reconcile">;
 }
@@ -32,7 +31,7 @@ export interface NetworkParts {
  * aborts. The readiness condition `gateway` is unmet while the gateway's step fails.
  */
 export async function keepNetwork(
-    { bridge, bridgeDevice, flowTable, gateway, pipeline, readiness, reconciler }: NetworkParts,
+    { bridge, bridgeDevice, flowTable, gateway, applyPipeline, readiness, reconciler }: NetworkParts,
     limit: AbortSignal,
 ): Promise<void> {
     const errors: unknown[] = [];
@@ -54,7 +53,7 @@ export async function keepNetwork(
             await gateway.ensureDevice(limit);
         }),
     );
-    await attempt(async () => flowTable.apply(await pipeline(limit), limit));
+    await attempt(() => applyPipeline(limit));
     await attempt(async () => {
         await flowTable.repair();
         // Also after a failed replay, or if the database was unavailable after it.

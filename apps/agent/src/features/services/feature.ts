@@ -70,8 +70,8 @@ export interface ServicesFeature extends Feature {
 /**
  * AntreaProxy: OVS serves ClusterIPs and addresses of load balancers to the Pods of this Node, and with `proxyAll` all
  * Services to the Node itself and to clients outside too. The flows of an earlier start stay until all Services are known
- * and in OVS; without them and the API server those of the journal are served. Adds the jobs `services/first-sync`,
- * `services/journal` and, with the gate `CleanupStaleUDPSvcConntrack`, `services/udp-connections`. If it is off, it removes
+ * and in OVS, and until then what goes to none is dropped; without them and the API server those of the journal are served.
+ * Adds the jobs `services/first-sync`, `services/complete`, `services/learned-flows`, `services/journal` and, with the gate `CleanupStaleUDPSvcConntrack`, `services/udp-connections`. If it is off, it removes
  * the journal and, with that gate, by the same job the UDP connections that an earlier start has translated.
  *
  * @param host undefined without `proxyAll`
@@ -142,11 +142,12 @@ function servingServices(
     let hasRejectMeter = true;
     const health = new SyncHealth({ clock });
     const installed: ((key: string, service: ServedService | undefined) => void)[] = [];
+    const learned = new LearnedFlows({ openflow, logger, proxyAll: host !== undefined, keepsFragments });
     const sync: ServiceSync = new ServiceSync({
         index,
         flowTable,
         next: pipeline,
-        learned: new LearnedFlows({ openflow, logger }),
+        learned,
         events: new ServiceEvents({ record: (event) => events.record(event), clock }),
         host,
         isBridging,
@@ -175,6 +176,7 @@ function servingServices(
         onRejected: (family) => metrics.rejected(family),
     });
     const [lastKnownSync, firstSync] = [new FirstSync(), new FirstSync()];
+    const areComplete = (): boolean => lastKnownSync.isComplete || firstSync.isComplete;
     let listsKnownAt = clock.monotonic();
     const reconcile = async (key: string, signal: AbortSignal): ReturnType<ServiceSync["reconcile"]> => {
         const began = clock.monotonic();
@@ -209,7 +211,11 @@ function servingServices(
             tables: serviceTables({ bridging: isBridging, proxyAll: platform.servesNode, keepsFragments }),
             parts: () => {
                 const input = pipelineInput();
-                const services = input.services && { ...input.services, withoutMeter: !hasRejectMeter };
+                const services = input.services && {
+                    ...input.services,
+                    withoutMeter: !hasRejectMeter,
+                    areComplete: areComplete(),
+                };
                 return Promise.resolve(serviceParts({ ...input, services }));
             },
             isComplete: () => firstSync.isComplete,
@@ -237,11 +243,18 @@ function servingServices(
                 logger.info("OVS serves Services", { services: sync.installed.size, seconds });
                 host?.complete();
                 journal.begin(jobs);
+                jobs.once("services/learned-flows", (limit) => learned.deleteOthers(limit));
             });
             // after a reboot the host has nothing of an earlier start either
             lastKnownSync.onComplete(() => host?.complete());
             host?.onChange(mark);
             cidrs?.onChange(() => journal.cidrsChanged());
+            let isAnnounced = false;
+            const announce = (): void => {
+                if (!isAnnounced) jobs.once("services/complete", (limit) => pipeline.applyTo(flowTable, limit));
+                isAnnounced = true;
+            };
+            for (const first of [lastKnownSync, firstSync]) first.onComplete(announce);
             const begin = (first: FirstSync, keys: readonly string[]): void => {
                 first.begin(keys);
                 for (const key of keys) mark(key);

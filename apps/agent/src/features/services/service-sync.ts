@@ -101,7 +101,7 @@ export class ServiceSync {
         this.#ids.keepOnly(key, after);
         host?.served(key, after && prepared && { service: after, prepared });
         onChanged(before, after);
-        await learned.changed(before, after, signal);
+        await learned.changed(key, after, prepared?.standIns ?? new Map(), signal);
         return again(eventInMs, salt?.leftMs);
     }
 

@@ -9,7 +9,7 @@ export interface FlowStartComponents extends Pick<
     Platform,
     "bridge" | "flowTable" | "logger" | "openflow" | "readiness"
 > {
-    readonly pipeline: Pick<AgentPipeline, "flows" | "isComplete">;
+    readonly pipeline: Pick<AgentPipeline, "applyTo" | "flows" | "isComplete">;
 }
 
 /**
@@ -80,7 +80,7 @@ export class FlowStart {
         const { flowTable, pipeline } = this.#components;
         if (pipeline.isComplete === undefined) return true;
         if (!pipeline.isComplete) return false;
-        await flowTable.apply(await pipeline.flows(limit), limit);
+        await pipeline.applyTo(flowTable, limit);
         return true;
     }
 }

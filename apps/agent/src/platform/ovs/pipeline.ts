@@ -1,5 +1,7 @@
 import { Category, Pipeline, type FlowSet, type NextTable, type PipelinePart, type TableUse } from "@antrea/flows";
+import { KeyedLock } from "@antrea/async";
 import { AntreaError } from "@antrea/errors";
+import type { FlowTable } from "./flow-table/index.ts";
 
 /**
  * The contribution of one feature to the pipeline: its tables and the flows that belong to no Pod and no other Node.
@@ -37,12 +39,13 @@ class AgentPipelineError extends AntreaError<"NOT_READY"> {}
 
 /**
  * The pipeline of this Node, combined from its base and the contributions of the features. No flow can be built before
- * `use`: `after`, `into` and `flows` fail with AgentPipelineError `NOT_READY`. Sends nothing to OVS.
+ * `use`: `after`, `into`, `flows` and `applyTo` fail with AgentPipelineError `NOT_READY`.
  */
 export class AgentPipeline implements NextTable {
     readonly #base: FeaturePipeline;
     #features: readonly FeaturePipeline[] = [];
     #pipeline: Pipeline | undefined;
+    readonly #lock = new KeyedLock();
 
     /** @param base the tables and flows that every Node has; they precede those of the features */
     constructor(base: FeaturePipeline) {
@@ -82,6 +85,14 @@ export class AgentPipeline implements NextTable {
         const parts: PipelinePart[] = [];
         for (const feature of this.#features) parts.push(...(await feature.parts(limit)));
         return this.#current.flows(parts).map((flows) => ({ owner: ownerOf(flows.category), flows }));
+    }
+
+    /**
+     * Brings the current `flows` into OVS. The calls are carried out in their order, so that no older flows replace newer
+     * ones. Rejects as `flows` and `FlowTable.apply`, on abort at once.
+     */
+    async applyTo(flowTable: Pick<FlowTable, "apply">, limit: AbortSignal): Promise<void> {
+        await this.#lock.run("apply", async () => flowTable.apply(await this.flows(limit), limit), limit);
     }
 
     get #current(): Pipeline {

@@ -1,9 +1,9 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "@jest/globals";
 import { rulesGeneration } from "../../../src/platform/nftables.ts";
 import { eventually } from "../../support/eventually.ts";
-import { ask } from "../../support/pod-programs.ts";
+import { ask, PodProgram } from "../../support/pod-programs.ts";
 import { heard, NodeNetwork, nodeIps, outsideIps, proxyAll, run } from "./node-network.ts";
 
 const table = "inet antrea-services";
@@ -177,9 +177,43 @@ it("the Services last known are served to the Node and clients outside too after
     await isServed();
     expect(await ask(network.outside, "198.51.100.7", 80)).toBe(`a ${outsideIps[4]}`);
     expect(await ask(undefined, at.vips[4], 80)).toMatch(/^a /);
+    expect(await ask(undefined, at.vips[4], 81)).toBe("ECONNREFUSED");
     expect(run("ip", "-6", "route", "show", "proto", "181")).toContain("fd00:10:96::/112");
     await cluster.server.startApiServer();
     expect(await eventually(onNode, (text) => text === wanted, 20_000)).toBe(wanted);
+});
+
+it("new connections are dropped, not refused, after a start with OVS until the Services are known", async () => {
+    const { cluster } = network;
+    const toVip = (port: number): Promise<string> => ask(undefined, at.vips[4], port);
+    const refused = "ECONNREFUSED";
+    expect(await toVip(81)).toBe(refused);
+    await cluster.stopAgent();
+    await cluster.server.stopApiServer();
+    rmSync(join(cluster.node.stateFolder, "services.journal"));
+    await cluster.node.ovs.killVswitchd();
+    await cluster.node.ovs.startVswitchd();
+    await cluster.startAgent(proxyAll);
+    const ofUdp = async (): Promise<string> => {
+        await using socket = await PodProgram.datagrams(network.outside, nodeIps[4], at.udp);
+        return await socket.send("hello");
+    };
+    const heardEarly = [
+        await toVip(80),
+        await toVip(81),
+        await ask(network.outside, nodeIps[4], at.tcp),
+        await ofUdp(),
+    ];
+    expect(heardEarly).toEqual(["no answer", "no answer", "no answer", "no answer"]);
+    await cluster.server.startApiServer();
+    expect(
+        await eventually(
+            () => toVip(81),
+            (text) => text === refused,
+            30_000,
+        ),
+    ).toBe(refused);
+    await isServed();
 });
 
 it("nothing of it is left when proxyAll is switched off, and it comes again", async () => {

@@ -1,5 +1,4 @@
 import { beforeEach, expect, it } from "@jest/globals";
-import { Category } from "@antrea/flows";
 import { GatewayError } from "../../../src/platform/host/gateway/gateway.ts";
 import { keepNetwork, type NetworkParts } from "../../../src/features/pod-network/keep-network.ts";
 import { OvsBridgeError } from "../../../src/platform/ovs/bridge/index.ts";
@@ -20,7 +19,6 @@ function parts(): NetworkParts {
         bridge: { endFlowRestore: () => step("endFlowRestore") },
         bridgeDevice: { ensure: () => step("bridge device") },
         flowTable: {
-            apply: ([change]) => step(`set ${change?.owner}`),
             repair: async () => {
                 await step("repair");
                 return { missing: 0, superfluous: 0 };
@@ -33,26 +31,14 @@ function parts(): NetworkParts {
             },
             ensureDevice: () => step("ensureDevice"),
         },
-        pipeline: async () => {
-            await step("pipeline");
-            return [{ owner: "pipeline", flows: { category: Category.default, flows: [] } }];
-        },
+        applyPipeline: () => step("pipeline"),
         readiness,
         reconciler: { reconcile: () => step("reconcile") },
     };
 }
 
 const keep = (limit = new AbortController().signal): Promise<void> => keepNetwork(parts(), limit);
-const all = [
-    "ensurePort",
-    "ensureDevice",
-    "pipeline",
-    "set pipeline",
-    "repair",
-    "endFlowRestore",
-    "reconcile",
-    "bridge device",
-];
+const all = ["ensurePort", "ensureDevice", "pipeline", "repair", "endFlowRestore", "reconcile", "bridge device"];
 
 beforeEach(() => {
     [calls, failures, readiness] = [[], {}, new Readiness({})];

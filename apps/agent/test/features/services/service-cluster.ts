@@ -44,6 +44,8 @@ export class ServiceCluster implements AsyncDisposable {
     readonly server: TestApiServer;
     readonly events: EventInput[] = [];
     metrics = new Metrics({ processMetrics: false });
+    /** Called with each agent before it starts. */
+    onAgent: (agent: TestAgent) => void = () => undefined;
     readonly #options: Pick<TestAgentOptions, "bridging" | "pools">;
     #agent: TestAgent | undefined;
 
@@ -104,6 +106,7 @@ export class ServiceCluster implements AsyncDisposable {
         { config, gates }: ReturnType<typeof loadAgentConfig>,
         datapath: Partial<ServicesPlatform["datapath"]>,
     ): ReturnType<typeof services> {
+        this.onAgent(agent);
         const { api } = this.server.clients();
         const nodes = nodesOf({ api, clock: systemClock, logger: silentLogger });
         nodes.start(new AbortController().signal);

@@ -1,14 +1,15 @@
+import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { Category, cookieOf, Table } from "@antrea/flows";
 import { services } from "@antrea/kube";
 import { parseIp } from "@antrea/ip";
-import type { FlowStats } from "@antrea/openflow";
+import type { FieldValue, FlowStats } from "@antrea/openflow";
 import { eventually } from "../../support/eventually.ts";
 import { ask, PodProgram } from "../../support/pod-programs.ts";
 import { ipsOf, TestPod } from "../../support/test-pod.ts";
-import { ServiceCluster } from "./service-cluster.ts";
+import { ServiceCluster, type TestPort } from "./service-cluster.ts";
 
 let cluster: ServiceCluster;
 const pods: TestPod[] = [];
@@ -230,6 +231,58 @@ it("with affinity lead a client to another endpoint some time after its affinity
     await cluster.deleteService("short");
 });
 
+it("with affinity forget clients of another port or timeout, also of one that changed while the agent was away", async () => {
+    const ofTimeout = (timeoutSeconds: number): object => ({ sessionAffinityConfig: { clientIP: { timeoutSeconds } } });
+    const change = async (spec: object): Promise<unknown> =>
+        cluster.api.patch(services, { name: "sticky", namespace: "default" }, { type: "merge", body: { spec } });
+    const bothAt = (port: number): TestPort[] => [
+        { name: "t", port },
+        { name: "u", port, protocol: "UDP" },
+    ];
+    const podIp = at(0, 4);
+    const [vip] = await cluster.addService("sticky", bothAt(80), {
+        sessionAffinity: "ClientIP",
+        ...ofTimeout(3_600),
+    });
+    await cluster.setEndpoints("sticky", 4, [podIp], bothAt(80));
+    const connect = async (port: number): Promise<void> => {
+        await heard(vip, (text) => text.startsWith("a "), port);
+        await using socket = await PodProgram.datagrams(client, vip, port);
+        await answerOf(socket, (text) => text.startsWith("a "));
+    };
+    await connect(80);
+    const valueOf = (field: FieldValue | undefined): unknown => (typeof field === "object" ? field.value : field);
+    const learned = async (): Promise<readonly string[]> =>
+        (await cluster.agent.openflow.dumpFlows({ table: Table.SessionAffinity }))
+            .filter(({ cookie }) => cookie !== 0n && cookieOf(cookie).round === 0)
+            .map(({ idleTimeout, match: { tcp_dst, reg9 } }) => `${tcp_dst ?? `UDP ${valueOf(reg9)}`}: ${idleTimeout}`)
+            .sort();
+    const expectLearned = async (...wanted: readonly string[]): Promise<void> =>
+        expect(await eventually(learned, (flows) => flows.join() === wanted.join(), 10_000)).toEqual(wanted);
+    await expectLearned("80: 3600", "UDP 80: 3600");
+    // a restart alone changes nothing
+    await cluster.stopAgent();
+    await cluster.startAgent();
+    const learnedJob = (): string | undefined =>
+        cluster.agent.jobs.health().find(({ name }) => name === "services/learned-flows")?.state;
+    expect(await eventually(learnedJob, (state) => state === "done", 10_000)).toBe("done");
+    await expectLearned("80: 3600", "UDP 80: 3600");
+    await cluster.stopAgent();
+    await change(ofTimeout(1_800));
+    await cluster.startAgent();
+    await expectLearned();
+    await connect(80);
+    await expectLearned("80: 1800", "UDP 80: 1800");
+    await change({ ports: bothAt(81) });
+    await expectLearned();
+    await connect(81);
+    await expectLearned("81: 1800", "UDP 81: 1800");
+    await cluster.stopAgent();
+    await cluster.deleteService("sticky");
+    await cluster.startAgent();
+    await expectLearned();
+});
+
 it("two Services with one address, protocol and port: the older has it, then the other one", async () => {
     const ip = "198.51.100.7";
     const spec = { type: "LoadBalancer", allocateLoadBalancerNodePorts: false };
@@ -355,6 +408,8 @@ it("outlive the agent, and its start while the API server is away", async () => 
     await cluster.api.delete(services, { name: "gone", namespace: "default" });
     await cluster.server.stopApiServer();
     await cluster.startAgent();
+    // the journal would be read after three
+    await new Promise((resolve) => setTimeout(resolve, 4_000));
     for (const ip of [vip, gone]) expect(await ask(client, ip, 80)).toMatch(/^[ab] /);
     const roundsOf = async (): Promise<ReadonlySet<number>> =>
         new Set((await flowsOfServices()).map(({ cookie }) => cookieOf(cookie).round));
@@ -433,6 +488,37 @@ describe("when OVS and the agent have ended while the API server is away", () =>
         expect(await heard(vip, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
         await cluster.server.startApiServer();
         await cluster.deleteService("later");
+    });
+
+    it("are all served if OVS has only some, of an agent that was killed before it had sent the others", async () => {
+        const [early] = await cluster.addService("early", [{ port: 80 }]);
+        const [late] = await cluster.addService("late", [{ port: 80 }]);
+        for (const name of ["early", "late"]) await cluster.setEndpoints(name, 4, [at(0, 4)]);
+        await isJournaled('"name":"early-v4"', '"name":"late-v4"', at(0, 4));
+        await cluster.stopAgent();
+        await cluster.node.ovs.killVswitchd();
+        await cluster.node.ovs.startVswitchd();
+        cluster.onAgent = ({ flowTable }) => {
+            const apply = flowTable.apply.bind(flowTable);
+            flowTable.apply = async (changes, signal) => {
+                const sent = changes.filter(({ owner }) => owner !== "service/default/late");
+                await apply(sent, signal);
+                if (sent.length === changes.length) return;
+                await once(signal ?? new EventTarget(), "abort");
+                signal?.throwIfAborted();
+            };
+        };
+        await cluster.startAgent();
+        expect(await heard(early, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
+        await cluster.stopAgent();
+        cluster.onAgent = () => undefined;
+        await cluster.server.stopApiServer();
+        await cluster.startAgent();
+        expect(await ask(client, late, 80)).toMatch(fromNoProxy);
+        expect(await heard(late, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
+        expect(await ask(client, early, 80)).toBe(`a ${clientIps[0]}`);
+        await cluster.server.startApiServer();
+        for (const name of ["early", "late"]) await cluster.deleteService(name);
     });
 
     it("are served but for those whose lines are damaged", async () => {

@@ -46,6 +46,7 @@ beforeEach(() => {
     flowStart = new FlowStart({
         ...(platform as unknown as Platform),
         pipeline: {
+            applyTo: (flowTable, limit) => flowTable.apply(flows, limit),
             flows: () => Promise.resolve(flows),
             get isComplete() {
                 return isComplete;

@@ -47,6 +47,24 @@ it("fails with the feature whose ports cannot be put in place", async () => {
     await expect(pipeline.flows(signal)).rejects.toBe(broken);
 });
 
+it("brings its flows into OVS in the order of the calls, and does not wait for an earlier call after an abort", async () => {
+    const pipeline = new AgentPipeline(base);
+    const first = Promise.withResolvers<readonly PipelinePart[]>();
+    const answers = [first.promise, Promise.resolve([])];
+    pipeline.use([{ tables: [], parts: () => answers.shift() ?? Promise.resolve([]) }]);
+    const sizes: number[] = [];
+    const flowTable = {
+        apply: (changes: readonly unknown[]): Promise<void> => Promise.resolve(void sizes.push(changes.length)),
+    };
+    const older = pipeline.applyTo(flowTable, signal);
+    const newer = pipeline.applyTo(flowTable, signal);
+    await expect(pipeline.applyTo(flowTable, AbortSignal.abort())).rejects.toMatchObject({ code: "ABORTED" });
+    expect(sizes).toEqual([]);
+    first.resolve([{ tables: [], category: Category.service, flows: () => [] }]);
+    await Promise.all([older, newer]);
+    expect(sizes).toEqual([2, 1]);
+});
+
 it("is complete when every feature that depends on the API server has its answer", () => {
     const pipeline = new AgentPipeline(base);
     pipeline.use([feature([vlan])]);

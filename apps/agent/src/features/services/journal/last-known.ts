@@ -1,7 +1,7 @@
 import type { Clock } from "@antrea/async";
 import type { Logger } from "@antrea/runtime";
 import type { FlowLink } from "../../../platform/ovs/flow-table/index.ts";
-import { addressFlows } from "../address-flows.ts";
+import { completeFlow } from "../complete-flow.ts";
 import type { HostServiceCidrs } from "../host-stack.ts";
 import type { ServiceWatch } from "../service-watch.ts";
 import type { ServiceJournal } from "./service-journal.ts";
@@ -21,12 +21,12 @@ export interface LastKnownServicesComponents {
 const answerMs = 3_000;
 
 /**
- * Serves Services as they were last known while neither OVS has them, as after a restart of ovs-vswitchd, nor the API
- * server answers after a start.
+ * Serves Services as they were last known while neither OVS has all of them, as when no start of the agent got that far
+ * since ovs-vswitchd was started, nor the API server answers after a start.
  */
 export class LastKnownServices {
     readonly #components: LastKnownServicesComponents;
-    #areInOvs = false;
+    #areAllInOvs = false;
     #since = 0;
 
     constructor(components: LastKnownServicesComponents) {
@@ -35,25 +35,25 @@ export class LastKnownServices {
 
     /**
      * To be called when the watch is started, before the flow table is replayed for the first time. Until it is disposed of,
-     * it counts the flows of Services at each connection to OVS.
+     * it learns at each connection to OVS whether that has all Services of an earlier start.
      */
     stage(): Disposable {
         const { clock, openflow } = this.#components;
         this.#since = clock.monotonic();
         return openflow.onReady(async (link) => {
-            this.#areInOvs = (await link.countFlows(addressFlows)).flows > 0;
+            this.#areAllInOvs = (await link.countFlows(completeFlow)).flows > 0;
         });
     }
 
     /**
-     * Resolves with no keys when the lists are complete, or, when OVS has no Services, with the keys of those that were last
+     * Resolves with no keys when the lists are complete, or, when OVS does not have all Services, with the keys of those that were last
      * known and are to be served now, if there are any. Rejects only if the signal aborts.
      */
     async restore(signal: AbortSignal): Promise<readonly string[]> {
         const { clock, watch } = this.#components;
         let waitMs = this.#since + answerMs - clock.monotonic();
         while (!(await watch.isCompleteWithin(waitMs, signal))) {
-            if (!this.#areInOvs) return this.#restoreKnown();
+            if (!this.#areAllInOvs) return this.#restoreKnown();
             // OVS may restart meanwhile
             waitMs = answerMs;
         }

@@ -11,8 +11,15 @@ export interface EarlierFlowsComponents {
     readonly forgotten: (limit: AbortSignal) => Promise<void>;
 }
 
-/** Categories of flows derived from the API server: the Nodes; Services, with their groups, and the Service CIDRs. */
-const learnedCategories: ReadonlySet<number> = new Set([Category.nodeConnectivity, Category.service]);
+/**
+ * Categories of flows derived from the API server: the Nodes; Services, with their groups, and the Service CIDRs; the mark
+ * that these are all Services.
+ */
+const learnedCategories: ReadonlySet<number> = new Set([
+    Category.nodeConnectivity,
+    Category.service,
+    Category.servicesComplete,
+]);
 
 /**
  * Tables in which an agent of the previous release has such flows. It used categories of others for them, and no object

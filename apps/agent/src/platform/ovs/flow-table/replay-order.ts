@@ -6,8 +6,9 @@ import type { Owned } from "./owned-flows.ts";
 import type { Contents } from "./stamp.ts";
 
 /**
- * The order in which a replay sends the flows, by category; all others come last. Flows that drop packets precede the
- * flows for these packets: the pipeline, then policies in one bundle up to the limit of OVS, then Services, then Pods.
+ * The order in which a replay sends the flows, by category (undefined: all others). Flows that drop packets precede the
+ * flows for these packets: the pipeline, then policies in one bundle up to the limit of OVS, then Services, then Pods. The
+ * mark that OVS has all Services comes after all others: a replay that does not end leaves none.
  */
 const phases: readonly { readonly category: number | undefined; readonly bundleSize: number }[] = [
     { category: Category.default, bundleSize },
@@ -15,6 +16,7 @@ const phases: readonly { readonly category: number | undefined; readonly bundleS
     { category: Category.service, bundleSize },
     { category: Category.podConnectivity, bundleSize },
     { category: undefined, bundleSize },
+    { category: Category.servicesComplete, bundleSize },
 ];
 
 /**

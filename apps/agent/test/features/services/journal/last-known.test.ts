@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
 import { ManualClock } from "@antrea/async/testing";
+import { Category, cookieOf } from "@antrea/flows";
 import { formatPrefix, parsePrefix, type Prefix } from "@antrea/ip";
 import type { ServiceObjects } from "@antrea/services";
 import {
@@ -55,12 +56,15 @@ beforeEach(() => {
     });
 });
 
-/** OVS is connected, and has so many flows of addresses of Services. */
-const connect = (flows: number): Promise<void> | undefined =>
-    ready?.({ countFlows: ({ table }) => Promise.resolve({ flows: table === 46 ? flows : 99 }) });
+/** OVS is connected, with so many marks that it has had all Services, and with other flows. */
+const connect = (marks: number): Promise<void> | undefined =>
+    ready?.({
+        countFlows: ({ cookie }) =>
+            Promise.resolve({ flows: cookieOf(cookie).category === Category.servicesComplete ? marks : 99 }),
+    });
 
 describe("Services that were last known", () => {
-    it("are served when the lists are not complete three seconds after the watch has begun", async () => {
+    it("are served when the lists are not complete three seconds after the watch has begun, though OVS has some flows", async () => {
         lastKnown.stage();
         await connect(0);
         await clock.advance(1_000);
@@ -80,9 +84,9 @@ describe("Services that were last known", () => {
         expect([await restoring, reads]).toEqual([[], 0]);
     });
 
-    it("are not served while OVS has Services, but when it has lost them", async () => {
+    it("are not served while OVS has all Services, but when it has lost them", async () => {
         const watching = lastKnown.stage();
-        await connect(7);
+        await connect(1);
         const restoring = lastKnown.restore(signal);
         await clock.advance(60_000);
         expect(reads).toBe(0);

@@ -103,6 +103,19 @@ describe("flows of an earlier agent", () => {
         expect(forgotten).toBe(0);
     });
 
+    it("keep the mark that they are all as long as they stay", async () => {
+        const marks = (): number =>
+            left().filter(({ cookie }) => cookieOf(cookie ?? 0n).category === Category.servicesComplete).length;
+        const mark = { table: Table.ServiceLb, priority: 1, match: {}, actions: [] };
+        for (const flow of withCookies({ category: Category.servicesComplete, flows: [mark] }, before, 1))
+            ovs.put(flow);
+        await earlier.deleteOwn(limit);
+        expect(marks()).toBe(1);
+        known = true;
+        await earlier.deleteLearned(limit);
+        expect(marks()).toBe(0);
+    });
+
     it("go when all that is in their place has come, once", async () => {
         await earlier.deleteOwn(limit);
         await flowTable.set("peer/a", peer);

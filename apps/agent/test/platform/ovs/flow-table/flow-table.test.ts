@@ -217,6 +217,16 @@ describe("replay", () => {
         expect(ovs.flows).toHaveLength(2850);
     });
 
+    it("sends the mark that OVS has all Services after all of them", async () => {
+        const many = setOf(Array.from({ length: 2_500 }, (_, at) => 10 + at));
+        table.stage("pipeline/17", { ...setOf([1]), category: Category.servicesComplete });
+        table.stage("peer/a", { ...setOf([2]), category: Category.nodeConnectivity });
+        table.stage("service/a", { ...many, category: Category.service });
+        await table.replay(ovs.direct);
+        expect(ovs.flows).toHaveLength(2_502);
+        expect(ovs.flows.at(-1)?.match).toEqual({ in_port: 1 });
+    });
+
     it("keeps what becomes wanted while it runs", async () => {
         await table.set("a", setOf([1]));
         ovs.onDump = (): void => {
