@@ -53,9 +53,10 @@ afterEach(async () => jobs.stop());
 /** Advances in steps: a comparison may let other work run in between, as often as the machine is slow. */
 async function advance(ms: number): Promise<void> {
     for (let left = ms; left > 0; left -= 100) {
-        await clock.advance(Math.min(left, 100));
         for (let turn = 0; turn < 20; turn += 1) await settle();
+        await clock.advance(Math.min(left, 100));
     }
+    for (let turn = 0; turn < 20; turn += 1) await settle();
 }
 
 const state = (): string | undefined => jobs.health()[0]?.state;
