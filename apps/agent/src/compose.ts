@@ -28,7 +28,7 @@ import { nodeRoutes } from "./features/node-routes/feature.ts";
 import { allPodPrefixes } from "./features/node-routes/index.ts";
 import { podNetwork, type PodNodeParts } from "./features/pod-network/feature.ts";
 import { checkInterface, checkNetworkInterface, wiringErrorCode } from "./features/pod-network/index.ts";
-import { serviceHealth } from "./features/service-health/feature.ts";
+import { serviceHealth, servesHealth } from "./features/service-health/feature.ts";
 import { services } from "./features/services/feature.ts";
 import { secondaryBridge } from "./features/secondary-bridge/feature.ts";
 import { buildNicUplinks, nicUplinkParts, type NicUplinkOf } from "./features/secondary-bridge/nic-uplink-parts.ts";
@@ -39,12 +39,36 @@ import { functionErrorCode } from "./features/virtual-functions/index.ts";
 import { NetworkInterfaces, type Attachment } from "./platform/pod-interfaces/index.ts";
 import { startFeatures, stopFeatures, type Feature } from "./platform/feature.ts";
 import { ownNode } from "./platform/node/own-node.ts";
-import { withNode, type NodePlatform } from "./platform/node-platform.ts";
+import { servesNodePorts, withNode, type NodePlatform } from "./platform/node-platform.ts";
 import { announceEnd } from "./platform/ovs/end-notice.ts";
 import { kubePart, ovsdbPart, ovsdbSessionPart } from "./platform/parts.ts";
 import { buildPlatform, patientMs, type Platform } from "./platform/platform.ts";
 
 const bridgedSyncLimitMs = 1_000;
+
+/** All features in start order, by the names of their folders; `node` of the platform stores the Node for the next start. */
+const startOrder = [
+    "cni-server",
+    // Before the Pods, whose interfaces are restored on it.
+    "secondary-bridge",
+    "pod-network",
+    // Before the Services, which it leads packets to.
+    "host-services",
+    "services",
+    "service-health",
+    "node-routes",
+    "masquerade",
+    "node",
+    "host-filter",
+    "bridging",
+    "virtual-functions",
+    "networks",
+    "secondary-networks",
+    "ip-pools",
+    "delegated-ipam",
+] as const;
+
+type FeatureName = (typeof startOrder)[number];
 
 /**
  * The parts of features that a simulated Node replaces or has to access, since most of them use files, sockets and
@@ -103,6 +127,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = ownParts): L
         functionErrorCode,
         wiringErrorCode,
     ]);
+    const names = featureNames(platform, pools);
     // Known once the Node has podCIDRs.
     let started: NodeFeatures | undefined;
 
@@ -112,7 +137,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = ownParts): L
         const { node, remember } = await ownNode(platform, { deletion: pools, syncLimitMs }, signal);
         await guardHost(platform);
         const onNode = await withNode(platform, { node, services: pools?.cache }, signal);
-        const features = featuresOf(onNode, { cni, nics, parts, pools, remember });
+        const features = featuresOf(onNode, { cni, names, nics, parts, pools, remember });
         await startFeatures(onNode, features.inOrder, signal);
         started = features;
     };
@@ -128,6 +153,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = ownParts): L
         cni.part,
         {
             name: "features",
+            includes: names,
             startTimeoutMs: patientMs,
             start,
             stopTimeoutMs: leavesForGoodMs,
@@ -154,6 +180,20 @@ export function composeAgent(platform: Platform, parts: NodeParts = ownParts): L
     return lifecycle;
 }
 
+/** The features that these settings have, in start order. */
+function featureNames(platform: Platform, pools: IpPools | undefined): readonly FeatureName[] {
+    const { config, gates } = platform;
+    const hasNetworks = gates.enabled("SecondaryNetwork");
+    // All others are independent of the settings.
+    const conditions: Partial<Record<FeatureName, boolean>> = {
+        "service-health": servesHealth(config, servesNodePorts(platform)),
+        networks: hasNetworks,
+        "secondary-networks": !hasNetworks,
+        "delegated-ipam": pools !== undefined,
+    };
+    return startOrder.filter((name) => conditions[name] ?? true);
+}
+
 /** The features of a Node whose podCIDRs are known. */
 interface NodeFeatures extends Pick<NodePlatform, "transport"> {
     readonly inOrder: readonly Feature[];
@@ -165,6 +205,7 @@ function featuresOf(
     platform: NodePlatform,
     o: {
         readonly cni: CniFeature;
+        readonly names: readonly FeatureName[];
         readonly nics: NicUplinks;
         readonly parts: NetworkNodeParts & PodNodeParts;
         readonly pools: IpPools | undefined;
@@ -174,7 +215,6 @@ function featuresOf(
     const { pools } = o;
     const bridged = bridging(platform);
     const secondary = secondaryBridge(platform, o.nics);
-    const hasNetworks = platform.gates.enabled("SecondaryNetwork");
     const networks = new NetworkInterfaces();
     const containers = {
         hasContainer: (id: string) => hasContainer(platform.podInterfaces, id),
@@ -185,7 +225,7 @@ function featuresOf(
     const addresses = delegated && delegatedIpam(platform, { ...delegated, ...containers, pools: delegated });
     // Also without the gate: it may have been on when a Pod got one, which comes back at its end.
     const functions = virtualFunctions(platform, networks);
-    const requested = hasNetworks
+    const requested = o.names.includes("networks")
         ? podNetworks(
               platform,
               {
@@ -223,35 +263,33 @@ function featuresOf(
         },
         o.parts,
     );
-    // A feature whose gate is disabled is undefined.
-    const features: readonly (Feature | undefined)[] = [
-        o.cni.serve({
+    const features: Readonly<Record<FeatureName, Feature | undefined>> = {
+        "cni-server": o.cni.serve({
             network: pods.network,
             check: pods.check,
             addresses: addresses?.ipam,
             networks: pods.networks,
             onServices: platform.servesNode ? (listener) => served.onComplete(listener) : undefined,
         }),
-        // Before the Pods, whose interfaces are restored on it.
-        secondary,
-        pods,
-        // Before the Services, which it leads packets to.
-        host,
-        served,
-        serviceHealth(platform, served),
-        nodeRoutes(platform, pods, served),
-        masquerade(platform, {
+        "secondary-bridge": secondary,
+        "pod-network": pods,
+        "host-services": host,
+        services: served,
+        "service-health": serviceHealth(platform, served),
+        "node-routes": nodeRoutes(platform, pods, served),
+        masquerade: masquerade(platform, {
             clusterPrefixes: () => allPodPrefixes(platform.nodes.list()),
             bridging: bridged.sources,
         }),
-        o.remember,
-        hostFilter(platform),
-        bridged,
-        functions,
-        requested ?? secondaryNetworks(platform),
-        ipPools({ ...platform, networks }, pools, pods.network),
-        addresses,
-    ];
+        node: o.remember,
+        "host-filter": hostFilter(platform),
+        bridging: bridged,
+        "virtual-functions": functions,
+        networks: requested,
+        "secondary-networks": requested === undefined ? secondaryNetworks(platform) : undefined,
+        "ip-pools": ipPools({ ...platform, networks }, pools, pods.network),
+        "delegated-ipam": addresses,
+    };
     return {
         transport: platform.transport,
         announcePods: () => bridged.pods?.announceAll(),
@@ -259,6 +297,6 @@ function featuresOf(
             await pods.holdKnownAddresses(signal);
             await guardSubnets(platform, pools, pods.subnet, signal);
         },
-        inOrder: features.filter((feature) => feature !== undefined),
+        inOrder: o.names.flatMap((name) => features[name] ?? []),
     };
 }

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -29,7 +29,9 @@ async function startOrder(settings: object): Promise<readonly string[]> {
     return stdout.split("\n").slice(0, -1);
 }
 
-it("--print-start-order prints the parts of the agent, and starts none", async () => {
+const features = readdirSync(new URL("../src/features/", import.meta.url));
+
+it("--print-start-order prints the parts and features of the agent, and starts none", async () => {
     expect(await startOrder({ trafficEncapMode: "noEncap" })).toEqual([
         "ovsdb-session",
         "uplink-end",
@@ -40,9 +42,34 @@ it("--print-start-order prints the parts of the agent, and starts none", async (
         "ovsdb",
         "cni-server",
         "features",
+        "features/cni-server",
+        "features/secondary-bridge",
+        "features/pod-network",
+        "features/host-services",
+        "features/services",
+        "features/node-routes",
+        "features/masquerade",
+        "features/node",
+        "features/host-filter",
+        "features/bridging",
+        "features/virtual-functions",
+        "features/secondary-networks",
+        "features/ip-pools",
         "uplink",
         "nics",
         "jobs",
         "known-addresses",
     ]);
+});
+
+it("--print-start-order names features by their folders, and only those that the settings have", async () => {
+    const ofFeatures = async (settings: object): Promise<readonly string[]> =>
+        (await startOrder(settings)).flatMap((line) => line.split("features/").slice(1));
+    const without = await ofFeatures({ antreaProxy: { proxyAll: true, disableServiceHealthCheckServer: true } });
+    const featureGates = { AntreaIPAM: true, AntreaProxy: true, SecondaryNetwork: true };
+    const withAll = await ofFeatures({ featureGates, antreaProxy: { proxyAll: true } });
+    expect(without.filter((name) => !withAll.includes(name))).toEqual(["secondary-networks"]);
+    expect(withAll.filter((name) => !without.includes(name))).toEqual(["service-health", "networks", "delegated-ipam"]);
+    // `node` is of the platform.
+    expect([...new Set([...without, ...withAll])].sort()).toEqual([...features, "node"].sort());
 });

@@ -154,7 +154,10 @@ export function webhook(
     return { parts, health };
 }
 
-/** Stops first: reports not ready, keeps serving for `ms`, and drains the remaining requests. */
+/**
+ * Stops first: reports not ready, keeps serving for `ms`, and drains the remaining requests. It is not the `preStop` of the
+ * part `server`, which would also wait when a later part did not start.
+ */
 function leaving(health: DaemonServer, ms: number): LifecyclePart {
     return {
         name: "leaving",

@@ -7,6 +7,8 @@ import { type Logger } from "./logger.ts";
 export interface LifecyclePart {
     /** Id of its module. */
     readonly name: string;
+    /** Ids of what its `start` starts, in that order; used for `Lifecycle.startOrder` only. Default: none. */
+    readonly includes?: readonly string[];
     /**
      * Resolves when the part is in operation, rejects when it cannot be; a start that rejects must clean up, as `stop`
      * is not called then. The signal lives as long as the part: it aborts when the start is abandoned, and right before
@@ -94,9 +96,9 @@ export class Lifecycle {
         return this.#state;
     }
 
-    /** Names of the parts in their start order. */
+    /** Names of the parts in their start order, each followed by `PART/ID` for each id that the part includes. */
     get startOrder(): readonly string[] {
-        return this.#parts.map(({ name }) => name);
+        return this.#parts.flatMap(({ name, includes = [] }) => [name, ...includes.map((id) => `${name}/${id}`)]);
     }
 
     /** Appends a part. Throws RuntimeError `WRONG_STATE` after the start, or `DUPLICATE_NAME`. */

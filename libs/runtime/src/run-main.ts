@@ -51,8 +51,8 @@ const signalNumbers = { SIGINT: 2, SIGTERM: 15 } as const;
 
 /**
  * Runs a daemon: parses flags, composes, starts, waits, stops, exits. `--version` prints the version and exits before
- * compose, `--check` exits after it; so does `--print-start-order`, which prints the names of the parts one per line
- * and logs errors only. The first SIGTERM or SIGINT stops the parts in order, a second one exits at once with 128 plus
+ * compose, `--check` exits after it; so does `--print-start-order`, which prints the Lifecycle's `startOrder` one per
+ * line and logs errors only. The first SIGTERM or SIGINT stops the parts in order, a second one exits at once with 128 plus
  * its number.
  *
  * The exit code is 0 after a clean stop and 1 after invalid flags or settings, a part that did not start or stop, or

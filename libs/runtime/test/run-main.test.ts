@@ -168,10 +168,12 @@ describe("runMain", () => {
         });
         const { process, lines, ended } = run((context) => {
             context.logger.warn("configuration");
-            return lifecycleOf(context, part("database"), { name: "probes" }, part("cni"));
+            const features = { ...part("features"), includes: ["b", "a"] };
+            return lifecycleOf(context, part("database"), { name: "probes" }, features, part("cni"));
         }, "--print-start-order");
         await ended;
-        expect([lines, process.exits, started]).toEqual([["database\n", "probes\n", "cni\n"], [0], []]);
+        const printed = ["database\n", "probes\n", "features\n", "features/b\n", "features/a\n", "cni\n"];
+        expect([lines, process.exits, started]).toEqual([printed, [0], []]);
         const bad = run(() => {
             throw new RuntimeError("BAD_FLAGS", "caller", "wrong");
         }, "--print-start-order");

@@ -100,7 +100,7 @@ export async function withNode(
         serviceCidrs: currentServiceCidrs(platform, services),
     });
     const isServing = servesServices(platform);
-    const servesNode = isServing && config.antreaProxy.proxyAll;
+    const servesNode = servesNodePorts(platform);
     const tunnel = platform.mode === "noEncap" ? undefined : { ofPort: OfPort.tunnel };
     let gatewayPort: number = OfPort.gateway;
     const pipelineInput = (): PipelineInput => ({
@@ -137,6 +137,11 @@ export async function withNode(
         sysctls,
         serviceCidrs: () => currentServiceCidrs(platform, services),
     };
+}
+
+/** Whether the agent serves Services also to the Node and from outside, instead of kube-proxy. */
+export function servesNodePorts(platform: Pick<Platform, "config" | "gates">): boolean {
+    return servesServices(platform) && platform.config.antreaProxy.proxyAll;
 }
 
 class MtuError extends AntreaError<"MTU_TOO_SMALL"> {}

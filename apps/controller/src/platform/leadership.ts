@@ -12,7 +12,7 @@ import { together } from "./together.ts";
  */
 export function leadership(
     components: { readonly election: Pick<LeaderElection, "leading" | "run">; readonly metrics: MetricsFactory },
-    features: readonly Pick<Feature, "lead">[],
+    features: readonly Pick<Feature, "lead" | "name">[],
 ): LifecyclePart {
     const { election, metrics } = components;
     metrics.gauge({
@@ -26,6 +26,7 @@ export function leadership(
         together(signal, [aborted, ...features.map((feature) => (term: AbortSignal) => feature.lead(term))]);
     return {
         name: "leadership",
+        includes: features.map(({ name }) => name),
         start: () => {
             run = election.run(stop.signal, lead);
         },

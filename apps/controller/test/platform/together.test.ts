@@ -61,9 +61,10 @@ it("the lease is given up only when no feature works any more", async () => {
     };
     const failing = Promise.withResolvers<void>();
     const part = leadership({ election, metrics: new Metrics({ processMetrics: false }) }, [
-        { lead: slow(events, "a", release.promise) },
-        { lead: () => failing.promise },
+        { name: "a", lead: slow(events, "a", release.promise) },
+        { name: "b", lead: () => failing.promise },
     ]);
+    expect(part.includes).toEqual(["a", "b"]);
     await part.start?.(new AbortController().signal);
     await settle();
     expect(events).toEqual([]);

@@ -23,17 +23,17 @@ import {
 import { RpcConnection } from "./rpc-connection.ts";
 import { Waiters } from "./waiters.ts";
 
-/** A state owns its members: they are dropped with the state. */
+/**
+ * A state owns its members: they are dropped with the state. `connecting` lasts until the snapshot is in the copy. Timers
+ * and requests belong to the connection, which ends them itself.
+ */
 type State =
     | { readonly kind: "idle" | "connecting" | "closed" }
-    | { readonly kind: "synchronizing"; readonly monitor: Monitor }
     | {
           readonly kind: "ready";
           readonly connection: RpcConnection;
           readonly schema: DatabaseSchema;
           readonly monitor: Monitor;
-          /** In milliseconds of `performance.now()`. */
-          readonly since: number;
       };
 
 /**
@@ -97,7 +97,7 @@ export class OvsdbSession implements AsyncDisposable {
 
     /** Why the database cannot be used now, as text for health checks; undefined when the session is ready. */
     get problem(): string | undefined {
-        const kind = this.#state.kind === "synchronizing" ? "connecting" : this.#state.kind;
+        const { kind } = this.#state;
         if (kind === "ready") return undefined;
         if (kind === "connecting" && this.#lastError !== undefined) return messageOf(this.#lastError);
         return `the session with the database is ${kind}`;
@@ -229,6 +229,7 @@ export class OvsdbSession implements AsyncDisposable {
     async #run(signal: AbortSignal): Promise<void> {
         const { minBackoffMs, maxBackoffMs } = this.#options;
         const backoff = new Backoff({ initialMs: minBackoffMs, maxMs: maxBackoffMs, jitter: 0 });
+        this.#enter({ kind: "connecting" });
         while (!signal.aborted) {
             await sleep(backoff.nextAfter(await this.#serve(signal)), signal).catch(() => undefined);
         }
@@ -246,12 +247,10 @@ export class OvsdbSession implements AsyncDisposable {
      * Runs one connection, from the attempt to its end. Never rejects. @returns for how many milliseconds it was ready
      */
     async #serve(signal: AbortSignal): Promise<number> {
-        this.#enter({ kind: "connecting" });
-        let readyMs = 0;
         let connection: RpcConnection | undefined;
         const onAbort = (): void => connection?.end(stopped(signal.reason));
         signal.addEventListener("abort", onAbort, { once: true });
-        const onEnd = (reason: OvsdbError): void => void (readyMs = this.#onEnd(reason, signal));
+        const onEnd = (reason: OvsdbError): void => this.#onEnd(reason, signal);
         try {
             const socket = await connect(this.#options.socketPath, this.#options.answerTimeoutMs, signal);
             connection = new RpcConnection(socket, this.#options, {
@@ -260,15 +259,17 @@ export class OvsdbSession implements AsyncDisposable {
             });
             if (signal.aborted) onAbort();
             await this.#synchronize(connection);
+            const since = performance.now();
             await connection.ended;
+            return performance.now() - since;
         } catch (error) {
             const reason = error instanceof OvsdbError ? error : unexpected(error);
             if (connection === undefined) onEnd(reason);
             else connection.end(reason);
+            return 0;
         } finally {
             signal.removeEventListener("abort", onAbort);
         }
-        return readyMs;
     }
 
     async #synchronize(connection: RpcConnection): Promise<void> {
@@ -281,9 +282,8 @@ export class OvsdbSession implements AsyncDisposable {
         // Used once: if the updates do not fit the rows, the next attempt requests a whole snapshot.
         this.#resume = undefined;
         const monitor = new Monitor(this.#cache, schema, pickColumns(schema, wanted));
-        this.#enter({ kind: "synchronizing", monitor });
         await monitor.start(connection, resume, timeoutMs, (changes, resumed) => {
-            this.#enter({ kind: "ready", connection, schema, monitor, since: performance.now() });
+            this.#enter({ kind: "ready", connection, schema, monitor });
             this.#lastError = undefined;
             this.#logger.info("connected to the database", { database, changedRows: changes.length, resumed });
             this.#onChanges(changes);
@@ -296,7 +296,7 @@ export class OvsdbSession implements AsyncDisposable {
         if (method === "locked" || method === "stolen") {
             if (this.#lock?.notified(method, params) === true) return;
         } else {
-            const changes = "monitor" in this.#state ? this.#state.monitor.notified(method, params) : undefined;
+            const changes = this.#state.kind === "ready" ? this.#state.monitor.notified(method, params) : undefined;
             if (changes !== undefined) {
                 this.#onChanges(changes);
                 return;
@@ -318,8 +318,8 @@ export class OvsdbSession implements AsyncDisposable {
         this.#waiters.evaluate();
     }
 
-    /** @returns for how many milliseconds the connection was ready */
-    #onEnd(reason: OvsdbError, signal: AbortSignal): number {
+    /** Ends all that depends on the connection, or reports that an attempt failed. Its listeners see the new state. */
+    #onEnd(reason: OvsdbError, signal: AbortSignal): void {
         const left = this.#enter({ kind: "connecting" });
         const wasReady = left.kind === "ready";
         if (wasReady && isErrorOf(OvsdbError, reason, "DISCONNECTED")) this.#resume = left.monitor.resumePoint;
@@ -333,7 +333,6 @@ export class OvsdbSession implements AsyncDisposable {
         this.#lock?.connectionEnded();
         if (wasReady) this.#disconnected.emit();
         this.#waiters.evaluate();
-        return wasReady ? performance.now() - left.since : 0;
     }
 
     #finish(): void {

@@ -260,6 +260,42 @@ describe("a session", () => {
         await session.until(() => (notified.length === 4 ? true : undefined), { timeoutMs: 60_000 });
     });
 
+    it("has left the state ready when listeners are notified of the end: of the lock first, then of the connection", async () => {
+        const session = open({ lock: "the_lock" });
+        const connection = await server.accept();
+        await connection.answer("get_schema", schema());
+        await connection.answer("lock", { locked: true });
+        await connection.answer("monitor_cond_since", [false, zero, { T: {} }]);
+        await session.ready();
+        const notified: unknown[] = [];
+        const note = (what: string) => () => void notified.push([what, session.problem !== undefined]);
+        using _a = session.onLockChange(note("lock"));
+        using _b = session.onDisconnect(note("disconnected"));
+        connection.drop();
+        await session.until(() => (notified.length === 2 ? true : undefined), { timeoutMs: 60_000 });
+        expect(notified).toEqual([
+            ["lock", true],
+            ["disconnected", true],
+        ]);
+        expect(session.lockState).toBe("lost");
+    });
+
+    it("ignores updates that arrive before the rows, and is connecting until the rows are there", async () => {
+        const session = open();
+        const connection = await server.accept();
+        await connection.answer("get_schema", schema());
+        const { id: request } = await connection.next("monitor_cond_since");
+        const insert = { [id(1)]: { insert: { n: 1 } } };
+        connection.send({ id: null, method: "update3", params: ["rows", zero, { T: insert }] });
+        const isIgnored = (): boolean => logger.lines.some(({ message }) => message.startsWith("ignored"));
+        while (!isIgnored()) await new Promise((resolve) => setTimeout(resolve, 2));
+        expect(session.problem).toBe("the session with the database is connecting");
+        const initial = { [id(2)]: { initial: { n: 2 } } };
+        connection.send({ id: request, result: [false, id(1), { T: initial }], error: null });
+        await session.ready();
+        expect([...session.rows("T").keys()]).toEqual([id(2)]);
+    });
+
     it("logs each trouble once, and that it is over", async () => {
         const session = open({ socketPath: `${server.socketPath}-none` });
         const tries = (): number =>

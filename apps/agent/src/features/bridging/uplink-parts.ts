@@ -31,13 +31,16 @@ export function buildUplink(
  * bridging mode they only restore an interface that an earlier start left moved.
  */
 export interface UplinkParts {
-    /** Restores the interface at the end, also if the agent is stopped before its startup is complete. */
+    /**
+     * Restores the interface at the end, also if the agent is stopped before its startup is complete. A part of its own,
+     * before `recovery`: the Lifecycle does not stop a part whose start failed or was abandoned.
+     */
     readonly end: LifecyclePart;
     /** Before anything that needs the network: a killed agent may have left the Node disconnected. */
     readonly recovery: LifecyclePart;
     /**
-     * Moves the interface once the flows for its traffic are installed, by jobs, and restores it before they are
-     * removed.
+     * Moves the interface once the flows for its traffic are installed, by jobs, and restores it when the jobs have
+     * ended, which would move it again, and before the flows are removed.
      *
      * @param connected what the move needs; undefined without a Pod network: nothing is moved then
      */

@@ -57,7 +57,7 @@ export function buildNicUplinks(
 export interface NicUplinkParts {
     /** Before anything that needs the network; at the end also if the agent is stopped before its startup is complete. */
     readonly recovery: LifecyclePart;
-    /** After the features: gives the NICs back before they are stopped. */
+    /** After the features: gives the NICs back before they are stopped, when the jobs have ended, which move them. */
     readonly end: LifecyclePart;
 }
 
