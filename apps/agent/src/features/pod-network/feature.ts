@@ -215,6 +215,8 @@ export function podNetwork(platform: NodePlatform, needs: PodNetworkNeeds, parts
             await reconciler.restoreAll(signal);
             const ovs = addOvsJob(platform, reconciler);
             resync = () => ovs.trigger();
+            // Pods whose default route leads to another network have routes to them.
+            if (further !== undefined) platform.serviceCidrWatch?.onServiceCidrs(resync);
             addLockJob(platform);
             addBandwidthJob(platform);
             declarePodMetrics(metrics, podInterfaces, subnet, platform.flowTable);
@@ -286,6 +288,7 @@ function networkOf(
                 pools: networks.claims,
                 announce: networks.announce,
                 serviceCidrs: () => platform.serviceCidrs(),
+                areServiceCidrsKnown: () => platform.serviceCidrWatch?.serviceCidrs !== undefined,
                 clock,
                 logger,
             },

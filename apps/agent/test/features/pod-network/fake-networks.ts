@@ -77,6 +77,8 @@ export class FakeNetworks {
     /** The network that the known allocations name. */
     networkOf = "";
     serviceCidrs: ReturnType<FurtherInterfacesComponents["serviceCidrs"]> = [];
+    /** Whether the API server has answered with them. */
+    areServiceCidrsKnown = false;
     /** Whether the agent has a bridge for networks, IPPools. */
     hasBridge = true;
     hasPools = true;
@@ -214,7 +216,19 @@ export class FakeNetworks {
             { namespaces },
         );
         const serviceCidrs = (): FakeNetworks["serviceCidrs"] => this.serviceCidrs;
-        const parts = { table, podInterfaces, netlink, functions, ports, pools, announce, serviceCidrs, clock, logger };
+        const parts = {
+            table,
+            podInterfaces,
+            netlink,
+            functions,
+            ports,
+            pools,
+            announce,
+            serviceCidrs,
+            areServiceCidrsKnown: () => this.areServiceCidrsKnown,
+            clock,
+            logger,
+        };
         const options = { bootId: testBootId, disableTxChecksumOffload: true, namespaces };
         this.further = new FurtherInterfaces(parts, options);
         return {
