@@ -84,6 +84,24 @@ describe("a repeated ADD of a Pod with networks", () => {
         });
     });
 
+    it("makes a virtual function whose link is gone from the sandbox anew, and only configures one that is there", async () => {
+        networks.plans = [planOf("eth1", { pool: "100", routes, device })];
+        await networks.node.add();
+        const whole = [inside(), networks.held()];
+        let taken = 0;
+        networks.node.steps.failure = (_, name) => {
+            taken += name === "take function" ? 1 : 0;
+            return undefined;
+        };
+        await networks.node.add();
+        expect([taken, inside(), networks.held()]).toEqual([0, ...whole]);
+        networks.node.inside.remove(netns, "eth1");
+        networks.taken.delete(device.id);
+        await networks.node.add();
+        expect([taken, inside(), networks.held()]).toEqual([1, ...whole]);
+        expect(networks.node.network.interfaces().map(({ record }) => record.functions?.length)).toEqual([1]);
+    });
+
     it("waits for a removal that has begun, and makes the interface again", async () => {
         await networks.node.add();
         loseLink("eth1");
