@@ -218,6 +218,7 @@ function featuresOf(
                 announce: (port) => secondary.served?.announce(port),
                 claims: pools && networkClaims(pools),
                 plan: (request, signal) => requested.networks.plan(request, signal),
+                hashOf: (request) => requested.networks.hashOf(request),
                 planCall: (call, signal) => requested.networks.planCall(call, signal),
                 report: (wired) => requested.report(wired),
                 failed: (request, error) =>

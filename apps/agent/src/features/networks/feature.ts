@@ -105,13 +105,20 @@ export function podNetworks(
             .some(({ record }) => record.podUid !== "" && hasPodUid(pod, record.podUid));
         return isWired && (await isCalledFirst(environment.cniConfFolder, cniFiles).catch(() => false));
     };
+    const madeFrom = (pod: Pod): readonly string[] =>
+        podInterfaces
+            .list()
+            .flatMap(({ record: { podUid, networksHash } }) =>
+                podUid !== "" && networksHash !== undefined && hasPodUid(pod, podUid) ? [networksHash] : [],
+            );
     let listener: Disposable | undefined;
     return {
         name: "networks",
         networks,
         report: (wired) => reports.report(wired),
         start: (signal) => {
-            listener = reportChangedAnnotations(watch, isOurs, (event) => events.record(event));
+            const before = podInterfaces.list().map(({ record }) => `${record.podNamespace}/${record.podName}`);
+            listener = reportChangedAnnotations(watch, { isOurs, madeFrom, before }, (event) => events.record(event));
             if (watched === undefined) ownWatch.start(signal);
             jobs.every("networks/status", retryMs, async (limit) => {
                 if (isFirstRun) await reportBefore();

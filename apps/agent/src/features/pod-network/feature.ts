@@ -70,6 +70,8 @@ export interface NetworksOfPods {
     readonly announce: FurtherInterfacesComponents["announce"];
     /** The interfaces that a Pod is to get, checked; rejects with the error that ADD returns. */
     readonly plan: (request: AddRequest, signal: AbortSignal) => Promise<readonly PlannedNetwork[]>;
+    /** The fingerprint of the annotation that the plan of the request was made from; undefined if none was read. */
+    readonly hashOf: (request: AddRequest) => string | undefined;
     /** The one that a meta plugin asks for; rejects as `plan`. */
     readonly planCall: (call: NetworkCall, signal: AbortSignal) => Promise<PlannedNetwork>;
     /** Reports the interfaces of a Pod; resolves after one second at the latest, never rejects. */
@@ -227,13 +229,14 @@ export function podNetwork(platform: NodePlatform, needs: PodNetworkNeeds, parts
 
 /** What an ADD does about the networks other than the Pod network. */
 function networkCallbacks(
-    { failed, plan, report, table }: NetworksOfPods,
+    { failed, hashOf, plan, report, table }: NetworksOfPods,
     further: FurtherInterfaces | undefined,
     mtu: () => number,
 ): Partial<PodNetworkComponents> {
     return {
         further,
         planNetworks: plan,
+        networksHash: hashOf,
         networksFailed: failed,
         reportNetworks: (own, planned) =>
             report({

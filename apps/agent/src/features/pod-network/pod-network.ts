@@ -247,7 +247,8 @@ export class PodNetwork implements InterfaceControl {
         const wanted = await this.#components.pools?.requestOf(request, signal);
         if (wanted === undefined) await this.#components.confirmSubnet?.();
         this.#checkpoint(request, signal);
-        const draft = draftOf(request, this.interfaces(), this.#options);
+        const networksHash = this.#components.networksHash?.(request);
+        const draft = draftOf(request, this.interfaces(), { bootId: this.#options.bootId, networksHash });
         const progress = this.progress(request, signal);
         const addOwn = async (): Promise<PodRecord> => {
             if (wanted === undefined) return this.#maker.fromSubnet(draft, progress);

@@ -61,6 +61,17 @@ describe("a repeated ADD of a Pod with networks", () => {
         expect(networks.reported).toEqual(["web-0 eth1 eth2", "web-0 eth1 eth2"]);
     });
 
+    it("keeps in its record from which annotation they were made, over a restart of the agent", async () => {
+        const hashes = (): readonly unknown[] =>
+            networks.node.network.interfaces().map(({ record }) => record.networksHash);
+        await networks.node.add();
+        expect(hashes()).toEqual(["0123456789abcdef"]);
+        await networks.restart();
+        await networks.node.clock.advance(1);
+        await networks.node.add();
+        expect(hashes()).toEqual(["0123456789abcdef"]);
+    });
+
     it("enables IPv6 for them", async () => {
         const given = { ip: parseIp("fd00:100::7"), prefixLength: 64, gateway: undefined };
         networks.plans = [planOf("eth1", { addresses: { demands: [], order: [given], given: new Map() } })];
