@@ -39,10 +39,11 @@ import { functionErrorCode } from "./features/virtual-functions/index.ts";
 import { NetworkInterfaces, type Attachment } from "./platform/pod-interfaces/index.ts";
 import { startFeatures, stopFeatures, type Feature } from "./platform/feature.ts";
 import { ownNode } from "./platform/node/own-node.ts";
-import { servesNodePorts, withNode, type NodePlatform } from "./platform/node-platform.ts";
+import { servesNodePorts, withNode, type NodePlatform, type ServiceCidrs } from "./platform/node-platform.ts";
 import { announceEnd } from "./platform/ovs/end-notice.ts";
 import { kubePart, ovsdbPart, ovsdbSessionPart } from "./platform/parts.ts";
 import { buildPlatform, patientMs, type Platform } from "./platform/platform.ts";
+import { serviceCidrWatch } from "./platform/service-cidr-watch.ts";
 
 const bridgedSyncLimitMs = 1_000;
 
@@ -115,6 +116,8 @@ export function compose(context: MainContext): Lifecycle {
 export function composeAgent(platform: Platform, parts: NodeParts = ownParts): Lifecycle {
     const { clock, health, jobs, logger, openflow, readiness } = platform;
     const pools = parts.ipPools(platform);
+    const ownCidrs = pools === undefined ? serviceCidrWatch(platform) : undefined;
+    const cidrs = pools?.cache ?? ownCidrs;
     const isBridged = (nic: string): boolean => uplink.state.kind === "found" && uplink.state.name === nic;
     const nics = buildNicUplinks(platform, isBridged, parts.nicUplink);
     const uplink = parts.uplink(platform, (nic) => nics.isKnown(nic));
@@ -136,8 +139,8 @@ export function composeAgent(platform: Platform, parts: NodeParts = ownParts): L
         const syncLimitMs = uplink.state.kind === "found" || nics.isFound ? bridgedSyncLimitMs : undefined;
         const { node, remember } = await ownNode(platform, { deletion: pools, syncLimitMs }, signal);
         await guardHost(platform);
-        const onNode = await withNode(platform, { node, services: pools?.cache }, signal);
-        const features = featuresOf(onNode, { cni, names, nics, parts, pools, remember });
+        const onNode = await withNode(platform, { node, services: cidrs }, signal);
+        const features = featuresOf(onNode, { cidrs, cni, names, nics, parts, pools, remember });
         await startFeatures(onNode, features.inOrder, signal);
         started = features;
     };
@@ -147,7 +150,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = ownParts): L
         recovery,
         nicParts.recovery,
         { name: "health", start: (signal) => health.start(signal), stop: () => health.stop() },
-        kubePart(platform, pools),
+        kubePart(platform, [pools, ownCidrs]),
         ovsdbPart(platform),
         // After the lock: a second agent on the Node must not take over the socket of the first.
         cni.part,
@@ -204,6 +207,7 @@ interface NodeFeatures extends Pick<NodePlatform, "transport"> {
 function featuresOf(
     platform: NodePlatform,
     o: {
+        readonly cidrs: ServiceCidrs | undefined;
         readonly cni: CniFeature;
         readonly names: readonly FeatureName[];
         readonly nics: NicUplinks;
@@ -238,7 +242,7 @@ function featuresOf(
               o.parts,
           )
         : undefined;
-    const host = hostServices(platform, pools?.cache);
+    const host = hostServices(platform, o.cidrs);
     const served = services(platform, host.stack, host.cidrs);
     const pods = podNetwork(
         platform,
@@ -254,6 +258,7 @@ function featuresOf(
                 announce: (port) => secondary.served?.announce(port),
                 claims: pools && networkClaims(pools),
                 plan: (request, signal) => requested.networks.plan(request, signal),
+                hashOf: (request) => requested.networks.hashOf(request),
                 planCall: (call, signal) => requested.networks.planCall(call, signal),
                 report: (wired) => requested.report(wired),
                 failed: (request, error) =>

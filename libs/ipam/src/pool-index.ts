@@ -111,6 +111,11 @@ export class PoolIndex {
         return [...this.#having([rangeOf(ip)])].sort();
     }
 
+    /** Returns the sorted names of the pools that may hand out the address. */
+    handingOut(ip: IpAddress): readonly string[] {
+        return this.covering(ip).filter((name) => this.usable(name).has(ip));
+    }
+
     /**
      * Returns the other pools whose ranges share addresses with this one, sorted by name; empty for an unknown pool.
      */

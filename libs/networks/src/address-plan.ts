@@ -21,14 +21,21 @@ export interface AddressPlan {
     readonly given: ReadonlyMap<number, StaticAddress>;
 }
 
-/** Finds the IPPool whose ranges contain an address; undefined if none does. */
-export type PoolOf = (ip: IpAddress) => string | undefined;
+/**
+ * Which IPPools match an address: those with a range that contains it, or only those of them that may hand it out, which
+ * gateways and other excluded addresses are not.
+ */
+export type PoolMatch = "range" | "usable";
+
+/** Finds an IPPool that matches the address; undefined if none does. */
+export type PoolOf = (ip: IpAddress, match: PoolMatch) => string | undefined;
 
 /**
  * Decides where the addresses of an interface come from: one of every IPPool of the section, in order, then the wanted
  * ones. A wanted address within a listed IPPool is the one that this pool gives; within another IPPool it is claimed
  * there, as it could have a second owner otherwise, and keeps the prefix length and gateway that it was given. All
- * others are static and not claimed. Pure function.
+ * others are static and not claimed, as are those of `ipam.addresses` that no IPPool hands out, as its gateway. A requested
+ * address that is excluded from its IPPool is claimed, which refuses it with the reason. Pure function.
  *
  * Throws `CniCallError` INVALID_NETWORK_CONFIG if there is neither an IPPool nor an address, if one is wanted twice, or
  * if a static one has no prefix length.
@@ -44,11 +51,12 @@ export function planAddresses(section: IpamSection, wanted: WantedAddresses, poo
     const order: (number | StaticAddress)[] = demands.map((_, index) => index);
     const given = new Map<number, StaticAddress>();
     const seen = new Set<string>();
+    const match: PoolMatch = source === "ipam.addresses" ? "usable" : "range";
     for (const address of addresses) {
         const text = formatIp(address.ip);
         if (seen.has(text)) throw invalid(`${source}: has ${text} twice; next: remove one of them`);
         seen.add(text);
-        const pool = poolOf(address.ip);
+        const pool = poolOf(address.ip, match);
         const listed = demands.findIndex((demand) => demand.pool === pool && demand.fixed === undefined);
         if (pool === undefined) order.push(staticOf(address, source));
         else if (listed >= 0) demands[listed] = { pool, fixed: address.ip };
@@ -75,8 +83,9 @@ export function addressesOf(
 
 function staticOf({ ip, prefixLength, gateway }: WantedAddress, source: WantedAddresses["source"]): StaticAddress {
     if (prefixLength !== undefined) return { ip, prefixLength, gateway };
+    const verb = source === "ipam.addresses" ? "hands it out" : "contains it";
     throw invalid(
-        `${source}: ${formatIp(ip)} has no prefix length, and no IPPool contains it; next: write it with its prefix length, as ${formatIp(ip)}/${ip.family === 4 ? 24 : 64}`,
+        `${source}: ${formatIp(ip)} has no prefix length, and no IPPool ${verb}; next: write it with its prefix length, as ${formatIp(ip)}/${ip.family === 4 ? 24 : 64}`,
     );
 }
 

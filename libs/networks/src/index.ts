@@ -1,4 +1,11 @@
-export { addressesOf, planAddresses, type AddressPlan, type PlannedDemand, type PoolOf } from "./address-plan.ts";
+export {
+    addressesOf,
+    planAddresses,
+    type AddressPlan,
+    type PlannedDemand,
+    type PoolMatch,
+    type PoolOf,
+} from "./address-plan.ts";
 export { NetworkError, type NetworkErrorDetails } from "./error.ts";
 export { keysText } from "./ignored-keys.ts";
 export { ipamResult } from "./ipam-result.ts";

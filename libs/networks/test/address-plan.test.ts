@@ -1,11 +1,20 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
-import { addressesOf, parseIpamSection, planAddresses, type AddressPlan, type WantedAddress } from "../src/index.ts";
+import {
+    addressesOf,
+    parseIpamSection,
+    planAddresses,
+    type AddressPlan,
+    type PoolMatch,
+    type WantedAddress,
+    type WantedAddresses,
+} from "../src/index.ts";
 
-/** Addresses of IPPools: "four" has 10.2.0.x, "next" 10.3.0.x. */
-const poolOf = (ip: IpAddress): string | undefined => {
+/** Addresses of IPPools: "four" has 10.2.0.x, "next" 10.3.0.x; 10.2.0.1 is a gateway. */
+const poolOf = (ip: IpAddress, match: PoolMatch): string | undefined => {
     const text = formatIp(ip);
+    if (match === "usable" && text === "10.2.0.1") return undefined;
     return text.startsWith("10.2.0.") ? "four" : text.startsWith("10.3.0.") ? "next" : undefined;
 };
 
@@ -20,8 +29,16 @@ function wanted(text: string): WantedAddress {
 }
 
 function plan(ippools: readonly string[], ...addresses: readonly string[]): AddressPlan {
+    return planFrom("ipam.addresses", ippools, ...addresses);
+}
+
+function planFrom(
+    source: WantedAddresses["source"],
+    ippools: readonly string[],
+    ...addresses: readonly string[]
+): AddressPlan {
     const section = parseIpamSection({ type: "antrea", ippools });
-    return planAddresses(section, { addresses: addresses.map(wanted), source: "ipam.addresses" }, poolOf);
+    return planAddresses(section, { addresses: addresses.map(wanted), source }, poolOf);
 }
 
 const demands = ({ demands: all }: AddressPlan): readonly string[] =>
@@ -74,6 +91,14 @@ describe("planAddresses", () => {
         ]);
     });
 
+    it("has one of the network that no IPPool hands out as a static one, but claims one that is requested, to be refused", () => {
+        const made = plan(["four"], "10.2.0.1/24", "10.2.0.7/24");
+        expect(demands(made)).toEqual(["four 10.2.0.7"]);
+        expect(result(made)).toEqual(["10.2.0.7/16 via 10.2.0.1", "10.2.0.1/24"]);
+        for (const source of ["ips", "runtimeConfig.ips", "args.cni.ips", "CNI_ARGS"] as const)
+            expect(demands(planFrom(source, ["four"], "10.2.0.1"))).toEqual(["four 10.2.0.1"]);
+    });
+
     it.each<[string, () => unknown, string]>([
         ["nothing", () => plan([]), "ipam: has neither IPPools nor addresses; next: name an IPPool in ipam.ippools"],
         [
@@ -84,7 +109,17 @@ describe("planAddresses", () => {
         [
             "a static one without prefix length",
             () => plan(["four"], "192.0.2.9"),
-            "ipam.addresses: 192.0.2.9 has no prefix length, and no IPPool contains it; next: write it with its prefix length, as 192.0.2.9/24",
+            "ipam.addresses: 192.0.2.9 has no prefix length, and no IPPool hands it out; next: write it with its prefix length, as 192.0.2.9/24",
+        ],
+        [
+            "a gateway without prefix length",
+            () => plan(["four"], "10.2.0.1"),
+            "ipam.addresses: 10.2.0.1 has no prefix length, and no IPPool hands it out; next: ",
+        ],
+        [
+            "a requested one without prefix length",
+            () => planFrom("ips", ["four"], "192.0.2.9"),
+            "ips: 192.0.2.9 has no prefix length, and no IPPool contains it; next: ",
         ],
         ["a static IPv6 one without", () => plan([], "fd00::9"), "as fd00::9/64"],
     ])("refuses %s", (_, work, message) => {

@@ -42,8 +42,8 @@ type Works = (mode: Mode) => boolean;
 const conditional: readonly (readonly [where: string, works: Works])[] = [
     ["apps/agent/src/features/ip-pools/ignored-annotations.ts", ({ ipam }) => !ipam],
     ["apps/agent/src/features/ip-pools/isolated-pods.ts", ({ ipam }) => !ipam],
-    // with IPPools their informer of ServiceCIDRs serves both
-    ["apps/agent/src/features/host-services/", ({ ipam, proxyAll: isOn }) => isOn && !ipam],
+    // with IPPools their informer of ServiceCIDRs serves all
+    ["apps/agent/src/platform/service-cidr-watch.ts", ({ ipam, networks: on, proxyAll: p }) => (on || p) && !ipam],
     ["apps/agent/src/features/ip-pools/", ({ ipam }) => ipam],
     // with IPPools their informer of Pods serves both
     ["apps/agent/src/features/networks/feature.ts", ({ ipam, networks: on }) => on && !ipam],

@@ -18,6 +18,11 @@ export const serviceRouteProtocol = 180;
  * `antreaProxy.proxyAll`.
  */
 export const proxyRouteProtocol = 181;
+/**
+ * Protocol (rtm_protocol, linux/rtnetlink.h) by which the agent finds, in the network namespaces of Pods, its routes to the
+ * Service CIDRs of Pods whose default route leads to another network.
+ */
+export const podServiceRouteProtocol = 182;
 
 /** The routing table of packets to external addresses of Services, which `serviceMark` marks. */
 export const serviceTable = 181;

@@ -49,6 +49,8 @@ export interface NodePlatform extends Platform {
      * Undefined outside of bridging mode, and if nothing watches them: flows then use the CIDRs of the configuration.
      */
     readonly services: ServiceCidrs | undefined;
+    /** The watch of the Service CIDRs; undefined if the agent has none. */
+    readonly serviceCidrWatch: ServiceCidrs | undefined;
     /**
      * Whether OVS serves Services to the Pods of this Node, as the feature gate AntreaProxy and `antreaProxy.enable` want
      * it.
@@ -132,6 +134,7 @@ export async function withNode(
         disableTxChecksumOffload,
         bridgedMac,
         services: config.enableBridgingMode ? services : undefined,
+        serviceCidrWatch: services,
         servesServices: isServing,
         servesNode,
         sysctls,

@@ -34,25 +34,31 @@ export function ovsdbPart({ database, readiness }: Pick<Platform, "database" | "
     };
 }
 
+/** Watches of objects of the API server; `close` never rejects. */
+interface Watches {
+    start(signal: AbortSignal): void;
+    close(): Promise<void>;
+}
+
 /**
- * Returns the part that starts the watches of Nodes and IPPools and the event recorder, and waits for none of them. At
+ * Returns the part that starts the watch of Nodes, those of features and the event recorder, and waits for none of them. At
  * the end it closes them, and then the connections of the Kubernetes client.
  *
- * @param pools the watches of IPPools, if there are any
+ * @param watches those of features; undefined for one that has none
  */
 export function kubePart(
     { events, kube, nodes }: Pick<Platform, "events" | "kube" | "nodes">,
-    pools: { start(signal: AbortSignal): void; close(): Promise<void> } | undefined,
+    watches: readonly (Watches | undefined)[],
 ): LifecyclePart {
     return {
         name: "kube",
         start: (signal) => {
             nodes.start(signal);
             events.start(signal);
-            pools?.start(signal);
+            for (const one of watches) one?.start(signal);
         },
         stop: async () => {
-            await pools?.close();
+            await Promise.all(watches.flatMap((one) => one?.close() ?? []));
             await events.close();
             await nodes.close();
             kube.close();

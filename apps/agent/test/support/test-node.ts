@@ -206,6 +206,7 @@ export class TestAgent {
     readonly networkTable = new NetworkInterfaces();
     /** The announcements of further interfaces. */
     readonly announced: Parameters<FurtherInterfacesComponents["announce"]>[0][] = [];
+    serviceCidrs = [parsePrefix("10.96.0.0/12")];
     round = 0;
 
     private constructor(node: TestNode, options: TestAgentOptions) {
@@ -306,7 +307,8 @@ export class TestAgent {
                     netlink: ofPods,
                     pools: of.claims && interrupted("claims", of.claims),
                     announce: (port) => void this.announced.push(port),
-                    serviceCidrs: () => [parsePrefix("10.96.0.0/12")],
+                    serviceCidrs: () => this.serviceCidrs,
+                    areServiceCidrsKnown: () => true,
                     clock: systemClock,
                     logger,
                 },

@@ -1,11 +1,17 @@
 import { type IpAddress } from "@antrea/ip";
-import { planAddresses, type AddressPlan, type IpamSection, type WantedAddresses } from "@antrea/networks";
+import {
+    planAddresses,
+    type AddressPlan,
+    type IpamSection,
+    type PoolMatch,
+    type WantedAddresses,
+} from "@antrea/networks";
 import { type PoolSet } from "../pools/index.ts";
 import { type NetworkFacts, type RequestedNetwork } from "./requested-networks.ts";
 
 /** The addresses that the interface is to have, by the rules of the agent. Throws CniCallError if they break one. */
 export function planOf(ipam: IpamSection, requested: RequestedNetwork, pools: PoolSet): AddressPlan {
-    return planAddresses(ipam, wantedOf(ipam, requested), (ip) => poolOf(pools, ip, ipam));
+    return planAddresses(ipam, wantedOf(ipam, requested), (ip, match) => poolOf(pools, ip, ipam, match));
 }
 
 /** The section from which the network gives addresses; undefined if it gives none, or not of Antrea. */
@@ -18,8 +24,9 @@ export function poolNamesOf({ requested }: NetworkFacts, pools: PoolSet): readon
     const names = requested.flatMap((one) => {
         const ipam = sectionOf(one);
         if (ipam === undefined) return [];
-        const { addresses } = wantedOf(ipam, one);
-        return [...ipam.ippools, ...addresses.flatMap(({ ip }) => pools.covering(ip).map(({ name }) => name))];
+        const wanted = wantedOf(ipam, one);
+        const match = wanted.source === "ipam.addresses" ? "usable" : "range";
+        return [...ipam.ippools, ...wanted.addresses.flatMap(({ ip }) => matching(pools, ip, match))];
     });
     return [...new Set(names)];
 }
@@ -30,8 +37,12 @@ function wantedOf(ipam: IpamSection, { network, selection }: RequestedNetwork): 
     return { addresses: selection.ips.map((one) => ({ ...one, gateway: undefined })), source: "ips" };
 }
 
+function matching(pools: PoolSet, ip: IpAddress, match: PoolMatch): readonly string[] {
+    return match === "usable" ? pools.handingOut(ip) : pools.covering(ip).map(({ name }) => name);
+}
+
 /** A listed one takes precedence. */
-function poolOf(pools: PoolSet, ip: IpAddress, { ippools }: IpamSection): string | undefined {
-    const names = pools.covering(ip).map(({ name }) => name);
+function poolOf(pools: PoolSet, ip: IpAddress, { ippools }: IpamSection, match: PoolMatch): string | undefined {
+    const names = matching(pools, ip, match);
     return ippools.find((name) => names.includes(name)) ?? names[0];
 }

@@ -42,7 +42,7 @@ export function tryPlan(facts: Facts, { demands, order }: AddressPlan, tried: Tr
 }
 
 function staticTrial({ ip, prefixLength }: StaticAddress): NetworkTrial {
-    const text = `${formatIp(ip)}/${prefixLength}: static; no IPPool contains it, so nobody sees who else has it`;
+    const text = `${formatIp(ip)}/${prefixLength}: static; no IPPool hands it out, so nobody sees who else has it`;
     return { ipVersion: ip.family, outcome: "static", text };
 }
 

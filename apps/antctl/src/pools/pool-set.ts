@@ -68,6 +68,11 @@ export class PoolSet {
         return this.#index.covering(ip).flatMap((name) => this.#index.pool(name) ?? []);
     }
 
+    /** The names of the pools that may assign the address. */
+    handingOut(ip: IpAddress): readonly string[] {
+        return this.#index.handingOut(ip);
+    }
+
     /** The ranges of pools that overlap the range, under the pools' names. */
     rangesIn(range: IpRange): readonly PoolRange[] {
         return this.#index.overlapping(range);

@@ -6,14 +6,13 @@ import {
     resourceNameAnnotation,
     type NetworkDefinition,
 } from "@antrea/networks";
-import { type PoolRanges } from "../ip-pools/index.ts";
-import { demandsOf, keyWarnings, poolWarnings, vlanWarnings } from "./addresses.ts";
+import { demandsOf, keyWarnings, poolWarnings, vlanWarnings, type NetworkPools } from "./addresses.ts";
 
 /** Dependencies of NetworkReviewer; the caller starts and closes the cache of pools. */
 export interface NetworkReviewComponents {
-    readonly pools: PoolRanges & {
+    readonly pools: NetworkPools & {
         /** The same pools, with the named ones read from the API server. Rejects with KubeError. */
-        live(names: Iterable<string>, signal: AbortSignal): Promise<PoolRanges>;
+        live(names: Iterable<string>, signal: AbortSignal): Promise<NetworkPools>;
     };
 }
 
@@ -77,7 +76,7 @@ function isSame(one: NetworkDefinition, other: NetworkDefinition): boolean {
     return one.config === other.config && resource(one) === resource(other);
 }
 
-function judge(definition: NetworkDefinition, pools: PoolRanges): Judged {
+function judge(definition: NetworkDefinition, pools: NetworkPools): Judged {
     try {
         return isOurs(definition) ? judgeOwn(definition, pools) : accepted;
     } catch (error) {
@@ -93,7 +92,7 @@ function isOurs({ config = "" }: NetworkDefinition): boolean {
     return parts.hasPlugin || parts.sections.length > 0;
 }
 
-function judgeOwn(definition: NetworkDefinition, pools: PoolRanges): Judged {
+function judgeOwn(definition: NetworkDefinition, pools: NetworkPools): Judged {
     const network = parseNetwork(definition);
     const name = network.network;
     const { sections = [] } = ownPartsOf(definition.config ?? "") ?? {};

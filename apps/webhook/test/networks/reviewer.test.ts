@@ -22,6 +22,8 @@ const stored = [
     poolOf("other", range("10.2.0.10", "10.2.0.20", 200)),
     poolOf("untagged", range("10.3.0.10", "10.3.0.20")),
     poolOf("both", range("10.4.0.10", "10.4.0.20", 100), range("10.5.0.10", "10.5.0.20", 200)),
+    // with its gateway 10.7.0.1 in the range
+    poolOf("gate", range("10.7.0.1", "10.7.0.20", 200)),
     deleting(poolOf("leaving", range("10.6.0.10", "10.6.0.20", 100))),
 ] as readonly IpPool[];
 
@@ -42,6 +44,7 @@ class Known {
             pools: {
                 pool: (name) => index.pool(name),
                 overlapping: (one) => index.overlapping(one),
+                exclusions: index.exclusions,
                 live: async (names) => {
                     this.asked.push([...names].join());
                     return indexOf(now);
@@ -237,6 +240,20 @@ describe("a network is accepted with a warning", () => {
         expect(await verdictOn({ ...vlan, ...ipam({ ippools: ["six", "both"], addresses: [other] }) })).toEqual({
             warnings: [expect.stringContaining("VLANs 100 and 200")],
         });
+    });
+});
+
+describe("a static address in a range of another IPPool", () => {
+    const withAddress = (address: string): object => ({
+        ...vlan,
+        ...ipam({ ippools: ["four"], addresses: [{ address }] }),
+    });
+
+    it("counts as one of that pool, unless the pool does not hand it out", async () => {
+        expect(await verdictOn(withAddress("10.7.0.5/24"))).toEqual({
+            warnings: [expect.stringContaining("IPPools four and gate have the VLANs 100 and 200")],
+        });
+        expect(await verdictOn(withAddress("10.7.0.1/24"))).toEqual(clean);
     });
 });
 

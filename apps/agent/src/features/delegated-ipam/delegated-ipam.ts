@@ -1,6 +1,7 @@
 import {
     addressesOf,
     planAddresses,
+    type PoolMatch,
     type AddressPlan,
     type IpamSection,
     type StaticAddress,
@@ -22,8 +23,8 @@ import { DelegatedIpamError } from "./errors.ts";
 export interface DelegatedPools {
     /** Resolves when the IPPools are known; rejects if they are not in time. */
     synced(signal: AbortSignal): Promise<void>;
-    /** The IPPool whose ranges contain the address: the first of the named ones that does, else any; undefined if none does. */
-    poolOf(ip: IpAddress, named: readonly string[]): string | undefined;
+    /** The IPPool that matches the address: the first of the named ones that does, else any; undefined if none does. */
+    poolOf(ip: IpAddress, named: readonly string[], match: PoolMatch): string | undefined;
     /**
      * Allocates the addresses, all or nothing, and frees others that the interface had; rejects with the error that ADD
      * returns, which is on the Pod as event then. A DEL since `receivedAt` (monotonic, ms) is such an error.
@@ -108,7 +109,7 @@ export class DelegatedIpam {
             this.#refuseOwn(call);
             this.#refuseOthersSandbox(call);
             await pools.synced(signal);
-            return planAddresses(section, wanted, (ip) => pools.poolOf(ip, section.ippools));
+            return planAddresses(section, wanted, (ip, match) => pools.poolOf(ip, section.ippools, match));
         } catch (error) {
             if (!isAborted(error)) pools.failed(call, named(error, call));
             throw named(error, call);
@@ -140,7 +141,7 @@ export class DelegatedIpam {
     }
 
     /**
-     * Rejects with DelegatedIpamError `CLAIM` if an address of the previous result that an IPPool contains is not
+     * Rejects with DelegatedIpamError `CLAIM` if an address of the previous result that an IPPool hands out is not
      * allocated to the interface, or an allocated one is not in it. `previous` undefined: the runtime passed none.
      * Nothing is compared then, nor while the API server has not been read.
      */
@@ -152,7 +153,9 @@ export class DelegatedIpam {
         const allocated = pools.addressesOf(attachment);
         if (previous === undefined || allocated === undefined) return;
         const listed = previous.map(({ ip }) => formatIp(ip));
-        const lost = previous.find(({ ip }) => !allocated.includes(formatIp(ip)) && pools.poolOf(ip, []) !== undefined);
+        const lost = previous.find(
+            ({ ip }) => !allocated.includes(formatIp(ip)) && pools.poolOf(ip, [], "usable") !== undefined,
+        );
         if (lost !== undefined) {
             const text = `address ${formatIp(lost.ip)} of prevResult is not allocated to it: no IPAllocation names the container and the interface`;
             throw mismatch(attachment, text);

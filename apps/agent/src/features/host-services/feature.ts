@@ -9,12 +9,13 @@ import { changesRoutes } from "../../platform/node/node-changes.ts";
 import type { NodePlatform, ServiceCidrs } from "../../platform/node-platform.ts";
 import { NftError } from "../../platform/nftables.ts";
 import { reporting } from "../../platform/reporting.ts";
+import { ServiceCidrWatch } from "../../platform/service-cidr-watch.ts";
 import { HostServiceRoutes } from "./host-routes.ts";
 import { HostRules, removeHostRules } from "./host-rules.ts";
 import { HostStack } from "./host-stack.ts";
 import { readListeningPorts } from "./listening.ts";
 import { NodeAddresses } from "./node-addresses.ts";
-import { RoutedServiceCidrs, ServiceCidrWatch } from "./service-cidrs.ts";
+import { RoutedServiceCidrs } from "./service-cidrs.ts";
 
 const resyncMs = 60_000;
 /** A program that begins or ends to listen at a port of a Service is noticed within this time. */

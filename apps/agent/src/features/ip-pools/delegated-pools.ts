@@ -1,4 +1,5 @@
 import { type IpAddress } from "@antrea/ip";
+import { type PoolMatch } from "@antrea/networks";
 import { type DelegatedAllocations, type WiredContainers } from "./delegated-allocations.ts";
 import { apiAway } from "./errors.ts";
 import { type IpPools } from "./ip-pools.ts";
@@ -13,8 +14,8 @@ import type {
 export interface DelegatedPools {
     /** Resolves when pools and own allocations are synced; IpPoolError `API_AWAY` if they are not in time. */
     synced(signal: AbortSignal): Promise<void>;
-    /** The IPPool whose ranges contain the address: one of the named, else any; undefined if none does. */
-    poolOf(ip: IpAddress, named: readonly string[]): string | undefined;
+    /** The IPPool that matches the address: one of the named, else any; undefined if none does. */
+    poolOf(ip: IpAddress, named: readonly string[], match: PoolMatch): string | undefined;
     /** Allocates the addresses as `DelegatedAllocations.claim`; rejects also as `IpPools.requestOf`. */
     claim(asked: NetworkAddresses, receivedAt: number, signal: AbortSignal): Promise<readonly NetworkAddress[]>;
     /** Whether the interface of the Pod has allocations, from any of its sandboxes. */
@@ -55,7 +56,8 @@ export function delegatedPools(pools: IpPools, containers: WiredContainers): Del
     return {
         release,
         synced,
-        poolOf: (ip, named) => named.find((name) => pools.cache.poolOf(ip, name) === name) ?? pools.cache.poolOf(ip),
+        poolOf: (ip, named, match) =>
+            named.find((name) => pools.cache.poolOf(ip, name, match) === name) ?? pools.cache.poolOf(ip, "", match),
         claim: async (asked, receivedAt, signal) =>
             allocations.claim(await pools.networkRequest(asked, signal), receivedAt, signal),
         hasAny: (podUid, ifName) => allocations.hasAny(podUid, ifName),

@@ -10,6 +10,7 @@ import {
     type KubeLogger,
     type ServiceCidr,
 } from "@antrea/kube";
+import { type PoolMatch } from "@antrea/networks";
 import { NodeAddresses, type NodesAddresses, type NodeSource } from "./node-addresses.ts";
 import { type PoolVersion } from "./types.ts";
 
@@ -196,11 +197,16 @@ export class PoolCache {
     }
 
     /**
-     * The IPPool with a range that contains the address, usable or not: the named one if several do. Undefined if none
-     * does, also before IPPools are synced, see `hasPools`.
+     * The IPPool with a range that contains the address: the named one if several do. Undefined if none does, also before
+     * IPPools are synced, see `hasPools`.
+     *
+     * @param match "usable": one that may hand it out, as far as is known; default: usable or not
      */
-    poolOf(ip: IpAddress, named = ""): string | undefined {
-        const names = this.#index.overlapping(rangeOf(ip)).map(({ key }) => key);
+    poolOf(ip: IpAddress, named = "", match: PoolMatch = "range"): string | undefined {
+        const names =
+            match === "usable"
+                ? this.#index.handingOut(ip)
+                : this.#index.overlapping(rangeOf(ip)).map(({ key }) => key);
         return names.includes(named) ? named : names[0];
     }
 

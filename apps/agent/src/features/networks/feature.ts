@@ -1,7 +1,7 @@
 import { orAborted } from "@antrea/async";
 import type { IpAddress } from "@antrea/ip";
 import { configHashAnnotation, configMirrorAnnotation, hasPodUid, Informer, pods, type Pod } from "@antrea/kube";
-import { networksAnnotation } from "@antrea/networks";
+import { networksAnnotation, type PoolMatch } from "@antrea/networks";
 import type { Feature } from "../../platform/feature.ts";
 import type { NodePlatform } from "../../platform/node-platform.ts";
 import type { NetworkInterfaceView, WiredNetworks } from "../../platform/pod-interfaces/index.ts";
@@ -21,7 +21,7 @@ export interface NetworksNeeds {
     readonly pools:
         | {
               synced(signal: AbortSignal): Promise<void>;
-              poolOf(ip: IpAddress, named: readonly string[]): string | undefined;
+              poolOf(ip: IpAddress, named: readonly string[], match: PoolMatch): string | undefined;
           }
         | undefined;
     /** Finds the virtual functions that the kubelet allocated to Pods. */
@@ -81,7 +81,7 @@ export function podNetworks(
             return {
                 bridgeProblem: bridge === undefined ? noBridge : bridge.problem,
                 nicMtu: bridge?.mtu ?? 0,
-                poolOf: pools && ((ip, named) => pools.poolOf(ip, named)),
+                poolOf: pools && ((...args) => pools.poolOf(...args)),
             };
         },
         record: (event) => events.record(event),
@@ -105,13 +105,20 @@ export function podNetworks(
             .some(({ record }) => record.podUid !== "" && hasPodUid(pod, record.podUid));
         return isWired && (await isCalledFirst(environment.cniConfFolder, cniFiles).catch(() => false));
     };
+    const madeFrom = (pod: Pod): readonly string[] =>
+        podInterfaces
+            .list()
+            .flatMap(({ record: { podUid, networksHash } }) =>
+                podUid !== "" && networksHash !== undefined && hasPodUid(pod, podUid) ? [networksHash] : [],
+            );
     let listener: Disposable | undefined;
     return {
         name: "networks",
         networks,
         report: (wired) => reports.report(wired),
         start: (signal) => {
-            listener = reportChangedAnnotations(watch, isOurs, (event) => events.record(event));
+            const before = podInterfaces.list().map(({ record }) => `${record.podNamespace}/${record.podName}`);
+            listener = reportChangedAnnotations(watch, { isOurs, madeFrom, before }, (event) => events.record(event));
             if (watched === undefined) ownWatch.start(signal);
             jobs.every("networks/status", retryMs, async (limit) => {
                 if (isFirstRun) await reportBefore();

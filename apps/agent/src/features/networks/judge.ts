@@ -4,6 +4,7 @@ import {
     type IpamSection,
     type NetworkSelection,
     type OwnNetwork,
+    type PoolMatch,
     type PoolOf,
     type WantedAddresses,
 } from "@antrea/networks";
@@ -17,7 +18,7 @@ export interface Surroundings {
     /** The largest MTU that all NICs of the bridge have, in bytes. */
     readonly nicMtu: number;
     /** Finds the IPPool that contains an address; undefined if AntreaIPAM is disabled. */
-    readonly poolOf: ((ip: IpAddress, named: readonly string[]) => string | undefined) | undefined;
+    readonly poolOf: ((ip: IpAddress, named: readonly string[], match: PoolMatch) => string | undefined) | undefined;
 }
 
 /** What is requested of a network for one interface. */
@@ -121,6 +122,6 @@ function planned(
             `network ${network}: ipam.ippools: ${ipam.ippools.join(", ")} cannot be used, as the feature gate AntreaIPAM is off; next: install with featureGates.AntreaIPAM=true, or remove ipam.ippools`,
         );
     }
-    const find: PoolOf = (ip) => poolOf?.(ip, ipam.ippools);
+    const find: PoolOf = (ip, match) => poolOf?.(ip, ipam.ippools, match);
     return planAddresses(ipam, wanted, find);
 }

@@ -22,6 +22,7 @@ import type {
     PlannedNetwork,
 } from "../../platform/pod-interfaces/index.ts";
 import { isPodOf } from "../../platform/pod-object.ts";
+import { annotationHash } from "./annotation-hash.ts";
 import { type Definitions } from "./definitions.ts";
 import { NetworksError, untilApiAnswers } from "./errors.ts";
 import type { NetworkMetrics } from "./metrics.ts";
@@ -67,9 +68,15 @@ interface Requested {
  */
 export class Networks {
     readonly #components: NetworksComponents;
+    readonly #hashes = new WeakMap<AddRequest, string>();
 
     constructor(components: NetworksComponents) {
         this.#components = components;
+    }
+
+    /** The fingerprint of the annotation from which the request was planned; undefined if none was read. */
+    hashOf(request: AddRequest): string | undefined {
+        return this.#hashes.get(request);
     }
 
     /**
@@ -84,6 +91,7 @@ export class Networks {
             const text = `the networks of Pod ${podNamespace}/${podName} cannot be read: the API server has no Pod of this name with UID ${podUid}; next: wait, as the kubelet tries again; if the Pod was deleted, nothing is to be done`;
             throw new NetworksError("NO_POD", text);
         }
+        this.#hashes.set(request, annotationHash(pod));
         const text = pod.metadata?.annotations?.[networksAnnotation] ?? "";
         if (text.trim() === "" || pod.spec?.hostNetwork === true) return [];
         try {

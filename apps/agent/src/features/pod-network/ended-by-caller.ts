@@ -7,8 +7,20 @@ import type { Tombstones } from "./tombstones.ts";
  * Whether an ADD failed because its caller stopped it, or deleted the interface meanwhile, of whatever class the error is:
  * then nothing is wrong with the networks of the Pod.
  */
-export function isEndedByCaller(error: unknown): boolean {
+function isEndedByCaller(error: unknown): boolean {
     return isAborted(error) || (error instanceof AntreaError && error.code === "DELETED_MEANWHILE");
+}
+
+/**
+ * Counts the failure of an ADD and records it on the Pod, by `failed`, which must not reject; no effect if the caller ended the
+ * ADD.
+ */
+export function reportFailure(
+    request: AddRequest,
+    error: unknown,
+    failed: ((request: AddRequest, error: unknown) => Promise<void>) | undefined,
+): void {
+    if (!isEndedByCaller(error)) void failed?.(request, error);
 }
 
 /** Throws PodNetworkError `CANCELLED`, with the fault of the signal's reason, if the signal has aborted. */

@@ -70,6 +70,8 @@ export interface NetworksOfPods {
     readonly announce: FurtherInterfacesComponents["announce"];
     /** The interfaces that a Pod is to get, checked; rejects with the error that ADD returns. */
     readonly plan: (request: AddRequest, signal: AbortSignal) => Promise<readonly PlannedNetwork[]>;
+    /** The fingerprint of the annotation that the plan of the request was made from; undefined if none was read. */
+    readonly hashOf: (request: AddRequest) => string | undefined;
     /** The one that a meta plugin asks for; rejects as `plan`. */
     readonly planCall: (call: NetworkCall, signal: AbortSignal) => Promise<PlannedNetwork>;
     /** Reports the interfaces of a Pod; resolves after one second at the latest, never rejects. */
@@ -215,6 +217,8 @@ export function podNetwork(platform: NodePlatform, needs: PodNetworkNeeds, parts
             await reconciler.restoreAll(signal);
             const ovs = addOvsJob(platform, reconciler);
             resync = () => ovs.trigger();
+            // Pods whose default route leads to another network have routes to them.
+            if (further !== undefined) platform.serviceCidrWatch?.onServiceCidrs(resync);
             addLockJob(platform);
             addBandwidthJob(platform);
             declarePodMetrics(metrics, podInterfaces, subnet, platform.flowTable);
@@ -225,13 +229,14 @@ export function podNetwork(platform: NodePlatform, needs: PodNetworkNeeds, parts
 
 /** What an ADD does about the networks other than the Pod network. */
 function networkCallbacks(
-    { failed, plan, report, table }: NetworksOfPods,
+    { failed, hashOf, plan, report, table }: NetworksOfPods,
     further: FurtherInterfaces | undefined,
     mtu: () => number,
 ): Partial<PodNetworkComponents> {
     return {
         further,
         planNetworks: plan,
+        networksHash: hashOf,
         networksFailed: failed,
         reportNetworks: (own, planned) =>
             report({
@@ -286,6 +291,7 @@ function networkOf(
                 pools: networks.claims,
                 announce: networks.announce,
                 serviceCidrs: () => platform.serviceCidrs(),
+                areServiceCidrsKnown: () => platform.serviceCidrWatch?.serviceCidrs !== undefined,
                 clock,
                 logger,
             },

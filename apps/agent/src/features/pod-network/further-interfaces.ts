@@ -14,6 +14,7 @@ import { hostInterfaceName } from "./names.ts";
 import { networkRecordOf, type NetworkDraft } from "./network-draft.ts";
 import { configureNetworkEnd, moveDefaultRoutes, returnDefaultRoutes } from "./network-end.ts";
 import { PortWiring } from "./port-wiring.ts";
+import { ServiceRoutes } from "./service-routes.ts";
 import {
     attachmentKey,
     podText,
@@ -42,6 +43,8 @@ export class FurtherInterfaces {
     readonly #mutex = new YieldingMutex();
     /** What earlier starts, crashes and Open vSwitch have left. */
     readonly upkeep: FurtherUpkeep;
+    /** Those of running Pods whose default route leads to a network. */
+    readonly serviceRoutes: ServiceRoutes;
 
     constructor(components: FurtherInterfacesComponents, options: FurtherInterfacesOptions) {
         this.#components = components;
@@ -49,6 +52,10 @@ export class FurtherInterfaces {
         const { ports = noPorts } = components;
         this.#ports = new PortWiring({ ...components, ports, mutex: this.#mutex }, options);
         this.upkeep = new FurtherUpkeep({ ...components, ports }, options);
+        this.serviceRoutes = new ServiceRoutes(
+            { ...components, defaultFamilies: (containerId) => this.defaultFamilies(containerId), mutex: this.#mutex },
+            options,
+        );
     }
 
     /** All interfaces, also those being wired or removed. */

@@ -56,8 +56,10 @@ export interface FurtherInterfacesComponents {
         readonly mac: string;
         readonly ips: readonly IpAddress[];
     }) => void;
-    /** The current Service CIDRs. */
+    /** The current Service CIDRs: those of the API server, else of the configuration. */
     readonly serviceCidrs: () => readonly Prefix[];
+    /** Whether the API server has answered with them. */
+    readonly areServiceCidrsKnown: () => boolean;
     readonly clock: Clock;
     readonly logger: Logger;
 }

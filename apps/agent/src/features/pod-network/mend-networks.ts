@@ -16,10 +16,9 @@ export async function mendNetworks(
     const { containerId } = request;
     const missing: PlannedNetwork[] = [];
     for (const one of planned) {
-        const { device, ifName } = one;
+        const { ifName } = one;
         const known = further.get({ containerId, ifName });
-        // A virtual function may be recorded only: making it again has no effect if the Pod has it.
-        if (known === undefined || device !== undefined) missing.push(one);
+        if (known === undefined) missing.push(one);
         else if (known.leaving === undefined && (await further.isThere(known.record)))
             await further.configure(known.record, one);
         else {

@@ -2,6 +2,7 @@ import type { CniRoute } from "@antrea/cni";
 import { formatIp, formatPrefix, parseIp, parsePrefix, sameIp, type IpAddress, type Prefix } from "@antrea/ip";
 import { isNetlinkError, RouteTable, type Netlink } from "@antrea/netlink";
 import { kernelNamespaces, preparePodEnd, type PodLinkDraft, type PodLinkOptions } from "./link.ts";
+import { podServiceRouteProtocol } from "../../platform/kernel-ids.ts";
 import { PodNetworkError } from "./errors.ts";
 import type {
     NetworkRecord,
@@ -182,7 +183,8 @@ export async function moveDefaultRoutes(
                 const { family } = gateway;
                 const former = own.addresses.find(({ ip }) => ip.family === family)?.gateway;
                 for (const dst of serviceCidrs.filter((cidr) => cidr.family === family)) {
-                    if (former !== undefined) batch.replaceRoute({ dst, family, via: former, dev: ownLink.index });
+                    if (former === undefined) continue;
+                    batch.replaceRoute({ dst, via: former, dev: ownLink.index, protocol: podServiceRouteProtocol });
                 }
                 // Takes the place of the default route of the Pod network.
                 batch.replaceRoute({ dst: "default", family, via: gateway, dev: link.index });

@@ -29,13 +29,14 @@ export type PodDraft = Omit<PodRecord, "addresses" | "vlan" | "mac">;
 export function draftOf(
     { containerId, ifName, netns, podNamespace, podName, podUid, network }: AddRequest,
     others: readonly PodInterface[],
-    { bootId }: Pick<PodRecord, "bootId">,
+    { bootId, networksHash }: Pick<PodRecord, "bootId" | "networksHash">,
 ): PodDraft {
     const taken = new Set(others.map(({ record }) => record.hostIfName));
     let attempt = 0;
     while (taken.has(hostInterfaceName(podName, containerId, ifName, attempt))) attempt += 1;
     const hostIfName = hostInterfaceName(podName, containerId, ifName, attempt);
-    return { containerId, ifName, netns, podNamespace, podName, podUid, hostIfName, bootId, network };
+    const draft = { containerId, ifName, netns, podNamespace, podName, podUid, hostIfName, bootId, network };
+    return networksHash === undefined ? draft : { ...draft, networksHash };
 }
 
 /**

@@ -3,7 +3,7 @@ import { formatIp } from "@antrea/ip";
 import { type Logger } from "@antrea/runtime";
 import { AddsInProgress } from "./adds-in-progress.ts";
 import { deleteSoon } from "./delete-soon.ts";
-import { isEndedByCaller, refuseDeleted, refuseStopped } from "./ended-by-caller.ts";
+import { refuseDeleted, refuseStopped, reportFailure } from "./ended-by-caller.ts";
 import { InterfaceMaker } from "./interface-maker.ts";
 import { InterfaceWiring } from "./interface-wiring.ts";
 import { mendNetworks } from "./mend-networks.ts";
@@ -247,7 +247,8 @@ export class PodNetwork implements InterfaceControl {
         const wanted = await this.#components.pools?.requestOf(request, signal);
         if (wanted === undefined) await this.#components.confirmSubnet?.();
         this.#checkpoint(request, signal);
-        const draft = draftOf(request, this.interfaces(), this.#options);
+        const networksHash = this.#components.networksHash?.(request);
+        const draft = draftOf(request, this.interfaces(), { bootId: this.#options.bootId, networksHash });
         const progress = this.progress(request, signal);
         const addOwn = async (): Promise<PodRecord> => {
             if (wanted === undefined) return this.#maker.fromSubnet(draft, progress);
@@ -297,7 +298,7 @@ export class PodNetwork implements InterfaceControl {
                 (reason: unknown) => reason,
             );
             // What fails on the Pod network is no failure of the others.
-            if (error !== failedOwn) this.#networksFailed(request, error);
+            if (error !== failedOwn) reportFailure(request, error, this.#components.networksFailed);
             const known = this.find(request.containerId, request.ifName);
             if (known !== undefined) {
                 await this.remove(known, "release");
@@ -369,14 +370,10 @@ export class PodNetwork implements InterfaceControl {
         try {
             await mendNetworks(further, planned, request, this.progress(request, signal));
         } catch (error) {
-            this.#networksFailed(request, error);
+            reportFailure(request, error, this.#components.networksFailed);
             throw error;
         }
         return planned;
-    }
-
-    #networksFailed(request: AddRequest, error: unknown): void {
-        if (!isEndedByCaller(error)) void this.#components.networksFailed?.(request, error);
     }
 
     #noteAnswer(record: PodRecord): void {

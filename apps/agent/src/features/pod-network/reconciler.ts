@@ -8,6 +8,7 @@ import { newSandboxStep } from "../../platform/pod-object.ts";
 import { BusyContainers } from "./busy-containers.ts";
 import { named, type KnownPod } from "./found-records.ts";
 import { HeldAddresses } from "./held-addresses.ts";
+import type { FurtherInterfaces } from "./further-interfaces.ts";
 import type { HostRoutes } from "./host-routes.ts";
 import { KnownPods, type KnownPodsComponents } from "./known-pods.ts";
 import { Leftovers } from "./leftovers.ts";
@@ -201,8 +202,20 @@ export class PodReconciler {
                 failures.push(error);
             }
         }
+        await this.#ensureServiceRoutes(further, signal);
         signal.throwIfAborted();
         return failures.find((one) => one instanceof Error);
+    }
+
+    /** A failure is logged only: such a Pod has changed its own routes or addresses, and the next round tries again. */
+    async #ensureServiceRoutes(further: FurtherInterfaces, signal: AbortSignal): Promise<void> {
+        const due = new Set(further.serviceRoutes.due(further.containers()));
+        const known = this.#components.network.interfaces().filter(({ record }) => due.has(record.containerId));
+        for (const one of known) {
+            await this.#quietly(one, "routes to the Service CIDRs of a Pod are not set", () =>
+                this.#current(one, ({ record }) => further.serviceRoutes.ensure(record), signal),
+            );
+        }
     }
 
     /** Runs the work under the container's lock, unless that is not available or the interface was removed. */

@@ -3,7 +3,7 @@ import { type Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import { deleteSoon } from "./delete-soon.ts";
 import { CheckError, type CheckEnds } from "./check-ends.ts";
-import { isEndedByCaller } from "./ended-by-caller.ts";
+import { reportFailure } from "./ended-by-caller.ts";
 import { PodNetworkError } from "./errors.ts";
 import type { FurtherInterfaces } from "./further-interfaces.ts";
 import type { Progress } from "./progress.ts";
@@ -130,7 +130,7 @@ export class SingleNetworks {
         try {
             return await work();
         } catch (error) {
-            if (!isEndedByCaller(error)) void this.#components.failed(call, error);
+            reportFailure(call, error, this.#components.failed);
             throw error;
         }
     }

@@ -118,6 +118,8 @@ export interface PodNetworkComponents {
      * them. Rejects with the error that ADD returns. Set with `further`.
      */
     readonly planNetworks?: (request: AddRequest, signal: AbortSignal) => Promise<readonly PlannedNetwork[]>;
+    /** The fingerprint of the annotation that the plan of the request was made from, for its record; undefined if none was read. */
+    readonly networksHash?: (request: AddRequest) => string | undefined;
     /**
      * Reports the interfaces of a Pod on all networks, once they are made, also if none are planned: an earlier sandbox may
      * have had some. Resolves after one second at the latest, never rejects.

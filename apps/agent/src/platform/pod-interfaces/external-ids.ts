@@ -6,6 +6,7 @@ import { isPoolRecord, type PodAddress, type PodRecord } from "./record.ts";
 
 const networkKey = "cni-network";
 const functionsKey = "virtual-functions";
+const networksHashKey = "networks-hash";
 
 /**
  * The external_ids of a port whose addresses are not known yet, which `fromExternalIds` reads as "unfinished": such a
@@ -50,6 +51,7 @@ export function toExternalIds(record: PodRecord): Readonly<Record<string, string
         ...(record.isolated === true ? { isolated: "true" } : {}),
         ...(record.network === undefined ? {} : { [networkKey]: record.network }),
         ...(record.functions === undefined ? {} : { [functionsKey]: toFunctionText(record.functions) }),
+        ...(record.networksHash === undefined ? {} : { [networksHashKey]: record.networksHash }),
     };
 }
 
@@ -69,6 +71,7 @@ export function fromExternalIds(
     // An earlier agent wrote an empty name when it rebuilt a record from its link.
     const network = ids.get(networkKey) || undefined;
     const functions = fromFunctionText(ids.get(functionsKey));
+    const networksHash = ids.get(networksHashKey) || undefined;
     if (containerId === "" || !isMac(mac) || addresses === undefined) return "unfinished";
     return {
         containerId,
@@ -85,6 +88,7 @@ export function fromExternalIds(
         ...(ids.get("isolated") === "true" ? { isolated: true } : {}),
         ...(network === undefined ? {} : { network }),
         ...(functions.length === 0 ? {} : { functions }),
+        ...(networksHash === undefined ? {} : { networksHash }),
     };
 }
 

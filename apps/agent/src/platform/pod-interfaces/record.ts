@@ -53,6 +53,11 @@ export interface PodRecord extends PodAttachment {
      * lost.
      */
     readonly functions?: readonly NetworkRecord[] | undefined;
+    /**
+     * The fingerprint of the Pod's annotation about networks that the interfaces of the container were made from. Undefined if
+     * this agent did not read it, or an earlier one did not store it, and after the database was lost.
+     */
+    readonly networksHash?: string | undefined;
 }
 
 /** Whether addresses of the record are allocated from IPPools, also if the pool is not known (""). */

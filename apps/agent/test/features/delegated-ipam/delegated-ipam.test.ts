@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "@jest/globals";
-import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
+import { formatIp, parseIp } from "@antrea/ip";
 import { parseIpamSection } from "@antrea/networks";
 import { MemoryLog } from "@antrea/runtime/testing";
 import {
@@ -21,7 +21,10 @@ let ipam: DelegatedIpam;
 
 const pools: DelegatedPools = {
     synced: () => Promise.resolve(),
-    poolOf: (ip: IpAddress) => (formatIp(ip).startsWith("10.2.0.") ? "pool1" : undefined),
+    poolOf: (ip, _named, match) => {
+        if (match === "usable" && formatIp(ip) === "10.2.0.1") return undefined;
+        return formatIp(ip).startsWith("10.2.0.") ? "pool1" : undefined;
+    },
     claim: (asked) => {
         claims.push(asked);
         return Promise.resolve(
@@ -95,6 +98,14 @@ describe("ADD of an interface that another plugin makes", () => {
     it("claims nothing for static addresses alone", async () => {
         expect(texts(await ipam.add(add({}, ["192.0.2.9"]), limit))).toEqual(["192.0.2.9/24"]);
         expect(claims).toEqual([]);
+    });
+
+    it("gives the gateway of a pool, which nobody else gets, as a static address, and does not miss its allocation", async () => {
+        const call = add({ addresses: [{ address: "10.2.0.1/24" }] }, ["10.2.0.1"]);
+        expect(texts(await ipam.add(call, limit))).toEqual(["10.2.0.1/24"]);
+        expect(claims).toEqual([]);
+        const attachment = { containerId: "c1", ifName: "net1", network: "macnet" };
+        await ipam.check(attachment, [{ ip: parseIp("10.2.0.1") }]);
     });
 
     it("is refused in a container whose eth0 is another plugin's, with the network and the next step", async () => {

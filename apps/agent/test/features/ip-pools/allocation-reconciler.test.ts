@@ -398,7 +398,7 @@ describe("a record without an allocation", () => {
         expect(node.cluster.holders()).toEqual([`${ip} p1`]);
     });
 
-    it("of an agent that starts again stays isolated while its watch still tells of an allocation that is another's by now", async () => {
+    it("of an agent that starts again stays isolated while its watch still reports an allocation that is another's by now", async () => {
         const ip = await node.added("p1");
         node.wiring.cut.add("c-p1");
         node.cluster.api.holdEvents();

@@ -253,7 +253,12 @@ describe("the addresses of an interface that another plugin makes", () => {
 
     it("are found in pools: the named one first", () => {
         const ip = { family: 4, value: 0x0a020009n } as const;
-        expect([delegated.poolOf(ip, ["pool1"]), delegated.poolOf(ip, [])]).toEqual(["pool1", "pool1"]);
-        expect(delegated.poolOf({ family: 4, value: 1n }, ["pool1"])).toBeUndefined();
+        for (const match of ["range", "usable"] as const) {
+            expect([delegated.poolOf(ip, ["pool1"], match), delegated.poolOf(ip, [], match)]).toEqual([
+                "pool1",
+                "pool1",
+            ]);
+            expect(delegated.poolOf({ family: 4, value: 1n }, ["pool1"], match)).toBeUndefined();
+        }
     });
 });

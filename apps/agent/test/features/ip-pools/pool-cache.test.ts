@@ -202,6 +202,16 @@ describe("PoolCache", () => {
         expect(cache.poolOf(parseIp("10.0.0.3"))).toBeUndefined();
     });
 
+    it("finds the pool of an address, or only one that may hand it out", async () => {
+        addPool("pool1", "10.0.0.0", "10.0.0.9", { gateway: "10.0.0.5" });
+        await cache.find("pool1", limit());
+        expect(cache.poolOf(parseIp("10.0.0.5"))).toBe("pool1");
+        expect(cache.poolOf(parseIp("10.0.0.5"), "pool1", "usable")).toBeUndefined();
+        expect(cache.poolOf(parseIp("10.0.0.6"), "pool1", "usable")).toBe("pool1");
+        addNode("n", "10.0.0.6");
+        expect(cache.poolOf(parseIp("10.0.0.6"), "", "usable")).toBeUndefined();
+    });
+
     it("reports each change of ranges, and neither a status nor a heartbeat of a Node", async () => {
         let changes = 0;
         const listening = cache.onRanges(() => (changes += 1));

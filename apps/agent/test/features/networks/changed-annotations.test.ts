@@ -1,28 +1,41 @@
-import { beforeEach, expect, it } from "@jest/globals";
+import { beforeEach, describe, expect, it } from "@jest/globals";
 import { settle } from "@antrea/async/testing";
 import type { ChangeListener, ChangeType, EventInput, Pod } from "@antrea/kube";
 import { networksAnnotation } from "@antrea/networks";
+import { annotationHash } from "../../../src/features/networks/annotation-hash.ts";
 import { reportChangedAnnotations } from "../../../src/features/networks/changed-annotations.ts";
 
 let listeners: Set<ChangeListener<Pod>>;
 let recorded: EventInput[];
 let subscription: Disposable;
+/** The fingerprints of the Pod's containers. */
+let made: readonly string[];
+/** The Pod as the watch has delivered it before the start. */
+let delivered: Pod | undefined;
 
 beforeEach(() => {
-    [listeners, recorded] = [new Set(), []];
+    [listeners, recorded, made, delivered] = [new Set(), [], [], undefined];
+    subscription = begin();
+});
+
+function begin(): Disposable {
     const watch = {
         onChange: (listener: ChangeListener<Pod>): Disposable => {
             listeners.add(listener);
             return { [Symbol.dispose]: () => void listeners.delete(listener) };
         },
-        get: () => undefined,
+        get: (key: string) => (key === "default/web" ? delivered : undefined),
     };
-    subscription = reportChangedAnnotations(
+    return reportChangedAnnotations(
         watch,
-        (pod) => Promise.resolve(pod.metadata?.name !== "unwired"),
+        {
+            isOurs: (pod) => Promise.resolve(pod.metadata?.name !== "unwired"),
+            madeFrom: () => made,
+            before: ["default/web", "default/web", "default/gone"],
+        },
         (event) => recorded.push(event),
     );
-});
+}
 
 function podWith(text: string | undefined, name = "web", others: Readonly<Record<string, string>> = {}): Pod {
     const annotations = { ...others, ...(text === undefined ? {} : { [networksAnnotation]: text }) };
@@ -76,6 +89,35 @@ it.each<[string, ChangeType, Pod, Pod | undefined]>([
 ])("nothing is recorded when %s", async (_, type, pod, old) => {
     await change(type, pod, old);
     expect(recorded).toEqual([]);
+});
+
+describe("a change while the agent was down", () => {
+    it.each<[string, string | undefined, string | undefined, number]>([
+        ["is reported", "net1", "net2", 1],
+        ["is reported where networks were added", undefined, "net1", 1],
+        ["is reported where they were removed", "net1", undefined, 1],
+        ["that there was none, is not", "net1", "net1\n", 0],
+        ["that there was none, is not, without networks either", undefined, " ", 0],
+    ])(
+        "%s, whether the watch has delivered the Pod before the start or does so later",
+        async (_, before, now, events) => {
+            made = [annotationHash(podWith("earlier")), annotationHash(podWith(before))];
+            await change("added", podWith(now), undefined);
+            expect(recorded.map(({ reason }) => reason)).toEqual(Array(events).fill("NetworksChangeIgnored"));
+            recorded = [];
+            delivered = podWith(now);
+            begin();
+            await settle();
+            expect(recorded).toHaveLength(events);
+        },
+    );
+
+    it("is not known of containers whose record does not have it, and not reported of others' Pods", async () => {
+        await change("added", podWith("net2"), undefined);
+        made = [annotationHash(podWith("net1"))];
+        await change("added", podWith("net2", "unwired"), undefined);
+        expect(recorded).toEqual([]);
+    });
 });
 
 it("nothing is recorded after the end", async () => {

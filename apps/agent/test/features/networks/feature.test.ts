@@ -1,8 +1,9 @@
 import { afterEach, expect, it } from "@jest/globals";
 import { settle } from "@antrea/async/testing";
-import type { Pod } from "@antrea/kube";
-import { statusAnnotation } from "@antrea/networks";
+import type { EventInput, Pod } from "@antrea/kube";
+import { networksAnnotation, statusAnnotation } from "@antrea/networks";
 import { Jobs, Metrics } from "@antrea/runtime";
+import { annotationHash } from "../../../src/features/networks/annotation-hash.ts";
 import { podNetworks } from "../../../src/features/networks/feature.ts";
 import type { CniFiles } from "../../../src/features/networks/who-attaches.ts";
 import type { NodePlatform } from "../../../src/platform/node-platform.ts";
@@ -14,8 +15,11 @@ const end = new AbortController();
 afterEach(() => end.abort());
 
 /** What an agent writes on the Pod of a container that an earlier start has wired; `plugin` is called first. */
-async function writtenAtStart(plugin: string): Promise<readonly string[]> {
-    const own = podRecord({ network: "antrea", podUid: "uid" });
+async function writtenAtStart(
+    plugin: string,
+    { networksHash, pod, record }: { networksHash?: string; pod?: Pod; record?: (event: EventInput) => void } = {},
+): Promise<readonly string[]> {
+    const own = podRecord({ network: "antrea", podUid: "uid", ...(networksHash !== undefined && { networksHash }) });
     const podInterfaces = new PodInterfaces();
     const interfaces = new NetworkInterfaces();
     podInterfaces.put({ record: own, ofPort: 1, addedAt: 0 });
@@ -32,6 +36,7 @@ async function writtenAtStart(plugin: string): Promise<readonly string[]> {
     const jobs = new Jobs({ logger: silentLogger });
     const platform = {
         environment: { cniConfFolder: "/etc/cni/net.d", nodeName: "worker" },
+        events: { record },
         jobs,
         kube: { api },
         logger: silentLogger,
@@ -50,7 +55,7 @@ async function writtenAtStart(plugin: string): Promise<readonly string[]> {
             pools: undefined,
             findDevices: () => Promise.resolve([]),
             interfaces,
-            pods: { onChange: () => ({ [Symbol.dispose]: () => undefined }), get: () => undefined },
+            pods: { onChange: () => ({ [Symbol.dispose]: () => undefined }), get: () => pod },
         },
         { cniFiles },
     );
@@ -74,3 +79,24 @@ it("reports what an earlier start of the agent has made and may not have reporte
 it("leaves that to a meta plugin, if one is called first", async () => {
     expect(await writtenAtStart("multus")).toEqual([]);
 });
+
+it.each([
+    ["antrea", "net1", []],
+    ["antrea", "net2", ["NetworksChangeIgnored web-0"]],
+    ["multus", "net2", []],
+])(
+    "reports a change of the annotation while the agent was down: with %s first and %s in it",
+    async (plugin, text, events) => {
+        const podWith = (networks: string): Pod => {
+            const annotations = { [networksAnnotation]: networks };
+            return { metadata: { namespace: "default", name: "web-0", uid: "uid", annotations } } as unknown as Pod;
+        };
+        const recorded: string[] = [];
+        await writtenAtStart(plugin, {
+            networksHash: annotationHash(podWith("net1")),
+            pod: podWith(text),
+            record: ({ reason, regarding }) => recorded.push(`${reason} ${regarding.name}`),
+        });
+        expect(recorded).toEqual(events);
+    },
+);

@@ -211,6 +211,19 @@ describe("the addresses of an interface", () => {
         ]);
     });
 
+    it("are static ones of the network where no IPPool hands them out", () => {
+        const asked: string[] = [];
+        const poolOf: Surroundings["poolOf"] = (ip, _, match) => {
+            asked.push(`${formatIp(ip)} ${match}`);
+            return match === "range" ? "pool1" : undefined;
+        };
+        const addresses = [{ address: "10.2.0.1/24" }];
+        const ours = network({ ipam: { type: "antrea", addresses } });
+        expect(orderOf(plan(ours, selection(), { poolOf }))).toEqual(["10.2.0.1/24 via undefined"]);
+        expect(demandsOf(plan(ours, selection({ ips: ["10.2.0.1"] }), { poolOf }))).toEqual(["pool1 10.2.0.1"]);
+        expect(asked).toEqual(["10.2.0.1 usable", "10.2.0.1 range"]);
+    });
+
     it("are static ones without the feature gate AntreaIPAM too", () => {
         const addresses = [{ address: "10.9.0.5/24", gateway: "10.9.0.254" }];
         const planned = plan(network({ ipam: { type: "antrea", addresses } }), selection(), { poolOf: undefined });

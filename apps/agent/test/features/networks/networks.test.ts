@@ -6,10 +6,11 @@ import { settle } from "@antrea/async/testing";
 import { parseNetworkConfig } from "@antrea/cni";
 import { AntreaError, messageOf } from "@antrea/errors";
 import { parseIp, sameIp } from "@antrea/ip";
-import { KubeError, type EventInput } from "@antrea/kube";
-import { networkOfCall } from "@antrea/networks";
+import { KubeError, type EventInput, type Pod } from "@antrea/kube";
+import { networkOfCall, networksAnnotation } from "@antrea/networks";
 import { Jobs, Metrics } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
+import { annotationHash } from "../../../src/features/networks/annotation-hash.ts";
 import { NetworksError } from "../../../src/features/networks/errors.ts";
 import { podNetworks, type NetworksNeeds } from "../../../src/features/networks/feature.ts";
 import { nodeCniFiles, type Networks } from "../../../src/features/networks/index.ts";
@@ -101,6 +102,20 @@ function plan(
 const shown = (planned: readonly PlannedNetwork[]): readonly string[] =>
     planned.map(({ ifName, network, vlan }) => `${ifName} ${network} ${vlan}`);
 const eventTexts = (): readonly string[] => recorded.map(({ type, reason, note }) => `${type} ${reason} ${note}`);
+
+it("the fingerprint of the annotation that was read is known for the planned request, also where it requests nothing", async () => {
+    kube.addPod(" net2\n");
+    const networks = make();
+    const [read, failed] = [{ ...request }, { ...request }];
+    await networks.plan(read, new AbortController().signal);
+    const pod = (text: string): Pod =>
+        ({ metadata: { annotations: { [networksAnnotation]: text } } }) as unknown as Pod;
+    expect(networks.hashOf(read)).toBe(annotationHash(pod("net2")));
+    expect(networks.hashOf(failed)).toBeUndefined();
+    kube.addPod(undefined);
+    await networks.plan(failed, new AbortController().signal);
+    expect(networks.hashOf(failed)).toBe(annotationHash(pod("")));
+});
 
 describe("a Pod that gets no networks", () => {
     it.each<[string, () => void, Partial<AddRequest>]>([

@@ -27,7 +27,8 @@ export interface PodEnd {
     addresses: readonly { readonly ip: IpAddress; readonly prefixLength: number }[];
 }
 
-type PodRoute = Pick<Route, "dst" | "via"> & { readonly netns: string; readonly dev: number };
+type PodRoute = Pick<Route, "dst" | "via"> &
+    Partial<Pick<Route, "protocol">> & { readonly netns: string; readonly dev: number };
 
 /** What the namespaces are in. */
 interface Host {
@@ -153,6 +154,11 @@ export class FakeNamespaces implements PodNamespaces {
                 this.#routes = [...this.#routes, added];
             },
             appendRoute: (route: RouteOptions) => void (this.#routes = [...this.#routes, this.#checked(netns, route)]),
+            deleteRoute: ({ dst, protocol }: RouteOptions) => {
+                const isIt = (one: PodRoute): boolean =>
+                    dst !== "default" && hasRange(one, netns, dst) && one.protocol === protocol;
+                this.#routes = this.#routes.filter((one) => !isIt(one));
+            },
             replaceNeighbour: () => undefined,
             deleteNeighbour: ({ ip }: NeighbourKey) => void this.#host.forgotten.push(formatIp(ip)),
         };
@@ -172,7 +178,7 @@ export class FakeNamespaces implements PodNamespaces {
         if (up !== undefined) end.up = up;
     }
 
-    #checked(netns: string, { dst, family, via, dev }: RouteOptions): PodRoute {
+    #checked(netns: string, { dst, family, via, dev, protocol }: RouteOptions): PodRoute {
         const end = this.#byIndex(netns, dev);
         const isReached = end.addresses.some(
             ({ ip, prefixLength }) => via !== undefined && prefixContains(prefixOf(ip, prefixLength), via),
@@ -181,7 +187,7 @@ export class FakeNamespaces implements PodNamespaces {
             throw new NetlinkError("ENETUNREACH", "environment", `${formatIp(via)} is not in a subnet of ${end.name}`);
         }
         const prefix: Prefix = dst === "default" ? { family: family ?? via?.family ?? 4, base: 0n, length: 0 } : dst;
-        return { netns, dst: prefix, dev: end.index, ...(via && { via }) };
+        return { netns, dst: prefix, dev: end.index, ...(via && { via }), ...(protocol !== undefined && { protocol }) };
     }
 
     #routesOf(netns: string): readonly PodRoute[] {

@@ -77,6 +77,8 @@ export class FakeNetworks {
     /** The network that the known allocations name. */
     networkOf = "";
     serviceCidrs: ReturnType<FurtherInterfacesComponents["serviceCidrs"]> = [];
+    /** Whether the API server has answered with them. */
+    areServiceCidrsKnown = false;
     /** Whether the agent has a bridge for networks, IPPools. */
     hasBridge = true;
     hasPools = true;
@@ -178,6 +180,7 @@ export class FakeNetworks {
             announce: ({ ofPort, mac, ips }) =>
                 void this.announced.push(`${ofPort} ${mac} ${ips.map(formatIp).join(" ")}`),
             plan: () => node.steps.run("plan", () => this.plans),
+            hashOf: () => "0123456789abcdef",
             planCall: (call) => node.steps.run("plan", () => this.#planOf(call)),
             report: ({ own, mtu, networks }) => {
                 const texts = networks.map(({ record, dns }) => `${record.ifName} ${dns?.domain ?? "-"}`);
@@ -190,10 +193,10 @@ export class FakeNetworks {
 
     #begin(
         node: FakeNode,
-    ): Pick<PodNetworkComponents, "further" | "planNetworks" | "networksFailed" | "reportNetworks"> {
+    ): Pick<PodNetworkComponents, "further" | "planNetworks" | "networksHash" | "networksFailed" | "reportNetworks"> {
         const { podInterfaces, inside: namespaces, clock, netlink } = node;
         const logger = listLogger(this.log);
-        const { table, ports, functionLinks: links, claims: pools, announce, plan, failed } = this.ofPods(node);
+        const { table, ports, functionLinks: links, claims: pools, announce, plan, hashOf, failed } = this.ofPods(node);
         this.#single = undefined;
         const functions = new FunctionWiring(
             {
@@ -214,12 +217,25 @@ export class FakeNetworks {
             { namespaces },
         );
         const serviceCidrs = (): FakeNetworks["serviceCidrs"] => this.serviceCidrs;
-        const parts = { table, podInterfaces, netlink, functions, ports, pools, announce, serviceCidrs, clock, logger };
+        const parts = {
+            table,
+            podInterfaces,
+            netlink,
+            functions,
+            ports,
+            pools,
+            announce,
+            serviceCidrs,
+            areServiceCidrsKnown: () => this.areServiceCidrsKnown,
+            clock,
+            logger,
+        };
         const options = { bootId: testBootId, disableTxChecksumOffload: true, namespaces };
         this.further = new FurtherInterfaces(parts, options);
         return {
             further: this.further,
             planNetworks: plan,
+            networksHash: hashOf,
             networksFailed: failed,
             reportNetworks: (own, planned) => {
                 this.reported.push([own.podName, ...planned.map(({ ifName }) => ifName)].join(" "));

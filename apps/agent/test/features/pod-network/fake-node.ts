@@ -35,7 +35,7 @@ export interface FakeNodeOptions {
     /** Makes what makes the interfaces on other networks; default: there are none. */
     readonly networks?: (
         node: FakeNode,
-    ) => Pick<PodNetworkComponents, "further" | "planNetworks" | "networksFailed" | "reportNetworks">;
+    ) => Pick<PodNetworkComponents, "further" | "planNetworks" | "networksHash" | "networksFailed" | "reportNetworks">;
 }
 
 /** A link of the Node, with the alias that it has. */

@@ -212,6 +212,18 @@ describe("with networks", () => {
         ]);
     });
 
+    it("a running Pod's routes to Services follow the ranges of the API server as soon as these are known or change", async () => {
+        const { netns } = await agent.add();
+        const toServices = (): readonly string[] =>
+            agent.node.inside.routesIn(netns).filter((route) => route.endsWith("dev eth0"));
+        for (const range of ["10.96.0.0/16", "10.97.0.0/16"]) {
+            agent.watchedCidrs = [parsePrefix(range)];
+            agent.listeners.get("Service CIDRs of networks")?.();
+            await agent.settle();
+            expect(toServices()).toEqual([`${range} via 10.10.1.1 dev eth0`]);
+        }
+    });
+
     it("CHECK compares all interfaces of the container, but for those that are being removed", async () => {
         const { netns, containerId } = await agent.add();
         const [known] = agent.feature.network.interfaces();

@@ -61,6 +61,17 @@ describe("a repeated ADD of a Pod with networks", () => {
         expect(networks.reported).toEqual(["web-0 eth1 eth2", "web-0 eth1 eth2"]);
     });
 
+    it("keeps in its record from which annotation they were made, over a restart of the agent", async () => {
+        const hashes = (): readonly unknown[] =>
+            networks.node.network.interfaces().map(({ record }) => record.networksHash);
+        await networks.node.add();
+        expect(hashes()).toEqual(["0123456789abcdef"]);
+        await networks.restart();
+        await networks.node.clock.advance(1);
+        await networks.node.add();
+        expect(hashes()).toEqual(["0123456789abcdef"]);
+    });
+
     it("enables IPv6 for them", async () => {
         const given = { ip: parseIp("fd00:100::7"), prefixLength: 64, gateway: undefined };
         networks.plans = [planOf("eth1", { addresses: { demands: [], order: [given], given: new Map() } })];
@@ -82,6 +93,24 @@ describe("a repeated ADD of a Pod with networks", () => {
             addresses,
             functions: [],
         });
+    });
+
+    it("makes a virtual function whose link is gone from the sandbox anew, and only configures one that is there", async () => {
+        networks.plans = [planOf("eth1", { pool: "100", routes, device })];
+        await networks.node.add();
+        const whole = [inside(), networks.held()];
+        let taken = 0;
+        networks.node.steps.failure = (_, name) => {
+            taken += name === "take function" ? 1 : 0;
+            return undefined;
+        };
+        await networks.node.add();
+        expect([taken, inside(), networks.held()]).toEqual([0, ...whole]);
+        networks.node.inside.remove(netns, "eth1");
+        networks.taken.delete(device.id);
+        await networks.node.add();
+        expect([taken, inside(), networks.held()]).toEqual([1, ...whole]);
+        expect(networks.node.network.interfaces().map(({ record }) => record.functions?.length)).toEqual([1]);
     });
 
     it("waits for a removal that has begun, and makes the interface again", async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "@jest/globals";
+import { beforeEach, describe, expect, it } from "@jest/globals";
 import { parseIp, parsePrefix } from "@antrea/ip";
 import { FakeNetworks, planOf } from "./fake-networks.ts";
 
@@ -107,6 +107,81 @@ describe("the default route", () => {
         networks.node.inside.remove(netns, "eth1");
         await networks.further.moveDefaultRoutes(own.record);
         expect(routes()).toEqual([]);
+    });
+});
+
+describe("the routes of a running Pod to the ranges of Services", () => {
+    const moving = planOf("eth1", { pool: "100", defaultGateways: [parseIp("192.168.100.1")] });
+    const known = async (...cidrs: readonly string[]): Promise<void> => {
+        networks.areServiceCidrsKnown = true;
+        networks.serviceCidrs = cidrs.map((cidr) => parsePrefix(cidr));
+        await networks.round();
+    };
+    const toServices = (): readonly string[] => routes().filter((route) => route.endsWith("dev eth0"));
+
+    beforeEach(async () => {
+        begin([moving], ["10.10.1.0/24", "fd10:10:0:1::/64"]);
+        networks.serviceCidrs = [parsePrefix("10.96.0.0/12")];
+        await networks.node.add();
+    });
+
+    it("follow the ranges, once the API server has answered, also in another start of the agent", async () => {
+        networks.serviceCidrs = [];
+        await networks.round();
+        const six = "::/0 via fd10:10:0:1::1 dev eth0";
+        expect(toServices()).toEqual(["10.96.0.0/12 via 10.10.1.1 dev eth0", six]);
+        // IPv6 stays with the Pod network as a whole.
+        await known("10.96.0.0/12", "10.200.0.0/24", "fd00:96::/112");
+        const both = ["10.200.0.0/24 via 10.10.1.1 dev eth0", "10.96.0.0/12 via 10.10.1.1 dev eth0", six];
+        expect(toServices()).toEqual(both);
+        await known("10.200.0.0/24");
+        expect(toServices()).toEqual(["10.200.0.0/24 via 10.10.1.1 dev eth0", six]);
+        expect(routes()).toContain("0.0.0.0/0 via 192.168.100.1 dev eth1");
+        await networks.restart();
+        await known("10.97.0.0/16");
+        expect(toServices()).toEqual(["10.97.0.0/16 via 10.10.1.1 dev eth0", six]);
+    });
+
+    it("are compared once for each change of the ranges", async () => {
+        await known("10.96.0.0/12");
+        networks.node.steps.failure = (_, name) => (name === "open namespace" ? "before" : undefined);
+        await networks.round();
+        expect(networks.warnings()).toEqual([]);
+    });
+
+    it("never take the place of a route of the Pod's own", async () => {
+        await networks.node.inside.openIn(netns).batch((batch) => {
+            const dev = networks.node.inside.end(netns, "eth1")?.index;
+            batch.addRoute({ dst: parsePrefix("10.30.0.0/16"), dev });
+        });
+        await known("10.96.0.0/12", "10.30.0.0/16", "192.168.100.0/24");
+        expect(toServices()).toHaveLength(2);
+        await known("10.96.0.0/12");
+        expect(routes()).toContain("10.30.0.0/16 via - dev eth1");
+    });
+
+    it("that cannot be set are logged, and tried again with the next check, which goes on with the rest", async () => {
+        networks.node.steps.failure = (_, name) => (name === "pod batch" ? "before" : undefined);
+        await known("10.97.0.0/16");
+        expect(networks.warnings()).toEqual([["routes to the Service CIDRs of a Pod are not set", "pod batch failed"]]);
+        networks.node.steps.failure = () => undefined;
+        await networks.round();
+        expect(toServices()).toContain("10.97.0.0/16 via 10.10.1.1 dev eth0");
+    });
+
+    it("are left alone where the namespace has ended or its eth0 is gone", async () => {
+        networks.node.inside.remove(netns, "eth0");
+        await known("10.97.0.0/16");
+        networks.node.namespaces.delete(netns);
+        await known("10.98.0.0/16");
+        expect(networks.warnings()).toEqual([]);
+    });
+
+    it("are not touched in a Pod whose default route leads to the Pod network", async () => {
+        begin([planOf("eth1", { pool: "100" })]);
+        await networks.node.add();
+        await known("10.97.0.0/16");
+        expect(routes()).toEqual(["0.0.0.0/0 via 10.10.1.1 dev eth0"]);
     });
 });
 

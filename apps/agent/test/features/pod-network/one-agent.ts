@@ -1,6 +1,6 @@
 import { expect } from "@jest/globals";
 import { bridgingTables, nodeTables, Pipeline } from "@antrea/flows";
-import { formatIp, parsePrefix } from "@antrea/ip";
+import { formatIp, parsePrefix, type Prefix } from "@antrea/ip";
 import { KubeError, type EventInput, type Pod } from "@antrea/kube";
 import { Jobs, Metrics } from "@antrea/runtime";
 import { podNetwork, type PodNetworkFeature } from "../../../src/features/pod-network/feature.ts";
@@ -36,6 +36,8 @@ export class OneAgent {
     readonly feature: PodNetworkFeature;
     pods: Pod[] = [];
     isApiAway = false;
+    /** What the API server has answered; undefined until then. */
+    watchedCidrs: readonly Prefix[] | undefined;
     lockState = "locked";
     mtu = 1450;
     hasNodesListener = false;
@@ -176,9 +178,15 @@ export class OneAgent {
             probe: { passed: () => Promise.resolve() },
             random: () => 0,
             readiness: this.readiness,
-            serviceCidrs: () => [parsePrefix("10.96.0.0/12")],
+            serviceCidrs: () => this.watchedCidrs ?? [parsePrefix("10.96.0.0/12")],
             servesServices: false,
             services: { onServiceCidrs: on("Service CIDRs") },
+            serviceCidrWatch: {
+                get serviceCidrs() {
+                    return agent.watchedCidrs;
+                },
+                onServiceCidrs: on("Service CIDRs of networks"),
+            },
         };
         return platform as unknown as NodePlatform;
     }

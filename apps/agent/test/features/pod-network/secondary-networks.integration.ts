@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { execFileSync, spawn } from "node:child_process";
 import { setTimeout as pause } from "node:timers/promises";
-import { formatIp, parseIp } from "@antrea/ip";
+import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
 import { eventually } from "../../support/eventually.ts";
 import { Interruptions, interruptions } from "../../support/interruptions.ts";
 import { TestNetns } from "../../support/namespace.ts";
@@ -162,6 +162,22 @@ describe("a Pod with networks", () => {
             );
             expect(pod.netns.run("ip", "-4", "route", "show", "10.96.0.0/12")).toContain("dev eth0");
             await agent.add(pod);
+        }
+    });
+
+    it("whose default route leads to a network has routes to the present ranges of Services, while it runs", async () => {
+        const pod = await add("a", network("eth1", { pool: "100", defaultGateways: [parseIp("192.168.100.1")] }));
+        const ranges = (): readonly string[] =>
+            pod.netns.run("ip", "-4", "route", "show", "proto", "182").trim().split("\n").toSorted();
+        expect(ranges()).toEqual([expect.stringMatching(/^10\.96\.0\.0\/12 via .* dev eth0/)]);
+        const before = agent.serviceCidrs;
+        try {
+            agent.serviceCidrs = [parsePrefix("10.200.0.0/24")];
+            await agent.reconciler.reconcile(AbortSignal.timeout(20_000));
+            expect(ranges()).toEqual([expect.stringMatching(/^10\.200\.0\.0\/24 via .* dev eth0/)]);
+            expect(pod.netns.run("ip", "-4", "route", "show", "default")).toContain("dev eth1");
+        } finally {
+            agent.serviceCidrs = before;
         }
     });
 

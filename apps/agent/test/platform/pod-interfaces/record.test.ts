@@ -44,6 +44,7 @@ describe("a record in external_ids", () => {
         ],
         ["another interface than eth0", podRecord({ ifName: "net1" })],
         ["isolated", { ...pooled, isolated: true }],
+        ["made from an annotation about networks", { ...pooled, networksHash: "0123456789abcdef" }],
         ["of a network", podRecord({ network: "storage" })],
     ])("comes back as it was: %s", (_, record) => {
         expect(fromExternalIds(record.hostIfName, idsOf(record))).toEqual(record);
