@@ -57,21 +57,6 @@ export function fieldsOf(value: unknown): Fields {
     return typeof value === "object" && value !== null ? (value as Fields) : {};
 }
 
-const subdomain = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
-
-/**
- * Whether it is a name that the API server accepts for most kinds: a lower-case DNS subdomain (RFC 1123), at most 253
- * characters.
- */
-export function isName(value: unknown): value is string {
-    return typeof value === "string" && subdomain.test(value);
-}
-
-/** Whether the API server accepts it as a Namespace name: a lower-case DNS label (RFC 1123), at most 63 characters. */
-export function isNamespaceName(value: unknown): value is string {
-    return isName(value) && value.length <= 63 && !value.includes(".");
-}
-
 /** A value as text for messages: a string as it is, `(none)` for undefined, else JSON. */
 export function textOf(value: unknown): string {
     if (typeof value === "string") return value;

@@ -1,35 +1,20 @@
-import { readFileSync } from "node:fs";
-import { type Prefix } from "@antrea/ip";
 import { createKubeClients, TokenReviewAuthorizer, type ApiClient } from "@antrea/kube";
 import {
+    exportBuildInfo,
     Lifecycle,
     Metrics,
     type LifecyclePart,
     type Logger,
     type MainContext,
-    type OwnFlags,
-    exportBuildInfo,
 } from "@antrea/runtime";
 import { DaemonServer, probePortFrom } from "@antrea/serving";
-import { CertificateKeeper, type CertificateTimes } from "@antrea/serving/certificates";
-import { apiServer, loadControllerConfig } from "@antrea/settings";
-import { WebhookError } from "./errors.ts";
+import { CertificateKeeper } from "@antrea/serving/certificates";
+import { apiServerOf, portOf, settingsOf } from "./flags.ts";
+import { type WebhookOptions } from "./options.ts";
 import { reviewApp, reviewMetrics } from "./review/index.ts";
 import { composeReviews } from "./reviews.ts";
 import { version } from "./version.ts";
 
-/**
- * The flags of antrea-webhook for `runMain`, with the placeholder of each value in --help: all its settings. Of
- * antrea-controller.conf (--config) it reads the feature gates and clusterCIDRs.
- */
-export const flags: OwnFlags = {
-    config: "FILE",
-    port: "N",
-    kubeconfig: "FILE",
-    "kube-apiserver": "ADDRESS",
-};
-
-const defaultPort = 9443;
 // One API server sends at most several hundred concurrent requests, each on its own connection.
 const maxConnections = 1_000;
 // One API server cannot exhaust the connections of the others.
@@ -73,32 +58,6 @@ export function compose({ flags: given, logger }: MainContext): Lifecycle {
     lifecycle.append({ name: "kube-clients", stop: () => clients.close() });
     for (const part of parts) lifecycle.append(part);
     return lifecycle;
-}
-
-/** Options of one replica of the webhook. */
-export interface WebhookOptions {
-    /** Namespace of the CA's Secret and of the Service. */
-    readonly namespace: string;
-    /** HTTPS port of webhooks, probes and metrics. */
-    readonly port: number;
-    /** `nodeIPAM.clusterCIDRs`, whose addresses no pool may contain. Default none. */
-    readonly clusterCidrs?: readonly Prefix[];
-    /** Port on 127.0.0.1 for probes. Default: none. */
-    readonly probePort?: number | undefined;
-    /**
-     * Whether IPPool annotations are in effect (feature gate AntreaIPAM); otherwise none is refused. IPPools are
-     * always validated. Default true.
-     */
-    readonly poolsOn?: boolean;
-    /**
-     * Whether Antrea attaches networks (feature gate SecondaryNetwork); otherwise no annotation that requests networks
-     * is refused. Networks are always reviewed. Default false.
-     */
-    readonly networksOn?: boolean;
-    /** Lifetimes and intervals of certificates, in milliseconds. Default: those of CertificateKeeper. */
-    readonly times?: CertificateTimes;
-    /** How long it keeps serving after it reports not ready, in milliseconds. Default 3,000. */
-    readonly leaveMs?: number;
 }
 
 /**
@@ -167,42 +126,4 @@ function leaving(health: DaemonServer, ms: number): LifecyclePart {
             await health.drain({ leaveMs: ms, limitMs: drainMs });
         },
     };
-}
-
-/**
- * The webhook's settings in antrea-controller.conf; without the file pools are enabled, networks are not, and there are no
- * cluster CIDRs. The file has all feature gates, also those of the agent: the chart writes one list into both files.
- */
-function settingsOf(
-    path: string | undefined,
-): Required<Pick<WebhookOptions, "poolsOn" | "networksOn" | "clusterCidrs">> {
-    if (path === undefined) return { poolsOn: true, networksOn: false, clusterCidrs: [] };
-    let text: string;
-    try {
-        text = readFileSync(path, "utf8");
-    } catch (cause) {
-        throw new WebhookError("BAD_FLAG", "environment", `cannot read --config ${path}`, { cause });
-    }
-    const { config, gates } = loadControllerConfig(text);
-    const { enableNodeIPAM, clusterCIDRs } = config.nodeIPAM;
-    const isGiving = enableNodeIPAM && gates.enabled("NodeIPAM");
-    return {
-        poolsOn: gates.enabled("AntreaIPAM"),
-        networksOn: gates.enabled("SecondaryNetwork"),
-        clusterCidrs: isGiving ? clusterCIDRs : [],
-    };
-}
-
-function portOf(text: string | undefined): number {
-    if (text === undefined) return defaultPort;
-    if (/^[1-9]\d{0,4}$/.test(text) && Number(text) <= 65_535) return Number(text);
-    throw new WebhookError("BAD_FLAG", "caller", `--port ${JSON.stringify(text)}: must be a number from 1 to 65535`);
-}
-
-/** The same texts as kubeAPIServerOverride in antrea-controller.conf. */
-function apiServerOf(text = ""): string | undefined {
-    const read = apiServer.safeParse(text);
-    if (read.success) return read.data;
-    const rule = read.error.issues[0]?.message ?? "";
-    throw new WebhookError("BAD_FLAG", "caller", `--kube-apiserver ${JSON.stringify(text)}: ${rule}`);
 }

@@ -1,5 +1,6 @@
 import { runMain } from "@antrea/runtime";
-import { compose, flags } from "./compose.ts";
+import { compose } from "./compose.ts";
+import { flags } from "./flags.ts";
 import { version } from "./version.ts";
 
 await runMain({ name: "antrea-webhook", version, flags, compose });

@@ -2,7 +2,8 @@
 import type { z } from "zod";
 import type { condition } from "./schema/condition.ts";
 import type { allocationOwner, allocationPod, ipAllocationSpec } from "./schema/ip-allocation.ts";
-import type { ipPoolSpec, ipPoolStatus, ipPoolUsage, ipRange } from "./schema/ip-pool.ts";
+import type { ipPoolStatus, ipPoolUsage } from "./schema/ip-pool-status.ts";
+import type { ipPoolSpec, ipRange } from "./schema/ip-pool.ts";
 
 /** A type as JSON has it: nothing may be changed in place. */
 type Immutable<T> = T extends readonly (infer Item)[]

@@ -1,24 +1,19 @@
-import { type Action, type Flow, type Match } from "@antrea/openflow";
 import { macToBigint, type Family } from "@antrea/ip";
+import { type Action, type Flow, type Match } from "@antrea/openflow";
+import { checkMac } from "./check-inputs.ts";
 import { Category, type FlowSet } from "./cookies.ts";
-import { begunTo, ctStateIs, fieldsOf, groupFrame, toIp, toPrefix } from "./fields.ts";
-import {
-    checkMac,
-    type BridgedPeerInput,
-    type BridgedPod,
-    type BridgingInput,
-    type PipelineInput,
-    type PodInput,
-} from "./inputs.ts";
+import { ctStateIs, fieldsOf, groupFrame, toIp, toPrefix } from "./fields.ts";
+import { type BridgedPeerInput, type BridgingInput, type PipelineInput, type PodInput } from "./inputs.ts";
 import { bridgingL2Flows } from "./l2.ts";
 import { setDestination } from "./l3.ts";
-import { ipv6AddressesOf } from "./nd.ts";
 import { choosePort } from "./output.ts";
-import { CtMark, load, partsAre, Reg, Source } from "./registers.ts";
 import { type NextTable, type PipelinePart } from "./part.ts";
+import { CtMark, partsAre, Reg, Source } from "./registers.ts";
+import { ipv6AddressesOf } from "./station-ips.ts";
 import { Priority, Table, type TableId } from "./tables.ts";
 
-const bridged = partsAre([Reg.bridged, 1]);
+/** Packets of bridged Pods. */
+export const bridged = partsAre([Reg.bridged, 1]);
 const untagged = inVlan(0);
 
 /** Flow table, for `Pipeline`, that forwards packets of bridged Pods; others pass it. */
@@ -84,27 +79,6 @@ function bridgedForwardingFlows(
 }
 
 /**
- * Forwards packets of bridged Pods to Service CIDRs by the gateway; has no flows without Service CIDRs. Its category is
- * `service`, as only the API server has the Service CIDRs for certain and they may change.
- */
-export function serviceCidrPart(
-    { families, gateway }: Pick<PipelineInput, "families" | "gateway">,
-    { serviceCidrs }: Pick<BridgingInput, "serviceCidrs">,
-): PipelinePart {
-    const toService = [setDestination(gateway.mac), ...choosePort(gateway.ofPort), load(Reg.toService, 1)];
-    return {
-        tables: [],
-        category: Category.service,
-        flows: (next) =>
-            serviceCidrs
-                .filter(({ family }) => families.includes(family))
-                .map((cidr) =>
-                    forward(Priority.lower, { ...toPrefix(cidr), ...bridged }, toService, next.into("switching")),
-                ),
-    };
-}
-
-/**
  * Flows that deliver packets of bridged Pods to a bridged Pod of the same VLAN (0 is untagged) on this Node; they
  * decrement the TTL unless the sender addresses the Pod's MAC, as its neighbour. The Pod is not checked (`checkPod`).
  */
@@ -125,25 +99,6 @@ export function toBridgedPodFlows(next: NextTable, pod: PodInput, vlan: number):
             forward(Priority.low, { ...toIp(ip), ...inVlan(vlan) }, [destination, ...deliver], next.into("hop")),
         ),
     ];
-}
-
-/**
- * Flows for connections of a bridged Pod to a Service at an address of its own subnet. The Pod has addressed the station that
- * has this address and not its router: a machine that does not forward, or a Node, whose connection tracking would see one
- * direction only, as answers come to the Pod directly, and so take the packets for invalid, which kube-proxy drops. What
- * has to go by the router therefore goes by the gateway with the virtual source and comes back there, as what the host
- * serves. `belowLower`: endpoints that the switch reaches without a router have flows above. The Pod is not checked
- * (`checkPod`).
- */
-export function onLinkServiceFlows(next: NextTable, pod: PodInput, { subnets }: BridgedPod): Flow[] {
-    return subnets.map((subnet) =>
-        forward(
-            Priority.belowLower,
-            { ...begunTo(subnet), in_port: pod.ofPort, ...partsAre([Reg.bridged, 1], [CtMark.service, 1]) },
-            [setDestination(pod.gatewayMac), load(Reg.toService, 1)],
-            next.into("switching"),
-        ),
-    );
 }
 
 /**
@@ -176,6 +131,7 @@ function drop(priority: number, match: Match): Flow {
     return { table: Table.BridgedForwarding, priority, match, actions: [] };
 }
 
-function forward(priority: number, match: Match, actions: readonly Action[], gotoTable: TableId): Flow {
+/** A flow of the table BridgedForwarding that continues in `gotoTable`. */
+export function forward(priority: number, match: Match, actions: readonly Action[], gotoTable: TableId): Flow {
     return { table: Table.BridgedForwarding, priority, match, actions, gotoTable };
 }

@@ -1,4 +1,5 @@
-import { bridgedForwardingPart, bridgedForwardingTables, serviceCidrPart } from "./bridged-forwarding.ts";
+import { bridgedForwardingPart, bridgedForwardingTables } from "./bridged-forwarding.ts";
+import { serviceCidrPart } from "./bridged-services.ts";
 import { type PipelineInput } from "./inputs.ts";
 import { type PipelinePart, type TableUse } from "./part.ts";
 import { serviceSnatPart } from "./services/service-snat.ts";

@@ -15,7 +15,6 @@ export {
 } from "./cookies.ts";
 export { FlowsError } from "./error.ts";
 export {
-    maxVlan,
     type BridgedPeerInput,
     type BridgedPod,
     type BridgingInput,
@@ -27,6 +26,7 @@ export {
     type TunnelPeerInput,
     type VlanInput,
 } from "./inputs.ts";
+export { maxVlan } from "./check-inputs.ts";
 export { nodeParts, nodeTables } from "./node.ts";
 export { type NextTable, type PipelinePart, type Stage, type TableUse } from "./part.ts";
 export { Pipeline } from "./pipeline.ts";

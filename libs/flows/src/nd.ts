@@ -1,5 +1,5 @@
+import { macToBigint, prefixContains, prefixMask, type IpAddress } from "@antrea/ip";
 import { type FieldValue, type Flow, type Match } from "@antrea/openflow";
-import { linkLocalFromMac, macToBigint, prefixContains, prefixMask, sameIp, type IpAddress } from "@antrea/ip";
 import { type Station } from "./arp.ts";
 import {
     allNodes,
@@ -17,29 +17,11 @@ import { type Gateway, type PipelineInput } from "./inputs.ts";
 import { sendTo } from "./output.ts";
 import { type NextTable, type PipelinePart } from "./part.ts";
 import { partsAre, Reg, Source } from "./registers.ts";
+import { ipv6AddressesOf, linkLocalsOf } from "./station-ips.ts";
 import { Priority, Table, type TableId } from "./tables.ts";
 
 // OVS reads an absent link-layer address option as zero.
 const noOption = 0n;
-
-/**
- * The link-local addresses of a station: first the one derived from its MAC address (EUI-64), then those that it has.
- * Throws IpError `INVALID_MAC` unless the MAC address has 6 bytes.
- */
-export function linkLocalsOf(station: Pick<Station, "mac" | "ips">): IpAddress[] {
-    const own = linkLocalFromMac(station.mac);
-    return [own, ...station.ips.filter((ip) => prefixContains(linkLocal, ip) && !sameIp(ip, own))];
-}
-
-/**
- * Returns all IPv6 addresses of a station: those that are not link-local, then those of `linkLocalsOf`; none if it has
- * no IPv6 address. Throws as `linkLocalsOf`.
- */
-export function ipv6AddressesOf(station: Pick<Station, "mac" | "ips">): IpAddress[] {
-    const ips = station.ips.filter((ip) => ip.family === 6);
-    if (ips.length === 0) return [];
-    return [...ips.filter((ip) => !prefixContains(linkLocal, ip)), ...linkLocalsOf(station)];
-}
 
 /** Flow tables of IPv6 neighbour discovery, for `Pipeline`: the guard and the forwarding to one port. */
 export const ndTables = [

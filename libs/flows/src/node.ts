@@ -1,6 +1,7 @@
 import { arpPart, arpTables } from "./arp.ts";
+import { checkPipeline } from "./check-inputs.ts";
 import { conntrackPart, conntrackTables } from "./conntrack.ts";
-import { checkPipeline, type PipelineInput } from "./inputs.ts";
+import { type PipelineInput } from "./inputs.ts";
 import { l2Part, l2Tables } from "./l2.ts";
 import { l3Part, l3Tables } from "./l3.ts";
 import { midStreamPart } from "./mid-stream.ts";

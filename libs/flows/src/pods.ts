@@ -1,9 +1,11 @@
 import { type Flow } from "@antrea/openflow";
 import { arpFlows, bridgedArpFlows, proxyArpFlow } from "./arp.ts";
-import { onLinkServiceFlows, toBridgedPodFlows } from "./bridged-forwarding.ts";
+import { toBridgedPodFlows } from "./bridged-forwarding.ts";
+import { onLinkServiceFlows } from "./bridged-services.ts";
+import { checkPod } from "./check-inputs.ts";
 import { classifierFlow } from "./classifier.ts";
 import { Category, type FlowSet } from "./cookies.ts";
-import { checkPod, type BridgedPod, type PodInput } from "./inputs.ts";
+import { type BridgedPod, type PodInput } from "./inputs.ts";
 import { l2Flow } from "./l2.ts";
 import { bridgedPodL3Flows, foreignPodFlows, podL3Flows } from "./l3.ts";
 import { bridgedPodNdFlows, podNdFlows } from "./nd.ts";

@@ -1,9 +1,9 @@
 import { classifierFlow } from "./classifier.ts";
 import { type PipelineInput } from "./inputs.ts";
-import { linkLocalsOf } from "./nd.ts";
 import { type PipelinePart } from "./part.ts";
 import { Source } from "./registers.ts";
 import { gatewaySpoofGuard } from "./spoof-guard.ts";
+import { linkLocalsOf } from "./station-ips.ts";
 
 /**
  * Flow tables, for `Pipeline`, that identify the sender of IP packets by port and check its addresses; both drop what

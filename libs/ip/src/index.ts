@@ -37,6 +37,7 @@ export {
     type IpRange,
 } from "./range.ts";
 export { RangeIndex, type IndexedRange } from "./range-index.ts";
-export { formatRangeSet, RangeSet } from "./range-set.ts";
+export { RangeSet } from "./range-set.ts";
+export { formatRangeSet } from "./format-range-set.ts";
 export { minMtuOfIpv6 } from "./mtu.ts";
 export { specialUse, unroutedUse, type SpecialUse } from "./special-use.ts";

@@ -1,16 +1,7 @@
 import { type IpAddress } from "./address.ts";
 import { IpError } from "./error.ts";
 import { type Prefix } from "./prefix.ts";
-import {
-    compareRanges,
-    formatRange,
-    prefixRange,
-    rangeContains,
-    rangeOf,
-    rangesOverlap,
-    rangeSize,
-    type IpRange,
-} from "./range.ts";
+import { compareRanges, prefixRange, rangeContains, rangeOf, rangeSize, rangesOverlap, type IpRange } from "./range.ts";
 
 /**
  * An immutable set of addresses of both families, made by `of` or `ofAddresses` and stored as sorted ranges that
@@ -154,18 +145,6 @@ export class RangeSet {
             return range.family === family ? range.last >= first : range.family > family;
         });
     }
-}
-
-const shownRanges = 4;
-
-/**
- * Formats a set for messages: its ranges separated by ", ", after the first four only the number of the others. The
- * empty set is "".
- */
-export function formatRangeSet(set: RangeSet): string {
-    const shown = set.ranges.slice(0, shownRanges).map(formatRange);
-    const more = set.ranges.length - shown.length;
-    return more > 0 ? `${shown.join(", ")} and ${more} more ranges` : shown.join(", ");
 }
 
 function offsetsOf(ranges: readonly IpRange[]): readonly bigint[] {

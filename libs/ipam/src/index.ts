@@ -33,21 +33,22 @@ export { readPool, type Pool, type PoolSubnet } from "./pool.ts";
 export { freeBlocks, poolUsage, saturate, type PoolUsage } from "./usage.ts";
 
 // StatefulSets: what their ordinals are to have.
+export { planReservations } from "./reservations.ts";
+export { compareOfOrdinal } from "./kept-allocations.ts";
 export {
-    compareOfOrdinal,
-    planReservations,
     type ListedPool,
     type LivingSet,
     type MissingReservations,
     type NewReservation,
     type ReservationInput,
     type ReservationPlan,
-} from "./reservations.ts";
+} from "./reservation-plan.ts";
 
 // Admission: what is refused.
 export { refusalsText, refusalText, type Refusal } from "./refusal.ts";
 export { type Verdict } from "./admission/verdict.ts";
-export { checkPoolCreate, checkPoolDelete, checkPoolUpdate, type PoolContext } from "./admission/pool.ts";
+export { checkPoolCreate, checkPoolDelete, checkPoolUpdate } from "./admission/pool.ts";
+export { type PoolContext } from "./admission/pool-context.ts";
 export { comparePools, newGateways, type PoolChange } from "./admission/pool-change.ts";
 export { holderText, isUse, namesPool, notInUse, takenWarnings, type PoolUse } from "./admission/pool-use.ts";
 export { changesNamespacePools, checkNamespace, isEnded, usesNamespacePools } from "./admission/namespace.ts";
@@ -58,4 +59,5 @@ export {
     type TemplateKind,
     type WorkloadShape,
 } from "./admission/template.ts";
-export { checkPod, type PodShape, type WorkloadContext, type WorkloadRequest } from "./admission/workload.ts";
+export { checkPod, type PodShape, type WorkloadRequest } from "./admission/workload.ts";
+export { type WorkloadContext } from "./admission/workload-context.ts";

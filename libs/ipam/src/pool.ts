@@ -1,7 +1,8 @@
 import { type IpPool, type IpPoolSpec } from "@antrea/crd";
-import { RangeIndex, RangeSet, rangeOf, type Family, type IpAddress, type IpRange, type Prefix } from "@antrea/ip";
+import { RangeIndex, rangeOf, RangeSet, type Family, type IpAddress, type IpRange, type Prefix } from "@antrea/ip";
 import { refusalText, valueText, type Refusal } from "./refusal.ts";
-import { readRange, subnetEdges, type MaskedCidr, type RangeOfPool } from "./subnet.ts";
+import { readRange, subnetEdges, type RangeOfPool } from "./subnet.ts";
+import { type MaskedCidr } from "./written-range.ts";
 
 /** One valid range of a pool: its addresses, subnet, gateway and VLAN. */
 export interface PoolSubnet {

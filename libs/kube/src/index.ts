@@ -37,8 +37,6 @@ export {
     type Resource,
 } from "./api/resources.ts";
 export {
-    keyOf,
-    refOf,
     type ConfigMap,
     type CoreEvent,
     type CronJob,
@@ -63,6 +61,7 @@ export {
     type TokenReview,
     type ValidatingWebhookConfiguration,
 } from "./api/types.ts";
+export { keyOf, refOf } from "./api/object-key.ts";
 export { createKubeClients, type KubeClientOptions, type KubeClients } from "./clients.ts";
 export { KubeError, isKubeError, type KubeErrorCode, type KubeErrorOptions } from "./errors.ts";
 export {
@@ -84,17 +83,8 @@ export {
 } from "./leader-election.ts";
 export { type KubeLogger } from "./logger.ts";
 export { microTime } from "./micro-time.ts";
-export {
-    configHashAnnotation,
-    configMirrorAnnotation,
-    hasPodUid,
-    podIdentity,
-    podLookup,
-    podUids,
-    staticUidOf,
-    type NamedPodUid,
-    type PodIdentity,
-} from "./pod-uids.ts";
+export { configHashAnnotation, configMirrorAnnotation, hasPodUid, podUids, staticUidOf } from "./pod-uids.ts";
+export { podIdentity, podLookup, type NamedPodUid, type PodIdentity } from "./pod-lookup.ts";
 export { slimNode, type SlimNodeOptions } from "./slim-node.ts";
 export { TokenReviewAuthorizer, type TokenReviewOptions } from "./token-review.ts";
 export {

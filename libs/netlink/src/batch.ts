@@ -1,20 +1,17 @@
 import { closeSync } from "node:fs";
 import { addAddress, deleteAddress, replaceAddress } from "./message/address.ts";
-import { addAltName, deleteAltName, deleteLink, setLink, type LinkKey } from "./message/link.ts";
+import { addAltName, deleteAltName } from "./message/alternative-name.ts";
+import { deleteLink, setLink, type LinkKey } from "./message/link.ts";
 import { deleteNeighbour, probeNeighbour, replaceNeighbour } from "./message/neighbour.ts";
 import { type Request } from "./message/request.ts";
 import { addRoute, appendRoute, deleteRoute, replaceRoute } from "./message/route.ts";
 import { addRule, deleteRule } from "./message/rule.ts";
 import { openNetns } from "./system/namespace.ts";
-import {
-    type AddressKey,
-    type AddressOptions,
-    type LinkChanges,
-    type NeighbourKey,
-    type NeighbourOptions,
-    type RouteOptions,
-    type Rule,
-} from "./types.ts";
+import { type AddressKey, type AddressOptions } from "./types/address.ts";
+import { type LinkChanges } from "./types/link.ts";
+import { type NeighbourKey, type NeighbourOptions } from "./types/neighbour.ts";
+import { type RouteOptions } from "./types/route.ts";
+import { type Rule } from "./types/rule.ts";
 
 /**
  * Changes to be sent together, in the order of the calls; what `Netlink.batch` gives to its `build`, of no use after

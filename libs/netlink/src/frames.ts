@@ -1,6 +1,6 @@
 import { concatBytes, internetChecksum, ipToBytes, parseMac, type IpAddress } from "@antrea/ip";
 import { badArgument } from "./errors.ts";
-import { type MacText } from "./types.ts";
+import { type MacText } from "./types/link.ts";
 
 const BROADCAST = "ff:ff:ff:ff:ff:ff";
 const ALL_NODES_MAC = "33:33:00:00:00:01";

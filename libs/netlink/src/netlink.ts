@@ -3,33 +3,23 @@ import { Mutex } from "@antrea/async";
 import { RequestBatch, type Batch } from "./batch.ts";
 import { isNetlinkError, NetlinkError } from "./errors.ts";
 import { decodeAddress, queryAddresses } from "./message/address.ts";
-import { createVeth, decodeLink, deleteLink, queryLink, queryLinks, setLink, type LinkKey } from "./message/link.ts";
+import { decodeRoute } from "./message/decode-route.ts";
+import { decodeLink, deleteLink, queryLink, queryLinks, setLink, type LinkKey } from "./message/link.ts";
 import { decodeNeighbour, queryNeighbours } from "./message/neighbour.ts";
 import { decodeNetnsId, queryNetnsId } from "./message/netns-id.ts";
-import { decodeRoute, queryRoutes } from "./message/route.ts";
+import { queryRoutes } from "./message/route.ts";
 import { decodeRule, queryRules } from "./message/rule.ts";
+import { createVeth } from "./message/veth.ts";
 import { KernelChannel, type SocketPlace } from "./socket/channel.ts";
 import { EventSocket } from "./socket/events.ts";
 import { Exchange } from "./socket/exchange.ts";
 import { notANetns, openNetns } from "./system/namespace.ts";
-import {
-    type Address,
-    type AddressKey,
-    type AddressOptions,
-    type EventGroup,
-    type Link,
-    type LinkChanges,
-    type Neighbour,
-    type NeighbourKey,
-    type NeighbourOptions,
-    type NetlinkEvent,
-    type Route,
-    type RouteFilter,
-    type RouteOptions,
-    type Rule,
-    type SubscribeOptions,
-    type VethOptions,
-} from "./types.ts";
+import { type Address, type AddressKey, type AddressOptions } from "./types/address.ts";
+import { type EventGroup, type NetlinkEvent, type SubscribeOptions } from "./types/event.ts";
+import { type Link, type LinkChanges, type VethOptions } from "./types/link.ts";
+import { type Neighbour, type NeighbourKey, type NeighbourOptions } from "./types/neighbour.ts";
+import { type Route, type RouteFilter, type RouteOptions } from "./types/route.ts";
+import { type Rule } from "./types/rule.ts";
 
 /**
  * One rtnetlink socket: the links, addresses, routes, routing rules and neighbours of one network namespace (rtnetlink(7)).

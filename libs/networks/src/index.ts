@@ -23,13 +23,9 @@ export { hasStaticAddress, takesFromPool, type NamedPool } from "./pool-users.ts
 export { type RequestedIp } from "./requested-ip.ts";
 export { requestedMac } from "./requested-mac.ts";
 export { wantedAddresses, type WantedAddress, type WantedAddresses } from "./requested.ts";
-export {
-    maxNetworks,
-    networksAnnotation,
-    parseSelections,
-    mayHaveInterface,
-    type NetworkSelection,
-} from "./selection.ts";
+export { maxNetworks, parseSelections, mayHaveInterface } from "./selection.ts";
+export { type NetworkSelection } from "./network-selection.ts";
+export { networksAnnotation } from "./refused-selection.ts";
 export {
     mergeStatus,
     statusAnnotation,

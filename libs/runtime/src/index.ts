@@ -1,17 +1,16 @@
 export { RuntimeError, TerminalError, type RuntimeErrorCode } from "./errors.ts";
 export { parseFlags, type Flags, type OwnFlags } from "./flags.ts";
+export { Jobs, type JobsComponents } from "./jobs.ts";
 export {
-    Jobs,
     type FailedObjects,
     type Job,
     type JobHealth,
     type JobOptions,
     type JobResult,
-    type JobsComponents,
     type JobState,
     type JobWork,
     type RepeatedJobOptions,
-} from "./jobs.ts";
+} from "./job.ts";
 export {
     Lifecycle,
     type LifecycleComponents,

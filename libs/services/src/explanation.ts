@@ -1,26 +1,21 @@
 import { type Family } from "@antrea/ip";
-import { choose, type Choice, type Scope } from "./choice.ts";
-import {
-    candidatesOf,
-    familyOf,
-    isUsable,
-    readEndpoint,
-    readSlices,
-    sortedSlices,
-    type Candidate,
-    type OwnNode,
-    type ReadSlice,
-} from "./endpoints.ts";
-import {
-    type EndpointObject,
-    type HintObject,
-    type NodeObject,
-    type ServiceObject,
-    type SliceObject,
-} from "./objects.ts";
-import { clusterAddresses, unservedPlaces, type UnservedPlace } from "./plan.ts";
+import { choose } from "./choice.ts";
+import { computeService, type ServiceContext } from "./compute-service.ts";
+import { candidatesOf, type OwnNode } from "./endpoints.ts";
+import { type NodeObject, type ServiceObject, type SliceObject } from "./objects.ts";
+import { clusterAddresses } from "./planned-addresses.ts";
 import { ProblemList } from "./problem.ts";
-import { computeService, type ServedPort, type ServedService, type ServiceContext } from "./served.ts";
+import {
+    both,
+    entryRejection,
+    rejectionsOf,
+    type Chosen,
+    type ExplainedEndpoint,
+    type Rejection,
+} from "./rejection.ts";
+import { type ServedPort, type ServedService } from "./served.ts";
+import { familyOf, readSlices, sortedSlices, type ReadSlice } from "./slices.ts";
+import { unservedPlaces, type UnservedPlace } from "./unserved.ts";
 
 /** A Node, and what else decides what is served there. */
 export interface NodeView {
@@ -29,37 +24,6 @@ export interface NodeView {
     readonly families: readonly Family[];
     /** Whether its datapath can translate SCTP. */
     readonly sctp: boolean;
-}
-
-/** Why an endpoint gets no connections. */
-export type RejectionReason =
-    | "AddressType"
-    | "InvalidAddress"
-    | "NoPort"
-    | "NotLocal"
-    | "NotReady"
-    | "OtherNode"
-    | "OtherZone"
-    | "Repeated"
-    | "Terminating";
-
-/** Why an endpoint, or an EndpointSlice, gets no connections; the text continues its address: `is not ready`. */
-export interface Rejection {
-    readonly reason: RejectionReason;
-    readonly text: string;
-}
-
-/** An entry of an EndpointSlice for one port of a Service. */
-export interface ExplainedEndpoint {
-    /** Name of its EndpointSlice. */
-    readonly slice: string;
-    /** As the EndpointSlice has it. */
-    readonly address: string;
-    /** Undefined if its EndpointSlice has no such port. */
-    readonly port: number | undefined;
-    readonly nodeName: string | undefined;
-    /** Why it is not chosen; undefined: it is. */
-    readonly rejections: Readonly<Record<Scope, Rejection | undefined>>;
 }
 
 /** An EndpointSlice none of whose endpoints can be used. */
@@ -114,13 +78,6 @@ function explainEndpoints(
     return read.flatMap((slice) => explainSlice(slice, port, chosen));
 }
 
-interface Chosen {
-    readonly byObject: ReadonlyMap<EndpointObject, readonly Candidate[]>;
-    readonly hints: Choice["hints"];
-    readonly inScope: Readonly<Record<Scope, ReadonlySet<Candidate>>>;
-    readonly node: OwnNode;
-}
-
 function explainSlice(
     { object: slice, ports }: ReadSlice,
     { family, name, protocol }: Pick<ServedPort, "family" | "name" | "protocol">,
@@ -145,51 +102,6 @@ function explainSlice(
             return { ...entry, port, rejections: refused ? both(refused) : rejectionsOf(candidate, chosen) };
         });
     });
-}
-
-function both(rejection: Rejection): ExplainedEndpoint["rejections"] {
-    return { cluster: rejection, local: rejection };
-}
-
-/** Why an endpoint is not even a candidate. */
-function entryRejection(object: EndpointObject, family: Family): Rejection | undefined {
-    const read = readEndpoint(object, family);
-    if ("rule" in read) return { reason: "InvalidAddress", text: `cannot be used: the address ${read.rule}` };
-    if (isUsable(object)) return undefined;
-    const isEnding = object.conditions?.terminating === true;
-    return { reason: "NotReady", text: isEnding ? "is terminating and does not serve" : "is not ready" };
-}
-
-function rejectionsOf(candidate: Candidate | undefined, chosen: Chosen): ExplainedEndpoint["rejections"] {
-    if (candidate === undefined) {
-        return both({ reason: "Repeated", text: "is in the EndpointSlices more than once; another entry counts" });
-    }
-    const { cluster, local } = chosen.inScope;
-    return {
-        cluster: cluster.has(candidate) ? undefined : clusterRejection(candidate, chosen),
-        local: local.has(candidate) ? undefined : localRejection(candidate),
-    };
-}
-
-const terminating: Rejection = { reason: "Terminating", text: "is terminating, and others are ready" };
-
-function clusterRejection(
-    { ready, forNodes, forZones }: Candidate,
-    { hints, node }: Pick<Chosen, "hints" | "node">,
-): Rejection {
-    if (!ready) return terminating;
-    if (hints === "node") return { reason: "OtherNode", text: `has hints for other Nodes: ${namesOf(forNodes)}` };
-    const zone = `the zone of the Node is ${node.zone ?? ""}`;
-    return { reason: "OtherZone", text: `has hints for other zones: ${namesOf(forZones)}; ${zone}` };
-}
-
-function localRejection({ local, nodeName }: Candidate): Rejection {
-    if (local) return terminating;
-    return { reason: "NotLocal", text: nodeName === undefined ? "is on no Node" : `is on the Node ${nodeName}` };
-}
-
-function namesOf(hints: readonly HintObject[]): string {
-    return hints.map(({ name }) => name).join(", ");
 }
 
 /** The slices of families in which nothing is served, or of names. */

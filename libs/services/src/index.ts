@@ -21,18 +21,13 @@ export {
 export { slimService, slimSlice } from "./slim.ts";
 
 // What is served.
-export { type Protocol } from "./addresses.ts";
+export { type Protocol } from "./triple.ts";
 export { type Scope } from "./choice.ts";
 export { type Endpoint } from "./endpoints.ts";
-export {
-    type ExplainedEndpoint,
-    type NodeView,
-    type Rejection,
-    type RejectionReason,
-    type ServiceExplanation,
-    type UnusedSlice,
-} from "./explanation.ts";
-export { type AddressKind, type UnservedPlace } from "./plan.ts";
+export { type NodeView, type ServiceExplanation, type UnusedSlice } from "./explanation.ts";
+export { type ExplainedEndpoint, type Rejection, type RejectionReason } from "./rejection.ts";
+export { type UnservedPlace } from "./unserved.ts";
+export { type AddressKind } from "./planned-addresses.ts";
 export { problemText, type Problem, type ProblemReason } from "./problem.ts";
 export {
     type ClientScopes,

@@ -121,3 +121,8 @@ export function serviceKeyOf({ metadata }: SliceObject): string | undefined {
     if (service === undefined || service === "" || metadata?.labels?.[headlessLabel] !== undefined) return undefined;
     return `${metadata?.namespace ?? ""}/${service}`;
 }
+
+/** Whether Services of this type have NodePorts. */
+export function hasNodePorts({ spec }: ServiceObject): boolean {
+    return spec?.type === "NodePort" || spec?.type === "LoadBalancer";
+}

@@ -1,18 +1,9 @@
 import { formatIp, quote, type Family, type IpAddress } from "@antrea/ip";
-import { isPort, protocolOf, readHostIp, tripleOf, type Protocol } from "./addresses.ts";
-import { keyOf, type IngressObject, type ServiceObject, type ServicePortObject } from "./objects.ts";
-import { ProblemList, type ProblemReason } from "./problem.ts";
-import { clusterIpTexts, type ServiceSettings } from "./settings.ts";
-
-/** Where an address of a Service comes from. */
-export type AddressKind = "cluster" | "external" | "loadBalancer";
-
-/** An address of a Service, with the path of its field. */
-export interface PlannedAddress {
-    readonly kind: AddressKind;
-    readonly ip: IpAddress;
-    readonly field: string;
-}
+import { hasNodePorts, keyOf, type ServiceObject, type ServicePortObject } from "./objects.ts";
+import { clusterAddresses, externalAddresses, type PlannedAddress } from "./planned-addresses.ts";
+import { ProblemList } from "./problem.ts";
+import { type ServiceSettings } from "./settings.ts";
+import { isPort, protocolOf, tripleOf, type Protocol } from "./triple.ts";
 
 /** A port of a Service; `nodePort` is undefined if it has none, or none is served. */
 export interface PlannedPort {
@@ -79,120 +70,6 @@ export function triplesOf({ families, ports }: ServicePlan): ReadonlySet<string>
         }
     }
     return triples;
-}
-
-/** The ClusterIPs of a Service that can be read. */
-export function clusterAddresses(service: ServiceObject, problems = new ProblemList()): readonly PlannedAddress[] {
-    return clusterIpTexts(service).flatMap((text, at) => {
-        const field = service.spec?.clusterIPs === undefined ? "spec.clusterIP" : `spec.clusterIPs[${at}]`;
-        const next = "create the Service anew so that the API server allocates an address";
-        return readAddress(text, { kind: "cluster", field, reason: "InvalidClusterIp", next }, problems);
-    });
-}
-
-/** The addresses of load balancers and the externalIPs that are served and can be read, whatever else has them. */
-export function externalAddresses(
-    service: ServiceObject,
-    settings: ServiceSettings,
-    problems = new ProblemList(),
-): readonly PlannedAddress[] {
-    const ofBalancers = ingressOf(service).flatMap((entry, at) => {
-        if (whyLeft(entry, settings) !== undefined) return [];
-        const field = `status.loadBalancer.ingress[${at}].ip`;
-        const next = "correct the address in the controller of the load balancer";
-        const place = { kind: "loadBalancer", field, reason: "InvalidLoadBalancerIp", next } as const;
-        return readAddress(entry.ip ?? "", place, problems);
-    });
-    const externalIps = (settings.proxyAll ? (service.spec?.externalIPs ?? []) : []).flatMap((text, at) => {
-        const field = `spec.externalIPs[${at}]`;
-        const next = "correct or remove the address";
-        return readAddress(text, { kind: "external", field, reason: "InvalidExternalIp", next }, problems);
-    });
-    return [...ofBalancers, ...externalIps];
-}
-
-/** An address or NodePort of a Service that is left to others on purpose. */
-export interface UnservedPlace {
-    /** The path of the field. */
-    readonly field: string;
-    /** What it has. */
-    readonly value: string;
-    /** Continues the value: `is left to kube-proxy: …`. */
-    readonly reason: string;
-}
-
-const withoutProxyAll = "is left to kube-proxy, as antreaProxy.proxyAll is false";
-
-/** Returns what the settings, the load balancer, or a missing family leave to others; problems are not among them. */
-export function unservedPlaces(service: ServiceObject, settings: ServiceSettings): readonly UnservedPlace[] {
-    const { externalIPs = [], ports = [] } = service.spec ?? {};
-    const ofFamilies = clusterAddresses(service)
-        .filter(({ ip }) => !settings.families.includes(ip.family))
-        .map(({ ip, field }) => ({ field, value: formatIp(ip), reason: withoutPodsOf(ip.family) }));
-    const ofService = new Set(clusterAddresses(service).map(({ ip }) => ip.family));
-    const ofExternal = externalAddresses(service, settings).flatMap(({ ip, field }) => {
-        const place = { field, value: formatIp(ip) };
-        if (!settings.families.includes(ip.family)) return [{ ...place, reason: withoutPodsOf(ip.family) }];
-        if (ofService.has(ip.family)) return [];
-        return [{ ...place, reason: `is not served, as the Service has no IPv${ip.family} ClusterIP` }];
-    });
-    const ofBalancers = ingressOf(service).flatMap((entry, at) => {
-        const reason = whyLeft(entry, settings);
-        if (reason === undefined || entry.ip === undefined || entry.ip === "") return [];
-        return [{ field: `status.loadBalancer.ingress[${at}].ip`, value: entry.ip, reason }];
-    });
-    if (settings.proxyAll) return [...ofFamilies, ...ofExternal, ...ofBalancers];
-    const ofHost = externalIPs.map((value, at) => ({
-        field: `spec.externalIPs[${at}]`,
-        value,
-        reason: withoutProxyAll,
-    }));
-    const nodePorts = ports.flatMap(({ nodePort }, at) =>
-        hasNodePorts(service) && isPort(nodePort)
-            ? [{ field: `spec.ports[${at}].nodePort`, value: String(nodePort), reason: withoutProxyAll }]
-            : [],
-    );
-    return [...ofFamilies, ...ofExternal, ...ofBalancers, ...ofHost, ...nodePorts];
-}
-
-function withoutPodsOf(family: Family): string {
-    return `is not served, as Pods of the Node have no IPv${family} address`;
-}
-
-function ingressOf({ spec, status }: ServiceObject): readonly IngressObject[] {
-    return spec?.type === "LoadBalancer" ? (status?.loadBalancer?.ingress ?? []) : [];
-}
-
-/** Why an address of a load balancer is not to be served; undefined: it is. */
-function whyLeft(
-    { ip = "", ipMode }: IngressObject,
-    { proxyLoadBalancerIps }: Pick<ServiceSettings, "proxyLoadBalancerIps">,
-): string | undefined {
-    if (ip === "") return "is no address";
-    if (ipMode === "Proxy") return "is left to the load balancer, as its ipMode is Proxy";
-    if (!proxyLoadBalancerIps) return "is left to the load balancer, as antreaProxy.proxyLoadBalancerIPs is false";
-    return undefined;
-}
-
-function hasNodePorts({ spec }: ServiceObject): boolean {
-    return spec?.type === "NodePort" || spec?.type === "LoadBalancer";
-}
-
-function readAddress(
-    text: string,
-    place: {
-        readonly kind: AddressKind;
-        readonly field: string;
-        readonly reason: ProblemReason;
-        readonly next: string;
-    },
-    problems: ProblemList,
-): readonly PlannedAddress[] {
-    const { kind, field, reason, next } = place;
-    const read = readHostIp(text);
-    if ("ip" in read) return [{ kind, ip: read.ip, field }];
-    problems.add({ reason, field, value: quote(text), rule: `${read.rule}; it is not served`, next });
-    return [];
 }
 
 /** The first of each address: as ClusterIP, then of a load balancer, so that its source ranges hold. */

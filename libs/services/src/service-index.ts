@@ -13,9 +13,11 @@ import {
     type ServiceObjects,
     type SliceObject,
 } from "./objects.ts";
-import { clusterAddresses, externalAddresses, planService, triplesOf } from "./plan.ts";
+import { planService, triplesOf } from "./plan.ts";
+import { clusterAddresses, externalAddresses } from "./planned-addresses.ts";
 import { sameService, sameSlice } from "./same.ts";
-import { computeService, type ServedService, type ServiceContext } from "./served.ts";
+import { type ServedService } from "./served.ts";
+import { computeService, type ServiceContext } from "./compute-service.ts";
 import { ServiceFilter, type IgnoredReason, type ServiceSettings } from "./settings.ts";
 
 interface Entry {

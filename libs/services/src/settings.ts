@@ -1,5 +1,5 @@
-import { formatIp, type Family } from "@antrea/ip";
-import { readIp } from "./addresses.ts";
+import { type Family } from "@antrea/ip";
+import { canonical, clusterIpTexts } from "./cluster-ips.ts";
 import { headlessLabel, keyOf, serviceProxyNameLabel, type ServiceObject } from "./objects.ts";
 
 /** How packets get to an endpoint behind an external address: by DNAT, or untranslated to a Node that has one. */
@@ -57,15 +57,4 @@ export class ServiceFilter {
         const names = [keyOf(service), ...clusterIps.map(canonical)];
         return names.some((name) => this.#skipped.has(name)) ? "Skipped" : undefined;
     }
-}
-
-/** The texts of a Service's ClusterIPs, `None` included; empty while it has none. */
-export function clusterIpTexts({ spec }: ServiceObject): readonly string[] {
-    const texts = spec?.clusterIPs ?? (spec?.clusterIP === undefined ? [] : [spec.clusterIP]);
-    return texts.filter((text) => text !== "");
-}
-
-function canonical(text: string): string {
-    const read = readIp(text);
-    return "ip" in read ? formatIp(read.ip) : text;
 }

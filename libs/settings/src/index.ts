@@ -13,6 +13,7 @@ export {
     type GateStatus,
 } from "./features/gates.ts";
 export { gateSpecs, type Component, type FeatureGateName, type GateSpec, type GateStage } from "./features/specs.ts";
-export { apiServer, type DurationMs } from "./leaves.ts";
+export { apiServer } from "./leaves/server.ts";
+export { type DurationMs } from "./leaves/duration.ts";
 export { type Loaded } from "./load.ts";
 export { type TlsVersion } from "./tls.ts";

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { anyText, flag, type Group, group, wholeNumber } from "./leaves.ts";
+import { anyText, flag, wholeNumber } from "./leaves.ts";
+import { group, type Group } from "./leaves/group.ts";
 
 // Keys that both files have.
 

@@ -1,4 +1,4 @@
-import { type Leaf, readableOrEmpty } from "./leaves.ts";
+import { readableOrEmpty, type Leaf } from "./leaves/readable.ts";
 
 // Go's names, which the files use, and OpenSSL's, which Node.js uses.
 const ciphers: ReadonlyMap<string, string> = new Map([

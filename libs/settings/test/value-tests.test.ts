@@ -1,20 +1,13 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { type z } from "zod";
-import {
-    apiServer,
-    cidr,
-    cidrOrEmpty,
-    duration,
-    durationFrom,
-    interfaceName,
-    interfaceNameOrEmpty,
-    oneOf,
-    oneOfAnyCase,
-    wholeNumber,
-} from "../src/leaves.ts";
+import { oneOf, oneOfAnyCase, wholeNumber } from "../src/leaves.ts";
+import { cidr, cidrOrEmpty } from "../src/leaves/cidr.ts";
+import { duration, durationFrom } from "../src/leaves/duration.ts";
+import { interfaceName, interfaceNameOrEmpty } from "../src/leaves/interface-name.ts";
+import { apiServer } from "../src/leaves/server.ts";
 import { tlsCipherSuites, tlsMinVersion } from "../src/tls.ts";
-import { type ValueTest, valueTests } from "../src/value-tests.ts";
+import { valueTests, type ValueTest } from "../src/value-tests.ts";
 
 /** Applies a test in its form as data to a value. */
 function passes(test: ValueTest, value: string | number): boolean {

@@ -1,7 +1,7 @@
 import { encodeCniCmdResponse } from "@antrea/cni";
 import { Http2Error } from "@antrea/antrea-cni/http2/error";
 import { concat, encodeFrame, Flag, FrameType } from "@antrea/antrea-cni/http2/frame";
-import { HeaderWriter } from "@antrea/antrea-cni/http2/hpack";
+import { HeaderWriter } from "@antrea/antrea-cni/http2/header-writer";
 import { prefixed } from "@antrea/antrea-cni/http2/message-body";
 import { UnaryCall } from "@antrea/antrea-cni/http2/unary-call";
 import { run } from "@antrea/antrea-cni/run";

@@ -1,6 +1,7 @@
 import { allocationName, blockText, ipAllocations, type IpAllocation } from "@antrea/crd";
 import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
-import { fieldsOf, isName, isNamespaceName, textOf, type Fields } from "../manifest-objects.ts";
+import { fieldsOf, textOf, type Fields } from "../manifest-objects.ts";
+import { isName, isNamespaceName } from "../object-names.ts";
 
 /**
  * An address that an IPPool of upstream Antrea reserves for an ordinal of a StatefulSet, and the IPAllocation that

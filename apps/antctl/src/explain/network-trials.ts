@@ -4,9 +4,9 @@ import { type AddressPlan, type PlannedDemand, type StaticAddress } from "@antre
 import { holderText, type Allocation } from "../cluster/index.ts";
 import { amount } from "../output/index.ts";
 import { type Block } from "./block.ts";
-import { heldByEarlier } from "./blocks.ts";
 import { allocationsOfOrdinal, type Facts } from "./facts.ts";
 import { type PoolTrial } from "./pool-trials.ts";
+import { heldByEarlier } from "./sticky-blocks.ts";
 
 /** Where one address of an interface comes from, or will. */
 export interface NetworkTrial {

@@ -3,7 +3,8 @@ import { ipPoolSpec, ipRange } from "@antrea/crd/schema";
 import { type Refusal } from "@antrea/ipam";
 import { CliError } from "../errors.ts";
 import { type Source } from "../input-files.ts";
-import { fieldsOf, isName, objectsOf, textOf, unknownKeys, type Fields } from "../manifest-objects.ts";
+import { fieldsOf, objectsOf, textOf, unknownKeys, type Fields } from "../manifest-objects.ts";
+import { isName } from "../object-names.ts";
 import { someOf } from "../output/index.ts";
 
 /** The content of the files for `ipam plan`: at least one pool, in the order of the files. */

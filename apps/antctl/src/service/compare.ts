@@ -1,5 +1,6 @@
 import { bucketSelection } from "@antrea/services";
 import { count, someOf } from "../output/index.ts";
+import { outcomeText } from "./outcome-text.ts";
 import { type OvsPlace } from "./ovs-reader.ts";
 import { placeText, type Outcome, type Place } from "./places.ts";
 
@@ -67,18 +68,4 @@ function outcomeDifferences(wanted: Outcome, has: Outcome): readonly string[] {
 function without(all: readonly string[], others: readonly string[]): readonly string[] {
     const known = new Set(others);
     return all.filter((one) => !known.has(one));
-}
-
-/** What becomes of connections, as part of a sentence. */
-export function outcomeText(outcome: Outcome): string {
-    switch (outcome.kind) {
-        case "endpoints":
-            return `to ${outcome.endpoints.length === 0 ? "no endpoint" : someOf(outcome.endpoints)}`;
-        case "group":
-            return `to one of the ${outcome.buckets ?? "many"} buckets of a group`;
-        case "rejected":
-            return "rejected, as there is no endpoint";
-        case "dropped":
-            return "dropped";
-    }
 }

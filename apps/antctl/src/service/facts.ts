@@ -1,29 +1,22 @@
 import { type Family } from "@antrea/ip";
-import { endpointSlices, nodes, refOf, services, type Node } from "@antrea/kube";
+import { endpointSlices, nodes, services, type Node } from "@antrea/kube";
 import {
     ServiceIndex,
     serviceNameLabel,
     slimService,
     slimSlice,
     zoneLabel,
-    type IgnoredReason,
     type NodeObject,
     type NodeView,
     type ServiceObject,
 } from "@antrea/services";
-import {
-    configuredServices,
-    loadAgentConfig,
-    servesServices,
-    SettingsError,
-    type AgentConfig,
-    type Loaded,
-} from "@antrea/settings";
-import { agentSelector, readAgentConfig, type Cluster, type PodInfo } from "../cluster/index.ts";
+import { configuredServices, servesServices } from "@antrea/settings";
+import { agentSelector, type Cluster } from "../cluster/index.ts";
 import { CliError } from "../errors.ts";
 import { type NamedObject } from "../object-ref.ts";
-import { oneLine } from "../output/index.ts";
+import { ignored } from "./ignored.ts";
 import { readNodeProblems, type NodeProblem } from "./node-problems.ts";
+import { notServing, readSettings } from "./settings.ts";
 
 /** The state of the cluster that the report on a Service is computed from. */
 export interface Facts {
@@ -105,75 +98,6 @@ export async function gatherFacts(
 }
 
 const noEvents = "What only the Nodes know of is not shown: you may not list events.";
-
-interface Settings {
-    readonly loaded: Loaded<AgentConfig>;
-    readonly assumptions: readonly string[];
-}
-
-async function readSettings(cluster: Pick<Cluster, "find">, agent: PodInfo | undefined): Promise<Settings> {
-    const read = await readAgentConfig(cluster, agent?.namespace ?? "kube-system");
-    const byDefault = (reason: string): Settings => ({
-        loaded: loadAgentConfig(""),
-        assumptions: [`The settings of the agents are taken to be the defaults: ${reason}.`],
-    });
-    if (!("text" in read)) return byDefault(read.reason);
-    try {
-        return { loaded: loadAgentConfig(read.text), assumptions: [] };
-    } catch (error) {
-        if (!(error instanceof SettingsError)) throw error;
-        return byDefault(`this version of antctl cannot use theirs: ${oneLine(error.message)}`);
-    }
-}
-
-function notServing({ gates }: Loaded<AgentConfig>): CliError {
-    const [why, next] = gates.enabled("AntreaProxy")
-        ? ["antreaProxy.enable is false", "set antreaProxy.enable to true in the values of the chart"]
-        : ["the feature gate AntreaProxy is off", "set featureGates.AntreaProxy to true in the values of the chart"];
-    return new CliError(
-        "IGNORED",
-        "environment",
-        `AntreaProxy serves no Service, because ${why}; kube-proxy does`,
-        next,
-    );
-}
-
-function ignored(key: string, reason: IgnoredReason, { config }: Loaded<AgentConfig>): CliError {
-    const [why, next] = whyIgnored(key, reason, config.antreaProxy);
-    return new CliError("IGNORED", "caller", `AntreaProxy does not serve Service ${key}: ${why}`, next);
-}
-
-function whyIgnored(
-    key: string,
-    reason: IgnoredReason,
-    { proxyAll, serviceProxyName: proxyName }: AgentConfig["antreaProxy"],
-): readonly [why: string, next: string] {
-    const { namespace, name } = refOf(key);
-    switch (reason) {
-        case "ExternalName":
-            return ["it is of type ExternalName, an alias in DNS", "look at the name in its spec.externalName"];
-        case "Headless": {
-            const next = `kubectl -n ${namespace} get endpointslices -l ${serviceNameLabel}=${name} lists their addresses`;
-            return ["it is headless: its clients get the addresses of its endpoints from DNS", next];
-        }
-        case "OtherProxy": {
-            const label = "label service.kubernetes.io/service-proxy-name";
-            const why =
-                proxyName === ""
-                    ? `its ${label} names another program`
-                    : `its ${label} is not ${proxyName}, as antreaProxy.serviceProxyName asks`;
-            return [why, "look at the program that the label names, or change the label"];
-        }
-        case "Skipped":
-            return [
-                "antreaProxy.skipServices names it",
-                proxyAll
-                    ? "look at kube-proxy, if it runs beside antreaProxy.proxyAll: else nobody serves it until you take it " +
-                      "from antreaProxy.skipServices"
-                    : "look at kube-proxy, or take it from antreaProxy.skipServices",
-            ];
-    }
-}
 
 function slimNode({ metadata, spec, status }: Node): NodeObject {
     const zone = metadata?.labels?.[zoneLabel];

@@ -1,13 +1,7 @@
 import { type Scope } from "@antrea/services";
-import { age, count, fields, list, oneLine, someOf, table, type Style } from "../output/index.ts";
-import { outcomeText } from "./compare.ts";
-import {
-    type EndpointReport,
-    type NodesReport,
-    type OvsReport,
-    type PortReport,
-    type ServiceReport,
-} from "./report.ts";
+import { age, count, fields, oneLine, someOf, table, titled, type Style } from "../output/index.ts";
+import { flowTable, renderOvs } from "./render-ovs.ts";
+import { type EndpointReport, type NodesReport, type PortReport, type ServiceReport } from "./report.ts";
 
 /** Maximum endpoints of a Node in a table; `-o json` and `-o yaml` print all. */
 const mostRows = 50;
@@ -66,10 +60,6 @@ function renderNodes(report: NodesReport, service: ServiceReport, withFlows: boo
         ...(withFlows ? ovs.flatMap((each) => flowTable(each, style)) : []),
     ];
     return [title, ...sections].join("\n\n");
-}
-
-function titled(title: string, items: readonly string[], style: Style): readonly string[] {
-    return items.length === 0 ? [] : [`${style.bold(title)}\n${list(items, style)}`];
 }
 
 interface AddressRow {
@@ -170,44 +160,4 @@ function endpointChoice({ scopes }: EndpointReport, service: ServiceReport): str
         return scope === "local" ? `${what} (${policies} Local)` : what;
     });
     return [...new Set(texts)].join("; ");
-}
-
-function renderOvs(reports: readonly OvsReport[], style: Style): string {
-    const namesOf = (state: OvsReport["state"]): readonly string[] =>
-        reports.filter((each) => each.state === state).map(({ node }) => node);
-    const same = namesOf("same");
-    const differing = reports.flatMap((each) =>
-        each.state === "differs" ? each.differences.map((text) => `${each.node}: ${text}`) : [],
-    );
-    const unread = reports.flatMap((each) =>
-        each.state === "unread" ? [`${each.node}: ${oneLine(each.reason)}`] : [],
-    );
-    return [
-        ...(same.length === 0 ? [] : [style.good(`OVS has the same on ${someOf(same, 8)}.`)]),
-        ...titled(style.bad("OVS differs from what is to be served"), differing, style),
-        ...(differing.length === 0
-            ? []
-            : ["next: read the log of antrea-agent on that Node, and kubectl events for the Service"]),
-        ...titled("Not compared", [...new Set(reports.flatMap(uncomparedIn))], style),
-        ...titled(style.warn("What OVS has is not known"), unread, style),
-    ].join("\n");
-}
-
-function uncomparedIn(report: OvsReport): readonly string[] {
-    return report.state === "unread" ? [] : report.uncompared;
-}
-
-function flowTable(report: OvsReport, style: Style): readonly string[] {
-    if (report.state === "unread" || report.flows.length === 0) return [];
-    const rows = table(
-        [
-            { title: "PRIORITY", value: (flow) => String(flow.priority), align: "right" },
-            { title: "MATCH", value: (flow) => flow.match },
-            { title: "GROUP", value: (flow) => String(flow.group ?? "") },
-            { title: "CONNECTIONS", value: (flow) => outcomeText(flow.outcome) },
-        ],
-        report.flows,
-        style,
-    );
-    return [`${style.bold("Flows of table ServiceLb")}\n${rows}`];
 }

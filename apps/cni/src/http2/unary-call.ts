@@ -1,7 +1,8 @@
-import { protocolError, Http2Error } from "./error.ts";
-import { Flag, type Frame, FrameReader, FrameType, concat, encodeFrame, unpadded } from "./frame.ts";
-import { GrpcStatus, decodeGrpcMessage, statusOfHttp, statusOfReset } from "./grpc-status.ts";
-import { HeaderWriter, HpackDecoder } from "./hpack.ts";
+import { Http2Error, protocolError } from "./error.ts";
+import { concat, encodeFrame, Flag, FrameReader, FrameType, unpadded, type Frame } from "./frame.ts";
+import { decodeGrpcMessage, GrpcStatus, statusOfHttp, statusOfReset } from "./grpc-status.ts";
+import { HeaderWriter } from "./header-writer.ts";
+import { HpackDecoder } from "./hpack.ts";
 import { MessageBody, prefixed, type BodyFault } from "./message-body.ts";
 import { SendQueue } from "./send-queue.ts";
 import { type Header } from "./static-table.ts";

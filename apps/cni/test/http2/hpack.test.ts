@@ -1,7 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { Http2Error } from "../../src/http2/error.ts";
-import { HeaderWriter, HpackDecoder } from "../../src/http2/hpack.ts";
+import { HeaderWriter } from "../../src/http2/header-writer.ts";
+import { HpackDecoder } from "../../src/http2/hpack.ts";
 import { hex } from "../support/hex.ts";
 
 function refusal(...blocks: string[]): string {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
 import { Http2Error } from "../../src/http2/error.ts";
-import { Flag, FrameReader, FrameType, concat, encodeFrame, type Frame } from "../../src/http2/frame.ts";
-import { HeaderWriter } from "../../src/http2/hpack.ts";
+import { concat, encodeFrame, Flag, FrameReader, FrameType, type Frame } from "../../src/http2/frame.ts";
+import { HeaderWriter } from "../../src/http2/header-writer.ts";
 import { prefixed } from "../../src/http2/message-body.ts";
 import { UnaryCall } from "../../src/http2/unary-call.ts";
 import { hex } from "../support/hex.ts";

@@ -1,11 +1,12 @@
 import { get } from "node:https";
 import { customResourceDefinitions } from "@antrea/crd/schema";
 import { type ApiClient } from "@antrea/kube";
-import { TestApiServer, eventually } from "@antrea/kube/testing";
+import { eventually, TestApiServer } from "@antrea/kube/testing";
 import { Lifecycle } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
 import { type CertificateTimes } from "@antrea/serving/certificates";
-import { webhook, type WebhookOptions } from "../../src/compose.ts";
+import { webhook } from "../../src/compose.ts";
+import { type WebhookOptions } from "../../src/options.ts";
 import { admissionObjects } from "./configuration.ts";
 import { KubeRequests } from "./kube-request.ts";
 import { TestService } from "./service.ts";

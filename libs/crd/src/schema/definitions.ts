@@ -1,18 +1,10 @@
 import { z } from "zod";
 import { ipAllocations, ipPools } from "../resources.ts";
 import { allocationNameRule, ipAllocationSpec } from "./ip-allocation.ts";
-import { ipPoolSpec, ipPoolStatus } from "./ip-pool.ts";
+import { ipPoolStatus } from "./ip-pool-status.ts";
+import { ipPoolSpec } from "./ip-pool.ts";
+import { age, column, numberColumn, wide, type PrinterColumn } from "./printer-columns.ts";
 import { structuralSchema, type StructuralSchema } from "./structural.ts";
-
-/** A column of `kubectl get`. */
-interface PrinterColumn {
-    readonly name: string;
-    readonly type: "string" | "integer" | "date";
-    readonly jsonPath: string;
-    readonly description: string;
-    /** 1: shown with `-o wide` only. */
-    readonly priority?: 1;
-}
 
 /** A CustomResourceDefinition (apiextensions.k8s.io/v1), reduced to the fields that this project sets. */
 export interface CrdManifest {
@@ -52,27 +44,6 @@ interface Definition {
     /** Rules of the whole object. */
     readonly rules: readonly unknown[];
 }
-
-const age: PrinterColumn = {
-    name: "Age",
-    type: "date",
-    jsonPath: ".metadata.creationTimestamp",
-    description: "Time since it was created.",
-};
-
-const column = (name: string, jsonPath: string, description: string): PrinterColumn => ({
-    name,
-    type: "string",
-    jsonPath,
-    description,
-});
-
-const numberColumn = (name: string, jsonPath: string, description: string): PrinterColumn => ({
-    ...column(name, jsonPath, description),
-    type: "integer",
-});
-
-const wide = (one: PrinterColumn): PrinterColumn => ({ ...one, priority: 1 });
 
 const pools: Definition = {
     resource: ipPools,

@@ -5,7 +5,8 @@ import { type Pool } from "../pool.ts";
 import { refusalText, type Refusal } from "../refusal.ts";
 import { annotationWarnings, type AnnotationPlace } from "./misspelt.ts";
 import { allowed, someOf, together, type Verdict } from "./verdict.ts";
-import { deletingWarnings, unknownPoolRule, type PodShape, type WorkloadContext } from "./workload.ts";
+import { type WorkloadContext } from "./workload-context.ts";
+import { deletingWarnings, unknownPoolRule, type PodShape } from "./workload.ts";
 
 const path = `metadata.annotations[${poolsAnnotation}]`;
 const annotationPlace: AnnotationPlace = {

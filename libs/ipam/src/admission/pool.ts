@@ -1,38 +1,15 @@
-import {
-    compareRanges,
-    formatRange,
-    formatRangeSet,
-    parseIp,
-    quote,
-    RangeSet,
-    type IpAddress,
-    type IpRange,
-} from "@antrea/ip";
-import { type Exclusions } from "../exclusions.ts";
-import { type Pool, type PoolSubnet } from "../pool.ts";
+import { formatRange, formatRangeSet, parseIp, RangeSet } from "@antrea/ip";
+import { type Pool } from "../pool.ts";
 import { type Refusal } from "../refusal.ts";
-import { addedGateways, addedRanges, type AddedRangesContext } from "./added-ranges.ts";
+import { addedGateways, addedRanges } from "./added-ranges.ts";
 import { foreignSubnetWarnings } from "./bridged.ts";
 import { gatewaysInUse, gatewayWarnings } from "./gateways.ts";
 import { hostBitWarnings } from "./host-bits.ts";
+import { overlapsWithin, overlapsWithOthers } from "./overlaps.ts";
 import { comparePools, newGateways, sameSpec, type PoolChange } from "./pool-change.ts";
+import { type PoolContext } from "./pool-context.ts";
 import { isUse, usersOf, type PoolUse } from "./pool-use.ts";
 import { allowed, refused, type Verdict } from "./verdict.ts";
-
-/** Cluster state that the rules for IPPools need. */
-export interface PoolContext extends AddedRangesContext {
-    /**
-     * Returns the ranges of stored pools that overlap a range, with the pool's name as key, such as a RangeIndex of all
-     * pools does. Those of the pool itself are skipped.
-     */
-    overlapping(range: IpRange): readonly { readonly key: string; readonly range: IpRange }[];
-    /** Returns the stored pool of this name. */
-    pool(name: string): Pick<Pool, "subnetOf"> | undefined;
-    /** Addresses that the cluster excludes from pools. */
-    readonly exclusions: Pick<Exclusions, "nodeAddressesIn" | "podCidrs" | "serviceCidrs">;
-    /** Addresses of the Nodes in bridging mode. Default: none. */
-    readonly bridgedNodes?: readonly IpAddress[];
-}
 
 /**
  * Validates an IPPool that is created: its own refusals, overlaps within it and with stored pools, and addresses that
@@ -145,42 +122,6 @@ function refusedInUse(change: PoolChange, use: PoolUse, name: string): readonly 
         refusals.push({ path: "spec.ipRanges", value, rule });
     }
     return refusals;
-}
-
-// Each range is compared with the preceding one that reaches furthest, so that many equal ranges cost no more.
-function overlapsWithin(ranges: readonly PoolSubnet[]): readonly Refusal[] {
-    const refusals: Refusal[] = [];
-    const order = new Map(ranges.map((range, at) => [range, at]));
-    const place = (range: PoolSubnet): number => order.get(range) ?? 0;
-    let furthest: PoolSubnet | undefined;
-    for (const range of [...ranges].sort((a, b) => compareRanges(a.range, b.range))) {
-        if (furthest !== undefined && range.range.first <= furthest.range.last) {
-            const [early, late] = place(furthest) < place(range) ? [furthest, range] : [range, furthest];
-            const common = formatRangeSet(commonOf(early.range, [late.range]));
-            const rule = `overlaps ${early.path} (${formatRange(early.range)}): both have ${common}`;
-            refusals.push({ path: late.path, value: formatRange(late.range), rule });
-        }
-        if (furthest === undefined || furthest.range.last < range.range.last) furthest = range;
-    }
-    return refusals;
-}
-
-function overlapsWithOthers(pool: Pool, context: PoolContext): readonly Refusal[] {
-    return pool.subnets.flatMap(({ path, range }) => {
-        const others = new Map<string, IpRange[]>();
-        for (const other of context.overlapping(range)) {
-            if (other.key === pool.name) continue;
-            others.set(other.key, [...(others.get(other.key) ?? []), other.range]);
-        }
-        return [...others].map(([name, theirs]) => {
-            const rule = `overlaps IPPool ${quote(name)}: both have ${formatRangeSet(commonOf(range, theirs))}`;
-            return { path, value: formatRange(range), rule };
-        });
-    });
-}
-
-function commonOf(range: IpRange, others: readonly IpRange[]): RangeSet {
-    return RangeSet.of([range]).intersect(RangeSet.of(others));
 }
 
 function clusterWarnings(pool: Pool, { exclusions }: PoolContext): readonly string[] {

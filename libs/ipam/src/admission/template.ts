@@ -2,13 +2,8 @@ import { podIpsAnnotation } from "@antrea/crd";
 import { readPodIps, type Annotations } from "../annotations.ts";
 import { annotationWarnings, ourAnnotations } from "./misspelt.ts";
 import { allowed, refused, together, type Verdict } from "./verdict.ts";
-import {
-    changedAnnotations,
-    checkAnnotations,
-    type PodShape,
-    type WorkloadContext,
-    type WorkloadRequest,
-} from "./workload.ts";
+import { type WorkloadContext } from "./workload-context.ts";
+import { changedAnnotations, checkAnnotations, type PodShape, type WorkloadRequest } from "./workload.ts";
 
 /** Kinds of workload objects with a Pod template, whose IPAM annotations are validated. */
 export type TemplateKind = "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" | "Job" | "CronJob";

@@ -1,21 +1,11 @@
-import { podIpsAnnotation, poolsAnnotation } from "@antrea/crd";
-import { formatIp, quote, type IpAddress } from "@antrea/ip";
-import { poolsOf, readPodIps, type Annotations, type NamedPools } from "../annotations.ts";
-import { type Exclusions } from "../exclusions.ts";
-import { type Pool } from "../pool.ts";
+import { poolsAnnotation } from "@antrea/crd";
+import { quote } from "@antrea/ip";
+import { poolsOf, type Annotations, type NamedPools } from "../annotations.ts";
 import { refusalText, type Refusal } from "../refusal.ts";
 import { annotationWarnings, ourAnnotations, resembling } from "./misspelt.ts";
+import { checkPodIps } from "./pod-ips.ts";
 import { allowed, refused, someOf, together, type Verdict } from "./verdict.ts";
-
-/** Cluster state that the rules for Pods and templates need. */
-export interface WorkloadContext {
-    /** Returns the IPPool of this name, if it exists. */
-    pool(name: string): Pool | undefined;
-    /** Returns the names of all IPPools, to suggest one for an unknown name. Default: none. */
-    poolNames?(): Iterable<string>;
-    /** Addresses that the cluster excludes from pools. */
-    readonly exclusions: Pick<Exclusions, "reason">;
-}
+import { type Place, type WorkloadContext } from "./workload-context.ts";
 
 /** The part of a Pod or Pod template that the rules read: annotations and `hostNetwork`. */
 export interface PodShape {
@@ -43,14 +33,6 @@ export function checkPod({ old, object, namespace }: WorkloadRequest<PodShape>, 
         errors: [],
         warnings,
     });
-}
-
-/** Location of annotations for messages, and the treatment of unknown pools there. */
-export interface Place {
-    /** Path for messages, such as `metadata.annotations`. */
-    readonly path: string;
-    /** Whether an unknown pool in the object's own list is rejected. */
-    readonly unknownPool: "refuse" | "warn";
 }
 
 /**
@@ -106,51 +88,6 @@ export function deletingWarnings(
 ): readonly string[] {
     const rule = "is being deleted and hands out no new address; name another IPPool";
     return names.filter((name) => pool(name)?.isDeleting === true).map((value) => refusalText({ path, value, rule }));
-}
-
-function checkPodIps(
-    annotations: Annotations,
-    pools: NamedPools | undefined,
-    context: WorkloadContext,
-    { path: annotationsPath }: Place,
-): Verdict {
-    const text = annotations?.[podIpsAnnotation] ?? "";
-    const path = `${annotationsPath}[${podIpsAnnotation}]`;
-    const { ips, problems } = readPodIps(text);
-    const malformed = problems.map((rule) => ({ path, value: text, rule }));
-    if (ips.length === 0) return refused(...malformed);
-    if (pools === undefined) {
-        const rule = `needs an IPPool: name it in annotation ${poolsAnnotation} here or on the Namespace`;
-        return refused(...malformed, { path, value: text, rule });
-    }
-    return together(refused(...malformed), ...ips.map((ip) => checkPodIp(ip, pools, context, path)));
-}
-
-function checkPodIp(
-    ip: IpAddress,
-    { names }: NamedPools,
-    { pool, exclusions }: WorkloadContext,
-    path: string,
-): Verdict {
-    const value = formatIp(ip);
-    const known = names.map((name) => pool(name)).filter((found) => found !== undefined);
-    const [candidate, ...others] = known.filter(({ family }) => family === ip.family);
-    if (candidate === undefined) {
-        const unknown = names.filter((name) => pool(name) === undefined).map((name) => quote(name));
-        if (unknown.length === 0) {
-            return refused({ path, value, rule: `no IPPool of ${names.join(", ")} is of IPv${ip.family}` });
-        }
-        const warning = `${path}: ${value} cannot be checked, IPPool ${someOf(unknown)} does not exist yet`;
-        return { errors: [], warnings: [warning] };
-    }
-    if (others.length > 0) {
-        const listed = [candidate, ...others].map(({ name }) => quote(name)).join(" and ");
-        const rule = `needs exactly one IPPool of its family, and ${listed} are of IPv${ip.family}: name one`;
-        return refused({ path, value, rule });
-    }
-    const reason = exclusions.reason(candidate, ip);
-    if (reason === undefined) return allowed;
-    return refused({ path, value, rule: `IPPool ${quote(candidate.name)} does not hand it out: it ${reason}` });
 }
 
 /** Returns a refusal for each IPAM annotation that was added, removed or changed. `path` is that of the annotations. */

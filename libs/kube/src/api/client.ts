@@ -1,5 +1,5 @@
 import { sleep, systemClock, type Clock } from "@antrea/async";
-import { KubeError, isKubeError, throwIfAborted } from "../errors.ts";
+import { isKubeError, KubeError, throwIfAborted } from "../errors.ts";
 import {
     type CallOptions,
     type DeleteOptions,
@@ -12,7 +12,8 @@ import {
 import { type Credentials } from "./credentials.ts";
 import { patchContentTypes, type Patch } from "./patches.ts";
 import { apiVersionOf, pathOf, type ObjectRef, type Resource } from "./resources.ts";
-import { isRecord, parseRetryAfter, statusError } from "./status.ts";
+import { parseRetryAfter } from "./retry-after.ts";
+import { isRecord, statusError } from "./status.ts";
 import { readBody, send, type HttpRequest, type HttpResponse, type Send } from "./transport.ts";
 import { type KubeObject } from "./types.ts";
 

@@ -10,10 +10,10 @@ import { type V1Namespace } from "@kubernetes/client-node/dist/gen/models/V1Name
 import { type V1Node } from "@kubernetes/client-node/dist/gen/models/V1Node.js";
 import { type V1ObjectMeta } from "@kubernetes/client-node/dist/gen/models/V1ObjectMeta.js";
 import { type V1Pod } from "@kubernetes/client-node/dist/gen/models/V1Pod.js";
+import { type V1ReplicaSet } from "@kubernetes/client-node/dist/gen/models/V1ReplicaSet.js";
 import { type V1Secret } from "@kubernetes/client-node/dist/gen/models/V1Secret.js";
 import { type V1Service } from "@kubernetes/client-node/dist/gen/models/V1Service.js";
 import { type V1ServiceCIDR } from "@kubernetes/client-node/dist/gen/models/V1ServiceCIDR.js";
-import { type V1ReplicaSet } from "@kubernetes/client-node/dist/gen/models/V1ReplicaSet.js";
 import { type V1StatefulSet } from "@kubernetes/client-node/dist/gen/models/V1StatefulSet.js";
 import { type V1SubjectAccessReview } from "@kubernetes/client-node/dist/gen/models/V1SubjectAccessReview.js";
 import { type V1TokenReview } from "@kubernetes/client-node/dist/gen/models/V1TokenReview.js";
@@ -39,21 +39,34 @@ export interface KubeObject {
 }
 
 export type ConfigMap = Json<V1ConfigMap>;
+
 /** An Event of core/v1. */
 export type CoreEvent = Json<CoreV1Event>;
+
 export type CronJob = Json<V1CronJob>;
+
 export type DaemonSet = Json<V1DaemonSet>;
+
 export type Deployment = Json<V1Deployment>;
+
 /** An EndpointSlice of discovery.k8s.io/v1. */
 export type EndpointSlice = Json<V1EndpointSlice>;
+
 /** An Event of events.k8s.io/v1, which `events` maps. */
 export type KubeEvent = Json<EventsV1Event>;
+
 export type Lease = Json<V1Lease>;
+
 export type Namespace = Json<V1Namespace>;
+
 export type Node = Json<V1Node>;
+
 export type Pod = Json<V1Pod>;
+
 export type Secret = Json<V1Secret>;
+
 export type Service = Json<V1Service>;
+
 export type ServiceCidr = Json<V1ServiceCIDR>;
 
 /** A network of the Network Plumbing Working Group (k8s.cni.cncf.io/v1). */
@@ -61,20 +74,13 @@ export interface NetworkAttachmentDefinition extends KubeObject {
     /** `config` is the text of a CNI network configuration. */
     readonly spec?: { readonly config?: string };
 }
+
 export type ReplicaSet = Json<V1ReplicaSet>;
+
 export type StatefulSet = Json<V1StatefulSet>;
+
 export type SubjectAccessReview = Json<V1SubjectAccessReview>;
+
 export type TokenReview = Json<V1TokenReview>;
+
 export type ValidatingWebhookConfiguration = Json<V1ValidatingWebhookConfiguration>;
-
-/** Returns the key of an object: `namespace/name`, or `name` if it is cluster-scoped; "" without metadata. */
-export function keyOf(object: KubeObject): string {
-    const { namespace, name = "" } = object.metadata ?? {};
-    return namespace === undefined || namespace === "" ? name : `${namespace}/${name}`;
-}
-
-/** Namespace and name of the object with this key of `keyOf`; "" for what the key does not have. */
-export function refOf(key: string): { readonly namespace: string; readonly name: string } {
-    const [namespace = "", name] = key.split("/");
-    return name === undefined ? { namespace: "", name: namespace } : { namespace, name };
-}

@@ -1,7 +1,8 @@
 import { Backoff, sleep, systemClock, type Clock } from "@antrea/async";
-import { KubeError, isKubeError } from "../errors.ts";
+import { isKubeError, KubeError } from "../errors.ts";
 import { splitLines } from "../api/lines.ts";
-import { keyOf, type KubeObject } from "../api/types.ts";
+import { type KubeObject } from "../api/types.ts";
+import { keyOf } from "../api/object-key.ts";
 import { Store, type ChangeListener, type ChangeSource } from "./store.ts";
 import { type InformerComponents, type InformerOptions, type InformerState, type ListListener } from "./types.ts";
 import { decodeWatchEvent, type WatchEvent } from "./watch-events.ts";

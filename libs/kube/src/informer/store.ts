@@ -1,4 +1,5 @@
-import { keyOf, type KubeObject } from "../api/types.ts";
+import { keyOf } from "../api/object-key.ts";
+import { type KubeObject } from "../api/types.ts";
 import { type KubeLogger } from "../logger.ts";
 
 /** Type of a change; an object replaced by one with another UID is first "deleted", then "added". */

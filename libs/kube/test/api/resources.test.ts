@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
+import { keyOf, refOf } from "../../src/api/object-key.ts";
 import * as resources from "../../src/api/resources.ts";
-import { keyOf, refOf } from "../../src/api/types.ts";
 
 describe("where the API server has the objects of a kind", () => {
     // As `kubectl api-resources` and the reference of the Kubernetes API have them.

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
-import { parseRetryAfter, statusError } from "../../src/api/status.ts";
+import { parseRetryAfter } from "../../src/api/retry-after.ts";
+import { statusError } from "../../src/api/status.ts";
 
 const now = Date.UTC(2030, 0, 1);
 

@@ -1,7 +1,7 @@
 import { Attributes } from "./attributes.ts";
-import { Reader } from "./bytes.ts";
-import { AckAttribute, MessageFlag } from "./constants.ts";
+import { AckAttribute, MessageFlag, MessageType } from "./constants.ts";
 import { HEADER_BYTES, type Frame } from "./frame.ts";
+import { Reader } from "./reader.ts";
 
 /** The kernel's answer to one request, or the end of a dump. */
 export interface Acknowledgement {
@@ -52,4 +52,10 @@ function withReasons(errno: number, flags: number, reader: Reader): Acknowledgem
         ...(text !== undefined && { text }),
         ...(missingAttribute !== undefined && { missingAttribute }),
     };
+}
+
+/** The result in the frame that ends a dump; undefined for other frames. */
+export function endOfDump(frame: Frame): Acknowledgement | undefined {
+    if (frame.type === MessageType.DONE) return decodeDone(frame);
+    return frame.type === MessageType.ERROR ? decodeAcknowledgement(frame) : undefined;
 }

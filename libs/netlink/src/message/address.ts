@@ -1,38 +1,17 @@
-import { familyBits, formatIp, ipToBytes, type Family, type IpAddress } from "@antrea/ip";
-import { badArgument, NetlinkError } from "../errors.ts";
-import { type Address, type AddressKey, type AddressLifetime, type AddressOptions } from "../types.ts";
+import { familyBits, formatIp, ipToBytes, type IpAddress } from "@antrea/ip";
+import { badArgument } from "../errors.ts";
+import { type Address, type AddressKey, type AddressLifetime, type AddressOptions } from "../types/address.ts";
 import { Attributes } from "./attributes.ts";
-import { Reader, Writer } from "./bytes.ts";
-import { AddressAttribute, AddressFamily, AddressFlag, MessageFlag, MessageType, RouteScope } from "./constants.ts";
-import { linkIndex } from "./link.ts";
+import { AddressAttribute, AddressFamily, AddressFlag, MessageFlag, MessageType } from "./constants.ts";
+import { checkedLength, familyNumber, familyOf } from "./family.ts";
+import { linkIndex } from "./link-checks.ts";
+import { Reader } from "./reader.ts";
 import { CREATE, CREATE_OR_REPLACE, type Query, type Request } from "./request.ts";
+import { RouteScope } from "./route-constants.ts";
+import { Writer } from "./writer.ts";
 
 /** INFINITY_LIFE_TIME of struct ifa_cacheinfo. */
 const FOR_EVER = 0xffffffff;
-
-/** AF_INET for 4, AF_INET6 for 6. */
-export function familyNumber(family: Family): number {
-    return family === 4 ? AddressFamily.INET : AddressFamily.INET6;
-}
-
-/** 4 for AF_INET, 6 for AF_INET6; undefined for other families, whose messages are skipped. */
-export function familyOf(number: number): Family | undefined {
-    if (number === AddressFamily.INET) return 4;
-    return number === AddressFamily.INET6 ? 6 : undefined;
-}
-
-/**
- * Returns a received prefix length. Throws `NetlinkError` `BAD_MESSAGE` if it exceeds the bits of the family; `what`
- * names the object.
- */
-export function checkedLength(length: number, family: Family, what: string): number {
-    if (length <= familyBits(family)) return length;
-    throw new NetlinkError(
-        "BAD_MESSAGE",
-        "remote",
-        `netlink ${what}: prefix length ${length}, at most ${familyBits(family)} for IPv${family}`,
-    );
-}
 
 /**
  * Reads the payload of RTM_NEWADDR and RTM_DELADDR: struct ifaddrmsg and IFA_*. Undefined for a family other than IPv4

@@ -1,6 +1,7 @@
 import { familyBits, ipFromBytes, type Family, type IpAddress } from "@antrea/ip";
 import { NetlinkError } from "../errors.ts";
-import { LITTLE_ENDIAN, Reader } from "./bytes.ts";
+import { LITTLE_ENDIAN } from "./bytes.ts";
+import { Reader } from "./reader.ts";
 
 const HEADER_BYTES = 4;
 /** One more than the length of an attribute can be, which has 16 bits. */

@@ -1,5 +1,6 @@
 import { NetlinkError } from "../errors.ts";
-import { align, LITTLE_ENDIAN, Reader } from "./bytes.ts";
+import { align, LITTLE_ENDIAN } from "./bytes.ts";
+import { Reader } from "./reader.ts";
 
 /** sizeof(struct nlmsghdr) in bytes. */
 export const HEADER_BYTES = 16;

@@ -1,8 +1,8 @@
 import { formatMac, parseMac } from "@antrea/ip";
 import { badArgument } from "../errors.ts";
-import { type Link, type LinkChanges, type VethOptions, type VethPeerOptions } from "../types.ts";
+import { type Link, type LinkChanges } from "../types/link.ts";
+import { MAX_ALTERNATIVE_NAME_BYTES } from "./alternative-name.ts";
 import { Attributes, listAttributes, textOf } from "./attributes.ts";
-import { Reader, Writer } from "./bytes.ts";
 import {
     AddressFamily,
     LinkAttribute,
@@ -10,19 +10,18 @@ import {
     LinkInfoAttribute,
     MessageFlag,
     MessageType,
-    NESTED,
     SKIP_STATS,
 } from "./constants.ts";
-import { CREATE, type Query, type Request } from "./request.ts";
+import { ifinfomsg, type SettableFlags } from "./ifinfomsg.ts";
+import { aliasBytes, checkedGroup, checkedMtu, checkedName, linkIndex, MAX_NAME_BYTES } from "./link-checks.ts";
+import { Reader } from "./reader.ts";
+import { type Query, type Request } from "./request.ts";
+import { Writer } from "./writer.ts";
 
 /** Identifies a link: a number is its index, a text of 1 to 127 bytes its name or an alternative name. */
 export type LinkKey = number | string;
 
-const MAX_NAME_BYTES = 15;
-const MAX_ALTERNATIVE_NAME_BYTES = 127;
-const MAX_ALIAS_BYTES = 255;
 const MAC_BYTES = 6;
-const MAX_QUEUES = 4096;
 
 /**
  * Reads the payload of RTM_NEWLINK and RTM_DELLINK: struct ifinfomsg and IFLA_*. Undefined for messages of a bridge
@@ -91,47 +90,6 @@ export function queryLink(key: LinkKey): Query {
 }
 
 /**
- * The request that creates a veth pair: one end here, the other in the namespace of the descriptor `netnsFd`, which
- * must stay open until the message is sent. The kernel accepts no alias at creation (`options.alias` is not read): set
- * it with `setLink`. Throws `NetlinkError` `BAD_ARGUMENT` for a name, MTU, group or queues out of range, `IpError` for
- * a MAC address.
- */
-export function createVeth(options: VethOptions, netnsFd: number): Request {
-    const { peer } = options;
-    const body = ifinfomsg(new Writer(), options.up === true ? { up: true } : {});
-    endOfVeth(body, options, options.queues);
-    if (options.group !== undefined) body.attributeU32(LinkAttribute.GROUP, checkedGroup(options.group));
-    body.nest(LinkAttribute.LINKINFO, () => {
-        body.attributeText(LinkInfoAttribute.KIND, "veth");
-        body.nest(LinkInfoAttribute.DATA, () => {
-            body.nest(LinkInfoAttribute.VETH_PEER, () => {
-                ifinfomsg(body, {});
-                endOfVeth(body, peer, options.queues);
-                body.attributeU32(LinkAttribute.NET_NS_FD, netnsFd);
-            });
-        });
-    });
-    return {
-        type: MessageType.NEWLINK,
-        flags: CREATE,
-        body: body.finish(),
-        label: `create veth ${options.name} with peer ${peer.name} in ${peer.netnsPath}`,
-    };
-}
-
-function endOfVeth(writer: Writer, end: VethOptions | VethPeerOptions, queues: number | undefined): void {
-    writer
-        .attributeText(LinkAttribute.IFNAME, checkedName(end.name))
-        .attribute(LinkAttribute.ADDRESS, parseMac(end.mac))
-        .attributeU32(LinkAttribute.MTU, checkedMtu(end.mtu));
-    if (queues === undefined) return;
-    if (!Number.isInteger(queues) || queues < 1 || queues > MAX_QUEUES) {
-        throw badArgument("queues of a veth pair", queues, `1 to ${MAX_QUEUES} allowed`);
-    }
-    writer.attributeU32(LinkAttribute.NUM_TX_QUEUES, queues).attributeU32(LinkAttribute.NUM_RX_QUEUES, queues);
-}
-
-/**
  * The request that changes one link; `netnsFd` is the descriptor of `changes.netnsPath`, open until the message is
  * sent. Throws `NetlinkError` `BAD_ARGUMENT` for a key or change that is not valid (`LinkKey`, `LinkChanges`) and for a
  * rename of a link given by name; `IpError` for a MAC address.
@@ -153,43 +111,6 @@ export function setLink(key: LinkKey, changes: LinkChanges, netnsFd?: number): R
 }
 
 /**
- * The request that adds an alternative name of 1 to 127 bytes; the kernel answers `EEXIST` if a link has it. Throws
- * `NetlinkError` `BAD_ARGUMENT` for a name of another length, or an index that is not valid.
- */
-export function addAltName(index: number, name: string): Request {
-    return {
-        type: MessageType.NEWLINKPROP,
-        flags: CREATE | MessageFlag.APPEND,
-        body: properties(index, name),
-        label: `add alternative name ${name} to link ${index}`,
-    };
-}
-
-/**
- * The request that removes an alternative name of a link; the absence of either is no failure, but the kernel answers
- * `EINVAL` if another link has it. Throws as `addAltName`.
- */
-export function deleteAltName(index: number, name: string): Request {
-    return {
-        type: MessageType.DELLINKPROP,
-        flags: 0,
-        body: properties(index, name),
-        label: `delete alternative name ${name} of link ${index}`,
-        absentCodes: ["ENOENT", "ENODEV"],
-    };
-}
-
-function properties(index: number, name: string): Uint8Array {
-    const length = new TextEncoder().encode(name).length;
-    if (length === 0 || length > MAX_ALTERNATIVE_NAME_BYTES) {
-        throw badArgument("alternative name of a link", name, `1 to ${MAX_ALTERNATIVE_NAME_BYTES} bytes allowed`);
-    }
-    const body = ifinfomsg(new Writer(), { index: linkIndex(index) });
-    body.nest(LinkAttribute.PROP_LIST | NESTED, () => body.attributeText(LinkAttribute.ALT_IFNAME, name));
-    return body.finish();
-}
-
-/**
  * The request that deletes a link, or both ends of a veth pair; the absence of the link is no failure. Throws
  * `NetlinkError` `BAD_ARGUMENT` for a key that is not valid.
  */
@@ -203,20 +124,6 @@ export function deleteLink(key: LinkKey): Request {
     };
 }
 
-type SettableFlags = Pick<LinkChanges, "up" | "promiscuous">;
-
-function ifinfomsg(writer: Writer, fields: { readonly index?: number } & SettableFlags): Writer {
-    const bit = (value: boolean | undefined, flag: number): readonly [number, number] =>
-        value === undefined ? [0, 0] : [value ? flag : 0, flag];
-    const [up, changeUp] = bit(fields.up, LinkFlag.UP);
-    const [promiscuous, changePromiscuous] = bit(fields.promiscuous, LinkFlag.PROMISCUOUS);
-    return writer
-        .u32(AddressFamily.UNSPEC) // family, padding, type
-        .u32(fields.index ?? 0)
-        .u32(up | promiscuous)
-        .u32(changeUp | changePromiscuous);
-}
-
 function linkKey(writer: Writer, key: LinkKey, { up, promiscuous }: SettableFlags = {}): Writer {
     if (typeof key === "number") return ifinfomsg(writer, { index: linkIndex(key), up, promiscuous });
     ifinfomsg(writer, { up, promiscuous });
@@ -226,36 +133,4 @@ function linkKey(writer: Writer, key: LinkKey, { up, promiscuous }: SettableFlag
     }
     if (length > MAX_NAME_BYTES) return writer.attributeText(LinkAttribute.ALT_IFNAME, key);
     return writer.attributeText(LinkAttribute.IFNAME, key);
-}
-
-/** Returns the index of a link. Throws `NetlinkError` `BAD_ARGUMENT` unless it is an integer from 1 to 2^31 - 1. */
-export function linkIndex(index: number): number {
-    if (Number.isInteger(index) && index > 0 && index <= 0x7fffffff) return index;
-    throw badArgument("index of a link", index, "a positive 31-bit number expected");
-}
-
-/**
- * Returns the name of a link. Throws `NetlinkError` `BAD_ARGUMENT` if it breaks the kernel's rule (dev_valid_name): 1
- * to 15 bytes without `/`, `:` and white space, neither `.` nor `..`.
- */
-export function checkedName(name: string): string {
-    const length = new TextEncoder().encode(name).length;
-    if (length > 0 && length <= MAX_NAME_BYTES && !/[/:\s\0]/.test(name) && name !== "." && name !== "..") return name;
-    throw badArgument("name of a link", name, `1 to ${MAX_NAME_BYTES} bytes without "/", ":" and spaces allowed`);
-}
-
-function checkedMtu(mtu: number): number {
-    if (Number.isInteger(mtu) && mtu >= 68 && mtu <= 65_535) return mtu;
-    throw badArgument("MTU of a link", mtu, "68 to 65535 allowed");
-}
-
-function checkedGroup(group: number): number {
-    if (Number.isInteger(group) && group >= 0 && group <= 0x7fffffff) return group;
-    throw badArgument("group of a link", group, "0 to 2147483647 allowed");
-}
-
-function aliasBytes(alias: string): Uint8Array {
-    const bytes = new TextEncoder().encode(alias);
-    if (bytes.length <= MAX_ALIAS_BYTES && !bytes.includes(0)) return bytes;
-    throw badArgument("alias of a link", alias, `at most ${MAX_ALIAS_BYTES} bytes without NUL allowed`);
 }

@@ -1,8 +1,6 @@
 import { formatIp, formatMac, ipToBytes, parseMac } from "@antrea/ip";
-import { type Neighbour, type NeighbourKey, type NeighbourOptions } from "../types.ts";
-import { familyNumber, familyOf } from "./address.ts";
+import { type Neighbour, type NeighbourKey, type NeighbourOptions } from "../types/neighbour.ts";
 import { Attributes } from "./attributes.ts";
-import { Reader, Writer } from "./bytes.ts";
 import {
     AddressFamily,
     MessageFlag,
@@ -11,8 +9,11 @@ import {
     NeighbourFlag,
     NeighbourState,
 } from "./constants.ts";
-import { linkIndex } from "./link.ts";
+import { familyNumber, familyOf } from "./family.ts";
+import { linkIndex } from "./link-checks.ts";
+import { Reader } from "./reader.ts";
 import { CREATE_OR_REPLACE, type Query, type Request } from "./request.ts";
+import { Writer } from "./writer.ts";
 
 const MAC_BYTES = 6;
 

@@ -1,7 +1,8 @@
 import { Attributes } from "./attributes.ts";
-import { Reader, Writer } from "./bytes.ts";
 import { AddressFamily, MessageType, NetnsAttribute } from "./constants.ts";
+import { Reader } from "./reader.ts";
 import { type Query } from "./request.ts";
+import { Writer } from "./writer.ts";
 
 /**
  * The query, for `Exchange.ask`, for the id that the namespace of the socket has for the one of the descriptor

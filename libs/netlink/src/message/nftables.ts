@@ -1,7 +1,8 @@
 import { Attributes } from "./attributes.ts";
-import { Reader, Writer } from "./bytes.ts";
 import { AddressFamily } from "./constants.ts";
+import { Reader } from "./reader.ts";
 import { type Query } from "./request.ts";
+import { Writer } from "./writer.ts";
 
 /** nlmsg_type of nfnetlink: NFNL_SUBSYS_NFTABLES in the upper byte, NFT_MSG_GETGEN (linux/netfilter/nf_tables.h). */
 const GET_GENERATION = (10 << 8) | 16;

@@ -1,9 +1,10 @@
-import { type Rule } from "../types.ts";
-import { familyNumber, familyOf } from "./address.ts";
+import { type Rule } from "../types/rule.ts";
 import { Attributes } from "./attributes.ts";
-import { Reader, Writer } from "./bytes.ts";
 import { MessageFlag, MessageType, RuleAttribute, TO_TABLE } from "./constants.ts";
+import { familyNumber, familyOf } from "./family.ts";
+import { Reader } from "./reader.ts";
 import { CREATE, type Query, type Request } from "./request.ts";
+import { Writer } from "./writer.ts";
 
 /**
  * Reads the payload of RTM_NEWRULE: struct fib_rule_hdr and FRA_*. Undefined for a family other than IPv4 and IPv6.

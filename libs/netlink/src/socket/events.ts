@@ -2,13 +2,13 @@ import { closeSync } from "node:fs";
 import { badArgument, isNetlinkError, NetlinkError } from "../errors.ts";
 import { decodeAddress } from "../message/address.ts";
 import { Group, MessageType } from "../message/constants.ts";
+import { decodeRoute } from "../message/decode-route.ts";
 import { decodeFrames, type Frame } from "../message/frame.ts";
 import { decodeLink } from "../message/link.ts";
 import { decodeNeighbour } from "../message/neighbour.ts";
-import { decodeRoute } from "../message/route.ts";
 import { refused } from "../system/errno.ts";
 import { libc, type Libc, type Watch } from "../system/libc.ts";
-import { type EventGroup, type NetlinkEvent, type SubscribeOptions } from "../types.ts";
+import { type EventGroup, type NetlinkEvent, type SubscribeOptions } from "../types/event.ts";
 import { openNetlinkSocket, receiveNow, setSocketOption, type SocketPlace } from "./channel.ts";
 import { SocketOption } from "./constants.ts";
 

@@ -1,11 +1,12 @@
 import { setImmediate } from "node:timers/promises";
 import { NetlinkError } from "../errors.ts";
-import { decodeAcknowledgement, decodeDone, type Acknowledgement } from "../message/acknowledgement.ts";
+import { decodeAcknowledgement, endOfDump, type Acknowledgement } from "../message/acknowledgement.ts";
 import { MessageFlag, MessageType } from "../message/constants.ts";
-import { decodeFrames, encodeFrames, HEADER_BYTES, type Frame } from "../message/frame.ts";
+import { decodeFrames, encodeFrames, type Frame } from "../message/frame.ts";
 import { type Query, type Request } from "../message/request.ts";
 import { errnoName, refused } from "../system/errno.ts";
 import { type Channel } from "./channel.ts";
+import { datagrams } from "./datagrams.ts";
 
 /** Limits of an `Exchange`; each has a default. */
 export interface ExchangeOptions {
@@ -14,10 +15,6 @@ export interface ExchangeOptions {
     /** Most objects in one dump, before `DUMP_TOO_LARGE`. Default 1,000,000. */
     readonly maxDumpObjects?: number;
 }
-
-// The acknowledgements of one datagram must fit into the default receive buffer (212,992 bytes, 768 each at least).
-const MAX_REQUESTS_A_DATAGRAM = 64;
-const MAX_DATAGRAM_BYTES = 32_768;
 
 // So that a large dump does not block the event loop; 64 datagrams are up to 2 MiB.
 const DATAGRAMS_A_TURN = 64;
@@ -165,29 +162,6 @@ function changeFrame(request: Request, sequence: number): Frame {
 
 function queryFrame(query: Query, sequence: number): Frame {
     return { type: query.type, flags: query.flags | MessageFlag.REQUEST, sequence, payload: query.body };
-}
-
-/** The result in the frame that ends a dump; undefined for other frames. */
-function endOfDump(frame: Frame): Acknowledgement | undefined {
-    if (frame.type === MessageType.DONE) return decodeDone(frame);
-    return frame.type === MessageType.ERROR ? decodeAcknowledgement(frame) : undefined;
-}
-
-function datagrams(requests: readonly Request[]): readonly (readonly Request[])[] {
-    const groups: Request[][] = [];
-    let bytes = 0;
-    for (const request of requests) {
-        const length = HEADER_BYTES + request.body.length;
-        const last = groups.at(-1);
-        if (last === undefined || last.length >= MAX_REQUESTS_A_DATAGRAM || bytes + length > MAX_DATAGRAM_BYTES) {
-            groups.push([request]);
-            bytes = length;
-        } else {
-            last.push(request);
-            bytes += length;
-        }
-    }
-    return groups;
 }
 
 function results(requests: readonly Request[], outcomes: readonly Acknowledgement[]): readonly boolean[] {

@@ -3,7 +3,7 @@ import { ipToBytes, type IpAddress } from "@antrea/ip";
 import { badArgument } from "../errors.ts";
 import { checkUint, LITTLE_ENDIAN } from "../message/bytes.ts";
 import { AddressFamily } from "../message/constants.ts";
-import { linkIndex } from "../message/link.ts";
+import { linkIndex } from "../message/link-checks.ts";
 import { SocketType } from "../socket/constants.ts";
 import { checked } from "./errno.ts";
 import { libc } from "./libc.ts";

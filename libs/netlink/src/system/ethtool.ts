@@ -1,7 +1,7 @@
 import { closeSync } from "node:fs";
 import { LITTLE_ENDIAN } from "../message/bytes.ts";
 import { AddressFamily } from "../message/constants.ts";
-import { checkedName } from "../message/link.ts";
+import { checkedName } from "../message/link-checks.ts";
 import { checked, refused } from "./errno.ts";
 import { libc, type Libc } from "./libc.ts";
 import { inNetns } from "./namespace.ts";

@@ -2,7 +2,7 @@ import { closeSync } from "node:fs";
 import { badArgument } from "../errors.ts";
 import { LITTLE_ENDIAN } from "../message/bytes.ts";
 import { AddressFamily } from "../message/constants.ts";
-import { checkedName } from "../message/link.ts";
+import { checkedName } from "../message/link-checks.ts";
 import { SocketType } from "../socket/constants.ts";
 import { checked } from "../system/errno.ts";
 import { libc, type Libc } from "../system/libc.ts";

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
-import { align, Reader, Writer } from "../../src/message/bytes.ts";
+import { align } from "../../src/message/bytes.ts";
+import { Writer } from "../../src/message/writer.ts";
+import { Reader } from "../../src/message/reader.ts";
 import { Attributes, listAttributes } from "../../src/message/attributes.ts";
 import { fromHex } from "./captured.ts";
 

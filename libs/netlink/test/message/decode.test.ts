@@ -1,14 +1,14 @@
 import { describe, expect, it } from "@jest/globals";
 import { formatIp, formatPrefix, type IpAddress } from "@antrea/ip";
-import fc from "fast-check";
 import { decodeAcknowledgement, decodeDone } from "../../src/message/acknowledgement.ts";
 import { decodeAddress } from "../../src/message/address.ts";
 import { decodeFrames, encodeFrames, type Frame } from "../../src/message/frame.ts";
 import { decodeLink } from "../../src/message/link.ts";
 import { decodeNeighbour } from "../../src/message/neighbour.ts";
 import { decodeNetnsId } from "../../src/message/netns-id.ts";
-import { decodeRoute } from "../../src/message/route.ts";
+import { decodeRoute } from "../../src/message/decode-route.ts";
 import { decodeEvents } from "../../src/socket/events.ts";
+import fc from "fast-check";
 import * as captured from "./captured.ts";
 
 const { fromHex } = captured;

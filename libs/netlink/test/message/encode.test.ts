@@ -1,23 +1,18 @@
 import { describe, expect, it } from "@jest/globals";
 import { parseIp, parsePrefix, type IpAddress } from "@antrea/ip";
-import fc from "fast-check";
 import { addAddress, decodeAddress, deleteAddress } from "../../src/message/address.ts";
 import { decodeFrames } from "../../src/message/frame.ts";
-import {
-    addAltName,
-    createVeth,
-    decodeLink,
-    deleteAltName,
-    deleteLink,
-    queryLink,
-    setLink,
-} from "../../src/message/link.ts";
+import { decodeLink, deleteLink, queryLink, setLink } from "../../src/message/link.ts";
+import { createVeth } from "../../src/message/veth.ts";
+import { addAltName, deleteAltName } from "../../src/message/alternative-name.ts";
 import { decodeNeighbour, probeNeighbour, replaceNeighbour } from "../../src/message/neighbour.ts";
 import { queryNetnsId } from "../../src/message/netns-id.ts";
-import { appendRoute, decodeRoute, deleteRoute, queryRoutes, replaceRoute } from "../../src/message/route.ts";
+import { appendRoute, deleteRoute, queryRoutes, replaceRoute } from "../../src/message/route.ts";
+import { decodeRoute } from "../../src/message/decode-route.ts";
 import { addAdvertisedRoute } from "../../src/system/advertised-route.ts";
-import { type VethOptions } from "../../src/types.ts";
+import { type VethOptions } from "../../src/types/link.ts";
 import { fromHex, netnsIdQuery } from "./captured.ts";
+import fc from "fast-check";
 
 const veth: VethOptions = {
     name: "pod-a",

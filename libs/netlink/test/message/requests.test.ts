@@ -3,24 +3,17 @@ import { parseIp, parsePrefix } from "@antrea/ip";
 import { decodeAcknowledgement, decodeDone } from "../../src/message/acknowledgement.ts";
 import { addAddress, decodeAddress, deleteAddress, queryAddresses, replaceAddress } from "../../src/message/address.ts";
 import { Attributes } from "../../src/message/attributes.ts";
-import { Writer } from "../../src/message/bytes.ts";
+import { Writer } from "../../src/message/writer.ts";
 import { decodeFrames } from "../../src/message/frame.ts";
-import {
-    addAltName,
-    checkedName,
-    createVeth,
-    decodeLink,
-    deleteAltName,
-    deleteLink,
-    linkIndex,
-    queryLink,
-    queryLinks,
-    setLink,
-} from "../../src/message/link.ts";
+import { decodeLink, deleteLink, queryLink, queryLinks, setLink } from "../../src/message/link.ts";
+import { createVeth } from "../../src/message/veth.ts";
+import { checkedName, linkIndex } from "../../src/message/link-checks.ts";
+import { addAltName, deleteAltName } from "../../src/message/alternative-name.ts";
 import { deleteNeighbour, probeNeighbour, queryNeighbours, replaceNeighbour } from "../../src/message/neighbour.ts";
 import { decodeNetnsId, queryNetnsId } from "../../src/message/netns-id.ts";
 import { type Query, type Request } from "../../src/message/request.ts";
-import { addRoute, appendRoute, decodeRoute, deleteRoute, queryRoutes, replaceRoute } from "../../src/message/route.ts";
+import { addRoute, appendRoute, deleteRoute, queryRoutes, replaceRoute } from "../../src/message/route.ts";
+import { decodeRoute } from "../../src/message/decode-route.ts";
 import { addRule, decodeRule, deleteRule, queryRules } from "../../src/message/rule.ts";
 import { fromHex } from "./captured.ts";
 

@@ -7,9 +7,6 @@ export {
     type CloneAction,
     type ControllerAction,
     type CtAction,
-    type LearnAction,
-    type LearnSource,
-    type LearnSpec,
     type MoveAction,
     type Nat,
     type OutputAction,
@@ -17,6 +14,7 @@ export {
     type ResubmitAction,
     type SetFieldAction,
 } from "./action.ts";
+export { type LearnAction, type LearnSource, type LearnSpec } from "./action/learn-action.ts";
 export { type Flow, type FlowCommand, type FlowLike, type FlowMod, type FlowStats } from "./flow.ts";
 export {
     type BucketPlace,
@@ -41,7 +39,7 @@ export { checkFlow } from "./check-flow.ts";
 export { matchKey } from "./match/canonical.ts";
 export { decodeMessage, type Message } from "./message/decode.ts";
 export { writeFlowMod } from "./message/flow-mod.ts";
-export { type PortDescription } from "./message/multipart.ts";
+export { type PortDescription } from "./message/port-description.ts";
 export { errorName, type ErrorMessage } from "./message/error.ts";
 export { FrameSplitter } from "./wire/splitter.ts";
 export { Writer } from "./wire/writer.ts";

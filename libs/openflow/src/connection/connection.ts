@@ -5,7 +5,7 @@ import { type CtFlush } from "../codec/ct-flush.ts";
 import { type FlowStats } from "../codec/flow.ts";
 import { type Group, type GroupCounters } from "../codec/group.ts";
 import { type BundleMod } from "../codec/message/bundle.ts";
-import { type PortDescription } from "../codec/message/multipart.ts";
+import { type PortDescription } from "../codec/message/port-description.ts";
 import { type Meter, type MeterMod } from "../codec/meter.ts";
 import { type PacketIn, type PacketOut } from "../codec/packet.ts";
 import { type FlowTotals } from "../codec/message/stats.ts";

@@ -15,8 +15,8 @@ import {
     writeGroupStatsRequest,
     writeMeterConfigRequest,
     writePortDescRequest,
-    type PortDescription,
-} from "../codec/message/multipart.ts";
+} from "../codec/message/multipart-request.ts";
+import { type PortDescription } from "../codec/message/port-description.ts";
 import { writePacketOut } from "../codec/message/packet.ts";
 import { writeBare } from "../codec/message/simple.ts";
 import { type PacketIn, type PacketOut } from "../codec/packet.ts";
@@ -25,17 +25,8 @@ import { type Meter, type MeterMod } from "../codec/meter.ts";
 import { FrameSplitter } from "../codec/wire/splitter.ts";
 import { Writer } from "../codec/wire/writer.ts";
 import { Calls, type CallSpec } from "./calls.ts";
-import {
-    barrierSpec,
-    bundleRequest,
-    bundleXids,
-    flowsSpec,
-    groupCountersSpec,
-    groupsSpec,
-    metersSpec,
-    portsSpec,
-    totalsSpec,
-} from "./requests.ts";
+import { barrierSpec, bundleRequest, bundleXids } from "./requests.ts";
+import { flowsSpec, groupCountersSpec, groupsSpec, metersSpec, portsSpec, totalsSpec } from "./multipart-requests.ts";
 import {
     type BundleOptions,
     type CallOptions,

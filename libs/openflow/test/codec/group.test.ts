@@ -20,7 +20,7 @@ import {
     writeGroupDescRequest,
     writeGroupStatsRequest,
     writeMeterConfigRequest,
-} from "../../src/codec/message/multipart.ts";
+} from "../../src/codec/message/multipart-request.ts";
 import { splitGroupMod } from "../../src/codec/message/split-group.ts";
 import { bytes, groupMessages, groupMods, hex } from "../fixtures.ts";
 

@@ -1,14 +1,13 @@
 import { describe, expect, it } from "@jest/globals";
-import { decodeMessage, type Message } from "../../src/codec/index.ts";
+import { decodeMessage, Writer, type Message } from "../../src/codec/index.ts";
 import { bytes, hex, messages } from "../fixtures.ts";
-import { Writer } from "../../src/codec/index.ts";
 import { writeBundleAdd, writeBundleControl } from "../../src/codec/message/bundle.ts";
 import { writeHello } from "../../src/codec/message/hello.ts";
 import {
     writeAggregateRequest,
     writeFlowDescRequest,
     writePortDescRequest,
-} from "../../src/codec/message/multipart.ts";
+} from "../../src/codec/message/multipart-request.ts";
 import { writePacketOut } from "../../src/codec/message/packet.ts";
 import { readRole } from "../../src/codec/message/role.ts";
 import { writeBare, writeSetConfig, writeSetPacketInFormat } from "../../src/codec/message/simple.ts";

@@ -2,7 +2,8 @@ import { describe, expect, it } from "@jest/globals";
 import { OpenFlowError, type BundleMod, type FlowMod, type Message } from "../../src/codec/index.ts";
 import { Calls, type CallSpec } from "../../src/connection/calls.ts";
 import { Gate } from "../../src/connection/gate.ts";
-import { barrierSpec, bundleRequest, flowsSpec, portsSpec } from "../../src/connection/requests.ts";
+import { flowsSpec, portsSpec } from "../../src/connection/multipart-requests.ts";
+import { barrierSpec, bundleRequest } from "../../src/connection/requests.ts";
 import { Xids } from "../../src/connection/xids.ts";
 
 const made = (code: "REFUSED" | "DISCONNECTED" | "ABORTED"): OpenFlowError =>

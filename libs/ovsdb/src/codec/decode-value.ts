@@ -1,5 +1,6 @@
 import { OvsdbError } from "./error.ts";
-import { isUuidText, show } from "./reader.ts";
+import { show } from "./reader.ts";
+import { isUuidText } from "./uuid-text.ts";
 import { isScalar, type AtomType, type ColumnType } from "./schema.ts";
 import { type Atom, type Value } from "./value.ts";
 import { compareAtoms, sameAtom } from "./value-order.ts";

@@ -1,5 +1,6 @@
 import { OvsdbError } from "./error.ts";
-import { isUuidText, show } from "./reader.ts";
+import { show } from "./reader.ts";
+import { isUuidText } from "./uuid-text.ts";
 import { isMap, isNamedUuid, isUuid, type InputAtom, type InputRow, type InputValue } from "./value.ts";
 
 /**

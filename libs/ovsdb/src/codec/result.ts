@@ -2,9 +2,10 @@ import { assertNever } from "@antrea/errors";
 import { decodeValue } from "./decode-value.ts";
 import { describeOperation } from "./encode-operation.ts";
 import { type Operation } from "./operation.ts";
-import { badMessage, member, readArray, readCount, readObject, readUuidText } from "./reader.ts";
+import { badMessage, member, readArray, readCount, readObject } from "./reader.ts";
 import { pickColumns, type DatabaseSchema } from "./schema.ts";
 import { fromServerError } from "./server-error.ts";
+import { readUuidText } from "./uuid-text.ts";
 import { type Row } from "./value.ts";
 
 /**

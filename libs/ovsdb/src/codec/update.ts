@@ -1,6 +1,7 @@
-import { defaultValue, decodeValue } from "./decode-value.ts";
-import { badMessage, member, readObject, readUuidText, show } from "./reader.ts";
+import { decodeValue, defaultValue } from "./decode-value.ts";
+import { badMessage, member, readObject, show } from "./reader.ts";
 import { type TableSchema } from "./schema.ts";
+import { readUuidText } from "./uuid-text.ts";
 import { type Row, type Value } from "./value.ts";
 
 /** The tables of a monitor by name, each with the types of its monitored columns. */

@@ -1,8 +1,9 @@
 import { isErrorOf } from "@antrea/errors";
 import { OvsdbError } from "../codec/error.ts";
-import { badMessage, readArray, readBoolean, readUuidText } from "../codec/reader.ts";
+import { badMessage, readArray, readBoolean } from "../codec/reader.ts";
 import { type DatabaseSchema } from "../codec/schema.ts";
 import { decodeTableUpdates, type MonitoredTables, type TableRowUpdate } from "../codec/update.ts";
+import { readUuidText } from "../codec/uuid-text.ts";
 import { type RowCache, type RowChange } from "./cache.ts";
 import { type RpcConnection } from "./rpc-connection.ts";
 

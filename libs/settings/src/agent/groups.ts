@@ -1,22 +1,11 @@
 import { z } from "zod";
-import {
-    anyText,
-    bindAddress,
-    cidr,
-    duration,
-    flag,
-    group,
-    interfaceName,
-    listOf,
-    member,
-    oneOfAnyCase,
-    ownInterfaceName,
-    port,
-    portRange,
-    readable,
-    serviceOrAddress,
-    wholeNumber,
-} from "../leaves.ts";
+import { anyText, flag, listOf, oneOfAnyCase, port, portRange, wholeNumber } from "../leaves.ts";
+import { cidr } from "../leaves/cidr.ts";
+import { duration } from "../leaves/duration.ts";
+import { group, member } from "../leaves/group.ts";
+import { interfaceName, ownInterfaceName } from "../leaves/interface-name.ts";
+import { readable } from "../leaves/readable.ts";
+import { bindAddress, serviceOrAddress } from "../leaves/server.ts";
 
 // Groups of keys of antrea-agent.conf. Of most the features are not available yet: they are accepted, so that a file of
 // upstream Antrea is valid, and without effect until then.

@@ -1,6 +1,7 @@
-import { type Loaded, loadFile } from "../load.ts";
-import { agentNotices, agentRules } from "./rules.ts";
-import { type AgentConfig, agentSchema } from "./schema.ts";
+import { loadFile, type Loaded } from "../load.ts";
+import { agentNotices } from "./notices.ts";
+import { agentRules } from "./rules.ts";
+import { agentSchema, type AgentConfig } from "./schema.ts";
 
 /**
  * Parses and validates the text of antrea-agent.conf; an empty one gives the defaults, unknown keys give warnings.

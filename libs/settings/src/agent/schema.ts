@@ -1,25 +1,10 @@
 import { z } from "zod";
-import {
-    absolutePath,
-    apiServer,
-    cidrOrEmpty,
-    cidrsInText,
-    type DeepReadonly,
-    dnsServer,
-    duration,
-    durationFrom,
-    flag,
-    group,
-    interfaceNameOrEmpty,
-    listOf,
-    cidr,
-    member,
-    oneOf,
-    oneOfAnyCase,
-    ownInterfaceName,
-    port,
-    wholeNumber,
-} from "../leaves.ts";
+import { absolutePath, flag, listOf, oneOf, oneOfAnyCase, port, wholeNumber } from "../leaves.ts";
+import { cidr, cidrOrEmpty, cidrsInText } from "../leaves/cidr.ts";
+import { duration, durationFrom } from "../leaves/duration.ts";
+import { group, member, type DeepReadonly } from "../leaves/group.ts";
+import { interfaceNameOrEmpty, ownInterfaceName } from "../leaves/interface-name.ts";
+import { apiServer, dnsServer } from "../leaves/server.ts";
 import { clientConnection, featureGates, prometheus } from "../shared.ts";
 import { tlsCipherSuites, tlsMinVersion } from "../tls.ts";
 import { valueTests } from "../value-tests.ts";

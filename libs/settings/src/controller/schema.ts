@@ -1,19 +1,10 @@
 import { type z } from "zod";
-import {
-    anyText,
-    apiServer,
-    cidr,
-    cidrOrEmpty,
-    type DeepReadonly,
-    duration,
-    flag,
-    group,
-    listOf,
-    member,
-    port,
-    readable,
-    wholeNumber,
-} from "../leaves.ts";
+import { anyText, flag, listOf, port, wholeNumber } from "../leaves.ts";
+import { cidr, cidrOrEmpty } from "../leaves/cidr.ts";
+import { duration } from "../leaves/duration.ts";
+import { group, member, type DeepReadonly } from "../leaves/group.ts";
+import { readable } from "../leaves/readable.ts";
+import { apiServer } from "../leaves/server.ts";
 import { clientConnection, featureGates, prometheus } from "../shared.ts";
 import { tlsCipherSuites, tlsMinVersion } from "../tls.ts";
 

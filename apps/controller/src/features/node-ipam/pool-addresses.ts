@@ -5,7 +5,8 @@ import { type AllocationCache } from "../../platform/allocations/index.ts";
 import { type PoolCache } from "../../platform/pool-cache/index.ts";
 import { AllocationHolds } from "./allocation-holds.ts";
 import { type CidrAllocator } from "./cidr-allocator.ts";
-import { type Obstacles, type Reports } from "./reports.ts";
+import { type Obstacles } from "./obstacles.ts";
+import { type Reports } from "./reports.ts";
 
 /** Dependencies of PoolAddresses: the caches of IPPools and their allocations, which the caller starts and closes. */
 export interface PoolAddressesComponents {

@@ -1,6 +1,5 @@
 import { ipPools, type IpPool } from "@antrea/crd";
 import {
-    formatIp,
     formatPrefix,
     formatRangeSet,
     prefixRange,
@@ -9,21 +8,11 @@ import {
     type IpRange,
     type Prefix,
 } from "@antrea/ip";
-import { nodes, referenceTo, type EventRecorder, type Informer, type Node } from "@antrea/kube";
 import { clusterAddresses, podCidrTexts } from "@antrea/ipam";
-import { describeHolder, type Allocation } from "../../platform/allocations/index.ts";
+import { nodes, referenceTo, type EventRecorder, type Informer, type Node } from "@antrea/kube";
 import { maxSubnetsOfNode, type ReleasedAllocations } from "./allocation-holds.ts";
+import { addressesText, obstaclesText, type Obstacles } from "./obstacles.ts";
 import { type PodCidrProblems } from "./types.ts";
-
-/** What holds subnets, besides other Nodes, as `PoolHolds.obstacles` has it. */
-export interface Obstacles {
-    /** Names of IPPools with addresses or gateways in the subnets. */
-    readonly pools: readonly string[];
-    /** Allocations of such addresses outside every pool. */
-    readonly allocations: readonly Allocation[];
-}
-
-const shownAllocations = 3;
 
 const action = "AllocatePodCIDR";
 
@@ -155,28 +144,4 @@ export class Reports {
     #warn(node: Node, reason: string, note: string): void {
         this.#recorder.record({ regarding: referenceTo(nodes, node), type: "Warning", reason, action, note });
     }
-}
-
-function obstaclesText({ pools = [], allocations = [] }: Partial<Obstacles> = {}): string {
-    const poolsText =
-        pools.length === 0
-            ? ""
-            : ` In the way: ${listText(pools, (name) => `IPPool ${name}`)}; move its addresses outside nodeIPAM.clusterCIDRs.`;
-    if (allocations.length === 0) return poolsText;
-    const held = listText(
-        allocations,
-        (allocation) =>
-            `IPAllocation ${allocation.metadata.name} (${describeHolder(allocation)}, IPPool ${allocation.pool})`,
-    );
-    return `${poolsText} In the way, of addresses that no IPPool has: ${held}; delete that Pod or owner, which frees the address.`;
-}
-
-function addressesText(allocations: readonly Allocation[]): string {
-    return listText(allocations, ({ ip, pool }) => `${formatIp(ip)} (IPPool ${pool})`);
-}
-
-/** Formats only the listed items: there may be 65,000, and every waiting Node calls it. */
-function listText<T>(all: readonly T[], text: (one: T) => string): string {
-    const more = all.length - shownAllocations;
-    return all.slice(0, shownAllocations).map(text).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }

@@ -1,4 +1,3 @@
-import { type LearnAction, type LearnSource, type LearnSpec } from "../action.ts";
 import { callerError } from "../errors.ts";
 import { type SubField } from "../match.ts";
 import { ones } from "../match/canonical.ts";
@@ -8,6 +7,7 @@ import { type Writer } from "../wire/writer.ts";
 import { checkConstant, checkUint, checkUint64 } from "./check.ts";
 import { NiciraAction } from "./constants.ts";
 import { beginNicira, endAction } from "./frame.ts";
+import { type LearnAction, type LearnSource, type LearnSpec } from "./learn-action.ts";
 
 const LearnFlag = { SEND_FLOW_REMOVED: 1, DELETE_LEARNED: 2 } as const;
 const defaultPriority = 0x8000;

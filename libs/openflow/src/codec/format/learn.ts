@@ -1,4 +1,4 @@
-import { type LearnAction, type LearnSpec } from "../action.ts";
+import { type LearnAction, type LearnSpec } from "../action/learn-action.ts";
 import { fieldSpec } from "../fields.ts";
 import { type SubField } from "../match.ts";
 import { formatSubField } from "./sub-field.ts";

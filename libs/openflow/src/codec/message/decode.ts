@@ -12,8 +12,9 @@ import { readFlowRemoved, type FlowRemoved } from "./flow-removed.ts";
 import { readGroupMod } from "./group-mod.ts";
 import { readHello } from "./hello.ts";
 import { readMeterMod } from "./meter-mod.ts";
-import { readMultipartReply, readPort, type MultipartReply, type PortDescription } from "./multipart.ts";
+import { readMultipartReply, type MultipartReply } from "./multipart.ts";
 import { readPacketIn2, readPacketOut } from "./packet.ts";
+import { readPort, type PortDescription } from "./port-description.ts";
 import { readRole, type RoleMessage } from "./role.ts";
 import { NiciraMessage, readFeatures, type Features } from "./simple.ts";
 
