@@ -203,7 +203,7 @@ describe("parseNetwork", () => {
         expect(refusal(config)).toMatch(/; next: /);
     });
 
-    it("takes keys of a route that say what the agent does", () => {
+    it("takes keys of a route that describe what the agent does", () => {
         const route = { dst: "10.0.0.0/8", table: 254, mtu: 0, advmss: 0, priority: 0, scope: 0 };
         expect(refusal({ ...vlan100, ipam: { type: "antrea", ippools: ["a"], routes: [route] } })).toBe("accepted");
     });

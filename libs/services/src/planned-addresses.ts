@@ -15,7 +15,7 @@ export interface PlannedAddress {
     readonly field: string;
 }
 
-/** The ClusterIPs of a Service that can be read. */
+/** The ClusterIPs of a Service; one that cannot be read is a problem `InvalidClusterIp` instead. */
 export function clusterAddresses(service: ServiceObject, problems = new ProblemList()): readonly PlannedAddress[] {
     return clusterIpTexts(service).flatMap((text, at) => {
         const field = service.spec?.clusterIPs === undefined ? "spec.clusterIP" : `spec.clusterIPs[${at}]`;
