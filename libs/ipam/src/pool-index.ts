@@ -111,9 +111,12 @@ export class PoolIndex {
         return [...this.#having([rangeOf(ip)])].sort();
     }
 
-    /** Returns the sorted names of the pools that may hand out the address. */
+    /**
+     * Returns the sorted names of the pools that may hand out the address, now or when no Node and no Service has it any
+     * more: those that contain it but for their own gateways and edges.
+     */
     handingOut(ip: IpAddress): readonly string[] {
-        return this.covering(ip).filter((name) => this.usable(name).has(ip));
+        return this.covering(ip).filter((name) => this.#pools.get(name)?.addresses.has(ip) === true);
     }
 
     /**

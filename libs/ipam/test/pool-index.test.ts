@@ -54,12 +54,12 @@ describe("PoolIndex", () => {
         expect([index.size, index.pool("b"), index.overlaps("a"), index.overlaps("b")]).toEqual([1, undefined, [], []]);
     });
 
-    it("finds the pools that may hand out an address, which their gateways, Nodes and Services are not", () => {
+    it("finds the pools that may hand out an address, once it is no more of a Node or Service, but not their gateways", () => {
         const { index, change } = indexOf(pool("b", "10.1.0.0-10.1.0.19"), pool("a", "10.1.0.10-10.1.0.24"));
         const names = (ip: string): readonly string[] => index.handingOut(parseIp(ip));
         expect([names("10.1.0.1"), names("10.1.0.12"), names("10.1.0.99")]).toEqual([[], ["a", "b"], []]);
         change([nodeOf("10.1.0.12")], ["10.1.0.16/30"]);
-        expect([names("10.1.0.12"), names("10.1.0.17"), names("10.1.0.20")]).toEqual([[], [], ["a"]]);
+        expect([names("10.1.0.12"), names("10.1.0.17"), names("10.1.0.20")]).toEqual([["a", "b"], ["a", "b"], ["a"]]);
     });
 
     it("keeps what a pool hands out the same object until a change concerns it", () => {

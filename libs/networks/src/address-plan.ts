@@ -22,8 +22,8 @@ export interface AddressPlan {
 }
 
 /**
- * Which IPPools match an address: those with a range that contains it, or only those of them that may hand it out, which
- * gateways and other excluded addresses are not.
+ * Which IPPools match an address: those with a range that contains it, or only those of them that may hand it out, now or
+ * when no Node and no Service has it any more: all but those of which it is the gateway or an edge of a subnet.
  */
 export type PoolMatch = "range" | "usable";
 
@@ -34,8 +34,8 @@ export type PoolOf = (ip: IpAddress, match: PoolMatch) => string | undefined;
  * Decides where the addresses of an interface come from: one of every IPPool of the section, in order, then the wanted
  * ones. A wanted address within a listed IPPool is the one that this pool gives; within another IPPool it is claimed
  * there, as it could have a second owner otherwise, and keeps the prefix length and gateway that it was given. All
- * others are static and not claimed, as are those of `ipam.addresses` that no IPPool hands out, as its gateway. A requested
- * address that is excluded from its IPPool is claimed, which refuses it with the reason. Pure function.
+ * others are static and not claimed, as are those of `ipam.addresses` that no IPPool may hand out, as its gateway. Any other
+ * address that is excluded from its IPPool, as that of a Node, is claimed, which refuses it with the reason. Pure function.
  *
  * Throws `CniCallError` INVALID_NETWORK_CONFIG if there is neither an IPPool nor an address, if one is wanted twice, or
  * if a static one has no prefix length.

@@ -68,7 +68,7 @@ export class PoolSet {
         return this.#index.covering(ip).flatMap((name) => this.#index.pool(name) ?? []);
     }
 
-    /** The names of the pools that may assign the address. */
+    /** The names of the pools that may assign the address, also if a Node or Service has it now. */
     handingOut(ip: IpAddress): readonly string[] {
         return this.#index.handingOut(ip);
     }

@@ -1,6 +1,6 @@
 import { CniCallError } from "@antrea/cni";
 import { quote, rangeOf } from "@antrea/ip";
-import { type Exclusions, type Pool } from "@antrea/ipam";
+import { type Pool } from "@antrea/ipam";
 import {
     keysText,
     NetworkError,
@@ -11,11 +11,6 @@ import {
     type PlannedDemand,
 } from "@antrea/networks";
 import { type PoolRanges } from "../ip-pools/index.ts";
-
-/** Stored pools, and what they do not hand out. */
-export interface NetworkPools extends PoolRanges {
-    readonly exclusions: Pick<Exclusions, "reason">;
-}
 
 /** What an IPAM section asks of IPPools. */
 export interface SectionDemands {
@@ -33,7 +28,7 @@ export interface SectionDemands {
  *
  * @param network `namespace/name`
  */
-export function demandsOf({ path, section }: OwnSection, network: string, pools: NetworkPools): SectionDemands {
+export function demandsOf({ path, section }: OwnSection, network: string, pools: PoolRanges): SectionDemands {
     try {
         const ipam = parseIpamSection(section);
         const ignored = ipam.ignored.map((key) => `ipam.${key}`);
@@ -49,16 +44,13 @@ export function demandsOf({ path, section }: OwnSection, network: string, pools:
     }
 }
 
-function planned(ipam: IpamSection, pools: NetworkPools): readonly PlannedDemand[] {
+function planned(ipam: IpamSection, pools: PoolRanges): readonly PlannedDemand[] {
     const { ippools, addresses } = ipam;
     // All addresses may be requested ones.
     if (ippools.length === 0 && addresses.length === 0) return [];
     return planAddresses(ipam, { addresses, source: "ipam.addresses" }, (ip) => {
         const covering = pools.overlapping(rangeOf(ip)).map(({ key }) => key);
-        const found = covering.filter((name) => {
-            const pool = pools.pool(name);
-            return pool !== undefined && pools.exclusions.reason(pool, ip) === undefined;
-        });
+        const found = covering.filter((name) => pools.pool(name)?.addresses.has(ip) === true);
         return found.find((name) => ippools.includes(name)) ?? found[0];
     }).demands;
 }

@@ -6,13 +6,14 @@ import {
     resourceNameAnnotation,
     type NetworkDefinition,
 } from "@antrea/networks";
-import { demandsOf, keyWarnings, poolWarnings, vlanWarnings, type NetworkPools } from "./addresses.ts";
+import { type PoolRanges } from "../ip-pools/index.ts";
+import { demandsOf, keyWarnings, poolWarnings, vlanWarnings } from "./addresses.ts";
 
 /** Dependencies of NetworkReviewer; the caller starts and closes the cache of pools. */
 export interface NetworkReviewComponents {
-    readonly pools: NetworkPools & {
+    readonly pools: PoolRanges & {
         /** The same pools, with the named ones read from the API server. Rejects with KubeError. */
-        live(names: Iterable<string>, signal: AbortSignal): Promise<NetworkPools>;
+        live(names: Iterable<string>, signal: AbortSignal): Promise<PoolRanges>;
     };
 }
 
@@ -76,7 +77,7 @@ function isSame(one: NetworkDefinition, other: NetworkDefinition): boolean {
     return one.config === other.config && resource(one) === resource(other);
 }
 
-function judge(definition: NetworkDefinition, pools: NetworkPools): Judged {
+function judge(definition: NetworkDefinition, pools: PoolRanges): Judged {
     try {
         return isOurs(definition) ? judgeOwn(definition, pools) : accepted;
     } catch (error) {
@@ -92,7 +93,7 @@ function isOurs({ config = "" }: NetworkDefinition): boolean {
     return parts.hasPlugin || parts.sections.length > 0;
 }
 
-function judgeOwn(definition: NetworkDefinition, pools: NetworkPools): Judged {
+function judgeOwn(definition: NetworkDefinition, pools: PoolRanges): Judged {
     const network = parseNetwork(definition);
     const name = network.network;
     const { sections = [] } = ownPartsOf(definition.config ?? "") ?? {};

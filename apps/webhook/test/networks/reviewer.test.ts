@@ -44,7 +44,6 @@ class Known {
             pools: {
                 pool: (name) => index.pool(name),
                 overlapping: (one) => index.overlapping(one),
-                exclusions: index.exclusions,
                 live: async (names) => {
                     this.asked.push([...names].join());
                     return indexOf(now);

@@ -200,7 +200,7 @@ export class PoolCache {
      * The IPPool with a range that contains the address: the named one if several do. Undefined if none does, also before
      * IPPools are synced, see `hasPools`.
      *
-     * @param match "usable": one that may hand it out, as far as is known; default: usable or not
+     * @param match "usable": one that may hand it out, also if a Node or Service has it now; default: any
      */
     poolOf(ip: IpAddress, named = "", match: PoolMatch = "range"): string | undefined {
         const names =

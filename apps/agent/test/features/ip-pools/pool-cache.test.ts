@@ -209,7 +209,7 @@ describe("PoolCache", () => {
         expect(cache.poolOf(parseIp("10.0.0.5"), "pool1", "usable")).toBeUndefined();
         expect(cache.poolOf(parseIp("10.0.0.6"), "pool1", "usable")).toBe("pool1");
         addNode("n", "10.0.0.6");
-        expect(cache.poolOf(parseIp("10.0.0.6"), "", "usable")).toBeUndefined();
+        expect(cache.poolOf(parseIp("10.0.0.6"), "", "usable")).toBe("pool1");
     });
 
     it("reports each change of ranges, and neither a status nor a heartbeat of a Node", async () => {
