@@ -205,3 +205,17 @@ describe("import directions", () => {
         expect(await broken("apps/agent/src/compose.ts", composed)).toEqual([]);
     });
 });
+
+describe("errors", () => {
+    const inCatch = (condition: string): string =>
+        `export function used(error: { readonly code: string }): boolean {\n    return ${condition};\n}\n`;
+
+    it.each([
+        ["a code is compared without its class", inCatch('error.code === "TIMEOUT"'), "isErrorOf"],
+        ["a code is excluded without its class", inCatch('error.code !== "TIMEOUT"'), "isErrorOf"],
+        ["one has no class of its own", 'export const used = new Error("no");\n', "class of your own"],
+        ["a wrong argument has none", 'export const used = new RangeError("no");\n', "class of your own"],
+    ])("are refused where %s", async (_name, text, message) => {
+        expect(await broken("libs/ip/src/address.ts", text)).toEqual([expect.stringContaining(message)]);
+    });
+});

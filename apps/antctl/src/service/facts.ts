@@ -1,4 +1,5 @@
 import { type Family } from "@antrea/ip";
+import { podCidrTexts } from "@antrea/ipam";
 import { endpointSlices, nodes, services, type Node } from "@antrea/kube";
 import {
     ServiceIndex,
@@ -53,7 +54,7 @@ export async function gatherFacts(
         cluster.find(services, { namespace, name }),
         cluster.list(services, slimService),
         cluster.list(endpointSlices, slimSlice, { namespace, labelSelector: `${serviceNameLabel}=${name}` }),
-        cluster.list(nodes, slimNode),
+        cluster.list(nodes, reducedNode),
         readSettings(cluster, agents[0]),
     ]);
     if (found === undefined) {
@@ -99,15 +100,16 @@ export async function gatherFacts(
 
 const noEvents = "What only the Nodes know of is not shown: you may not list events.";
 
-function slimNode({ metadata, spec, status }: Node): NodeObject {
+function reducedNode(node: Node): NodeObject {
+    const { metadata, status } = node;
     const zone = metadata?.labels?.[zoneLabel];
-    const { podCIDRs } = spec ?? {};
+    const podCIDRs = podCidrTexts(node);
     return {
         metadata: {
             ...(metadata?.name === undefined ? {} : { name: metadata.name }),
             ...(zone === undefined ? {} : { labels: { [zoneLabel]: zone } }),
         },
-        ...(podCIDRs === undefined ? {} : { spec: { podCIDRs } }),
+        ...(podCIDRs.length === 0 ? {} : { spec: { podCIDRs } }),
         status: { addresses: status?.addresses ?? [] },
     };
 }

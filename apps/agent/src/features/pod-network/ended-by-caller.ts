@@ -1,26 +1,20 @@
 import { AntreaError, isAborted } from "@antrea/errors";
 import type { AddRequest } from "../../platform/pod-interfaces/index.ts";
 import { PodNetworkError } from "./errors.ts";
+import type { Progress } from "./progress.ts";
 import type { Tombstones } from "./tombstones.ts";
 
 /**
- * Whether an ADD failed because its caller stopped it, or deleted the interface meanwhile, of whatever class the error is:
- * then nothing is wrong with the networks of the Pod.
- */
-function isEndedByCaller(error: unknown): boolean {
-    return isAborted(error) || (error instanceof AntreaError && error.code === "DELETED_MEANWHILE");
-}
-
-/**
- * Counts the failure of an ADD and records it on the Pod, by `failed`, which must not reject; no effect if the caller ended the
- * ADD.
+ * Counts the failure of an ADD and records it on the Pod, by `failed`, which must not reject. No effect if the caller stopped
+ * the ADD or deleted the interface meanwhile, of whatever class the error is: nothing is wrong with the Pod's networks then.
  */
 export function reportFailure(
     request: AddRequest,
     error: unknown,
+    { isDeleted }: Pick<Progress, "isDeleted">,
     failed: ((request: AddRequest, error: unknown) => Promise<void>) | undefined,
 ): void {
-    if (!isEndedByCaller(error)) void failed?.(request, error);
+    if (!isAborted(error) && !isDeleted()) void failed?.(request, error);
 }
 
 /** Throws PodNetworkError `CANCELLED`, with the fault of the signal's reason, if the signal has aborted. */

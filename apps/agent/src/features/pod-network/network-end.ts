@@ -1,6 +1,7 @@
 import type { CniRoute } from "@antrea/cni";
+import { isErrorOf } from "@antrea/errors";
 import { formatIp, formatPrefix, parseIp, parsePrefix, sameIp, type IpAddress, type Prefix } from "@antrea/ip";
-import { isNetlinkError, RouteTable, type Netlink } from "@antrea/netlink";
+import { isNetlinkError, NetlinkError, RouteTable, type Netlink } from "@antrea/netlink";
 import { kernelNamespaces, preparePodEnd, type PodLinkDraft, type PodLinkOptions } from "./link.ts";
 import { podServiceRouteProtocol } from "../../platform/kernel-ids.ts";
 import { PodNetworkError } from "./errors.ts";
@@ -92,7 +93,7 @@ async function addRoute(
         await pod.batch((batch) => batch.addRoute({ dst, family, dev, via }));
     } catch (cause) {
         if (!isNetlinkError(cause)) throw cause;
-        if (cause.code !== "EEXIST") {
+        if (!isErrorOf(NetlinkError, cause, "EEXIST")) {
             throw bad(
                 `is not taken by the kernel: ${cause.message}; next: correct the route; its gateway must be in the subnet of an address of the interface`,
                 cause,

@@ -111,7 +111,8 @@ export class PodNetwork implements InterfaceControl {
 
     /** The progress of an ADD, which a DEL of its container ends, or an abort. */
     progress(request: AddRequest, signal: AbortSignal): Progress {
-        return { signal, checkpoint: () => this.#checkpoint(request, signal) };
+        const isDeleted = (): boolean => this.#tombstones.hasSince(request.containerId, request.receivedAt);
+        return { signal, isDeleted, checkpoint: () => this.#checkpoint(request, signal) };
     }
 
     /** Whether the container has an interface on the Pod network that is not being removed. */
@@ -276,6 +277,7 @@ export class PodNetwork implements InterfaceControl {
         const { further, netlink, pools } = this.#components;
         if (further === undefined)
             throw new PodNetworkError("NO_FURTHER", "internal", "networks are planned without a bridge");
+        const progress = this.progress(request, signal);
         let own: Promise<PodRecord> | undefined;
         try {
             for (const older of further.olderContainers(request)) {
@@ -284,7 +286,6 @@ export class PodNetwork implements InterfaceControl {
                 await this.exclusively(older, () => further.removeOlder(older, "keep", request), signal);
             }
             own = addOwn();
-            const progress = this.progress(request, signal);
             const [record] = await settleAll([own, further.add(planned, request, progress, own)]);
             await further.moveDefaultRoutes(record);
             this.#checkpoint(request, signal);
@@ -298,7 +299,7 @@ export class PodNetwork implements InterfaceControl {
                 (reason: unknown) => reason,
             );
             // What fails on the Pod network is no failure of the others.
-            if (error !== failedOwn) reportFailure(request, error, this.#components.networksFailed);
+            if (error !== failedOwn) reportFailure(request, error, progress, this.#components.networksFailed);
             const known = this.find(request.containerId, request.ifName);
             if (known !== undefined) {
                 await this.remove(known, "release");
@@ -367,10 +368,11 @@ export class PodNetwork implements InterfaceControl {
         if (further === undefined) return [];
         await further.restore(request.containerId, signal);
         const planned = (await planNetworks?.(request, signal)) ?? [];
+        const progress = this.progress(request, signal);
         try {
-            await mendNetworks(further, planned, request, this.progress(request, signal));
+            await mendNetworks(further, planned, request, progress);
         } catch (error) {
-            reportFailure(request, error, this.#components.networksFailed);
+            reportFailure(request, error, progress, this.#components.networksFailed);
             throw error;
         }
         return planned;

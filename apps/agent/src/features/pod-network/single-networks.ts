@@ -118,19 +118,20 @@ export class SingleNetworks {
     }
 
     async #add(call: NetworkCall, signal: AbortSignal): Promise<NetworkRecord> {
-        const present = await this.#reported(call, () => this.#present(call, signal));
+        const progress = this.#progress(call, signal);
+        const present = await this.#reported(call, progress, () => this.#present(call, signal));
         const planned = await this.#components.plan(call, signal);
-        return this.#reported(call, () =>
+        return this.#reported(call, progress, () =>
             present === undefined ? this.#make(call, planned, signal) : this.#configured(present, planned),
         );
     }
 
     /** Runs a part of an ADD, whose failure is recorded on the Pod. */
-    async #reported<T>(call: NetworkCall, work: () => Promise<T>): Promise<T> {
+    async #reported<T>(call: NetworkCall, progress: Progress, work: () => Promise<T>): Promise<T> {
         try {
             return await work();
         } catch (error) {
-            reportFailure(call, error, this.#components.failed);
+            reportFailure(call, error, progress, this.#components.failed);
             throw error;
         }
     }
@@ -194,12 +195,14 @@ export class SingleNetworks {
     }
 
     #progress(call: NetworkCall, signal: AbortSignal): Progress {
-        const { checkpoint } = this.#components.network.progress(call, signal);
+        const { checkpoint, isDeleted } = this.#components.network.progress(call, signal);
+        const isOwnDeleted = (): boolean => this.#tombstones.hasSince(attachmentKey(call), call.receivedAt);
         return {
             signal,
+            isDeleted: () => isDeleted() || isOwnDeleted(),
             checkpoint: () => {
                 checkpoint();
-                if (!this.#tombstones.hasSince(attachmentKey(call), call.receivedAt)) return;
+                if (!isOwnDeleted()) return;
                 throw new PodNetworkError(
                     "DELETED_MEANWHILE",
                     "caller",

@@ -1,4 +1,5 @@
 import { AsyncError, withTimeout, type Clock } from "@antrea/async";
+import { isErrorOf } from "@antrea/errors";
 import { endpointSlices, Informer, keyOf, services, type InformerComponents, type Node } from "@antrea/kube";
 import {
     headlessLabel,
@@ -87,7 +88,7 @@ export class ServiceWatch {
             await withTimeout((limit) => this.#complete(limit), ms, signal, { clock });
             return true;
         } catch (error) {
-            if (error instanceof AsyncError && error.code === "TIMEOUT") return false;
+            if (isErrorOf<AsyncError, "TIMEOUT">(AsyncError, error, "TIMEOUT")) return false;
             throw error;
         }
     }
