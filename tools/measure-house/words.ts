@@ -35,6 +35,8 @@ export const terms: readonly Term[] = [
         // A Service claims its addresses and ports; benchmarks count the creates.
         where: /^(?!libs\/services\/|tools\/bench\/|apps\/controller\/test\/bench\/|README\.md$)/,
     },
+    { instead: "NetworkAllocations, AddressAllocations", pattern: /\b([Nn]etwork|[Aa]ddress)(Claims|-claims)\b/g },
+    { instead: "cluster, platform, fixture", pattern: /\b([a-z]+-)?world\b|\b([A-Z][a-z]+)?World\b/g },
     { instead: "AddressRequest", pattern: /\b(Pool)?[Ww]ish(es|Of|Address)?\b/g },
     { instead: "AddressAllocation", pattern: /\b(Pool|Address)Grants?\b/g },
     { instead: "Notify, notify", pattern: /\bBells?\b|\bbell\b|\.ring\(/g },
@@ -59,7 +61,7 @@ export const terms: readonly Term[] = [
         pattern: /\bUnderlay\b(?=[;,)])|\bunderlayOf\b|\bunderlay(?=\(\)|: (Family|\(\) =>))|\btransport\.underlay\b/g,
         where: /^apps\/agent\//,
     },
-    { instead: "isolate, isolated", pattern: /\b(is)?[cC]ut(s|ting)?Off\b|\bcuts? off\b/g },
+    { instead: "isolate, isolated", pattern: /\b(is)?[cC]ut(s|ting)?Off\b|\bcuts? off\b/g, where: notFormerNames },
     { instead: "host input filter", pattern: /\bhost-?[gG]uard\b|\bHostGuard\b/g, where: notFormerNames },
     { instead: "node address reservation", pattern: /\bNodeHolds?\b|\bnode-holds?\b/g },
     {

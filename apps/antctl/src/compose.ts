@@ -25,7 +25,7 @@ import { whoCommand } from "./who/index.ts";
 /**
  * What a run uses of its process: terminal, standard output (`writeOut`) and error (`writeErr`), input files and clock.
  */
-export interface World {
+export interface Platform {
     readonly terminal: Terminal;
     writeOut(text: string): void;
     writeErr(text: string): void;
@@ -55,22 +55,22 @@ const completionTimeoutMs = 3_000;
  * `program.parseAsync` rejects with CommanderError (`exitCodeOf`), also after help, instead of exiting, or with the
  * error of the command; `exitCode` is final when it has settled.
  */
-export function compose(name: string, world: World): Composition {
-    const { environment } = world.terminal;
+export function compose(name: string, platform: Platform): Composition {
+    const { environment } = platform.terminal;
     const completers = new Map<Command, Completer>();
     let exitCode = exitOk;
     const context: CommandContext = {
-        style: styleFor(world.terminal),
-        now: () => world.now(),
-        sleep: (ms) => world.sleep(ms),
+        style: styleFor(platform.terminal),
+        now: () => platform.now(),
+        sleep: (ms) => platform.sleep(ms),
         session: (command) => openSession(globalOptionsOf(command), environment),
         print: (command, report, render) => {
             const { output } = globalOptionsOf(command);
-            world.writeOut(formatReport(report, output, (each) => render(each, context.style)));
+            platform.writeOut(formatReport(report, output, (each) => render(each, context.style)));
         },
-        write: (text) => world.writeOut(text),
-        note: (text) => world.writeErr(`${text}\n`),
-        readSources: (path, recursive) => world.readSources(path, recursive),
+        write: (text) => platform.writeOut(text),
+        note: (text) => platform.writeErr(`${text}\n`),
+        readSources: (path, recursive) => platform.readSources(path, recursive),
         exitWith: (code) => {
             exitCode = code;
         },
@@ -94,7 +94,7 @@ export function compose(name: string, world: World): Composition {
         .addCommand(serviceCommand(context))
         .addCommand(versionCommand(context))
         .addCommand(completionCommand(context));
-    settle(program, { name, writeOut: (text) => world.writeOut(text), writeErr: (text) => world.writeErr(text) });
+    settle(program, { name, writeOut: (text) => platform.writeOut(text), writeErr: (text) => platform.writeErr(text) });
 
     // An error during completion cannot be reported at the prompt; no candidates are offered.
     const dynamicWords: DynamicWords = {

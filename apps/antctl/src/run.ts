@@ -1,6 +1,6 @@
 import { CommanderError, type Command } from "commander";
 import { complete, printCompletions } from "./completion/index.ts";
-import { compose, type World } from "./compose.ts";
+import { compose, type Platform } from "./compose.ts";
 import { exitCodeOf, exitOk, exitUsage, failureOf } from "./program/index.ts";
 
 /** The command that kubectl calls to complete the arguments of its plugin `antrea`. */
@@ -10,16 +10,16 @@ const kubectlPlugin = "kubectl-antrea";
 const completeWord = "__complete";
 
 /**
- * Runs one command line and resolves with the exit code of the process; never rejects. An error is written to `world`
+ * Runs one command line and resolves with the exit code of the process; never rejects. An error is written to `platform`
  * as two lines, the problem and the next step. `words` are the arguments after the program's name; after `__complete`
  * they are completed instead.
  *
  * @param calledAs base name of the program file, which may be a link: `kubectl-antrea` is kubectl's plugin,
  *   `kubectl_complete-antrea` completes its arguments, any other name is `antctl`
  */
-export async function run(calledAs: string, words: readonly string[], world: World): Promise<number> {
+export async function run(calledAs: string, words: readonly string[], platform: Platform): Promise<number> {
     const name = calledAs === kubectlPlugin ? "kubectl antrea" : "antctl";
-    const { program, dynamicWords, exitCode } = compose(name, world);
+    const { program, dynamicWords, exitCode } = compose(name, platform);
     if (calledAs === kubectlCompletion) return answer(program, words);
     if (words[0] === completeWord) return answer(program, words.slice(1));
     try {
@@ -28,12 +28,12 @@ export async function run(calledAs: string, words: readonly string[], world: Wor
     } catch (error) {
         if (error instanceof CommanderError) return exitCodeOf(error);
         const failure = failureOf(error);
-        world.writeErr(`error: ${failure.what}\n  next: ${failure.next}\n`);
+        platform.writeErr(`error: ${failure.what}\n  next: ${failure.next}\n`);
         return failure.exitCode === exitUsage || exitCode() === exitOk ? failure.exitCode : exitCode();
     }
 
     async function answer(root: Command, typed: readonly string[]): Promise<number> {
-        world.writeOut(printCompletions(await complete(root, typed, dynamicWords)));
+        platform.writeOut(printCompletions(await complete(root, typed, dynamicWords)));
         return exitOk;
     }
 }

@@ -5,7 +5,7 @@ import { formatIp, parseIp } from "@antrea/ip";
 import { nodes, type ApiClient, type KubeObject } from "@antrea/kube";
 import { TestApiServer, eventually } from "@antrea/kube/testing";
 import { ControllerProcess, fetchLocal } from "./controller-process.ts";
-import { PoolWorld, podOn } from "./pool-world.ts";
+import { PoolCluster, podOn } from "./pool-cluster.ts";
 
 const featureGates = { AntreaIPAM: true };
 const user = "system:serviceaccount:kube-system:antrea-controller";
@@ -50,12 +50,12 @@ describe("antrea-controller with the gate AntreaIPAM", () => {
     it("does its work with the rights and under the policies that it is installed with", async () => {
         await using server = await TestApiServer.start({ authorization: "RBAC", users: [user] });
         await server.apply([...customResourceDefinitions(), ...admissionPolicies({ namespace: "kube-system" })]);
-        await using world = new PoolWorld(server);
-        await grant(world.api);
-        await world.pool("a", "10.4.0.10-10.4.0.29");
-        await world.server.addNode("down", { internalIps: ["10.4.0.12"] });
-        await world.set("web", { replicas: 2, pools: "a" });
-        await world.claim("10.4.0.20", "a", podOn("down", "gone"));
+        await using cluster = new PoolCluster(server);
+        await grant(cluster.api);
+        await cluster.pool("a", "10.4.0.10-10.4.0.29");
+        await cluster.server.addNode("down", { internalIps: ["10.4.0.12"] });
+        await cluster.set("web", { replicas: 2, pools: "a" });
+        await cluster.claim("10.4.0.20", "a", podOn("down", "gone"));
         const taints = [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }];
         // Nobody takes over here, and each request of the Lease that takes longer than half of the deadline is a warning.
         const leaderElection = { leaseDuration: "60s", renewDeadline: "40s", retryPeriod: "200ms" };
@@ -63,13 +63,13 @@ describe("antrea-controller with the gate AntreaIPAM", () => {
             user,
             config: { featureGates, leaderElection },
         });
-        await world.eventuallyOfSet("web", ["0 10.4.0.10 Reserved", "1 10.4.0.11 Reserved"]);
-        await eventually(async () => (await world.find("10.4.0.12"))?.spec.owner.kind === "Node");
-        await world.api.patch(nodes, { name: "down" }, { type: "merge", body: { spec: { taints } } });
-        await eventually(async () => (await world.find("10.4.0.20")) === undefined);
-        await eventually(async () => (await usage(world.api, "a"))?.reserved === 2);
-        await world.deleteSet("web");
-        await world.eventuallyOfSet("web", []);
+        await cluster.eventuallyOfSet("web", ["0 10.4.0.10 Reserved", "1 10.4.0.11 Reserved"]);
+        await eventually(async () => (await cluster.find("10.4.0.12"))?.spec.owner.kind === "Node");
+        await cluster.api.patch(nodes, { name: "down" }, { type: "merge", body: { spec: { taints } } });
+        await eventually(async () => (await cluster.find("10.4.0.20")) === undefined);
+        await eventually(async () => (await usage(cluster.api, "a"))?.reserved === 2);
+        await cluster.deleteSet("web");
+        await cluster.eventuallyOfSet("web", []);
         expect(await fetchLocal(controller.apiPort, "/readyz")).toMatchObject([200, expect.anything()]);
         controller.signal("SIGTERM");
         expect(await controller.ended()).toBe(0);
@@ -79,17 +79,17 @@ describe("antrea-controller with the gate AntreaIPAM", () => {
     it("does what is left when NodeIPAM may not write its ledger, and is not ready", async () => {
         await using server = await TestApiServer.start({ authorization: "RBAC", users: [user] });
         await server.apply([...customResourceDefinitions(), ...admissionPolicies({ namespace: "kube-system" })]);
-        await using world = new PoolWorld(server);
-        await grant(world.api);
-        await world.pool("a", "10.4.0.10-10.4.0.29");
-        await world.set("web", { replicas: 2, pools: "a" });
+        await using cluster = new PoolCluster(server);
+        await grant(cluster.api);
+        await cluster.pool("a", "10.4.0.10-10.4.0.29");
+        await cluster.set("web", { replicas: 2, pools: "a" });
         const nodeIPAM = { clusterCIDRs: ["10.244.0.0/16"] };
         await using controller = await ControllerProcess.start(server, {
             user,
             nodeIPAM,
             config: { featureGates },
         });
-        await world.eventuallyOfSet("web", ["0 10.4.0.10 Reserved", "1 10.4.0.11 Reserved"]);
+        await cluster.eventuallyOfSet("web", ["0 10.4.0.10 Reserved", "1 10.4.0.11 Reserved"]);
         await eventually(async () => {
             const [status, text] = await fetchLocal(controller.apiPort, "/readyz?verbose");
             return status !== 200 && text.includes("node-ipam");
@@ -97,57 +97,57 @@ describe("antrea-controller with the gate AntreaIPAM", () => {
     });
 
     it("does nothing without the gate", async () => {
-        await using world = await PoolWorld.start();
-        await world.pool("a", "10.4.1.10-10.4.1.29");
-        await world.set("web", { pools: "a" });
-        await using controller = await ControllerProcess.start(world.server, {});
+        await using cluster = await PoolCluster.start();
+        await cluster.pool("a", "10.4.1.10-10.4.1.29");
+        await cluster.set("web", { pools: "a" });
+        await using controller = await ControllerProcess.start(cluster.server, {});
         await eventually(() => controller.output.includes('"leading"'));
         await new Promise((resolve) => setTimeout(resolve, 2_500));
-        expect(await world.all()).toEqual([]);
-        expect(await usage(world.api, "a")).toBeUndefined();
+        expect(await cluster.all()).toEqual([]);
+        expect(await usage(cluster.api, "a")).toBeUndefined();
     });
 
     it("goes on with the follower when the leader is killed or stands still in the middle, and doubles nothing", async () => {
-        await using world = await PoolWorld.start();
-        await world.pool("a", "10.5.0.0/16");
+        await using cluster = await PoolCluster.start();
+        await cluster.pool("a", "10.5.0.0/16");
         const start = async (name: string): Promise<ControllerProcess> =>
-            ControllerProcess.start(world.server, { name, config: { featureGates } });
+            ControllerProcess.start(cluster.server, { name, config: { featureGates } });
         await using first = await start("first");
         await eventually(() => first.output.includes('"leading"'));
         await using second = await start("second");
         await eventually(async () => (await fetchLocal(second.apiPort, "/readyz").catch(() => [0]))[0] === 200);
-        for (let index = 0; index < 5; index += 1) await world.set(`s${index}`, { replicas: 150, pools: "a" });
-        await eventually(async () => (await world.all()).length > 100);
+        for (let index = 0; index < 5; index += 1) await cluster.set(`s${index}`, { replicas: 150, pools: "a" });
+        await eventually(async () => (await cluster.all()).length > 100);
         await first.kill();
         await eventually(() => second.output.includes('"leading"'));
-        await eventually(async () => (await world.all()).length > 200);
+        await eventually(async () => (await cluster.all()).length > 200);
         await using third = await start("third");
         await eventually(() => third.output.includes('"running"'));
         second.signal("SIGSTOP");
-        for (let index = 0; index < 5; index += 2) await world.scale(`s${index}`, 100);
+        for (let index = 0; index < 5; index += 2) await cluster.scale(`s${index}`, 100);
         await eventually(() => third.output.includes('"leading"'), { timeoutMs: 60_000 });
         second.signal("SIGCONT");
-        await eventually(async () => (await world.all()).length === 3 * 100 + 2 * 150, { timeoutMs: 90_000 });
-        await eventually(async () => (await usage(world.api, "a"))?.reserved === 600);
-        const ordinals = (await world.all()).map(({ spec: { owner } }) => `${owner.name} ${owner.index}`);
+        await eventually(async () => (await cluster.all()).length === 3 * 100 + 2 * 150, { timeoutMs: 90_000 });
+        await eventually(async () => (await usage(cluster.api, "a"))?.reserved === 600);
+        const ordinals = (await cluster.all()).map(({ spec: { owner } }) => `${owner.name} ${owner.index}`);
         expect(new Set(ordinals).size).toBe(600);
     });
 
     it("starts with 10,000 claims", async () => {
-        await using world = await PoolWorld.start();
-        await world.pool("large", "10.6.0.0/16");
+        await using cluster = await PoolCluster.start();
+        await cluster.pool("large", "10.6.0.0/16");
         const base = parseIp("10.6.1.0").value;
         const claim = async (index: number): Promise<void> => {
             const address = formatIp({ family: 4, value: base + BigInt(index) });
-            await world.claim(address, "large", podOn(`node-${index % 100}`, `pod-of-some-deployment-${index}`));
+            await cluster.claim(address, "large", podOn(`node-${index % 100}`, `pod-of-some-deployment-${index}`));
         };
         const writers = Array.from({ length: 20 }, async (_, writer) => {
             for (let index = writer; index < 10_000; index += 20) await claim(index);
         });
         await Promise.all(writers);
-        await using _controller = await ControllerProcess.start(world.server, {
+        await using _controller = await ControllerProcess.start(cluster.server, {
             config: { featureGates },
         });
-        await eventually(async () => (await usage(world.api, "large"))?.used === 10_000, { timeoutMs: 120_000 });
+        await eventually(async () => (await usage(cluster.api, "large"))?.used === 10_000, { timeoutMs: 120_000 });
     });
 });

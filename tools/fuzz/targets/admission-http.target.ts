@@ -5,7 +5,7 @@ import { reviewApp, reviewMetrics } from "@antrea/webhook/review";
 import { routesOf } from "@antrea/webhook/routes";
 import { json, silentLogger } from "../fixture.ts";
 import { BrokenProperty, type Target } from "../target.ts";
-import { knownCluster, reviews } from "../webhook-world.ts";
+import { knownCluster, reviews } from "../webhook-cluster.ts";
 
 /**
  * AdmissionReviews over HTTP, with any JSON or none, for every path of the webhook: it answers, and never with an

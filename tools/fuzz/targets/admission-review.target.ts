@@ -3,7 +3,7 @@ import { decodeReview, encodeReview, ReviewError, type AdmissionRequest } from "
 import { routesOf } from "@antrea/webhook/routes";
 import { isRecord, json, parsed } from "../fixture.ts";
 import { BrokenProperty, type Target } from "../target.ts";
-import { asWorkload, knownCluster, reviews } from "../webhook-world.ts";
+import { asWorkload, knownCluster, reviews } from "../webhook-cluster.ts";
 
 const routes = routesOf(knownCluster());
 const { signal } = new AbortController();

@@ -69,6 +69,7 @@ describe("words", () => {
         ["const isCutOff = new Turns();", ["isolate, isolated", "Mutex"]],
         ["no column says it; the Pod was not looked at", ["report, log, return", "check, poll or sync"]],
         ["it is told to everybody", ["report, log, return"]],
+        ["class FakeWorld has NetworkClaims", ["NetworkAllocations, AddressAllocations", "cluster, platform, fixture"]],
         ["the route of a Node; a way to do it; it turns; checkpoint; who says so; people plant trees", []],
     ])("%s", (text, instead) => {
         expect(

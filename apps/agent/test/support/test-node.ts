@@ -67,7 +67,7 @@ import {
     NetworkInterfaces,
     PodInterfaces,
     type AddRequest,
-    type NetworkClaims,
+    type NetworkAllocations,
     type NetworkRecord,
     type PlannedNetwork,
 } from "../../src/platform/pod-interfaces/index.ts";
@@ -101,7 +101,7 @@ export interface TestNetworks {
         request: AddRequest,
         agent: TestAgent,
     ) => readonly PlannedNetwork[] | Promise<readonly PlannedNetwork[]>;
-    readonly claims?: NetworkClaims;
+    readonly claims?: NetworkAllocations;
     /** Where the agent finds the kubelet and the devices; default: there are none. */
     readonly places?: Required<VirtualFunctionsPlaces>;
     /** Of the calls of an ADD and DEL; default: none. */

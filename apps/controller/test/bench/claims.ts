@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { ipAllocations, ipPools } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
 import { eventually, freePort } from "@antrea/kube/testing";
-import { PoolWorld, podOn } from "../pool-world.ts";
+import { PoolCluster, podOn } from "../pool-cluster.ts";
 
 export interface AllocationsBenchmark {
     readonly allocations: number;
@@ -28,36 +28,36 @@ const bundle = new URL("../../dist/antrea-controller.mjs", import.meta.url).path
 
 /** Starts the bundled controller (build it first) on a real API server and etcd with this many claims of one pool. */
 export async function measureAllocations(count: number): Promise<AllocationsBenchmark> {
-    await using world = await PoolWorld.start();
-    const path = join(dirname(world.server.kubeconfig()), "bench.conf");
+    await using cluster = await PoolCluster.start();
+    const path = join(dirname(cluster.server.kubeconfig()), "bench.conf");
     const port = await freePort();
     const config = {
-        clientConnection: { kubeconfig: world.server.kubeconfig() },
+        clientConnection: { kubeconfig: cluster.server.kubeconfig() },
         apiPort: port,
         featureGates: { AntreaIPAM: true },
         leaderElection: { leaseDuration: "3s", renewDeadline: "2s", retryPeriod: "200ms" },
     };
     await writeFile(path, JSON.stringify(config));
     const emptySeconds = await run({ path, port }, ({ seconds }) => Promise.resolve(seconds));
-    await world.pool("bench", "10.128.0.0/12");
+    await cluster.pool("bench", "10.128.0.0/12");
     const first = parseIp("10.128.1.0").value;
     const writers = Array.from({ length: 32 }, async (_, writer) => {
         for (let index = writer; index < count; index += 32) {
             const address = formatIp({ family: 4, value: first + BigInt(index) });
             const pod = podOn(`worker-node-${index % 1_000}`, `some-deployment-6d4cf56db6-${index}`);
-            await world.claim(address, "bench", pod);
+            await cluster.claim(address, "bench", pod);
         }
     });
     await Promise.all(writers);
     const listed = performance.now();
     let seen = 0;
-    for await (const page of world.api.pages(ipAllocations)) seen += page.items.length;
+    for await (const page of cluster.api.pages(ipAllocations)) seen += page.items.length;
     const listSeconds = (performance.now() - listed) / 1_000;
     if (seen !== count) throw new Error(`${seen} claims of ${count}`);
     return await run({ path, port }, async ({ seconds: readySeconds, memory }) => {
         const ready = performance.now();
         const counted = async (): Promise<boolean> =>
-            (await world.api.get(ipPools, { name: "bench" })).status?.usage?.used === count;
+            (await cluster.api.get(ipPools, { name: "bench" })).status?.usage?.used === count;
         await eventually(counted, { timeoutMs: 60_000 });
         const usageSeconds = (performance.now() - ready) / 1_000;
         await new Promise((resolve) => setTimeout(resolve, 10_000));

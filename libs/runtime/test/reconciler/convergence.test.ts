@@ -1,6 +1,6 @@
 import { expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { World } from "./world.ts";
+import { Fixture } from "./fixture.ts";
 
 const key = fc.constantFrom("a", "b", "c", "d");
 const value = fc.nat(3);
@@ -19,8 +19,8 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
-async function act(world: World, one: Step, under: Promise<unknown>[]): Promise<void> {
-    const { reconciler, actual, refused, clock } = world;
+async function act(fixture: Fixture, one: Step, under: Promise<unknown>[]): Promise<void> {
+    const { reconciler, actual, refused, clock } = fixture;
     switch (one.do) {
         case "set":
             return reconciler.set(one.key, one.value);
@@ -54,16 +54,16 @@ it.each([
             fc.array(step, { maxLength: 40 }),
             fc.array(fc.nat(3), { maxLength: 20 }),
             async (all, turns) => {
-                const world = new World(options);
-                const { reconciler, actual, refused, clock } = world;
+                const fixture = new Fixture(options);
+                const { reconciler, actual, refused, clock } = fixture;
                 // Operations take a few turns of the event loop each, so that they overlap in many ways.
                 let at = 0;
-                world.pause = async () => {
+                fixture.pause = async () => {
                     for (let turn = turns[at++ % (turns.length || 1)] ?? 0; turn > 0; turn -= 1)
                         await Promise.resolve();
                 };
                 const under: Promise<unknown>[] = [];
-                for (const one of all) await act(world, one, under);
+                for (const one of all) await act(fixture, one, under);
                 await Promise.all(under);
                 refused.clear();
                 await clock.advance(60_000);
@@ -71,9 +71,9 @@ it.each([
                 expect(await reconciler.pass()).toEqual({ failed: 0, error: undefined, againInMs: undefined });
                 expect(Object.fromEntries(actual)).toEqual(Object.fromEntries(reconciler.desired));
                 expect(reconciler.counts()).toEqual({ pending: 0, done: reconciler.desired.size, error: 0 });
-                world.done();
+                fixture.done();
                 await reconciler.pass();
-                expect(world.done()).toEqual([]);
+                expect(fixture.done()).toEqual([]);
             },
         ),
         { numRuns: 150 },

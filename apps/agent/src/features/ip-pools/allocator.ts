@@ -3,7 +3,7 @@ import { isAborted } from "@antrea/errors";
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { isKubeError } from "@antrea/kube";
 import { type Logger } from "@antrea/runtime";
-import { AddressAllocations, type AddressAllocationsComponents } from "./address-claims.ts";
+import { AddressAllocations, type AddressAllocationsComponents } from "./address-allocations.ts";
 import { type AllocationWriter } from "./allocation-writer.ts";
 import { objectName, type Holder } from "./allocations.ts";
 import { demandsOf, isForNetwork, poolNamesOf } from "./demands.ts";

@@ -1,6 +1,6 @@
 export { guardedPrefixes } from "./guarded-prefixes.ts";
 export { allocationProblem, recordAllocations } from "./record-allocations.ts";
-export { networkClaims } from "./network-claims.ts";
+export { networkAllocations } from "./network-allocations.ts";
 export { delegatedPools } from "./delegated-pools.ts";
 export { hasContainer, isOwnInterface } from "./node-interfaces.ts";
 export { PoolAllocator } from "./allocator.ts";

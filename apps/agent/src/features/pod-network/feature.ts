@@ -5,7 +5,7 @@ import type { NodePlatform } from "../../platform/node-platform.ts";
 import type {
     AddRequest,
     NetworkCall,
-    NetworkClaims,
+    NetworkAllocations,
     NetworkInterfaces,
     NetworkRecord,
     PlannedNetwork,
@@ -65,7 +65,7 @@ export interface NetworksOfPods {
     /** The links of virtual functions. */
     readonly functionLinks: FunctionLinks;
     /** Undefined without IPPools. */
-    readonly claims: NetworkClaims | undefined;
+    readonly claims: NetworkAllocations | undefined;
     /** Announces the addresses of a port of `ports` in its VLAN; never throws. */
     readonly announce: FurtherInterfacesComponents["announce"];
     /** The interfaces that a Pod is to get, checked; rejects with the error that ADD returns. */

@@ -20,7 +20,7 @@ import {
     podText,
     type AddRequest,
     type Attachment,
-    type Claims,
+    type ReleasePolicy,
     type NetworkAddress,
     type NetworkInterface,
     type NetworkRecord,
@@ -193,7 +193,7 @@ export class FurtherInterfaces {
      * then the allocations if `allocations` is "release", also those of an ADD that failed before it wrote a record. False
      * if OVS did not do it within 5 s: the interfaces then stay known until the reconcile has removed them.
      */
-    async remove(containerId: string, allocations: Claims, ifName?: string): Promise<boolean> {
+    async remove(containerId: string, allocations: ReleasePolicy, ifName?: string): Promise<boolean> {
         const { clock, functions, logger, pools, table } = this.#components;
         const all = table
             .ofContainer(containerId)
@@ -265,7 +265,12 @@ export class FurtherInterfaces {
     /**
      * As `remove`, for an ADD that needs it done: rejects with PodNetworkError `STILL_REMOVED` if it is not.
      */
-    async removeOlder(containerId: string, allocations: Claims, request: AddRequest, ifName?: string): Promise<void> {
+    async removeOlder(
+        containerId: string,
+        allocations: ReleasePolicy,
+        request: AddRequest,
+        ifName?: string,
+    ): Promise<void> {
         if (await this.remove(containerId, allocations, ifName)) return;
         throw new PodNetworkError(
             "STILL_REMOVED",

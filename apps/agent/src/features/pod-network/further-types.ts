@@ -5,7 +5,7 @@ import type { Logger } from "@antrea/runtime";
 import type { StoredPort } from "./found-records.ts";
 import type { FunctionWiring } from "./function-wiring.ts";
 import type { PodLinkOptions } from "./link.ts";
-import type { NetworkClaims, NetworkInterfaces, PodInterfaceView } from "../../platform/pod-interfaces/index.ts";
+import type { NetworkAllocations, NetworkInterfaces, PodInterfaceView } from "../../platform/pod-interfaces/index.ts";
 
 /** A port of the bridge for networks other than the Pod network. */
 export interface NetworkPort extends StoredPort {
@@ -49,7 +49,7 @@ export interface FurtherInterfacesComponents {
     readonly functions: FunctionWiring;
     readonly netlink: Netlink;
     /** Undefined if AntreaIPAM is disabled. */
-    readonly pools: NetworkClaims | undefined;
+    readonly pools: NetworkAllocations | undefined;
     /** Announces the addresses of a port in its VLAN; never throws. */
     readonly announce: (port: {
         readonly ofPort: number;

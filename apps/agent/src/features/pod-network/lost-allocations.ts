@@ -2,7 +2,7 @@ import { formatIp } from "@antrea/ip";
 import { PodNetworkError } from "./errors.ts";
 import {
     podText,
-    type NetworkClaims,
+    type NetworkAllocations,
     type NetworkRecord,
     type PodRecord,
 } from "../../platform/pod-interfaces/index.ts";
@@ -13,7 +13,7 @@ import {
  * have the address since. Addresses that are not of pools have none.
  */
 export function refuseLost(
-    pools: Pick<NetworkClaims, "hasAllocations"> | undefined,
+    pools: Pick<NetworkAllocations, "hasAllocations"> | undefined,
     record: PodRecord | NetworkRecord,
 ): void {
     if (pools === undefined) return;

@@ -20,7 +20,7 @@ import { Unwiring } from "./unwiring.ts";
 import { PodNetworkError } from "./errors.ts";
 import {
     type AddRequest,
-    type Claims,
+    type ReleasePolicy,
     type InterfaceControl,
     type NetworkRecord,
     type PlannedNetwork,
@@ -223,7 +223,7 @@ export class PodNetwork implements InterfaceControl {
      * False if flows or port cannot be removed within 5 s: the interface then stays known and its address in use until the next reconcile. `allocations`: "keep" leaves
      * them to the next sandbox of the Pod.
      */
-    async remove(known: PodInterface, allocations: Claims): Promise<boolean> {
+    async remove(known: PodInterface, allocations: ReleasePolicy): Promise<boolean> {
         const [own, further = true] = await Promise.all([
             this.#unwiring.remove(known, allocations),
             this.#components.further?.remove(known.record.containerId, allocations),

@@ -11,7 +11,7 @@ import {
     type AddressRequest,
     type Attachment,
     type BridgedPod,
-    type NetworkClaims,
+    type NetworkAllocations,
     type PlannedNetwork,
     type PodAttachment,
     type PodInterfaces,
@@ -55,7 +55,7 @@ export interface PodFlowTable {
 }
 
 /** The IPPools, as Pod wiring uses them. An allocation outlives the wiring of its address, and a failed wiring. */
-export interface PodPools extends Pick<NetworkClaims, "hasAllocations"> {
+export interface PodPools extends Pick<NetworkAllocations, "hasAllocations"> {
     /**
      * The pools that the Pod requests; undefined if it gets addresses of this Node's podCIDRs. Rejects if that cannot
      * be determined, or the signal aborts.

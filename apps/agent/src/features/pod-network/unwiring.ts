@@ -8,7 +8,7 @@ import { flowOwner, type PodDraft } from "./parts.ts";
 import type { PodNetworkComponents } from "./types.ts";
 import {
     attachmentKey,
-    type Claims,
+    type ReleasePolicy,
     isPoolRecord,
     type PodInterface,
     type PodRecord,
@@ -40,7 +40,7 @@ export class Unwiring {
     }
 
     /** See `PodNetwork.remove`. */
-    async remove(known: PodInterface, allocations: Claims): Promise<boolean> {
+    async remove(known: PodInterface, allocations: ReleasePolicy): Promise<boolean> {
         const { record } = known;
         const { bridging, flowTable, hostRoutes, logger, podInterfaces, pools, ports } = this.#components;
         using limit = new Limit(this.#clock, unwireLimitMs, "unwiring");

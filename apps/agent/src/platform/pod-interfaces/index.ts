@@ -3,7 +3,7 @@ export { type InterfaceControl } from "./control.ts";
 export { fromExternalIds, toExternalIds, unfinishedExternalIds } from "./external-ids.ts";
 export { containerOfAlias, fromAlias, pendingAlias, releasedAlias, toAlias, type AliasRecord } from "./link-alias.ts";
 export { fromNetworkAlias, toNetworkAlias, type NetworkAlias } from "./network-alias.ts";
-export { type NetworkClaims } from "./network-claims.ts";
+export { type NetworkAllocations } from "./network-allocations.ts";
 export { fromNetworkIds, toNetworkIds } from "./network-ids.ts";
 export { isOfNetwork, networkHash, networkOfHash, networkText } from "./network-mark.ts";
 export { NetworkInterfaces, type NetworkInterface, type NetworkInterfaceView } from "./network-interfaces.ts";
@@ -20,4 +20,10 @@ export {
     type NetworkCall,
     type PoolDemand,
 } from "./requests.ts";
-export { isAddCompleted, PodInterfaces, type Claims, type PodInterfaceChange, type PodInterfaceView } from "./table.ts";
+export {
+    isAddCompleted,
+    PodInterfaces,
+    type ReleasePolicy,
+    type PodInterfaceChange,
+    type PodInterfaceView,
+} from "./table.ts";

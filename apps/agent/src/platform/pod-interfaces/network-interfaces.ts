@@ -1,12 +1,12 @@
 import { attachmentKey, type Attachment } from "./attachment.ts";
 import type { NetworkRecord } from "./network-record.ts";
-import type { Claims } from "./table.ts";
+import type { ReleasePolicy } from "./table.ts";
 
 /** A Pod's interface on a network other than the Pod network. Immutable: a change replaces the object in the table. */
 export interface NetworkInterface {
     readonly record: NetworkRecord;
     /** Undefined unless its removal has begun and is not complete; then what it does with the allocations. */
-    readonly leaving: Claims | undefined;
+    readonly leaving: ReleasePolicy | undefined;
     /** When the ADD that made it was answered, monotonic (ms): 0 before the start of this agent, Infinity until then. */
     readonly addedAt: number;
 }
@@ -55,7 +55,7 @@ export class NetworkInterfaces {
      * Marks an interface as being removed; a release that could not be completed remains a release. Returns the effective
      * value, of an unknown interface the given one.
      */
-    leave(attachment: Attachment, allocations: Claims): Claims {
+    leave(attachment: Attachment, allocations: ReleasePolicy): ReleasePolicy {
         const known = this.get(attachment);
         if (known === undefined) return allocations;
         const leaving = allocations === "release" ? allocations : (known.leaving ?? allocations);

@@ -7,7 +7,7 @@ import type { PodInterface } from "./pod-interface.ts";
  * What the removal of an interface does with its allocations: releases them, or keeps them for the next sandbox of its
  * Pod.
  */
-export type Claims = "release" | "keep";
+export type ReleasePolicy = "release" | "keep";
 
 /** A change of an interface. The start of a state such as leaving is a change too, in which `known` is as `before`. */
 export interface PodInterfaceChange {
@@ -34,7 +34,7 @@ export type PodInterfaceView = Pick<
 interface Entry {
     known: PodInterface;
     /** Undefined unless its removal has begun and is not complete. */
-    leaving: Claims | undefined;
+    leaving: ReleasePolicy | undefined;
     isConnecting: boolean;
     isUndecided: boolean;
 }
@@ -177,7 +177,7 @@ export class PodInterfaces {
      * Marks an interface as being removed. A release that could not be completed remains a release; returns the
      * effective value, of an unknown interface the given one.
      */
-    leave(attachment: Attachment, allocations: Claims): Claims {
+    leave(attachment: Attachment, allocations: ReleasePolicy): ReleasePolicy {
         const entry = this.#entry(attachment);
         if (entry === undefined) return allocations;
         const before = entry.leaving;

@@ -3,7 +3,7 @@ import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { formatIp, parseIp } from "@antrea/ip";
 import { pods as podResource } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
-import { networkClaims } from "../../../src/features/ip-pools/index.ts";
+import { networkAllocations } from "../../../src/features/ip-pools/index.ts";
 import { newAllocation } from "../../../src/features/ip-pools/allocations.ts";
 import { PoolCluster } from "./support/pool-cluster.ts";
 import { type TestPoolAgent } from "./support/test-agent.ts";
@@ -211,7 +211,7 @@ describe("claims of 128 Pods with 16 networks each", () => {
         const uids = new Map<string, string>();
         for (const name of [...pods, "late"]) uids.set(name, await createPod(name));
         const agent = cluster.agent("a");
-        const claims = networkClaims(agent.pools);
+        const claims = networkAllocations(agent.pools);
         const limit = AbortSignal.timeout(200_000);
         await agent.pools.synced(limit);
         const claim = async (pod: string, pool: string, at: number): Promise<string> => {

@@ -21,7 +21,7 @@ import {
     type PlannedNetwork,
 } from "../../../src/platform/pod-interfaces/index.ts";
 import { listLogger, type LogEntry } from "../../support/logger.ts";
-import { FakeNetworkClaims } from "../../support/network-claims.ts";
+import { FakeNetworkClaims } from "../../support/network-allocations.ts";
 import { testBootId } from "../../support/records.ts";
 import { FakeNode, type FakeNodeOptions } from "./fake-node.ts";
 

@@ -5,7 +5,7 @@ import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
 import { eventually } from "../../support/eventually.ts";
 import { Interruptions, interruptions } from "../../support/interruptions.ts";
 import { TestNetns } from "../../support/namespace.ts";
-import { FakeNetworkClaims } from "../../support/network-claims.ts";
+import { FakeNetworkClaims } from "../../support/network-allocations.ts";
 import { addNic, podPorts, refusalOf, testNic, TestSandboxes } from "../../support/network-node.ts";
 import { TestNode, type NodeState, type TestAgent } from "../../support/test-node.ts";
 import { ipsOf, TestPod } from "../../support/test-pod.ts";

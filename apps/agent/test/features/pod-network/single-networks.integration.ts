@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/globals";
 import { type CniCommand } from "../../../src/features/cni-server/index.ts";
-import { FakeNetworkClaims } from "../../support/network-claims.ts";
+import { FakeNetworkClaims } from "../../support/network-allocations.ts";
 import { addNic, callNetwork, podPorts, refusalOf, testNic, TestSandboxes } from "../../support/network-node.ts";
 import { TestNode, type NodeState, type TestAgent } from "../../support/test-node.ts";
 import { type AddAnswer, type TestPod } from "../../support/test-pod.ts";

@@ -6,7 +6,7 @@ import { OpenFlowError } from "@antrea/openflow";
 export type Failure = "before" | "after";
 
 /**
- * The calls that go out to the world, in their order. Each takes a turn of the event loop before it is carried out and
+ * The calls that leave the program, in their order. Each takes a turn of the event loop before it is carried out and
  * one before it is answered, so that whoever forgets to wait is seen; each can fail, or never be answered.
  */
 export class Steps {

@@ -43,7 +43,7 @@ function recordOf(id: string, change: Partial<NetworkRecord> = {}): NetworkRecor
     });
 }
 
-interface World {
+interface Setup {
     readonly has?: readonly AllocatedDevices[];
     readonly records?: readonly NetworkRecord[];
     /** What the link of each device was before a Pod got it, or is: its name. */
@@ -51,8 +51,8 @@ interface World {
     readonly failure?: Error;
 }
 
-function find(demands: readonly DeviceDemand[], world: World): Promise<readonly FoundDevice[]> {
-    const { has = [], records = [], links, failure } = world;
+function find(demands: readonly DeviceDemand[], setup: Setup): Promise<readonly FoundDevice[]> {
+    const { has = [], records = [], links, failure } = setup;
     const devices = new PodDevices(
         {
             resources: { list: () => (failure === undefined ? Promise.resolve(has) : Promise.reject(failure)) },
@@ -118,7 +118,7 @@ describe("the devices of a Pod", () => {
 describe("a refusal names network, field, rule and next step, and its code", () => {
     const one = [allocated("intel.com/a", "0000:af:06.0")];
     const call = { ...demand, resourceName: undefined };
-    it.each<[string, readonly DeviceDemand[], World, string, string, RegExp]>([
+    it.each<[string, readonly DeviceDemand[], Setup, string, string, RegExp]>([
         [
             "no kubelet",
             [demand],
@@ -183,8 +183,8 @@ describe("a refusal names network, field, rule and next step, and its code", () 
             "INVALID_NETWORK_CONFIG",
             /deviceID: "0000:00:03\.0" is not a device .* Pod default\/web-0; next: /,
         ],
-    ])("%s", async (_, demands, world, code, cniCode, text) => {
-        const error: unknown = await find(demands, world).catch((cause: unknown) => cause);
+    ])("%s", async (_, demands, setup, code, cniCode, text) => {
+        const error: unknown = await find(demands, setup).catch((cause: unknown) => cause);
         expect(error).toMatchObject({ code, message: expect.stringMatching(text) });
         expect(error).toMatchObject({ message: expect.stringMatching(/^network default\/net-a: /) });
         expect(functionErrorCode(error)).toBe(cniCode);

@@ -9,7 +9,7 @@ const minute = 60_000;
 const atOnce = { by: "watch", after: Infinity } as const;
 
 /** What the cleaner sees of a cluster: one Node, and the allocations of its Pods. */
-class FakeWorld {
+class FakeCluster {
     readonly clock = new ManualClock();
     readonly allocations = new Map<string, Allocation>();
     /** The Pod of that name, if there is one. */
@@ -79,52 +79,52 @@ class FakeWorld {
 }
 
 describe("the allocations of a Node that is gone", () => {
-    let world: FakeWorld;
+    let cluster: FakeCluster;
     let stop: AbortController;
     let run: Promise<void>;
 
     beforeEach(async () => {
-        world = new FakeWorld();
+        cluster = new FakeCluster();
         stop = new AbortController();
-        world.claim("10.2.0.9");
-        run = new AllocationCleaner(world.components, { intervalMs: minute }).run(stop.signal);
+        cluster.claim("10.2.0.9");
+        run = new AllocationCleaner(cluster.components, { intervalMs: minute }).run(stop.signal);
         await settle();
     });
     afterEach(async () => {
         stop.abort();
-        await world.clock.advance(minute);
+        await cluster.clock.advance(minute);
         await run;
     });
 
     it("are freed after five minutes, not before", async () => {
-        world.deleteNode();
-        await world.clock.advance(5 * minute - 1_000);
-        expect([...world.allocations.keys()]).toEqual(["10.2.0.9"]);
-        await world.clock.advance(1_001);
-        expect([...world.allocations.keys()]).toEqual([]);
+        cluster.deleteNode();
+        await cluster.clock.advance(5 * minute - 1_000);
+        expect([...cluster.allocations.keys()]).toEqual(["10.2.0.9"]);
+        await cluster.clock.advance(1_001);
+        expect([...cluster.allocations.keys()]).toEqual([]);
     });
 
     it("stay when it is back in time, and the five minutes begin anew", async () => {
-        world.deleteNode();
-        await world.clock.advance(4 * minute);
-        world.addNode();
-        await world.clock.advance(2 * minute);
-        world.deleteNode();
-        await world.clock.advance(4 * minute);
-        expect(world.allocations.size).toBe(1);
-        await world.clock.advance(minute + 1);
-        expect(world.allocations.size).toBe(0);
+        cluster.deleteNode();
+        await cluster.clock.advance(4 * minute);
+        cluster.addNode();
+        await cluster.clock.advance(2 * minute);
+        cluster.deleteNode();
+        await cluster.clock.advance(4 * minute);
+        expect(cluster.allocations.size).toBe(1);
+        await cluster.clock.advance(minute + 1);
+        expect(cluster.allocations.size).toBe(0);
     });
 
     it("that are made again after they were freed have five minutes of their own: an agent runs there", async () => {
-        world.deleteNode();
-        await world.clock.advance(5 * minute + 1);
-        expect(world.allocations.size).toBe(0);
-        world.claim("10.2.0.9");
-        await world.clock.advance(4 * minute);
-        expect(world.allocations.size).toBe(1);
-        await world.clock.advance(2 * minute);
-        expect(world.allocations.size).toBe(0);
+        cluster.deleteNode();
+        await cluster.clock.advance(5 * minute + 1);
+        expect(cluster.allocations.size).toBe(0);
+        cluster.claim("10.2.0.9");
+        await cluster.clock.advance(4 * minute);
+        expect(cluster.allocations.size).toBe(1);
+        await cluster.clock.advance(2 * minute);
+        expect(cluster.allocations.size).toBe(0);
     });
 });
 
@@ -153,18 +153,18 @@ describe("the allocations of a Node that is out of service", () => {
             1,
         ],
     ])("%s", async (_, metadata, left, others = []) => {
-        const world = new FakeWorld();
-        world.others = others;
+        const cluster = new FakeCluster();
+        cluster.others = others;
         const stop = new AbortController();
-        world.claim("10.2.0.9");
-        world.takeOutOfService();
-        world.pod = metadata && { metadata: { namespace: "ns", name: "p", ...metadata } };
-        const run = new AllocationCleaner(world.components, { intervalMs: minute }).run(stop.signal);
+        cluster.claim("10.2.0.9");
+        cluster.takeOutOfService();
+        cluster.pod = metadata && { metadata: { namespace: "ns", name: "p", ...metadata } };
+        const run = new AllocationCleaner(cluster.components, { intervalMs: minute }).run(stop.signal);
         await settle();
-        await world.clock.advance(minute - 1);
-        expect(world.allocations.size).toBe(left);
+        await cluster.clock.advance(minute - 1);
+        expect(cluster.allocations.size).toBe(left);
         stop.abort();
-        await world.clock.advance(minute);
+        await cluster.clock.advance(minute);
         await run;
     });
 });

@@ -2,18 +2,18 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "@jest/glob
 import { ipPools } from "@antrea/crd";
 import { nodes } from "@antrea/kube";
 import { eventually } from "@antrea/kube/testing";
-import { PoolWorld, podOn } from "../../pool-world.ts";
+import { PoolCluster, podOn } from "../../pool-cluster.ts";
 
 describe("addresses of Nodes inside pools", () => {
-    let world: PoolWorld;
+    let cluster: PoolCluster;
     beforeAll(async () => {
-        world = await PoolWorld.start();
+        cluster = await PoolCluster.start();
     });
-    afterAll(async () => world[Symbol.asyncDispose]());
-    afterEach(async () => world.clear());
+    afterAll(async () => cluster[Symbol.asyncDispose]());
+    afterEach(async () => cluster.clear());
 
     async function held(): Promise<readonly string[]> {
-        return (await world.all())
+        return (await cluster.all())
             .filter(({ spec: { owner } }) => owner.kind === "Node")
             .map(({ spec: { owner, address, state, pool } }) => `${owner.name} ${address} ${pool} ${state}`)
             .sort();
@@ -25,57 +25,57 @@ describe("addresses of Nodes inside pools", () => {
     }
 
     it("are held for the Node, whichever is first, pool or Node, and released when either is no more", async () => {
-        await using term = world.term();
-        await world.server.addNode("n1", { internalIps: ["10.1.0.11", "fd00:1::11"] });
-        await world.pool("p4", "10.1.0.10-10.1.0.19");
+        await using term = cluster.term();
+        await cluster.server.addNode("n1", { internalIps: ["10.1.0.11", "fd00:1::11"] });
+        await cluster.pool("p4", "10.1.0.10-10.1.0.19");
         await eventuallyHeld("n1 10.1.0.11 p4 Reserved");
-        await world.pool("p6", "fd00:1::10-fd00:1::1f");
-        await world.server.addNode("n2", { internalIps: ["10.1.0.12"] });
+        await cluster.pool("p6", "fd00:1::10-fd00:1::1f");
+        await cluster.server.addNode("n2", { internalIps: ["10.1.0.12"] });
         await eventuallyHeld("n1 10.1.0.11 p4 Reserved", "n1 fd00:1::11 p6 Reserved", "n2 10.1.0.12 p4 Reserved");
         // n2 gets another address.
         const addresses = [{ type: "InternalIP", address: "10.1.0.13" }];
         const patch = { type: "merge", body: { status: { addresses } } } as const;
-        await world.api.patch(nodes, { name: "n2" }, patch, { subresource: "status" });
+        await cluster.api.patch(nodes, { name: "n2" }, patch, { subresource: "status" });
         await eventuallyHeld("n1 10.1.0.11 p4 Reserved", "n1 fd00:1::11 p6 Reserved", "n2 10.1.0.13 p4 Reserved");
-        await world.server.deleteNode("n2");
-        await world.api.delete(ipPools, { name: "p6" });
+        await cluster.server.deleteNode("n2");
+        await cluster.api.delete(ipPools, { name: "p6" });
         await eventuallyHeld("n1 10.1.0.11 p4 Reserved");
-        await world.changePool("p4", "10.1.0.15-10.1.0.19");
+        await cluster.changePool("p4", "10.1.0.15-10.1.0.19");
         await eventuallyHeld();
         await term.eventuallyMetric('antrea_controller_ippool_reclaims_total{reason="node-address-unwanted"}', "4");
     });
 
     it("stay with a Node that is registered anew, and come back when someone deletes the allocation", async () => {
-        await using _term = world.term();
-        await world.pool("p4", "10.1.1.10-10.1.1.19");
-        await world.server.addNode("n1", { internalIps: ["10.1.1.11"] });
+        await using _term = cluster.term();
+        await cluster.pool("p4", "10.1.1.10-10.1.1.19");
+        await cluster.server.addNode("n1", { internalIps: ["10.1.1.11"] });
         await eventuallyHeld("n1 10.1.1.11 p4 Reserved");
-        await world.server.deleteNode("n1");
-        const { metadata } = await world.server.addNode("n1", { internalIps: ["10.1.1.11"] });
-        await eventually(async () => (await world.find("10.1.1.11"))?.spec.owner.uid === metadata?.uid);
-        await world.free("10.1.1.11");
+        await cluster.server.deleteNode("n1");
+        const { metadata } = await cluster.server.addNode("n1", { internalIps: ["10.1.1.11"] });
+        await eventually(async () => (await cluster.find("10.1.1.11"))?.spec.owner.uid === metadata?.uid);
+        await cluster.free("10.1.1.11");
         await eventuallyHeld("n1 10.1.1.11 p4 Reserved");
     });
 
     it("are held for the other of two Nodes that have them, when the one is deleted", async () => {
-        await using _term = world.term();
-        await world.pool("p4", "10.1.4.10-10.1.4.19");
-        await world.server.addNode("old", { internalIps: ["10.1.4.11"] });
+        await using _term = cluster.term();
+        await cluster.pool("p4", "10.1.4.10-10.1.4.19");
+        await cluster.server.addNode("old", { internalIps: ["10.1.4.11"] });
         await eventuallyHeld("old 10.1.4.11 p4 Reserved");
         // The same machine, registered under another name.
-        await world.server.addNode("new", { internalIps: ["10.1.4.11"] });
-        await world.server.deleteNode("old");
+        await cluster.server.addNode("new", { internalIps: ["10.1.4.11"] });
+        await cluster.server.deleteNode("old");
         await eventuallyHeld("new 10.1.4.11 p4 Reserved");
     });
 
     it("are 16 of each family at most, and what a Node reports beyond is reported on it and on the pool", async () => {
-        await using term = world.term();
-        await world.pool("p4", "10.1.6.0/24");
+        await using term = cluster.term();
+        await cluster.pool("p4", "10.1.6.0/24");
         const internalIps = Array.from({ length: 200 }, (_, at) => `10.1.6.${at + 2}`);
-        await world.server.addNode("many", { internalIps });
+        await cluster.server.addNode("many", { internalIps });
         await eventually(async () => (await held()).length === 16);
         const status = await eventually(async () => {
-            const pool = await world.api.get(ipPools, { name: "p4" });
+            const pool = await cluster.api.get(ipPools, { name: "p4" });
             return pool.status?.usage?.total === 253 - 16 ? pool.status : undefined;
         });
         const further = "10.1.6.18-10.1.6.201 of Node many";
@@ -100,23 +100,23 @@ describe("addresses of Nodes inside pools", () => {
         ]);
         const addresses = [{ type: "InternalIP", address: "10.1.6.2" }];
         const patch = { type: "merge", body: { status: { addresses } } } as const;
-        await world.api.patch(nodes, { name: "many" }, patch, { subresource: "status" });
+        await cluster.api.patch(nodes, { name: "many" }, patch, { subresource: "status" });
         await eventuallyHeld("many 10.1.6.2 p4 Reserved");
         await eventually(
-            async () => (await world.api.get(ipPools, { name: "p4" })).status?.conditions?.[0]?.reason === "Usable",
+            async () => (await cluster.api.get(ipPools, { name: "p4" })).status?.conditions?.[0]?.reason === "Usable",
         );
     });
 
     it("of which a pool has few are held behind any number outside pools, and stay while the Node reports more", async () => {
-        await using _term = world.term();
-        await world.pool("p4", "10.1.7.0/24");
+        await using _term = cluster.term();
+        await cluster.pool("p4", "10.1.7.0/24");
         const report = async (...list: readonly string[]): Promise<void> => {
             const addresses = list.map((address) => ({ type: "InternalIP", address }));
             const patch = { type: "merge", body: { status: { addresses } } } as const;
-            await world.api.patch(nodes, { name: "n1" }, patch, { subresource: "status" });
+            await cluster.api.patch(nodes, { name: "n1" }, patch, { subresource: "status" });
         };
         const outside = Array.from({ length: 18 }, (_, at) => `10.200.0.${at + 1}`);
-        await world.server.addNode("n1", { internalIps: [...outside, "10.1.7.200"] });
+        await cluster.server.addNode("n1", { internalIps: [...outside, "10.1.7.200"] });
         await eventuallyHeld("n1 10.1.7.200 p4 Reserved");
         // By address it is the last of 21 now.
         const secondary = Array.from({ length: 20 }, (_, at) => `10.1.7.${at + 10}`);
@@ -131,27 +131,27 @@ describe("addresses of Nodes inside pools", () => {
     });
 
     it("that a Pod has are reported on the Node and held as soon as the Pod is gone", async () => {
-        await using term = world.term();
-        await world.pool("p4", "10.1.2.10-10.1.2.19");
-        await world.claim("10.1.2.11", "p4", podOn("n0", "web"));
-        await world.server.addNode("n1", { internalIps: ["10.1.2.11"] });
+        await using term = cluster.term();
+        await cluster.pool("p4", "10.1.2.10-10.1.2.19");
+        await cluster.claim("10.1.2.11", "p4", podOn("n0", "web"));
+        await cluster.server.addNode("n1", { internalIps: ["10.1.2.11"] });
         await eventually(() => term.notes("AddressHeldElsewhere").length === 1);
         expect(term.notes("AddressHeldElsewhere")[0]).toContain("10.1.2.11");
         expect(term.notes("AddressHeldElsewhere")[0]).toContain("Pod default/web on Node n0");
-        await world.free("10.1.2.11");
+        await cluster.free("10.1.2.11");
         await eventuallyHeld("n1 10.1.2.11 p4 Reserved");
     });
 
     it("found by a new leader after Nodes and pools came and went without one", async () => {
-        await world.pool("p4", "10.1.3.10-10.1.3.19");
-        await world.server.addNode("n1", { internalIps: ["10.1.3.11"] });
-        await world.server.addNode("n2", { internalIps: ["10.1.3.12"] });
-        const first = world.term();
+        await cluster.pool("p4", "10.1.3.10-10.1.3.19");
+        await cluster.server.addNode("n1", { internalIps: ["10.1.3.11"] });
+        await cluster.server.addNode("n2", { internalIps: ["10.1.3.12"] });
+        const first = cluster.term();
         await eventuallyHeld("n1 10.1.3.11 p4 Reserved", "n2 10.1.3.12 p4 Reserved");
         await first.stop();
-        await world.server.deleteNode("n1");
-        await world.server.addNode("n3", { internalIps: ["10.1.3.13"] });
-        await using _second = world.term();
+        await cluster.server.deleteNode("n1");
+        await cluster.server.addNode("n3", { internalIps: ["10.1.3.13"] });
+        await using _second = cluster.term();
         await eventuallyHeld("n2 10.1.3.12 p4 Reserved", "n3 10.1.3.13 p4 Reserved");
     });
 });

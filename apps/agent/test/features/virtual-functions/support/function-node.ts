@@ -7,7 +7,7 @@ import { judge } from "../../../../src/features/networks/judge.ts";
 import type { AddRequest, DeviceId, PlannedNetwork } from "../../../../src/platform/pod-interfaces/index.ts";
 import { FakeKubelet } from "../../../support/fake-kubelet.ts";
 import { TestNetns } from "../../../support/namespace.ts";
-import { FakeNetworkClaims } from "../../../support/network-claims.ts";
+import { FakeNetworkClaims } from "../../../support/network-allocations.ts";
 import { addNic, testNic, TestSandboxes } from "../../../support/network-node.ts";
 import { TestNode, type NodeState, type TestAgent } from "../../../support/test-node.ts";
 import type { TestPod } from "../../../support/test-pod.ts";

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from "@jest/globals";
 import { formatIp, parseIp } from "@antrea/ip";
-import { networkClaims } from "../../../src/features/ip-pools/index.ts";
+import { networkAllocations } from "../../../src/features/ip-pools/index.ts";
 import { poolWiring } from "../../../src/features/ip-pools/node-interfaces.ts";
 import {
     NetworkInterfaces,
     PodInterfaces,
     type NetworkAddress,
     type NetworkAddresses,
-    type NetworkClaims,
+    type NetworkAllocations,
     type NetworkRecordAddress,
 } from "../../../src/platform/pod-interfaces/index.ts";
 import { networkRecord } from "../../support/records.ts";
@@ -16,7 +16,7 @@ import { type TestPoolAgent } from "./support/test-agent.ts";
 
 let cluster: FakeCluster;
 let agent: TestPoolAgent;
-let claims: NetworkClaims;
+let claims: NetworkAllocations;
 
 beforeEach(async () => {
     cluster = new FakeCluster();
@@ -26,7 +26,7 @@ beforeEach(async () => {
     cluster.addPod("web", { nodeName: "a" });
     cluster.addPod("web-1", { nodeName: "a", set: { name: "web", uid: "uid-set" } });
     agent = cluster.agent("a", { confirmMs: 0 });
-    claims = networkClaims(agent.pools);
+    claims = networkAllocations(agent.pools);
     await agent.pools.synced(limit());
 });
 afterEach(() => cluster[Symbol.asyncDispose]());

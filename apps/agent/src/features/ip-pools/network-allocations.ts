@@ -1,9 +1,9 @@
 import { addressOf } from "./claimed-address.ts";
 import { type IpPools } from "./ip-pools.ts";
-import type { NetworkClaims } from "../../platform/pod-interfaces/index.ts";
+import type { NetworkAllocations } from "../../platform/pod-interfaces/index.ts";
 
 /** Adapts the pools of this Node for the interfaces of networks that this agent makes. */
-export function networkClaims(pools: IpPools): NetworkClaims {
+export function networkAllocations(pools: IpPools): NetworkAllocations {
     return {
         claimForNetwork: async (asked, signal) =>
             pools.allocator.claim(await pools.networkRequest(asked, signal), signal),

@@ -4,7 +4,7 @@ import { Reconciler, type Operations } from "../../src/reconciler/index.ts";
 import { MemoryLog } from "../../src/testing/index.ts";
 
 /** What is in place, and a reconciler for it whose operations take a turn of the event loop and fail on request. */
-export class World {
+export class Fixture {
     readonly actual = new Map<string, number>();
     /** Operations so far, e.g. `update a=1 was ?`. */
     readonly calls: string[] = [];
@@ -53,7 +53,7 @@ export class World {
         };
         this.reconciler = new Reconciler(
             { logger: this.log.logger, clock: this.clock, metrics: this.metrics },
-            { name: "world", concurrency: options.concurrency ?? 1 },
+            { name: "fixture", concurrency: options.concurrency ?? 1 },
             options.inBatches === true ? many : each,
         );
     }

@@ -1,13 +1,13 @@
 import { AntreaError } from "@antrea/errors";
 import { formatIp, parseIp, type IpAddress } from "@antrea/ip";
-import type { Attachment, NetworkClaims } from "../../src/platform/pod-interfaces/index.ts";
+import type { Attachment, NetworkAllocations } from "../../src/platform/pod-interfaces/index.ts";
 
 /** Addresses 192.168.X.n of pool "X", in VLAN X; the pool "full" has none. An interface of a Pod keeps its own in the next sandbox. */
-export class FakeNetworkClaims implements NetworkClaims {
+export class FakeNetworkClaims implements NetworkAllocations {
     /** By address. */
     readonly held = new Map<string, { readonly owner: string; readonly key: string; readonly pool: string }>();
 
-    claimForNetwork: NetworkClaims["claimForNetwork"] = ({ containerId, ifName, podUid, demands }) => {
+    claimForNetwork: NetworkAllocations["claimForNetwork"] = ({ containerId, ifName, podUid, demands }) => {
         if (demands.some(({ pool }) => pool === "full"))
             return Promise.reject(new AntreaError("EXHAUSTED", "environment", "no free address in full"));
         return Promise.resolve(
@@ -39,7 +39,7 @@ export class FakeNetworkClaims implements NetworkClaims {
         return "";
     }
 
-    addressesFor({ containerId, ifName }: Attachment): ReturnType<NetworkClaims["addressesFor"]> {
+    addressesFor({ containerId, ifName }: Attachment): ReturnType<NetworkAllocations["addressesFor"]> {
         const own = [...this.held].filter(([, { owner }]) => owner === `${containerId}/${ifName}`);
         return own.map(([ip, { pool }]) => ({
             ip: parseIp(ip),

@@ -4,7 +4,7 @@ import type { NetworkRecordAddress } from "./network-record.ts";
 import type { NetworkAddress, NetworkAddresses } from "./requests.ts";
 
 /** The allocations for the interfaces of networks that this agent makes. */
-export interface NetworkClaims {
+export interface NetworkAllocations {
     /** Allocates the addresses of one interface, all or nothing; rejects with the error that ADD returns. */
     claimForNetwork(asked: NetworkAddresses, signal: AbortSignal): Promise<readonly NetworkAddress[]>;
     /** Frees the allocations of an interface; resolves when that is done, or after one second. Never rejects. */

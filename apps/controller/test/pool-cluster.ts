@@ -145,7 +145,7 @@ export interface SetOptions {
 }
 
 /** A real API server with our CRDs, and what users, StatefulSet controller, kubelets and agents do to it. */
-export class PoolWorld implements AsyncDisposable {
+export class PoolCluster implements AsyncDisposable {
     readonly server: TestApiServer;
     readonly api: ApiClient;
 
@@ -155,10 +155,10 @@ export class PoolWorld implements AsyncDisposable {
         this.api = server.clients().api;
     }
 
-    static async start(): Promise<PoolWorld> {
+    static async start(): Promise<PoolCluster> {
         const server = await TestApiServer.start();
         await server.apply(customResourceDefinitions());
-        return new PoolWorld(server);
+        return new PoolCluster(server);
     }
 
     term(options: TermOptions = {}): Term {

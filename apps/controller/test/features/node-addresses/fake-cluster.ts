@@ -11,7 +11,7 @@ import { allocation } from "../../fakes.ts";
 import { MemoryApi } from "../../memory-api.ts";
 
 /** The feature as the leader runs it, with an API server in memory. */
-export class World implements AsyncDisposable {
+export class FakeCluster implements AsyncDisposable {
     readonly server = new MemoryApi();
     readonly clock = new ManualClock();
     readonly log = new MemoryLog();
