@@ -43,6 +43,8 @@ export interface CookieParts {
 export const roundMask = 0xffffn << 48n;
 /** Cookie bits that are zero in all cookies of this project. */
 export const reservedMask = 0xffn << 32n;
+/** Cookie bits of the category. */
+export const categoryMask = 0xffn << 40n;
 /** Cookie bits of category and object id, to match the flows of one object in any round. */
 export const objectMask = 0xff00ffffffffn;
 

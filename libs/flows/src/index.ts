@@ -4,6 +4,7 @@ export { connectionZone } from "./conntrack.ts";
 export {
     Category,
     cookie,
+    categoryMask,
     cookieOf,
     nextRound,
     objectMask,

@@ -1,9 +1,5 @@
-import { Category, objectMask, Table } from "@antrea/flows";
-import type { CookieFilter } from "../../platform/ovs/flow-table/index.ts";
+import { Category, Table } from "@antrea/flows";
+import { ofCategory, type CookieFilter } from "../../platform/ovs/flow-table/index.ts";
 
 /** The flows of addresses of Services, of any start. */
-export const addressFlows: CookieFilter = {
-    table: Table.ServiceLb,
-    cookie: BigInt(Category.service) << 40n,
-    cookieMask: objectMask & ~0xffff_ffffn,
-};
+export const addressFlows: CookieFilter = { table: Table.ServiceLb, ...ofCategory(Category.service) };

@@ -1,9 +1,5 @@
-import { Category, objectMask, Table } from "@antrea/flows";
-import type { CookieFilter } from "../../platform/ovs/flow-table/index.ts";
+import { Category, Table } from "@antrea/flows";
+import { ofCategory, type CookieFilter } from "../../platform/ovs/flow-table/index.ts";
 
 /** The flow that shows that OVS has had all Services, of any start: see `completePart`. */
-export const completeFlow: CookieFilter = {
-    table: Table.ServiceLb,
-    cookie: BigInt(Category.servicesComplete) << 40n,
-    cookieMask: objectMask & ~0xffff_ffffn,
-};
+export const completeFlow: CookieFilter = { table: Table.ServiceLb, ...ofCategory(Category.servicesComplete) };

@@ -71,8 +71,9 @@ export interface ServicesFeature extends Feature {
  * AntreaProxy: OVS serves ClusterIPs and addresses of load balancers to the Pods of this Node, and with `proxyAll` all
  * Services to the Node itself and to clients outside too. The flows of an earlier start stay until all Services are known
  * and in OVS, and until then what goes to none is dropped; without them and the API server those of the journal are served.
- * Adds the jobs `services/first-sync`, `services/complete`, `services/learned-flows`, `services/journal` and, with the gate `CleanupStaleUDPSvcConntrack`, `services/udp-connections`. If it is off, it removes
- * the journal and, with that gate, by the same job the UDP connections that an earlier start has translated.
+ * Adds the jobs `services/first-sync`, `services/complete`, `services/learned-flows`, `services/journal` and, with the gate
+ * `CleanupStaleUDPSvcConntrack`, `services/udp-connections`. If it is off, it removes the journal and, with that gate, by the
+ * same job the UDP connections that an earlier start has translated.
  *
  * @param host undefined without `proxyAll`
  * @param cidrs the same

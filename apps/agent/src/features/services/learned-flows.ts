@@ -1,10 +1,10 @@
 import { messageOf } from "@antrea/errors";
-import { Category, learnedCookie, learnedMatches, objectMask, roundMask, Table } from "@antrea/flows";
+import { Category, learnedCookie, learnedMatches, Table } from "@antrea/flows";
 import type { IpAddress } from "@antrea/ip";
 import { flowKey, type BundleMod, type FlowStats, type Match } from "@antrea/openflow";
 import type { Logger } from "@antrea/runtime";
 import type { ServedService } from "@antrea/services";
-import { bundleSize, type CookieFilter, type FlowLink } from "../../platform/ovs/flow-table/index.ts";
+import { inBundles, ofCategory, type CookieFilter, type FlowLink } from "../../platform/ovs/flow-table/index.ts";
 import { inSlices } from "../../platform/slices.ts";
 
 /** Dependencies of LearnedFlows, and what decides for which addresses flows are learned. */
@@ -29,11 +29,7 @@ type LearningPorts = ReadonlyMap<bigint, Learning>;
 const allBits = (1n << 64n) - 1n;
 const none: LearningPorts = new Map();
 
-const allLearned: CookieFilter = {
-    table: Table.SessionAffinity,
-    cookie: BigInt(Category.service) << 40n,
-    cookieMask: roundMask | (objectMask & ~0xffff_ffffn),
-};
+const allLearned: CookieFilter = { table: Table.SessionAffinity, ...ofCategory(Category.service, 0) };
 
 /**
  * Deletes flows in which OVS has learned the endpoints of clients, when their Service has no such affinity, address or port
@@ -67,7 +63,7 @@ export class LearnedFlows {
         const mods = [...before].flatMap(([cookie, learning]) => deletions(cookie, learning, now.get(cookie)));
         if (mods.length === 0) return;
         try {
-            await this.#send(mods, signal);
+            await inBundles(this.#components.openflow, mods, signal);
         } catch (error) {
             this.#components.logger.debug("learned flows of a Service stay", {
                 service: key,
@@ -91,7 +87,7 @@ export class LearnedFlows {
             const deleted = { table, priority, match, actions: [], cookie };
             stale.push({ command: "delete_strict", flow: deleted, cookieMask: allBits });
         });
-        await this.#send(stale, signal);
+        await inBundles(openflow, stale, signal);
         if (stale.length > 0)
             logger.info("clients of changed Services get their endpoint anew", { flows: stale.length });
     }
@@ -106,12 +102,6 @@ export class LearnedFlows {
                 return [learnedCookie(service.uid, port.name, port.family), { seconds, matches: byText }];
             }),
         );
-    }
-
-    async #send(mods: readonly BundleMod[], signal: AbortSignal): Promise<void> {
-        for (let start = 0; start < mods.length; start += bundleSize) {
-            await this.#components.openflow.bundle(mods.slice(start, start + bundleSize), { signal });
-        }
     }
 }
 

@@ -46,8 +46,8 @@ export class LastKnownServices {
     }
 
     /**
-     * Resolves with no keys when the lists are complete, or, when OVS does not have all Services, with the keys of those that were last
-     * known and are to be served now, if there are any. Rejects only if the signal aborts.
+     * Resolves with no keys when the lists are complete, or, when OVS does not have all Services, with the keys of those that
+     * were last known and are to be served now, if there are any. Rejects only if the signal aborts.
      */
     async restore(signal: AbortSignal): Promise<readonly string[]> {
         const { clock, watch } = this.#components;

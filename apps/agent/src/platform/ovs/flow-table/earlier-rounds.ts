@@ -1,7 +1,7 @@
 import { isErrorOf } from "@antrea/errors";
-import { Category, cookieOf, objectMask, reservedMask, roundMask } from "@antrea/flows";
+import { Category, cookieOf, reservedMask } from "@antrea/flows";
 import { OpenFlowError, type FlowStats, type Group } from "@antrea/openflow";
-import { deleteFlows, deleteGroups, ofRound, roundCookie, type FlowLink } from "./flow-link.ts";
+import { deleteFlows, deleteGroups, ofCategory, ofRound, type FlowLink } from "./flow-link.ts";
 import { canDescribe, isOfRound } from "./group-numbers.ts";
 
 /** Flows of Services of earlier starts of the agent, and groups that they use, as they were before the first replay. */
@@ -26,8 +26,6 @@ export interface DeleteOptions {
 }
 
 const categories: ReadonlySet<number> = new Set(Object.values(Category));
-const serviceCookie = BigInt(Category.service) << 40n;
-const categoryMask = objectMask & ~0xffff_ffffn;
 
 /**
  * Whether a cookie has the format of this agent: those of other programs usually have no upper bits, or all of them.
@@ -65,11 +63,7 @@ export class EarlierRounds {
      */
     async read(link: FlowLink, rounds: readonly number[], current: number): Promise<void> {
         if (this.#isRead) return;
-        const [only] = rounds;
-        const filter =
-            only === undefined || rounds.length > 1
-                ? { cookie: serviceCookie, cookieMask: categoryMask }
-                : { cookie: roundCookie(only) | serviceCookie, cookieMask: roundMask | categoryMask };
+        const filter = ofCategory(Category.service, rounds.length === 1 ? rounds[0] : undefined);
         const isEarlier = ({ cookie }: FlowStats): boolean => {
             const { round } = cookieOf(cookie);
             return isOurCookie(cookie) && round !== current && (rounds.length === 0 || rounds.includes(round));

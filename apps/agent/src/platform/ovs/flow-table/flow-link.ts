@@ -1,4 +1,4 @@
-import { roundMask } from "@antrea/flows";
+import { categoryMask, roundMask, type Category } from "@antrea/flows";
 import type { BundleMod, FlowMod, FlowStats, Group } from "@antrea/openflow";
 
 /**
@@ -53,6 +53,15 @@ export function ofRound(round: number): CookieFilter {
 }
 
 /**
+ * The filter for all flows of a category, in all tables: of any round, or of this one, 0 for those that OVS has learned.
+ */
+export function ofCategory(category: Category, round?: number): CookieFilter {
+    const cookie = BigInt(category) << 40n;
+    if (round === undefined) return { cookie, cookieMask: categoryMask };
+    return { cookie: roundCookie(round) | cookie, cookieMask: roundMask | categoryMask };
+}
+
+/**
  * Deletes flows that were found in a dump of the round, in bundles of at most 2,000; a flow that is gone, or was replaced
  * by one of another round since, does no harm and stays. No flows: sends nothing. Rejects with OpenFlowError, on abort
  * `ABORTED`; some may be deleted then.
@@ -84,7 +93,12 @@ export async function deleteGroups(link: FlowLink, ids: Iterable<number>, signal
     );
 }
 
-async function inBundles(link: FlowLink, mods: readonly BundleMod[], signal?: AbortSignal): Promise<void> {
+/** Sends changes that need not be atomic, in bundles of at most 2,000; none: sends nothing. Rejects as `deleteFlows`. */
+export async function inBundles(
+    link: Pick<FlowLink, "bundle">,
+    mods: readonly BundleMod[],
+    signal?: AbortSignal,
+): Promise<void> {
     for (let start = 0; start < mods.length; start += bundleSize) {
         await link.bundle(mods.slice(start, start + bundleSize), { signal });
     }

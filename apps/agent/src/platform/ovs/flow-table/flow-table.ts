@@ -1,5 +1,5 @@
 import { AntreaError, isAborted, isErrorOf, messageOf } from "@antrea/errors";
-import { Category, objectMask, roundMask } from "@antrea/flows";
+import { Category } from "@antrea/flows";
 import { OpenFlowError, type Flow } from "@antrea/openflow";
 import { type Logger } from "@antrea/runtime";
 import { addFlows, type RefusedOwner } from "./add-flows.ts";
@@ -15,7 +15,7 @@ import {
 } from "./difference.ts";
 import { Doubts, type Doubt } from "./doubts.ts";
 import { EarlierRounds, type DeleteOptions, type EarlierReader } from "./earlier-rounds.ts";
-import { deleteFlows, deleteGroups, ofRound, type FlowLink } from "./flow-link.ts";
+import { deleteFlows, deleteGroups, ofCategory, ofRound, type FlowLink } from "./flow-link.ts";
 import { GroupNumbers } from "./group-numbers.ts";
 import { OwnedFlows, type FlowsAndGroups, type FlowSource, type Owned } from "./owned-flows.ts";
 import { Repair, type Repaired } from "./repair.ts";
@@ -42,10 +42,7 @@ interface Round {
 }
 
 /** Flows that OVS has learned for Services: round 0, and their category. */
-const learnedFlows = {
-    cookie: BigInt(Category.service) << 40n,
-    cookieMask: roundMask | (objectMask & ~0xffff_ffffn),
-};
+const learnedFlows = ofCategory(Category.service, 0);
 
 /**
  * The desired flows and groups of the bridge, by owner, and their synchronization with OVS.

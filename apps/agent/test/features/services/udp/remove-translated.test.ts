@@ -52,11 +52,14 @@ afterEach(async () => jobs.stop());
 
 /** Advances in steps: a comparison may let other work run in between, as often as the machine is slow. */
 async function advance(ms: number): Promise<void> {
-    for (let left = ms; left > 0; left -= 100) {
+    const settleAll = async (): Promise<void> => {
         for (let turn = 0; turn < 20; turn += 1) await settle();
+    };
+    for (let left = ms; left > 0; left -= 100) {
+        await settleAll();
         await clock.advance(Math.min(left, 100));
     }
-    for (let turn = 0; turn < 20; turn += 1) await settle();
+    await settleAll();
 }
 
 const state = (): string | undefined => jobs.health()[0]?.state;
