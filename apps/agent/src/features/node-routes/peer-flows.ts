@@ -1,5 +1,5 @@
 import { bridgedPeerFlows, tunnelPeerFlows, type FlowSet, type NextTable } from "@antrea/flows";
-import { formatIp, formatMac } from "@antrea/ip";
+import { formatIp, sameIp } from "@antrea/ip";
 import type { Change, Operations, Removal } from "@antrea/runtime";
 import type { PeerRoute } from "./peer-routes.ts";
 
@@ -92,13 +92,18 @@ export function flowRoutesByNode(routes: readonly PeerRoute[]): Map<string, Flow
     return nodes;
 }
 
-/** Whether two groups of routes need the same flows. */
+/** Whether two groups of routes need the same flows. Each pass compares those of all Nodes, so it makes no texts. */
 export function sameFlows(one: FlowRoutes, other: FlowRoutes): boolean {
-    return textOf(one) === textOf(other);
+    return one.length === other.length && one.every((route, at) => needsSameFlow(route, other[at]));
 }
 
-function textOf(routes: FlowRoutes): string {
-    return routes.map(({ podCidr, remote, mac }) => `${podCidr} ${remote.value} ${mac && formatMac(mac)}`).join();
+function needsSameFlow(one: PeerRoute, other: PeerRoute | undefined): boolean {
+    return (
+        other !== undefined &&
+        one.podCidr === other.podCidr &&
+        sameIp(one.remote, other.remote) &&
+        one.mac?.join() === other.mac?.join()
+    );
 }
 
 function ownerOf(node: string): string {
