@@ -19,10 +19,24 @@ export interface GroupModFixture {
     readonly hex: string;
 }
 
+/** A field as ovs-fields(7) describes it. */
+export interface ManualField {
+    /** Its names in ovs-ofctl, separated by spaces. */
+    readonly names: string;
+    readonly bits: number;
+    readonly format: string;
+    readonly maskable: boolean;
+    readonly prerequisites: string;
+    readonly writable: boolean;
+    /** Its names of the wire, such as NXM_NX_REG0, with their numbers. */
+    readonly codes: Readonly<Record<string, number>>;
+}
+
 export const flowMods = read<FlowModFixture>("flow-mods");
 export const messages = read<MessageFixture>("messages");
 export const groupMods = read<GroupModFixture>("group-mods");
 export const groupMessages = read<MessageFixture>("group-messages");
+export const fieldManual = read<ManualField>("fields");
 
 export function bytes(hex: string): Uint8Array {
     return Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));

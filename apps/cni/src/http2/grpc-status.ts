@@ -62,7 +62,7 @@ export function statusOfReset(errorCode: number): number {
 export function decodeGrpcMessage(text: string): string {
     const octets: number[] = [];
     for (let at = 0; at < text.length; at++) {
-        const escaped = /^%[0-9a-fA-F]{2}/.test(text.slice(at, at + 3));
+        const escaped = /%[0-9a-fA-F]{2}/.test(text.slice(at, at + 3));
         octets.push(escaped ? Number.parseInt(text.slice(at + 1, at + 3), 16) : text.charCodeAt(at));
         if (escaped) at += 2;
     }

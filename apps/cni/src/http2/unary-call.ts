@@ -149,8 +149,7 @@ export class UnaryCall {
             case FrameType.PUSH_PROMISE:
                 throw protocolError("PUSH_PROMISE, although push is disabled");
             default:
-                // PRIORITY and unknown frame types are ignored (RFC 9113 section 5.5).
-                return;
+            // PRIORITY and unknown frame types are ignored (RFC 9113 section 5.5).
         }
     }
 

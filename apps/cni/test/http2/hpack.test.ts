@@ -10,7 +10,7 @@ function refusal(...blocks: string[]): string {
     try {
         for (const block of blocks) decoder.decode(hex(block));
     } catch (error) {
-        if (error instanceof Http2Error) return `${error.code} ${error.message}`;
+        if (error instanceof Http2Error && error.fault === "remote") return `${error.code} ${error.message}`;
         throw error;
     }
     return "accepted";
@@ -88,8 +88,39 @@ describe("HpackDecoder", () => {
         ["padding of more than seven bits", ["000161 82 1fff"], "wrong padding"],
         ["padding that is not ones", ["000161 81 18"], "wrong padding"],
         ["the end-of-string symbol", ["000161 84 ffffffff"], "end-of-string symbol"],
+        ["an index of more than 24 bits", ["ff81ffff07"], "a number is above 16777215"],
     ])("refuses %s", (_name, blocks, expected) => {
         expect(refusal(...blocks)).toContain(expected);
+        expect(refusal(...blocks)).toMatch(/^COMPRESSION_ERROR HPACK: /);
+    });
+
+    it("reads numbers of up to 24 bits", () => {
+        expect(refusal("ff80ffff07")).toBe("COMPRESSION_ERROR HPACK: there is no entry 16777215");
+    });
+
+    it.each<[number, string, string]>([
+        [1, ":authority", ""],
+        [2, ":method", "GET"],
+        [5, ":path", "/index.html"],
+        [7, ":scheme", "https"],
+        [8, ":status", "200"],
+        [14, ":status", "500"],
+        [15, "accept-charset", ""],
+        [16, "accept-encoding", "gzip, deflate"],
+        [31, "content-type", ""],
+        [32, "cookie", ""],
+        [58, "user-agent", ""],
+        [61, "www-authenticate", ""],
+    ])("entry %i of the static table is %s (RFC 7541 Appendix A)", (index, name, value) => {
+        expect(new HpackDecoder().decode(Uint8Array.of(0x80 | index))).toEqual([[name, value]]);
+    });
+
+    it("reads literals that are not to be indexed, now or ever, without indexing them", () => {
+        const decoder = new HpackDecoder();
+        // RFC 7541 sections C.2.2 and C.2.3.
+        expect(decoder.decode(hex("040c2f73616d706c652f70617468"))).toEqual([[":path", "/sample/path"]]);
+        expect(decoder.decode(hex("100870617373776f726406736563726574"))).toEqual([["password", "secret"]]);
+        expect(() => decoder.decode(hex("be"))).toThrow(/there is no entry 62/);
     });
 
     it("refuses a small block that names a long value many times", () => {
@@ -100,12 +131,62 @@ describe("HpackDecoder", () => {
         expect(refusal(Buffer.from(literal).toString("hex"), "be".repeat(30))).toContain("TOO_LARGE");
     });
 
+    it("takes a header list of 65536 octets, 32 of each header with its name and value", () => {
+        const list = (length: number): string => {
+            const writer = new HeaderWriter();
+            writer.indexed(2);
+            writer.literal("a", "b".repeat(length));
+            return Buffer.from(writer.finish()).toString("hex");
+        };
+        const rest = 65536 - (":method".length + "GET".length + 32) - ("a".length + 32);
+        expect(refusal(list(rest))).toBe("accepted");
+        expect(refusal(list(rest + 1))).toBe("TOO_LARGE HPACK: a header list is larger than 65536 octets");
+    });
+
     it("never fails but with its typed error, whatever the bytes", () => {
         fc.assert(
             fc.property(fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 4 }), (blocks) => {
                 refusal(...blocks.map((block) => Buffer.from(block).toString("hex")));
             }),
         );
+    });
+});
+
+describe("the dynamic table (RFC 7541 section 4)", () => {
+    /** A literal with incremental indexing: "a" with a value of this length, an entry of 33 octets more. */
+    const entry = (length: number): string => {
+        const writer = new HeaderWriter();
+        writer.literal("a", "b".repeat(length));
+        return `40${Buffer.from(writer.finish()).toString("hex").slice(2)}`;
+    };
+
+    it("has 4096 octets at first, and keeps entries that fill them", () => {
+        expect(refusal(entry(2048 - 33), entry(2048 - 33), "bf")).toBe("accepted");
+        expect(refusal(entry(2048 - 33), entry(2048 - 32), "be")).toBe("accepted");
+        expect(refusal(entry(2048 - 33), entry(2048 - 32), "bf")).toContain("there is no entry 63");
+    });
+
+    it("keeps what fills a new size, to its last octet", () => {
+        // Updates to 4096, 67, 66 and 65 octets; both entries have 33.
+        expect(refusal("3fe11f", entry(0), entry(0), "3f24", "bf")).toBe("accepted");
+        expect(refusal(entry(0), entry(0), "3f23", "bf")).toBe("accepted");
+        expect(refusal(entry(0), entry(0), "3f22", "bf")).toContain("there is no entry 63");
+        expect(refusal(entry(0), entry(0), "3f22", "be")).toBe("accepted");
+    });
+
+    it("gives the newest entry the lowest index", () => {
+        const decoder = new HpackDecoder();
+        decoder.decode(hex(`${entry(1)}${entry(2)}`));
+        expect(decoder.decode(hex("bebf"))).toEqual([
+            ["a", "bb"],
+            ["a", "b"],
+        ]);
+    });
+
+    it("is empty after an entry that is larger than it, which is no error", () => {
+        expect(refusal(entry(1), entry(4096))).toBe("accepted");
+        expect(refusal(entry(1), entry(4096), "be")).toContain("there is no entry 62");
+        expect(refusal(entry(1), entry(4096), entry(1), "be")).toBe("accepted");
     });
 });
 

@@ -1,72 +1,26 @@
 import { describe, expect, it } from "@jest/globals";
 import fc from "fast-check";
-import { Http2Error } from "../../src/http2/error.ts";
-import { concat, encodeFrame, Flag, FrameReader, FrameType, type Frame } from "../../src/http2/frame.ts";
-import { HeaderWriter } from "../../src/http2/header-writer.ts";
+import { concat, encodeFrame, Flag, FrameType } from "../../src/http2/frame.ts";
 import { prefixed } from "../../src/http2/message-body.ts";
 import { UnaryCall } from "../../src/http2/unary-call.ts";
 import { hex } from "../support/hex.ts";
-
-const none = new Uint8Array();
-const settings = encodeFrame(FrameType.SETTINGS, 0, 0, none);
-
-function headers(fields: Readonly<Record<string, string>>, flags: number = Flag.END_HEADERS): Uint8Array {
-    return encodeFrame(FrameType.HEADERS, flags, 1, block(fields));
-}
-
-function block(fields: Readonly<Record<string, string>>): Uint8Array {
-    const writer = new HeaderWriter();
-    for (const [name, value] of Object.entries(fields)) writer.literal(name, value);
-    return writer.finish();
-}
-
-const ok = headers({ ":status": "200", "content-type": "application/grpc" });
-const trailers = (fields: Readonly<Record<string, string>>): Uint8Array =>
-    headers(fields, Flag.END_HEADERS | Flag.END_STREAM);
-const data = (payload: Uint8Array, flags = 0): Uint8Array => encodeFrame(FrameType.DATA, flags, 1, payload);
-const message = Uint8Array.of(1, 2, 3);
-const answer = [settings, ok, data(prefixed(message)), trailers({ "grpc-status": "0" })];
-
-const started = (size = 3, maxAnswerBytes = 1000): UnaryCall => {
-    const call = new UnaryCall({ path: "/a/b", message: new Uint8Array(size), maxAnswerBytes });
-    call.start();
-    return call;
-};
-
-/** How a call reacts to these bytes: its outcome, its rejection, or that it waits. */
-function verdict(parts: readonly Uint8Array[], call: UnaryCall = started()): unknown {
-    try {
-        for (const part of parts) call.receive(part);
-    } catch (error) {
-        if (error instanceof Http2Error) return `${error.code} ${error.message}`;
-        throw error;
-    }
-    return call.outcome ?? "waits";
-}
-
-function frames(bytes: Uint8Array): Frame[] {
-    const reader = new FrameReader();
-    reader.push(bytes);
-    const all: Frame[] = [];
-    for (let frame = reader.next(); frame !== undefined; frame = reader.next()) all.push(frame);
-    return all;
-}
-
-const dataBytes = (bytes: Uint8Array): number =>
-    frames(bytes)
-        .filter((frame) => frame.type === FrameType.DATA)
-        .reduce((sum, frame) => sum + frame.payload.length, 0);
-const windowUpdate = (streamId: number, increment: number): Uint8Array => {
-    const payload = new Uint8Array(4);
-    new DataView(payload.buffer).setUint32(0, increment);
-    return encodeFrame(FrameType.WINDOW_UPDATE, 0, streamId, payload);
-};
-const setting = (id: number, value: number): Uint8Array => {
-    const payload = new Uint8Array(6);
-    new DataView(payload.buffer).setUint16(0, id);
-    new DataView(payload.buffer).setUint32(2, value);
-    return encodeFrame(FrameType.SETTINGS, 0, 0, payload);
-};
+import {
+    answer,
+    block,
+    data,
+    dataBytes,
+    frames,
+    headers,
+    message,
+    none,
+    ok,
+    setting,
+    settings,
+    started,
+    trailers,
+    verdict,
+    windowUpdate,
+} from "../support/http2-peer.ts";
 
 describe("UnaryCall, what it accepts", () => {
     it("takes an answer split at every byte, and byte by byte", () => {
@@ -292,7 +246,7 @@ describe("UnaryCall, peers that break the protocol", () => {
         [
             "a first SETTINGS that only acknowledges",
             [encodeFrame(FrameType.SETTINGS, Flag.ACK, 0, none)],
-            "PROTOCOL_ERROR",
+            "PROTOCOL_ERROR SETTINGS are acknowledged before",
         ],
         ["SETTINGS of a wrong length", [encodeFrame(FrameType.SETTINGS, 0, 0, hex("0001"))], "FRAME_SIZE_ERROR"],
         [
@@ -300,20 +254,24 @@ describe("UnaryCall, peers that break the protocol", () => {
             [settings, encodeFrame(FrameType.SETTINGS, Flag.ACK, 0, new Uint8Array(6))],
             "FRAME_SIZE_ERROR",
         ],
-        ["SETTINGS on a stream", [encodeFrame(FrameType.SETTINGS, 0, 1, none)], "PROTOCOL_ERROR"],
+        [
+            "SETTINGS on a stream",
+            [encodeFrame(FrameType.SETTINGS, 0, 1, none)],
+            "PROTOCOL_ERROR a frame of type 4 on stream 1, not 0",
+        ],
         ["a window above 2^31-1", [setting(4, 0x8000_0000)], "FLOW_CONTROL_ERROR"],
-        ["a frame size below 16384", [setting(5, 16383)], "PROTOCOL_ERROR"],
+        ["a frame size below 16384", [setting(5, 16383)], "PROTOCOL_ERROR SETTINGS_MAX_FRAME_SIZE 16383"],
         ["a frame above 16384", [settings, hex("004001 00 00 00000001")], "FRAME_SIZE_ERROR a frame of 16385 bytes"],
         [
             "another stream",
             [settings, encodeFrame(FrameType.HEADERS, 4, 3, none)],
-            "PROTOCOL_ERROR a frame of type 1 on stream 3",
+            "PROTOCOL_ERROR a frame of type 1 on stream 3, which was never opened",
         ],
         ["DATA before HEADERS", [settings, data(none)], "PROTOCOL_ERROR DATA before HEADERS"],
         [
             "DATA inside a header block",
             [settings, headers({ ":status": "200" }, 0), data(none)],
-            "inside a header block",
+            "PROTOCOL_ERROR a frame of type 0 inside a header block",
         ],
         [
             "CONTINUATION without HEADERS",
@@ -342,8 +300,12 @@ describe("UnaryCall, peers that break the protocol", () => {
         ["an interim answer that ends", [settings, trailers({ ":status": "100" })], "interim answer"],
         ["trailers that do not end", [settings, ok, headers({ "grpc-status": "0" })], "trailers that do not end"],
         ["broken HPACK", [settings, encodeFrame(FrameType.HEADERS, 4, 1, hex("be"))], "COMPRESSION_ERROR"],
-        ["padding longer than the frame", [settings, ok, data(hex("05 00"), Flag.PADDED)], "padding"],
-        ["padding in an empty frame", [settings, ok, data(none, Flag.PADDED)], "padding"],
+        [
+            "padding longer than the frame",
+            [settings, ok, data(hex("05 00"), Flag.PADDED)],
+            "PROTOCOL_ERROR the padding",
+        ],
+        ["padding in an empty frame", [settings, ok, data(none, Flag.PADDED)], "PROTOCOL_ERROR the padding"],
         ["PUSH_PROMISE", [settings, encodeFrame(FrameType.PUSH_PROMISE, 4, 1, hex("00000002"))], "push is disabled"],
         ["PING of a wrong length", [settings, encodeFrame(FrameType.PING, 0, 0, hex("01"))], "FRAME_SIZE_ERROR"],
         ["PING on a stream", [settings, encodeFrame(FrameType.PING, 0, 1, new Uint8Array(8))], "PROTOCOL_ERROR"],
@@ -353,7 +315,7 @@ describe("UnaryCall, peers that break the protocol", () => {
             [settings, encodeFrame(FrameType.RST_STREAM, 0, 1, hex("00"))],
             "FRAME_SIZE_ERROR",
         ],
-        ["WINDOW_UPDATE of 0", [settings, windowUpdate(0, 0)], "PROTOCOL_ERROR"],
+        ["WINDOW_UPDATE of 0", [settings, windowUpdate(0, 0)], "PROTOCOL_ERROR WINDOW_UPDATE with an increment of 0"],
         ["a window that overflows", [settings, windowUpdate(0, 0x7fff_ffff)], "FLOW_CONTROL_ERROR"],
     ])("refuses %s", (_name, parts, expected) => {
         expect(verdict(parts)).toContain(expected);

@@ -14,7 +14,10 @@ export interface FieldSpec {
      * so a subfield of `in_port` is at most that wide.
      */
     readonly nicira: readonly [oxmClass: number, oxmField: number];
-    /** Position on the wire, counted from 0. */
+    /**
+     * Position on the wire, counted from 0. ovs-ofctl has a few of a match in other places (`ipv6_label`, `mpls_label`,
+     * `tun_flags`); a switch takes any order in which fields come after their prerequisites.
+     */
     readonly order: number;
     /** Significant bits. */
     readonly bits: number;
@@ -30,10 +33,11 @@ export interface FieldSpec {
 
 /**
  * Notation of a field's values in ovs-ofctl's syntax, which `formatValue` writes: `port` is a reserved name or a
- * decimal number, `frag` a word such as `later`, `ct_state` and `tcp_flags` are `+est-rel` when masked, else
- * hexadecimal.
+ * decimal number, `frag` a word such as `later`, `packet_type` its namespace and type as `(1,0x800)`, `ct_state` and
+ * `tcp_flags` are `+est-rel` when masked, else hexadecimal.
  */
-export type FieldFormat = "decimal" | "hex" | "port" | "mac" | "ipv4" | "ipv6" | "ct_state" | "frag" | "tcp_flags";
+export type FieldFormat =
+    "decimal" | "hex" | "port" | "mac" | "ipv4" | "ipv6" | "ct_state" | "frag" | "tcp_flags" | "packet_type";
 
 const basic = 0x8000;
 const nxm0 = 0x0000;
@@ -55,7 +59,7 @@ const table = {
     dp_hash: ["dp_hash", "NXM_NX_DP_HASH", nxm1, 35, 32, "hex", true],
     recirc_id: ["recirc_id", "NXM_NX_RECIRC_ID", nxm1, 36, 32, "hex", false],
     conj_id: ["conj_id", "NXM_NX_CONJ_ID", nxm1, 37, 32, "decimal", false],
-    packet_type: ["packet_type", "OXM_OF_PACKET_TYPE", basic, 44, 32, "hex", false],
+    packet_type: ["packet_type", "OXM_OF_PACKET_TYPE", basic, 44, 32, "packet_type", false],
     in_port: ["in_port", "NXM_OF_IN_PORT", basic, 0, 32, "port", false, [nxm0, 0]],
     actset_output: ["actset_output", "OXM_OF_ACTSET_OUTPUT", basic, 43, 32, "port", false],
     eth_src: ["dl_src", "NXM_OF_ETH_SRC", basic, 4, 48, "mac", true, [nxm0, 2]],
@@ -73,7 +77,7 @@ const table = {
     ipv6_src: ["ipv6_src", "NXM_NX_IPV6_SRC", basic, 26, 128, "ipv6", true, [nxm1, 19]],
     ipv6_dst: ["ipv6_dst", "NXM_NX_IPV6_DST", basic, 27, 128, "ipv6", true, [nxm1, 20]],
     ipv6_label: ["ipv6_label", "NXM_NX_IPV6_LABEL", basic, 28, 20, "hex", true, [nxm1, 27]],
-    ip_frag: ["ip_frag", "NXM_NX_IP_FRAG", nxm1, 26, 8, "frag", true],
+    ip_frag: ["ip_frag", "NXM_NX_IP_FRAG", nxm1, 26, 2, "frag", true],
     ip_dscp: ["ip_dscp", "OXM_OF_IP_DSCP", basic, 8, 6, "decimal", false],
     ip_ecn: ["nw_ecn", "NXM_NX_IP_ECN", basic, 9, 2, "decimal", false, [nxm1, 28]],
     ip_ttl: ["nw_ttl", "NXM_NX_IP_TTL", nxm1, 29, 8, "decimal", false],

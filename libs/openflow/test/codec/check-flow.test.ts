@@ -135,6 +135,14 @@ describe("actions and what they need in the match", () => {
             "pop_vlan needs a vlan_vid that matches a tag",
         ],
         ["learn from a port", learnTcp, ip, tcp, "learn from tcp_dst needs ip_proto 6"],
+        ["clone", { type: "clone", actions: [{ type: "dec_ttl" }] }, {}, ip, `dec_ttl needs ${any}`],
+        [
+            "clone in clone",
+            { type: "clone", actions: [{ type: "clone", actions: [{ type: "pop_vlan" }] }] },
+            {},
+            tag,
+            "pop_vlan needs a vlan_vid that matches a tag",
+        ],
     ])("%s", (_name, action, match, enough, words) => {
         expect(verdict({ match, actions: [action] })).toBe(`BAD_FIELD: ${words} in the flow's match`);
         expect(verdict({ match, writeActions: [action] })).toBe(`BAD_FIELD: ${words} in the flow's match`);
@@ -240,6 +248,10 @@ describe("tags of a frame, one action after the other", () => {
         ["written and popped", {}, [tci, pop], "fits"],
         ["written over and popped twice", tagged, [tci, pop, pop], "BAD_FIELD: pop_vlan needs"],
         ["written over after a push", tagged, [push, tci, pop, pop], "fits"],
+        ["popped in a copy and after it", tagged, [{ type: "clone", actions: [pop] }, pop], "fits"],
+        ["pushed in a copy and popped after it", {}, [{ type: "clone", actions: [push] }, pop], "pop_vlan needs"],
+        ["popped in a copy twice", tagged, [{ type: "clone", actions: [pop, pop] }], "BAD_FIELD: pop_vlan needs"],
+        ["two more in a copy", tagged, [{ type: "clone", actions: [push, push] }], tooMany],
     ])("%s", (_name, match, actions, result) => {
         expect(verdict({ match, actions })).toContain(result);
     });

@@ -84,7 +84,17 @@ describe("changes of groups", () => {
         [
             "ct with another field",
             { type: "ct", zone: 1, commit: true, exec: [{ type: "set_field", field: "reg0", value: 1 }] },
-            /ct exec: set_field reg0 is not allowed/,
+            /^BAD_VALUE: ct exec: set_field reg0 is not allowed/,
+        ],
+        [
+            "a copy in which such a field is written",
+            { type: "clone", actions: [{ type: "set_field", field: "eth_type", value: 1 }] },
+            /^BAD_FIELD: set_field eth_type/,
+        ],
+        [
+            "a copy with conjunction beside another action",
+            { type: "clone", actions: [{ type: "conjunction", id: 1, clause: 1, clauses: 2 }, { type: "dec_ttl" }] },
+            /^BAD_VALUE: conjunction stands with other actions/,
         ],
     ])("actions that no bucket may have: %s", (_, action, words) => {
         expect(verdict(add("select", bucket({ actions: [action] })))).toMatch(words);

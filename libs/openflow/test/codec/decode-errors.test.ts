@@ -131,6 +131,12 @@ describe("messages that break the protocol are refused with what is wrong", () =
     const flowMod = (instructions: string, command = "00"): string =>
         `${"0".repeat(32)}01${command}0000000000c8ffffffffffffffffffffffff000000000001000400000000${instructions}`;
     const apply = "0004000800000000";
+    /** The body of a packet-out with these fields of its match. */
+    const oxms = (fields: string): string => {
+        const match = `0001${word(4 + fields.length / 2)}${fields}`;
+        return `ffffffff000000000000`.slice(0, 16) + match.padEnd(Math.ceil(match.length / 16) * 16, "0");
+    };
+    const fieldOfNobody = /flow mod: the match has a field that this codec does not know/;
 
     it.each([
         ["a flow mod with an unknown command", 14, flowMod("", "05"), /flow mod: unknown command 5/],
@@ -163,7 +169,33 @@ describe("messages that break the protocol are refused with what is wrong", () =
             `ffffffff000000000001000c000009042000200000000000`,
             /MALFORMED: .*vlan_tci: vlan_pcp takes no mask/,
         ],
+        ["a field of a wrong length", 13, oxms("8000000400000001" + "80000a0108"), /eth_type has 2 bytes, got 1/],
+        ["a mask of half the length", 13, oxms("0001010600000001ffff"), /reg0 has 4 bytes and as many of mask, got 6/],
+        ["a value that is too wide", 13, oxms("80000e0108"), /vlan_pcp: 0x8 does not fit into 3 bits/],
+        ["a value outside its mask", 13, oxms("000101080000000300000001"), /reg0: value has bits outside its mask/],
+        ["a mask of a field without", 13, oxms("80000b0408000f00"), /eth_type takes no mask/],
+        ["a field twice", 13, oxms("0001000400000001".repeat(2)), /reg0 comes twice/],
+        [
+            "a register twice, once in a pair",
+            13,
+            oxms("0001000400000001" + "80010008".padEnd(24, "0")),
+            /reg0 comes twice/,
+        ],
+        ["a flow mod with a field of nobody", 14, flowMod("").replace("00010004", "000100088000fe00"), fieldOfNobody],
+        [
+            "a packet-out with a field of nobody",
+            13,
+            oxms("8000fe00"),
+            /packet-out: the match has a field that this codec/,
+        ],
         ["a hello with an element of 3 bytes", 0, "0001000300000040", /hello: element of length 3, at least 4/],
+        ["a hello of an element of 3 bytes alone", 0, "00010003", /hello: element of length 3, at least 4/],
+        [
+            "a flow of 32 bytes, without counters",
+            19,
+            `0001000000000000${"0020".padEnd(48, "0")}0001000400000000`,
+            /SHORT: flow/,
+        ],
         ["a flow of 24 bytes", 19, "00010000000000000018", /flow of length 24, at least 32/],
         ["a port of 32 bytes", 19, "000d000000000000000000010020", /port of length 32, at least 40/],
         ["a bundle in a bundle", 34, "00000001000000000622001000000001", /bundle add inside a bundle add/],
@@ -226,14 +258,22 @@ describe("names of errors", () => {
     it.each([
         [0, 0, "OFPHFC_INCOMPATIBLE"],
         [1, 5, "OFPBRC_EPERM"],
+        [1, 10, "OFPBRC_IS_SECONDARY"],
+        [1, 18, "OFPBRC_UNKNOWN"],
         [2, 0, "OFPBAC_BAD_TYPE"],
+        [2, 10, "OFPBAC_MATCH_INCONSISTENT"],
+        [2, 17, "OFPBAC_BAD_METER"],
         [3, 9, "OFPBIC_DUP_INST"],
         [4, 6, "OFPBMC_BAD_FIELD"],
+        [4, 10, "OFPBMC_DUP_FIELD"],
         [5, 1, "OFPFMFC_TABLE_FULL"],
         [6, 1, "OFPGMFC_INVALID_GROUP"],
+        [6, 8, "OFPGMFC_UNKNOWN_GROUP"],
         [7, 0, "OFPPMFC_BAD_PORT"],
         [8, 0, "OFPTMFC_BAD_TABLE"],
         [12, 11, "OFPMMFC_OUT_OF_BANDS"],
+        [14, 2, "OFPBPC_BAD_VALUE"],
+        [17, 2, "OFPBFC_BAD_ID"],
         [17, 18, "OFPBFC_SCHED_PAST"],
         [17, 19, "error type 17 code 19"],
         [99, 0, "error type 99 code 0"],

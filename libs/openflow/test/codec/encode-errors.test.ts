@@ -41,7 +41,8 @@ describe("what cannot be written is refused with its name", () => {
         ["an unknown field", { nw_src: 1 } as unknown as Match, /no match field is named "nw_src"/],
     ])("match: %s", (_, match, message) => {
         const error = failure({ match });
-        expect(error.fault).toBe("caller");
+        const code = /given a second time|no match field/.test(error.message) ? "BAD_FIELD" : "BAD_VALUE";
+        expect(error).toMatchObject({ code, fault: "caller" });
         expect(error.message).toMatch(message);
     });
 
@@ -107,6 +108,18 @@ describe("what cannot be written is refused with its name", () => {
         ["resubmit.port", { actions: [{ type: "resubmit", port: 0xff00 }] }],
         ["resubmit.table", { actions: [{ type: "resubmit", table: 256 }] }],
         ["ct.zone", { actions: [{ type: "ct", zone: reg(20, 16) }] }],
+        [
+            "ct.zone: 65 bits, at most 64",
+            { actions: [{ type: "ct", zone: { field: "ct_label", offset: 0, bits: 65 } }] },
+        ],
+        [
+            "output_field.source: 128 bits, at most 64",
+            { actions: [{ type: "output_field", source: { field: "xxreg0", offset: 0, bits: 128 } }] },
+        ],
+        [
+            "output_field.source: in_port[0..16] lies outside the field, which has 16 bits",
+            { actions: [{ type: "output_field", source: { field: "in_port", offset: 0, bits: 17 } }] },
+        ],
         ["ct.table", { actions: [{ type: "ct", zone: 0, table: 256 }] }],
         ["ct.alg", { actions: [{ type: "ct", zone: 0, alg: 65536 }] }],
         ["nat port", { actions: [{ type: "ct", zone: 0, nat: { kind: "src", portMin: 65536 } }] }],
@@ -162,6 +175,8 @@ describe("what cannot be written is refused with its name", () => {
         ],
         ["controller.id", { actions: [{ type: "controller", id: 65536 }] }],
         ["controller.maxLength", { actions: [{ type: "controller", maxLength: 65536 }] }],
+        ["controller.meter", { actions: [{ type: "controller", meter: 2 ** 32 }] }],
+        ["controller.userdata.length", { actions: [{ type: "controller", userdata: new Uint8Array(65536) }] }],
         ["writeMetadata.value", { writeMetadata: { value: 1n << 64n, mask: 0n } }],
         ["writeMetadata.mask", { writeMetadata: { value: 0n, mask: -1n } }],
         ["flow to add: table, priority and actions", { priority: undefined as never }],

@@ -12,7 +12,10 @@ describe("flowKey", () => {
         ["a wide register", { xxreg1: (1n << 96n) | 4n }, { reg4: 1, reg5: 0, reg6: 0, reg7: 4 }],
         ["a part of a wide register", { xreg1: { value: 0xfn, mask: 0xffn } }, { reg3: { value: 0xf, mask: 0xff } }],
         ["vlan_tci", { vlan_tci: 0x7005 }, { vlan_vid: 0x1005, vlan_pcp: 3 }],
+        ["a tag of the lowest priority", { vlan_tci: 0x1005 }, { vlan_vid: 0x1005, vlan_pcp: 0 }],
+        ["the lowest priority alone", { vlan_tci: { value: 0, mask: 0xe000 } }, { vlan_pcp: 0 }],
         ["no tag", { vlan_tci: 0 }, { vlan_vid: 0 }],
+        ["no tag, by its bit", { vlan_tci: { value: 0, mask: 0xf000 } }, { vlan_vid: { value: 0, mask: 0x1000 } }],
         ["any tag", { vlan_tci: { value: 0x1000, mask: 0x1000 } }, { vlan_vid: { value: 0x1000, mask: 0x1000 } }],
     ])("is the same whatever %s", (_, one, other) => {
         expect(key(one)).toBe(key(other));

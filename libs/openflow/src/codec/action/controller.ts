@@ -4,7 +4,7 @@ import { type Reader } from "../wire/reader.ts";
 import { type Writer } from "../wire/writer.ts";
 import { checkUint } from "./check.ts";
 import { ActionType, NiciraAction, wholePacket } from "./constants.ts";
-import { beginAction, beginNicira, endAction } from "./frame.ts";
+import { beginAction, beginNicira, endAction, endLongAction } from "./frame.ts";
 
 /** OpenFlow 1.5 section 7.4.1 and Nicira: reasons in their order on the wire. */
 const reasons = ["no_match", "action", "invalid_ttl", "action_set", "group", "packet_out"] as const;
@@ -31,14 +31,13 @@ export function writeController(writer: Writer, action: ControllerAction): void 
         const start = beginAction(writer, ActionType.OUTPUT);
         writer.u32(Port.CONTROLLER);
         writer.u16(maxLength);
-        writer.zeros(6);
-        return endAction(writer, start, "controller");
+        return endAction(writer, start);
     }
     const start = beginNicira(writer, NiciraAction.CONTROLLER);
     writer.u16(maxLength);
     writer.u16(id);
     writer.u8(reason);
-    endAction(writer, start, "controller");
+    endAction(writer, start);
 }
 
 function writeProperties(
@@ -66,7 +65,7 @@ function writeProperties(
     }
     if (pause === true) property(Property.PAUSE, 0, () => undefined);
     if (meter !== undefined) property(Property.METER, 4, () => writer.u32(checkUint(meter, 32, "controller.meter")));
-    endAction(writer, start, "controller");
+    endLongAction(writer, start, "controller");
 }
 
 /**

@@ -13,7 +13,7 @@ import { Reader } from "../wire/reader.ts";
 import { type Writer } from "../wire/writer.ts";
 import { checkUint } from "./check.ts";
 import { NiciraAction, noTable } from "./constants.ts";
-import { beginNicira, endAction } from "./frame.ts";
+import { beginNicira, endAction, endLongAction } from "./frame.ts";
 
 const CtFlag = { COMMIT: 1, FORCE: 2 } as const;
 const NatFlag = { SRC: 1, DST: 2, PERSISTENT: 4, HASH: 8, RANDOM: 16 } as const;
@@ -46,16 +46,13 @@ export function writeCt(
     writer.u16(checkUint(action.alg ?? 0, 16, "ct.alg"));
     if (action.nat !== undefined) writeNat(writer, action.nat);
     writeNested(writer, action.exec ?? []);
-    endAction(writer, start, "ct");
+    endLongAction(writer, start, "ct");
 }
 
 function writeNat(writer: Writer, nat: Nat): void {
     const start = beginNicira(writer, NiciraAction.NAT);
     writer.zeros(2);
-    if (nat.kind === "restore") {
-        writer.zeros(4);
-        return endAction(writer, start, "nat");
-    }
+    if (nat.kind === "restore") return endAction(writer, start);
     if (nat.max !== undefined && nat.min?.family !== nat.max.family) {
         throw callerError("BAD_VALUE", "nat: max needs min, of the same family");
     }
@@ -77,7 +74,7 @@ function writeNat(writer: Writer, nat: Nat): void {
     writer.u16(range);
     for (const ip of [nat.min, nat.max]) if (ip !== undefined) writer.uint(ip.value, ip.family === 4 ? 4 : 16);
     for (const port of [nat.portMin, nat.portMax]) if (port !== undefined) writer.u16(checkUint(port, 16, "nat port"));
-    endAction(writer, start, "nat");
+    endAction(writer, start);
 }
 
 /**

@@ -46,9 +46,9 @@ function writeAction(writer: Writer, action: Action): void {
         case "clone":
             return writeClone(writer, action, writeActions);
         case "ct_clear":
-            return endAction(writer, beginNicira(writer, NiciraAction.CT_CLEAR), "ct_clear");
+            return endAction(writer, beginNicira(writer, NiciraAction.CT_CLEAR));
         case "exit":
-            return endAction(writer, beginNicira(writer, NiciraAction.EXIT), "exit");
+            return endAction(writer, beginNicira(writer, NiciraAction.EXIT));
         case "dec_ttl":
             return writeBare(writer, ActionType.DEC_NW_TTL);
         case "pop_vlan":
@@ -76,13 +76,12 @@ function writeOutput(writer: Writer, { port, maxLength }: OutputAction): void {
         const start = beginNicira(writer, NiciraAction.OUTPUT_TRUNC);
         writer.u16(port16(port, "output.port"));
         writer.u32(checkUint(maxLength, 32, "output.maxLength"));
-        return endAction(writer, start, "output");
+        return endAction(writer, start);
     }
     const start = beginAction(writer, ActionType.OUTPUT);
     writer.u32(port);
     writer.u16(port === Port.CONTROLLER ? checkUint(maxLength ?? wholePacket, 16, "output.maxLength") : 0);
-    writer.zeros(6);
-    endAction(writer, start, "output");
+    endAction(writer, start);
 }
 
 function writeSetField(writer: Writer, action: SetFieldAction): void {
@@ -95,7 +94,7 @@ function writeSetField(writer: Writer, action: SetFieldAction): void {
         throw callerError("BAD_VALUE", `set_field ${action.field}: its mask is 0, so it would write nothing`);
     const start = beginAction(writer, ActionType.SET_FIELD);
     writeOxm(writer, { field, value, mask: mask === field.all ? undefined : mask });
-    endAction(writer, start, "set_field");
+    endAction(writer, start);
 }
 
 function writeMove(writer: Writer, { from, to }: MoveAction): void {
@@ -111,25 +110,23 @@ function writeMove(writer: Writer, { from, to }: MoveAction): void {
     writer.zeros(2);
     writeOxmHeader(writer, source);
     writeOxmHeader(writer, target);
-    endAction(writer, start, "move");
+    endAction(writer, start);
 }
 
 function writeNumber(writer: Writer, type: number, value: number, name: string): void {
     const start = beginAction(writer, type);
     writer.u32(checkUint(value, 32, name));
-    endAction(writer, start, name);
+    endAction(writer, start);
 }
 
 function writeBare(writer: Writer, type: number): void {
-    const start = beginAction(writer, type);
-    writer.zeros(4);
-    endAction(writer, start, "action");
+    endAction(writer, beginAction(writer, type));
 }
 
 function writePushVlan(writer: Writer, etherType: number): void {
     const start = beginAction(writer, ActionType.PUSH_VLAN);
     writer.u16(checkUint(etherType, 16, "push_vlan.etherType"));
-    endAction(writer, start, "push_vlan");
+    endAction(writer, start);
 }
 
 function writeRaw(writer: Writer, bytes: Uint8Array): void {

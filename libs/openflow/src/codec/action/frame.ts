@@ -21,13 +21,18 @@ export function beginNicira(writer: Writer, subtype: number): number {
     return start;
 }
 
-/**
- * Pads the action to 8 bytes and writes its length. Throws `OpenFlowError` `TOO_BIG` above 65,528 bytes; `what` names
- * the action in the error.
- */
-export function endAction(writer: Writer, start: number, what: string): void {
+/** Pads the action that began at `start` to 8 bytes and writes its length; for actions without lists or data. */
+export function endAction(writer: Writer, start: number): void {
     writer.pad8(start);
+    writer.patchU16(start + 2, writer.length - start);
+}
+
+/**
+ * As `endAction`, for an action of any length. Throws `OpenFlowError` `TOO_BIG` above 65,528 bytes; `what` names the
+ * action in the error.
+ */
+export function endLongAction(writer: Writer, start: number, what: string): void {
+    endAction(writer, start);
     const length = writer.length - start;
     if (length > 0xfff8) throw callerError("TOO_BIG", `action ${what} has ${length} bytes, at most 65528 fit`);
-    writer.patchU16(start + 2, length);
 }

@@ -6,7 +6,7 @@ import { type Reader } from "../wire/reader.ts";
 import { type Writer } from "../wire/writer.ts";
 import { checkConstant, checkUint, checkUint64 } from "./check.ts";
 import { NiciraAction } from "./constants.ts";
-import { beginNicira, endAction } from "./frame.ts";
+import { beginNicira, endLongAction } from "./frame.ts";
 import { type LearnAction, type LearnSource, type LearnSpec } from "./learn-action.ts";
 
 const LearnFlag = { SEND_FLOW_REMOVED: 1, DELETE_LEARNED: 2 } as const;
@@ -41,7 +41,7 @@ export function writeLearn(writer: Writer, action: LearnAction): void {
         writer.zeros(4);
     }
     for (const spec of action.specs) writeSpec(writer, spec);
-    endAction(writer, start, "learn");
+    endLongAction(writer, start, "learn");
 }
 
 function targetOf(spec: LearnSpec): SubField {

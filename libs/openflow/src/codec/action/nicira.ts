@@ -5,7 +5,7 @@ import { Port } from "../port.ts";
 import { type Writer } from "../wire/writer.ts";
 import { checkUint, port16 } from "./check.ts";
 import { NiciraAction, noTable, wholePacket } from "./constants.ts";
-import { beginNicira, endAction } from "./frame.ts";
+import { beginNicira, endAction, endLongAction } from "./frame.ts";
 
 /**
  * Writes `resubmit` as NXAST_RESUBMIT_TABLE. Throws `OpenFlowError` `BAD_VALUE` for a port or table that does not fit.
@@ -14,8 +14,7 @@ export function writeResubmit(writer: Writer, { port, table }: ResubmitAction): 
     const start = beginNicira(writer, NiciraAction.RESUBMIT_TABLE);
     writer.u16(port16(port ?? Port.IN_PORT, "resubmit.port"));
     writer.u8(checkUint(table ?? noTable, 8, "resubmit.table"));
-    writer.zeros(3);
-    endAction(writer, start, "resubmit");
+    endAction(writer, start);
 }
 
 /** Writes `clone` (NXAST_CLONE), with its actions nested by `writeNested`. Throws `OpenFlowError` `TOO_BIG`, or its error. */
@@ -27,7 +26,7 @@ export function writeClone(
     const start = beginNicira(writer, NiciraAction.CLONE);
     writer.zeros(6);
     writeNested(writer, actions);
-    endAction(writer, start, "clone");
+    endLongAction(writer, start, "clone");
 }
 
 /** Writes `output` to a field (NXAST_OUTPUT_REG). Throws `OpenFlowError` `BAD_FIELD` or `BAD_VALUE`. */
@@ -37,8 +36,7 @@ export function writeOutputField(writer: Writer, { source, maxLength }: OutputFi
     writer.u16(packBits(source, "output_field.source"));
     writeNiciraHeader(writer, field);
     writer.u16(checkUint(maxLength ?? wholePacket, 16, "output_field.maxLength"));
-    writer.zeros(6);
-    endAction(writer, start, "output_field");
+    endAction(writer, start);
 }
 
 /**
@@ -57,7 +55,7 @@ export function writeConjunction(writer: Writer, action: Extract<Action, { type:
     writer.u8(clause - 1);
     writer.u8(clauses);
     writer.u32(checkUint(id, 32, "conjunction.id"));
-    endAction(writer, start, "conjunction");
+    endAction(writer, start);
 }
 
 /**
@@ -67,5 +65,5 @@ export function writeConjunction(writer: Writer, action: Extract<Action, { type:
 export function writeNote(writer: Writer, data: Uint8Array): void {
     const start = beginNicira(writer, NiciraAction.NOTE);
     writer.bytes(data);
-    endAction(writer, start, "note");
+    endLongAction(writer, start, "note");
 }

@@ -5,9 +5,10 @@ import { type Instructions } from "../message/instruction.ts";
 import { hex } from "./value.ts";
 
 /**
- * A flow as one line that `ovs-ofctl -O OpenFlow15 add-flow` reads, unless it has a `raw` action: cookie (when not 0),
- * table, timeouts, priority, match, actions. Equal flows give equal lines, whatever the order of the keys of the match.
- * Throws `OpenFlowError` `BAD_FIELD` or `BAD_VALUE` for a match or action that cannot be written.
+ * A flow as one line that `ovs-ofctl -O OpenFlow15 add-flow` reads: cookie (when not 0), table, timeouts, priority,
+ * match, actions. It has no syntax for a `raw` action, and drops the ports of a `nat` without addresses. Equal flows give
+ * equal lines, whatever the order of the keys of the match. Throws `OpenFlowError` `BAD_FIELD` or `BAD_VALUE` for a match
+ * or action that cannot be written.
  */
 export function formatFlow(flow: Flow): string {
     return [

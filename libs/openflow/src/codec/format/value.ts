@@ -6,7 +6,7 @@ import { Port } from "../port.ts";
 /**
  * The value of a match entry as ovs-ofctl writes it, by `FieldSpec.format`: `value/mask` if masked (both hexadecimal
  * for `decimal`), addresses with a prefix length if the mask is one. Masked `ct_state` and `tcp_flags` are `+est-rel`,
- * `frag` is a word (`later`), with hexadecimal for bits without a name. A port has no mask.
+ * `frag` is a word (`later`), with hexadecimal for bits without a name. A port and a packet type have no mask.
  */
 export function formatValue({ field, value, mask }: MatchEntry): string {
     switch (field.format) {
@@ -24,6 +24,8 @@ export function formatValue({ field, value, mask }: MatchEntry): string {
             return mask === undefined ? hex(value) : formatFlags(value, mask, tcpFlagNames);
         case "frag":
             return fragNames.get(`${value}/${mask ?? ""}`) ?? withMask(value, mask, hex);
+        case "packet_type":
+            return `(${value >> 16n},${hex(value & 0xffffn)})`;
         case "decimal":
             return mask === undefined ? value.toString() : withMask(value, mask, hex);
         case "hex":

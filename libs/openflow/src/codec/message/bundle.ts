@@ -2,7 +2,7 @@ import { isErrorOf } from "@antrea/errors";
 import { OpenFlowError } from "../errors.ts";
 import { type FlowMod } from "../flow.ts";
 import { type GroupMod } from "../group.ts";
-import { beginMessage, endMessage, MessageType } from "../wire/header.ts";
+import { beginMessage, endLongMessage, endMessage, MessageType } from "../wire/header.ts";
 import { type Reader } from "../wire/reader.ts";
 import { type Writer } from "../wire/writer.ts";
 import { writeFlowMod } from "./flow-mod.ts";
@@ -41,7 +41,7 @@ export function writeBundleControl(writer: Writer, xid: number, message: BundleC
     writer.u32(message.bundleId);
     writer.u16(message.control);
     writer.u16(message.flags);
-    endMessage(writer, start, "bundle control");
+    endMessage(writer, start);
 }
 
 /** A change that a bundle can hold; one of a group has the member `group`. */
@@ -83,7 +83,7 @@ function writeOne(
     writer.u16(flags);
     if ("group" in mod) writeGroupMod(writer, xid, mod);
     else writeFlowMod(writer, xid, mod);
-    endMessage(writer, start, "the change in its bundle");
+    endLongMessage(writer, start, "the change in its bundle");
 }
 
 /** Reads the body of a bundle control message and leaves its properties unread. Throws `OpenFlowError` `SHORT`. */

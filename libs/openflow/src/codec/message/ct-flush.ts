@@ -25,7 +25,7 @@ export function writeCtFlush(writer: Writer, xid: number, flush: CtFlush): void 
     writeTuple(writer, Property.ORIGINAL, flush.original);
     writeTuple(writer, Property.REPLY, flush.reply);
     writeNumber(writer, Property.ZONE, checkUint(flush.zone, 16, "flush.zone"));
-    endMessage(writer, start, "the flush of connections");
+    endMessage(writer, start);
 }
 
 function check({ protocol, original = {}, reply = {} }: CtFlush): void {

@@ -3,7 +3,7 @@ import { callerError } from "../errors.ts";
 import { type FlowCommand, type FlowMod } from "../flow.ts";
 import { readMatch, wholeMatch, writeMatch } from "../match/oxm.ts";
 import { allTables, anyGroup, Port } from "../port.ts";
-import { beginMessage, endMessage, MessageType } from "../wire/header.ts";
+import { beginMessage, endLongMessage, MessageType } from "../wire/header.ts";
 import { type Reader } from "../wire/reader.ts";
 import { type Writer } from "../wire/writer.ts";
 import { readInstructions, writeInstructions } from "./instruction.ts";
@@ -47,7 +47,7 @@ export function writeFlowMod(writer: Writer, xid: number, mod: FlowMod): void {
     writer.u16(checkUint(flow.importance ?? 0, 16, "importance"));
     writeMatch(writer, flow.match);
     if (!deletes) writeInstructions(writer, flow);
-    endMessage(writer, start, "the flow");
+    endLongMessage(writer, start, "the flow");
 }
 
 function tableOf(table: number | undefined, adds: boolean): number {

@@ -1,7 +1,7 @@
 import { checkUint } from "../action/check.ts";
 import { type Group, type GroupMod, type GroupType, maxGroupId } from "../group.ts";
 import { allGroups } from "../port.ts";
-import { beginMessage, endMessage, MessageType } from "../wire/header.ts";
+import { beginMessage, endLongMessage, MessageType } from "../wire/header.ts";
 import { type Reader } from "../wire/reader.ts";
 import { type Writer } from "../wire/writer.ts";
 import { readBuckets, writeBucket } from "./bucket.ts";
@@ -44,7 +44,7 @@ export function writeGroupMod(writer: Writer, xid: number, mod: GroupMod): void 
     // Truncated when the message is too big, which is checked at its end.
     writer.patchU16(lengthAt, writer.length - bucketsAt);
     if (group.selection !== undefined) writeSelection(writer, group.selection);
-    endMessage(writer, start, `group ${mod.group.id}`);
+    endLongMessage(writer, start, `group ${mod.group.id}`);
 }
 
 function commandBucket(mod: GroupMod): number {

@@ -10,7 +10,7 @@ export function writeHello(writer: Writer, xid: number): void {
     writer.u16(versionBitmap);
     writer.u16(8);
     writer.u32(1 << wireVersion);
-    endMessage(writer, start, "hello");
+    endMessage(writer, start);
 }
 
 /**

@@ -21,7 +21,7 @@ export function writeMeterMod(writer: Writer, xid: number, mod: MeterMod): void 
     if (mod.command === "delete") {
         writer.u16(0);
         writer.u32(mod.meter.id === "all" ? allMeters : checkUint(mod.meter.id, 32, "meter.id"));
-        return endMessage(writer, start, "the meter");
+        return endMessage(writer, start);
     }
     const { id, unit, rate, burst } = mod.meter;
     const flags = unit === "packets" ? MeterFlag.PACKETS : MeterFlag.KILOBITS;
@@ -32,7 +32,7 @@ export function writeMeterMod(writer: Writer, xid: number, mod: MeterMod): void 
     writer.u32(checkUint(rate, 32, "meter.rate"));
     writer.u32(checkUint(burst ?? 0, 32, "meter.burst"));
     writer.zeros(4);
-    endMessage(writer, start, "the meter");
+    endMessage(writer, start);
 }
 
 /** Reads the body of a meter mod. Throws `OpenFlowError` `SHORT` or `MALFORMED`, the latter also as `readMeter` does. */

@@ -57,7 +57,7 @@ function writeFlowsRequest(writer: Writer, xid: number, type: number, request: F
     writer.u64(cookie);
     writer.u64(checkUint64(request.cookieMask ?? allBits, "cookieMask"));
     writeMatch(writer, request.match ?? {});
-    endMessage(writer, start, "the request for flows");
+    endMessage(writer, start);
 }
 
 /** Writes a request (OFPMP_PORT_DESC, OpenFlow 1.5 section 7.3.5) for all ports of the switch. */
@@ -65,7 +65,7 @@ export function writePortDescRequest(writer: Writer, xid: number): void {
     const start = beginMultipart(writer, xid, MultipartType.PORT_DESC);
     writer.u32(Port.ANY);
     writer.zeros(4);
-    endMessage(writer, start, "the request for ports");
+    endMessage(writer, start);
 }
 
 /**
@@ -95,7 +95,7 @@ function writeIdRequest(writer: Writer, xid: number, type: number, id: number): 
     const start = beginMultipart(writer, xid, type);
     writer.u32(checkUint(id, 32, "id"));
     writer.zeros(4);
-    endMessage(writer, start, "the request");
+    endMessage(writer, start);
 }
 
 function beginMultipart(writer: Writer, xid: number, type: number): number {

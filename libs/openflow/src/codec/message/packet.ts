@@ -4,7 +4,7 @@ import { checkUint } from "../action/check.ts";
 import { callerError } from "../errors.ts";
 import { readMatch, readOxms, wholeMatch, writeMatch } from "../match/oxm.ts";
 import { type PacketIn, type PacketOut } from "../packet.ts";
-import { beginMessage, endMessage, MessageType } from "../wire/header.ts";
+import { beginMessage, endLongMessage, MessageType } from "../wire/header.ts";
 import { type Reader } from "../wire/reader.ts";
 import { type Writer } from "../wire/writer.ts";
 
@@ -28,7 +28,7 @@ export function writePacketOut(writer: Writer, xid: number, packet: PacketOut): 
         throw callerError("TOO_BIG", `packet-out: ${actionBytes} bytes of actions, at most 65535`);
     writer.patchU16(lengthAt, actionBytes);
     writer.bytes(packet.data);
-    endMessage(writer, start, "the packet-out");
+    endLongMessage(writer, start, "the packet-out");
 }
 
 /**

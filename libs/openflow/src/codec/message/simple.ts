@@ -1,6 +1,6 @@
 import { niciraVendor } from "../action/constants.ts";
 import { checkUint } from "../action/check.ts";
-import { beginMessage, endMessage, MessageType } from "../wire/header.ts";
+import { beginMessage, endLongMessage, endMessage, MessageType } from "../wire/header.ts";
 import { type Reader } from "../wire/reader.ts";
 import { type Writer } from "../wire/writer.ts";
 
@@ -27,7 +27,7 @@ type BareMessage = "ECHO_REQUEST" | "ECHO_REPLY" | "FEATURES_REQUEST" | "BARRIER
 export function writeBare(writer: Writer, type: BareMessage, xid: number, data?: Uint8Array): void {
     const start = beginMessage(writer, MessageType[type], xid);
     if (data !== undefined) writer.bytes(data);
-    endMessage(writer, start, type);
+    endLongMessage(writer, start, type);
 }
 
 /**
@@ -38,7 +38,7 @@ export function writeSetConfig(writer: Writer, xid: number, missSendLength: numb
     const start = beginMessage(writer, MessageType.SET_CONFIG, xid);
     writer.u16(0);
     writer.u16(checkUint(missSendLength, 16, "missSendLength"));
-    endMessage(writer, start, "set config");
+    endMessage(writer, start);
 }
 
 /**
@@ -48,7 +48,7 @@ export function writeSetConfig(writer: Writer, xid: number, missSendLength: numb
 export function writeSetPacketInFormat(writer: Writer, xid: number): void {
     const start = beginNiciraMessage(writer, xid, NiciraMessage.SET_PACKET_IN_FORMAT);
     writer.u32(packetIn2Format);
-    endMessage(writer, start, "set packet-in format");
+    endMessage(writer, start);
 }
 
 /**
@@ -59,7 +59,7 @@ export function writeSetControllerId(writer: Writer, xid: number, id: number): v
     const start = beginNiciraMessage(writer, xid, NiciraMessage.SET_CONTROLLER_ID);
     writer.zeros(6);
     writer.u16(checkUint(id, 16, "controllerId"));
-    endMessage(writer, start, "set controller id");
+    endMessage(writer, start);
 }
 
 /**

@@ -44,8 +44,8 @@ export interface Header {
 }
 
 /**
- * Writes the header of a message, of `MessageType` `type` and with length 0, and returns its offset for `endMessage`,
- * which writes the length.
+ * Writes the header of a message, of `MessageType` `type` and with length 0, and returns its offset for `endMessage` or
+ * `endLongMessage`, which write the length.
  */
 export function beginMessage(writer: Writer, type: number, xid: number): number {
     const start = writer.length;
@@ -56,11 +56,16 @@ export function beginMessage(writer: Writer, type: number, xid: number): number 
     return start;
 }
 
+/** Writes the length of the message that began at `start`; for messages without lists or data of the caller. */
+export function endMessage(writer: Writer, start: number): void {
+    writer.patchU16(start + 2, writer.length - start);
+}
+
 /**
- * Writes the length of the message that began at `start`. Throws `OpenFlowError` `TOO_BIG` above 65,535 bytes; `what`
- * names the message in the error.
+ * As `endMessage`, for a message of any length. Throws `OpenFlowError` `TOO_BIG` above 65,535 bytes; `what` names the
+ * message in the error.
  */
-export function endMessage(writer: Writer, start: number, what: string): void {
+export function endLongMessage(writer: Writer, start: number, what: string): void {
     const length = writer.length - start;
     if (length > maxMessageBytes) {
         throw callerError(
@@ -69,7 +74,7 @@ export function endMessage(writer: Writer, start: number, what: string): void {
             { length },
         );
     }
-    writer.patchU16(start + 2, length);
+    endMessage(writer, start);
 }
 
 /**

@@ -80,11 +80,6 @@ export class Reader {
         return new Reader(this.bytes(length), what);
     }
 
-    /** Skips the padding up to a multiple of 8, counted from the start of this reader. */
-    pad8(): void {
-        this.skip((8 - (this.#offset % 8)) % 8);
-    }
-
     /** Throws `OpenFlowError` `LONG` when bytes remain. */
     end(): void {
         if (this.remaining > 0) {
