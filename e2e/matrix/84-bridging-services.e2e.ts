@@ -2,10 +2,21 @@ import { afterAll, beforeAll, describe, expect, it } from "@jest/globals";
 import { families, ipOf, ofFamily, type FamilyName } from "../fixture/addresses.ts";
 import { bridged, kindName, kinds, setBridging, setBridgingStage, type BridgingStage } from "../fixture/bridging.ts";
 import { warmUpBridging } from "../fixture/bridging-matrix.ts";
+import {
+    addressesSeen,
+    expectedSight,
+    places,
+    questionsOf,
+    questionText,
+    type BridgedQuestion,
+} from "../fixture/bridging-sights.ts";
 import { helmUpgrade, internalIps, shellOnNode, workers } from "../fixture/cluster.ts";
 import { setIpam, TestPools } from "../fixture/ipam.ts";
+import { record } from "../fixture/matrix.ts";
+import { getJson } from "../fixture/objects.ts";
 import { hostPort, TestNamespace, type TestPod } from "../fixture/pods.ts";
 import { eventually } from "../fixture/run.ts";
+import { policies, type Policy } from "../fixture/service-matrix.ts";
 import {
     addressIn,
     addService,
@@ -16,6 +27,7 @@ import {
     untilBegunInOvs,
     untilInOvs,
     virtualSource,
+    type Shell,
 } from "../fixture/services.ts";
 import { plugRouter, poolRanges, unplugRouter } from "../fixture/vlan-router.ts";
 
@@ -119,5 +131,99 @@ describe("Services in bridging mode", () => {
                 );
             },
         );
+
+        describe("each with one policy for all traffic", () => {
+            /** By Pod and policy: all addresses of the Service, and the NodePorts of TCP and UDP. */
+            const served = new Map<string, ServedAt>();
+            const keyOf = ({ name }: TestPod, policy: Policy): string => `${policy.toLowerCase()}-${name}`;
+
+            beforeAll(async () => {
+                for (const where of places)
+                    for (const server of Object.values(stage[where]))
+                        for (const policy of policies)
+                            served.set(
+                                keyOf(server, policy),
+                                await addWithPolicy(stage.namespace, server, {
+                                    name: keyOf(server, policy),
+                                    policy,
+                                    number: served.size + 1,
+                                }),
+                            );
+                for (const { clusterIps, externalIps } of served.values())
+                    for (const ip of [...clusterIps, ...externalIps]) await untilInOvs(first, ip);
+            });
+
+            it.each(
+                ([0, 2] as const).flatMap((kind) => families.map((family) => [kindName(kind), family, kind] as const)),
+            )(
+                "answer a Pod of %s at its Node's NodePort, an externalIP and a ClusterIP over %s, and see whom they should",
+                async (name, family, kind) => {
+                    const client = stage.clients[kind];
+                    const shell: Shell = (script, timeoutMs) => stage.namespace.exec(client.name, script, timeoutMs);
+                    const nodeIps = await internalIps(first);
+                    const questions = questionsOf(kind, kinds);
+                    const asked = questions.map((question) => {
+                        const { clusterIps, externalIps, nodePorts } = servedAt(question);
+                        const { protocol } = question;
+                        const port = protocol === "TCP" ? servicePorts.http : servicePorts.udp;
+                        if (question.kind === "NodePort of its Node")
+                            return { ip: ofFamily(nodeIps, family), port: nodePorts[protocol], protocol };
+                        const ips = question.kind === "ClusterIP" ? clusterIps : externalIps;
+                        return { ip: ofFamily(ips, family), port, protocol };
+                    });
+                    // the first packets to an endpoint may be lost until its neighbours are known
+                    await addressesSeen(shell, family, asked);
+                    const owners = new Map([
+                        [ipOf(client, family), "Pod"],
+                        ...nodeIps.map((ip) => [ip, "Node"] as const),
+                    ]);
+                    const seen = (await addressesSeen(shell, family, asked)).map((ip) =>
+                        ip === "" ? "nobody" : (owners.get(ip) ?? ip),
+                    );
+                    const wanted = questions.map(expectedSight);
+                    for (const [at, question] of questions.entries()) {
+                        const row = `bridging, ${name} to ${kindName(question.target)} ${question.place}, ${question.policy}`;
+                        const column = `${question.kind}, ${question.protocol}`;
+                        record(row, family, column, seen[at] === wanted[at], "bridging-services", seen[at] ?? "");
+                    }
+                    const text = (sights: readonly string[]): readonly string[] =>
+                        questions.map((question, at) => `${questionText(question)}: ${sights[at] ?? ""}`);
+                    expect(text(seen)).toEqual(text(wanted));
+                },
+            );
+
+            function servedAt({ target, place, policy }: BridgedQuestion): ServedAt {
+                const found = served.get(keyOf(stage[place][target], policy));
+                if (found === undefined) throw new TypeError(`no Service of ${stage[place][target].name}`);
+                return found;
+            }
+        });
     });
 });
+
+interface ServedAt {
+    readonly clusterIps: readonly string[];
+    readonly externalIps: readonly string[];
+    readonly nodePorts: Readonly<Record<"TCP" | "UDP", number>>;
+}
+
+/** Creates a Service of type NodePort with one endpoint and two externalIPs, which are those of this number and nobody's. */
+async function addWithPolicy(
+    namespace: TestNamespace,
+    server: TestPod,
+    { name, policy, number }: { readonly name: string; readonly policy: Policy; readonly number: number },
+): Promise<ServedAt> {
+    const externalIps = [`198.51.100.${number}`, `2001:db8:51::${number}`];
+    const spec = {
+        type: "NodePort",
+        externalIPs: externalIps,
+        externalTrafficPolicy: policy,
+        internalTrafficPolicy: policy,
+    };
+    const clusterIps = await addService(namespace, name, server.name, spec);
+    const { spec: created } = await getJson<{
+        readonly spec: { readonly ports: readonly { readonly name: string; readonly nodePort: number }[] };
+    }>("service", { name, namespace: namespace.name });
+    const nodePort = (of: string): number => created.ports.find((port) => port.name === of)?.nodePort ?? 0;
+    return { clusterIps, externalIps, nodePorts: { TCP: nodePort("http"), UDP: nodePort("udp") } };
+}

@@ -27,8 +27,8 @@ import {
 } from "./examples.ts";
 import { TestSwitch } from "./switch.ts";
 
-/** A Node whose switch serves Services, in each mode. */
-export function serviceNode(mode: "encap" | "noEncap" | "bridging", proxyAll: boolean): ExampleNode {
+/** A Node whose switch serves Services, in each mode; in hybrid it has tunnels too, but not to all Nodes. */
+export function serviceNode(mode: "encap" | "noEncap" | "hybrid" | "bridging", proxyAll: boolean): ExampleNode {
     if (mode === "bridging") return { ...exampleBridgingNode(), services: { proxyAll, keepsFragments: true } };
     if (mode === "noEncap") return { ...exampleNode(), services: { proxyAll, keepsFragments: true } };
     const services: ServicesInput = { proxyAll, keepsFragments: true, tunnel: { ofPort: OfPort.tunnel } };

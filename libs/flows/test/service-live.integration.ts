@@ -138,7 +138,7 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
     });
 
     it("connections of a client that begin at once have one endpoint", async () => {
-        const talk = await b.start(many, vip("sticky"), "80", "64");
+        const talk = await b.start(many, vip("sticky"), "80", "200");
         expect(new Set((await talk.send("go")).split(";")).size).toBe(1);
     });
 

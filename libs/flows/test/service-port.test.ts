@@ -111,8 +111,8 @@ it("a switch that has not had all Services yet drops what is for none, by the fl
     const flowsWith = (areComplete: boolean): readonly Flow[] =>
         pipelineFlows({ ...node, services: { proxyAll: true, ...node.services, areComplete } }).flows;
     const rejecting = metered(flowsWith(true));
-    // of each family: TCP in the midst, and each protocol
-    expect(rejecting).toHaveLength(4 * node.families.length);
+    // of each family: TCP in the midst, the same of a Pod that the host has sent back, and each protocol
+    expect(rejecting).toHaveLength(5 * node.families.length);
     const dropping = new Map(flowsWith(false).map((flow) => [flowKey(flow), flow.actions]));
     expect(rejecting.map((flow) => dropping.get(flowKey(flow)))).toEqual(rejecting.map(() => []));
     const mark = flowsWith(true).filter((flow) => !dropping.has(flowKey(flow)));

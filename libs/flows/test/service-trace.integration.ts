@@ -154,6 +154,19 @@ describe.each([4, 6] as const)("IPv%d", (family) => {
                 "userspace",
             ],
             [
+                "a Pod in the midst of a connection, sent back by the host: rejected",
+                `${fromHost(vip("b"), `${tcp},tp_dst=80,tcp_flags=ack`, ip.a)},ct_mark=0x103`,
+                known,
+                "drop",
+                "userspace",
+            ],
+            [
+                "a Pod's connection that the host translates: goes on",
+                `${packet(sentBy("gw"), mac.b, ip.a, ip.b, `${tcp},tp_dst=8080,tcp_flags=ack`)},ct_mark=0x103`,
+                known,
+                "b",
+            ],
+            [
                 "answer of a Pod to a Pod beside it: routed",
                 `${packet(sentBy("b"), mac.a, ip.b, ip.a, tcp)},ct_mark=0x13`,
                 answer,

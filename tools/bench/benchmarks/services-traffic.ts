@@ -119,6 +119,8 @@ interface Figures {
 /** All courses one after another, in each round beginning with another one. */
 async function measured(courses: readonly Course[]): Promise<Figures> {
     const figures = new Map<string, number[]>();
+    // a load to an address that nobody serves would wait for minutes, and fail then
+    for (const { from, to } of courses) await from.connects(to);
     for (let round = 0; round < sizes.rounds; round++) {
         for (const { id, load, from, to, warmsUp } of rotated(
             courses,

@@ -73,6 +73,22 @@ export class LoadPod implements AsyncDisposable {
         }
     }
 
+    /** Waits until another Pod accepts connections at its port of requests. */
+    async connects(other: LoadPod): Promise<void> {
+        const end = performance.now() + readyLimitMs;
+        const target = `${other.ip}/${other.#ports.load}`;
+        for (;;) {
+            try {
+                runWithin(this.netnsPath, "timeout", "1", "bash", "-c", `exec 3<>/dev/tcp/${target}`);
+                return;
+            } catch (cause) {
+                if (performance.now() < end) continue;
+                const what = `${this.netnsPath} does not connect to ${target}`;
+                throw new BenchError("NOT_READY", "environment", what, { cause });
+            }
+        }
+    }
+
     /**
      * Runs a load to another Pod, throughput for a second and the others for `ms`; returns Mbit/s of TCP, else a rate
      * per second.

@@ -8,24 +8,29 @@ const sampled = 64;
 
 /**
  * Resolves when the Node serves the first Services, so many: all are there, and a sample of them has answered the client;
- * the seconds from the start of its agent or kube-proxy.
+ * the seconds from the start of its agent or kube-proxy. If some are not there yet when the client has been answered, until the end of
+ * the look that finds them: a later time than that at which they came, not an earlier one.
  *
  * @param also the ClusterIP of another Service that is to be served
  */
-export async function secondsUntilServed(node: ServingNode, services: number, also?: string): Promise<number> {
+export async function secondsUntilServed(
+    node: Pick<ServingNode, "client" | "served" | "startedAt">,
+    services: number,
+    also?: string,
+): Promise<number> {
     const further = also === undefined ? [] : [also];
     const addresses = [...sampleOf(services).map(clusterIp), ...further];
-    let end = await node.client.ask<number>("answers", { addresses, port: servicePort, limitMs });
+    let end: number | undefined = await node.client.ask<number>("answers", { addresses, port: servicePort, limitMs });
     const all = [...Array.from({ length: services }, (_, index) => clusterIp(index)), ...further];
     for (;;) {
-        const begin = performance.timeOrigin + performance.now();
         const served = await node.served();
+        const looked = performance.timeOrigin + performance.now();
         const missing = all.find((address) => !served.has(address));
-        if (missing === undefined) return (end - node.startedAt) / 1000;
-        if (begin - node.startedAt > limitMs) {
+        if (missing === undefined) return ((end ?? looked) - node.startedAt) / 1000;
+        if (looked - node.startedAt > limitMs) {
             throw new BenchError("NOT_READY", "environment", `${missing} is not served, others are`);
         }
-        end = begin;
+        end = undefined;
     }
 }
 

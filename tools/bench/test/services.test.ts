@@ -1,9 +1,11 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "@jest/globals";
 import { type Message } from "@antrea/openflow";
+import type { Helper } from "../helper.ts";
 import { Bundles, isEcho, isWrite, type Written } from "../services/bundles.ts";
 import { clusterIp, endpointsOf, replacementIp, serviceAt, serviceName, sliceAt } from "../services/service-objects.ts";
 import { sizesOf } from "../services/sizes.ts";
-import { sampleOf } from "../services/until-served.ts";
+import { sampleOf, secondsUntilServed } from "../services/until-served.ts";
 
 describe("sizes", () => {
     it.each([undefined, "", "10000"])("are the published ones for %j", (text) => {
@@ -53,6 +55,24 @@ describe("Services", () => {
         [10, Array.from({ length: 10 }, (_, index) => index)],
         [128, Array.from({ length: 64 }, (_, at) => 2 * at + 1)],
     ])("of %i a sample goes up to the last one", (count, expected) => expect(sampleOf(count)).toEqual(expected));
+});
+
+describe("the time until Services are served", () => {
+    const now = (): number => performance.timeOrigin + performance.now();
+    const all = new Set(Array.from({ length: 100 }, (_, index) => clusterIp(index)));
+    const nodeWith = (...looks: ReadonlySet<string>[]): Parameters<typeof secondsUntilServed>[0] => {
+        const startedAt = now();
+        const client = { ask: () => Promise.resolve(startedAt + 20) } as unknown as Helper;
+        return { client, startedAt, served: () => sleep(50, looks.shift() ?? all) };
+    };
+
+    it("is that of the last answer, if all are there by then", async () => {
+        expect(await secondsUntilServed(nodeWith(all), 100)).toBeCloseTo(0.02, 6);
+    });
+
+    it("goes to the end of the look that finds all, if some came later", async () => {
+        expect(await secondsUntilServed(nodeWith(new Set(), new Set()), 100)).toBeGreaterThan(0.145);
+    });
 });
 
 describe("bundles", () => {

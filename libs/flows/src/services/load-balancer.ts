@@ -1,10 +1,10 @@
 import { type Action, type Flow, type Match, type Meter } from "@antrea/openflow";
 import { macToBigint, type Family } from "@antrea/ip";
-import { fieldsOf, IpProto } from "../fields.ts";
+import { ctStateIs, fieldsOf, IpProto } from "../fields.ts";
 import { type PipelineInput } from "../inputs.ts";
-import { partsAre, Reg, Source, sourceIsEither } from "../registers.ts";
+import { CtMark, partsAre, Reg, Source, sourceIsEither } from "../registers.ts";
 import { type NextTable } from "../part.ts";
-import { Table } from "../tables.ts";
+import { Priority, Table, type TableId } from "../tables.ts";
 import { serviceMac } from "./addresses.ts";
 import { allProtocols } from "./protocols.ts";
 
@@ -42,6 +42,8 @@ export const rejectAction: Action = { type: "controller", userdata: rejectUserda
  * gateway sends; frames of the underlay and of tunnels have their destination. A TCP segment that begins no connection gets no
  * endpoint: a Pod's goes on to the host, which knows the connection from kube-proxy or resets it; the host's own, whose
  * MAC address marks it as one for a Service, is reset, as is what it sends to no Service, once the switch has all of them.
+ * With `proxyAll` the host has no reset for a Pod's segment: it sends it back as its own, where the connection counts as begun,
+ * since the Pod's pass has committed it (`midStream`).
  */
 export function serviceLbFlows(
     next: NextTable,
@@ -59,9 +61,14 @@ export function serviceLbFlows(
     const tcp = { ...any, ip_proto: IpProto.tcp };
     const midStream = { ...tcp, tcp_flags: { value: 0, mask: synFlag } };
     const ofHost = { ...partsAre([Reg.source, Source.gateway]), eth_dst: macToBigint(serviceMac) };
+    const sentBack = {
+        ...midStream,
+        ...ctStateIs({ new: false, inv: false, rpl: false, trk: true }),
+        ...partsAre([CtMark.source, Source.pod], [CtMark.service, 0], [CtMark.viaHost, 1]),
+    };
     const rejects = services?.withoutMeter !== true && services?.areComplete !== false;
-    const reject = (priority: number, match: Match): Flow => ({
-        table: Table.ServiceLb,
+    const reject = (priority: number, match: Match, table: TableId = Table.ServiceLb): Flow => ({
+        table,
         priority,
         match: { ...match, ...ofHost },
         actions: rejects ? [rejectAction] : [],
@@ -78,6 +85,7 @@ export function serviceLbFlows(
         pass(Rank.midStream, midStream),
         ...(proxyAll
             ? [
+                  reject(Priority.high, sentBack, Table.ConntrackState),
                   reject(Rank.midStreamOfHost, midStream),
                   ...allProtocols.map(({ ip_proto }) => reject(Rank.unknown, { ...any, ip_proto })),
               ]

@@ -80,6 +80,16 @@ export function ruleset(input: RulesetInput): string {
                 `${error(family)} ${carried(family, "d")} @${setName("errors", family)} notrack`,
             ]),
         ),
+        // OVS leaves the midst of a connection that it does not know to the host, as kube-proxy may have begun it. What the host
+        // does not know either began in OVS, which has lost it: back by the gateway, it is reset.
+        ...chain(
+            "lost-connections",
+            "type filter hook prerouting priority -150; policy accept;",
+            families.map(
+                (family) =>
+                    `iifname ${gateway} ct state new tcp flags & syn == 0 ${triple(family)} @${setName("external", family)} ${toOvs}`,
+            ),
+        ),
         ...chain("from-outside", "type nat hook prerouting priority -110; policy accept;", [
             // what OVS has translated to an endpoint that the host has or reaches is there
             ...families.map((family) => `${ip(family)} saddr ${formatIp(serviceSource(family))} accept`),
@@ -108,7 +118,8 @@ export function ruleset(input: RulesetInput): string {
 }
 
 const hexMark = `0x${serviceMark.toString(16)}`;
-const marked = `fib daddr type != local meta mark set meta mark or ${hexMark} notrack`;
+const toOvs = `fib daddr type != local meta mark set meta mark or ${hexMark}`;
+const marked = `${toOvs} notrack`;
 
 function chain(name: string, hook: string | undefined, rules: readonly string[]): readonly string[] {
     return [
