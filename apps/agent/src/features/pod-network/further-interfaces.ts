@@ -3,11 +3,12 @@ import { messageOf } from "@antrea/errors";
 import type { IpAddress } from "@antrea/ip";
 import { YieldingMutex } from "../../platform/yielding-mutex.ts";
 import type { Progress } from "./progress.ts";
+import { FailedAdds, hasPort } from "./failed-adds.ts";
 import { Limit } from "./limit.ts";
 import { isFunction } from "./function-wiring.ts";
 import { noPorts, type FurtherInterfacesComponents, type FurtherInterfacesOptions } from "./further-types.ts";
 import { FurtherUpkeep } from "./further-upkeep.ts";
-import { deletePodLink, kernelNamespaces, type PodLinkOptions } from "./link.ts";
+import { kernelNamespaces, type PodLinkOptions } from "./link.ts";
 import { PodNetworkError } from "./errors.ts";
 import { refuseLost } from "./lost-allocations.ts";
 import { hostInterfaceName } from "./names.ts";
@@ -43,6 +44,8 @@ export class FurtherInterfaces {
     readonly #mutex = new YieldingMutex();
     /** What earlier starts, crashes and Open vSwitch have left. */
     readonly upkeep: FurtherUpkeep;
+    /** What is undone of ADDs that failed. */
+    readonly failedAdds: FailedAdds;
     /** Those of running Pods whose default route leads to a network. */
     readonly serviceRoutes: ServiceRoutes;
 
@@ -52,6 +55,7 @@ export class FurtherInterfaces {
         const { ports = noPorts } = components;
         this.#ports = new PortWiring({ ...components, ports, mutex: this.#mutex }, options);
         this.upkeep = new FurtherUpkeep({ ...components, ports }, options);
+        this.failedAdds = new FailedAdds({ ...components, ports: this.#ports });
         this.serviceRoutes = new ServiceRoutes(
             { ...components, defaultFamilies: (containerId) => this.defaultFamilies(containerId), mutex: this.#mutex },
             options,
@@ -116,7 +120,7 @@ export class FurtherInterfaces {
             for (const record of records) table.put(record, this.#components.clock.monotonic());
             for (const record of onBridge) this.#ports.announce(record, opened);
         } catch (error) {
-            await this.#takeBack(drafts);
+            await this.failedAdds.takeBack(drafts);
             throw error;
         }
     }
@@ -352,45 +356,7 @@ export class FurtherInterfaces {
         return pools.claimForNetwork({ containerId, ifName, podNamespace, podName, podUid, network, demands }, signal);
     }
 
-    /** After a failed ADD. Never rejects: what remains is removed by the reconcile. */
-    async #takeBack(drafts: readonly NetworkDraft[]): Promise<void> {
-        const { clock, functions, logger, netlink, pools, table } = this.#components;
-        using limit = new Limit(clock, unwireLimitMs, "unwiring");
-        for (const draft of drafts) table.leave(draft, "release");
-        const onBridge = drafts.filter(hasPort);
-        // With its link down no address is in use, whatever becomes of the ports.
-        const areDown = await Promise.all(onBridge.map((draft) => this.#ports.releaseLink(draft)));
-        const ended: Attachment[] = onBridge.filter((_, index) => areDown[index]);
-        try {
-            await this.#ports.deletePorts(onBridge, limit.signal);
-            for (const draft of onBridge) {
-                await deletePodLink(netlink, draft);
-                table.remove(draft);
-            }
-            const moved = drafts.filter((draft) => !hasPort(draft));
-            const records = moved.flatMap((draft) => table.get(draft)?.record ?? []).filter(isFunction);
-            if (await functions.bringHome(records)) {
-                const [first] = records;
-                if (first !== undefined) await functions.store(first.containerId, limit.signal);
-                for (const draft of moved) table.remove(draft);
-                ended.push(...moved);
-            }
-        } catch (error) {
-            logger.warn("further interfaces of a failed ADD are left to the reconcile", {
-                container: drafts[0]?.containerId,
-                reason: messageOf(error),
-            });
-        }
-        if (pools === undefined) return;
-        await Promise.all(ended.map(({ containerId, ifName }) => pools.release({ containerId, ifName })));
-    }
-
     #linkOptions({ mtu }: NetworkRecord): PodLinkOptions {
         return { ...this.#options, mtu };
     }
-}
-
-/** Whether a draft is on the bridge: a virtual function is not. */
-function hasPort({ planned }: NetworkDraft): boolean {
-    return planned.device === undefined;
 }
