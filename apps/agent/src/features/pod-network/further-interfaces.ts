@@ -4,6 +4,7 @@ import type { IpAddress } from "@antrea/ip";
 import { YieldingMutex } from "../../platform/yielding-mutex.ts";
 import type { Progress } from "./progress.ts";
 import { FailedAdds, hasPort } from "./failed-adds.ts";
+import { findNamespace } from "./find-namespace.ts";
 import { Limit } from "./limit.ts";
 import { isFunction } from "./function-wiring.ts";
 import { noPorts, type FurtherInterfacesComponents, type FurtherInterfacesOptions } from "./further-types.ts";
@@ -244,19 +245,28 @@ export class FurtherInterfaces {
     /** After single interfaces were removed from a container that lives on. Never rejects: what the kernel refuses is logged. */
     async #returnDefaultRoutes(containerId: string, removed: readonly NetworkRecord[]): Promise<void> {
         const { logger, podInterfaces } = this.#components;
-        const own = podInterfaces.list().find(({ record }) => record.containerId === containerId)?.record;
-        if (own === undefined) return;
+        const found = podInterfaces.list().find(({ record }) => record.containerId === containerId)?.record;
+        if (found === undefined || removed.every(({ defaultGateways }) => defaultGateways.length === 0)) return;
         try {
+            const own = await this.#located(found);
             for (const record of removed) await returnDefaultRoutes(record, own, this.#linkOptions(record));
             // One that had them before may lead there again.
-            if (removed.some(({ defaultGateways }) => defaultGateways.length > 0)) await this.moveDefaultRoutes(own);
+            await this.moveDefaultRoutes(own);
         } catch (error) {
             logger.warn("the default route of a Pod cannot be given back to its interface on the Pod network", {
-                pod: podText(own),
+                pod: podText(found),
                 container: containerId,
                 reason: messageOf(error),
             });
         }
+    }
+
+    /** With its namespace also if it was rebuilt from its link; without it if that is not found. */
+    async #located(own: PodRecord): Promise<PodRecord> {
+        if (own.netns !== "") return own;
+        const { namespaces = kernelNamespaces } = this.#options;
+        const netns = await findNamespace(own.hostIfName, this.#components.netlink, namespaces);
+        return netns === undefined ? own : { ...own, netns };
     }
 
     /** The interfaces that may have allocations without a record. */
