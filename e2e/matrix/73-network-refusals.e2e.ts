@@ -11,6 +11,7 @@ import {
     NetworkDefinitions,
     requesting,
 } from "../fixture/networks.ts";
+import { getJson } from "../fixture/objects.ts";
 import { manifest, TestNamespace } from "../fixture/pods.ts";
 import { eventually } from "../fixture/run.ts";
 import { notAttached } from "../fixture/vlan-refusals.ts";
@@ -25,6 +26,8 @@ const resource = { "k8s.v1.cni.cncf.io/resourceName": "e2e.antrea.io/any" };
 /** Of the first worker: it belongs to a bridge of the kernel. */
 const [taken, master] = ["e2e-taken", "e2e-master"] as const;
 const ipam = { type: "antrea", ippools: ["e2e-refusals"] };
+/** Nobody has it. */
+const router = "10.79.0.1";
 
 let stack: AsyncDisposableStack;
 let namespace: TestNamespace;
@@ -107,7 +110,10 @@ describe("a Pod is refused", () => {
             const { "no-resource": without, wired, ...functions } = networks;
             await definitions.define(space, { wired, "no-resource": without });
             await definitions.define(space, functions, resource);
-            await definitions.define(space, { pooled: { vlan: 100, ipam } });
+            await definitions.define(space, {
+                pooled: { vlan: 100, ipam },
+                static: { ipam: { type: "antrea", addresses: [{ address: "10.79.0.5/24" }] } },
+            });
         } finally {
             await scaleTo({ "antrea-webhook": 2 });
             await rolledOut(systemNamespace, "deployment/antrea-webhook");
@@ -147,6 +153,18 @@ describe("while the feature gate AntreaIPAM is off", () => {
         expect(await eventNote(space, "Pod", "pooled", notAttached)).toMatch(
             /^network e2e-refusals\/pooled: ipam\.ippools: e2e-refusals cannot be used, as the feature gate AntreaIPAM is off; next: install with /,
         );
+    });
+
+    it("a Pod's default route leads to a network with a static address, and Services are reached by the Pod network", async () => {
+        const requested = [{ name: "static", "default-route": [router] }];
+        await namespace.start([{ name: "routed", node: first, annotations: requesting(requested) }]);
+        expect(await namespace.exec("routed", "ip -4 route show default")).toMatch(
+            new RegExp(`^default via ${router} dev eth1[^\\n]*\\n$`),
+        );
+        const { spec } = await getJson<{ readonly spec: { readonly clusterIPs: readonly string[] } }>("service", {
+            name: "kubernetes",
+        });
+        await namespace.exec("routed", `curl -sSk -m 5 -o /dev/null https://${spec.clusterIPs[0]}/version`);
     });
 
     it("addresses for an interface of another plugin are refused, with the next step; its DEL is not", async () => {

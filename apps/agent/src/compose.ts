@@ -148,6 +148,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = ownParts): L
         ovsdbSessionPart(platform),
         end,
         recovery,
+        nicParts.end,
         nicParts.recovery,
         { name: "health", start: (signal) => health.start(signal), stop: () => health.stop() },
         kubePart(platform, [pools, ownCidrs]),
@@ -166,7 +167,7 @@ export function composeAgent(platform: Platform, parts: NodeParts = ownParts): L
             },
         },
         move(() => started),
-        nicParts.end,
+        nicParts.move,
         { name: "jobs", start: (signal) => jobs.start(signal), stop: () => jobs.stop() },
         // Running Pods have traffic; new ones wait until all addresses in use are known.
         {

@@ -36,6 +36,7 @@ it("--print-start-order prints the parts and features of the agent, and starts n
         "ovsdb-session",
         "uplink-end",
         "uplink-recovery",
+        "nic-end",
         "nic-recovery",
         "health",
         "kube",

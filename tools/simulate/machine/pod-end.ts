@@ -27,6 +27,7 @@ export function namespacesOf(machine: Machine): PodNamespaces {
         openIn: openIn as unknown as PodNamespaces["openIn"],
         setSysctl: (path) => void find(path),
         setTxChecksumOffload: (_ifName, _isOn, path) => void find(path),
+        paths: () => Promise.resolve([...machine.netns.keys()]),
     };
 }
 

@@ -72,7 +72,7 @@ export class PoolAllocator {
      * Rejects with IpPoolError, the KubeError of a refused request, or on abort the signal's reason (AsyncError
      * `ABORTED` while it waits for an earlier call); unless `isAborted`, the error is counted and recorded as an event
      * on the Pod. What was allocated is freed before it rejects, or by `settle`; for an interface of a network, what it
-     * had before stays.
+     * had before stays, unless a release of it was due.
      *
      * @param checkpoint throws if nothing must be allocated; called when nothing else works on the interface
      */
@@ -173,15 +173,18 @@ export class PoolAllocator {
         await this.#components.node.confirm(limit);
         // A repeated ADD of an interface of a network, which is not known here, may fail: what is in use stays.
         const before = isForNetwork(request) ? this.#components.own.ofContainer(request).map(objectName) : [];
+        let kept: readonly string[] = before;
         for (let changed: PoolChange | undefined, left = claimTries; ; left -= 1) {
             if (left === 0 && changed !== undefined) throw poolChanged(changed);
-            const { claimed, pools } = await this.#claimOnce(request, before, limit);
+            const once = await this.#claimOnce(request, kept, limit);
+            const { claimed, pools } = once;
+            kept = once.kept;
             try {
                 const isFresh = (address: ClaimedAddress): boolean => this.#addresses.isFresh(address);
                 const network = isForNetwork(request) ? request.network : undefined;
                 changed = await changedSince(this.#components, { claimed, pools, isFresh, network, signal: limit });
             } catch (error) {
-                await this.#releases.giveBack(request, before);
+                await this.#releases.giveBack(request, kept);
                 throw error;
             }
             if (changed === undefined) return claimed;
@@ -192,30 +195,39 @@ export class PoolAllocator {
                 address: formatIp(address.ip),
                 difference,
             });
-            await this.#releases.giveBack(request, before);
+            await this.#releases.giveBack(request, kept);
         }
     }
 
+    /**
+     * One attempt. Resolves also with the names of the allocations to keep if a later step fails: those of `before`, none if a
+     * release of them was due.
+     */
     async #claimOnce(
         request: AllocationRequest | NetworkRequest,
         before: readonly string[],
         limit: AbortSignal,
-    ): Promise<{ readonly claimed: readonly ClaimedAddress[]; readonly pools: readonly KnownPool[] }> {
+    ): Promise<{
+        readonly claimed: readonly ClaimedAddress[];
+        readonly pools: readonly KnownPool[];
+        readonly kept: readonly string[];
+    }> {
         const { pod, containerId, ifName } = request;
         const [pools] = await Promise.all([this.#pools(request, limit), this.#components.own.synced(limit)]);
         const demands = demandsOf(request, pools);
         const network = isForNetwork(request) ? request.network : undefined;
         if (this.#bridged && network === undefined) refuseVlansApart(pools);
         const holder: Holder = { pod, nodeName: this.#nodeName, containerId, ifName, network };
-        this.#releases.cancel(request);
+        // After a DEL that could not free them nothing is in use.
+        const kept = this.#releases.cancel(request) ? [] : before;
         try {
             const claimed = await this.#addresses.claim(demands, request.statefulSet, holder, limit);
             limit.throwIfAborted();
             // Outside bridging mode frames are untagged, so only combinations that no bridged Pod could use are rejected.
             if (network === undefined) refuseTwoVlans(claimed.filter(({ vlan }) => this.#bridged || vlan !== 0));
-            return { claimed, pools };
+            return { claimed, pools, kept };
         } catch (error) {
-            await this.#releases.giveBack(request, before);
+            await this.#releases.giveBack(request, kept);
             throw error;
         }
     }

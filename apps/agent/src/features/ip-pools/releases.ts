@@ -45,9 +45,12 @@ export class Releases {
         return this.#owed.has(attachmentKey(attachment));
     }
 
-    /** The interface is getting addresses: a release that is due no longer applies. To be called inside `exclusively`. */
-    cancel(attachment: Attachment): void {
-        this.#owed.delete(attachmentKey(attachment));
+    /**
+     * The interface is getting addresses: a release that is due no longer applies. To be called inside `exclusively`.
+     * Returns whether one was due: nothing of the interface is in use then, and an ADD that fails has nothing to keep.
+     */
+    cancel(attachment: Attachment): boolean {
+        return this.#owed.delete(attachmentKey(attachment));
     }
 
     /**

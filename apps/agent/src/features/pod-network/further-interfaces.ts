@@ -3,11 +3,13 @@ import { messageOf } from "@antrea/errors";
 import type { IpAddress } from "@antrea/ip";
 import { YieldingMutex } from "../../platform/yielding-mutex.ts";
 import type { Progress } from "./progress.ts";
+import { FailedAdds, hasPort } from "./failed-adds.ts";
+import { findNamespace } from "./find-namespace.ts";
 import { Limit } from "./limit.ts";
 import { isFunction } from "./function-wiring.ts";
 import { noPorts, type FurtherInterfacesComponents, type FurtherInterfacesOptions } from "./further-types.ts";
 import { FurtherUpkeep } from "./further-upkeep.ts";
-import { deletePodLink, kernelNamespaces, type PodLinkOptions } from "./link.ts";
+import { kernelNamespaces, type PodLinkOptions } from "./link.ts";
 import { PodNetworkError } from "./errors.ts";
 import { refuseLost } from "./lost-allocations.ts";
 import { hostInterfaceName } from "./names.ts";
@@ -43,6 +45,8 @@ export class FurtherInterfaces {
     readonly #mutex = new YieldingMutex();
     /** What earlier starts, crashes and Open vSwitch have left. */
     readonly upkeep: FurtherUpkeep;
+    /** What is undone of ADDs that failed. */
+    readonly failedAdds: FailedAdds;
     /** Those of running Pods whose default route leads to a network. */
     readonly serviceRoutes: ServiceRoutes;
 
@@ -52,6 +56,7 @@ export class FurtherInterfaces {
         const { ports = noPorts } = components;
         this.#ports = new PortWiring({ ...components, ports, mutex: this.#mutex }, options);
         this.upkeep = new FurtherUpkeep({ ...components, ports }, options);
+        this.failedAdds = new FailedAdds({ ...components, ports: this.#ports });
         this.serviceRoutes = new ServiceRoutes(
             { ...components, defaultFamilies: (containerId) => this.defaultFamilies(containerId), mutex: this.#mutex },
             options,
@@ -116,7 +121,7 @@ export class FurtherInterfaces {
             for (const record of records) table.put(record, this.#components.clock.monotonic());
             for (const record of onBridge) this.#ports.announce(record, opened);
         } catch (error) {
-            await this.#takeBack(drafts);
+            await this.failedAdds.takeBack(drafts);
             throw error;
         }
     }
@@ -240,19 +245,28 @@ export class FurtherInterfaces {
     /** After single interfaces were removed from a container that lives on. Never rejects: what the kernel refuses is logged. */
     async #returnDefaultRoutes(containerId: string, removed: readonly NetworkRecord[]): Promise<void> {
         const { logger, podInterfaces } = this.#components;
-        const own = podInterfaces.list().find(({ record }) => record.containerId === containerId)?.record;
-        if (own === undefined) return;
+        const found = podInterfaces.list().find(({ record }) => record.containerId === containerId)?.record;
+        if (found === undefined || removed.every(({ defaultGateways }) => defaultGateways.length === 0)) return;
         try {
+            const own = await this.#located(found);
             for (const record of removed) await returnDefaultRoutes(record, own, this.#linkOptions(record));
             // One that had them before may lead there again.
-            if (removed.some(({ defaultGateways }) => defaultGateways.length > 0)) await this.moveDefaultRoutes(own);
+            await this.moveDefaultRoutes(own);
         } catch (error) {
             logger.warn("the default route of a Pod cannot be given back to its interface on the Pod network", {
-                pod: podText(own),
+                pod: podText(found),
                 container: containerId,
                 reason: messageOf(error),
             });
         }
+    }
+
+    /** With its namespace also if it was rebuilt from its link; without it if that is not found. */
+    async #located(own: PodRecord): Promise<PodRecord> {
+        if (own.netns !== "") return own;
+        const { namespaces = kernelNamespaces } = this.#options;
+        const netns = await findNamespace(own.hostIfName, this.#components.netlink, namespaces);
+        return netns === undefined ? own : { ...own, netns };
     }
 
     /** The interfaces that may have allocations without a record. */
@@ -352,45 +366,7 @@ export class FurtherInterfaces {
         return pools.claimForNetwork({ containerId, ifName, podNamespace, podName, podUid, network, demands }, signal);
     }
 
-    /** After a failed ADD. Never rejects: what remains is removed by the reconcile. */
-    async #takeBack(drafts: readonly NetworkDraft[]): Promise<void> {
-        const { clock, functions, logger, netlink, pools, table } = this.#components;
-        using limit = new Limit(clock, unwireLimitMs, "unwiring");
-        for (const draft of drafts) table.leave(draft, "release");
-        const onBridge = drafts.filter(hasPort);
-        // With its link down no address is in use, whatever becomes of the ports.
-        const areDown = await Promise.all(onBridge.map((draft) => this.#ports.releaseLink(draft)));
-        const ended: Attachment[] = onBridge.filter((_, index) => areDown[index]);
-        try {
-            await this.#ports.deletePorts(onBridge, limit.signal);
-            for (const draft of onBridge) {
-                await deletePodLink(netlink, draft);
-                table.remove(draft);
-            }
-            const moved = drafts.filter((draft) => !hasPort(draft));
-            const records = moved.flatMap((draft) => table.get(draft)?.record ?? []).filter(isFunction);
-            if (await functions.bringHome(records)) {
-                const [first] = records;
-                if (first !== undefined) await functions.store(first.containerId, limit.signal);
-                for (const draft of moved) table.remove(draft);
-                ended.push(...moved);
-            }
-        } catch (error) {
-            logger.warn("further interfaces of a failed ADD are left to the reconcile", {
-                container: drafts[0]?.containerId,
-                reason: messageOf(error),
-            });
-        }
-        if (pools === undefined) return;
-        await Promise.all(ended.map(({ containerId, ifName }) => pools.release({ containerId, ifName })));
-    }
-
     #linkOptions({ mtu }: NetworkRecord): PodLinkOptions {
         return { ...this.#options, mtu };
     }
-}
-
-/** Whether a draft is on the bridge: a virtual function is not. */
-function hasPort({ planned }: NetworkDraft): boolean {
-    return planned.device === undefined;
 }

@@ -1,4 +1,6 @@
-import { AntreaError } from "@antrea/errors";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { AntreaError, isSystemError } from "@antrea/errors";
 import { formatMac } from "@antrea/ip";
 import { isNetlinkError, Netlink, NeighbourState, setSysctl, setTxChecksumOffload, type Link } from "@antrea/netlink";
 import { isNodeNetns } from "../../platform/host/node-netns.ts";
@@ -20,14 +22,30 @@ export interface PodNamespaces {
     setSysctl(netns: string, path: string, value: string): void;
     /** Sets transmit checksum offload of an interface in the namespace; throws as `openIn`. */
     setTxChecksumOffload(ifName: string, isOn: boolean, netns: string): void;
+    /** The paths of the namespaces that container runtimes keep by name; none of those that a process alone has. */
+    paths(): Promise<readonly string[]>;
 }
+
+/** The folder of ip-netns(8), which containerd and CRI-O use too. */
+const netnsFolder = "/var/run/netns";
 
 /** Opens the namespaces of the kernel; throws PodLinkError `NODE_NETNS` for the Node's own. */
 export const kernelNamespaces: PodNamespaces = {
     openIn: (netns) => Netlink.openIn(notNodes(netns)),
     setSysctl: (netns, path, value) => setSysctl(notNodes(netns), path, value),
     setTxChecksumOffload: (ifName, isOn, netns) => setTxChecksumOffload(ifName, isOn, notNodes(netns)),
+    paths: async () => (await namesIn(netnsFolder)).map((name) => join(netnsFolder, name)),
 };
+
+/** The files of a folder; none if there is no such folder. */
+async function namesIn(folder: string): Promise<readonly string[]> {
+    try {
+        return await readdir(folder);
+    } catch (error) {
+        if (isSystemError(error, "ENOENT")) return [];
+        throw error;
+    }
+}
 
 /** Settings of Pod links. */
 export interface PodLinkOptions {

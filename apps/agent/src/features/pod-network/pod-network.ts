@@ -280,6 +280,8 @@ export class PodNetwork implements InterfaceControl {
         const progress = this.progress(request, signal);
         let own: Promise<PodRecord> | undefined;
         try {
+            // What a DEL could not remove yet: its records would be taken for those of this ADD.
+            await further.removeOlder(request.containerId, "keep", request);
             for (const older of further.olderContainers(request)) {
                 checkNamespace(request.netns, this.#options);
                 // Two sandboxes of a Pod never have one address: see `#removeOlder`.

@@ -1,15 +1,16 @@
 import { formatPrefix, type IpAddress } from "@antrea/ip";
 import { isNetlinkError, RouteTable } from "@antrea/netlink";
 import { podServiceRouteProtocol } from "../../platform/kernel-ids.ts";
-import type { PodRecord } from "../../platform/pod-interfaces/index.ts";
+import { podText, type PodRecord } from "../../platform/pod-interfaces/index.ts";
 import type { YieldingMutex } from "../../platform/yielding-mutex.ts";
+import { findNamespace } from "./find-namespace.ts";
 import type { FurtherInterfacesComponents, FurtherInterfacesOptions } from "./further-types.ts";
 import { kernelNamespaces } from "./link.ts";
 
 /** Dependencies of ServiceRoutes. */
 export interface ServiceRoutesComponents extends Pick<
     FurtherInterfacesComponents,
-    "areServiceCidrsKnown" | "serviceCidrs"
+    "areServiceCidrsKnown" | "logger" | "netlink" | "serviceCidrs"
 > {
     /** The families of which another interface than that of the Pod network has the default route. */
     readonly defaultFamilies: (containerId: string) => ReadonlySet<IpAddress["family"]>;
@@ -46,16 +47,16 @@ export class ServiceRoutes {
 
     /**
      * Adds missing routes and deletes those to ranges that are no longer of Services; called under the container's lock. A range
-     * to which the Pod has a route of another origin keeps that. No effect if the namespace has ended. Rejects with NetlinkError.
+     * to which the Pod has a route of another origin keeps that. No effect if the namespace has ended, nor, with an entry in the
+     * log, if it is not found. Rejects with NetlinkError.
      *
      * @param own the Pod's interface on the Pod network
      */
     async ensure(own: PodRecord): Promise<void> {
-        // Rebuilt from its link: the namespace is known after the Pod's next start.
-        if (own.netns === "") return;
         const ranges = this.#text();
         try {
-            await this.#components.mutex.run(() => this.#ensure(own));
+            const netns = own.netns === "" ? await this.#findNamespace(own) : own.netns;
+            if (netns !== undefined) await this.#components.mutex.run(() => this.#ensure({ ...own, netns }));
         } catch (error) {
             if (!isNetlinkError(error, "ENOENT", "NOT_A_NETNS")) throw error;
         }
@@ -86,6 +87,20 @@ export class ServiceRoutes {
                 for (const { dst } of stale) batch.deleteRoute({ dst, protocol: podServiceRouteProtocol });
             });
         }
+    }
+
+    /** Of a record that was rebuilt from its link. */
+    async #findNamespace(own: PodRecord): Promise<string | undefined> {
+        const { namespaces = kernelNamespaces } = this.#options;
+        const { logger, netlink } = this.#components;
+        const found = await findNamespace(own.hostIfName, netlink, namespaces);
+        if (found === undefined && (await netlink.link(own.hostIfName)) !== undefined) {
+            logger.warn(
+                "a Pod's routes to the Service CIDRs are not compared with these, as its network namespace is not known any more since the OVS database was lost; next: delete the Pod, so that it is made anew",
+                { pod: podText(own), container: own.containerId },
+            );
+        }
+        return found;
     }
 
     #text(): string {

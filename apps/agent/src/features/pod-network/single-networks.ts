@@ -118,12 +118,20 @@ export class SingleNetworks {
     }
 
     async #add(call: NetworkCall, signal: AbortSignal): Promise<NetworkRecord> {
+        const { further, plan } = this.#components;
         const progress = this.#progress(call, signal);
-        const present = await this.#reported(call, progress, () => this.#present(call, signal));
-        const planned = await this.#components.plan(call, signal);
-        return this.#reported(call, progress, () =>
-            present === undefined ? this.#make(call, planned, signal) : this.#configured(present, planned),
-        );
+        const hadOne = further.get(call) !== undefined;
+        try {
+            const present = await this.#reported(call, progress, () => this.#present(call, signal));
+            const planned = await plan(call, signal);
+            return await this.#reported(call, progress, () =>
+                present === undefined ? this.#make(call, planned, signal) : this.#configured(present, planned),
+            );
+        } catch (error) {
+            // No other ADD of it may follow, and while the container lives nothing else would free its addresses.
+            if (hadOne) await further.failedAdds.giveUp([call]);
+            throw error;
+        }
     }
 
     /** Runs a part of an ADD, whose failure is recorded on the Pod. */

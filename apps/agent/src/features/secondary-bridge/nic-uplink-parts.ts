@@ -55,13 +55,21 @@ export function buildNicUplinks(
 
 /** The parts of the agent that bring NICs back to the Node: at the start what a killed agent left, and all at the end. */
 export interface NicUplinkParts {
-    /** Before anything that needs the network; at the end also if the agent is stopped before its startup is complete. */
+    /**
+     * Gives the NICs back also if the agent is stopped before its startup is complete. A part of its own, before `recovery`:
+     * the Lifecycle does not stop a part whose start failed or was abandoned.
+     */
+    readonly end: LifecyclePart;
+    /** Before anything that needs the network. */
     readonly recovery: LifecyclePart;
     /** After the features: gives the NICs back before they are stopped, when the jobs have ended, which move them. */
-    readonly end: LifecyclePart;
+    readonly move: LifecyclePart;
 }
 
-/** Builds the parts. At the end nothing is done if another agent holds the lock of the database. */
+/**
+ * Builds the parts, which start in the order of NicUplinkParts. At the end nothing is done if another agent holds the lock of
+ * the database.
+ */
 export function nicUplinkParts(
     { database, environment, kube }: Pick<Platform, "database" | "environment" | "kube">,
     uplinks: Pick<NicUplinks, "recover" | "restore">,
@@ -80,7 +88,8 @@ export function nicUplinkParts(
         );
     };
     return {
-        recovery: { name: "nic-recovery", start: (signal) => uplinks.recover(signal), stopTimeoutMs, stop },
-        end: { name: "nics", stopTimeoutMs, stop },
+        end: { name: "nic-end", stopTimeoutMs, stop },
+        recovery: { name: "nic-recovery", start: (signal) => uplinks.recover(signal) },
+        move: { name: "nics", stopTimeoutMs, stop },
     };
 }

@@ -107,6 +107,68 @@ describe("an interface of a network", () => {
     });
 });
 
+describe("an interface of a network whose DEL could not free its addresses", () => {
+    const { containerId, ifName } = request("web", []);
+    let agent: TestPoolAgent;
+    const ofWeb = (): readonly string[] => cluster.holders().filter((holder) => holder.endsWith(" web"));
+    const failed = (pools: readonly string[]): Promise<void> =>
+        expect(claim(agent, request("web", pools))).rejects.toMatchObject({ code: "EXHAUSTED" });
+
+    beforeEach(async () => {
+        agent = cluster.agent("a");
+        await claim(agent, request("first", ["tiny"]));
+        await claim(agent, request("web", ["pool1"]));
+        cluster.api.fault = (method) => (method === "delete" ? { refuse: away() } : undefined);
+        const released = agent.pools.allocator.releaseAll({ containerId, ifName }, AbortSignal.timeout(20));
+        await expect(released).rejects.toThrow();
+        cluster.api.fault = () => undefined;
+        expect(ofWeb()).toHaveLength(1);
+    });
+
+    it("has none left once an ADD after it has failed: the container may live on for long", async () => {
+        await failed(["pool1", "tiny"]);
+        await agent.pools.allocator.settle(limit());
+        expect(ofWeb()).toEqual([]);
+    });
+
+    it("has none left once an ADD has failed for the same reason", async () => {
+        const stopped = new AbortController();
+        cluster.api.fault = (method) => {
+            if (method !== "delete") return undefined;
+            stopped.abort();
+            cluster.api.fault = () => undefined;
+            return { refuse: away() };
+        };
+        await expect(agent.pools.allocator.claim(request("web", ["pool1"]), stopped.signal)).rejects.toBeDefined();
+        await agent.pools.allocator.settle(limit());
+        expect(ofWeb()).toEqual([]);
+    });
+
+    it("keeps those of an ADD after it that succeeded, when one more fails", async () => {
+        const [address = ""] = await claim(agent, request("web", ["pool1"]));
+        await failed(["pool1", "tiny"]);
+        await agent.pools.allocator.settle(limit());
+        expect(ofWeb()).toContain(`${address.split(" ")[1]} web`);
+    });
+
+    it("has none left when the DEL comes while an ADD that fails has begun", async () => {
+        await claim(agent, request("web", ["pool1"]));
+        const asked = Promise.withResolvers<void>();
+        const answered = Promise.withResolvers<void>();
+        cluster.api.before = (method) => {
+            if (method !== "create") return Promise.resolve();
+            asked.resolve();
+            return answered.promise;
+        };
+        const adding = failed(["pool1", "pool2", "tiny"]);
+        await asked.promise;
+        const released = agent.pools.allocator.releaseAll({ containerId, ifName }, limit());
+        answered.resolve();
+        await Promise.all([adding, released]);
+        expect(ofWeb()).toEqual([]);
+    });
+});
+
 describe("an interface of a network whose container has ended without DEL", () => {
     let agent: TestPoolAgent;
     let wiring: FakeWiring;

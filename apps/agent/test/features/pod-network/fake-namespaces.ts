@@ -134,6 +134,11 @@ export class FakeNamespaces implements PodNamespaces {
         this.#host.steps.sync("checksum offload", () => void this.sysctls.push(`${netns} ${ifName} checksums ${isOn}`));
     }
 
+    /** As with the kernel, not those that are named by a process. */
+    paths(): Promise<readonly string[]> {
+        return Promise.resolve([...this.#host.namespaces].filter((path) => path.startsWith("/run/netns/")));
+    }
+
     #batch(netns: string): Requests {
         const batch = {
             setLink: (index: number, changes: LinkChanges) => this.#setLink(netns, index, changes),

@@ -67,6 +67,44 @@ describe("the DEL of a Pod with networks", () => {
         expect(networks.held()).toEqual(nothingHeld);
     });
 
+    describe("that OVS kept from its end", () => {
+        const away = (_: number, name: string): "before" | undefined =>
+            name === "delete network ports" ? "before" : undefined;
+
+        beforeEach(async () => {
+            await networks.node.add();
+            networks.node.steps.failure = away;
+            await del();
+            await networks.node.clock.advance(1);
+        });
+
+        it("is completed by the next ADD of the container, whose interfaces are its own", async () => {
+            networks.node.steps.failure = () => undefined;
+            await networks.node.add();
+            await networks.round();
+            expect(networks.table.list().map(({ leaving }) => leaving)).toEqual([undefined, undefined]);
+            expect(networks.held()).toMatchObject({ interfaces: ["eth1", "eth2"], ports: ["eth1", "eth2"] });
+            expect(Object.keys(networks.inside())).toEqual(["eth0", "eth1", "eth2"]);
+        });
+
+        it("refuses that ADD, and keeps the addresses as long as their ports are there", async () => {
+            expect(await refusal(networks.node.add())).toMatchObject({ code: "STILL_REMOVED" });
+            expect(networks.held()).toMatchObject({
+                ports: ["eth1", "eth2"],
+                addresses: ["192.168.100.2", "192.168.200.2"],
+            });
+            networks.node.steps.failure = () => undefined;
+            await networks.round();
+            expect(networks.held()).toEqual(nothingHeld);
+        });
+
+        it("leaves no port and no address when that ADD fails for another reason", async () => {
+            networks.node.steps.failure = (_, name) => (name === "network ports opened" ? "before" : undefined);
+            expect(await refusal(networks.node.add())).toMatchObject({ message: "network ports opened failed" });
+            expect(networks.held()).toEqual(nothingHeld);
+        });
+    });
+
     it("gives OVS five seconds", async () => {
         await networks.node.add();
         networks.node.steps.hanging.add("delete network ports");

@@ -37,6 +37,7 @@ beforeEach(() => {
         },
         setSysctl: () => undefined,
         setTxChecksumOffload: () => undefined,
+        paths: () => Promise.resolve([]),
     };
     const netlink = {
         link: (name: string) => Promise.resolve({ index: 7, name, kind: "veth", alias: toAlias(running), up: true }),

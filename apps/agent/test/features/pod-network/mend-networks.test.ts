@@ -125,6 +125,21 @@ describe("a repeated ADD of a Pod with networks", () => {
         expect(networks.inside()).toMatchObject({ eth1: ["192.168.100.2/24"] });
     });
 
+    it.each([
+        ["a removal that has begun", "delete network ports", 1],
+        // After that on the Pod network.
+        ["the configuration of another interface", "pod batch", 2],
+    ])("that fails at %s gives back the address of what it removed, and of nothing else", async (_, step, nth) => {
+        await networks.node.add();
+        loseLink("eth1");
+        let count = 0;
+        networks.node.steps.failure = (_at, name) => (name === step && (count += 1) >= nth ? "before" : undefined);
+        await expect(networks.node.add()).rejects.toBeDefined();
+        networks.node.steps.failure = () => undefined;
+        await networks.round();
+        expect(networks.held()).toMatchObject({ interfaces: ["eth2"], addresses: ["192.168.200.2"] });
+    });
+
     it("leaves one that was rebuilt from its link as it is: its record has no gateways for routes", async () => {
         await networks.node.add();
         const whole = inside();

@@ -177,6 +177,43 @@ describe("the routes of a running Pod to the ranges of Services", () => {
         expect(networks.warnings()).toEqual([]);
     });
 
+    describe("of which the records were rebuilt from the links, as the database was lost", () => {
+        async function loseDatabase(): Promise<void> {
+            networks.ports.clear();
+            networks.node.stored.clear();
+            await networks.restart();
+            expect(networks.node.network.interfaces().map(({ record }) => record.netns)).toEqual([""]);
+        }
+
+        it("follow the ranges too", async () => {
+            await loseDatabase();
+            // It has ended since its path was read.
+            networks.node.namespaces.add("/run/netns/0");
+            await known("10.97.0.0/16");
+            expect(toServices()).toContain("10.97.0.0/16 via 10.10.1.1 dev eth0");
+            expect(toServices()).not.toContain("10.96.0.0/12 via 10.10.1.1 dev eth0");
+            networks.node.links.delete(networks.node.network.interfaces()[0]?.record.hostIfName ?? "");
+            await known("10.98.0.0/16");
+            expect(networks.warnings()).toEqual([]);
+        });
+
+        it("are left alone where the namespace is not found, which the log says once with the next step", async () => {
+            begin([moving]);
+            networks.serviceCidrs = [parsePrefix("10.96.0.0/12")];
+            await networks.node.add({ netns: "/proc/4000000000/ns/net" });
+            await loseDatabase();
+            networks.log.length = 0;
+            await known("10.97.0.0/16");
+            await networks.round();
+            expect(networks.log.filter(({ level }) => level === "warn")).toMatchObject([
+                { message: expect.stringMatching(/; next: delete the Pod, /), fields: { container } },
+            ]);
+            expect(networks.node.inside.routesIn("/proc/4000000000/ns/net")).toContain(
+                "10.96.0.0/12 via 10.10.1.1 dev eth0",
+            );
+        });
+    });
+
     it("are not touched in a Pod whose default route leads to the Pod network", async () => {
         begin([planOf("eth1", { pool: "100" })]);
         await networks.node.add();

@@ -116,6 +116,7 @@ const namespaces: PodNamespaces = {
     },
     setSysctl: (netns, path, value) => note(`sysctl ${netns} ${path}=${value}`),
     setTxChecksumOffload: (ifName, isOn, netns) => note(`checksum offload of ${ifName} in ${netns}: ${isOn}`),
+    paths: () => Promise.resolve([]),
 };
 const options: PodEndOptions = {
     mtu: 1450,

@@ -176,6 +176,13 @@ describe("a Pod with networks", () => {
             await agent.reconciler.reconcile(AbortSignal.timeout(20_000));
             expect(ranges()).toEqual([expect.stringMatching(/^10\.200\.0\.0\/24 via .* dev eth0/)]);
             expect(pod.netns.run("ip", "-4", "route", "show", "default")).toContain("dev eth1");
+            // Its records are rebuilt from the links, which do not name its namespace.
+            await agent.stop();
+            await node.loseDatabase();
+            agent = await start();
+            agent.serviceCidrs = [parsePrefix("10.201.0.0/24")];
+            await agent.reconciler.reconcile(AbortSignal.timeout(20_000));
+            expect(ranges()).toEqual([expect.stringMatching(/^10\.201\.0\.0\/24 via .* dev eth0/)]);
         } finally {
             agent.serviceCidrs = before;
         }

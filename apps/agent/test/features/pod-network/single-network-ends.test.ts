@@ -124,6 +124,15 @@ describe("the DEL of one interface", () => {
             expect(routes()).toEqual(["0.0.0.0/0 via 10.10.1.1 dev eth0"]);
         });
 
+        it("gives it back where the records were rebuilt from the links", async () => {
+            await networks.addOne("net1");
+            networks.ports.clear();
+            networks.node.stored.clear();
+            await networks.restart();
+            await networks.single.delete(net1);
+            expect(routes()).toEqual(["0.0.0.0/0 via 10.10.1.1 dev eth0"]);
+        });
+
         it("gives back those of both families, and none of a family that it did not have", async () => {
             const order = [0, { ip: parseIp("fd00:100::7"), prefixLength: 64, gateway: parseIp("fd00:100::1") }];
             const addresses = { demands: [{ pool: "100", fixed: undefined }], order, given: new Map<number, never>() };

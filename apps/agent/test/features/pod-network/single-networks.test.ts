@@ -71,6 +71,41 @@ describe("the ADD of one interface", () => {
         expect(networks.inside(netns)).toMatchObject({ net1: ["192.168.100.2/24"] });
     });
 
+    it.each([
+        ["the plan", "plan"],
+        ["the claim", "claim network"],
+        ["OVS, which keeps the port", "delete network ports"],
+    ])("that is repeated and fails at %s gives back the address of what it removed", async (_, step) => {
+        await networks.addOne("net1");
+        for (const { name, podEnd } of networks.node.links.values())
+            if (podEnd?.ifName === "net1") networks.node.links.delete(name);
+        networks.node.steps.failure = (_at, name) => (name === step ? "before" : undefined);
+        expect(await refusal(networks.addOne("net1"))).toBeDefined();
+        networks.node.steps.failure = () => undefined;
+        await networks.round();
+        expect(networks.held()).toEqual(nothingHeld);
+        expect(Object.keys(networks.inside(netns))).toEqual(["eth0"]);
+    });
+
+    it("that is repeated and fails at its plan leaves what is there, and what it does not know", async () => {
+        await networks.addOne("net1");
+        // Of another plugin's interface.
+        networks.claims.held.set("192.168.100.9", { owner: `${container}/net2`, key: "", pool: "100" });
+        const before = networks.held();
+        networks.node.steps.failure = (_, name) => (name === "plan" ? "before" : undefined);
+        for (const ifName of ["net1", "net2"]) expect(await refusal(networks.addOne(ifName))).toBeDefined();
+        networks.node.steps.failure = () => undefined;
+        await networks.round();
+        expect(networks.held()).toEqual(before);
+    });
+
+    it("that fails before the Pod has its address gives that back, though neither link nor port can be taken back", async () => {
+        networks.node.steps.failure = (_, name) =>
+            ["ensure network ports", "delete network ports", "close link"].includes(name) ? "before" : undefined;
+        expect(await refusal(networks.addOne("net1"))).toMatchObject({ message: "ensure network ports failed" });
+        expect(networks.held()).toEqual(nothingHeld);
+    });
+
     it("is refused under a name that the container has for another network, or on the Pod network", async () => {
         await networks.addOne("net1");
         const before = networks.held();

@@ -187,6 +187,15 @@ describe("at the end", () => {
         expect(await uplinks.restore()).toEqual([]);
     });
 
+    it("also those are given back that an abandoned recovery has not come to", async () => {
+        journals = ["eth1"];
+        nic("eth1").failure = new Error("aborted");
+        await expect(uplinks.recover(AbortSignal.abort(new Error("the end")))).rejects.toThrow("the end");
+        nic("eth1").failure = undefined;
+        await uplinks.restore();
+        expect(nic("eth1").calls).toEqual(["recover", "restore"]);
+    });
+
     it("one that fails keeps no other from it", async () => {
         await uplinks.keep("eth1", signal);
         await uplinks.keep("eth2", signal);
