@@ -77,7 +77,7 @@ for (const { id, label, run } of serviceParts) if (wants("services", id)) await 
 if (wants("pool-add")) await measure("ADDs from IPPools", poolAdd);
 if (wants("ipam")) await measure("IPAM plugins by the protocol of CNI", ipam);
 if (wants("growth")) await measure("growth with pools, addresses, Nodes", growth);
-if (wants("claims-at-rest")) await measure("100,000 claims", claimsAtRest);
+if (wants("claims-at-rest")) await measure("100,000 allocations", claimsAtRest);
 if (wants("webhook")) await measure("webhook with 10 to 10,000 pools", admission);
 
 const all = explained(results);

@@ -14,7 +14,7 @@ export interface Cost {
     /** Bytes of all watch events, as the API server encoded them. */
     readonly watchedBytes: number;
     /** Lists of allocations that the API server answered. */
-    readonly claimLists: number;
+    readonly allocationLists: number;
 }
 
 /** The cost since the start of the programs. */
@@ -49,7 +49,7 @@ export class ApiServerMeter {
             cpuMsAfter: this.#cpuMs(),
             etcdBytes: metricSum(etcd, "etcd_disk_wal_write_bytes_total"),
             watchedBytes: metricSum(own, "apiserver_watch_events_sizes_sum"),
-            claimLists: metricSum(own, "apiserver_request_total", [
+            allocationLists: metricSum(own, "apiserver_request_total", [
                 `resource="${ipAllocations.plural}"`,
                 `verb="LIST"`,
             ]),
@@ -79,7 +79,7 @@ export function spent(before: Reading, after: Reading): Cost {
         cpuMs: after.cpuMs - before.cpuMsAfter,
         etcdBytes: after.etcdBytes - before.etcdBytes,
         watchedBytes: after.watchedBytes - before.watchedBytes,
-        claimLists: after.claimLists - before.claimLists,
+        allocationLists: after.allocationLists - before.allocationLists,
     };
 }
 

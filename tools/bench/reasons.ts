@@ -52,7 +52,7 @@ const loadedDataPlane: Explanation = {
 
 const claimed: Explanation = {
     reason:
-        "A claim is a create, a GET, and what the agent's own watches report of it; a bare create is the first only. Both " +
+        "An allocation is a create, a GET, and what the agent's own watches report of it; a bare create is the first only. Both " +
         "cores are busy with either. Before the GET 1 to 100 agents reached 0.8 to 1.05 on a machine at rest, with it 0.61 " +
         "to 0.68. " +
         fence,
@@ -61,24 +61,24 @@ const claimed: Explanation = {
 
 const filled: Explanation = {
     reason:
-        "An agent that begins a block lists its claims, and of blocks that are nearly full it soon needs the next: 6 to 11 " +
-        "lists in 220 claims where the pool is 90 % full, none where it is half full (`claims-full-lists`). For each " +
-        "kube-apiserver reads all claims of the cluster, 22,000 here, as its watch cache has no index for fields of " +
+        "An agent that begins a block lists its allocations, and of blocks that are nearly full it soon needs the next: 6 to 11 " +
+        "lists in 220 allocations where the pool is 90 % full, none where it is half full (`claims-full-lists`). For each " +
+        "kube-apiserver reads all allocations of the cluster, 22,000 here, as its watch cache has no index for fields of " +
         "custom resources: 30 to 110 ms of its processor time. What half full differs by is the noise of short rounds: " +
-        "in runs at rest its claims took 0.89 to 1.39 times those of the empty pool.",
+        "in runs at rest its allocations took 0.89 to 1.39 times those of the empty pool.",
     next: "List the next block while the last one still has addresses; longer rounds.",
 };
 
 const watched: Explanation = {
     reason:
-        "Each claim is an event for the agents that watch its block; a thousand more of them hold the API server's one core of two " +
+        "Each allocation is an event for the agents that watch its block; a thousand more of them hold the API server's one core of two " +
         "while it writes. Only watches of the block get it; the others cost a check (`growth-nodes-claim-p50`).",
     next: "Choose blocks so that fewer agents share one while a pool has blocks to spare.",
 };
 
 const poolAdd: Explanation = {
     reason:
-        "An ADD of the Node's subnet asks the API server nothing, and a claim is a write in etcd: 4 ms of its own. It runs " +
+        "An ADD of the Node's subnet asks the API server nothing, and an allocation is a write in etcd: 4 ms of its own. It runs " +
         "beside the veth pair and the port; what must wait for it are the record, the Pod's addresses and the flows. " +
         fence,
     next: "Send the flows together with the record.",
@@ -86,7 +86,7 @@ const poolAdd: Explanation = {
 
 const bridgedAdd: Explanation = {
     reason:
-        "An ADD of the Node's subnet asks the API server nothing. A claim is a write in etcd, in an ADD longer than the bare " +
+        "An ADD of the Node's subnet asks the API server nothing. An allocation is a write in etcd, in an ADD longer than the bare " +
         "create beside it (`bridging-add-claim`), for OVS opens the port meanwhile on the same two cores. What waits for it " +
         "are the record, the Pod's addresses and the flows, those of the VLAN among them. " +
         fence,
@@ -129,9 +129,9 @@ const busyMachine: Explanation = {
 const manyWatches: Explanation = {
     reason:
         "It is kube-apiserver: for each event it checks every watch of the resource, as its watch cache has no index for " +
-        "fields of custom resources. Of its processor time a claim and its release take 8 ms with the watches of one agent " +
+        "fields of custom resources. Of its processor time an allocation and its release take 8 ms with the watches of one agent " +
         "and 14 to 20 ms with those of a thousand; the agent's own, 2 to 3 ms, is the same with both.",
-    next: "One watch for each agent in place of two or three: that of its own claims is not needed while it watches the block.",
+    next: "One watch for each agent in place of two or three: that of its own allocations is not needed while it watches the block.",
 };
 
 const manyRoutes: Explanation = {
@@ -145,7 +145,7 @@ const manyRoutes: Explanation = {
 
 const manyPools: Explanation = {
     reason:
-        "It is kube-apiserver and etcd, whose heaps hold the 10,000 objects: of their processor time a claim and its release " +
+        "It is kube-apiserver and etcd, whose heaps hold the 10,000 objects: of their processor time an allocation and its release " +
         "take 4.8 and 1.3 ms with one pool, 5 to 8 and 1.6 ms with 10,000. That of the agent's process, 1.3 to 1.9 ms, does " +
         "not grow but for its garbage collector.",
     next: "Keep of pools that no Pod of the Node names their ranges only, so that the agent's share of the memory goes down.",
@@ -153,7 +153,7 @@ const manyPools: Explanation = {
 
 const manyPorts: Explanation = {
     reason:
-        "The claims are done after two fifths of the time; the rest is 2,176 interfaces on two cores that are busy until the " +
+        "The allocations are done after two fifths of the time; the rest is 2,176 interfaces on two cores that are busy until the " +
         "end. `bridge` with host-local asks no API server, makes no port in Open vSwitch and leaves no flow.",
     next: "One transaction of the database for the ports of all ADDs that wait; a larger young generation for the agent.",
 };
@@ -168,9 +168,9 @@ const requestsOfNetworks: Explanation = {
 
 const endOfNetworks: Explanation = {
     reason:
-        "Links, ports and claims of all networks end together, but each claim is a request of its own: 16 in place of one on " +
+        "Links, ports and allocations of all networks end together, but each allocation is a request of its own: 16 in place of one on " +
         "two cores. One network after another takes thirteen times as long.",
-    next: "Answer when the ports are gone, as now, and delete the claims of an ended Pod by one request for each pool.",
+    next: "Answer when the ports are gone, as now, and delete the allocations of an ended Pod by one request for each pool.",
 };
 
 const delegatedAdd: Explanation = {

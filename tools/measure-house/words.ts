@@ -32,8 +32,6 @@ export const terms: readonly Term[] = [
         instead: "allocation; claim is the verb for the create that takes an address",
         pattern:
             /\b(the|an?|its|their|each|no|this|own|every|held|with|without|another's)( own| late| new| old| other)? claims?\b(?! (by|it|them|an?|the|its|addresses|at once|anew) )/gi,
-        // A Service claims its addresses and ports; benchmarks count the creates.
-        where: /^(?!libs\/services\/|tools\/bench\/|apps\/controller\/test\/bench\/|README\.md$)/,
     },
     { instead: "NetworkAllocations, AddressAllocations", pattern: /\b([Nn]etwork|[Aa]ddress)(Claims|-claims)\b/g },
     { instead: "cluster, platform, fixture", pattern: /\b([a-z]+-)?world\b|\b([A-Z][a-z]+)?World\b/g },

@@ -1,7 +1,6 @@
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { ipsIn } from "./addresses.ts";
 import { AddressIndex } from "./address-index.ts";
-import { Claims } from "./claims.ts";
 import { ownNodeOf, type OwnNode } from "./endpoints.ts";
 import { explainService, type NodeView, type ServiceExplanation } from "./explanation.ts";
 import {
@@ -19,6 +18,7 @@ import { sameService, sameSlice } from "./same.ts";
 import { type ServedService } from "./served.ts";
 import { computeService, type ServiceContext } from "./compute-service.ts";
 import { ServiceFilter, type IgnoredReason, type ServiceSettings } from "./settings.ts";
+import { TripleOwners } from "./triple-owners.ts";
 
 interface Entry {
     service: ServiceObject | undefined;
@@ -47,7 +47,7 @@ export class ServiceIndex {
     /** By the key of an EndpointSlice that of its Service. */
     readonly #serviceOf = new Map<string, string>();
     readonly #addresses = new AddressIndex();
-    readonly #claims = new Claims();
+    readonly #owners = new TripleOwners();
     #node: OwnNode;
 
     constructor(settings: ServiceSettings) {
@@ -123,7 +123,7 @@ export class ServiceIndex {
     }
 
     #context(settings: ServiceSettings, node: OwnNode): ServiceContext {
-        return { settings, node, use: this.#addresses, ownerOf: (triple) => this.#claims.owner(triple) };
+        return { settings, node, use: this.#addresses, ownerOf: (triple) => this.#owners.owner(triple) };
     }
 
     #isServed(key: string): boolean {
@@ -138,8 +138,8 @@ export class ServiceIndex {
         this.#update(key, (entry) => void (entry.service = service));
         if (isSame || (before === undefined && service === undefined)) return none;
         const affected = this.#setAddresses(key, before, service);
-        this.#claim(key);
-        const touched = this.#claimAgain(affected);
+        this.#setTriples(key);
+        const touched = this.#setTriplesOf(affected);
         return wasServed || this.#isServed(key) ? touched.add(key) : touched;
     }
 
@@ -180,7 +180,7 @@ export class ServiceIndex {
     }
 
     #replaceNode(name: string, node: NodeObject | undefined): ReadonlySet<string> {
-        const touched = this.#claimAgain(this.#addresses.setNode(name, node));
+        const touched = this.#setTriplesOf(this.#addresses.setNode(name, node));
         if (name !== this.#settings.nodeName) return touched;
         const { zone: zoneBefore, addresses: addressesBefore } = this.#node;
         this.#node = ownNodeOf(name, node);
@@ -205,19 +205,19 @@ export class ServiceIndex {
         }
     }
 
-    /** Lets a Service claim what it is to be served at now. Returns whether that differs from before. */
-    #claim(key: string): boolean {
+    /** Sets the triples at which a Service is to be served now. Returns whether they differ from before. */
+    #setTriples(key: string): boolean {
         const service = this.#entries.get(key)?.service;
-        if (service === undefined || !this.#isServed(key)) return this.#claims.set(key, none);
+        if (service === undefined || !this.#isServed(key)) return this.#owners.set(key, none);
         const triples = triplesOf(planService(service, this.#settings, this.#addresses));
-        return this.#claims.set(key, triples, service.metadata?.creationTimestamp);
+        return this.#owners.set(key, triples, service.metadata?.creationTimestamp);
     }
 
-    /** Returns those of the Services that claim something else now, and all that lost or got a triple. */
-    #claimAgain(keys: Iterable<string>): Set<string> {
+    /** The same for several. Returns those whose triples differ from before, and all that lost or got a triple. */
+    #setTriplesOf(keys: Iterable<string>): Set<string> {
         const touched = new Set<string>();
-        for (const key of keys) if (this.#claim(key)) touched.add(key);
-        for (const key of this.#claims.takeChanged()) touched.add(key);
+        for (const key of keys) if (this.#setTriples(key)) touched.add(key);
+        for (const key of this.#owners.takeChanged()) touched.add(key);
         return touched;
     }
 

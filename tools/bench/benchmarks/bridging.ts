@@ -133,7 +133,7 @@ async function calls(stage: BridgingStage): Promise<readonly Result[]> {
         comparison({ id: "bridging-add-p99", what: "agent ADD, bridged Pod, p99", ...adds, share: 0.99 }),
         typical({
             id: "bridging-add-claim",
-            what: "a bare create of a claim, as this ADD makes one, p50",
+            what: "a bare create of an allocation, as this ADD makes one, p50",
             samples: claim,
             unit: "ms",
         }),

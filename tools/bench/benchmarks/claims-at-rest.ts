@@ -21,7 +21,7 @@ import { isReady } from "../readyz.ts";
 import { comparison, figure, type Result } from "../result.ts";
 import { inTurn, seededRandom } from "../statistics.ts";
 
-const claimCount = 100_000;
+const allocationCount = 100_000;
 const nodeCount = 400;
 const pool = "bench";
 // 172.16.0.0/15: 131,072 addresses, three quarters of them allocated.
@@ -42,10 +42,10 @@ export async function claimsAtRest(): Promise<readonly Result[]> {
     const { api } = server.clients();
     await createPool(api);
     const begin = performance.now();
-    await createClaims(server);
+    await createAllocations(server);
     const filled = (performance.now() - begin) / 1000;
     return [
-        figure({ id: "claims-at-rest-fill", what: `${claimCount} claims created`, value: filled, unit: "s" }),
+        figure({ id: "claims-at-rest-fill", what: `${allocationCount} allocations created`, value: filled, unit: "s" }),
         ...(await controllerStart(server)),
         ...(await agentMemory(server)),
     ];
@@ -63,14 +63,14 @@ async function createPool(api: ApiClient): Promise<void> {
     });
 }
 
-async function createClaims(server: TestApiServer): Promise<void> {
+async function createAllocations(server: TestApiServer): Promise<void> {
     await using workers = new Workers({ meter: new ApiServerMeter(server), server });
     const random = seededRandom(1);
     const addresses = Array.from({ length: poolSize - 4 }, (_, index) => ({
         value: poolBase + 1 + index,
         at: random(),
     }));
-    const claimed = addresses.sort((one, other) => one.at - other.at).slice(0, claimCount);
+    const claimed = addresses.sort((one, other) => one.at - other.at).slice(0, allocationCount);
     await workers.fill(
         pool,
         claimed.map(({ value }) => value),
@@ -107,18 +107,19 @@ async function controllerStart(server: TestApiServer): Promise<readonly Result[]
             async () => {
                 await using lister = new Helper("at-rest/lister.ts");
                 const { count, seconds } = await lister.ask<Listed>("list", { kubeconfig });
-                if (count !== claimCount) throw new BenchError("WRONG_RESULT", "environment", `${count} claims listed`);
+                if (count !== allocationCount)
+                    throw new BenchError("WRONG_RESULT", "environment", `${count} allocations listed`);
                 pairs.peer.push(seconds);
             },
         );
     }
     const most = (of: (one: Memory) => number): number => Math.max(...memory.map(of));
-    const what = `${claimCount} claims: antrea-controller`;
+    const what = `${allocationCount} allocations: antrea-controller`;
     return [
         comparison({
             id: "claims-at-rest-start",
             what: `${what}, from its start as a process until it is ready`,
-            peer: "a list of all claims in pages, keeping nothing",
+            peer: "a list of all allocations in pages, keeping nothing",
             pairs,
             unit: "s",
             maxRatio: 1.3,
@@ -147,7 +148,7 @@ async function controllerStart(server: TestApiServer): Promise<readonly Result[]
 
 async function hasUsage(api: ApiClient): Promise<boolean> {
     const { status } = await api.get(ipPools, { name: pool });
-    return status?.usage?.used === claimCount;
+    return status?.usage?.used === allocationCount;
 }
 
 /** The agent of one more Node, whose Pods get addresses of the pool. */
@@ -167,7 +168,7 @@ async function agentMemory(server: TestApiServer): Promise<readonly Result[]> {
     return [
         figure({
             id: "claims-at-rest-agent",
-            what: `${claimCount} claims: antrea-agent with ${podCount} Pods of their pool, resident memory`,
+            what: `${allocationCount} allocations: antrea-agent with ${podCount} Pods of their pool, resident memory`,
             value: now,
             unit: "MiB",
             max: 120,

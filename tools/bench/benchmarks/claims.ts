@@ -13,12 +13,12 @@ export interface ClaimsPart {
 
 /** The agent's allocation against a real API server, in parts that each get a new one. */
 export const claimParts: readonly ClaimsPart[] = [
-    part("claims-1", "claims of 1 agent", (stage) => sideBySide(stage, 1)),
-    part("claims-10", "claims of 10 agents", (stage) => sideBySide(stage, 10)),
-    part("claims-100", "claims of 100 agents", (stage) => sideBySide(stage, 100)),
-    part("claims-open", "claims at a steady rate", openLoop),
-    part("claims-full", "claims in empty and full pools", fillLevels),
-    part("claims-watched", "claims watched by 1,000 agents", watchingAgents),
+    part("claims-1", "allocations of 1 agent", (stage) => sideBySide(stage, 1)),
+    part("claims-10", "allocations of 10 agents", (stage) => sideBySide(stage, 10)),
+    part("claims-100", "allocations of 100 agents", (stage) => sideBySide(stage, 100)),
+    part("claims-open", "allocations at a steady rate", openLoop),
+    part("claims-full", "allocations in empty and full pools", fillLevels),
+    part("claims-watched", "allocations watched by 1,000 agents", watchingAgents),
 ];
 
 function part(id: string, label: string, measure: (stage: ClaimsStage) => Promise<readonly Result[]>): ClaimsPart {

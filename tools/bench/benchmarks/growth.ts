@@ -130,9 +130,15 @@ function curves({ id, of, ...may }: Axis, places: readonly Place[]): readonly Re
             ...(growth !== undefined && { growth }),
         });
     return [
-        row("claim-p50", "a claim, p50", "ms", ({ claims }) => median(claims), may.claim),
-        row("claim-p99", "a claim, p99", "ms", ({ claims }) => quantile(claims, 0.99)),
-        row("written", "bytes in etcd's log for a claim and its release", "B", ({ written }) => written, may.claim),
+        row("claim-p50", "an allocation, p50", "ms", ({ claims }) => median(claims), may.claim),
+        row("claim-p99", "an allocation, p99", "ms", ({ claims }) => quantile(claims, 0.99)),
+        row(
+            "written",
+            "bytes in etcd's log for an allocation and its release",
+            "B",
+            ({ written }) => written,
+            may.claim,
+        ),
         row("add-p50", "agent ADD, p50", "ms", ({ adds }) => median(adds), may.claim),
         row("agent", "antrea-agent, resident memory", "MiB", ({ agentMib }) => agentMib, may.agent),
         row(

@@ -1,16 +1,16 @@
 import { burst, floorMs, ListClaimant, ways, type Burst, type Way } from "../networks/bursts.ts";
-import { ClaimWatch } from "../networks/claim-watch.ts";
+import { AllocationWatch } from "../networks/allocation-watch.ts";
 import { networkCount, NetworksStage } from "../networks/stage.ts";
 import { compared, fact, figure, type Result } from "../result.ts";
 
 const podCount = 128;
-const maxClaimSeconds = 10;
+const maxAllocationSeconds = 10;
 const maxRatioOf = { oneByOne: 0.7, bridges: 0.5, list: 0.3 } as const;
 
 /** As many Pods as a dense Node has, with 16 networks each, all at once: against the alternatives, and the floor. */
 export async function networksBurst(): Promise<readonly Result[]> {
     await using stage = await NetworksStage.start();
-    await using watch = await ClaimWatch.open(stage.node.api);
+    await using watch = await AllocationWatch.open(stage.node.api);
     await using claimant = await ListClaimant.open(stage);
     const ours = await burst(stage, watch, "at-once", podCount);
     const oneByOne = await burst(stage, watch, "one-by-one", podCount);
@@ -31,15 +31,15 @@ export async function networksBurst(): Promise<readonly Result[]> {
         ...[ours, oneByOne, bridges].map((one, at) => success(ways[at] ?? "at-once", one)),
         figure({
             id: "networks-burst-claims",
-            what: `${what}: the last of ${podCount * networkCount} claims`,
-            value: ours.claimSeconds,
+            what: `${what}: the last of ${podCount * networkCount} allocations`,
+            value: ours.allocationSeconds,
             unit: "s",
-            max: maxClaimSeconds,
+            max: maxAllocationSeconds,
         }),
         compared({
             id: "networks-burst-claims-list",
-            what: `${what}: the last claim`,
-            value: ours.claimSeconds,
+            what: `${what}: the last allocation`,
+            value: ours.allocationSeconds,
             unit: "s",
             peer: {
                 what: "a list in the status of one object for each pool, addresses alone",
@@ -59,9 +59,9 @@ export async function networksBurst(): Promise<readonly Result[]> {
         }),
         figure({
             id: "networks-burst-list-failures",
-            what: "of the lists: claims that gave up after 8 conflicts and were repeated",
+            what: "of the lists: allocations that gave up after 8 conflicts and were repeated",
             value: list.failures,
-            unit: "claims",
+            unit: "allocations",
         }),
     ];
 }
@@ -74,9 +74,9 @@ const titleOf: Readonly<Record<Way, string>> = {
     bridges: `${what}, bridge + host-local`,
 };
 
-function success(way: Way, { succeeded, claims, ports, failure }: Burst): Result {
+function success(way: Way, { succeeded, allocations, ports, failure }: Burst): Result {
     const wanted = podCount * networkCount;
-    const isWhole = way === "bridges" || (claims === wanted && ports === wanted);
+    const isWhole = way === "bridges" || (allocations === wanted && ports === wanted);
     return fact({
         id: `networks-burst-success-${way}`,
         what: `${titleOf[way]}: Pods that got all interfaces and addresses${failure === "" ? "" : ` (${failure})`}`,

@@ -2,7 +2,7 @@ import { ipAllocations, type IpAllocation } from "@antrea/crd";
 import { type IpAddress } from "@antrea/ip";
 import { createKubeClients, type ApiClient } from "@antrea/kube";
 import { agentKubeconfig } from "@antrea/chart/testing/chart-server";
-import { claimOf, podOf } from "../claims/simulated-agent.ts";
+import { allocationOf, podOf } from "../claims/simulated-agent.ts";
 import { antreaConfig, podCall, timed } from "../cni-client.ts";
 import { BenchError } from "../error.ts";
 import { Helper } from "../helper.ts";
@@ -79,7 +79,7 @@ function oursOf(stage: NetworksStage, call: PodCall, command: Command): number {
     throw new BenchError("WRONG_RESULT", "internal", `an ADD for an address printed ${output}`);
 }
 
-/** The plugin with an agent that answers at once, and the bare write of a claim, with the rights of the agent. */
+/** The plugin with an agent that answers at once, and the bare write of an allocation, with the rights of the agent. */
 async function partsOf(
     api: ApiClient,
     socketPath: string,
@@ -89,24 +89,24 @@ async function partsOf(
 ): Promise<number> {
     const env = { ...pluginEnvironment(command, call), ANTREA_CNI_SOCKET: socketPath };
     const { ms } = runPlugin(shimPath, env, antreaConfig);
-    const claim = bareClaim(index);
+    const allocation = bareAllocation(index);
     const write = (): Promise<unknown> =>
         command === "ADD"
-            ? api.create(ipAllocations, claim)
-            : api.delete(ipAllocations, { name: claim.metadata?.name ?? "" });
+            ? api.create(ipAllocations, allocation)
+            : api.delete(ipAllocations, { name: allocation.metadata?.name ?? "" });
     return ms + (await timed(write));
 }
 
-function bareClaim(index: number): IpAllocation {
+function bareAllocation(index: number): IpAllocation {
     const ip: IpAddress = { family: 4, value: firstAddress + BigInt(index) };
-    return claimOf(ip, "bench", nodeName, podOf({ agent: 0, round: 0 }, index));
+    return allocationOf(ip, "bench", nodeName, podOf({ agent: 0, round: 0 }, index));
 }
 
 function resultsOf(command: Command, times: Times): readonly Result[] {
     const write = command === "ADD" ? "create" : "delete";
     const id = `networks-ipam-${command.toLowerCase()}`;
     const what = `${command} of an address for another plugin, whole process`;
-    const peer = `antrea-cni answered at once, and a bare ${write} of a claim`;
+    const peer = `antrea-cni answered at once, and a bare ${write} of an allocation`;
     const parts = { peer, pairs: { ours: times.ours, peer: times.parts } };
     const local = { peer: "host-local 1.9.1", pairs: { ours: times.ours, peer: times["host-local"] } };
     return [

@@ -1,5 +1,5 @@
 import { ipPools, poolsAnnotation } from "@antrea/crd";
-import { claimsOfPods } from "../claims-of-pods.ts";
+import { allocationsOfPods } from "../allocations-of-pods.ts";
 import { podCall, timed, antreaConfig } from "../cni-client.ts";
 import { BenchError } from "../error.ts";
 import { Helper } from "../helper.ts";
@@ -135,7 +135,7 @@ async function burstThroughShim(node: NodeUnderTest, namespaces: PodNamespaces):
     await namespaces.clear();
     const subnet = await burst("subnet", 21_000);
     await namespaces.delete(...names);
-    const left = (await claimsOfPods(node.api)).length;
+    const left = (await allocationsOfPods(node.api)).length;
     const peer = { what: "the same of Pods of the Node's subnets", value: subnet.seconds };
     return [
         {
@@ -159,9 +159,9 @@ async function burstThroughShim(node: NodeUnderTest, namespaces: PodNamespaces):
         }),
         fact({
             id: "pool-burst-left",
-            what: "claims left after their DELs",
+            what: "allocations left after their DELs",
             value: left,
-            unit: "claims",
+            unit: "allocations",
             goal: "none",
             holds: left === 0,
         }),

@@ -1,7 +1,7 @@
 import { ipAllocations } from "@antrea/crd";
 import { type IpAddress } from "@antrea/ip";
 import { Netlink } from "@antrea/netlink";
-import { claimOf, podOf } from "../claims/simulated-agent.ts";
+import { allocationOf, podOf } from "../claims/simulated-agent.ts";
 import { podCall, timed } from "../cni-client.ts";
 import { placeOf, underlay } from "../data-plane/load-node.ts";
 import { BenchError } from "../error.ts";
@@ -51,7 +51,7 @@ export async function measureAdds({ nodes, api }: BridgingStage, counted: number
         );
         for (const pod of rotated([...pods, "claim"] as const, index)) {
             if (pod === "claim") {
-                keep(claim, await timed(() => api.create(ipAllocations, bareClaim(index))));
+                keep(claim, await timed(() => api.create(ipAllocations, bareAllocation(index))));
                 continue;
             }
             let answer = "";
@@ -70,9 +70,9 @@ export async function measureAdds({ nodes, api }: BridgingStage, counted: number
     return { add, del, claim };
 }
 
-function bareClaim(index: number): ReturnType<typeof claimOf> {
+function bareAllocation(index: number): ReturnType<typeof allocationOf> {
     const ip: IpAddress = { family: 4, value: firstAddress + BigInt(index) };
-    return claimOf(ip, "bench", "bench-node-none", podOf({ agent: 0, round: 0 }, index));
+    return allocationOf(ip, "bench", "bench-node-none", podOf({ agent: 0, round: 0 }, index));
 }
 
 /** Removes a Pod's link and keeps its namespace. */

@@ -24,8 +24,8 @@ function altOf({ title, subtitle }: { readonly title: string; readonly subtitle:
 }
 
 const latencyOf = (axis: string): GrowthChart["latency"] => [
-    { id: `growth-${axis}-claim-p50`, name: "a claim, p50" },
-    { id: `growth-${axis}-claim-p99`, name: "a claim, p99", dashed: true },
+    { id: `growth-${axis}-claim-p50`, name: "an allocation, p50" },
+    { id: `growth-${axis}-claim-p99`, name: "an allocation, p99", dashed: true },
     { id: `growth-${axis}-add-p50`, name: "agent ADD, p50" },
 ];
 const memoryOf = (axis: string): GrowthChart["memory"] => [
@@ -49,7 +49,7 @@ const growthCharts: readonly { readonly file: string; readonly chart: GrowthChar
         file: "growth-full.svg",
         chart: {
             title: "Addresses in the pool, 95 % claimed",
-            subtitle: "the claims grow with the pool; lower is better",
+            subtitle: "the allocations grow with the pool; lower is better",
             over: "addresses",
             latency: latencyOf("full"),
             memory: memoryOf("full"),
@@ -113,14 +113,14 @@ const barCharts: readonly { readonly file: string; readonly chart: BarChart }[] 
     {
         file: "claims.svg",
         chart: {
-            title: "Claims of one pool in a second",
+            title: "Allocations of one pool in a second",
             subtitle: "agents that claim at the same time; higher is better",
-            unit: "claims a second",
+            unit: "allocations a second",
             scale: "log",
             groups: sizes.map((count) => (count === 1 ? "1 agent" : `${count} agents`)),
             bars: [
                 {
-                    name: "claims",
+                    name: "allocations",
                     bars: sizes.map((count) => ({ id: `claims-rate-${count}`, figure: "value" as const })),
                 },
                 {

@@ -1,7 +1,7 @@
 import { blockText, ipAllocations } from "@antrea/crd";
 import { type IpAddress } from "@antrea/ip";
 import { createKubeClients } from "@antrea/kube";
-import { claimOf, nodeNameOf, openWatches, podOf, type Place, type SimulatedAgent } from "./simulated-agent.ts";
+import { allocationOf, nodeNameOf, openWatches, podOf, type Place, type SimulatedAgent } from "./simulated-agent.ts";
 
 // 240.0.0.0/4: outside every pool. Room for 4096 addresses of each agent in each round.
 const firstAddress = 0xf000_0000;
@@ -20,7 +20,10 @@ export async function openCreateAgent(place: Place): Promise<SimulatedAgent> {
     const parts = stack.move();
     return {
         claim: async (pod) => {
-            await api.create(ipAllocations, claimOf(addressOf(place, pod), place.pool, nodeName, podOf(place, pod)));
+            await api.create(
+                ipAllocations,
+                allocationOf(addressOf(place, pod), place.pool, nodeName, podOf(place, pod)),
+            );
         },
         conflicts: async () => 0,
         [Symbol.asyncDispose]: () => parts.disposeAsync(),

@@ -41,17 +41,17 @@ export async function fillLevels(stage: ClaimsStage): Promise<readonly Result[]>
         typical({
             id: `claims-${id}-lists`,
             unit: "lists",
-            what: `${agents} agents, ${what}: lists of claims that ${claimsOfRound} claims took`,
-            samples: runs.map(({ cost }) => cost.claimLists),
+            what: `${agents} agents, ${what}: lists of allocations that ${claimsOfRound} allocations took`,
+            samples: runs.map(({ cost }) => cost.allocationLists),
         });
     const levels = [
         { id: "half", what: "pool 45 to 50 % full", pool: half },
         { id: "full", what: "pool 90 to 95 % full", pool: full },
     ];
     const ofLevels = levels.flatMap(({ id, what, pool }) => [
-        row(`claims-${id}-p50`, `${agents} agents, ${what}: a claim, p50`, "ms", pool, p50),
+        row(`claims-${id}-p50`, `${agents} agents, ${what}: an allocation, p50`, "ms", pool, p50),
         row(`claims-${id}-cpu`, `${agents} agents, ${what}: processor time of kube-apiserver`, "ms", pool, apiCpuOfOne),
-        noFailures(`claims-${id}-failures`, `${agents} agents, ${what}: claims that failed`, pool.runs),
+        noFailures(`claims-${id}-failures`, `${agents} agents, ${what}: allocations that failed`, pool.runs),
         lists(id, what, pool),
     ]);
     return [lists("empty", "empty pool", empty), ...ofLevels];

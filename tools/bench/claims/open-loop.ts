@@ -20,11 +20,11 @@ export async function openLoop(stage: ClaimsStage): Promise<readonly Result[]> {
     };
     const claims = await run("claims");
     const creates = await run("creates");
-    const what = `${perSecond} claims a second of ${agents} agents, open loop`;
+    const what = `${perSecond} allocations a second of ${agents} agents, open loop`;
     const row = (id: string, share: number, of: Run, max?: number): Result =>
         figure({
             id: `claims-open-${id}`,
-            what: `${what}: ${of === creates ? "a bare create" : "a claim"}, p${100 * share}`,
+            what: `${what}: ${of === creates ? "a bare create" : "an allocation"}, p${100 * share}`,
             value: quantile(of.latencies, share),
             unit: "ms",
             ...(max !== undefined && { max }),
@@ -32,7 +32,7 @@ export async function openLoop(stage: ClaimsStage): Promise<readonly Result[]> {
     return [
         row("p50", 0.5, claims),
         row("p99", 0.99, claims, 100),
-        noFailures("claims-open-failures", `${what}: claims that failed`, [claims]),
+        noFailures("claims-open-failures", `${what}: allocations that failed`, [claims]),
         row("p50-creates", 0.5, creates),
         row("p99-creates", 0.99, creates),
     ];

@@ -50,7 +50,7 @@ export function podOf({ agent, round }: Pick<Place, "agent" | "round">, pod: num
 }
 
 /** The IPAllocation of a Pod, as an agent writes it. */
-export function claimOf(ip: IpAddress, pool: string, nodeName: string, pod: SimulatedPod): IpAllocation {
+export function allocationOf(ip: IpAddress, pool: string, nodeName: string, pod: SimulatedPod): IpAllocation {
     const { namespace, name, uid, containerId } = pod;
     return {
         metadata: { name: allocationName(ip) },

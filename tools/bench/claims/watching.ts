@@ -35,8 +35,8 @@ export async function watchingAgents(stage: ClaimsStage): Promise<readonly Resul
             pairs: { ours: watched.map(of), peer: alone.map(of) },
         });
     return [
-        row("p50", "a claim, p50", "ms", p50),
+        row("p50", "an allocation, p50", "ms", p50),
         row("cpu", "processor time of kube-apiserver", "ms", apiCpuOfOne),
-        noFailures("claims-watched-failures", `${what}: claims that failed`, watched),
+        noFailures("claims-watched-failures", `${what}: allocations that failed`, watched),
     ];
 }

@@ -7,7 +7,7 @@ import { arrivals, seededRandom } from "../statistics.ts";
 import { openAllocatorAgent } from "./allocator-agent.ts";
 import { openCreateAgent } from "./create-agent.ts";
 import { openListAgent } from "./list-agent.ts";
-import { claimOf, nodeNameOf, podOf, type Place, type Side, type SimulatedAgent } from "./simulated-agent.ts";
+import { allocationOf, nodeNameOf, podOf, type Place, type Side, type SimulatedAgent } from "./simulated-agent.ts";
 
 /** The results of one run. */
 export interface WorkerRun {
@@ -103,8 +103,8 @@ async function fill(o: {
         for (let value = addresses[next++]; value !== undefined; value = addresses[next++]) {
             const node = value % o.nodes;
             const pod = podOf({ agent: node, round: 0 }, value);
-            const claim = claimOf({ family: 4, value: BigInt(value) }, o.pool, nodeNameOf(node), pod);
-            await clients.api.create(ipAllocations, claim);
+            const allocation = allocationOf({ family: 4, value: BigInt(value) }, o.pool, nodeNameOf(node), pod);
+            await clients.api.create(ipAllocations, allocation);
         }
     };
     await Promise.all(Array.from({ length: o.parallel }, loop));

@@ -3,7 +3,7 @@ import { ipPools, poolsAnnotation } from "@antrea/crd";
 import { namespaces as namespaceResource, pods, type ApiClient } from "@antrea/kube";
 import { type TestApiServer } from "@antrea/kube/testing";
 import { agentKubeconfig, startChartServer } from "@antrea/chart/testing/chart-server";
-import { heldGateways } from "../claims-of-pods.ts";
+import { heldGateways } from "../allocations-of-pods.ts";
 import { podCall, timed } from "../cni-client.ts";
 import { startController } from "../controller.ts";
 import { BenchError } from "../error.ts";

@@ -1,7 +1,7 @@
 import { ipPools } from "@antrea/crd";
 import { type TestApiServer } from "@antrea/kube/testing";
 import { agentKubeconfig } from "@antrea/chart/testing/chart-server";
-import { claimsOfPods } from "../claims-of-pods.ts";
+import { allocationsOfPods } from "../allocations-of-pods.ts";
 import { Helper } from "../helper.ts";
 import { ApiServerMeter, spent } from "../meter.ts";
 import { shimPath, workPath } from "../paths.ts";
@@ -35,7 +35,7 @@ export async function startAllocator(server: TestApiServer): Promise<IpamSubject
         config: { cniVersion: "1.1.0", name: "antrea", type: "antrea" },
         capacity: capacityOf24,
         netnsOf: (place) => `/run/netns/none-${place}`,
-        taken: async () => (await claimsOfPods(api)).length,
+        taken: async () => (await allocationsOfPods(api)).length,
         stored: async (adds) => {
             const before = await meter.read();
             const count = await adds();

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { poolsAnnotation } from "@antrea/crd";
 import { nodes, pods, type ApiClient } from "@antrea/kube";
 import { type TestApiServer } from "@antrea/kube/testing";
-import { claimsOfPods } from "../claims-of-pods.ts";
+import { allocationsOfPods } from "../allocations-of-pods.ts";
 import { antreaConfig, podCall } from "../cni-client.ts";
 import { BenchError } from "../error.ts";
 import { NodeUnderTest } from "../node-under-test.ts";
@@ -99,7 +99,7 @@ async function untilFree(api: ApiClient, work: () => Promise<void>): Promise<Fre
     const begin = performance.now();
     await work();
     for (;;) {
-        const left = (await claimsOfPods(api)).length;
+        const left = (await allocationsOfPods(api)).length;
         const passed = performance.now() - begin;
         if (left === 0 || passed > limitMs) return { seconds: passed / 1000, left };
         await sleep(pollMs);

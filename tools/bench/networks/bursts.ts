@@ -3,7 +3,7 @@ import { agentKubeconfig } from "@antrea/chart/testing/chart-server";
 import { listPoolDefinition, listPoolRights, listPools } from "../claims/list-agent.ts";
 import { BenchError } from "../error.ts";
 import { Helper } from "../helper.ts";
-import { type ClaimWatch } from "./claim-watch.ts";
+import { type AllocationWatch } from "./allocation-watch.ts";
 import { type ListClaims, type ListClaimsInput } from "./list-claims.ts";
 import { type NetworksStage } from "./stage.ts";
 import { atOnce, attach, bridgeName, byBridges, detach, metaPluginIn, oneByOne, type Step } from "./ways.ts";
@@ -20,9 +20,9 @@ export interface Burst {
     readonly failure: string;
     /** Until the last answer. */
     readonly seconds: number;
-    /** Claims that were made, and the seconds until the last one was seen by a watch. */
-    readonly claims: number;
-    readonly claimSeconds: number;
+    /** Allocations that were made, and the seconds until the last one was seen by a watch. */
+    readonly allocations: number;
+    readonly allocationSeconds: number;
     /** Ports of Pods on the bridge of networks after it. */
     readonly ports: number;
     /** The DELs, until the last answer. */
@@ -34,7 +34,7 @@ export const ways = ["at-once", "one-by-one", "bridges"] as const;
 export type Way = (typeof ways)[number];
 
 /** Attaches so many Pods at once, and detaches them. Resolves when nothing of them is left. */
-export async function burst(stage: NetworksStage, watch: ClaimWatch, way: Way, pods: number): Promise<Burst> {
+export async function burst(stage: NetworksStage, watch: AllocationWatch, way: Way, pods: number): Promise<Burst> {
     const { environment, namespaces, networks, node } = stage;
     const names = Array.from({ length: pods }, (_, index) => `pod-${index}`);
     const paths = namespaces.add(...names);
@@ -47,9 +47,9 @@ export async function burst(stage: NetworksStage, watch: ClaimWatch, way: Way, p
     const seconds = (performance.now() - begin) / 1000;
     const failed = outcomes.find((outcome) => outcome.status === "rejected");
     const succeeded = outcomes.filter(({ status }) => status === "fulfilled").length;
-    if (way !== "bridges" && failed === undefined) await untilClaimed(watch, before + pods * networks.length);
-    const claims = watch.count - before;
-    const claimSeconds = (watch.lastAt - begin) / 1000;
+    if (way !== "bridges" && failed === undefined) await untilAllocated(watch, before + pods * networks.length);
+    const allocations = watch.count - before;
+    const allocationSeconds = (watch.lastAt - begin) / 1000;
     const ports = await stage.podPorts();
     const delBegin = performance.now();
     await Promise.all(calls.map((call) => untilDetached(() => detach(steps, call, environment))));
@@ -60,7 +60,7 @@ export async function burst(stage: NetworksStage, watch: ClaimWatch, way: Way, p
     if (way === "bridges") removeBridges(networks.length);
     await stage.settle();
     const failure = failed === undefined ? "" : String(failed.reason).replaceAll("|", "/").slice(0, 300);
-    return { succeeded, failure, seconds, claims, claimSeconds, ports, delSeconds };
+    return { succeeded, failure, seconds, allocations, allocationSeconds, ports, delSeconds };
 }
 
 /** Repeats a DEL that fails, as a container runtime does. */
@@ -80,11 +80,11 @@ function stepsOf({ networks }: NetworksStage, way: Way): readonly Step[] {
 }
 
 /** What the answers promise may be shown a moment later. */
-async function untilClaimed(watch: ClaimWatch, count: number): Promise<void> {
+async function untilAllocated(watch: AllocationWatch, count: number): Promise<void> {
     const end = performance.now() + claimLimitMs;
     while (watch.count < count) {
         if (performance.now() > end) {
-            const what = `${watch.count} claims in place of ${count} are shown after all ADDs`;
+            const what = `${watch.count} allocations in place of ${count} are shown after all ADDs`;
             throw new BenchError("WRONG_RESULT", "internal", what);
         }
         await new Promise((resolve) => setTimeout(resolve, pollMs));

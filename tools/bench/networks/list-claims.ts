@@ -1,4 +1,4 @@
-// The claims of a burst by the design with one object per pool: addresses alone, of one Node.
+// The allocations of a burst by the design with one object per pool: addresses alone, of one Node.
 import { isErrorOf } from "@antrea/errors";
 import { openListAgent } from "../claims/list-agent.ts";
 import { type SimulatedAgent } from "../claims/simulated-agent.ts";
@@ -19,11 +19,11 @@ export interface ListClaims {
     readonly seconds: number;
     /** Updates that another one had overtaken. */
     readonly conflicts: number;
-    /** Claims that gave up after a row of conflicts, and were repeated. */
+    /** Allocations that gave up after a row of conflicts, and were repeated. */
     readonly failures: number;
 }
 
-/** All claims begin at once; one that gives up is repeated at once, as a container runtime repeats an ADD later. */
+/** All allocations begin at once; one that gives up is repeated at once, as a container runtime repeats an ADD later. */
 async function claimAll({ kubeconfig, pools, pods, round }: ListClaimsInput): Promise<ListClaims> {
     await using stack = new AsyncDisposableStack();
     const agents: SimulatedAgent[] = [];

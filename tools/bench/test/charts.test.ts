@@ -7,10 +7,10 @@ import { compared, type Result } from "../result.ts";
 
 const points = [256, 1_024, 4_096].map((x) => ({ x, value: x / 100 }));
 const results: readonly Result[] = [
-    curve({ id: "growth-size-claim-p50", what: "a claim", unit: "ms", of: "addresses", points }),
+    curve({ id: "growth-size-claim-p50", what: "an allocation", unit: "ms", of: "addresses", points }),
     compared({
         id: "claims-rate-10",
-        what: "claims",
+        what: "allocations",
         value: 448.123,
         unit: "/s",
         peer: { what: "creates", value: 535 },

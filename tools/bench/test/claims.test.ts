@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { ipAllocationSpec } from "@antrea/crd/schema";
 import { parseIp } from "@antrea/ip";
-import { claimOf, nodeNameOf, podOf } from "../claims/simulated-agent.ts";
+import { allocationOf, nodeNameOf, podOf } from "../claims/simulated-agent.ts";
 import { blocksOfPool, poolAt, poolOf } from "../claims/pools.ts";
 
 describe("simulated Pods", () => {
@@ -20,12 +20,12 @@ describe("simulated Pods", () => {
     });
 });
 
-describe("claimOf", () => {
-    it("is a claim as the schema wants it", () => {
-        const claim = claimOf(parseIp("10.64.3.7"), "pool", nodeNameOf(3), podOf({ agent: 3, round: 1 }, 5));
-        expect(claim.metadata?.name).toBe("10.64.3.7");
-        expect(ipAllocationSpec.parse(claim.spec)).toEqual(claim.spec);
-        expect(claim.spec).toMatchObject({ block: "10.64.3.0/24", state: "Allocated" });
+describe("allocationOf", () => {
+    it("is an allocation as the schema wants it", () => {
+        const allocation = allocationOf(parseIp("10.64.3.7"), "pool", nodeNameOf(3), podOf({ agent: 3, round: 1 }, 5));
+        expect(allocation.metadata?.name).toBe("10.64.3.7");
+        expect(ipAllocationSpec.parse(allocation.spec)).toEqual(allocation.spec);
+        expect(allocation.spec).toMatchObject({ block: "10.64.3.0/24", state: "Allocated" });
     });
 });
 

@@ -6,7 +6,7 @@ describe("curve", () => {
     const of = (growth: "constant" | "logarithm" | undefined, ...values: readonly number[]): ReturnType<typeof curve> =>
         curve({
             id: "growth-x",
-            what: "a claim",
+            what: "an allocation",
             unit: "ms",
             of: "Nodes",
             points: values.map((value, at) => ({ x: 10 ** at, value })),
@@ -15,7 +15,7 @@ describe("curve", () => {
 
     it("compares the largest with the smallest, and keeps what is between", () => {
         expect(of("constant", 4, 9, 5)).toMatchObject({
-            what: "a claim, 100 Nodes",
+            what: "an allocation, 100 Nodes",
             value: 5,
             ratio: 1.25,
             goal: "≤ 1.25×",

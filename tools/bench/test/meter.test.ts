@@ -39,8 +39,8 @@ describe("cpuTicks", () => {
 
 describe("spent", () => {
     it("is what was spent between two readings, without what they took themselves", () => {
-        const before = { cpuMs: 10, cpuMsAfter: 12, etcdBytes: 100, watchedBytes: 5, claimLists: 3 };
-        const after = { cpuMs: 30, cpuMsAfter: 37, etcdBytes: 1_100, watchedBytes: 5, claimLists: 7 };
-        expect(spent(before, after)).toEqual({ cpuMs: 18, etcdBytes: 1_000, watchedBytes: 0, claimLists: 4 });
+        const before = { cpuMs: 10, cpuMsAfter: 12, etcdBytes: 100, watchedBytes: 5, allocationLists: 3 };
+        const after = { cpuMs: 30, cpuMsAfter: 37, etcdBytes: 1_100, watchedBytes: 5, allocationLists: 7 };
+        expect(spent(before, after)).toEqual({ cpuMs: 18, etcdBytes: 1_000, watchedBytes: 0, allocationLists: 4 });
     });
 });

@@ -24,7 +24,7 @@ import { poolErrorCode } from "../../src/features/ip-pools/index.ts";
 import { networksErrorCode } from "../../src/features/networks/index.ts";
 import { judge } from "../../src/features/networks/judge.ts";
 import { CniCalls, type CniCommand } from "../../src/features/cni-server/index.ts";
-import { EarlierFlows, FlowRestore, FlowTable } from "../../src/platform/ovs/flow-table/index.ts";
+import { EarlierFlows, FlowRestore, FlowTable, type FlowOwner } from "../../src/platform/ovs/flow-table/index.ts";
 import { Gateway, NodeSysctls } from "../../src/platform/host/gateway/index.ts";
 import { keepNetwork } from "../../src/features/pod-network/keep-network.ts";
 import { gatewayIpOf } from "../../src/platform/node/config/index.ts";
@@ -54,7 +54,7 @@ import {
     SingleNetworks,
 } from "../../src/features/pod-network/index.ts";
 import { portSpec } from "../../src/features/pod-network/parts.ts";
-import type { PodFlowTable, PodPorts } from "../../src/features/pod-network/types.ts";
+import type { PodPorts } from "../../src/features/pod-network/types.ts";
 import { netnsPathHere } from "../../src/features/cni-server/netns-path.ts";
 import { isNodeNetns } from "../../src/platform/host/node-netns.ts";
 import { Readiness } from "../../src/platform/readiness.ts";
@@ -640,7 +640,7 @@ export class TestAgent {
         };
     }
 
-    #heldFlows(): PodFlowTable {
+    #heldFlows(): FlowOwner {
         return {
             stage: (owner, set) => this.flowTable.stage(owner, set),
             set: async (owner, set, signal, options) => {

@@ -10,11 +10,11 @@ import { PoolCluster, podOn } from "../pool-cluster.ts";
 
 export interface AllocationsBenchmark {
     readonly allocations: number;
-    /** A bare paged list of all claims by a client that keeps nothing. */
+    /** A bare paged list of all allocations by a client that keeps nothing. */
     readonly listSeconds: number;
     /** From the start of the process to its readiness. */
     readonly readySeconds: number;
-    /** The same with no claims there. */
+    /** The same with no allocations there. */
     readonly emptySeconds: number;
     /** Resident memory of the bundled controller some time after, and the highest, in MiB. */
     readonly residentMiB: number;
@@ -26,7 +26,7 @@ export interface AllocationsBenchmark {
 // Run as the image runs it.
 const bundle = new URL("../../dist/antrea-controller.mjs", import.meta.url).pathname;
 
-/** Starts the bundled controller (build it first) on a real API server and etcd with this many claims of one pool. */
+/** Starts the bundled controller (build it first) on a real API server and etcd with this many allocations of one pool. */
 export async function measureAllocations(count: number): Promise<AllocationsBenchmark> {
     await using cluster = await PoolCluster.start();
     const path = join(dirname(cluster.server.kubeconfig()), "bench.conf");
@@ -53,7 +53,7 @@ export async function measureAllocations(count: number): Promise<AllocationsBenc
     let seen = 0;
     for await (const page of cluster.api.pages(ipAllocations)) seen += page.items.length;
     const listSeconds = (performance.now() - listed) / 1_000;
-    if (seen !== count) throw new Error(`${seen} claims of ${count}`);
+    if (seen !== count) throw new Error(`${seen} allocations of ${count}`);
     return await run({ path, port }, async ({ seconds: readySeconds, memory }) => {
         const ready = performance.now();
         const counted = async (): Promise<boolean> =>

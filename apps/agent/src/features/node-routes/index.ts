@@ -1,5 +1,4 @@
 /** Routes to the Pods of other Nodes: through tunnels, and through the kernel. */
-export type { PeerFlowTable } from "./peer-flows.ts";
 export {
     allPodPrefixes,
     routesToPeers,

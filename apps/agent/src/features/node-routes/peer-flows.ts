@@ -1,22 +1,12 @@
 import { bridgedPeerFlows, tunnelPeerFlows, type FlowSet, type NextTable } from "@antrea/flows";
 import { formatIp, sameIp } from "@antrea/ip";
 import type { Change, Operations, Removal } from "@antrea/runtime";
+import type { FlowOwner } from "../../platform/ovs/flow-table/index.ts";
 import type { PeerRoute } from "./peer-routes.ts";
-
-/**
- * The desired flows by owner, as in FlowTable: `stage` sends nothing before the first replay; `set` and `remove`
- * resolve when OVS has the change, after a reconnect if necessary, and reject with OpenFlowError, on abort with
- * `ABORTED`.
- */
-export interface PeerFlowTable {
-    stage(owner: string, flows: FlowSet): void;
-    set(owner: string, flows: FlowSet, signal?: AbortSignal): Promise<void>;
-    remove(owner: string, signal?: AbortSignal): Promise<void>;
-}
 
 /** Dependencies of PeerFlows. */
 export interface PeerFlowsComponents {
-    readonly flowTable: PeerFlowTable;
+    readonly flowTable: FlowOwner;
     /** The table that follows each table of the pipeline. */
     readonly next: NextTable;
     /** MAC address of this Node's gateway, 6 bytes. */
@@ -30,10 +20,10 @@ export type FlowRoutes = readonly [PeerRoute, ...PeerRoute[]];
 
 /**
  * The flows to other Nodes, by Node name: into the tunnel, and in bridging mode those of bridged Pods to neighbours.
- * Methods reject with OpenFlowError, on abort with `ABORTED`, see PeerFlowTable.
+ * Methods reject with OpenFlowError, on abort with `ABORTED`, see FlowOwner.
  */
 export class PeerFlows implements Operations<string, FlowRoutes> {
-    readonly #flowTable: PeerFlowTable;
+    readonly #flowTable: FlowOwner;
     readonly #next: NextTable;
     readonly #gatewayMac: () => Uint8Array;
     readonly #servesServices: boolean;

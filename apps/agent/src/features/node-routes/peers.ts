@@ -3,21 +3,15 @@ import type { NextTable } from "@antrea/flows";
 import type { Netlink } from "@antrea/netlink";
 import { Reconciler, type Logger, type MetricsFactory, type PassResult } from "@antrea/runtime";
 import type { NodeObject } from "../../platform/node/node-object.ts";
+import type { FlowOwner } from "../../platform/ovs/flow-table/index.ts";
 import { KernelRoutes, sameRoute, type KernelRoute } from "./kernel-routes.ts";
-import {
-    flowRoutesByNode,
-    PeerFlows,
-    sameFlows,
-    takesFlows,
-    type FlowRoutes,
-    type PeerFlowTable,
-} from "./peer-flows.ts";
+import { flowRoutesByNode, PeerFlows, sameFlows, takesFlows, type FlowRoutes } from "./peer-flows.ts";
 import { routesToPeers, type OwnPods, type PeerContext, type PeerProblem, type PeerRoute } from "./peer-routes.ts";
 
 /** Dependencies of Peers. */
 export interface PeersComponents {
     readonly netlink: Netlink;
-    readonly flowTable: PeerFlowTable;
+    readonly flowTable: FlowOwner;
     readonly next: NextTable;
     readonly logger: Logger;
     /** Default no metrics. */

@@ -1,5 +1,5 @@
 import { type Clock } from "@antrea/async";
-import type { FlowSet, NextTable } from "@antrea/flows";
+import type { NextTable } from "@antrea/flows";
 import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import type { FurtherInterfaces } from "./further-interfaces.ts";
@@ -17,6 +17,7 @@ import {
     type PodInterfaces,
     type PodRecord,
 } from "../../platform/pod-interfaces/index.ts";
+import type { FlowOwner } from "../../platform/ovs/flow-table/index.ts";
 
 /**
  * The OVS ports of the bridge, as Pod wiring uses them; OvsBridge fits. Methods reject with OvsdbError, on abort with
@@ -40,18 +41,6 @@ export interface PodPorts {
      * `PORT_REFUSED` if OVS cannot open the link.
      */
     ofPort(name: string, timeoutMs: number, signal?: AbortSignal): Promise<number>;
-}
-
-/**
- * The desired flows by owner, as in FlowTable: `stage` sends nothing before the first replay; `set` and `remove`
- * resolve when OVS has the change, after a reconnect if necessary, and reject with OpenFlowError, on abort with
- * `ABORTED`.
- */
-export interface PodFlowTable {
-    stage(owner: string, flows: FlowSet): void;
-    /** @param options `whole`: sends all flows, not only the changed ones */
-    set(owner: string, flows: FlowSet, signal?: AbortSignal, options?: { readonly whole?: boolean }): Promise<void>;
-    remove(owner: string, signal?: AbortSignal): Promise<void>;
 }
 
 /** The IPPools, as Pod wiring uses them. An allocation outlives the wiring of its address, and a failed wiring. */
@@ -96,7 +85,7 @@ export interface PodNetworkComponents {
     /** Written only by PodNetwork. */
     readonly podInterfaces: PodInterfaces;
     readonly ports: PodPorts;
-    readonly flowTable: PodFlowTable;
+    readonly flowTable: FlowOwner;
     /** The table that follows each table of the pipeline. */
     readonly next: NextTable;
     readonly netlink: Netlink;

@@ -1,4 +1,4 @@
-import { bridgingTables, nodeTables, Pipeline } from "@antrea/flows";
+import { bridgingTables, nodeTables, Pipeline, type FlowSet } from "@antrea/flows";
 import { afterEach, beforeEach, expect, it } from "@jest/globals";
 import { execFileSync } from "node:child_process";
 import { ManualClock } from "@antrea/async/testing";
@@ -9,7 +9,8 @@ import { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
 import type { NodeObject } from "../../../src/platform/node/node-object.ts";
 import { antreaRouteProtocol } from "../../../src/platform/kernel-ids.ts";
-import { Peers, type PeerContext, type PeerFlowTable } from "../../../src/features/node-routes/index.ts";
+import type { FlowOwner } from "../../../src/platform/ovs/flow-table/index.ts";
+import { Peers, type PeerContext } from "../../../src/features/node-routes/index.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { OwnNamespace } from "../../support/namespace.ts";
 
@@ -47,13 +48,13 @@ function neighbours(): readonly string[] {
 }
 
 /** Keeps what it was given, and what it was asked to do. */
-class MemoryFlowTable implements PeerFlowTable {
+class MemoryFlowTable implements FlowOwner {
     /** An owner whose flows are refused. */
     refused: string | undefined;
     readonly flows = new Map<string, readonly string[]>();
     readonly calls: string[] = [];
 
-    stage(owner: string, set: Parameters<PeerFlowTable["stage"]>[1]): void {
+    stage(owner: string, set: FlowSet): void {
         this.calls.push(`stage ${owner}`);
         this.flows.set(
             owner,
@@ -66,7 +67,7 @@ class MemoryFlowTable implements PeerFlowTable {
         );
     }
 
-    async set(owner: string, set: Parameters<PeerFlowTable["set"]>[1]): Promise<void> {
+    async set(owner: string, set: FlowSet): Promise<void> {
         if (owner === this.refused) throw new OpenFlowError("REFUSED", "caller", "no");
         this.stage(owner, set);
         this.calls.splice(-1, 1, `set ${owner}`);

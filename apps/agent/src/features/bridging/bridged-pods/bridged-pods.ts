@@ -4,21 +4,11 @@ import { OfPort, vlanFlows, type FlowSet, type NextTable } from "@antrea/flows";
 import { Reconciler, type Logger, type MetricsFactory, type PassResult } from "@antrea/runtime";
 import type { BridgedPod } from "../../../platform/pod-interfaces/index.ts";
 import type { Announcer } from "../../../platform/ovs/announcer.ts";
-
-/**
- * The desired flows by owner, as in FlowTable: `stage` sends nothing before the first replay; `set` and `remove`
- * resolve when OVS has the change, after a reconnect if necessary, and reject with OpenFlowError, on abort with
- * `ABORTED`.
- */
-export interface VlanFlowTable {
-    stage(owner: string, flows: FlowSet): void;
-    set(owner: string, flows: FlowSet, signal?: AbortSignal): Promise<void>;
-    remove(owner: string, signal?: AbortSignal): Promise<void>;
-}
+import type { FlowOwner } from "../../../platform/ovs/flow-table/index.ts";
 
 /** Dependencies of BridgedPods. */
 export interface BridgedPodsComponents {
-    readonly flowTable: VlanFlowTable;
+    readonly flowTable: FlowOwner;
     readonly next: NextTable;
     readonly announcer: Pick<Announcer, "announce">;
     /** MAC address of the Node's interface, which the host port shares; 6 bytes, read at each use. */

@@ -1,3 +1,3 @@
 /** Bridged Pods: the state that Pods with IPPool addresses have in bridging mode in addition to their own flows. */
-export { BridgedPods, type BridgedPodsComponents, type VlanFlowTable } from "./bridged-pods.ts";
+export { BridgedPods, type BridgedPodsComponents } from "./bridged-pods.ts";
 export { ServiceRoute, serviceSources } from "./service-route.ts";

@@ -16,6 +16,7 @@ import {
 import { Doubts, type Doubt } from "./doubts.ts";
 import { EarlierRounds, type DeleteOptions, type EarlierReader } from "./earlier-rounds.ts";
 import { deleteFlows, deleteGroups, ofCategory, ofRound, type FlowLink } from "./flow-link.ts";
+import type { FlowOwner } from "./flow-owner.ts";
 import { GroupNumbers } from "./group-numbers.ts";
 import { OwnedFlows, type FlowsAndGroups, type FlowSource, type Owned } from "./owned-flows.ts";
 import { Repair, type Repaired } from "./repair.ts";
@@ -54,7 +55,7 @@ const learnedFlows = ofCategory(Category.service, 0);
  * Groups have ids of the round, and are added before and deleted after the flows that use them. Flows without one of our
  * rounds are never changed. Order of calls: `useRound`, `stage`, then `replay` at each connect.
  */
-export class FlowTable {
+export class FlowTable implements FlowOwner {
     readonly #link: FlowLink;
     readonly #logger: Logger;
     readonly #owners = new OwnedFlows();

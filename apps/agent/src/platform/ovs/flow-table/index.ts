@@ -1,5 +1,6 @@
 export { EarlierFlows, type EarlierFlowsComponents } from "./earlier-flows.ts";
 export { inBundles, ofCategory, type CookieFilter, type FlowLink } from "./flow-link.ts";
+export type { FlowOwner } from "./flow-owner.ts";
 export { FlowTable, type FlowTableComponents } from "./flow-table.ts";
 export { FlowRestore, type FlowRestoreComponents } from "./flow-restore.ts";
 export { type FlowIdentity, type FlowsAndGroups, type FlowSource } from "./owned-flows.ts";

@@ -2,8 +2,8 @@ import { ipAllocations, isOfPods, type IpAllocation } from "@antrea/crd";
 import { Informer, type ApiClient } from "@antrea/kube";
 import { silent } from "../silent.ts";
 
-/** Counts the claims of Pods as a watch shows them. */
-export class ClaimWatch implements AsyncDisposable {
+/** Counts the allocations of Pods as a watch shows them. */
+export class AllocationWatch implements AsyncDisposable {
     readonly #informer: Informer<IpAllocation>;
     readonly #live = new Set<string>();
     #lastAt = 0;
@@ -18,21 +18,21 @@ export class ClaimWatch implements AsyncDisposable {
         });
     }
 
-    /** Resolves when all claims are known. */
-    static async open(api: ApiClient): Promise<ClaimWatch> {
-        const watch = new ClaimWatch(api);
+    /** Resolves when all allocations are known. */
+    static async open(api: ApiClient): Promise<AllocationWatch> {
+        const watch = new AllocationWatch(api);
         const never = new AbortController().signal;
         watch.#informer.start(never);
         await watch.#informer.synced(never);
         return watch;
     }
 
-    /** Number of claims of Pods. */
+    /** Number of allocations of Pods. */
     get count(): number {
         return this.#live.size;
     }
 
-    /** When the last claim was shown, by `performance.now`; 0 before the first. */
+    /** When the last allocation was shown, by `performance.now`; 0 before the first. */
     get lastAt(): number {
         return this.#lastAt;
     }

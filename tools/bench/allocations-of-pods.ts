@@ -5,7 +5,7 @@ import { type ApiClient } from "@antrea/kube";
  * The allocations of Pods and StatefulSets, without the controller's reservations of gateways and Node addresses,
  * which stay as long as a pool or Node has them.
  */
-export async function claimsOfPods(api: Pick<ApiClient, "pages">): Promise<readonly IpAllocation[]> {
+export async function allocationsOfPods(api: Pick<ApiClient, "pages">): Promise<readonly IpAllocation[]> {
     const found: IpAllocation[] = [];
     for await (const { items } of api.pages(ipAllocations))
         found.push(...items.filter(({ spec }) => isOfPods(spec.owner)));

@@ -2,10 +2,10 @@ import { describe, expect, it } from "@jest/globals";
 import { type AllocationOwner, type IpAllocation } from "@antrea/crd";
 import { parseIp } from "@antrea/ip";
 import { type ApiClient } from "@antrea/kube";
-import { claimOf, podOf } from "../claims/simulated-agent.ts";
-import { claimsOfPods, heldGateways } from "../claims-of-pods.ts";
+import { allocationOf, podOf } from "../claims/simulated-agent.ts";
+import { allocationsOfPods, heldGateways } from "../allocations-of-pods.ts";
 
-describe("claims", () => {
+describe("allocations", () => {
     const api = pagesOf(
         [of("10.0.0.1", { kind: "Gateway", name: "10.0.0.1" }), claimed("10.0.0.2")],
         [
@@ -16,7 +16,7 @@ describe("claims", () => {
     );
 
     it("of Pods and StatefulSets are counted, not those that hold gateways and addresses of Nodes", async () => {
-        const names = (await claimsOfPods(api)).map(({ spec }) => spec.address);
+        const names = (await allocationsOfPods(api)).map(({ spec }) => spec.address);
         expect(names).toEqual(["10.0.0.2", "10.0.0.3"]);
     });
 
@@ -26,13 +26,13 @@ describe("claims", () => {
 });
 
 function claimed(address: string): IpAllocation {
-    return claimOf(parseIp(address), "pool", "node-1", podOf({ agent: 0, round: 0 }, 0));
+    return allocationOf(parseIp(address), "pool", "node-1", podOf({ agent: 0, round: 0 }, 0));
 }
 
 function of(address: string, owner: AllocationOwner): IpAllocation {
-    const { spec, ...claim } = claimed(address);
+    const { spec, ...allocation } = claimed(address);
     const { pod: _, ...rest } = spec;
-    return { ...claim, spec: { ...rest, state: "Reserved", owner } };
+    return { ...allocation, spec: { ...rest, state: "Reserved", owner } };
 }
 
 function pagesOf(...pages: readonly (readonly IpAllocation[])[]): Pick<ApiClient, "pages"> {

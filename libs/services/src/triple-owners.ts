@@ -1,13 +1,13 @@
 /** Who wants one triple: a single Service, or several, of which `owner` has it. */
-type Claimants = string | { owner: string; readonly others: Set<string> };
+type Wanting = string | { owner: string; readonly others: Set<string> };
 
 /**
  * Which Service has a triple (address, protocol, port) that several may want: the older one, of two equally old ones the
  * first by key. A change costs as much as the Service has triples; only the next owner of a contested triple is searched
  * among all that want it.
  */
-export class Claims {
-    readonly #claimants = new Map<string, Claimants>();
+export class TripleOwners {
+    readonly #wanting = new Map<string, Wanting>();
     readonly #wanted = new Map<string, { readonly created: string; readonly triples: readonly string[] }>();
     /** The owners of changed triples as they were before. */
     readonly #before = new Map<string, string | undefined>();
@@ -20,17 +20,17 @@ export class Claims {
      */
     set(key: string, triples: ReadonlySet<string>, created = "~"): boolean {
         const earlier = this.#wanted.get(key)?.triples ?? [];
-        for (const triple of earlier) this.#release(triple, key);
+        for (const triple of earlier) this.#remove(triple, key);
         if (triples.size === 0) this.#wanted.delete(key);
         else this.#wanted.set(key, { created, triples: [...triples] });
-        for (const triple of triples) this.#claim(triple, key);
+        for (const triple of triples) this.#add(triple, key);
         return earlier.length !== triples.size || earlier.some((triple) => !triples.has(triple));
     }
 
     /** The key of the Service that has the triple. */
     owner(triple: string): string | undefined {
-        const claimants = this.#claimants.get(triple);
-        return typeof claimants === "object" ? claimants.owner : claimants;
+        const wanting = this.#wanting.get(triple);
+        return typeof wanting === "object" ? wanting.owner : wanting;
     }
 
     /** Returns the keys of the Services that lost or got a triple since the last call. */
@@ -46,35 +46,35 @@ export class Claims {
         return changed;
     }
 
-    #claim(triple: string, key: string): void {
+    #add(triple: string, key: string): void {
         this.#note(triple);
-        const claimants = this.#claimants.get(triple);
-        if (claimants === undefined) {
-            this.#claimants.set(triple, key);
+        const wanting = this.#wanting.get(triple);
+        if (wanting === undefined) {
+            this.#wanting.set(triple, key);
             return;
         }
-        const contest = typeof claimants === "object" ? claimants : { owner: claimants, others: new Set<string>() };
+        const contest = typeof wanting === "object" ? wanting : { owner: wanting, others: new Set<string>() };
         const isFirst = this.#precedes(key, contest.owner);
         contest.others.add(isFirst ? contest.owner : key);
         if (isFirst) contest.owner = key;
-        this.#claimants.set(triple, contest);
+        this.#wanting.set(triple, contest);
     }
 
-    #release(triple: string, key: string): void {
+    #remove(triple: string, key: string): void {
         this.#note(triple);
-        const claimants = this.#claimants.get(triple);
-        if (typeof claimants !== "object") {
-            this.#claimants.delete(triple);
+        const wanting = this.#wanting.get(triple);
+        if (typeof wanting !== "object") {
+            this.#wanting.delete(triple);
             return;
         }
-        if (claimants.owner === key) {
-            const [first = "", ...rest] = claimants.others;
-            claimants.owner = rest.reduce((owner, other) => (this.#precedes(other, owner) ? other : owner), first);
-            claimants.others.delete(claimants.owner);
+        if (wanting.owner === key) {
+            const [first = "", ...rest] = wanting.others;
+            wanting.owner = rest.reduce((owner, other) => (this.#precedes(other, owner) ? other : owner), first);
+            wanting.others.delete(wanting.owner);
         } else {
-            claimants.others.delete(key);
+            wanting.others.delete(key);
         }
-        if (claimants.others.size === 0) this.#claimants.set(triple, claimants.owner);
+        if (wanting.others.size === 0) this.#wanting.set(triple, wanting.owner);
     }
 
     #precedes(a: string, b: string): boolean {
