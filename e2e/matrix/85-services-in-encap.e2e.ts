@@ -5,8 +5,9 @@ import { besideKubeProxy, withoutKubeProxy } from "../fixture/kube-proxy.ts";
 import { noEncap, setMode, settled, type Mode } from "../fixture/modes.ts";
 import { clients } from "../fixture/service-matrix.ts";
 import { ServiceStage } from "../fixture/service-stage.ts";
+import { serveAtNodes } from "../fixture/services-at-nodes.ts";
 import { begunInOvs, untilBegunInOvs } from "../fixture/services.ts";
-import { home, homeOf, placeNode, plugUnderlay, unplugUnderlay } from "../fixture/underlay.ts";
+import { addressesOf, home, homeOf, placeNode, plugUnderlay, unplugUnderlay } from "../fixture/underlay.ts";
 
 // in mode hybrid there is a route to the control plane, which is on the same subnet, and a tunnel to the other worker
 const [first = "", neighbour = "", remote = ""] = nodesFromWorker;
@@ -49,6 +50,11 @@ describe("Services with proxyAll, between Nodes with tunnels", () => {
                 // two questions by TCP, two by UDP
                 await untilBegunInOvs(first, ip, before + 4);
             });
+        });
+
+        it("lead externalIPs that are addresses of Nodes, those of tunnels too, and neither other ports nor tunnels", async () => {
+            const ofTunnels = [first, second].flatMap((node) => addressesOf(homeOf(node)));
+            expect(await serveAtNodes(stage, ofTunnels)).toEqual([]);
         });
     });
 });

@@ -4,10 +4,10 @@ import { families, ofFamily } from "../fixture/addresses.ts";
 import { startApiServer, stopApiServer } from "../fixture/api-server.ts";
 import { helmUpgrade, killDaemon, kubectl, onNode, waitForAgents, workers } from "../fixture/cluster.ts";
 import { besideKubeProxy, removeKubeProxy, restoreKubeProxy, withoutKubeProxy } from "../fixture/kube-proxy.ts";
-import { reachesKubelet } from "../fixture/matrix.ts";
 import { hostPort } from "../fixture/pods.ts";
 import { clients } from "../fixture/service-matrix.ts";
 import { ServiceStage } from "../fixture/service-stage.ts";
+import { serveAtNodes } from "../fixture/services-at-nodes.ts";
 import { addService, addWeb, requestsBy, servicePorts } from "../fixture/services.ts";
 import { eventually } from "../fixture/run.ts";
 import { rolledOut } from "../fixture/workloads.ts";
@@ -63,19 +63,7 @@ describe("Services with proxyAll", () => {
     });
 
     it("lead externalIPs that are addresses of Nodes, and no other port of these Nodes", async () => {
-        const { namespace, nodeIps } = stage;
-        const externalIPs = nodeIps.flat();
-        await addService(namespace, "of-nodes", "far", { externalIPs });
-        for (const client of clients)
-            for (const ip of externalIPs) {
-                await eventually(`${client} is led from ${ip}`, async () => {
-                    const { answered } = await requestsBy(stage.shell(client), ip, 1);
-                    return answered.has("far") ? true : undefined;
-                });
-                // the kubelet of that Node
-                await stage.shell(client)(reachesKubelet(ip), 30_000);
-            }
-        await kubectl(["-n", namespace.name, "delete", "service", "of-nodes"]);
+        expect(await serveAtNodes(stage)).toEqual([]);
     });
 
     it("lose no connection in a rolling update", async () => {
