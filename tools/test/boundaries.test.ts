@@ -174,7 +174,7 @@ describe("import directions", () => {
         [
             "a feature uses what composes it",
             "apps/agent/src/features/masquerade/masquerade.ts",
-            use("compose", "../../compose.ts"),
+            use("compose", "../../compose/compose.ts"),
             "house/app-floors",
         ],
         [
@@ -186,7 +186,7 @@ describe("import directions", () => {
         [
             "the platform uses what composes it",
             "apps/agent/src/platform/ovs/lock-guard.ts",
-            use("compose", "../../compose.ts"),
+            use("compose", "../../compose/compose.ts"),
             "house/app-floors",
         ],
     ])("are refused where %s", async (_name, path, text, rule) => {
@@ -201,8 +201,8 @@ describe("import directions", () => {
         const feature = "apps/agent/src/features/bridging/bridged-pods/bridged-pods.ts";
         expect(await broken(feature, use("ids", "../../../platform/kernel-ids.ts"))).toEqual([]);
         expect(await broken(feature, use("own", "../uplink-keeper.ts"))).toEqual([]);
-        const composed = use("feature", "./features/masquerade/feature.ts");
-        expect(await broken("apps/agent/src/compose.ts", composed)).toEqual([]);
+        const composed = use("feature", "../features/masquerade/feature.ts");
+        expect(await broken("apps/agent/src/compose/features.ts", composed)).toEqual([]);
     });
 });
 

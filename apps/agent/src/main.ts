@@ -1,6 +1,6 @@
 import { runMain } from "@antrea/runtime";
 import { cleanUpCommand } from "./commands/clean-up-command.ts";
-import { compose } from "./compose.ts";
+import { compose } from "./compose/compose.ts";
 import { restoreUplinkCommand } from "./commands/restore-uplink.ts";
 import { version } from "./platform/version.ts";
 

@@ -4,8 +4,8 @@ import type { FeaturePipeline } from "./ovs/pipeline.ts";
 
 /**
  * A feature of the agent, on a Node whose podCIDRs are known. `feature.ts` of its folder exports one function that
- * builds it from the platform, which compose.ts calls. Features do not import each other: what one needs of another, it
- * declares as an interface, and compose.ts passes it.
+ * builds it from the platform, which compose/ calls. Features do not import each other: what one needs of another, it
+ * declares as an interface, and compose/ passes it.
  */
 export interface Feature extends Pick<LifecyclePart, "name" | "start" | "stop"> {
     /** Its tables of the pipeline, and its flows that belong to no object such as a Pod or another Node. */

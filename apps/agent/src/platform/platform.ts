@@ -48,7 +48,7 @@ export type TrafficMode = "encap" | "noEncap" | "hybrid";
 
 /**
  * The common base of the agent's features: what no feature owns, and what does not depend on podCIDRs. `buildPlatform`
- * makes it; the parts of compose.ts start and close its connections.
+ * makes it; the parts of compose/ start and close its connections.
  */
 export interface Platform {
     readonly logger: Logger;

@@ -1,3 +1,4 @@
+import { orAborted } from "@antrea/async";
 import { AntreaError } from "@antrea/errors";
 import type { ConnectionState } from "@antrea/openflow/connection";
 import type { MetricsFactory } from "@antrea/runtime";
@@ -11,7 +12,7 @@ class ReadinessError extends AntreaError<"NOT_READY"> {}
 export class Readiness {
     readonly #problems = new Map<string, string>();
     readonly #passing: () => string | undefined;
-    #waiters: (() => void)[] = [];
+    readonly #waiters = new Set<() => void>();
 
     /**
      * @param conditions by name, the problem reported until the condition is first met
@@ -27,7 +28,7 @@ export class Readiness {
      */
     met(name: string): void {
         this.#problems.delete(name);
-        if (this.#problems.size === 0) for (const wake of this.#waiters.splice(0)) wake();
+        if (this.#problems.size === 0) for (const wake of this.#waiters) wake();
     }
 
     /**
@@ -54,25 +55,20 @@ export class Readiness {
      * Resolves when all conditions are met, whatever the temporary problem. Rejects with ReadinessError `NOT_READY` if
      * the signal aborts first.
      */
-    ready(signal: AbortSignal): Promise<void> {
-        if (this.#problems.size === 0) return Promise.resolve();
-        return new Promise((resolve, reject) => {
-            const aborted = (): void => {
-                this.#waiters = this.#waiters.filter((waiter) => waiter !== wake);
-                reject(
-                    new ReadinessError("NOT_READY", "timeout", this.missing() ?? "it just became ready", {
-                        cause: signal.reason,
-                    }),
-                );
-            };
-            const wake = (): void => {
-                signal.removeEventListener("abort", aborted);
-                resolve();
-            };
-            if (signal.aborted) return aborted();
-            signal.addEventListener("abort", aborted, { once: true });
-            this.#waiters.push(wake);
-        });
+    async ready(signal: AbortSignal): Promise<void> {
+        if (this.#problems.size === 0) return;
+        const { promise, resolve: wake } = Promise.withResolvers<void>();
+        this.#waiters.add(wake);
+        try {
+            await orAborted(promise, signal, () => this.#notReady(signal));
+        } finally {
+            this.#waiters.delete(wake);
+        }
+    }
+
+    #notReady({ reason }: AbortSignal): ReadinessError {
+        const message = this.missing() ?? "it just became ready";
+        return new ReadinessError("NOT_READY", "timeout", message, { cause: reason });
     }
 }
 

@@ -1,4 +1,4 @@
-import { Backoff, sleep, systemClock, type Clock } from "@antrea/async";
+import { Backoff, orAborted, sleep, systemClock, type Clock } from "@antrea/async";
 import { isKubeError, KubeError } from "../errors.ts";
 import { splitLines } from "../api/lines.ts";
 import { type KubeObject } from "../api/types.ts";
@@ -145,17 +145,8 @@ export class Informer<T extends KubeObject> implements AsyncDisposable {
         await this.close();
     }
 
-    async #orAborted(wanted: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-        if (signal === undefined) return wanted;
-        const aborted = Promise.withResolvers<never>();
-        const abort = (): void => aborted.reject(new KubeError("ABORTED", `waiting for ${this.#what} was aborted`));
-        if (signal.aborted) abort();
-        signal.addEventListener("abort", abort, { once: true });
-        try {
-            await Promise.race([wanted, aborted.promise]);
-        } finally {
-            signal.removeEventListener("abort", abort);
-        }
+    #orAborted(wanted: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+        return orAborted(wanted, signal, () => new KubeError("ABORTED", `waiting for ${this.#what} was aborted`));
     }
 
     #stopped(): KubeError {

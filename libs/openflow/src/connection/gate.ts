@@ -1,18 +1,14 @@
+import { orAborted } from "@antrea/async";
 import { OpenFlowError } from "../codec/errors.ts";
 import { aborted } from "./calls.ts";
 import { type CallOptions } from "./types.ts";
-
-interface Waiter<T> {
-    readonly open: (value: T) => void;
-    readonly fail: (error: OpenFlowError) => void;
-}
 
 /**
  * Makes callers wait, in the order of their calls, until there is a value for them: shut at first, `open` and `shut`
  * any number of times, then `end`.
  */
 export class Gate<T> {
-    readonly #waiters = new Set<Waiter<T>>();
+    readonly #waiters = new Set<PromiseWithResolvers<T>>();
     #value: T | undefined;
     #ended: OpenFlowError | undefined;
 
@@ -24,7 +20,7 @@ export class Gate<T> {
     /** Resolves all waiting callers, and later ones, with this value. */
     open(value: T): void {
         this.#value = value;
-        for (const waiter of [...this.#waiters]) waiter.open(value);
+        for (const waiter of this.#waiters) waiter.resolve(value);
     }
 
     /** Makes later callers wait. */
@@ -36,7 +32,7 @@ export class Gate<T> {
     end(error: OpenFlowError): void {
         this.#value = undefined;
         this.#ended = error;
-        for (const waiter of [...this.#waiters]) waiter.fail(error);
+        for (const waiter of this.#waiters) waiter.reject(error);
     }
 
     /**
@@ -48,29 +44,17 @@ export class Gate<T> {
         if (signal?.aborted === true) throw aborted("waiting for the connection", signal.reason);
         if (this.#value !== undefined) return this.#value;
         if (this.#ended !== undefined) throw this.#ended;
-        return new Promise<T>((resolve, reject) => {
-            const finish = (): void => {
-                clearTimeout(timer);
-                signal?.removeEventListener("abort", onAbort);
-                this.#waiters.delete(waiter);
-            };
-            const waiter: Waiter<T> = {
-                open: (value) => {
-                    finish();
-                    resolve(value);
-                },
-                fail: (error) => {
-                    finish();
-                    reject(error);
-                },
-            };
-            const onAbort = (): void => waiter.fail(aborted("waiting for the connection", signal?.reason));
-            const timer = setTimeout(() => {
-                const message = `not connected to the switch within ${timeoutMs} ms; nothing was sent`;
-                waiter.fail(new OpenFlowError("NOT_CONNECTED", "environment", message));
-            }, timeoutMs);
-            signal?.addEventListener("abort", onAbort, { once: true });
-            this.#waiters.add(waiter);
-        });
+        const waiter = Promise.withResolvers<T>();
+        const timer = setTimeout(() => {
+            const message = `not connected to the switch within ${timeoutMs} ms; nothing was sent`;
+            waiter.reject(new OpenFlowError("NOT_CONNECTED", "environment", message));
+        }, timeoutMs);
+        this.#waiters.add(waiter);
+        try {
+            return await orAborted(waiter.promise, signal, () => aborted("waiting for the connection", signal?.reason));
+        } finally {
+            clearTimeout(timer);
+            this.#waiters.delete(waiter);
+        }
     }
 }

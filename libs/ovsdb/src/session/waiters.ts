@@ -1,3 +1,4 @@
+import { orAborted } from "@antrea/async";
 import { OvsdbError } from "../codec/error.ts";
 
 /** Options of `Waiters.wait`: the signal rejects with `ABORTED`, the end of the time with `TIMEOUT`. */
@@ -12,7 +13,8 @@ export interface WaitOptions {
 }
 
 interface Waiter {
-    readonly evaluate: () => void;
+    /** Runs the probe; returns whether the wait has ended. */
+    readonly evaluate: () => boolean;
     readonly reject: (error: OvsdbError) => void;
 }
 
@@ -30,55 +32,45 @@ export class Waiters {
      *
      * @throws OvsdbError `TIMEOUT`, `ABORTED`, or the error of `close`
      */
-    wait<T>(probe: () => T | undefined, options: WaitOptions): Promise<T> {
-        const { what, signal, timeoutMs } = options;
-        return new Promise<T>((resolve, reject) => {
-            const now = probe();
-            if (now !== undefined) {
-                resolve(now);
-                return;
-            }
-            if (this.#closed !== undefined) throw this.#closed;
-            const fail = (error: unknown): void => {
-                release();
-                reject(error as Error);
-            };
-            const onAbort = (): void => {
-                const cause = options.why?.() ?? signal?.reason;
-                fail(new OvsdbError("ABORTED", "aborted", `waiting for ${what} was cancelled`, { cause }));
-            };
-            const onTimeout = (): void => {
-                const message = `${what} did not come within ${timeoutMs} ms`;
-                fail(new OvsdbError("TIMEOUT", "timeout", message, { cause: options.why?.() }));
-            };
-            const timer = timeoutMs === undefined ? undefined : setTimeout(onTimeout, timeoutMs);
-            const waiter: Waiter = {
-                evaluate: () => {
-                    try {
-                        const value = probe();
-                        if (value === undefined) return;
-                        release();
-                        resolve(value);
-                    } catch (error) {
-                        fail(error);
-                    }
-                },
-                reject: fail,
-            };
-            const release = (): void => {
-                clearTimeout(timer);
-                signal?.removeEventListener("abort", onAbort);
-                this.#waiting.delete(waiter);
-            };
-            this.#waiting.add(waiter);
-            signal?.addEventListener("abort", onAbort, { once: true });
-            if (signal?.aborted === true) onAbort();
-        });
+    async wait<T>(probe: () => T | undefined, { what, signal, timeoutMs, why }: WaitOptions): Promise<T> {
+        const now = probe();
+        if (now !== undefined) return now;
+        if (this.#closed !== undefined) throw this.#closed;
+        const { promise, resolve, reject } = Promise.withResolvers<T>();
+        const waiter: Waiter = {
+            evaluate: () => {
+                try {
+                    const value = probe();
+                    if (value === undefined) return false;
+                    resolve(value);
+                } catch (error) {
+                    reject(error);
+                }
+                return true;
+            },
+            reject,
+        };
+        const onTimeout = (): void => {
+            const message = `${what} did not come within ${timeoutMs} ms`;
+            reject(new OvsdbError("TIMEOUT", "timeout", message, { cause: why?.() }));
+        };
+        const cancelled = (): OvsdbError => {
+            const cause = why?.() ?? signal?.reason;
+            return new OvsdbError("ABORTED", "aborted", `waiting for ${what} was cancelled`, { cause });
+        };
+        const timer = timeoutMs === undefined ? undefined : setTimeout(onTimeout, timeoutMs);
+        this.#waiting.add(waiter);
+        try {
+            return await orAborted(promise, signal, cancelled);
+        } finally {
+            clearTimeout(timer);
+            this.#waiting.delete(waiter);
+        }
     }
 
     /** Runs all probes; called after each change of the state. */
     evaluate(): void {
-        for (const waiter of [...this.#waiting]) waiter.evaluate();
+        for (const waiter of [...this.#waiting]) if (waiter.evaluate()) this.#waiting.delete(waiter);
     }
 
     /** Rejects all waiting promises with this error, and later ones whose probe returns no value at once. */

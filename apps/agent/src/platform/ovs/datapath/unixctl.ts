@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { join } from "node:path";
+import { orAborted } from "@antrea/async";
 import { type Fault, isErrorOf } from "@antrea/errors";
 import { decodeRpcMessage, encodeRequest, JsonSplitter, OvsdbError } from "@antrea/ovsdb";
 import { UnixctlError, type UnixctlErrorCode } from "./errors.ts";
@@ -103,13 +104,10 @@ class Exchange {
         });
         socket.on("close", () => reject(this.#ended()));
         const timer = setTimeout(() => reject(this.#timeout()), timeoutMs);
-        const onAbort = (): void => reject(this.#aborted(signal));
-        signal?.addEventListener("abort", onAbort, { once: true });
         try {
-            return await promise;
+            return await orAborted(promise, signal, () => this.#aborted(signal));
         } finally {
             clearTimeout(timer);
-            signal?.removeEventListener("abort", onAbort);
             socket.destroy();
         }
     }

@@ -1,4 +1,4 @@
-import { KeyedLock, sleep } from "@antrea/async";
+import { KeyedLock, orAborted, sleep } from "@antrea/async";
 import { AntreaError, isErrorOf, messageOf } from "@antrea/errors";
 import { OpenFlowError, type BundleMod } from "@antrea/openflow";
 import type { Logger } from "@antrea/runtime";
@@ -6,6 +6,12 @@ import type { FlowLink } from "./flow-link.ts";
 
 /** Pause when the send buffer is full because OVS reads too slowly: nothing was sent, so it is sent again. */
 const bufferFullPauseMs = 100;
+
+/** A change that waits for a replay that begins after that of this number; `wake` gets the owners refused in it. */
+interface Waiter {
+    readonly begunAfter: number;
+    readonly wake: (refused: ReadonlySet<string>) => void;
+}
 
 /** Dependencies of Sender. */
 export interface SenderComponents {
@@ -32,7 +38,7 @@ export class Sender {
     /** Replays are numbered as they begin; `#lastReplay` is the last one that completed. */
     #replaysBegun = 0;
     #lastReplay: { readonly number: number; readonly refused: ReadonlySet<string> } = { number: 0, refused: new Set() };
-    #waiters: { readonly begunAfter: number; readonly wake: (refused: ReadonlySet<string>) => void }[] = [];
+    readonly #waiters = new Set<Waiter>();
 
     constructor({ link, logger, onNoAnswer }: SenderComponents) {
         this.#link = link;
@@ -59,9 +65,7 @@ export class Sender {
         const begun = this.#replaysBegun;
         const refused = await work();
         this.#lastReplay = { number: begun, refused };
-        const carried = this.#waiters.filter(({ begunAfter }) => begunAfter < begun);
-        this.#waiters = this.#waiters.filter(({ begunAfter }) => begunAfter >= begun);
-        for (const { wake } of carried) wake(refused);
+        for (const { begunAfter, wake } of this.#waiters) if (begunAfter < begun) wake(refused);
     }
 
     async #send(owners: readonly string[], mods: readonly BundleMod[], signal: AbortSignal | undefined): Promise<void> {
@@ -97,24 +101,19 @@ export class Sender {
     }
 
     /** Waits for a replay that begins after this one; resolves with the owners whose flows OVS refused in it. */
-    #replayAfter(begunAfter: number, signal: AbortSignal | undefined): Promise<ReadonlySet<string>> {
-        if (this.#lastReplay.number > begunAfter) return Promise.resolve(this.#lastReplay.refused);
-        return new Promise((resolve, reject) => {
-            const aborted = (): void => {
-                this.#waiters = this.#waiters.filter((waiter) => waiter.wake !== wake);
-                reject(
-                    new SenderError("ABORTED", "aborted", "stopped waiting for OVS to come back", {
-                        cause: signal?.reason,
-                    }),
-                );
-            };
-            const wake = (refused: ReadonlySet<string>): void => {
-                signal?.removeEventListener("abort", aborted);
-                resolve(refused);
-            };
-            if (signal?.aborted === true) return aborted();
-            signal?.addEventListener("abort", aborted, { once: true });
-            this.#waiters.push({ begunAfter, wake });
-        });
+    async #replayAfter(begunAfter: number, signal: AbortSignal | undefined): Promise<ReadonlySet<string>> {
+        if (this.#lastReplay.number > begunAfter) return this.#lastReplay.refused;
+        const { promise, resolve } = Promise.withResolvers<ReadonlySet<string>>();
+        const waiter: Waiter = { begunAfter, wake: resolve };
+        this.#waiters.add(waiter);
+        try {
+            return await orAborted(promise, signal, () => stoppedWaiting(signal?.reason));
+        } finally {
+            this.#waiters.delete(waiter);
+        }
     }
+}
+
+function stoppedWaiting(cause: unknown): SenderError {
+    return new SenderError("ABORTED", "aborted", "stopped waiting for OVS to come back", { cause });
 }
