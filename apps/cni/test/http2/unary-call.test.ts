@@ -203,7 +203,7 @@ describe("UnaryCall, calls that fail", () => {
         ],
         ["a prefix cut short", [settings, ok, data(hex("000000")), trailers({ "grpc-status": "0" })], 13, "incomplete"],
         ["two messages", [settings, ok, data(concat([prefixed(message), prefixed(message)]))], 13, "surplus"],
-        ["a compressed message", [settings, ok, data(hex("0100000001 00"))], 13, "compressed"],
+        ["a compressed message", [settings, ok, data(hex("0100000001 00"))], 13, "it is: compressed"],
         ["a message above the limit, by its prefix", [settings, ok, data(hex("00000003e9"))], 8, "too large"],
         [
             "RST_STREAM REFUSED_STREAM",

@@ -293,6 +293,23 @@ describe("what ovs-vswitchd sends of packets and flows", () => {
         expect(message(4, body.slice(0, -4))).toEqual({ xid: 7, type: "packet_in", packet });
     });
 
+    it("errors name the property that is cut short", () => {
+        expect(() => message(4, "000023200000001e" + "000100060001")).toThrow(
+            expect.objectContaining({
+                code: "SHORT",
+                message: "packet-in property 1: 4 bytes needed at offset 0, 2 left",
+            }),
+        );
+        const controller = "ffff0018" + "00002320" + "0025000000000000" + "00010006" + "00010000";
+        const body = "ffffffff" + word(controller.length / 2) + "0000" + inPort + controller;
+        expect(() => message(13, body)).toThrow(
+            expect.objectContaining({
+                code: "SHORT",
+                message: "controller property: 4 bytes needed at offset 0, 2 left",
+            }),
+        );
+    });
+
     it("a flow that was removed has its counters and times", () => {
         expect(captured(11)).toEqual([
             {

@@ -132,6 +132,20 @@ describe("values of fields", () => {
             const writer = new Writer();
             writeOxm(writer, checkedEntry(name, field.all));
             expect(readOxm(new Reader(writer.finish(), "field"))).toEqual({ field, value: field.all, mask: undefined });
+            // With a mask of all bits, and of none: the first is as without, the second matches every packet.
+            const masked = (value: bigint, mask: bigint): unknown => {
+                const other = new Writer();
+                other.u16(field.oxmClass);
+                other.u8((field.oxmField << 1) | 1);
+                other.u8(field.bytes * 2);
+                other.uint(value, field.bytes);
+                other.uint(mask, field.bytes);
+                return readOxm(new Reader(other.finish(), "field"));
+            };
+            const every = 2n ** BigInt(field.bytes * 8) - 1n;
+            expect(masked(field.all, every)).toEqual({ field, value: field.all, mask: undefined });
+            expect(masked(0n, 0n)).toEqual({ field, value: 0n, mask: 0n });
+            expect(masked(0n, every ^ field.all)).toEqual({ field, value: 0n, mask: 0n });
             writer.truncate(0);
             writeNiciraHeader(writer, field);
             expect(readFieldHeader(new Reader(writer.finish(), "field"))).toBe(field);

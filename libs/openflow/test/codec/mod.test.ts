@@ -125,6 +125,9 @@ describe("flow mods (OpenFlow 1.5 section 7.3.4.2)", () => {
         expect(rejected((writer) => writeFlowMod(writer, 1, notes(32758, 32758)))).toBe(
             "caller TOO_BIG: the actions have 65544 bytes, at most 65535 fit; use a group",
         );
+        expect(() => writeFlowMod(new Writer(), 1, notes(32758, most + 8))).toThrow(
+            expect.objectContaining({ details: { length: 65536 } }),
+        );
         const bundle = { bundleId: 1, flags: 3 };
         expect(rejected((writer) => writeBundleAdd(writer, 1, bundle, notes(32758, most)))).toBe(
             "caller TOO_BIG: the change in its bundle makes a message of 65544 bytes, at most 65535 fit; split it",
@@ -146,6 +149,12 @@ describe("keys of what flows and groups do", () => {
     it("tell which number is which", () => {
         const times = [{ idleTimeout: 1 }, { hardTimeout: 1 }, { importance: 1 }, { sendFlowRemoved: true }];
         expect(new Set(times.map((time) => flowBodyKey({ actions: [], ...time }))).size).toBe(4);
+        for (const name of ["idleTimeout", "hardTimeout", "importance"] as const) {
+            const key = (value?: number): string =>
+                flowBodyKey({ actions: [], ...(value === undefined ? {} : { [name]: value }) });
+            expect(key(0)).toBe(key());
+            expect(key(1)).not.toBe(key(2));
+        }
         const { type, buckets } = group;
         expect(groupBodyKey({ type, buckets })).not.toBe(groupBodyKey({ type: "all", buckets }));
         // Which bytes are the selection's, and which the buckets'.
