@@ -25,7 +25,8 @@ async function isUsed(): Promise<void> {
     const shown = await shellOnNode(first, `ip -o -4 address show dev ${nic}; ip -4 route show dev ${nic}`);
     for (const part of [address, `${beyondGateway} via ${gateway}`]) expect(shown).toContain(part);
 }
-const hostPorts = (): Promise<string> => shellOnNode(first, `ls /sys/class/net | grep '~' || true`);
+/** The links of the agent for the NIC: the port of the Node, and the NIC's bridge. */
+const nicLinks = (): Promise<string> => shellOnNode(first, `ls /sys/class/net | grep '~' || true`);
 const silence = "nft delete table arp e2e 2> /dev/null || true";
 
 beforeAll(async () => {
@@ -78,7 +79,7 @@ it("the condition of the Node has the reason NICRolledBack, names NIC and gatewa
 
 it("the Node has its NIC with address and route, and reaches its gateway", async () => {
     await isUsed();
-    expect(await hostPorts()).toBe("");
+    expect(await nicLinks()).toBe("");
 });
 
 it("a Pod on a VLAN network waits with an event that says why", async () => {
@@ -96,7 +97,7 @@ it("the next agent moves the NIC, once its gateway answers, and the Pod starts",
         120_000,
     );
     await waitForAgents();
-    expect((await hostPorts()).trim()).toBe(`${nic}~`);
+    expect((await nicLinks()).trim().split("\n")).toEqual([`${nic}~`, `${nic}~br`]);
     await isUsed();
     await namespace.ready(["wired"]);
     expect((await linksOf(namespace, "wired"))["eth1"]).toMatchObject({ isUp: true, hasCarrier: true });
