@@ -50,15 +50,18 @@ const spreadGroups = {
     message: "Write the members themselves: a literal that is spread into another only hides them.",
 };
 const bareErrors = {
-    selector: "NewExpression[callee.name=/^(Error|TypeError|RangeError|SyntaxError|AggregateError|AntreaError)$/]",
+    selector:
+        ":matches(NewExpression, CallExpression)" +
+        "[callee.name=/^(Error|TypeError|RangeError|SyntaxError|AggregateError|AntreaError)$/]",
     message:
         "Make an error of a class of your own, derived from AntreaError: it names whose fault it is and carries a code.",
 };
 const codesWithoutClass = {
-    // those of zod have no class
+    // those of zod have no class; 0 is the exit code of a program
     selector:
-        "BinaryExpression[operator=/^[!=]==$/][left.property.name='code'][right.type='Literal']" +
-        ":not([left.object.name='issue'])",
+        "BinaryExpression[operator=/^[!=]==$/]:matches(" +
+        "[left.property.name='code'][right.type='Literal']:not([left.object.name='issue']):not([right.value=0]), " +
+        "[right.property.name='code'][left.type='Literal'])",
     message: "Codes of different classes have the same names: ask isErrorOf(Class, error, code), or isSystemError.",
 };
 const testing = {
@@ -82,13 +85,21 @@ function wrongFloor(from, to) {
     if (from.folder !== "features" || to.folder !== "features" || from.feature === to.feature) return undefined;
     return `The feature ${from.feature} imports nothing of ${to.feature}: move it to platform/, or hand it in from compose.`;
 }
+/** A program that imports its own exports would pass the check of paths. */
+function ownExport(from, name) {
+    return floors[from?.folder] !== undefined && name.startsWith(`@antrea/${from.app}/`)
+        ? `${name} is this program's own: import it by its path.`
+        : undefined;
+}
 const appFloors = {
     meta: { type: "problem", schema: [] },
     create(context) {
         const check = ({ source }) => {
-            if (typeof source?.value !== "string" || !source.value.startsWith(".")) return;
-            const target = resolve(dirname(context.filename), source.value);
-            const message = wrongFloor(placeOf(context.filename), placeOf(target));
+            if (typeof source?.value !== "string") return;
+            const from = placeOf(context.filename);
+            const message = source.value.startsWith(".")
+                ? wrongFloor(from, placeOf(resolve(dirname(context.filename), source.value)))
+                : ownExport(from, source.value);
             if (message !== undefined) context.report({ node: source, message });
         };
         return {
@@ -154,7 +165,15 @@ export default tseslint.config(
         files: ["tools/**/*.ts"],
         ignores: ["**/test/**"],
         rules: {
-            "no-restricted-syntax": ["error", timedTests, agedLimits, groupSignals, spreadGroups, bareErrors],
+            "no-restricted-syntax": [
+                "error",
+                timedTests,
+                agedLimits,
+                groupSignals,
+                spreadGroups,
+                bareErrors,
+                codesWithoutClass,
+            ],
         },
     },
 );

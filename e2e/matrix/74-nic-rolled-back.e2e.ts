@@ -82,7 +82,7 @@ it("the Node has its NIC with address and route, and reaches its gateway", async
     expect(await nicLinks()).toBe("");
 });
 
-it("a Pod on a VLAN network waits with an event that says why", async () => {
+it("a Pod on a VLAN network waits, and an event has the reason", async () => {
     await apply(manifest(space, { name: "wired", node: first, annotations: requesting("wired") }));
     const note = await eventNote(space, "Pod", "wired", notAttached);
     expect(note).toContain(`network ${space}/wired: no NIC of br-sec is connected: ${undone}`);

@@ -1,10 +1,11 @@
+import { isSystemError } from "@antrea/errors";
 import { main } from "./command.ts";
 
 // The reader may close the pipe early, as `head` does. The exit code is that of a program ended by SIGPIPE: there is no
 // result.
 for (const stream of [process.stdout, process.stderr]) {
-    stream.on("error", (error: NodeJS.ErrnoException) => {
-        if (error.code !== "EPIPE") throw error;
+    stream.on("error", (error: unknown) => {
+        if (!isSystemError(error, "EPIPE")) throw error;
         process.exit(141);
     });
 }

@@ -154,6 +154,12 @@ describe("import directions", () => {
             "house/app-floors",
         ],
         [
+            "a feature uses another feature by the exports of the program",
+            "apps/agent/src/features/masquerade/masquerade.ts",
+            use("pools", "@antrea/agent/features/ip-pools"),
+            "house/app-floors",
+        ],
+        [
             "a feature exports another feature's",
             "apps/agent/src/features/masquerade/index.ts",
             `export * from "../node-routes/peers.ts";\n`,
@@ -213,9 +219,12 @@ describe("errors", () => {
     it.each([
         ["a code is compared without its class", inCatch('error.code === "TIMEOUT"'), "isErrorOf"],
         ["a code is excluded without its class", inCatch('error.code !== "TIMEOUT"'), "isErrorOf"],
+        ["a code is compared from the right", inCatch('"TIMEOUT" === error.code'), "isErrorOf"],
         ["one has no class of its own", 'export const used = new Error("no");\n', "class of your own"],
         ["a wrong argument has none", 'export const used = new RangeError("no");\n', "class of your own"],
+        ["one is made without new", 'export const used = TypeError("no");\n', "class of your own"],
     ])("are refused where %s", async (_name, text, message) => {
         expect(await broken("libs/ip/src/address.ts", text)).toEqual([expect.stringContaining(message)]);
+        expect(await broken("tools/simulate/pools.ts", text)).toEqual([expect.stringContaining(message)]);
     });
 });

@@ -18,8 +18,10 @@ interface SortedAllocations {
 }
 
 /**
- * Determines which allocation each ordinal keeps, and which Reserved ones are not needed. Those in use by a Pod are
- * never spare.
+ * Sorts the allocations of a StatefulSet. `kept`: one per ordinal and IP family, the best by `compareOfOrdinal` of those
+ * that the set wants. `spare`: the Reserved ones that are not kept and may be deleted. `givenUp`: those of `spare` whose
+ * ordinal still needs an address, which its pools no longer contain. Allocations in use by a Pod are never spare. Throws
+ * IpError for an address that is not valid.
  */
 export function sortAllocations(input: ReservationInput, set: LivingSet): SortedAllocations {
     const kept = new Map<number, Map<Family, IpAllocation>>();

@@ -1,4 +1,4 @@
-import { KubeError } from "@antrea/kube";
+import { isKubeError } from "@antrea/kube";
 import { decodeWatchEvent, parseRetryAfter, splitLines, statusError } from "@antrea/kube/fuzzing";
 import { chunks, json, parsed } from "../fixture.ts";
 import { mustEqual, type Target } from "../target.ts";
@@ -35,7 +35,7 @@ export const target: Target = {
                 decodeWatchEvent(line, "watch of pods");
             } catch (error) {
                 // The server determines the fault: 400 means that the request was wrong.
-                if (!(error instanceof KubeError)) throw error;
+                if (!isKubeError(error)) throw error;
             }
         }
     },
@@ -50,7 +50,7 @@ async function lines(parts: Iterable<Uint8Array>): Promise<object> {
     try {
         for await (const line of splitLines(stream, maxLineBytes)) found.push(line);
     } catch (error) {
-        if (!(error instanceof KubeError) || error.code !== "TOO_LARGE") throw error;
+        if (!isKubeError(error, "TOO_LARGE")) throw error;
         return { found, refused: true };
     }
     return { found };

@@ -1,4 +1,5 @@
 import { CniCallError, parseNetworkConfig } from "@antrea/cni";
+import { isErrorOf } from "@antrea/errors";
 import {
     networkOfCall,
     NetworkError,
@@ -59,7 +60,7 @@ export const target: Target = {
         const { cniVersion, name, ...plugin } = document;
         mustEqual("the only plugin of a list", read(json({ cniVersion, name, plugins: [plugin] })), network);
     },
-    isRefusal: (error) => error instanceof NetworkError && error.code === "INVALID_NETWORK",
+    isRefusal: (error) => isErrorOf(NetworkError, error, "INVALID_NETWORK"),
 };
 
 function read(config: string): OwnNetwork | ForeignNetwork {

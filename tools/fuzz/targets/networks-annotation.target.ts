@@ -1,5 +1,6 @@
 import { formatIp } from "@antrea/ip";
 import { ifnameFault } from "@antrea/cni";
+import { isErrorOf } from "@antrea/errors";
 import { maxNetworks, mayHaveInterface, NetworkError, parseSelections, type NetworkSelection } from "@antrea/networks";
 import { json } from "../fixture.ts";
 import { BrokenProperty, mustEqual, type Target } from "../target.ts";
@@ -67,7 +68,7 @@ export const target: Target = {
             selections.map((selection) => ({ ...selection, ignored: [] })),
         );
     },
-    isRefusal: (error) => error instanceof NetworkError && error.code === "INVALID_SELECTION",
+    isRefusal: (error) => isErrorOf(NetworkError, error, "INVALID_SELECTION"),
 };
 
 function check(selections: readonly NetworkSelection[]): void {

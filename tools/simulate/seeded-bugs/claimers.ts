@@ -1,4 +1,6 @@
+import { IpPoolError } from "@antrea/agent/features/ip-pools";
 import { type IpAllocation, ipAllocations } from "@antrea/crd";
+import { isErrorOf } from "@antrea/errors";
 import { isKubeError, type ApiClient } from "@antrea/kube";
 import { SimulationError } from "../error.ts";
 import { type SeededBug } from "./seeded-bug.ts";
@@ -105,7 +107,7 @@ export const claimers: Readonly<Record<string, SeededBug>> = {
                     try {
                         return await claim(request, signal);
                     } catch (error) {
-                        if ((error as { readonly code?: string }).code === "EXHAUSTED") full.add(key);
+                        if (isErrorOf(IpPoolError, error, "EXHAUSTED")) full.add(key);
                         throw error;
                     }
                 };

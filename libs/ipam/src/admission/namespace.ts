@@ -36,8 +36,8 @@ export function checkNamespace(
 }
 
 /**
- * True if the list of pools that the annotation had is changed: removed, with a name more or less, or in another order.
- * False if it had none, or if only its notation (spaces, empty items, repeated names) differs.
+ * True if the annotation named pools and its list is now absent or has other names or another order. False if it named
+ * none, or if only its notation (spaces, empty items, repeated names) differs.
  */
 export function changesNamespacePools(old: Annotations, annotations: Annotations): boolean {
     const before = readPoolNames(old?.[poolsAnnotation] ?? "").names;

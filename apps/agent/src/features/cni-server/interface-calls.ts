@@ -12,10 +12,14 @@ export interface DecodedCall {
     readonly receivedAt: number;
 }
 
-/** What answers a call for one interface apart from that on the Pod network. */
+/** The answers to the CNI commands of one call that is not for an interface on the Pod network. */
 export interface InterfaceCalls extends Pick<AddressBackend, "collect" | "delete"> {
-    /** Checks the arguments, and returns the work that waits until the Node is ready. Throws CniCallError. */
+    /**
+     * Checks the arguments at once (throws CniCallError) and returns the ADD itself, which the caller starts when the Node
+     * is ready and which resolves with the CNI result. Rejects as the backend does.
+     */
     readonly add: () => (signal: AbortSignal) => Promise<CniResult>;
+    /** CHECK: rejects with the first difference from what ADD made. */
     readonly check: () => Promise<void>;
 }
 

@@ -18,8 +18,9 @@ export interface InterfaceMakerComponents extends Pick<PodNetworkComponents, "ne
 }
 
 /**
- * Makes new interfaces on the Pod network, under the lock of their containers. Rejects with the error of the part that failed,
- * after what was made is rolled back, or left to the reconcile.
+ * Makes new interfaces on the Pod network, from the link to the flows, while the caller holds the lock of the container.
+ * Rejects with the error of the part that failed, or as `progress` does; by then everything is rolled back, or left to
+ * the reconcile where OVS or the kernel could not remove it.
  */
 export class InterfaceMaker {
     readonly #components: InterfaceMakerComponents;

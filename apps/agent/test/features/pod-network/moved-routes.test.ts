@@ -197,7 +197,7 @@ describe("the routes of a running Pod to the ranges of Services", () => {
             expect(networks.warnings()).toEqual([]);
         });
 
-        it("are left alone where the namespace is not found, which the log says once with the next step", async () => {
+        it("are left alone where the namespace is not found; the log has it once, with the next step", async () => {
             begin([moving]);
             networks.serviceCidrs = [parsePrefix("10.96.0.0/12")];
             await networks.node.add({ netns: "/proc/4000000000/ns/net" });

@@ -73,7 +73,7 @@ describe("the ADD of one interface", () => {
 
     it.each([
         ["the plan", "plan"],
-        ["the claim", "claim network"],
+        ["the allocation", "claim network"],
         ["OVS, which keeps the port", "delete network ports"],
     ])("that is repeated and fails at %s gives back the address of what it removed", async (_, step) => {
         await networks.addOne("net1");

@@ -47,7 +47,7 @@ function make(recover: () => Promise<void>, lockState: "none" | "waiting" | "loc
 }
 
 describe("the NICs of the secondary bridge", () => {
-    it("are recovered before the features, and given back before these end, which the condition says once", async () => {
+    it("are recovered before the features, and given back before these end; the condition is written once", async () => {
         const lifecycle = make(async () => undefined);
         await lifecycle.start();
         expect(calls.splice(0)).toEqual(["recover", "features"]);

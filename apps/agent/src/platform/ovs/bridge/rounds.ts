@@ -40,8 +40,8 @@ export function nextRounds(stored: string | undefined): Rounds {
 }
 
 /**
- * The text to store under `roundsKey` while flows of earlier rounds may exist or, without `earlier`, once they are
- * deleted.
+ * The value of `roundsKey`: the earlier rounds and the current one, which `nextRounds` reads. Once the flows of earlier
+ * rounds are deleted, it is stored with an empty `earlier`.
  */
 export function formatRounds(rounds: Rounds): string {
     return [...rounds.earlier, rounds.current].join(",");
