@@ -63,7 +63,7 @@ export interface Platform {
     readonly mode: TrafficMode;
     readonly metrics: MetricsFactory;
     /** Serves /livez, /readyz and /metrics. */
-    readonly health: Pick<DaemonServer, "addCheck" | "start" | "stop">;
+    readonly health: Pick<DaemonServer, "addCheck" | "showJobs" | "start" | "stop">;
     /** The conditions that must be met before Pods can be wired. */
     readonly readiness: Readiness;
     readonly jobs: Jobs;

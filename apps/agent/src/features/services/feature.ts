@@ -42,6 +42,7 @@ export type ServicesPlatform = Pick<
     | "events"
     | "flowTable"
     | "gates"
+    | "health"
     | "jobs"
     | "kube"
     | "logger"
@@ -205,6 +206,7 @@ function servingServices(
         { name: "services", concurrency },
         reconcile,
     );
+    platform.health.showJobs({ health: () => [queue.health()] });
     const listeners = new DisposableStack();
     return {
         name: "services",

@@ -4,7 +4,7 @@ import { messageOf } from "@antrea/errors";
 import { formatMac, parsePrefix } from "@antrea/ip";
 import { endpointSlices, services as serviceResource, type ApiClient, type EventInput } from "@antrea/kube";
 import { TestApiServer } from "@antrea/kube/testing";
-import { Metrics } from "@antrea/runtime";
+import { Metrics, type JobHealth } from "@antrea/runtime";
 import { loadAgentConfig } from "@antrea/settings";
 import { hostServices, type HostServicesPlatform } from "../../../src/features/host-services/feature.ts";
 import { serviceHealth } from "../../../src/features/service-health/feature.ts";
@@ -42,6 +42,8 @@ export interface TestPort {
 export class ServiceCluster implements AsyncDisposable {
     readonly node: TestNode;
     readonly server: TestApiServer;
+    /** What `/readyz?verbose` lists beside the jobs. */
+    readonly shownJobs: { health(): readonly JobHealth[] }[] = [];
     readonly events: EventInput[] = [];
     metrics = new Metrics({ processMetrics: false });
     /** Called with each agent before it starts. */
@@ -122,7 +124,10 @@ export class ServiceCluster implements AsyncDisposable {
             events: { record: (event) => void this.events.push(event) } as ServicesPlatform["events"],
             flowTable: agent.flowTable,
             gates,
-            health: { addCheck: () => undefined } as unknown as HostServicesPlatform["health"],
+            health: {
+                addCheck: () => undefined,
+                showJobs: (jobs) => void this.shownJobs.push(jobs),
+            } as (HostServicesPlatform & ServicesPlatform)["health"],
             host: nodeHost,
             jobs: agent.jobs,
             kube: { api } as ServicesPlatform["kube"],

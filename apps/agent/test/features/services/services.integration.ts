@@ -214,6 +214,14 @@ describe.each([4, 6] as const)("Services of IPv%d", (family) => {
     });
 });
 
+it("have their queue in /readyz?verbose, with its last result", async () => {
+    const shown = await eventually(
+        () => Promise.resolve(cluster.shownJobs.flatMap((jobs) => jobs.health())),
+        ([queue]) => queue?.succeededAtMs !== undefined,
+    );
+    expect(shown).toMatchObject([{ name: "services", failures: 0 }]);
+});
+
 it("with affinity lead a client to another endpoint some time after its affinity has ended", async () => {
     const [vip] = await cluster.addService("short", [{ port: 80 }], {
         sessionAffinity: "ClientIP",
