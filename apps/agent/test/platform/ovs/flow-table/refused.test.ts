@@ -5,6 +5,7 @@ import { OpenFlowError, type Flow } from "@antrea/openflow";
 import { FlowTable, type FlowLink } from "../../../../src/platform/ovs/flow-table/index.ts";
 import { silentLogger } from "../../../support/logger.ts";
 import { FakeSwitch } from "./fake-switch.ts";
+import { serviceOf } from "./test-service.ts";
 
 let ovs: FakeSwitch;
 let table: FlowTable;
@@ -79,6 +80,18 @@ describe("an owner whose flows OVS refuses", () => {
         table.stage("c", setOf([3]));
         await table.repair();
         expect(portsOf(ovs.flows)).toEqual([1, 3]);
+    });
+
+    it("that changes before a repair sends its flows alone does not get back what it had", async () => {
+        table.stage("a", serviceOf({ 1: [10] }));
+        table.stage("b", serviceOf({ 2: [20] }));
+        ovs.failures.push({ error: new OpenFlowError("REFUSED", "caller", "not now"), applied: false });
+        const repair = table.repair();
+        // Both were refused, and those of "a" are on their way.
+        while (ovs.bundles.length < 2) await turn();
+        await Promise.all([table.set("b", serviceOf({})), repair]);
+        expect(portsOf(ovs.flows)).toEqual([1]);
+        expect(ovs.groups).toHaveLength(1);
     });
 
     it.each([
