@@ -51,6 +51,16 @@ describe("an owner whose flows OVS refuses", () => {
         expect(portsOf(ovs.flows)).toEqual([1]);
     });
 
+    it("has nothing of a refused change although an earlier one, refused in part, is reverted meanwhile", async () => {
+        const partial = new OpenFlowError("REFUSED", "internal", "cannot be read", { details: { partial: true } });
+        const refused = new OpenFlowError("REFUSED", "caller", "not now");
+        ovs.failures.push({ error: partial, applied: true }, { error: refused, applied: false });
+        const results = await Promise.allSettled([table.set("a", setOf([1])), table.set("a", setOf([2]))]);
+        expect(results).toEqual([partial, refused].map((reason) => ({ status: "rejected", reason })));
+        expect(table.flowsOf("a")).toEqual([]);
+        expect(ovs.flows).toEqual([]);
+    });
+
     it("does not keep a replay from the flows of others; its own call is refused", async () => {
         await table.set("a", setOf([1]));
         ovs.disconnect();
