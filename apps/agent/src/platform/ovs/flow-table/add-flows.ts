@@ -27,21 +27,25 @@ const required: ReadonlySet<number> = new Set([Category.default, Category.networ
  * returns the owners whose flows are refused again ([] if none): one of them must not keep OVS from the flows of all
  * others. Rejects with OpenFlowError; with `REFUSED` only for the pipeline and for policies. After a rejection OVS may
  * have the flows of preceding owners.
+ *
+ * @param isDue asked of each owner right before its flows are sent, also alone; those of the others are left out
  */
 export async function addFlows(
     link: Pick<FlowLink, "bundle">,
     parts: readonly OwnerFlows[],
+    isDue: (owned: Owned) => boolean = () => true,
 ): Promise<readonly RefusedOwner[]> {
     const modsFor = (some: readonly OwnerFlows[]): BundleMod[] =>
         modsOf(some.map((part) => whole(possible(nothing), part)));
     try {
-        await link.bundle(modsFor(parts));
+        await link.bundle(modsFor(parts.filter(({ owned }) => isDue(owned))));
         return [];
     } catch (error) {
         if (!isErrorOf(OpenFlowError, error, "REFUSED")) throw error;
     }
     const refused: RefusedOwner[] = [];
     for (const part of parts) {
+        if (!isDue(part.owned)) continue;
         try {
             await link.bundle(modsFor([part]));
         } catch (error) {

@@ -12,7 +12,7 @@ export class Doubts {
     /** By owner: number of calls waiting for OVS. */
     readonly #underWay = new Map<string, number>();
 
-    /** Replays, repairs, and bundles without an answer. */
+    /** Replays, repairs, what reverts refused changes, and bundles without an answer. */
     #begun = 0;
     #ended = 0;
 
@@ -21,7 +21,7 @@ export class Doubts {
         return this.#ended;
     }
 
-    /** Runs a replay or repair. Settles as it does. */
+    /** Runs what sends the table's state: a replay, a repair, or what reverts a refused change. Settles as it does. */
     async restoring<T>(work: () => Promise<T>): Promise<T> {
         this.#begun += 1;
         try {
@@ -39,7 +39,7 @@ export class Doubts {
 
     /**
      * Whether OVS may have a change that began at this moment although it refused it since: as sent by a replay or
-     * repair, or by a bundle that got no answer.
+     * repair, by what reverts another change, or by a bundle that got no answer.
      */
     isUncertainSince(moment: number): boolean {
         return this.#begun > moment;

@@ -335,7 +335,8 @@ export class FlowTable implements FlowOwner {
                 const made = whole(doubt, contents);
                 return { owner, before: owned, after: owned, doubtBefore, doubt, contents, since, ...made };
             });
-            await this.#take(back, signal);
+            // Includes later changes of these owners: if OVS refuses one before this comes, its call reverts it again.
+            await this.#doubts.restoring(() => this.#take(back, signal));
         } catch (error) {
             this.#logger.warn("flows of a change that OVS refused in part stay until the next repair", {
                 owners: owners.join(" "),

@@ -121,12 +121,9 @@ export class Repair {
         const contentsOf = (owned: Owned): Contents => withGroups(owned, missing.get(owned) ?? nothing, stamp);
         const refused: RefusedOwner[] = [];
         for (const bundle of replayBundles([...missing.keys()], contentsOf)) {
-            refused.push(
-                ...(await addFlows(
-                    link,
-                    bundle.filter(({ owned }) => owners.isCurrent(owned)),
-                )),
-            );
+            // Unlike those of a replay, these come between changes: after a change of its owner, which may be complete,
+            // nobody would remove what the owner had before it.
+            refused.push(...(await addFlows(link, bundle, (owned) => owners.isCurrent(owned))));
         }
         return refused;
     }

@@ -5,6 +5,7 @@ import { OpenFlowError, type Flow } from "@antrea/openflow";
 import { FlowTable, type FlowLink } from "../../../../src/platform/ovs/flow-table/index.ts";
 import { silentLogger } from "../../../support/logger.ts";
 import { FakeSwitch } from "./fake-switch.ts";
+import { serviceOf } from "./test-service.ts";
 
 let ovs: FakeSwitch;
 let table: FlowTable;
@@ -50,6 +51,16 @@ describe("an owner whose flows OVS refuses", () => {
         expect(portsOf(ovs.flows)).toEqual([1]);
     });
 
+    it("has nothing of a refused change although an earlier one, refused in part, is reverted meanwhile", async () => {
+        const partial = new OpenFlowError("REFUSED", "internal", "cannot be read", { details: { partial: true } });
+        const refused = new OpenFlowError("REFUSED", "caller", "not now");
+        ovs.failures.push({ error: partial, applied: true }, { error: refused, applied: false });
+        const results = await Promise.allSettled([table.set("a", setOf([1])), table.set("a", setOf([2]))]);
+        expect(results).toEqual([partial, refused].map((reason) => ({ status: "rejected", reason })));
+        expect(table.flowsOf("a")).toEqual([]);
+        expect(ovs.flows).toEqual([]);
+    });
+
     it("does not keep a replay from the flows of others; its own call is refused", async () => {
         await table.set("a", setOf([1]));
         ovs.disconnect();
@@ -79,6 +90,18 @@ describe("an owner whose flows OVS refuses", () => {
         table.stage("c", setOf([3]));
         await table.repair();
         expect(portsOf(ovs.flows)).toEqual([1, 3]);
+    });
+
+    it("that changes before a repair sends its flows alone does not get back what it had", async () => {
+        table.stage("a", serviceOf({ 1: [10] }));
+        table.stage("b", serviceOf({ 2: [20] }));
+        ovs.failures.push({ error: new OpenFlowError("REFUSED", "caller", "not now"), applied: false });
+        const repair = table.repair();
+        // Both were refused, and those of "a" are on their way.
+        while (ovs.bundles.length < 2) await turn();
+        await Promise.all([table.set("b", serviceOf({})), repair]);
+        expect(portsOf(ovs.flows)).toEqual([1]);
+        expect(ovs.groups).toHaveLength(1);
     });
 
     it.each([
