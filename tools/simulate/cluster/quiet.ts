@@ -30,6 +30,7 @@ type Check = () => string | undefined;
 /** Replaces the server of /livez and /readyz. */
 export interface QuietHealth {
     addCheck(name: string, kind: string, check: Check): Disposable;
+    showJobs(): void;
     start(): Promise<void>;
     stop(): Promise<void>;
     /** The result of a readiness check. */
@@ -44,6 +45,7 @@ export function quietHealth(): QuietHealth {
             checks.set(name, check);
             return { [Symbol.dispose]: () => void checks.delete(name) };
         },
+        showJobs: () => undefined,
         start: () => Promise.resolve(),
         stop: () => Promise.resolve(),
         problem: (name) => checks.get(name)?.(),

@@ -35,10 +35,7 @@ const retryableCodes: ReadonlySet<OpenFlowErrorCode> = new Set([
     "BUFFER_FULL",
 ]);
 
-/**
- * Details of an {@link OpenFlowError}, each present where it applies. The codec adds further members under the names of
- * the values that it read or was given, for logs only.
- */
+/** Details of an {@link OpenFlowError}, each present where it applies. */
 export interface OpenFlowErrorDetails {
     /** With `REFUSED`: type and code of the switch's error, and both by name. */
     readonly errorType: number;
@@ -53,7 +50,20 @@ export interface OpenFlowErrorDetails {
     readonly group: number | "all";
     /** The switch applied the rest of the bundle. */
     readonly partial: boolean;
-    readonly [name: string]: unknown;
+    /** The part of a message that is wrong, and the offset of the error in its bytes. */
+    readonly what: string;
+    readonly offset: number;
+    /** The header of a message that is wrong. */
+    readonly version: number;
+    readonly type: number;
+    /** Bytes of a message: by its header, or those that it would have. */
+    readonly length: number;
+    readonly xid: number;
+    /** With `MALFORMED`: the OXM header of a match field that this codec does not know, 4 bytes. */
+    readonly field: Uint8Array;
+    /** With `BUFFER_FULL`: bytes that wait for the switch to read, and the most that may. */
+    readonly waiting: number;
+    readonly maxBufferBytes: number;
 }
 
 /**

@@ -125,9 +125,11 @@ export class ServiceCluster implements AsyncDisposable {
             flowTable: agent.flowTable,
             gates,
             health: {
-                addCheck: () => undefined,
+                addCheck: () => ({ [Symbol.dispose]: () => undefined }),
                 showJobs: (jobs) => void this.shownJobs.push(jobs),
-            } as (HostServicesPlatform & ServicesPlatform)["health"],
+                start: () => Promise.resolve(),
+                stop: () => Promise.resolve(),
+            },
             host: nodeHost,
             jobs: agent.jobs,
             kube: { api } as ServicesPlatform["kube"],

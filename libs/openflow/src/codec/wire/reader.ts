@@ -91,8 +91,8 @@ export class Reader {
     }
 
     /** Throws `OpenFlowError` `MALFORMED`; `rule` is the rule of the protocol that the bytes break. */
-    fail(rule: string, details: Readonly<Record<string, unknown>> = {}): never {
-        throw peerError("MALFORMED", `${this.#what}: ${rule}`, { what: this.#what, ...details });
+    fail(rule: string): never {
+        throw peerError("MALFORMED", `${this.#what}: ${rule}`, { what: this.#what });
     }
 
     #take(length: number): number {
