@@ -36,6 +36,17 @@ export interface FlowLink {
     groupCounters(id?: undefined, options?: LinkOptions): Promise<readonly { readonly id: number }[]>;
 }
 
+/** The same link, whose calls end when the signal aborts, also those that wait for the connection: then with `ABORTED`. */
+export function endingWith(signal: AbortSignal, link: FlowLink): FlowLink {
+    return {
+        bundle: (mods) => link.bundle(mods, { signal }),
+        dumpFlows: (filter) => link.dumpFlows(filter, { signal }),
+        countFlows: (filter) => link.countFlows(filter),
+        dumpGroups: (id) => link.dumpGroups(id, { signal }),
+        groupCounters: () => link.groupCounters(undefined, { signal }),
+    };
+}
+
 /**
  * Number of changes after which a bundle ends if it need not be atomic: OVS applies a bundle in one iteration of its main
  * loop and forwards in between.

@@ -15,7 +15,7 @@ import {
 } from "./difference.ts";
 import { Doubts, type Doubt } from "./doubts.ts";
 import { EarlierRounds, type DeleteOptions, type EarlierReader } from "./earlier-rounds.ts";
-import { deleteFlows, deleteGroups, ofCategory, ofRound, type FlowLink } from "./flow-link.ts";
+import { deleteFlows, deleteGroups, endingWith, ofCategory, ofRound, type FlowLink } from "./flow-link.ts";
 import type { FlowOwner } from "./flow-owner.ts";
 import { GroupNumbers } from "./group-numbers.ts";
 import { OwnedFlows, type FlowsAndGroups, type FlowSource, type Owned } from "./owned-flows.ts";
@@ -67,12 +67,14 @@ export class FlowTable implements FlowOwner {
     /** What OVS refused while the owner had changed again, and what the owner had before. */
     readonly #refused = new WeakMap<Owned, Owned | undefined>();
     #round: Round | undefined;
+    /** Aborted by the next replay. */
+    #repairs = new AbortController();
 
     constructor(components: FlowTableComponents) {
         this.#link = components.link;
         this.#logger = components.logger;
         this.#sender = new Sender({ ...components, onNoAnswer: () => this.#doubts.noAnswer() });
-        this.#repair = new Repair({ link: components.link, owners: this.#owners });
+        this.#repair = new Repair(this.#owners);
         this.#earlier = new EarlierRounds(components.link);
     }
 
@@ -175,6 +177,9 @@ export class FlowTable implements FlowOwner {
      * with OpenFlowError.
      */
     async replay(link: FlowLink): Promise<void> {
+        // What a repair has yet to send is of before the replay, which restores all: sent after it, it would stay.
+        this.#repairs.abort();
+        this.#repairs = new AbortController();
         await this.#doubts.restoring(() => this.#sender.replay(() => this.#replay(link)));
     }
 
@@ -191,17 +196,23 @@ export class FlowTable implements FlowOwner {
     /**
      * Compares OVS with the table and repairs differences; returns the number of missing or wrong flows and groups and
      * of superfluous flows. Above 4,000 flows a comparison of all takes sixteen calls, see `Repair`. Concurrent changes
-     * are left to their callers. Rejects with OpenFlowError.
+     * are left to their callers. A replay ends it, without anything repaired. Rejects with OpenFlowError.
      */
     async repair(): Promise<Repaired> {
-        return this.#doubts.restoring(() => this.#compare());
+        const { signal } = this.#repairs;
+        try {
+            return await this.#doubts.restoring(() => this.#compare(endingWith(signal, this.#link)));
+        } catch (error) {
+            if (!signal.aborted || !isAborted(error)) throw error;
+            return { missing: 0, superfluous: 0 };
+        }
     }
 
-    async #compare(): Promise<Repaired> {
+    async #compare(link: FlowLink): Promise<Repaired> {
         const { current, stamp } = this.#currentRound();
         const settled = this.#doubts.quiet();
-        const { refused, ...repaired } = await this.#repair.run(current, stamp, this.#doubts.size === 0);
-        await deleteGroups(this.#link, this.#unwantedGroups(settled));
+        const { refused, ...repaired } = await this.#repair.run(link, current, stamp, this.#doubts.size === 0);
+        await deleteGroups(link, this.#unwantedGroups(settled));
         this.#settle(settled);
         this.#doubtRefused(refused);
         return repaired;

@@ -13,12 +13,6 @@ const readWholeUpTo = 4_000;
 /** Above that, if the counts match, the owners of one of this many parts, by the lowest bits of their object ID. */
 const parts = 16;
 
-/** Dependencies of Repair; `owners` are the desired flows, which may change during a repair. */
-export interface RepairComponents {
-    readonly link: FlowLink;
-    readonly owners: OwnedFlows;
-}
-
 /** The scope of one comparison: flows of one table or of all, of the owners of one part or of all. */
 interface Scope {
     readonly table?: number;
@@ -51,11 +45,12 @@ interface Missing {
  * so that the count of flows shows it. Holds no timer: the caller repeats `run`.
  */
 export class Repair {
-    readonly #components: RepairComponents;
+    readonly #owners: OwnedFlows;
     #nextPart = 0;
 
-    constructor(components: RepairComponents) {
-        this.#components = components;
+    /** @param owners the desired flows, which may change during a repair */
+    constructor(owners: OwnedFlows) {
+        this.#owners = owners;
     }
 
     /**
@@ -63,13 +58,12 @@ export class Repair {
      *
      * @param isCertain no change is in progress or failed, so that matching counts are conclusive
      */
-    async run(round: number, stamp: Stamp, isCertain: boolean): Promise<RepairedOwners> {
-        const { owners } = this.#components;
-        const scopes = owners.size <= readWholeUpTo || !isCertain ? [{}] : await this.#scopes(round);
+    async run(link: FlowLink, round: number, stamp: Stamp, isCertain: boolean): Promise<RepairedOwners> {
+        const scopes = this.#owners.size <= readWholeUpTo || !isCertain ? [{}] : await this.#scopes(link, round);
         let [missing, superfluous] = [0, 0];
         const refused: RefusedOwner[] = [];
         for (const scope of scopes) {
-            const repaired = await this.#compare(scope, round, stamp);
+            const repaired = await this.#compare(link, scope, round, stamp);
             missing += repaired.missing;
             superfluous += repaired.superfluous;
             refused.push(...repaired.refused);
@@ -77,10 +71,9 @@ export class Repair {
         return { missing, superfluous, refused };
     }
 
-    async #scopes(round: number): Promise<readonly Scope[]> {
-        const { link, owners } = this.#components;
+    async #scopes(link: FlowLink, round: number): Promise<readonly Scope[]> {
         const wanted = new Map<number, number>();
-        await inSlices(owners.all(), (owned) => addCounts(wanted, owned));
+        await inSlices(this.#owners.all(), (owned) => addCounts(wanted, owned));
         const tables = [...wanted.keys()];
         const filter = ofRound(round);
         const [total, ...counts] = await Promise.all([
@@ -95,8 +88,8 @@ export class Repair {
         return [...wrong.map((table) => ({ table })), { part: this.#nextPart }];
     }
 
-    async #compare(scope: Scope, round: number, stamp: Stamp): Promise<RepairedOwners> {
-        const { link, owners } = this.#components;
+    async #compare(link: FlowLink, scope: Scope, round: number, stamp: Stamp): Promise<RepairedOwners> {
+        const owners = this.#owners;
         const present = await byKey(await link.dumpFlows(filterOf(scope, round)));
         const inScope = owners
             .all()
@@ -106,7 +99,7 @@ export class Repair {
         for (const { owned, group } of groups) missingOf(found, owned).groups.push(group);
         // Changes that an owner made meanwhile are left to their calls.
         const missing = [...found].filter(([owned]) => owners.isCurrent(owned));
-        const refused = await this.#add(new Map(missing), stamp);
+        const refused = await this.#add(link, new Map(missing), stamp);
         const stale = await undesired(unexplained, owners);
         await deleteFlows(link, round, stale);
         return {
@@ -116,14 +109,13 @@ export class Repair {
         };
     }
 
-    async #add(missing: ReadonlyMap<Owned, Missing>, stamp: Stamp): Promise<readonly RefusedOwner[]> {
-        const { link, owners } = this.#components;
+    async #add(link: FlowLink, missing: ReadonlyMap<Owned, Missing>, stamp: Stamp): Promise<readonly RefusedOwner[]> {
         const contentsOf = (owned: Owned): Contents => withGroups(owned, missing.get(owned) ?? nothing, stamp);
         const refused: RefusedOwner[] = [];
         for (const bundle of replayBundles([...missing.keys()], contentsOf)) {
             // Unlike those of a replay, these come between changes: after a change of its owner, which may be complete,
             // nobody would remove what the owner had before it.
-            refused.push(...(await addFlows(link, bundle, (owned) => owners.isCurrent(owned))));
+            refused.push(...(await addFlows(link, bundle, (owned) => this.#owners.isCurrent(owned))));
         }
         return refused;
     }
@@ -143,7 +135,7 @@ export class Repair {
         const unexplained = new Map(present);
         const found = new Map<Owned, Missing>();
         await inSlices(flowsOf(inScope, stamp), ({ owned, flow }) => {
-            if (!this.#components.owners.isCurrent(owned) || (table !== undefined && flow.table !== table)) return;
+            if (!this.#owners.isCurrent(owned) || (table !== undefined && flow.table !== table)) return;
             const key = flowKey(flow);
             const known = present.get(key);
             unexplained.delete(key);

@@ -166,3 +166,23 @@ it("a call that found no connection for as long as a replay runs is sent after i
     await call;
     expect(portsOf(ovs.flows)).toEqual([1, 2]);
 });
+
+it("what a repair would send when OVS is back is not sent: the replay had all, and its owner may have changed since", async () => {
+    await table.set("a", serviceOf({ 1: [1] }));
+    for (const flow of ovs.flows) ovs.drop(flow);
+    // The connection is lost when all was compared, before anything was sent.
+    const dump = ovs.dumpGroups.bind(ovs);
+    ovs.dumpGroups = async (...args) => {
+        const found = await dump(...args);
+        ovs.disconnect();
+        return found;
+    };
+    const repair = table.repair();
+    await turns();
+    const change = table.set("a", setOf([], { category: Category.service }), AbortSignal.abort());
+    await expect(change).rejects.toMatchObject({ code: "ABORTED" });
+    await ovs.reconnect((link) => table.replay(link));
+    const repaired = await repair;
+    expect([ovs.flows, ovs.groups]).toEqual([[], []]);
+    expect(repaired).toEqual({ missing: 0, superfluous: 0 });
+});
