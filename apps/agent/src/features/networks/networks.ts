@@ -1,7 +1,7 @@
 import { orAborted } from "@antrea/async";
-import { CniCallError } from "@antrea/cni";
+import { CniCallError, routeDestination } from "@antrea/cni";
 import { isAborted, messageOf } from "@antrea/errors";
-import { parsePrefix, type Family } from "@antrea/ip";
+import type { Family } from "@antrea/ip";
 import { pods, referenceTo, type ApiClient, type EventInput, type Pod } from "@antrea/kube";
 import {
     keysText,
@@ -276,7 +276,7 @@ export class Networks {
 function refuseSecondDefaults(planned: readonly PlannedNetwork[]): void {
     const first = new Map<Family, string>();
     for (const { network, defaultGateways, routes } of planned) {
-        const defaults = routes.map(({ dst }) => parsePrefix(dst)).filter(({ length }) => length === 0);
+        const defaults = routes.map(routeDestination).filter(({ length }) => length === 0);
         for (const family of new Set([...defaultGateways, ...defaults].map((one) => one.family))) {
             const other = first.get(family);
             if (other !== undefined) {

@@ -221,6 +221,14 @@ describe("the networks of a Pod", () => {
         ]);
     });
 
+    it("may have routes whose destinations have host bits", async () => {
+        const routes = [{ dst: "10.20.0.5/16" }, { dst: "3ffe:ffff:0:01ff::1/64" }, { dst: "10.0.0.1/0" }];
+        kube.addNetwork("default/routed", vlanConfig({ ipam: { ...pooled.ipam, routes } }));
+        kube.addPod("routed");
+        expect((await plan())[0]?.routes).toEqual(routes);
+        expect(recorded).toEqual([]);
+    });
+
     it("claim from the IPPools what these contain, once they are known", async () => {
         let isKnown = false;
         synced = async () => {
