@@ -1,6 +1,13 @@
 import { messageOf } from "@antrea/errors";
-import { CniCallError, isJsonObject, parseNetworkConfig, type JsonObject, type NetworkConfig } from "@antrea/cni";
-import { minMtuOfIpv6 } from "@antrea/ip";
+import {
+    CniCallError,
+    isJsonObject,
+    parseNetworkConfig,
+    routeDestination,
+    type JsonObject,
+    type NetworkConfig,
+} from "@antrea/cni";
+import { minMtuOfIpv6, type Family } from "@antrea/ip";
 import { fault, NetworkError } from "./error.ts";
 import { ignoredBesidePlugins, ignoredKeysOf } from "./ignored-keys.ts";
 import { antreaIpamType, parseIpamSection, type IpamSection } from "./ipam-section.ts";
@@ -191,6 +198,7 @@ function ownNetwork(
         throw refused(network, "ipam", config.ipam?.raw, "has neither IPPools nor addresses", next);
     }
     refuseRouteKeys(ipam, network);
+    refuseSecondDefault(ipam, network);
     const mtu = config.mtu;
     if (mtu !== undefined && mtu < minMtuOfIpv6 && hasIpv6(ipam)) {
         throw refused(
@@ -225,6 +233,21 @@ function refuseRouteKeys(ipam: IpamSection | undefined, network: string): void {
             const rule = "is refused, as it has no effect on the routes of a network of Antrea";
             throw refused(network, `ipam.routes[${index}].${key}`, route[key], rule, `remove ${key}`);
         }
+    }
+}
+
+/** A Pod has one default route of each family: a second one could have no effect. */
+function refuseSecondDefault(ipam: IpamSection | undefined, network: string): void {
+    const first = new Map<Family, number>();
+    for (const [index, route] of (ipam?.routes ?? []).entries()) {
+        const { family, length } = routeDestination(route);
+        if (length > 0) continue;
+        const other = first.get(family);
+        if (other !== undefined) {
+            const rule = `is a second default route of IPv${family}, after ipam.routes[${other}]`;
+            throw refused(network, `ipam.routes[${index}].dst`, route.dst, rule, "keep one of them");
+        }
+        first.set(family, index);
     }
 }
 

@@ -229,6 +229,14 @@ describe("the networks of a Pod", () => {
         expect(recorded).toEqual([]);
     });
 
+    it("may have a default route of each family, also in several networks", async () => {
+        const routed = (dst: string) => vlanConfig({ ipam: { ...pooled.ipam, routes: [{ dst }] } });
+        kube.addNetwork("default/four", routed("0.0.0.0/0"));
+        kube.addNetwork("default/six", routed("::/0"));
+        kube.addPod("four,six");
+        expect(await plan()).toHaveLength(2);
+    });
+
     it("claim from the IPPools what these contain, once they are known", async () => {
         let isKnown = false;
         synced = async () => {
@@ -372,7 +380,33 @@ describe("a refusal is the error of the ADD and one event with the same text", (
             "BAD_REQUEST",
             /^network default\/net2: ips: 10\.9\.0\.7 .*; next: /,
         ],
+        [
+            "of a default route where another network has one",
+            "def,net2,six,again",
+            {},
+            "BAD_REQUEST",
+            /^network default\/again: a second default route of IPv4, after that of network default\/def; next: keep one /,
+        ],
+        [
+            "of a default route where the annotation has one",
+            '[{"name": "net1", "default-route": ["10.2.0.1"]}, {"name": "def"}]',
+            {},
+            "BAD_REQUEST",
+            /^network default\/def: a second default route of IPv4, after that of network default\/net1; next: /,
+        ],
+        [
+            "of two default routes of one network",
+            "two",
+            {},
+            "INVALID_NETWORK",
+            /^network default\/two: ipam\.routes\[1\]\.dst: "0\.0\.0\.0\/0" is a second default route of IPv4, after ipam\.routes\[0\]; next: /,
+        ],
     ])("%s", async (_, annotation, needs, code, text) => {
+        const routed = (...routes: readonly object[]) => vlanConfig({ ipam: { ...pooled.ipam, routes } });
+        kube.addNetwork("default/def", routed({ dst: "0.0.0.0/0" }));
+        kube.addNetwork("default/six", routed({ dst: "::/0", gw: "fd00::1" }));
+        kube.addNetwork("default/again", routed({ dst: "10.0.0.1/0" }));
+        kube.addNetwork("default/two", routed({ dst: "0.0.0.0/0" }, { dst: "0.0.0.0/0", gw: "10.2.0.9" }));
         kube.addNetwork("default/bad", vlanConfig({ vlan: 5000 }));
         kube.addNetwork("default/big", vlanConfig({ mtu: 9000 }));
         kube.addNetwork("default/sriov", vlanConfig({ networkType: "sriov" }), {
