@@ -14,12 +14,13 @@ import {
     type OwnNetwork,
 } from "@antrea/networks";
 import type { Logger } from "@antrea/runtime";
-import type {
-    AddRequest,
-    DeviceDemand,
-    FoundDevice,
-    NetworkCall,
-    PlannedNetwork,
+import {
+    eventNote,
+    type AddRequest,
+    type DeviceDemand,
+    type FoundDevice,
+    type NetworkCall,
+    type PlannedNetwork,
 } from "../../platform/pod-interfaces/index.ts";
 import { isPodOf } from "../../platform/pod-object.ts";
 import { annotationHash } from "./annotation-hash.ts";
@@ -111,7 +112,7 @@ export class Networks {
         } catch (error) {
             if (!isAborted(error)) {
                 this.#components.metrics.failed(error);
-                this.#notAttached(pod, error);
+                this.#notAttached(pod, request, error);
             }
             throw error;
         }
@@ -145,7 +146,7 @@ export class Networks {
         if (hasEvent) return;
         try {
             const pod = await this.#pod(request, AbortSignal.timeout(askLimitMs));
-            if (pod !== undefined) this.#notAttached(pod, error);
+            if (pod !== undefined) this.#notAttached(pod, request, error);
         } catch (cause) {
             this.#components.logger.debug("no event about networks", { reason: messageOf(cause) });
         }
@@ -260,8 +261,8 @@ export class Networks {
         );
     }
 
-    #notAttached(pod: Pod, error: unknown): void {
-        this.#event(pod, "Warning", "NetworksNotAttached", messageOf(error));
+    #notAttached(pod: Pod, request: AddRequest, error: unknown): void {
+        this.#event(pod, "Warning", "NetworksNotAttached", eventNote(error, request));
     }
 
     #event(pod: Pod, type: "Normal" | "Warning", reason: string, note: string): void {

@@ -567,6 +567,20 @@ describe("a network that a meta plugin asks for", () => {
         expect(await failures("PORT_REFUSED")).toBe(2);
     });
 
+    it("that could not be made is the same event for each sandbox of the Pod, which the runtime makes for each attempt", async () => {
+        kube.addPod(undefined);
+        const networks = make();
+        for (const part of ["ab12", "cd34"]) {
+            const sandbox = { ...request, containerId: part.repeat(16), netns: `/var/run/netns/${part}` };
+            const text = `interface net1 of container ${sandbox.containerId} vanished from ${sandbox.netns}`;
+            await networks.failed(sandbox, new AntreaError("LINK_VANISHED", "environment", text));
+        }
+        expect(recorded[0]?.note).toBe(
+            "interface net1 of the container vanished from the network namespace of the Pod",
+        );
+        expect(recorded[1]).toEqual(recorded[0]);
+    });
+
     it("is no event when the caller leaves", async () => {
         kube.addPod(undefined);
         const stop = new AbortController();
