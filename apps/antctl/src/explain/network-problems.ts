@@ -83,11 +83,9 @@ export function ownProblems(
         add(true, `Node ${node.name} reports no bridge for it`, next);
     }
     if (node?.networkBridge?.ready === false) {
-        add(
-            true,
-            `the bridge of Node ${node.name} is not ready: ${node.networkBridge.message}`,
-            "correct what it reports",
-        );
+        const { connectsPods, message } = node.networkBridge;
+        const what = connectsPods ? "connects Pods, but is not as configured" : "connects no Pod";
+        add(!connectsPods, `the bridge of Node ${node.name} ${what}: ${message}`, "correct what it reports");
     }
     return problems;
 }
