@@ -250,8 +250,10 @@ describe("the networks of a Pod", () => {
         expect(planned?.addresses?.demands).toEqual([{ pool: "pool1", fixed: parseIp("10.2.0.7") }]);
     });
 
-    it("need no IPPools without IPAM", async () => {
+    it("need no IPPools without IPAM, nor that these are known", async () => {
         kube.addPod("net2");
+        synced = () => Promise.reject(new Error("not synced"));
+        expect(await plan()).toHaveLength(1);
         const [planned] = await make({ pools: undefined }).plan(request, new AbortController().signal);
         expect(planned).toMatchObject({ network: "default/net2", mtu: 1500, addresses: undefined });
     });
@@ -435,10 +437,14 @@ describe("a refusal is the error of the ADD and one event with the same text", (
     });
 
     it("when the IPPools are not known in time", async () => {
-        kube.addPod("net1");
-        synced = () => Promise.reject(new KubeError("CONNECTION_FAILED", "the IPPools are not known"));
-        await expect(plan()).rejects.toThrow("the IPPools are not known");
-        expect(eventTexts()).toEqual(["Warning NetworksNotAttached the IPPools are not known"]);
+        kube.addPod("net1,net2,net1");
+        const cause = new KubeError("CONNECTION_FAILED", "no connection");
+        const text = "reading the IPPools did not end in time; is the API server up? no connection";
+        synced = () => Promise.reject(new AntreaError("API_AWAY", "timeout", text, { cause }));
+        const message = `network default/net1: the IPPools are not known yet (${text}); next: wait, as the kubelet tries again; if it stays so, see whether the API server is up`;
+        await expect(plan()).rejects.toMatchObject({ code: "API_AWAY", fault: "timeout", message });
+        expect(eventTexts()).toEqual([`Warning NetworksNotAttached ${message}`]);
+        expect(await failures("API_AWAY")).toBe(1);
     });
 
     it("but after what is said of other plugins", async () => {
@@ -588,7 +594,7 @@ describe("a network that a meta plugin asks for", () => {
             queueMicrotask(() => stop.abort());
             return new Promise(() => undefined);
         };
-        await expect(planCall(callOf({}), stop.signal)).rejects.toThrow();
+        await expect(planCall(callOf(pooled), stop.signal)).rejects.toThrow();
         expect([kube.requests, recorded]).toEqual([[], []]);
     });
 });
