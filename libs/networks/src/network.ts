@@ -7,10 +7,11 @@ import {
     type JsonObject,
     type NetworkConfig,
 } from "@antrea/cni";
-import { minMtuOfIpv6, type Family } from "@antrea/ip";
+import type { Family } from "@antrea/ip";
 import { fault, NetworkError } from "./error.ts";
 import { ignoredBesidePlugins, ignoredKeysOf } from "./ignored-keys.ts";
 import { antreaIpamType, parseIpamSection, type IpamSection } from "./ipam-section.ts";
+import { ipv6MtuFault } from "./mtu.ts";
 
 /** A NetworkAttachmentDefinition (k8s.cni.cncf.io/v1), as far as it is read. */
 export interface NetworkDefinition {
@@ -200,15 +201,8 @@ function ownNetwork(
     refuseRouteKeys(ipam, network);
     refuseSecondDefault(ipam, network);
     const mtu = config.mtu;
-    if (mtu !== undefined && mtu < minMtuOfIpv6 && hasIpv6(ipam)) {
-        throw refused(
-            network,
-            "mtu",
-            mtu,
-            "is under the minimum of IPv6, 1280 (RFC 8200)",
-            "raise it, or use IPv4 only",
-        );
-    }
+    const lowMtu = mtu === undefined || !hasIpv6(ipam) ? undefined : ipv6MtuFault(mtu);
+    if (lowMtu !== undefined) throw refused(network, "mtu", mtu, lowMtu.rule, lowMtu.next);
     const ignored = [...ignoredKeysOf(config.raw), ...(ipam?.ignored ?? []).map((key) => `ipam.${key}`)];
     const common = { network, mtu, ipam, ignored, resourceName: undefined, deviceId: undefined };
     const vlan = vlanOf(config.raw["vlan"] ?? undefined, network);

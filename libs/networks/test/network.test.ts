@@ -82,9 +82,9 @@ describe("parseNetwork", () => {
         expect(parse({ cniVersion, name: "list", plugins: [plugin] })).toEqual(parse(vlan100));
     });
 
-    it("leaves out what is not set: mtu, vlan 0, ipam", () => {
+    it("leaves out what is not set: mtu 0, vlan 0, ipam", () => {
         const { type, cniVersion } = vlan100;
-        expect(parse({ type, cniVersion, networkType: "vlan", vlan: 0, ipam: {} })).toEqual({
+        expect(parse({ type, cniVersion, networkType: "vlan", mtu: 0, vlan: 0, ipam: {} })).toEqual({
             kind: "vlan",
             network: "ns/net1",
             mtu: undefined,
@@ -140,7 +140,7 @@ describe("parseNetwork", () => {
         [
             "mtu under 1280 with IPv6",
             { ...vlan100, mtu: 1279, ipam: { type: "antrea", addresses: [{ address: "2001:db8::5/64" }] } },
-            /mtu: 1279 is under the minimum of IPv6/,
+            /mtu: 1279 is under 1280, the minimum of IPv6 \(RFC 8200\); next: raise it, or use IPv4 only$/,
         ],
         [
             "another IPAM",

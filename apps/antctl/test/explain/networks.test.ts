@@ -310,7 +310,7 @@ describe("what keeps a Pod from its networks", () => {
             /has no ipam/,
             /request no address/,
         ],
-        ["a small MTU", "small", {}, /mtu 1000 is under 1280/, /raise it/],
+        ["a small MTU", "small", {}, /mtu: 1000 is under 1280, the minimum of IPv6/, /raise it/],
         [
             "pools with the gate off",
             "ofpools",
