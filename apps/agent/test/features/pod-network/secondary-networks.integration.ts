@@ -147,6 +147,20 @@ describe("a Pod with networks", () => {
         expect(await node.ovs.vsctl("--bare", "--columns=tag,vlan_mode", "find", "Port", "tag=7")).toContain("access");
     });
 
+    it("gets routes whose destinations have host bits, as upstream's plugins set them, and its default route by one", async () => {
+        const six = { ip: parseIp("fd00:100::7"), prefixLength: 64, gateway: parseIp("fd00:100::1") };
+        const addresses = {
+            demands: [{ pool: "100", fixed: undefined }],
+            order: [0, six],
+            given: new Map<number, never>(),
+        };
+        const routes = [{ dst: "10.20.0.5/16" }, { dst: "3ffe:ffff:0:01ff::1/64" }, { dst: "10.0.0.1/0" }];
+        const pod = await add("a", network("eth1", { addresses, routes }));
+        expect(pod.netns.run("ip", "route", "show", "10.20.0.0/16")).toMatch(/via 192\.168\.100\.1 dev eth1/);
+        expect(pod.netns.run("ip", "-6", "route", "show", "3ffe:ffff:0:1ff::/64")).toMatch(/via fd00:100::1 dev eth1/);
+        expect(pod.netns.run("ip", "-4", "route", "show", "default")).toMatch(/^default via 192\.168\.100\.1 dev eth1/);
+    });
+
     it("may be on one network twice: the first interface leads to what its routes name", async () => {
         const twice = { pool: "100", routes: [{ dst: "10.20.0.0/16" }] };
         const pod = await add("a", network("eth1", twice), network("eth2", twice));
