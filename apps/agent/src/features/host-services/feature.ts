@@ -180,9 +180,9 @@ function serving(
     };
 }
 
-function rulesOf({ config, host, logger, node }: HostServicesPlatform): HostRules {
+function rulesOf({ clock, config, host, logger, node }: HostServicesPlatform): HostRules {
     return new HostRules(
-        { generation: host.rulesGeneration, logger: logger.child("host-services"), nft: host.nft },
+        { clock, generation: host.rulesGeneration, logger: logger.child("host-services"), nft: host.nft },
         {
             families: node.podPrefixes.map(({ family }) => family),
             gatewayName: config.hostGateway,

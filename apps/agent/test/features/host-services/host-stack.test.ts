@@ -23,6 +23,7 @@ const text = ({ set, element, value }: RuleElement): string => `${set} ${element
 const texts = (service: ServedService, standIns: Readonly<Record<string, string>> = {}): readonly string[] =>
     elementsOf(service, new Map(Object.entries(standIns).map(([own, standIn]) => [own, parseIp(standIn)]))).map(text);
 
+const installed = { areInstalled: true, waitingMs: undefined };
 const nothing = (): Promise<ListeningPorts> => Promise.resolve(new ListeningPorts([]));
 
 const onHost = (...all: readonly string[]): ServedPort["endpoints"] => {
@@ -114,7 +115,15 @@ describe("the host's stack", () => {
         programs = [];
         reads = 0;
         stack = new HostStack({
-            rules: { set: (key, elements) => void rules.set(key, elements.map(text)) },
+            rules: {
+                set: (key, elements) => {
+                    const before = rules.get(key) ?? [];
+                    const now = elements.map(text);
+                    rules.set(key, now);
+                    return before.join() !== now.join();
+                },
+                state: installed,
+            },
             addresses: {
                 has: (ip) => own.has(formatIp(ip)),
                 known: { own: [], nodePorts: ["192.0.2.1", "2001:db8::1"].map((ip) => parseIp(ip)) },
@@ -189,7 +198,7 @@ describe("the host's stack", () => {
         if (one === undefined || two === undefined) throw new TypeError();
         const earlier = [...serve(one), ...serve(two)].map(([ip, standIn]) => [parseIp(ip), standIn] as const);
         const again = new HostStack({
-            rules: { set: () => undefined },
+            rules: { set: () => true, state: installed },
             addresses: { has: (ip) => own.has(formatIp(ip)), known: { own: [], nodePorts: [] } },
             listening: nothing,
             onRules: () => undefined,
@@ -209,7 +218,7 @@ describe("the host's stack", () => {
         const standIn = serve(service).get("2001:db8::1");
         expect(standIn && formatIp(standIn)).toMatch(/^fc01::aabb:ccde:/);
         const again = new HostStack({
-            rules: { set: () => undefined },
+            rules: { set: () => true, state: installed },
             addresses: { has: () => true, known: { own: [], nodePorts: [] } },
             listening: nothing,
             onRules: () => undefined,

@@ -127,6 +127,8 @@ it("all of it outlives the agent, and its start while the API server is away", a
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     expect(onNode()).toBe(wanted);
     await isServed();
+    // the rules are there
+    expect((await fetch(`http://${nodeIps[4]}:10256/livez`)).status).toBe(200);
     await network.cluster.server.startApiServer();
     const external = (): Promise<string> => ask(network.outside, "198.51.100.7", 80);
     expect(await external()).toBe(`a ${outsideIps[4]}`);
