@@ -13,8 +13,8 @@ let at: Awaited<ReturnType<NodeNetwork["addService"]>>;
 
 const listing = (...options: readonly string[]): string => run("nft", ...options, "list", "table", ...table.split(" "));
 
-/** All that proxyAll has on the Node, but the elements of sets. */
-const onNode = (): string =>
+/** The rules, but the elements of sets, and the routes of proxyAll. */
+const rulesAndRoutes = (): string =>
     [
         // in one call, as the table may go meanwhile
         /^table inet antrea-services \{$[^]*?^\}$/m.exec(run("nft", "-t", "list", "ruleset", "inet"))?.[0] ?? "",
@@ -24,6 +24,12 @@ const onNode = (): string =>
             run("ip", family, "route", "show", "table", "all", "proto", "181"),
             run("ip", family, "rule"),
         ]),
+    ].join("\n");
+
+/** All that proxyAll has on the Node, but the elements of sets. */
+const onNode = (): string =>
+    [
+        rulesAndRoutes(),
         run("ip", "neighbour", "show", "dev", "antrea-gw0", "nud", "permanent"),
         run("sysctl", "net.ipv4.conf.antrea-gw0.rp_filter"),
     ].join("\n");
@@ -41,7 +47,9 @@ async function changeEndpoints(pod: "a" | "b"): Promise<void> {
     expect(await eventually(heardNow, (text) => text === wanted, 10_000)).toBe(wanted);
 }
 
+/** Of `onNode` and `rulesAndRoutes`. */
 let before = "";
+let withoutRules = "";
 
 beforeAll(async () => {
     network = await NodeNetwork.start();
@@ -50,6 +58,7 @@ beforeAll(async () => {
     // else the first start may not have put everything there yet when it is removed
     await eventually(onNode, (text) => !text.includes("181"), 10_000);
     before = onNode();
+    withoutRules = rulesAndRoutes();
     await network.cluster.stopAgent();
     await network.cluster.startAgent(proxyAll);
     at = await network.addService("kept", { type: "NodePort", externalIPs: ["198.51.100.7"] });
@@ -228,4 +237,14 @@ it("nothing of it is left when proxyAll is switched off, and it comes again", as
     await network.cluster.startAgent(proxyAll);
     expect(await eventually(onNode, (text) => text === wanted, 10_000)).toBe(wanted);
     await isServed();
+});
+
+it("no rule and no route is left by the commands for a rollback to a release without AntreaProxy", async () => {
+    await network.cluster.stopAgent();
+    const page = readFileSync(join(import.meta.dirname, "../../../../../docs/operations.md"), "utf8");
+    const [, commands = ""] = /^```sh\n(nft delete table[^]*?)^```$/m.exec(page) ?? [];
+    expect(commands).not.toBe("");
+    expect(rulesAndRoutes()).not.toBe(withoutRules);
+    run("sh", "-ec", commands);
+    expect(rulesAndRoutes()).toBe(withoutRules);
 });
