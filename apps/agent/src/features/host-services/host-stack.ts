@@ -99,10 +99,11 @@ export class HostStack {
             this.#usedPorts.forget(key);
         }
         const own = (this.#external.get(key) ?? []).filter((ip) => now?.prepared.standIns.has(formatIp(ip)));
-        rules.set(key, now === undefined ? [] : elementsOf(now.service, now.prepared.standIns));
+        const hasChanged = rules.set(key, now === undefined ? [] : elementsOf(now.service, now.prepared.standIns));
         if (now === undefined) this.#waiting.delete(key);
         if (this.#standIns.keepOnly(key, own)) this.#retry();
-        onRules();
+        // most changes are of endpoints only, and a check may list the whole table
+        if (hasChanged) onRules();
     }
 
     /** OVS has all Services, or all that are known while the API server does not answer. */

@@ -106,6 +106,7 @@ describe("the host's stack", () => {
     let marked: string[];
     let programs: ListeningSocket[];
     let reads: number;
+    let writes: number;
     let stack: HostStack;
 
     beforeEach(() => {
@@ -114,6 +115,7 @@ describe("the host's stack", () => {
         marked = [];
         programs = [];
         reads = 0;
+        writes = 0;
         stack = new HostStack({
             rules: {
                 set: (key, elements) => {
@@ -132,7 +134,7 @@ describe("the host's stack", () => {
                 reads += 1;
                 return Promise.resolve(new ListeningPorts(programs));
             },
-            onRules: () => undefined,
+            onRules: () => void (writes += 1),
         });
         stack.onChange((key) => void marked.push(key));
     });
@@ -155,6 +157,20 @@ describe("the host's stack", () => {
         expect(stack.standIn(parseIp("192.0.2.1"))).toEqual(standIn);
         stack.served("default/two", undefined);
         expect(stack.standIn(parseIp("192.0.2.1"))).toBeUndefined();
+    });
+
+    it("has something to write if elements change, not for other endpoints", () => {
+        const service = at([external("198.51.100.7")]);
+        serve(service);
+        expect(writes).toBe(1);
+        serve(at([external("198.51.100.7")], { endpoints: { cluster: endpointsAt("10.10.1.3"), local: [] } }));
+        expect(writes).toBe(1);
+        serve(at([external("198.51.100.8")]));
+        expect(writes).toBe(2);
+        stack.served(service.key, undefined);
+        expect(writes).toBe(3);
+        stack.served(service.key, undefined);
+        expect(writes).toBe(3);
     });
 
     it("prepares the Services of an address anew that the Node got or lost, and no others", () => {
