@@ -8,6 +8,7 @@ import { formatActions, OpenFlowError } from "@antrea/openflow";
 import { type ServedService, type ServiceObject, type SliceObject } from "@antrea/services";
 import fc from "fast-check";
 import { ServiceSync, type ServiceSyncComponents } from "../../../src/features/services/service-sync.ts";
+import { fnv1a } from "../../../src/platform/fnv1a.ts";
 import { FlowTable } from "../../../src/platform/ovs/flow-table/index.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { FakeSwitch } from "../../platform/ovs/flow-table/fake-switch.ts";
@@ -250,11 +251,13 @@ describe("Services in the flow table", () => {
     it("with affinity are sent again when their salt changes", async () => {
         const sessionAffinity = "ClientIP";
         const sessionAffinityConfig = { clientIP: { timeoutSeconds: 60 } };
+        // the Service has a moment of its own for it
+        start.now = 60_000 - (fnv1a("uid-web") % 60_000);
         start.mark(start.index.setService(service("web", { sessionAffinity, sessionAffinityConfig })));
         await set("10.10.0.2", "10.10.0.3");
         expect(start.requeued.get(key)).toBe(60_000);
         const before = start.served;
-        start.now = 60_001;
+        start.now += 60_001;
         start.mark([key]);
         await start.queue.idle();
         expect(start.requeued.get(key)).toBe(59_999);
