@@ -152,6 +152,17 @@ describe("affinity", () => {
         expect(learning).toHaveLength(1);
     });
 
+    it("remembers 65,536 clients of each port", () => {
+        const learned = ["http", "https"].flatMap((name) =>
+            portFlows(node, 1, servedPort("10.96.0.10", many(3), { name }), { affinitySeconds: 10 }).flows.flows.flatMap(
+                ({ actions }) => actions.filter((action) => action.type === "learn"),
+            ),
+        );
+        // one for each endpoint
+        expect(learned.map(({ limit }) => limit)).toEqual(Array.from({ length: 6 }, () => 65_536));
+        expect(new Set(learned.map(({ cookie }) => cookie)).size).toBe(2);
+    });
+
     it("gives learned flows a cookie without a round, another for each port and family", () => {
         const cookies = [
             learnedCookie("a", "http", 4),
