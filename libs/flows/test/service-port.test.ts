@@ -154,9 +154,9 @@ describe("affinity", () => {
 
     it("remembers 65,536 clients of each port", () => {
         const learned = ["http", "https"].flatMap((name) =>
-            portFlows(node, 1, servedPort("10.96.0.10", many(3), { name }), { affinitySeconds: 10 }).flows.flows.flatMap(
-                ({ actions }) => actions.filter((action) => action.type === "learn"),
-            ),
+            portFlows(node, 1, servedPort("10.96.0.10", many(3), { name }), {
+                affinitySeconds: 10,
+            }).flows.flows.flatMap(({ actions }) => actions.filter((action) => action.type === "learn")),
         );
         // one for each endpoint
         expect(learned.map(({ limit }) => limit)).toEqual(Array.from({ length: 6 }, () => 65_536));

@@ -27,7 +27,10 @@ it("reads UDP connections and skips all else", () => {
 });
 
 it.each<[string, string]>([
-    ["without a port", "udp,orig=(src=10.0.0.1,dst=10.0.0.2,sport=1),reply=(src=10.0.0.2,dst=10.0.0.1,sport=2,dport=1)"],
+    [
+        "without a port",
+        "udp,orig=(src=10.0.0.1,dst=10.0.0.2,sport=1),reply=(src=10.0.0.2,dst=10.0.0.1,sport=2,dport=1)",
+    ],
     ["a port", "udp,orig=(src=::1,dst=::2,sport=65536,dport=2),reply=(src=::2,dst=::1,sport=2,dport=1)"],
     ["a zone", "udp,orig=(src=::1,dst=::2,sport=1,dport=2),reply=(src=::2,dst=::1,sport=2,dport=1),zone=65536"],
     ["a mark", "udp,orig=(src=::1,dst=::2,sport=1,dport=2),reply=(src=::2,dst=::1,sport=2,dport=1),mark=0x100000000"],
