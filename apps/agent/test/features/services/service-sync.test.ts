@@ -182,6 +182,45 @@ describe("Services in the flow table", () => {
         expect([start.served.length, changed.length]).toEqual([before.length, 1]);
     });
 
+    it("follow another zone of the Node all, and leave time for others after as many as are under way at once", async () => {
+        const [count, concurrency] = [2_000, 256];
+        start = new Start(undefined, concurrency);
+        const inZone = (zone: string): ReadonlySet<string> =>
+            start.index.setNode({ metadata: { name: "here", labels: { "topology.kubernetes.io/zone": zone } } });
+        inZone("a");
+        for (let at = 0; at < count; at += 1) {
+            start.index.setService(service(`s${at}`, { clusterIPs: [`10.97.${at >> 8}.${at & 0xff}`] }));
+            const endpoints = ["a", "b"].map((zone) => ({
+                addresses: [zone === "a" ? "10.10.0.2" : "10.10.0.3"],
+                hints: { forZones: [{ name: zone }] },
+            }));
+            start.index.setSlice({ ...slice(`s${at}`, []), endpoints });
+        }
+        start.mark(start.index.keys);
+        await start.queue.idle();
+        const served = start.index.served.bind(start.index);
+        let computed = 0;
+        start.index.served = (one) => {
+            computed += 1;
+            return served(one);
+        };
+        const touched = inZone("b");
+        expect([touched.size, computed]).toEqual([count, 0]);
+        start.mark(touched);
+        const atOnce: number[] = [];
+        while (start.queue.size > 0) {
+            const before = computed;
+            await turn();
+            atOnce.push(computed - before);
+        }
+        expect(computed).toBe(count);
+        expect(Math.max(...atOnce)).toBeLessThanOrEqual(concurrency);
+        const chosen = Array.from(start.sync.installed.values(), ({ ports }) =>
+            ports.flatMap(({ endpoints }) => endpoints.cluster.map(({ ip }) => formatIp(ip))).join(),
+        );
+        expect(new Set(chosen)).toEqual(new Set(["10.10.0.3"]));
+    });
+
     it("get an address, protocol and port when the older one has gone", async () => {
         const clusterIPs = ["10.96.0.9"];
         start.mark(start.index.setService(service("web", { clusterIPs })));

@@ -41,8 +41,11 @@ export class Start {
     now = 0;
     hasRejectMeter = true;
 
-    /** @param host the Node's network stack; default: without `proxyAll` */
-    constructor(host?: ServiceSyncComponents["host"]) {
+    /**
+     * @param host the Node's network stack; default: without `proxyAll`
+     * @param concurrency Services whose changes are under way at a time
+     */
+    constructor(host?: ServiceSyncComponents["host"], concurrency = 4) {
         this.index = emptyIndex({ proxyAll: host !== undefined });
         const flowTable = new FlowTable({ link: this.ovs, logger: silentLogger });
         flowTable.useRound(1);
@@ -61,7 +64,7 @@ export class Start {
         });
         this.queue = new WorkQueue(
             { logger: silentLogger },
-            { name: "services", concurrency: 4, initialBackoffMs: 1 },
+            { name: "services", concurrency, initialBackoffMs: 1 },
             async (one, signal) => {
                 const { requeueAfterMs } = await this.sync.reconcile(one, signal);
                 this.requeued.set(one, requeueAfterMs);
