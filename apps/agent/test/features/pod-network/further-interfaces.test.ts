@@ -260,6 +260,8 @@ describe("an ADD of a Pod with networks", () => {
         networks.node.steps.failure = (_, name) => (name === "ensurePort" ? "before" : undefined);
         expect(messageOf(await refusal(networks.node.add()))).toBe("ensurePort failed");
         networks.node.steps.failure = () => undefined;
+        expect(networks.held()).toEqual(nothingHeld);
+        expect(networks.inside()).toEqual({});
         const stop = new AbortController();
         const stopped = refusal(networks.node.network.add(networks.node.request(), stop.signal));
         stop.abort();

@@ -3,12 +3,19 @@ import { execFileSync, spawn } from "node:child_process";
 import { setTimeout as pause } from "node:timers/promises";
 import { formatIp, parseIp, parsePrefix } from "@antrea/ip";
 import { eventually } from "../../support/eventually.ts";
-import { Interruptions, interruptions } from "../../support/interruptions.ts";
+import { Interruptions } from "../../support/interruptions.ts";
 import { TestNetns } from "../../support/namespace.ts";
 import { FakeNetworkClaims } from "../../support/network-allocations.ts";
-import { addNic, podPorts, refusalOf, testNic, TestSandboxes } from "../../support/network-node.ts";
+import {
+    addNic,
+    plannedNetwork as network,
+    podPorts,
+    refusalOf,
+    testNic,
+    TestSandboxes,
+} from "../../support/network-node.ts";
 import { TestNode, type NodeState, type TestAgent } from "../../support/test-node.ts";
-import { ipsOf, TestPod } from "../../support/test-pod.ts";
+import { ipsOf, type TestPod } from "../../support/test-pod.ts";
 import { podRecord } from "../../support/records.ts";
 import {
     fromNetworkAlias,
@@ -57,23 +64,6 @@ afterEach(async () => {
     await sandboxes.end(node, agent, empty);
     expect([await podPorts(node), [...claims.held]]).toEqual([[], []]);
 });
-
-function network(ifName: string, change: Partial<PlannedNetwork> & { readonly pool?: string } = {}): PlannedNetwork {
-    const { pool, ...rest } = change;
-    return {
-        ifName,
-        network: `default/${ifName}`,
-        vlan: undefined,
-        mtu: 1500,
-        mac: undefined,
-        addresses:
-            pool === undefined ? undefined : { demands: [{ pool, fixed: undefined }], order: [0], given: new Map() },
-        routes: [],
-        dns: undefined,
-        defaultGateways: [],
-        ...rest,
-    };
-}
 
 async function add(name: string, ...planned: readonly PlannedNetwork[]): Promise<TestPod> {
     const pod = sandboxes.make(name);
@@ -419,54 +409,6 @@ describe("a Pod with networks", () => {
             expect(await podPorts(node)).toHaveLength(3);
             await agent.del(pod);
             expect([delay, await podPorts(node), [...claims.held]]).toEqual([delay, [], []]);
-        }
-    });
-});
-
-describe("an ADD with 16 networks", () => {
-    const networks = Array.from({ length: 16 }, (_, at) => network(`eth${at + 1}`, { pool: "100" }));
-    let calls: readonly string[];
-    /** The first and the last call of each kind. */
-    let telling: readonly number[];
-
-    beforeAll(async () => {
-        plans.set("counted", networks);
-        const pod = new TestPod("counted");
-        calls = await steps.recorded(() => agent.add(pod));
-        await agent.del(pod);
-        pod[Symbol.dispose]();
-        telling = [...new Set(calls.flatMap((name) => [calls.indexOf(name), calls.lastIndexOf(name)]))];
-    });
-
-    it("makes the ports of all interfaces in one transaction, and their records in another", () => {
-        expect(calls.filter((name) => name.startsWith("secondary."))).toEqual([
-            "secondary.ensurePorts",
-            "secondary.ensurePorts",
-            "secondary.opened",
-        ]);
-        expect(calls.filter((name) => name === "claims.claimForNetwork")).toHaveLength(16);
-        expect(telling.length).toBeGreaterThan(10);
-    });
-
-    it.each(interruptions)("leaves nothing after its DEL, whatever call is interrupted: %s", async (how) => {
-        for (const at of telling) {
-            const pod = new TestPod("a");
-            plans.set("a", networks);
-            const context = `${how}: call ${at}, ${calls[at]}`;
-            if (await steps.during(at, how, () => agent.add(pod))) {
-                await agent.stop();
-                agent = await start();
-            } else {
-                // What a failed ADD did is taken back at once, but for what could not be known.
-                if (how === "not made") expect([context, [...claims.held]]).toEqual([context, []]);
-            }
-            await agent.del(pod);
-            pod[Symbol.dispose]();
-            const left = await eventually(
-                async () => ({ state: await agent.resync().then(() => node.state()), ports: await podPorts(node) }),
-                ({ state }) => state.links.length <= empty.links.length,
-            );
-            expect([context, left, [...claims.held]]).toEqual([context, { state: empty, ports: [] }, []]);
         }
     });
 });
