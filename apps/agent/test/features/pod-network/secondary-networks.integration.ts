@@ -76,6 +76,29 @@ function addressOf(pod: TestPod, ifName: string): string {
     return /inet (\S+)\//.exec(pod.netns.run("ip", "-4", "-o", "addr", "show", ifName))?.[1] ?? "";
 }
 
+interface FoundPort {
+    readonly name: string;
+    readonly tag: string;
+    readonly mode: string;
+    /** Whether OVS uses the device. */
+    readonly open: boolean;
+}
+
+/** The ports of both bridges, as OVS has them. */
+async function portsOfBridges(): Promise<readonly FoundPort[]> {
+    const bridges = [node.bridge, "br-secondary"];
+    const names = await Promise.all(bridges.map((bridge) => node.ovs.vsctl("list-ports", bridge)));
+    const found: FoundPort[] = [];
+    for (const name of names.flatMap((text) => text.trim().split("\n")).toSorted()) {
+        const [tag = "", mode = ""] = (await node.ovs.vsctl("get", "Port", name, "tag", "vlan_mode"))
+            .trim()
+            .split("\n");
+        const [number = ""] = (await node.ovs.vsctl("get", "Interface", name, "ofport")).trim().split("\n");
+        found.push({ name, tag, mode, open: Number(number) > 0 });
+    }
+    return found;
+}
+
 describe("a Pod with networks", () => {
     it("gets all of them in its ADD, each VLAN for itself, and the addresses of their pools", async () => {
         const both = [network("eth1", { pool: "100" }), network("eth2", { pool: "200" })];
@@ -243,6 +266,16 @@ describe("a Pod with networks", () => {
         await agent.stop();
         agent = await start();
         expect(await a.ping(peer, { from: "eth1" })).toBe(1);
+        const before = await portsOfBridges();
+        expect([before.length, before.every(({ open }) => open)]).toEqual([6, true]);
+        // The bridge for networks switches by itself: it needs no agent for that.
+        await node.ovs.restartVswitchd();
+        expect(await portsOfBridges()).toEqual(before);
+        expect(await a.ping(peer, { from: "eth1" })).toBe(1);
+        await agent.resync();
+        expect(await portsOfBridges()).toEqual(before);
+        expect(await a.ping(peer, { from: "eth1" })).toBe(1);
+        expect(await a.ping(addressOf(b, "eth0"))).toBe(1);
         await agent.stop();
         await node.loseDatabase();
         agent = await start();
