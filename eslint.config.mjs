@@ -70,18 +70,26 @@ const testing = {
 };
 
 // Inside a program imports point down: commands and compose, then features, then the platform. A feature that imports
-// another can be neither read nor switched off without it: what two need is of the platform, or handed in by compose.
+// another can be neither read nor switched off without it: what two need is of the platform, or handed in by compose,
+// which knows of a feature its `feature.ts`, `index.ts` and `…-parts.ts`.
 const floors = { commands: 2, compose: 2, main: 2, features: 1, platform: 0 };
-/** Of a file of a program its program, folder below src (`compose` of compose.ts too) and, of a feature, the feature. */
+const doors = /^(feature|index|[\w-]+-parts)\.ts$/;
+/**
+ * Of a file of a program its program, folder below src (`compose` of compose.ts too) and, of a feature, the feature and the
+ * path in it.
+ */
 function placeOf(path) {
-    const [apps, app, src, folder = "", feature] = relative(import.meta.dirname, path).split(sep);
-    return apps === "apps" && src === "src" ? { app, folder: folder.replace(/\.ts$/, ""), feature } : undefined;
+    const [apps, app, src, folder = "", feature, ...rest] = relative(import.meta.dirname, path).split(sep);
+    if (apps !== "apps" || src !== "src") return undefined;
+    return { app, folder: folder.replace(/\.ts$/, ""), feature, path: rest.join("/") };
 }
 function wrongFloor(from, to) {
     if (from?.app !== to?.app || floors[from?.folder] === undefined || floors[to?.folder] === undefined)
         return undefined;
     if (floors[to.folder] > floors[from.folder])
         return `${from.folder}/ imports nothing of ${to.folder}: imports point down.`;
+    if (from.folder === "compose" && to.folder === "features" && !doors.test(to.path))
+        return `compose imports feature.ts, index.ts and …-parts.ts of a feature: ${to.path} is its own.`;
     if (from.folder !== "features" || to.folder !== "features" || from.feature === to.feature) return undefined;
     return `The feature ${from.feature} imports nothing of ${to.feature}: move it to platform/, or hand it in from compose.`;
 }

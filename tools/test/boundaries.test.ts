@@ -184,6 +184,12 @@ describe("import directions", () => {
             "house/app-floors",
         ],
         [
+            "what composes features uses a file of one that is its own",
+            "apps/agent/src/compose/features.ts",
+            use("peers", "../features/node-routes/peers.ts"),
+            "house/app-floors",
+        ],
+        [
             "the platform uses a feature",
             "apps/agent/src/platform/platform.ts",
             use("peers", "../features/node-routes/peers.ts"),
