@@ -119,13 +119,48 @@ const appFloors = {
         };
     },
 };
+/** Whether the type is that of errors whose code may be of any class: AntreaError, or an error that is not known as its own. */
+function hasAnyCode(checker, type) {
+    if (type.isUnion()) return type.types.some((one) => hasAnyCode(checker, one));
+    if (type.isIntersection()) return type.types.every((one) => hasAnyCode(checker, one));
+    // a class that the caller names, as to isErrorOf
+    if (type.isTypeParameter()) return false;
+    const names = [];
+    for (let next = checker.getApparentType(type); next !== undefined;) {
+        names.push(next.symbol?.name);
+        const declared = next.target ?? next;
+        next = declared.isClassOrInterface() ? checker.getBaseTypes(declared)[0] : undefined;
+    }
+    const isKnown = names.indexOf("AntreaError") > 0 || names.includes("SystemError");
+    return names.includes("Error") && !isKnown;
+}
+// What the selector of `codesWithoutClass` cannot tell: whether the class is known where a list has the code, or a switch
+// decides by it.
+const codesOfClass = {
+    meta: { type: "problem", schema: [] },
+    create(context) {
+        const { parserServices: services } = context.sourceCode;
+        const check = (node) => {
+            if (node?.type !== "MemberExpression" || node.property.name !== "code") return;
+            const type = services.getTypeAtLocation(node.object);
+            if (hasAnyCode(services.program.getTypeChecker(), type))
+                context.report({ node, message: codesWithoutClass.message });
+        };
+        return {
+            "CallExpression[callee.property.name=/^(has|includes)$/]": (call) => check(call.arguments[0]),
+            SwitchStatement: ({ discriminant }) => check(discriminant),
+        };
+    },
+};
 const restricted = (...patterns) => ({ "no-restricted-imports": ["error", { patterns }] });
+
+const house = { rules: { "app-floors": appFloors, "codes-of-class": codesOfClass } };
 
 export default tseslint.config(
     { ignores: ["**/dist/**", "**/node_modules/**", "**/gen/**", "**/*.mjs", "**/*.cjs", ".nx/**"] },
     {
         files: ["**/*.ts"],
-        plugins: { "@nx": nx, "@typescript-eslint": tseslint.plugin, house: { rules: { "app-floors": appFloors } } },
+        plugins: { "@nx": nx, "@typescript-eslint": tseslint.plugin, house },
         languageOptions: {
             parser: tseslint.parser,
             parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
@@ -134,6 +169,7 @@ export default tseslint.config(
         rules: {
             "@nx/enforce-module-boundaries": ["error", { depConstraints: layers, allow: [] }],
             "house/app-floors": "error",
+            "house/codes-of-class": "error",
             "@typescript-eslint/no-explicit-any": "error",
             "@typescript-eslint/no-floating-promises": "error",
             "@typescript-eslint/no-misused-promises": "error",
