@@ -70,18 +70,26 @@ const testing = {
 };
 
 // Inside a program imports point down: commands and compose, then features, then the platform. A feature that imports
-// another can be neither read nor switched off without it: what two need is of the platform, or handed in by compose.
+// another can be neither read nor switched off without it: what two need is of the platform, or handed in by compose,
+// which knows of a feature its `feature.ts`, `index.ts` and `…-parts.ts`.
 const floors = { commands: 2, compose: 2, main: 2, features: 1, platform: 0 };
-/** Of a file of a program its program, folder below src (`compose` of compose.ts too) and, of a feature, the feature. */
+const doors = /^(feature|index|[\w-]+-parts)\.ts$/;
+/**
+ * Of a file of a program its program, folder below src (`compose` of compose.ts too) and, of a feature, the feature and the
+ * path in it.
+ */
 function placeOf(path) {
-    const [apps, app, src, folder = "", feature] = relative(import.meta.dirname, path).split(sep);
-    return apps === "apps" && src === "src" ? { app, folder: folder.replace(/\.ts$/, ""), feature } : undefined;
+    const [apps, app, src, folder = "", feature, ...rest] = relative(import.meta.dirname, path).split(sep);
+    if (apps !== "apps" || src !== "src") return undefined;
+    return { app, folder: folder.replace(/\.ts$/, ""), feature, path: rest.join("/") };
 }
 function wrongFloor(from, to) {
     if (from?.app !== to?.app || floors[from?.folder] === undefined || floors[to?.folder] === undefined)
         return undefined;
     if (floors[to.folder] > floors[from.folder])
         return `${from.folder}/ imports nothing of ${to.folder}: imports point down.`;
+    if (from.folder === "compose" && to.folder === "features" && !doors.test(to.path))
+        return `compose imports feature.ts, index.ts and …-parts.ts of a feature: ${to.path} is its own.`;
     if (from.folder !== "features" || to.folder !== "features" || from.feature === to.feature) return undefined;
     return `The feature ${from.feature} imports nothing of ${to.feature}: move it to platform/, or hand it in from compose.`;
 }
@@ -111,13 +119,48 @@ const appFloors = {
         };
     },
 };
+/** Whether the type is that of errors whose code may be of any class: AntreaError, or an error that is not known as its own. */
+function hasAnyCode(checker, type) {
+    if (type.isUnion()) return type.types.some((one) => hasAnyCode(checker, one));
+    if (type.isIntersection()) return type.types.every((one) => hasAnyCode(checker, one));
+    // a class that the caller names, as to isErrorOf
+    if (type.isTypeParameter()) return false;
+    const names = [];
+    for (let next = checker.getApparentType(type); next !== undefined;) {
+        names.push(next.symbol?.name);
+        const declared = next.target ?? next;
+        next = declared.isClassOrInterface() ? checker.getBaseTypes(declared)[0] : undefined;
+    }
+    const isKnown = names.indexOf("AntreaError") > 0 || names.includes("SystemError");
+    return names.includes("Error") && !isKnown;
+}
+// What the selector of `codesWithoutClass` cannot tell: whether the class is known where a list has the code, or a switch
+// decides by it.
+const codesOfClass = {
+    meta: { type: "problem", schema: [] },
+    create(context) {
+        const { parserServices: services } = context.sourceCode;
+        const check = (node) => {
+            if (node?.type !== "MemberExpression" || node.property.name !== "code") return;
+            const type = services.getTypeAtLocation(node.object);
+            if (hasAnyCode(services.program.getTypeChecker(), type))
+                context.report({ node, message: codesWithoutClass.message });
+        };
+        return {
+            "CallExpression[callee.property.name=/^(has|includes)$/]": (call) => check(call.arguments[0]),
+            SwitchStatement: ({ discriminant }) => check(discriminant),
+        };
+    },
+};
 const restricted = (...patterns) => ({ "no-restricted-imports": ["error", { patterns }] });
+
+const house = { rules: { "app-floors": appFloors, "codes-of-class": codesOfClass } };
 
 export default tseslint.config(
     { ignores: ["**/dist/**", "**/node_modules/**", "**/gen/**", "**/*.mjs", "**/*.cjs", ".nx/**"] },
     {
         files: ["**/*.ts"],
-        plugins: { "@nx": nx, "@typescript-eslint": tseslint.plugin, house: { rules: { "app-floors": appFloors } } },
+        plugins: { "@nx": nx, "@typescript-eslint": tseslint.plugin, house },
         languageOptions: {
             parser: tseslint.parser,
             parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
@@ -126,6 +169,7 @@ export default tseslint.config(
         rules: {
             "@nx/enforce-module-boundaries": ["error", { depConstraints: layers, allow: [] }],
             "house/app-floors": "error",
+            "house/codes-of-class": "error",
             "@typescript-eslint/no-explicit-any": "error",
             "@typescript-eslint/no-floating-promises": "error",
             "@typescript-eslint/no-misused-promises": "error",

@@ -64,7 +64,7 @@ export function featureCrossings(graph: ReadonlyMap<string, readonly string[]>):
 export interface Unused {
     /** Named in no other file. */
     readonly unnamed: readonly string[];
-    /** Named only in tests and other tools. */
+    /** Named in tests, by no other program, library or tool, and not used in their own file either. */
     readonly onlyTests: readonly string[];
 }
 

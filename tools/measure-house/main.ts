@@ -5,6 +5,7 @@ import { parseArgs } from "node:util";
 import ts from "typescript";
 import { docstringsOf, draw } from "./docstrings.ts";
 import { featureCrossings, importCircles, importGraph, unusedExports } from "./imports.ts";
+import { membersOnlyTestsUse } from "./members.ts";
 import { isProduct, readPackages, readSources, type Source } from "./sources.ts";
 import { needlessConditionalSpreads, spreadGroups } from "./spreads.ts";
 import { countTerms } from "./words.ts";
@@ -81,6 +82,7 @@ function measures(): Measure[] {
     const groups = [...sources.values()].flatMap(spreadGroups);
     const needless = needlessSpreads(product.map(({ path }) => path));
     const { unnamed, onlyTests } = unusedExports(sources, packages);
+    const members = membersOnlyTestsUse(sources.values());
     const worded = wordedFiles().flatMap((file) =>
         countTerms(readFileSync(join(root, file), "utf8"), file)
             .filter(({ count }) => count > 0)
@@ -108,10 +110,10 @@ function measures(): Measure[] {
             places: [...groups, ...needless],
         },
         {
-            what: "exports that no other file names; that only tests use",
-            figure: `${unnamed.length}; ${onlyTests.length}`,
-            goal: "0; 0",
-            places: [...unnamed, ...onlyTests],
+            what: "exports that no other file names; exports, members of classes that only tests use",
+            figure: `${unnamed.length}; ${onlyTests.length}, ${members.length}`,
+            goal: "0; 0, 0",
+            places: [...unnamed, ...onlyTests, ...members],
         },
         {
             what: "wording that the project does not use",

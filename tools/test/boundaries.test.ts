@@ -51,7 +51,7 @@ class Linter {
 const linter = new Linter();
 afterAll(() => linter.stop());
 
-/** The rules that this text would break as the content of that file. */
+/** The rules that this text would break as the content of that file, which the linter then keeps for the next ones. */
 function broken(path: string, text: string): Promise<readonly string[]> {
     return linter.broken(`${root}${path}`, text);
 }
@@ -63,7 +63,7 @@ describe("import directions", () => {
     it.each([
         [
             "a wire library uses I/O",
-            "libs/errors/src/error.ts",
+            "libs/errors/src/fields.ts",
             use("kube", "@antrea/kube"),
             "@nx/enforce-module-boundaries",
         ],
@@ -184,6 +184,12 @@ describe("import directions", () => {
             "house/app-floors",
         ],
         [
+            "what composes features uses a file of one that is its own",
+            "apps/agent/src/compose/features.ts",
+            use("peers", "../features/node-routes/peers.ts"),
+            "house/app-floors",
+        ],
+        [
             "the platform uses a feature",
             "apps/agent/src/platform/platform.ts",
             use("peers", "../features/node-routes/peers.ts"),
@@ -226,5 +232,35 @@ describe("errors", () => {
     ])("are refused where %s", async (_name, text, message) => {
         expect(await broken("libs/ip/src/address.ts", text)).toEqual([expect.stringContaining(message)]);
         expect(await broken("tools/simulate/pools.ts", text)).toEqual([expect.stringContaining(message)]);
+    });
+
+    const typed = (type: string, body: string): string =>
+        [
+            'import { AntreaError } from "@antrea/errors";',
+            'export class OwnError extends AntreaError<"A" | "B"> {}',
+            'export const codes: ReadonlySet<string | undefined> = new Set(["A"]);',
+            `export function used(error: ${type}): boolean {\n    ${body}\n}\n`,
+        ].join("\n");
+    const inSwitch =
+        'switch (error.code) {\n        case "A":\n            return true;\n        default:\n            return false;\n    }';
+
+    it.each([
+        ["a set has the code of any error", typed("AntreaError", "return codes.has(error.code);")],
+        [
+            "a list has the code of one of Node.js",
+            typed("NodeJS.ErrnoException", "return [...codes].includes(error.code);"),
+        ],
+        ["a switch decides by the code of any error", typed("AntreaError", inSwitch)],
+    ])("are refused where %s", async (_name, text) => {
+        expect(await broken("libs/kube/src/index.ts", text)).toEqual([expect.stringContaining("isErrorOf")]);
+    });
+
+    it.each([
+        ["a set has the code of a class", typed("OwnError", "return codes.has(error.code);")],
+        ["it has that of an instance", typed("unknown", "return error instanceof OwnError && codes.has(error.code);")],
+        ["a switch decides by the code of a class", typed("OwnError", inSwitch)],
+        ["what has the code is no error", typed("{ readonly code: string }", inSwitch)],
+    ])("are allowed where %s", async (_name, text) => {
+        expect(await broken("libs/kube/src/index.ts", text)).toEqual([]);
     });
 });

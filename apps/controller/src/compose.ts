@@ -1,9 +1,9 @@
 import { Lifecycle, type MainContext } from "@antrea/runtime";
-import { allocationCleaner } from "./features/allocation-cleaner/index.ts";
-import { nodeAddresses } from "./features/node-addresses/index.ts";
-import { nodeIpam } from "./features/node-ipam/index.ts";
-import { poolStatus } from "./features/pool-status/index.ts";
-import { reservations } from "./features/reservations/index.ts";
+import { allocationCleaner } from "./features/allocation-cleaner/feature.ts";
+import { nodeAddresses } from "./features/node-addresses/feature.ts";
+import { nodeIpam } from "./features/node-ipam/feature.ts";
+import { poolStatus } from "./features/pool-status/feature.ts";
+import { reservations } from "./features/reservations/feature.ts";
 import { type Feature, type Part } from "./platform/feature.ts";
 import { leadership } from "./platform/leadership.ts";
 import { buildPlatform, type Platform } from "./platform/platform.ts";

@@ -32,11 +32,11 @@ import {
 import { TestApiServer, eventually } from "@antrea/kube/testing";
 import { Metrics } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { allocationCleaner } from "../src/features/allocation-cleaner/index.ts";
-import { nodeAddresses } from "../src/features/node-addresses/index.ts";
-import { poolStatus } from "../src/features/pool-status/index.ts";
+import { allocationCleaner } from "../src/features/allocation-cleaner/feature.ts";
+import { nodeAddresses } from "../src/features/node-addresses/feature.ts";
+import { poolStatus } from "../src/features/pool-status/feature.ts";
 import { type PacerOptions } from "../src/features/pool-status/pacer.ts";
-import { reservations } from "../src/features/reservations/index.ts";
+import { reservations } from "../src/features/reservations/feature.ts";
 import { type AllocationCache } from "../src/platform/allocations/index.ts";
 import { LeaderJobs } from "../src/platform/leader-jobs.ts";
 import { nodesOf } from "../src/platform/nodes.ts";

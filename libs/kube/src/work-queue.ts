@@ -61,7 +61,6 @@ export class WorkQueue implements AsyncDisposable {
     readonly #failures = new Map<string, { readonly backoff: Backoff; readonly error: unknown }>();
     #succeededAtMs: number | undefined;
     #endedAtMs: number | undefined;
-    readonly #idleWaiters = new Set<() => void>();
     readonly #stop = new AbortController();
     #signal: AbortSignal | undefined;
 
@@ -152,17 +151,6 @@ export class WorkQueue implements AsyncDisposable {
     }
 
     /**
-     * Resolves when no key waits or is processed; delayed keys do not count. Resolves at once when the queue has ended.
-     */
-    async idle(): Promise<void> {
-        while (this.#waiting.size + this.#working.size > 0 && !this.#ended) {
-            const { promise, resolve } = Promise.withResolvers<void>();
-            this.#idleWaiters.add(resolve);
-            await promise;
-        }
-    }
-
-    /**
      * Takes no more keys, drops those that wait, aborts the work's signal and waits for the work to end. Idempotent;
      * never rejects.
      */
@@ -170,7 +158,6 @@ export class WorkQueue implements AsyncDisposable {
         this.#stop.abort();
         this.#cancelDelayed();
         this.#waiting.clear();
-        this.#wakeIdle();
         await Promise.allSettled(this.#working.values());
     }
 
@@ -211,7 +198,6 @@ export class WorkQueue implements AsyncDisposable {
             this.#working.delete(key);
             if (this.#again.delete(key)) this.add(key);
             this.#pump();
-            this.#wakeIdle();
         }
     }
 
@@ -240,12 +226,5 @@ export class WorkQueue implements AsyncDisposable {
 
     #cancelDelayed(): void {
         for (const key of [...this.#delayed.keys()]) this.#undelay(key);
-        this.#wakeIdle();
-    }
-
-    #wakeIdle(): void {
-        if (this.#waiting.size + this.#working.size > 0 && !this.#ended) return;
-        for (const wake of this.#idleWaiters) wake();
-        this.#idleWaiters.clear();
     }
 }

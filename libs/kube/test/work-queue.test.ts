@@ -43,7 +43,7 @@ describe("WorkQueue", () => {
         queue.add("a");
         queue.add("a");
         gate.resolve();
-        await queue.idle();
+        await settle();
         expect(runs).toEqual(["a", "a"]);
     });
 
@@ -62,7 +62,7 @@ describe("WorkQueue", () => {
         await settle();
         expect([...running]).toEqual(["a", "b", "c"]);
         gate.resolve();
-        await queue.idle();
+        await settle();
         expect(running.size).toBe(5);
     });
 
@@ -148,9 +148,7 @@ describe("WorkQueue", () => {
         queue.add("b");
         queue.addAfter("c", 100);
         expect(queue.size).toBe(3);
-        const idle = queue.idle();
         const closed = queue.close();
-        await idle;
         queue.add("d");
         queue.addAfter("e", 100);
         gate.resolve();
@@ -177,7 +175,6 @@ describe("WorkQueue", () => {
         queue.add("c");
         await clock.advance(1_000);
         expect(runs).toEqual(["a"]);
-        await queue.idle();
     });
 
     it("of several times for a key the earliest counts, and an add comes before all of them", async () => {
@@ -264,7 +261,7 @@ describe("WorkQueue", () => {
         queue.add("a");
         expect(await metrics.text()).toMatch(/^workqueue_depth\{name="test"\} 2$/m);
         await clock.advance(6_000);
-        await queue.idle();
+        await settle();
         const text = await metrics.text();
         expect(text).toMatch(/^workqueue_depth\{name="test"\} 0$/m);
         expect(text).toMatch(/^workqueue_adds_total\{name="test"\} 4$/m);
@@ -336,7 +333,7 @@ describe("WorkQueue", () => {
         await using queue = new WorkQueue({ logger }, { name: "test" }, async (key) => void done.push(key));
         queue.add("a");
         queue.start(new AbortController().signal);
-        await queue.idle();
+        await settle();
         expect(done).toEqual(["a"]);
     });
 });

@@ -28,7 +28,10 @@ export function ignoredKeysOf(plugin: JsonObject): readonly string[] {
     return othersOf(plugin).filter((key) => !keysInEffect.has(key));
 }
 
-/** The keys beside `plugins` that have no effect, each as text. */
+/**
+ * Returns the keys of a list of plugins that have no effect beside its `plugins`, in their order, each as the text
+ * `vlan beside plugins`. Those of CNI itself, such as `cniVersion`, are left out, and those whose value is null.
+ */
 export function ignoredBesidePlugins(list: JsonObject): readonly string[] {
     return othersOf(list).map((key) => `${key} beside plugins`);
 }

@@ -39,7 +39,10 @@ export function choose(
     };
 }
 
-/** Chooses as `choose`. */
+/**
+ * Chooses as `choose`, and returns endpoints without what the choice depended on, in the order of the candidates. A scope is
+ * empty if no endpoint can be used in it; `serving` are all candidates.
+ */
 export function chooseEndpoints(
     candidates: readonly Candidate[],
     node: Pick<OwnNode, "name" | "zone">,

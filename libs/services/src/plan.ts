@@ -60,7 +60,10 @@ export function planService(service: ServiceObject, settings: ServiceSettings, u
     return { families, ports, problems };
 }
 
-/** The triples of a plan, each once. */
+/**
+ * Returns the triples of a plan, each once, as the text of `tripleOf`: `10.96.0.10 TCP 443` for each address and port,
+ * `node4 TCP 30080` for each NodePort and family. None without ports.
+ */
 export function triplesOf({ families, ports }: ServicePlan): ReadonlySet<string> {
     const triples = new Set<string>();
     for (const { family, addresses } of families) {

@@ -23,14 +23,20 @@ export const target: Target = {
 function cut(parts: Iterable<Uint8Array>): object {
     const splitter = new FrameSplitter();
     const frames: Uint8Array[] = [];
+    // What came in and is in no message is held.
+    let held = 0;
     try {
         for (const part of parts) {
-            for (const frame of splitter.push(part)) frames.push(frame.slice());
-            if (splitter.buffered > maxMessageBytes) throw new BrokenProperty(`${splitter.buffered} bytes are held`);
+            held += part.length;
+            for (const frame of splitter.push(part)) {
+                held -= frame.length;
+                frames.push(frame.slice());
+            }
+            if (held >= maxMessageBytes) throw new BrokenProperty(`${held} bytes are held, which is a message`);
         }
     } catch (error) {
         if (!(error instanceof OpenFlowError)) throw error;
         return { frames, refused: error.code };
     }
-    return { frames, held: splitter.buffered };
+    return { frames, held };
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { docstringsOf, draw } from "../docstrings.ts";
 import { featureCrossings, importCircles, importGraph, unusedExports } from "../imports.ts";
+import { membersOnlyTestsUse } from "../members.ts";
 import { parseSource, type Source } from "../sources.ts";
 import { spreadGroups } from "../spreads.ts";
 import { countTerms } from "../words.ts";
@@ -53,6 +54,25 @@ it("finds exports that nobody or only tests use, through the files that pass the
         unnamed: ["libs/ip/src/ip.ts#never"],
         onlyTests: ["libs/ip/src/ip.ts#tested"],
     });
+});
+
+it("finds public members of exported classes that only tests use", () => {
+    const sources = sourcesOf({
+        "libs/ip/src/ip.ts": [
+            "export class Ip {",
+            "    text() { return this.parts(); }",
+            "    parts() {}",
+            "    get size() {}",
+            "    counted() {}",
+            "    called() {}",
+            "    #own() {}",
+            "}",
+            "class Inner { counted() {} }",
+        ].join("\n"),
+        "apps/a/src/main.ts": "const { size } = ip; log(ip.text());",
+        "libs/ip/test/ip.test.ts": "const { counted, parts } = ip;",
+    });
+    expect(membersOnlyTestsUse(sources.values())).toEqual(["libs/ip/src/ip.ts#Ip.counted"]);
 });
 
 it("finds literals that are spread into literals, not those on a condition", () => {

@@ -2,7 +2,7 @@ import { type CniCmdArgs } from "@antrea/cni";
 import { AntreaError } from "@antrea/errors";
 import { composeAgent } from "@antrea/agent/compose";
 import { type CniCalls, type CniCommand } from "@antrea/agent/features/cni-server";
-import { buildIpPools } from "@antrea/agent/features/ip-pools/feature";
+import { buildIpPools } from "@antrea/agent/features/ip-pools/pool-parts";
 import { type IpPools } from "@antrea/agent/features/ip-pools";
 import { type Transport } from "../api/transport.ts";
 import { LocalIo } from "../machine/io.ts";

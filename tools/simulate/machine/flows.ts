@@ -32,10 +32,6 @@ export class MachineFlows implements Required<Platform["flowTable"]> {
         // flows of an earlier process have the same owners
     }
 
-    countLearned(): Promise<number> {
-        return Promise.resolve(0);
-    }
-
     flowsOf(): readonly never[] {
         return [];
     }

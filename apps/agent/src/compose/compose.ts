@@ -1,14 +1,12 @@
 import { Lifecycle, type LifecyclePart, type MainContext } from "@antrea/runtime";
 import { buildUplink, uplinkParts } from "../features/bridging/uplink-parts.ts";
 import type { Uplink } from "../platform/host/uplink/index.ts";
-import { Conflist } from "../features/cni-server/conflist/index.ts";
 import { cniServer, type CniNodeParts } from "../features/cni-server/feature.ts";
-import { CniServer } from "../features/cni-server/index.ts";
-import { leavesForGoodMs } from "../features/cni-server/leaves-for-good.ts";
+import { CniServer, Conflist, leavesForGoodMs } from "../features/cni-server/index.ts";
 import { delegatedErrorCode } from "../features/delegated-ipam/index.ts";
-import { guardHost } from "../features/host-filter/feature.ts";
-import { buildIpPools } from "../features/ip-pools/feature.ts";
+import { guardHost } from "../features/host-filter/guard-parts.ts";
 import { poolErrorCode } from "../features/ip-pools/index.ts";
+import { buildIpPools } from "../features/ip-pools/pool-parts.ts";
 import type { NetworkNodeParts } from "../features/networks/feature.ts";
 import { networksErrorCode, nodeCniFiles } from "../features/networks/index.ts";
 import type { PodNodeParts } from "../features/pod-network/feature.ts";

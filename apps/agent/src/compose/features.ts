@@ -3,7 +3,7 @@ import type { CniFeature } from "../features/cni-server/feature.ts";
 import { delegatedIpam } from "../features/delegated-ipam/feature.ts";
 import { hostServices } from "../features/host-services/feature.ts";
 import { hostFilter } from "../features/host-filter/feature.ts";
-import { guardSubnets, ipPools } from "../features/ip-pools/feature.ts";
+import { ipPools } from "../features/ip-pools/feature.ts";
 import {
     allocationProblem,
     delegatedPools,
@@ -14,15 +14,16 @@ import {
     recordAllocations,
     type IpPools,
 } from "../features/ip-pools/index.ts";
+import { guardSubnets } from "../features/ip-pools/pool-parts.ts";
 import { masquerade } from "../features/masquerade/feature.ts";
 import { podNetworks, type NetworkNodeParts } from "../features/networks/feature.ts";
 import { nodeRoutes } from "../features/node-routes/feature.ts";
 import { allPodPrefixes } from "../features/node-routes/index.ts";
 import { podNetwork, type PodNodeParts } from "../features/pod-network/feature.ts";
-import { serviceHealth, servesHealth } from "../features/service-health/feature.ts";
+import { serviceHealth } from "../features/service-health/feature.ts";
 import { services } from "../features/services/feature.ts";
 import { secondaryBridge } from "../features/secondary-bridge/feature.ts";
-import type { NicUplinks } from "../features/secondary-bridge/nic-uplinks.ts";
+import type { NicUplinks } from "../features/secondary-bridge/nic-uplink-parts.ts";
 import { secondaryNetworks } from "../features/secondary-networks/feature.ts";
 import { virtualFunctions } from "../features/virtual-functions/feature.ts";
 import { NetworkInterfaces, type Attachment } from "../platform/pod-interfaces/index.ts";
@@ -60,7 +61,7 @@ export function featureNames(platform: Platform, pools: IpPools | undefined): re
     const hasNetworks = gates.enabled("SecondaryNetwork");
     // All others are independent of the settings.
     const conditions: Partial<Record<FeatureName, boolean>> = {
-        "service-health": servesHealth(config, servesNodePorts(platform)),
+        "service-health": servesNodePorts(platform) && !config.antreaProxy.disableServiceHealthCheckServer,
         networks: hasNetworks,
         "secondary-networks": !hasNetworks,
         "delegated-ipam": pools !== undefined,
@@ -156,7 +157,10 @@ export function featuresOf(
         "pod-network": pods,
         "host-services": host,
         services: served,
-        "service-health": serviceHealth(platform, served, host.stack),
+        "service-health":
+            host.stack !== undefined && o.names.includes("service-health")
+                ? serviceHealth(platform, served, host.stack)
+                : undefined,
         "node-routes": nodeRoutes(platform, pods, served),
         masquerade: masquerade(platform, {
             clusterPrefixes: () => allPodPrefixes(platform.nodes.list()),

@@ -4,8 +4,10 @@ import type { FeaturePipeline } from "./ovs/pipeline.ts";
 
 /**
  * A feature of the agent, on a Node whose podCIDRs are known. `feature.ts` of its folder exports one function that
- * builds it from the platform, which compose/ calls. Features do not import each other: what one needs of another, it
- * declares as an interface, and compose/ passes it.
+ * builds it from the platform, which compose/ calls. What a feature does outside of the start of all features, before the
+ * Node is known or after it, is in its files named `…-parts.ts`; what compose/ passes to others, such as adapters and the
+ * CNI codes of its errors, in its `index.ts`. compose/ imports nothing else of a feature. Features do not import each
+ * other: what one needs of another, it declares as an interface, and compose/ passes it.
  */
 export interface Feature extends Pick<LifecyclePart, "name" | "start" | "stop"> {
     /** Its tables of the pipeline, and its flows that belong to no object such as a Pod or another Node. */

@@ -149,7 +149,7 @@ export const conditions: Readonly<Record<string, string>> = {
 export function buildPlatform({ logger, flags, fail }: MainContext): Platform {
     const configPath = flags.config ?? "/etc/antrea/antrea-agent.conf";
     const { config, warnings, gates } = loadAgentConfig(readFileSync(configPath, "utf8"));
-    for (const warning of warnings) logger.warn("configuration", { warning });
+    for (const warning of warnings) logger.warn("configuration accepted with a warning", { warning });
     const clock = systemClock;
     const datapath = datapathOf(config.ovsDatapathType);
     const vswitchd = new Unixctl({ runDir: config.ovsRunDir, maxAnswerBytes });

@@ -7,9 +7,9 @@ export interface Part extends LifecyclePart {
 }
 
 /**
- * A feature of the controller: the work of the leader, and what every replica keeps for it. Its folder exports one
- * function that builds it from the platform and starts nothing, which compose.ts calls. Features do not import each
- * other.
+ * A feature of the controller: the work of the leader, and what every replica keeps for it. `feature.ts` of its folder
+ * exports one function that builds it from the platform and starts nothing, which compose.ts calls. Features do not
+ * import each other.
  */
 export interface Feature {
     readonly name: string;

@@ -55,7 +55,7 @@ const certificateFolder = "/var/run/antrea/antrea-controller-tls";
  */
 export function buildPlatform({ flags, logger }: MainContext): Platform {
     const { config, warnings, gates } = loadControllerConfig(readConfig(flags.config));
-    for (const warning of warnings) logger.warn("configuration", { warning });
+    for (const warning of warnings) logger.warn("configuration accepted with a warning", { warning });
     logger.info("feature gates", { gates: gates.list("controller").map(({ name, status }) => `${name}=${status}`) });
     const kube = createKubeClients({
         kubeconfig: config.clientConnection.kubeconfig,

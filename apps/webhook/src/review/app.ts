@@ -97,11 +97,12 @@ function handler({ logger, metrics }: ReviewComponents, route: ReviewRoute): Req
             const decision = await route.review(review, signal);
             metrics.requests.inc({ ...labels, allowed: String(decision.refused === undefined) });
             response.json(encodeReview(review.uid, decision));
-            if (decision.refused !== undefined) logger.info("refused", { ...logFields(review), ...decision.refused });
+            if (decision.refused !== undefined)
+                logger.info("admission rejected", { ...logFields(review), ...decision.refused });
         } catch (error) {
             metrics.requests.inc({ ...labels, allowed: "error" });
             if (gone.signal.aborted && isAborted(error)) return;
-            logger.warn("could not decide", { ...logFields(review), error });
+            logger.warn("admission not decided", { ...logFields(review), error });
             respond(response, 503, `cannot decide about this ${review.kind} now, try again: ${messageOf(error)}`);
         } finally {
             metrics.seconds.observe((performance.now() - began) / 1000, { webhook });

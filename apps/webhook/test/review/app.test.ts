@@ -83,7 +83,7 @@ describe("the pages of the webhooks", () => {
         expect(JSON.parse(answer.body)).toMatchObject({
             response: { allowed: false, status: { code: 422, message: "spec.ipRanges[0]: no" }, warnings: ["careful"] },
         });
-        expect(log.messages("info")).toEqual(["refused"]);
+        expect(log.messages("info")).toEqual(["admission rejected"]);
     });
 
     it("give no verdict when they cannot decide", async () => {

@@ -133,7 +133,7 @@ export class WebhookCluster implements AsyncDisposable {
 
     /** Requests that replicas could not answer: a webhook that fails open hides its defects from those who ask. */
     complaints(): readonly unknown[] {
-        const troubles = ["could not decide", "request failed"];
+        const troubles = ["admission not decided", "request failed"];
         return this.replicas.flatMap(({ log }) => log.records.filter(({ msg }) => troubles.includes(msg)));
     }
 

@@ -20,7 +20,11 @@ export interface NodeAddresses {
     readonly nodePorts: readonly IpAddress[];
 }
 
-/** Flows that mark what is known without the addresses of the Node: Pods are inside. */
+/**
+ * Returns the flows of a family that mark packets without the addresses of the Node, for a pipeline with `proxyAll`: those
+ * from Pods as of clients of the own Node (`Reg.inside`), those from the gateway to `nodePortAddress` as for a
+ * NodePort (`Reg.nodePort`). Throws what `next` throws.
+ */
 export function nodePortMarkFlows(next: NextTable, family: Family): Flow[] {
     return [
         mark(next, Priority.low, { ...fieldsOf(family).any, ...fromPod }, [inside]),

@@ -24,11 +24,6 @@ export class JsonSplitter {
         this.#maxMessageBytes = maxMessageBytes;
     }
 
-    /** Bytes kept of the incomplete object. */
-    get bufferedBytes(): number {
-        return this.#partsLength;
-    }
-
     /**
      * Yields the objects that this chunk completes, each parsed when the caller takes it. Take all before the next
      * chunk. The incomplete rest of the chunk is copied.

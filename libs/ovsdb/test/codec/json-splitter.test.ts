@@ -51,7 +51,14 @@ describe("JsonSplitter", () => {
         expect([...splitter.push(chunk)]).toEqual([]);
         chunk.fill(0x20);
         expect([...splitter.push(encoder.encode("1}"))]).toEqual([{ a: 1 }]);
-        expect(splitter.bufferedBytes).toBe(0);
+    });
+
+    it("keeps nothing of an object that is complete: the next one may be as long", () => {
+        const splitter = new JsonSplitter(7);
+        for (let times = 0; times < 3; times += 1) {
+            expect([...splitter.push(encoder.encode('{"a":'))]).toEqual([]);
+            expect([...splitter.push(encoder.encode("1}"))]).toEqual([{ a: 1 }]);
+        }
     });
 
     it.each([

@@ -6,5 +6,7 @@ export {
     type CniCommand,
     type ObserveCall,
 } from "./calls.ts";
+export { Conflist } from "./conflist/index.ts";
 export { cniErrorCode } from "./error-code.ts";
+export { leavesForGoodMs } from "./leaves-for-good.ts";
 export { CniServer } from "./server.ts";

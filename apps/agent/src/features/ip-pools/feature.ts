@@ -1,18 +1,13 @@
-import { messageOf } from "@antrea/errors";
-import type { IpAddress } from "@antrea/ip";
 import type { Feature } from "../../platform/feature.ts";
 import { changesPodCidrs } from "../../platform/node/node-changes.ts";
-import type { NodePlatform } from "../../platform/node-platform.ts";
 import type { Platform } from "../../platform/platform.ts";
-import { guardedPrefixes } from "./guarded-prefixes.ts";
-import { IpPools } from "./ip-pools.ts";
+import type { IpPools } from "./ip-pools.ts";
 import { poolWiring, subnetWiring } from "./node-interfaces.ts";
 import { addJobsWithoutPools } from "./without-pools.ts";
 import type { InterfaceControl, NetworkInterfaceView } from "../../platform/pod-interfaces/index.ts";
 
 const resyncMs = 60_000;
 const ownNodeCheckMs = 5_000;
-const allocationsSoonMs = 3_000;
 
 /**
  * Querying an interface takes up to 3 s, so during an outage a pass over all interfaces of a Node takes minutes. A
@@ -20,41 +15,6 @@ const allocationsSoonMs = 3_000;
  * short so that isolated Pods are reconnected soon after the API server recovers.
  */
 const allocationsJob = { timeoutMs: 600_000, backoff: { initialMs: 1_000, maxMs: 10_000 } };
-
-/**
- * Builds the pool allocation of this Node, and declares its metrics, so once per process; undefined if the feature gate
- * AntreaIPAM is disabled. Starts no watch: the caller calls `start` and `close`.
- */
-export function buildIpPools({
-    clock,
-    config,
-    environment,
-    events,
-    gates,
-    kube,
-    logger,
-    metrics,
-    nodes,
-    random,
-}: Platform): IpPools | undefined {
-    if (!gates.enabled("AntreaIPAM")) return undefined;
-    return new IpPools(
-        {
-            api: kube.api,
-            nodes,
-            clock,
-            random,
-            metrics,
-            logger: logger.child("ip-pools"),
-            record: (event) => events.record(event),
-        },
-        {
-            nodeName: environment.nodeName,
-            cooldownMs: config.ipam.cooldown,
-            bridged: config.enableBridgingMode,
-        },
-    );
-}
 
 /**
  * Adds jobs, and listeners for changes of Nodes and IPPools that trigger them: they keep IPAllocations in sync with the
@@ -115,25 +75,4 @@ function addPoolJobs(
         if (hasOtherPodCidrs || (type === "added" && name === environment.nodeName)) allocations.trigger();
         if (hasOtherPodCidrs) subnetAllocations.trigger();
     });
-}
-
-/**
- * Excludes addresses allocated from pools from the Node's podCIDRs; without pools does nothing. Waits at most 3 s for
- * the API server and logs if it has not answered; the watches continue. Rejects only if the signal aborts.
- *
- * @param subnet the addresses that Pods have or that are held for them
- */
-export async function guardSubnets(
-    { logger, node, podInterfaces }: Pick<NodePlatform, "logger" | "node" | "podInterfaces">,
-    pools: IpPools | undefined,
-    subnet: { readonly addresses: () => readonly IpAddress[] },
-    signal: AbortSignal,
-): Promise<void> {
-    const prefixes = guardedPrefixes(node.podPrefixes, podInterfaces, subnet);
-    try {
-        await pools?.podCidrs.guard(prefixes, AbortSignal.any([signal, AbortSignal.timeout(allocationsSoonMs)]));
-    } catch (error) {
-        signal.throwIfAborted();
-        logger.warn("allocations in the podCIDRs of this Node cannot be read now", { reason: messageOf(error) });
-    }
 }

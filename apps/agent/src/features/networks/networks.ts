@@ -230,9 +230,8 @@ export class Networks {
         const foreign = requested.flatMap(({ network }) => (network.kind === "foreign" ? [network] : []));
         if (foreign.length > 0) {
             const texts = foreign.map(({ network, type }) => `${network} (type "${type}")`);
-            this.#event(
+            this.#warn(
                 pod,
-                "Warning",
                 "NetworksOfOthers",
                 `networks of other plugins are not attached by Antrea: ${texts.join(", ")}; install a meta plugin such as Multus for them, or take them out of the annotation`,
             );
@@ -245,9 +244,8 @@ export class Networks {
             keys.map((key) => `${name}: ${key}`),
         );
         if (ignored.length === 0) return;
-        this.#event(
+        this.#warn(
             pod,
-            "Warning",
             "NetworkKeysIgnored",
             `keys in the annotation ${networksAnnotation} have no effect: ${ignored.join(", ")}`,
         );
@@ -270,23 +268,23 @@ export class Networks {
             keys.length === 0 ? [] : [`network ${network}: ${keysText(keys)}`],
         );
         if (texts.length === 0) return;
-        this.#event(
+        this.#warn(
             pod,
-            "Warning",
             "NetworkKeysIgnored",
             `keys without effect in spec.config of NetworkAttachmentDefinitions: ${texts.join("; ")}; next: correct or remove them`,
         );
     }
 
     #notAttached(pod: Pod, request: AddRequest, error: unknown): void {
-        this.#event(pod, "Warning", "NetworksNotAttached", eventNote(error, request));
+        this.#warn(pod, "NetworksNotAttached", eventNote(error, request));
     }
 
-    #event(pod: Pod, type: "Normal" | "Warning", reason: string, note: string): void {
+    #warn(pod: Pod, reason: string, note: string): void {
         const { logger, record } = this.#components;
         const regarding = referenceTo(pods, pod);
-        record({ type, reason, action: "AttachNetworks", regarding, note });
-        logger.warn("networks of a Pod", { pod: `${pod.metadata?.namespace}/${pod.metadata?.name}`, reason, note });
+        record({ type: "Warning", reason, action: "AttachNetworks", regarding, note });
+        const name = `${pod.metadata?.namespace}/${pod.metadata?.name}`;
+        logger.warn("networks of a Pod reported", { pod: name, reason, note });
     }
 }
 

@@ -6,6 +6,8 @@ import { nicsWithBridges } from "../../platform/ovs/bridge/index.ts";
 import type { Platform } from "../../platform/platform.ts";
 import { NicUplinks, type NicUplink } from "./nic-uplinks.ts";
 
+export { type NicUplinks } from "./nic-uplinks.ts";
+
 /** OpenFlow port numbers in the bridge of a NIC. */
 const uplinkOfPort = 1;
 const hostOfPort = 2;

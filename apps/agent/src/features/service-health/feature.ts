@@ -1,5 +1,4 @@
 import type { ServedService } from "@antrea/services";
-import type { AgentConfig } from "@antrea/settings";
 import type { Feature } from "../../platform/feature.ts";
 import { isLeaving } from "../../platform/node/leaving.ts";
 import type { NodePlatform } from "../../platform/node-platform.ts";
@@ -16,7 +15,7 @@ const proxyKey = "proxy";
 /** What the feature needs of the platform. */
 export type ServiceHealthPlatform = Pick<
     NodePlatform,
-    "clock" | "config" | "environment" | "events" | "jobs" | "logger" | "metrics" | "node" | "nodes" | "servesNode"
+    "clock" | "config" | "environment" | "events" | "jobs" | "logger" | "metrics" | "node" | "nodes"
 >;
 
 /** What the feature needs of the one that brings Services into OVS. */
@@ -33,25 +32,17 @@ export interface HostStackState {
     readonly rulesState: { readonly areInstalled: boolean; readonly waitingMs: number | undefined };
 }
 
-/** Whether the agent has this feature; `servesNode` as that of NodePlatform. */
-export function servesHealth({ antreaProxy }: Pick<AgentConfig, "antreaProxy">, servesNode: boolean): boolean {
-    return servesNode && !antreaProxy.disableServiceHealthCheckServer;
-}
-
 /**
- * Health checks of load balancers, with `proxyAll`: the health check node ports of Services, and `/healthz` and `/livez` of
- * AntreaProxy as those of kube-proxy. Adds the job `service-health/ports`. Undefined if kube-proxy serves them.
- *
- * @param host undefined only without `proxyAll`
+ * Health checks of load balancers, instead of kube-proxy's: the health check node ports of Services, and `/healthz` and
+ * `/livez` of AntreaProxy as those of kube-proxy. Adds the job `service-health/ports`.
  */
 export function serviceHealth(
     platform: ServiceHealthPlatform,
     served: InstalledServices,
-    host: HostStackState | undefined,
-): Feature | undefined {
-    const { clock, environment, events, jobs, metrics, node, nodes, servesNode } = platform;
+    host: HostStackState,
+): Feature {
+    const { clock, environment, events, jobs, metrics, node, nodes } = platform;
     const { nodePortAddresses, serviceHealthCheckServerBindAddress } = platform.config.antreaProxy;
-    if (host === undefined || !servesHealth(platform.config, servesNode)) return undefined;
     const { nodeName } = environment;
     const logger = platform.logger.child("service-health");
     const isHealthy = (): boolean => {

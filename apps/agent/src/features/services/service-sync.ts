@@ -149,7 +149,7 @@ export class ServiceSync {
     }
 }
 
-/** The families in which anything is served of a Service. */
+/** Returns the families in which a port of the Service is served, 4 before 6; none if nothing is served of it (undefined). */
 export function familiesOf(service: ServedService | undefined): readonly Family[] {
     return ([4, 6] as const).filter((family) => service?.ports.some((port) => port.family === family));
 }

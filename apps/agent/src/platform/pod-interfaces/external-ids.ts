@@ -1,5 +1,6 @@
 import { formatIp, parseIp } from "@antrea/ip";
 import type { PodAttachment } from "./attachment.ts";
+import { attachmentIds, commonIds, readCommonIds } from "./common-ids.ts";
 import { fromFunctionText, toFunctionText } from "./function-records.ts";
 import { isMac, readAddress, readVlan, separator } from "./record-text.ts";
 import { isPoolRecord, type PodAddress, type PodRecord } from "./record.ts";
@@ -15,15 +16,7 @@ const networksHashKey = "networks-hash";
 export function unfinishedExternalIds(
     request: PodAttachment & Pick<PodRecord, "bootId">,
 ): Readonly<Record<string, string>> {
-    return {
-        "antrea-type": "container",
-        "container-id": request.containerId,
-        "if-dev": request.ifName,
-        "pod-namespace": request.podNamespace,
-        "pod-name": request.podName,
-        "pod-uid": request.podUid,
-        "boot-id": request.bootId,
-    };
+    return attachmentIds(request);
 }
 
 /**
@@ -32,23 +25,13 @@ export function unfinishedExternalIds(
  */
 export function toExternalIds(record: PodRecord): Readonly<Record<string, string>> {
     return {
-        "antrea-type": "container",
-        "container-id": record.containerId,
-        "if-dev": record.ifName,
-        "pod-namespace": record.podNamespace,
-        "pod-name": record.podName,
-        "pod-uid": record.podUid,
-        "net-ns": record.netns,
-        "attached-mac": record.mac,
+        ...commonIds(record),
         "ip-address": record.addresses.map((address) => formatIp(address.ip)).join(separator),
         "ip-prefix-length": record.addresses.map((address) => String(address.prefixLength)).join(separator),
         "ip-gateway": record.addresses.map((address) => formatIp(address.gateway)).join(separator),
         ...(isPoolRecord(record)
             ? { "ip-pool": record.addresses.map((address) => address.pool ?? "").join(separator) }
             : {}),
-        ...(record.vlan === 0 ? {} : { vlan: String(record.vlan) }),
-        "boot-id": record.bootId,
-        ...(record.isolated === true ? { isolated: "true" } : {}),
         ...(record.network === undefined ? {} : { [networkKey]: record.network }),
         ...(record.functions === undefined ? {} : { [functionsKey]: toFunctionText(record.functions) }),
         ...(record.networksHash === undefined ? {} : { [networksHashKey]: record.networksHash }),
@@ -76,16 +59,11 @@ export function fromExternalIds(
     return {
         containerId,
         ifName: ids.get("if-dev") ?? "eth0",
-        podNamespace: ids.get("pod-namespace") ?? "",
-        podName: ids.get("pod-name") ?? "",
-        podUid: ids.get("pod-uid") ?? "",
-        netns: ids.get("net-ns") ?? "",
+        ...readCommonIds(ids),
         hostIfName,
         mac,
         addresses,
         vlan: readVlan(ids.get("vlan") ?? "0"),
-        bootId: ids.get("boot-id") ?? "",
-        ...(ids.get("isolated") === "true" ? { isolated: true } : {}),
         ...(network === undefined ? {} : { network }),
         ...(functions.length === 0 ? {} : { functions }),
         ...(networksHash === undefined ? {} : { networksHash }),

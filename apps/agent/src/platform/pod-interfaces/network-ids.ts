@@ -1,4 +1,5 @@
 import { formatIp, parseIp } from "@antrea/ip";
+import { commonIds, readCommonIds } from "./common-ids.ts";
 import type { FunctionDevice, NetworkRecord, NetworkRecordAddress } from "./network-record.ts";
 import { isMac, none, readAddress, readGateways, readMtu, readOwnVlan, separator } from "./record-text.ts";
 
@@ -12,15 +13,8 @@ export function toNetworkIds(record: NetworkRecord): Readonly<Record<string, str
     const { addresses } = record;
     const list = (texts: readonly string[]): string => texts.join(separator);
     return {
-        "antrea-type": "container",
+        ...commonIds(record),
         [networkKey]: record.network,
-        "container-id": record.containerId,
-        "if-dev": record.ifName,
-        "pod-namespace": record.podNamespace,
-        "pod-name": record.podName,
-        "pod-uid": record.podUid,
-        "net-ns": record.netns,
-        "attached-mac": record.mac,
         mtu: String(record.mtu),
         ...(addresses.length === 0
             ? {}
@@ -32,10 +26,7 @@ export function toNetworkIds(record: NetworkRecord): Readonly<Record<string, str
                   ),
                   "ip-pool": list(addresses.map(({ pool }) => pool ?? none)),
               }),
-        ...(record.vlan === 0 ? {} : { vlan: String(record.vlan) }),
         ...(record.defaultGateways.length === 0 ? {} : { "default-route": list(record.defaultGateways.map(formatIp)) }),
-        "boot-id": record.bootId,
-        ...(record.isolated === true ? { isolated: "true" } : {}),
         ...(record.attachedBy === undefined ? {} : { "attached-by": record.attachedBy }),
         ...(record.device === undefined ? {} : toDeviceIds(record.device)),
     };
@@ -76,19 +67,14 @@ export function fromNetworkIds(
     return {
         containerId,
         ifName,
-        podNamespace: ids.get("pod-namespace") ?? "",
-        podName: ids.get("pod-name") ?? "",
-        podUid: ids.get("pod-uid") ?? "",
+        ...readCommonIds(ids),
         network,
-        netns: ids.get("net-ns") ?? "",
         hostIfName,
         mac,
         addresses,
         vlan,
         mtu,
         defaultGateways,
-        bootId: ids.get("boot-id") ?? "",
-        ...(ids.get("isolated") === "true" ? { isolated: true } : {}),
         ...(ids.get("attached-by") === "meta-plugin" ? { attachedBy: "meta-plugin" } : {}),
         ...(device === undefined ? {} : { device }),
     };

@@ -88,7 +88,7 @@ it.each<[string, () => object]>([
     await sleep(1_000);
     const changed = await state();
     expect(changed).not.toEqual(before);
-    if (what === "the affinity") expect(await cluster.agent.flowTable.countLearned()).toBe(0);
+    if (what === "the affinity") expect(await cluster.learnedFlows()).toBe(0);
     await startAnew();
     const anew = await eventually(state, (now) => now.join("\n") === changed.join("\n"), 10_000);
     expect(anew).toEqual(changed);

@@ -33,7 +33,7 @@ class Agent implements AsyncDisposable {
     #install: OnInstalled = () => undefined;
     #node: Parameters<ServiceHealthPlatform["nodes"]["onChange"]>[0] = () => undefined;
 
-    constructor(settings: object, servesNode = true) {
+    constructor(settings: object) {
         const logger = listLogger(this.logs);
         const metrics = new Metrics({ processMetrics: false });
         this.#jobs = new Jobs({ logger, metrics });
@@ -54,20 +54,15 @@ class Agent implements AsyncDisposable {
                         return { [Symbol.dispose]: () => undefined };
                     },
                 } as never,
-                servesNode,
             },
             { onInstalled: (listener) => void (this.#install = listener), syncState: () => this.state },
             servesNode ? rulesOf(this) : undefined,
         );
     }
 
-    get isOn(): boolean {
-        return this.#feature !== undefined;
-    }
-
     async start(): Promise<this> {
         const { signal } = new AbortController();
-        await this.#feature?.start?.(signal);
+        await this.#feature.start?.(signal);
         this.#jobs.start(signal);
         return this;
     }
@@ -363,11 +358,6 @@ describe("the health of the proxy", () => {
 });
 
 describe("settings", () => {
-    it("leave it to kube-proxy", () => {
-        expect(new Agent({ disableServiceHealthCheckServer: true }).isOn).toBe(false);
-        expect(new Agent({}, false).isOn).toBe(false);
-    });
-
     it("limit the addresses at which Services' ports are served, and give that of the proxy", async () => {
         const [port = 0, own = 0] = await freePorts(2);
         await using other = await new Agent({

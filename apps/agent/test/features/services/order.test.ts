@@ -4,7 +4,7 @@ import { OpenFlowError } from "@antrea/openflow";
 import type { ServiceObject } from "@antrea/services";
 import fc from "fast-check";
 import { HostSide } from "./host-side.ts";
-import { service, slice, Start } from "./start.ts";
+import { idle, service, slice, Start } from "./start.ts";
 
 interface ServiceEvent {
     readonly kind: "service";
@@ -146,7 +146,7 @@ it.each([
                 for (const one of events) {
                     changed.happen(one);
                     if (one.kind !== "wait") continue;
-                    await changed.start.queue.idle();
+                    await idle(changed.start);
                     await changed.host?.write();
                 }
                 await changed.settle();

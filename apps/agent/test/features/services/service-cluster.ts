@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "@antrea/async";
 import { messageOf } from "@antrea/errors";
+import { Category } from "@antrea/flows";
 import { formatMac, parsePrefix } from "@antrea/ip";
 import { endpointSlices, services as serviceResource, type ApiClient, type EventInput } from "@antrea/kube";
 import { TestApiServer } from "@antrea/kube/testing";
@@ -12,6 +13,7 @@ import { services, type ServicesPlatform } from "../../../src/features/services/
 import { NodeSysctls } from "../../../src/platform/host/gateway/index.ts";
 import { nodeHost } from "../../../src/platform/host/host.ts";
 import { datapathOf, Unixctl } from "../../../src/platform/ovs/datapath/index.ts";
+import { ofCategory } from "../../../src/platform/ovs/flow-table/index.ts";
 import { nodesOf } from "../../../src/platform/platform.ts";
 import { silentLogger } from "../../support/logger.ts";
 import { TestNode, type TestAgent, type TestAgentOptions } from "../../support/test-node.ts";
@@ -83,6 +85,11 @@ export class ServiceCluster implements AsyncDisposable {
         return this.server.clients().api;
     }
 
+    /** How many flows OVS has learned for Services. */
+    async learnedFlows(): Promise<number> {
+        return (await this.agent.openflow.countFlows(ofCategory(Category.service, 0))).flows;
+    }
+
     /**
      * @param settings keys of antrea-agent.conf
      * @param datapath what the agent is to take for granted of the datapath, which is `netdev`
@@ -149,7 +156,8 @@ export class ServiceCluster implements AsyncDisposable {
         };
         const host = hostServices(platform, undefined);
         const feature = services(platform, host.stack, host.cidrs);
-        const health = serviceHealth(platform, feature, host.stack);
+        const health =
+            platform.servesNode && host.stack !== undefined ? serviceHealth(platform, feature, host.stack) : undefined;
         return {
             ...feature,
             stage: async (signal) => {

@@ -4,7 +4,7 @@ import { Table } from "@antrea/flows";
 import { formatIp } from "@antrea/ip";
 import { OpenFlowError } from "@antrea/openflow";
 import { fnv1a } from "../../../src/platform/fnv1a.ts";
-import { service, slice, Start } from "./start.ts";
+import { idle, service, slice, Start } from "./start.ts";
 
 const key = "default/web";
 
@@ -15,7 +15,7 @@ beforeEach(() => {
 
 async function set(...ips: readonly string[]): Promise<void> {
     start.mark(start.index.setSlice(slice("web", ips)));
-    await start.queue.idle();
+    await idle(start);
     start.changes.length = 0;
 }
 
@@ -27,7 +27,7 @@ describe("Services in the flow table", () => {
         expect(start.ovs.groups).toHaveLength(1);
         expect([...start.sync.installed.keys()]).toEqual([key]);
         start.mark(start.index.deleteService(key));
-        await start.queue.idle();
+        await idle(start);
         expect([start.ovs.flows, start.ovs.groups, start.sync.installed.size]).toEqual([[], [], 0]);
         expect(start.changes.map((pair) => pair.map((one) => one?.uid))).toEqual([["uid-web", undefined]]);
     });
@@ -39,7 +39,7 @@ describe("Services in the flow table", () => {
         for (let at = 0; at < 20; at += 1) start.mark(start.index.setSlice(slice("web", [`10.10.0.${at}`])));
         await turn();
         for (let at = 20; at < 40; at += 1) start.mark(start.index.setSlice(slice("web", [`10.10.0.${at}`])));
-        await start.queue.idle();
+        await idle(start);
         expect(start.ovs.bundles.length - before).toBeLessThanOrEqual(2);
         expect(start.sync.installed.get(key)?.ports[0]?.endpoints.cluster.map(({ ip }) => formatIp(ip))).toEqual([
             "10.10.0.39",
@@ -53,7 +53,7 @@ describe("Services in the flow table", () => {
         const error = new OpenFlowError("REFUSED", "remote", "refused");
         for (let times = 0; times < 2; times += 1) start.ovs.failures.push({ error, applied: false });
         start.mark(start.index.setSlice(slice("web", ["10.10.0.3"])));
-        await start.queue.idle();
+        await idle(start);
         expect(start.served).toEqual(before);
         expect(start.changes).toEqual([]);
         while (start.changes.length === 0) await turn();
@@ -66,15 +66,15 @@ describe("Services in the flow table", () => {
         const whole = service("web");
         const bad = { ...whole, spec: { ...whole.spec, ports: [{ port: 0 }] } };
         start.mark(start.index.setService(bad));
-        await start.queue.idle();
+        await idle(start);
         expect([unserved(), start.sync.installed.size]).toEqual([[`${key} InvalidServicePort`], 0]);
         start.mark(start.index.setService(whole));
-        await start.queue.idle();
+        await idle(start);
         expect([unserved(), start.sync.installed.size]).toEqual([[], 1]);
         start.mark(start.index.setService(bad));
-        await start.queue.idle();
+        await idle(start);
         start.mark(start.index.deleteService(key));
-        await start.queue.idle();
+        await idle(start);
         expect(unserved()).toEqual([]);
     });
 
@@ -90,10 +90,10 @@ describe("Services in the flow table", () => {
         const error = new OpenFlowError("REFUSED", "remote", "refused");
         start.ovs.failures.push({ error, applied: false });
         start.mark(start.index.setService(service("web")));
-        await start.queue.idle();
+        await idle(start);
         expect([[...prepared], start.served]).toEqual([[key], []]);
         start.mark(start.index.deleteService(key));
-        await start.queue.idle();
+        await idle(start);
         expect([...prepared]).toEqual([]);
     });
 
@@ -107,11 +107,11 @@ describe("Services in the flow table", () => {
         const installed = (): readonly string[] | undefined =>
             start.sync.installed.get(key)?.problems.map(({ reason }) => reason);
         start.mark(start.index.setService(service("web")));
-        await start.queue.idle();
+        await idle(start);
         expect(installed()).toEqual(["PortUsedByNode"]);
         reasons = [];
         start.mark([key]);
-        await start.queue.idle();
+        await idle(start);
         expect(installed()).toEqual([]);
     });
 
@@ -176,7 +176,7 @@ describe("Services in the flow table", () => {
         const before = start.served;
         start.now += 60_001;
         start.mark([key]);
-        await start.queue.idle();
+        await idle(start);
         expect(start.requeued.get(key)).toBe(59_999);
         const changed = start.served.filter((line) => !before.includes(line));
         expect([start.served.length, changed.length]).toEqual([before.length, 1]);
@@ -197,7 +197,7 @@ describe("Services in the flow table", () => {
             start.index.setSlice({ ...slice(`s${at}`, []), endpoints });
         }
         start.mark(start.index.keys);
-        await start.queue.idle();
+        await idle(start);
         const served = start.index.served.bind(start.index);
         let computed = 0;
         start.index.served = (one) => {
@@ -235,7 +235,7 @@ describe("Services in the flow table", () => {
         await set("10.10.0.2");
         expect([...start.sync.installed.keys()]).toEqual([key]);
         start.mark(start.index.deleteService(key));
-        await start.queue.idle();
+        await idle(start);
         expect([...start.sync.installed.keys()]).toEqual(["default/younger"]);
         expect(start.served.join()).toContain("nat(dst=10.10.0.7:8080)");
         expect(start.served).toHaveLength(1);

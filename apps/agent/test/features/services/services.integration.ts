@@ -190,7 +190,7 @@ describe.each([4, 6] as const)("Services of IPv%d", (family) => {
         expect(answers.size).toBe(1);
         const [first = ""] = answers;
         const other = first.startsWith("a") ? 1 : 0;
-        expect(await cluster.agent.flowTable.countLearned()).toBe(1);
+        expect(await cluster.learnedFlows()).toBe(1);
         await setEndpoints([at(other, family)]);
         const wanted = `${other === 0 ? "a" : "b"} ${own()}`;
         expect(await heard(vip, (text) => text === wanted)).toBe(wanted);
@@ -206,7 +206,7 @@ describe.each([4, 6] as const)("Services of IPv%d", (family) => {
         expect([...again]).toEqual([wanted]);
         await cluster.deleteService(name);
         const left = await eventually(
-            () => cluster.agent.flowTable.countLearned(),
+            () => cluster.learnedFlows(),
             (n) => n === 0,
             10_000,
         );

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { systemClock } from "@antrea/async";
 import { nodeTables, Pipeline, serviceTables } from "@antrea/flows";
 import { WorkQueue } from "@antrea/kube";
@@ -92,3 +93,8 @@ export class Start {
 }
 
 const textOf = (_key: string, value: unknown): unknown => (typeof value === "bigint" ? `${value}n` : value);
+
+/** Resolves when no key waits or is processed; those that are tried again later do not count. */
+export async function idle({ queue }: Start): Promise<void> {
+    while (queue.health().state === "running") await turn();
+}

@@ -4,4 +4,3 @@ export {
     type AllocationCleanerComponents,
     type AllocationCleanerOptions,
 } from "./allocation-cleaner.ts";
-export { allocationCleaner } from "./feature.ts";

@@ -3,7 +3,7 @@ import { type AllocationOwner, type IpAllocation } from "@antrea/crd";
 import { type ApiClient, type EventInput, type KubeObject } from "@antrea/kube";
 import { Metrics } from "@antrea/runtime";
 import { MemoryLog } from "@antrea/runtime/testing";
-import { nodeAddresses } from "../../../src/features/node-addresses/index.ts";
+import { nodeAddresses } from "../../../src/features/node-addresses/feature.ts";
 import { LeaderJobs } from "../../../src/platform/leader-jobs.ts";
 import { nodesOf } from "../../../src/platform/nodes.ts";
 import { poolParts, withPools } from "../../../src/platform/pool-platform.ts";

@@ -2,17 +2,13 @@ import { peerError } from "../errors.ts";
 import { headerBytes } from "./header.ts";
 
 /**
- * Splits a byte stream into messages, wherever its chunks end. Holds at most one incomplete message (65,535 bytes)
- * besides the chunk it is given. Frames are views of the chunk, or of a buffer that is not used again.
+ * Splits a byte stream into messages, wherever its chunks end, each as soon as its last byte is there. So it holds at most
+ * one incomplete message (65,535 bytes) besides the chunk it is given. Frames are views of the chunk, or of a buffer
+ * that is not used again.
  */
 export class FrameSplitter {
     #pending: Uint8Array = new Uint8Array(0);
     #have = 0;
-
-    /** Bytes held of the incomplete message. */
-    get buffered(): number {
-        return this.#have;
-    }
 
     /**
      * Yields the messages that `chunk` completes, header included. Throws `OpenFlowError` `MALFORMED` on a length below

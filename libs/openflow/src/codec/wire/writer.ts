@@ -77,11 +77,6 @@ export class Writer {
         this.#view.setUint16(offset, value);
     }
 
-    /** Overwrites the byte at `offset`. */
-    patchU8(offset: number, value: number): void {
-        this.#view.setUint8(offset, value);
-    }
-
     /** Takes back what was written after `length` bytes. */
     truncate(length: number): void {
         // `zeros` relies on what lies behind the end.

@@ -1,5 +1,4 @@
 import { AntreaError, isAborted, isErrorOf, messageOf } from "@antrea/errors";
-import { Category } from "@antrea/flows";
 import { OpenFlowError, type Flow } from "@antrea/openflow";
 import { type Logger } from "@antrea/runtime";
 import { addFlows, type RefusedOwner } from "./add-flows.ts";
@@ -15,7 +14,7 @@ import {
 } from "./difference.ts";
 import { Doubts, type Doubt } from "./doubts.ts";
 import { EarlierRounds, type DeleteOptions, type EarlierReader } from "./earlier-rounds.ts";
-import { deleteFlows, deleteGroups, endingWith, ofCategory, ofRound, type FlowLink } from "./flow-link.ts";
+import { deleteFlows, deleteGroups, endingWith, ofRound, type FlowLink } from "./flow-link.ts";
 import type { FlowOwner } from "./flow-owner.ts";
 import { GroupNumbers } from "./group-numbers.ts";
 import { OwnedFlows, type FlowsAndGroups, type FlowSource, type Owned } from "./owned-flows.ts";
@@ -42,9 +41,6 @@ interface Round {
     readonly stamp: Stamp;
 }
 
-/** Flows that OVS has learned for Services: round 0, and their category. */
-const learnedFlows = ofCategory(Category.service, 0);
-
 /**
  * The desired flows and groups of the bridge, by owner, and their synchronization with OVS.
  *
@@ -53,7 +49,7 @@ const learnedFlows = ofCategory(Category.service, 0);
  * flows. The cookie of a flow contains the round of this process, the category and the ID of its owner; an ADD with the
  * match and priority of an older flow replaces it in place, and flows missing from the round are deleted afterwards.
  * Groups have ids of the round, and are added before and deleted after the flows that use them. Flows without one of our
- * rounds are never changed. Order of calls: `useRound`, `stage`, then `replay` at each connect.
+ * rounds are never changed, as those that OVS learns for Services. Order of calls: `useRound`, `stage`, then `replay` at each connect.
  */
 export class FlowTable implements FlowOwner {
     readonly #link: FlowLink;
@@ -96,14 +92,6 @@ export class FlowTable implements FlowOwner {
     /** Number of desired flows of all owners. */
     get size(): number {
         return this.#owners.size;
-    }
-
-    /**
-     * Resolves with the number of flows that OVS has learned for Services (cookies with round 0 and category
-     * `service`). They are not among the desired flows, and nothing here deletes them. Rejects with OpenFlowError.
-     */
-    async countLearned(): Promise<number> {
-        return (await this.#link.countFlows(learnedFlows)).flows;
     }
 
     /**

@@ -4,7 +4,7 @@ import { Jobs, Metrics } from "@antrea/runtime";
 import { DaemonServer } from "@antrea/serving";
 import { datapathOf } from "../../../src/platform/ovs/datapath/index.ts";
 import { reporting } from "../../../src/platform/reporting.ts";
-import { inputFilterCondition, guardHost } from "../../../src/features/host-filter/feature.ts";
+import { inputFilterCondition, guardHost } from "../../../src/features/host-filter/guard-parts.ts";
 import { NftError, type RunNft } from "../../../src/platform/nftables.ts";
 import { declareReadiness, Readiness } from "../../../src/platform/readiness.ts";
 import { eventually } from "../../support/eventually.ts";

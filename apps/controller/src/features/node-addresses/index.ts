@@ -1,2 +1,0 @@
-/** Reserves the Nodes' own addresses and gateways. */
-export { nodeAddresses } from "./feature.ts";

@@ -1,2 +1,0 @@
-/** Reserves addresses for the ordinals of StatefulSets. */
-export { reservations } from "./feature.ts";
