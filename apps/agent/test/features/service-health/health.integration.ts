@@ -56,7 +56,7 @@ class Agent implements AsyncDisposable {
                 } as never,
             },
             { onInstalled: (listener) => void (this.#install = listener), syncState: () => this.state },
-            servesNode ? rulesOf(this) : undefined,
+            rulesOf(this),
         );
     }
 
