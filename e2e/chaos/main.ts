@@ -5,7 +5,7 @@ import { connectionEndMs, pauseLimitMs } from "../fixture/connections.ts";
 import { FixtureError } from "../fixture/error.ts";
 import { looseLinks, secondaryPorts } from "../fixture/networks.ts";
 import { getJson } from "../fixture/objects.ts";
-import { antctl, expectConsistent, type ClaimJson } from "../fixture/ipam.ts";
+import { antctl, expectConsistent, type AllocationJson } from "../fixture/ipam.ts";
 import { eventually } from "../fixture/run.ts";
 import { writeReport } from "../fixture/written.ts";
 import { BrokenError, checked, nothingFound, type Check } from "./checks.ts";
@@ -290,9 +290,9 @@ async function main(): Promise<number> {
         await checked("Pods that were deleted are gone", () => onlyPods(stage, staying)),
         await checked("only Pods that are there hold addresses", async () => {
             await eventually(
-                "claims of Pods that are gone are freed",
+                "allocations of Pods that are gone are freed",
                 async () => {
-                    const { items } = await getJson<{ items: readonly ClaimJson[] }>("ipallocations");
+                    const { items } = await getJson<{ items: readonly AllocationJson[] }>("ipallocations");
                     const left = items.filter(
                         ({ spec }) =>
                             !["Node", "Gateway"].includes(spec.owner.kind) && !staying.includes(spec.pod?.name ?? ""),

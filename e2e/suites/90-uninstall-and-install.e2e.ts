@@ -16,7 +16,7 @@ import {
     workers,
 } from "../fixture/cluster.ts";
 import { configFiles, writeFiles } from "../fixture/configuration.ts";
-import { claimsOf, poolManifest, poolsKey } from "../fixture/ipam.ts";
+import { allocationsOf, poolManifest, poolsKey } from "../fixture/ipam.ts";
 import { TestNamespace } from "../fixture/pods.ts";
 import { eventually, run } from "../fixture/run.ts";
 import { rolledOut } from "../fixture/workloads.ts";
@@ -180,7 +180,7 @@ describe("uninstalling and installing", () => {
                 expect(inPrefix(pod?.ip4 ?? "", "10.22.0.0/24")).toBe(true);
                 await namespace.delete("pooled");
                 await eventually("the address is free again", async () =>
-                    (await claimsOf("e2e-manifest")).length === 0 ? true : undefined,
+                    (await allocationsOf("e2e-manifest")).length === 0 ? true : undefined,
                 );
             });
         });

@@ -410,7 +410,7 @@ describe("planReservations gives up", () => {
 describe("planReservations adopts", () => {
     const dead: OrdinalAllocation = { uid: "set-0" };
 
-    it("claims of a set that was there before under the name, used or not", () => {
+    it("allocations of a set that was there before under the name, used or not", () => {
         const allocations = [
             ordinalAllocation("10.1.0.13", 0, dead),
             ordinalAllocation("10.1.0.14", 1, { ...dead, used: true }),
@@ -432,7 +432,7 @@ describe("planReservations adopts", () => {
         expect(created(plan)).toEqual(["0 10.1.0.9 p", "1 10.1.0.10 p"]);
     });
 
-    it("claims of a pool that the template names and that is gone for now", () => {
+    it("allocations of a pool that the template names and that is gone for now", () => {
         const allocations = [ordinalAllocation("10.2.0.9", 0, { ...dead, pool: "later" })];
         const plan = planReservations(input({ unknownPools: ["later"], allocations }));
         expect(addresses(plan.adopt)).toEqual(["10.2.0.9"]);

@@ -45,7 +45,7 @@ export const target: Target = {
         if (ipPoolSpec.safeParse(spec).success && (status === undefined || ipPoolStatus.safeParse(status).success)) {
             lookAtPool(object as never);
         }
-        if (ipAllocationSpec.safeParse(spec).success) lookAtClaim(object as never);
+        if (ipAllocationSpec.safeParse(spec).success) checkAllocation(object as never);
     },
     isRefusal: (error) => error instanceof AntreaError && error.fault !== "internal",
 };
@@ -59,7 +59,7 @@ function lookAtPool(object: IpPool): void {
     freeBlocks(pool.addresses, () => 1, 5);
 }
 
-function lookAtClaim(object: IpAllocation): void {
+function checkAllocation(object: IpAllocation): void {
     reader.read(object);
     readAllocation(object);
     holderText(object);

@@ -10,7 +10,7 @@ import type {
 /** Pods whose names begin so ask for addresses of the pool. */
 export const poolPodName = "pool";
 
-/** Pools in memory: claims by (Pod UID, interface), each naming a container, as the agent's claims do. */
+/** Pools in memory: allocations by (Pod UID, interface), each naming a container, as the agent's allocations do. */
 export class FakePools implements PodPools {
     readonly gateways = ["10.2.0.1", "fd02::1"].map((text) => parseIp(text));
     readonly allocations = new Map<string, { containerId: string; ifName: string; allocation: AddressAllocation }>();

@@ -107,7 +107,7 @@ describe("findingsOf", () => {
             },
         ],
         [
-            "a static Pod whose record and claim were rebuilt and have no name",
+            "a static Pod whose record and allocation were rebuilt and have no name",
             {
                 allocations: [allocation("10.2.0.12", { pod: "", uid: "hash" })],
                 pods: [pod("static", { uids: ["uid-mirror", "hash"], ips: ["10.2.0.12"] })],
@@ -186,7 +186,7 @@ describe("findingsOf", () => {
             },
         ],
         [
-            "claims of a kind of owner that only a later version knows, wherever they are",
+            "allocations of a kind of owner that only a later version knows, wherever they are",
             {
                 allocations: [
                     allocation("10.2.0.1", { owner: { kind: "Lease", name: "10.2.0.1" } as never }),

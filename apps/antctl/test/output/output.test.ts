@@ -132,11 +132,11 @@ describe("text", () => {
     });
 
     it.each([
-        [0, "0 claims"],
-        [1, "1 claim"],
-        [2n, "2 claims"],
+        [0, "0 allocations"],
+        [1, "1 allocation"],
+        [2n, "2 allocations"],
     ])("count(%s)", (n, text) => {
-        expect(count(n, "claim")).toBe(text);
+        expect(count(n, "allocation")).toBe(text);
     });
 
     it("someOf says how many more there are", () => {

@@ -346,7 +346,7 @@ describe("a pool that is changed", () => {
         ]);
     });
 
-    it("is not in use by what another pool's claim has", () => {
+    it("is not in use by what another pool's allocation has", () => {
         const allocation = podAllocation("10.1.0.9", "web");
         const use = { allocations: [{ ...allocation, spec: { ...allocation.spec, pool: "other" } }], references: [] };
         expect(errorsOf(checkPoolUpdate(base, ipPool("p", "10.1.0.24/29"), context(), use))).toEqual([]);

@@ -479,7 +479,7 @@ describe("errors of the work", () => {
         ["the database goes away", 11, new OvsdbError("OUTCOME_UNKNOWN", "environment", "gone")],
         ["something of ours has a code of the same name", 102, new AntreaError("EXHAUSTED", "environment", "no")],
         ["another owner has the address", 101, new NodeSubnetError("TAKEN", "environment", "taken")],
-        ["claims are not known yet", 11, new NodeSubnetError("CLAIMS_UNKNOWN", "environment", "not known")],
+        ["allocations are not known yet", 11, new NodeSubnetError("ALLOCATIONS_UNKNOWN", "environment", "not known")],
         ["a defect", 102, new TypeError("x is not a function")],
     ])("ADD when %s is %i", async (_, cniCode, error) => {
         backend.failure = { of: "add", error };

@@ -13,7 +13,7 @@ import { identityOf, OneNode } from "./support/one-node.ts";
 
 let node: OneNode;
 
-function claimFor(ip: string, pod: string): IpAllocation {
+function allocationFor(ip: string, pod: string): IpAllocation {
     return newAllocation(parseIp(ip), "pool1", {
         pod: identityOf(pod),
         nodeName: "a",
@@ -410,7 +410,7 @@ describe("a record without an allocation", () => {
 
     it("of an agent that starts again stays isolated while its watch is late and the IPPools are not known", async () => {
         const ip = "10.2.0.77";
-        node.cluster.api.put(ipAllocations, claimFor(ip, "p1") as never);
+        node.cluster.api.put(ipAllocations, allocationFor(ip, "p1") as never);
         node.cluster.api.before = (method, kind) =>
             method === "list" && kind === "ippools" ? Promise.reject(away()) : Promise.resolve();
         node.agent = node.cluster.agent("a", { confirmMs: 0 });
@@ -430,7 +430,10 @@ describe("a record without an allocation", () => {
         ["lies in an IPPool that its record does not name", "10.2.0.77", ""],
         ["is of an IPPool that no longer exists", "10.9.0.77", "gone"],
     ])("stays isolated, when its address %s, until nobody else has that", async (_what, ip, pool) => {
-        node.agent.pools.own.note({ ...claimFor(ip, "p1"), metadata: { name: ip, uid: "late", resourceVersion: "1" } });
+        node.agent.pools.own.note({
+            ...allocationFor(ip, "p1"),
+            metadata: { name: ip, uid: "late", resourceVersion: "1" },
+        });
         node.wiring.wire("p1", [{ ip: parseIp(ip), pool, prefixLength: 24, gateway: parseIp("10.2.0.1"), vlan: 0 }]);
         node.wiring.cut.add("c-p1");
         node.put(ip);
@@ -474,7 +477,7 @@ describe("a record without an allocation", () => {
 
     it("has it already when only the watch is late: nothing is written, and nothing counts as mended", async () => {
         node.cluster.api.holdEvents();
-        node.cluster.api.put(ipAllocations, claimFor("10.2.0.77", "p1") as never);
+        node.cluster.api.put(ipAllocations, allocationFor("10.2.0.77", "p1") as never);
         const gateway = parseIp("10.2.0.1");
         node.wiring.wire("p1", [{ ip: parseIp("10.2.0.77"), pool: "pool1", prefixLength: 24, gateway, vlan: 0 }]);
         node.wiring.cut.add("c-p1");

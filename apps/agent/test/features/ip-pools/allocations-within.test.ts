@@ -62,7 +62,7 @@ it("keeps of an allocation in the prefixes whose it is, and of others nothing th
     expect(allocations.has(parseIp("10.10.1.200"))).toBe(false);
 });
 
-it("knows claims of pools that have no range in the prefixes, or are not known at all, and later ones", async () => {
+it("knows allocations of pools that have no range in the prefixes, or are not known at all, and later ones", async () => {
     claim("10.10.1.20", "gone");
     claim("fd10::7", "shrunk");
     const allocations = within("10.10.1.0/24", "fd10::/64");

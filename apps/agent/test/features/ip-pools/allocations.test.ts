@@ -34,7 +34,7 @@ const reserved: IpAllocation = {
     },
 };
 
-describe("claims", () => {
+describe("allocations", () => {
     it("are written as the API wants them", () => {
         expect(allocation).toEqual({
             metadata: { name: "3ffe-ffff-1-1ff-0-0-0-100" },

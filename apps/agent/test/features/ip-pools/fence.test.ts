@@ -273,7 +273,7 @@ describe("a running container", () => {
         expect(await changed()).toBe(0);
     });
 
-    it("whose claim an older agent made is looked at too", async () => {
+    it("whose allocation an older agent made is checked too", async () => {
         const [made] = cluster.allocations();
         const { poolUID: _, poolGeneration: __, ...spec } = made?.spec as IpAllocation["spec"];
         cluster.api.remove(ipAllocations, "10.2.0.19");

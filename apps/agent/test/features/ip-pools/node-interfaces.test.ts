@@ -14,7 +14,7 @@ import {
 } from "../../../src/platform/pod-interfaces/index.ts";
 import { addressOf, networkRecord, podRecord } from "../../support/records.ts";
 
-describe("where claims of others concern a Node", () => {
+describe("where allocations of others concern a Node", () => {
     const podPrefixes = [parsePrefix("10.10.1.0/24"), parsePrefix("fd10:10:0:1::/64")];
 
     function guarded(...pods: readonly { readonly addresses: readonly string[]; readonly pool?: string }[]): string[] {

@@ -57,7 +57,7 @@ describe("events of pool allocation", () => {
             "Normal PoolAddressNotRouted AllocateIP",
             "Warning AddressHeldElsewhere Isolate",
             "Warning AddressHeldElsewhere Isolate",
-            "Warning AddressHeldElsewhere CompareClaims",
+            "Warning AddressHeldElsewhere CompareAllocations",
             "Warning PoolChanged ComparePool",
         ]);
         const notes = recorded.map(({ note }) => note);

@@ -327,7 +327,7 @@ describe("the Pod of an ordinal", () => {
         expect(cluster.api.requests.filter((one) => one.includes("spec.state=Allocated"))).toHaveLength(1);
     });
 
-    it("that fails again and again asks once, and only for claims of its StatefulSet", async () => {
+    it("that fails again and again asks once, and only for allocations of its StatefulSet", async () => {
         const clock = new ManualClock();
         for (let at = 1; at < 200; at += 1) {
             const holder = {

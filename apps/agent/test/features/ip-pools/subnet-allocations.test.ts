@@ -515,7 +515,7 @@ describe("what was reported of an interface", () => {
         claim(inUse);
         await check(2);
         const reportedActions = agent.events.map(({ regarding, action }) => `${regarding.name} ${action}`);
-        expect(reportedActions).toEqual(["web Isolate", "db Isolate", "web CompareClaims", "web Isolate"]);
+        expect(reportedActions).toEqual(["web Isolate", "db Isolate", "web CompareAllocations", "web Isolate"]);
     });
 
     it("is in the log, with the Pod, the address, the pool and who has it", async () => {

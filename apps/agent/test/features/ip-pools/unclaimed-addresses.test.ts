@@ -63,7 +63,7 @@ beforeEach(() => {
     });
 });
 
-/** As a pass looks at an interface that has neither claim nor pool: whether it may have its traffic. */
+/** As a pass looks at an interface that has neither allocation nor pool: whether it may have its traffic. */
 async function check(of: PoolInterface = wired): Promise<boolean> {
     const wasIsolated = isolated.has(of.containerId);
     if (await unclaimed.isolateIfElsewhere(of, ip, { pool: undefined, wasIsolated })) return false;
@@ -72,7 +72,7 @@ async function check(of: PoolInterface = wired): Promise<boolean> {
     return isFree;
 }
 
-describe("an isolated interface whose address has neither claim nor pool", () => {
+describe("an isolated interface whose address has neither allocation nor pool", () => {
     it("returns when it was isolated for a podCIDR that is gone", async () => {
         holder = "b";
         expect([await check(), isolated.size]).toEqual([false, 1]);

@@ -142,7 +142,7 @@ describe("CHECK of an interface on another network", () => {
         ],
         [
             "its allocation is another's",
-            "CLAIM",
+            "ALLOCATION",
             "192.168.100.2 is allocated to default/db-0",
             () => (allocationProblem = "192.168.100.2 is allocated to default/db-0"),
         ],

@@ -275,7 +275,7 @@ describe("CHECK of an interface", () => {
         ],
         [
             "its allocation is another's",
-            "CLAIM",
+            "ALLOCATION",
             () => (node.allocationProblem = "10.10.1.5 is claimed by default/db-0"),
             "10.10.1.5 is claimed by default/db-0",
         ],
@@ -307,7 +307,7 @@ describe("CHECK of an interface", () => {
         node.allocationProblem = "10.10.1.5 is claimed by default/db-0";
         node.record = { ...record, isolated: true };
         node.flows = [];
-        await expect(check()).rejects.toMatchObject({ code: "CLAIM" });
+        await expect(check()).rejects.toMatchObject({ code: "ALLOCATION" });
         node.failure = new NetlinkError("EACCES", "environment", "not allowed");
         await expect(check()).rejects.toMatchObject({ code: "NETNS", cause: node.failure });
     });

@@ -23,7 +23,7 @@ let other: TestPoolAgent;
 let pods: TestPod[];
 let checking: Promise<unknown>;
 
-/** Both halves of an agent, as compose.ts puts them together: the wiring, and the look at claims. */
+/** Both halves of an agent, as compose.ts puts them together: the wiring, and the look at allocations. */
 async function start(cidrs: readonly string[] = podCidrs): Promise<void> {
     nodes = new TestNodes([{ metadata: { name: "here" }, spec: { podCIDRs: cidrs } }]);
     allocations = cluster.agent("here", { nodes });

@@ -137,8 +137,8 @@ describe("the DEL of a Pod with networks", () => {
     });
 
     it("frees allocations of an ADD that failed before it wrote a record", async () => {
-        networks.claims.held.set("192.168.100.9", { owner: `${container}/eth1`, key: "", pool: "100" });
-        networks.claims.held.set("192.168.100.10", { owner: `${older}/eth1`, key: "", pool: "100" });
+        networks.allocations.held.set("192.168.100.9", { owner: `${container}/eth1`, key: "", pool: "100" });
+        networks.allocations.held.set("192.168.100.10", { owner: `${older}/eth1`, key: "", pool: "100" });
         await del();
         expect(networks.held()["addresses"]).toEqual(["192.168.100.10"]);
     });

@@ -153,7 +153,7 @@ describe("while nobody can tell whether addresses are claimed", () => {
         for (const owner of ["a", "b", "c"]) {
             expect(() => subnet.allocate(owner)).toThrow(
                 expect.objectContaining({
-                    code: "CLAIMS_UNKNOWN",
+                    code: "ALLOCATIONS_UNKNOWN",
                     message: expect.stringMatching(
                         /^whether address fd00:1::100 of fd00:1::\/64, the podCIDR of this Node, is allocated/,
                     ),
@@ -173,7 +173,7 @@ describe("while nobody can tell whether addresses are claimed", () => {
             (asked) => (asked.value === ip.value && !known.has(asked.value) ? undefined : false),
         );
         subnet.take(ip, "pod/p");
-        expect(() => subnet.allocate("a", "pod/p")).toThrow(expect.objectContaining({ code: "CLAIMS_UNKNOWN" }));
+        expect(() => subnet.allocate("a", "pod/p")).toThrow(expect.objectContaining({ code: "ALLOCATIONS_UNKNOWN" }));
         subnet.refuseTaken([{ ip, prefixLength: 64, gateway: parseIp("fd00:1::1") }]);
         known.add(ip.value);
         expect(textsOf(subnet.allocate("a", "pod/p"))).toEqual(["fd00:1::a000"]);

@@ -85,7 +85,7 @@ describe("the DEL of one interface", () => {
 
     it("frees an allocation of an ADD that failed before it wrote a record, but not where an earlier bridge may have its port", async () => {
         const left = (): void =>
-            void networks.claims.held.set("192.168.100.9", { owner: `${container}/net1`, key: "", pool: "100" });
+            void networks.allocations.held.set("192.168.100.9", { owner: `${container}/net1`, key: "", pool: "100" });
         left();
         await networks.single.delete(net1);
         expect(networks.held()).toEqual(nothingHeld);

@@ -90,7 +90,7 @@ describe("the ADD of one interface", () => {
     it("that is repeated and fails at its plan leaves what is there, and what it does not know", async () => {
         await networks.addOne("net1");
         // Of another plugin's interface.
-        networks.claims.held.set("192.168.100.9", { owner: `${container}/net2`, key: "", pool: "100" });
+        networks.allocations.held.set("192.168.100.9", { owner: `${container}/net2`, key: "", pool: "100" });
         const before = networks.held();
         networks.node.steps.failure = (_, name) => (name === "plan" ? "before" : undefined);
         for (const ifName of ["net1", "net2"]) expect(await refusal(networks.addOne(ifName))).toBeDefined();

@@ -57,7 +57,7 @@ describe("a DEL", () => {
                 fields: { pod: "default/web-0", reason: "remove route failed" },
             },
         ]);
-        expect(node.taken()).toMatchObject({ interfaces: 0, ports: [], claims: [] });
+        expect(node.taken()).toMatchObject({ interfaces: 0, ports: [], allocations: [] });
     });
 
     it("goes on when the link cannot be switched off, and says which one stays on", async () => {
@@ -67,7 +67,7 @@ describe("a DEL", () => {
         expect(warnings()).toMatchObject([
             { message: "link of a Pod cannot be set down", fields: { link: name, reason: "close link failed" } },
         ]);
-        expect(node.taken()).toMatchObject({ interfaces: 0, ports: [], claims: [] });
+        expect(node.taken()).toMatchObject({ interfaces: 0, ports: [], allocations: [] });
     });
 
     it("is not surprised by a link that goes with its namespace meanwhile", async () => {
@@ -78,7 +78,7 @@ describe("a DEL", () => {
         };
         await node.network.delete(container, "eth0");
         expect(warnings()).toEqual([]);
-        expect(node.taken()).toMatchObject({ interfaces: 0, ports: [], claims: [] });
+        expect(node.taken()).toMatchObject({ interfaces: 0, ports: [], allocations: [] });
     });
 
     it("tells the log whose interface is gone", async () => {

@@ -8,7 +8,7 @@ import { replacing } from "../../replacing.ts";
 
 const goneMs = 1_500;
 
-describe("claims that their Node cannot free", () => {
+describe("allocations that their Node cannot free", () => {
     let cluster: PoolCluster;
     let term: Term | undefined;
     beforeAll(async () => {

@@ -31,7 +31,7 @@ describe("PoolStatusWriter", () => {
         patch: (name: string, body: Written) => Promise<unknown>,
     ) {
         const { logger } = new MemoryLog();
-        const fake = new FakeApi({ ippools: pools, ipallocations: allocations.map((claim) => allocation(...claim)) });
+        const fake = new FakeApi({ ippools: pools, ipallocations: allocations.map((one) => allocation(...one)) });
         const stop = new AbortController();
         const informer = new Informer<Node>({ api: fake.api, logger }, { resource: nodes });
         const pool = new PoolCache({ api: fake.api, nodes: informer, logger });

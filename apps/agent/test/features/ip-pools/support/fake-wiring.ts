@@ -26,7 +26,7 @@ class Multiset {
     }
 }
 
-/** The interfaces of a Node, as far as claims are concerned: records that live as long as their links. */
+/** The interfaces of a Node, as far as allocations are concerned: records that live as long as their links. */
 export class FakeWiring implements Wiring {
     readonly #records = new Map<string, PoolInterface>();
     readonly #locks = new KeyedLock();
