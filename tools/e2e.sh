@@ -24,7 +24,7 @@ fi
 [ "${1:-}" != --prepare ] || exit 0
 run_suites() {
     [ $# -gt 0 ] || set -- /e2e/suites/
-    # e2e/runner.mjs says which of them run beside each other
+    # e2e/runner.mjs decides which of them run beside each other
     "$TOOLS/run-jest.sh" e2e e2e --reporters=default --reporters="$REPO/e2e/matrix-reporter.mjs" --testTimeout 600000 \
         "$@"
 }

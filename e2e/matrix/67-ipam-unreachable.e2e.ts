@@ -72,7 +72,7 @@ describe("the address of a StatefulSet's Pod on a Node that cannot be reached", 
         expect(await allocation()).toEqual({ ip: pod.ip4, node: lost });
     });
 
-    it("is handed over once the Node is said to be out of service", async () => {
+    it("is handed over once the Node is marked as out of service", async () => {
         await kubectl(["taint", "node", lost, `${outOfService}=e2e:NoExecute`]);
         const [again] = await namespace.ready(["web-0"]);
         expect([again?.ip4, again?.node]).toEqual([pod.ip4, healthy]);

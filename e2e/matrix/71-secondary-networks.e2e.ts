@@ -233,7 +233,7 @@ describe("the feature gate off", () => {
         await release.rollBack();
     });
 
-    it("leaves a running Pod its networks, though nobody looks after them", async () => {
+    it("leaves a running Pod its networks, though nothing maintains them", async () => {
         await namespace.exec("a", answersPings(redRouter));
     });
 

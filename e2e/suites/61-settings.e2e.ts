@@ -134,7 +134,7 @@ describe("the feature gate AntreaIPAM and noSNAT", () => {
         });
     });
 
-    it("free, the gate on again, what a Pod left behind while nobody looked after allocations", async () => {
+    it("free, the gate on again, what a Pod left behind while nothing maintained allocations", async () => {
         await setIpam(true);
         await eventually(
             "the address is free again",

@@ -110,7 +110,7 @@ describe("examples of IPAM", () => {
             );
         });
 
-        it("says once for each Pod that it is reached on its own Node only", async () => {
+        it("reports once for each Pod that it is reached on its own Node only", async () => {
             for (const { name } of pods) {
                 const events = await eventually(`an event on ${name}`, async () => {
                     const found = await eventsAbout("namespace1", "Pod", name, "PoolAddressNotRouted");

@@ -41,7 +41,7 @@ true`;
 const conflistsOn = (node: string): Promise<string> =>
     shellOnNode(node, "ls /etc/cni/net.d").then((names) => names.trim());
 
-/** Its last lines tell why an agent left its file where it was; nobody has them once its Pod is gone. */
+/** Its last lines show why an agent left its file where it was; nobody has them once its Pod is gone. */
 const logToTheEnd = (pod: string): Promise<string> =>
     kubectl([...inSystem, "logs", "--follow", "--tail=1", pod, "-c", "antrea-agent"], { timeoutMs: 300_000 });
 

@@ -126,7 +126,7 @@ interface Traffic {
     readonly clients: ServiceClients;
 }
 
-/** Changes the release with its traffic watched, and says what it cost. */
+/** Changes the release with its traffic watched, and reports what it cost. */
 async function step(name: string, { ways, clients }: Traffic, change: () => Promise<void>): Promise<Step> {
     say(name);
     await using watch = new AgentWatch();

@@ -151,7 +151,7 @@ describe("run", () => {
         });
     });
 
-    it("says what to look at when the agent is away", async () => {
+    it("names what to check when the agent is away", async () => {
         const { text } = await answerTo(status(14));
         expect(JSON.parse(text)).toMatchObject({ details: expect.stringContaining("kubectl -n kube-system logs") });
     });
@@ -171,7 +171,7 @@ describe("run", () => {
         expect(JSON.parse(text)).toEqual({ cniVersion: "1.1.0", code: 4, msg: "CNI_NETNS must be set for ADD" });
     });
 
-    it("says so when standard input cannot be read", async () => {
+    it("reports it when standard input cannot be read", async () => {
         const answer = await run({
             environment,
             readInput: () => Promise.reject(new Error("EIO")),

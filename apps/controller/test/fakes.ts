@@ -40,7 +40,7 @@ export function ownedBySet(name: string, index: number, uid = "set-uid"): Alloca
 
 type Objects = Readonly<Record<string, readonly KubeObject[]>>;
 
-/** An API server that has these objects, by plural, and tells of more. */
+/** An API server that has these objects, by plural, and reports more. */
 export class FakeApi {
     readonly #objects: Objects;
     readonly #streams = new Map<string, Readable>();

@@ -52,7 +52,7 @@ describe("planReservations, of a set beyond its reach", () => {
     const many = { ...living, replicas: 1_000_000, start: 5, reach: 3 };
     const vast = listed("p", "fd00::/64");
 
-    it("reserves for the ordinals within, and tells how many are beyond", () => {
+    it("reserves for the ordinals within, and reports how many are beyond", () => {
         const plan = planReservations(input({ set: many, pools: [vast] }));
         expect(created(plan).map((text) => text.split(" ")[0])).toEqual(["5", "6", "7"]);
         expect(plan).toMatchObject({ beyond: 999_997, missing: undefined, more: false });
@@ -81,7 +81,7 @@ describe("planReservations, of a set beyond its reach", () => {
         expect(planReservations(input({ set: many, pools: [] }))).toEqual(nothing);
     });
 
-    it("says what is missing of the ordinals within only", () => {
+    it("reports what is missing of the ordinals within only", () => {
         const plan = planReservations(input({ set: many, pools: [listed("p", "fd00::1")] }));
         expect(created(plan)).toEqual(["5 fd00::1 p"]);
         expect(plan.missing).toMatchObject({ count: 2, ordinals: [6, 7] });

@@ -66,7 +66,7 @@ export class GrowthServer implements AsyncDisposable {
         await using controller = await startController(`growth-controller-${this.#places}`, server, gates);
         await this.#usageWritten();
         await using node = await PeerNode.start("noEncap", server, gates);
-        if (otherNodes > 0) await node.allWays(otherNodes);
+        if (otherNodes > 0) await node.allRoutes(otherNodes);
         await node.agent.ready();
         const adds = await this.#adds(node, pool);
         await using claimant = new Helper("growth/claimant.ts");

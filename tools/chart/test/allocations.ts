@@ -10,7 +10,7 @@ export const pod = {
     interface: "eth0",
 } as const;
 
-/** The allocation of a Pod, "web" on "node1" unless told otherwise. */
+/** The allocation of a Pod, "web" on "node1" unless set otherwise. */
 export function allocation(address: string, spec: Partial<IpAllocationSpec> = {}): IpAllocation {
     const ip = parseIp(address);
     const { namespace, name, uid } = { ...pod, ...spec.pod };

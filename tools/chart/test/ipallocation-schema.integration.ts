@@ -255,13 +255,13 @@ describe("the definition of IPAllocation", () => {
                 } catch {
                     return; // IPv4 in IPv6
                 }
-                const said = await judge(allocation(text));
+                const answer = await judge(allocation(text));
                 expect(allocationName(ip)).toMatch(/^[0-9.]+$|^([0-9a-f]+-){7}[0-9a-f]+$/);
                 if (text === formatIp(ip)) {
-                    expect(said).toBe("ok");
+                    expect(answer).toBe("ok");
                 } else {
                     // A text of more than 39 characters, such as 0000:…:0000:1.2.3.4, fails its length before its form.
-                    expect(said).toMatch(
+                    expect(answer).toMatch(
                         /must be an address in canonical text|Too long: may not be more than 39 bytes/,
                     );
                 }

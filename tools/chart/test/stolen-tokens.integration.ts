@@ -324,7 +324,7 @@ describe("with a stolen token", () => {
             }
         });
 
-        // What it can do to others, as docs/security.md tells.
+        // What it can do to others, as docs/security.md lists.
         it.each<Row>([
             ["reads all Pods", "GET", `${core}/pods`],
             ["reads all Namespaces, Nodes", "GET", `${core}/nodes`],

@@ -213,7 +213,7 @@ describe("with the rights that the chart gives them, and no others", () => {
         await eventually(async () => (await api.get(ipPools, { name: "a" })).status?.usage !== undefined, {
             what: "the status of the pool",
         });
-        // what the webhook refuses, it has looked at as it is stored
+        // what the webhook refuses, it has checked as it is stored
         const moved = { spec: { ipRanges: [{ ...range, gateway: "10.4.0.11" }] } };
         expect(await outcome(api.patch(ipPools, { name: "a" }, { type: "merge", body: moved }))).not.toBe("ok");
         const shrunk = { spec: { ipRanges: [{ ...range, end: "10.4.0.28" }] } };

@@ -48,7 +48,7 @@ export class FakePools implements PodPools {
     async #claim({ podUid, containerId, ifName }: PodAttachment): Promise<AddressAllocation> {
         const key = `${podUid}/${ifName}`;
         const allocation = this.allocations.get(key)?.allocation ?? this.#allocation();
-        // Claimed first, told later: what fails in between has claimed already.
+        // Claimed first, reported later: what fails in between has claimed already.
         this.allocations.set(key, { containerId, ifName, allocation });
         await this.onAllocation();
         return allocation;

@@ -509,7 +509,7 @@ describe("findingsOf", () => {
 });
 
 describe("inBoth", () => {
-    it("keeps what both looks found, told as the second look saw it", () => {
+    it("keeps what both passes found, as the second one saw it", () => {
         const first = findingsOf(
             snapshot({ allocations: [allocation("10.2.0.12", { pod: "a" }), allocation("10.2.0.13", { pod: "b" })] }),
         );
@@ -569,7 +569,7 @@ describe("renderCheck", () => {
         expect(Math.max(...text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(100);
     });
 
-    it("says that nothing is wrong", () => {
+    it("reports that nothing is wrong", () => {
         expect(renderCheck(checkReport(snapshot({}), []), plain)).toBe(
             "Checked 0 allocations, 0 Pods and 0 ports on 2 Nodes: nothing is wrong.",
         );

@@ -139,7 +139,7 @@ describe("text", () => {
         expect(count(n, "allocation")).toBe(text);
     });
 
-    it("someOf says how many more there are", () => {
+    it("someOf reports how many more there are", () => {
         expect(someOf(["a", "b", "c"], 2)).toBe("a, b and 1 more");
         expect(someOf(["a", "b"], 2)).toBe("a, b");
     });

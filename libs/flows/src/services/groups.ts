@@ -22,7 +22,7 @@ export function translate(next: NextTable, { ip, port }: Endpoint, bridging: boo
     };
 }
 
-/** Group that chooses among two or more endpoints, as `bucketSelection` of libs/services says. */
+/** Group that chooses among two or more endpoints, as `bucketSelection` of libs/services computes. */
 export function selectGroup(
     id: number,
     endpoints: readonly Endpoint[],

@@ -207,7 +207,7 @@ describe("GC", () => {
 });
 
 describe("STATUS", () => {
-    it("is well, or says what is missing", async () => {
+    it("succeeds, or reports what is missing", async () => {
         expect(await call("status")).toEqual(new Uint8Array());
         backend.problem = "the Node's podCIDRs are not known";
         expect(await errorOf("status")).toMatchObject({
@@ -326,7 +326,7 @@ describe("errors of the caller", () => {
         expect(await errorOf(command, argsOf({ cniVersion }))).toMatchObject({ cniCode: 1 });
     });
 
-    it("CHECK refuses a namespace path that is not absolute, DEL does not look at it", async () => {
+    it("CHECK refuses a namespace path that is not absolute, DEL does not check it", async () => {
         const args = argsOf({}, { netns: "../netns/t2" });
         const error = await errorOf("check", args);
         expect(error.cniCode).toBe(4);
@@ -515,13 +515,13 @@ describe("errors of the work", () => {
         expect(observed).toEqual([`add ${name} 0`]);
     });
 
-    it("ADD tells the causes too", async () => {
+    it("ADD reports the causes too", async () => {
         const cause = new AntreaError("EEXIST", "environment", "File exists");
         backend.failure = { of: "add", error: new AntreaError("X", "environment", "no veth pair", { cause }) };
         expect((await errorOf("add")).message).toBe("no veth pair: File exists");
     });
 
-    it("CHECK says what is wrong with 103, whatever it is", async () => {
+    it("CHECK reports what is wrong with 103, whatever it is", async () => {
         backend.failure = { of: "check", error: new CheckError("ROUTE", "environment", "no default route") };
         expect(await errorOf("check")).toMatchObject({ cniCode: 103, message: "no default route" });
         backend.failure = { of: "check", error: new AntreaError("TIMEOUT", "timeout", "OVS is silent") };

@@ -143,7 +143,7 @@ describe("ADD of an interface that another plugin makes", () => {
         expect(requests).toMatchObject([{ demands: [] }]);
     });
 
-    it("says that the gateway of an address is the pool's", async () => {
+    it("reports that the gateway of an address is the pool's", async () => {
         const asked = add({ ippools: ["pool1"] });
         const addresses = [{ ip: parseIp("10.2.0.7"), prefixLength: 16, gateway: parseIp("10.2.0.254") }];
         const given = await ipam.add({ ...asked, wanted: { ...asked.wanted, addresses } }, limit);

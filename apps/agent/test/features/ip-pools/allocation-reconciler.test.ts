@@ -40,7 +40,7 @@ describe("an allocation with a record", () => {
 });
 
 describe("an allocation that is in step with its record", () => {
-    it("costs no request, however often it is looked at", async () => {
+    it("costs no request, however often it is checked", async () => {
         node.addPod("p1");
         await node.added("p1");
         await node.reconcile();
@@ -64,7 +64,7 @@ describe("an allocation without a record", () => {
         expect(node.cluster.holders()).toEqual([`${ip} p1`]);
     });
 
-    it("is freed when its Pod is gone, at the second look", async () => {
+    it("is freed when its Pod is gone, at the second check", async () => {
         await node.claimed("p1");
         await node.reconcile();
         expect(node.cluster.allocations()).toHaveLength(1);
@@ -77,7 +77,7 @@ describe("an allocation without a record", () => {
         expect(await node.agent.metric("antrea_agent_ipam_leak_candidates")).toBe(0);
     });
 
-    it("is freed 10 s after it was first seen so, however often it is looked at meanwhile", async () => {
+    it("is freed 10 s after it was first seen so, however often it is checked meanwhile", async () => {
         const clock = new ManualClock();
         node.agent = node.cluster.agent("b", { clock });
         await node.agent.claim("p9", { pools: ["pool1"] });
@@ -101,7 +101,7 @@ describe("an allocation without a record", () => {
         expect(node.cluster.allocations()).toEqual([]);
     });
 
-    it("is kept for the next sandbox while its Pod lives, also when the watch is late to tell", async () => {
+    it("is kept for the next sandbox while its Pod lives, also when the watch is late", async () => {
         node.addPod("known");
         await node.claimed("known");
         await node.claimed("late");
@@ -360,7 +360,7 @@ describe("a record without an allocation", () => {
         expect([...node.wiring.cut]).toEqual([]);
     });
 
-    it("is isolated by a later pass when OVS was away once, and told once", async () => {
+    it("is isolated by a later pass when OVS was away once, and reported once", async () => {
         const ip = await node.added("p1");
         node.put(ip);
         await eventually(() => node.agent.pools.own.size === 0);

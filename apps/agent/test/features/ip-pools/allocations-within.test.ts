@@ -101,7 +101,7 @@ it("asks about nothing outside the prefixes", async () => {
     expect(reads()).toHaveLength(2);
 });
 
-it("looks also at the block of an address in use, and reports a change there", async () => {
+it("checks also the block of an address in use, and reports a change there", async () => {
     let changes = 0;
     const allocations = within("fd10::/64");
     allocations.onChange(() => (changes += 1));
@@ -120,7 +120,7 @@ it("is not blinded by an allocation whose name is no address", async () => {
     expect(allocations.has(parseIp("10.10.1.20"))).toBe(true);
 });
 
-it("says of a reserved address that it is claimed, and for nobody yet", async () => {
+it("reports a reserved address as claimed, and for nobody yet", async () => {
     const { metadata, spec } = newAllocation(parseIp("10.10.1.23"), "wide", holderOf("p"));
     const { pod: _, ...rest } = spec;
     api.put(ipAllocations, { metadata, spec: { ...rest, state: "Reserved" } } as never);

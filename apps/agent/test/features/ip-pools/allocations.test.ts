@@ -157,7 +157,7 @@ describe("allocations", () => {
         expect(isForPod(allocation, "", "eth0")).toBe(false);
     });
 
-    it("tell who has them", () => {
+    it("report who has them", () => {
         expect(holderText(allocation)).toBe("Pod ns/web-1 (UID u1) on Node a");
         expect(holderText(reserved)).toBe("ordinal 1 of StatefulSet ns/web, for which it is reserved");
     });

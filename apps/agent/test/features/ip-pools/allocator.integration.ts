@@ -137,7 +137,7 @@ describe("allocations on a real API server", () => {
             given.push(...(await agent.claim(`p${at}`, { pools: ["killed"], containerId: `again-${at}` })));
         }
         expect(new Set(given).size).toBe(10);
-        // A write that the killed agent had sent may have been carried out after the new one had looked.
+        // A write that the killed agent had sent may have been carried out after the new one had checked.
         const surplus = (await cluster.allocations("killed")).filter(({ spec }) => !given.includes(spec.address));
         expect(surplus.every(({ spec }) => spec.pod?.containerID.startsWith("c-"))).toBe(true);
     });

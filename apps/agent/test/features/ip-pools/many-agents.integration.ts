@@ -61,7 +61,7 @@ describe("100 agents in 4 processes, each with its own connections, views and ca
             const allocations = await cluster.allocations();
             const used = allocations.filter(({ spec }) => spec.pod?.containerID.endsWith("-2"));
             expect(used.map(({ spec }) => spec.address).sort()).toEqual(result.allocations.map(({ ip }) => ip).sort());
-            // At most what was on its way to the server when its sender died and came after the new agent had looked.
+            // At most what was on its way to the server when its sender died and came after the new agent had checked.
             expect(allocations.length - used.length).toBeLessThan(20);
         },
         limitMs,

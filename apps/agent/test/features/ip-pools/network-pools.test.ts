@@ -108,7 +108,7 @@ describe("an interface that this agent makes", () => {
 describe("the known allocations", () => {
     const eth1 = { containerId: "c1", ifName: "eth1" };
 
-    it("tell which interfaces a container has on networks, without its own and those of other plugins", async () => {
+    it("report which interfaces a container has on networks, without its own and those of other plugins", async () => {
         await agent.claim("web", { pools: ["pool1"], containerId: "c1" });
         await allocations.claimForNetwork(asked("eth1", ["pool1", "pool2"]), limit());
         await allocations.claimForNetwork(asked("eth2", ["pool1"], { network: "default/net2" }), limit());
@@ -121,7 +121,7 @@ describe("the known allocations", () => {
         expect(allocations.networkInterfacesOf("c1")).toEqual([{ containerId: "c1", ifName: "eth2" }]);
     });
 
-    it("tell the network of an interface, and its addresses with the settings of their IPPools", async () => {
+    it("report the network of an interface, and its addresses with the settings of their IPPools", async () => {
         const claimed = await allocations.claimForNetwork(asked("eth1", ["pool2", "pool1"]), limit());
         await allocations.claimForNetwork(asked("eth2", ["pool1"], { network: "default/net2" }), limit());
         expect(allocations.networkOf(eth1)).toBe("default/net1");
@@ -133,7 +133,7 @@ describe("the known allocations", () => {
         }
     });
 
-    it("tell nothing of an interface without any", async () => {
+    it("report nothing of an interface without any", async () => {
         await allocations.claimForNetwork(asked("eth1", ["pool1"]), limit());
         for (const other of [
             { containerId: "c1", ifName: "eth2" },

@@ -17,7 +17,7 @@ type Step =
     | { readonly do: "again" | "del" | "lateDel" | "forget"; readonly pod: number }
     | { readonly do: "restart" | "reconcile"; readonly node: number }
     | { readonly do: "deleteAllocation"; readonly at: number }
-    | { readonly do: "hold" | "tell" | "wait" };
+    | { readonly do: "hold" | "deliver" | "wait" };
 
 const pod = fc.integer({ min: 0, max: podCount - 1 });
 const node = fc.integer({ min: 0, max: nodeNames.length - 1 });
@@ -31,7 +31,7 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
         { weight: 1, arbitrary: fc.record({ do: fc.constant("deleteAllocation" as const), at: fc.nat(9) }) },
         {
             weight: 3,
-            arbitrary: fc.record({ do: fc.constantFrom("hold" as const, "tell" as const, "wait" as const) }),
+            arbitrary: fc.record({ do: fc.constantFrom("hold" as const, "deliver" as const, "wait" as const) }),
         },
     ),
     { minLength: 5, maxLength: 40 },
@@ -125,14 +125,14 @@ class Simulation implements AsyncDisposable {
             }
             case "hold":
                 return this.cluster.api.holdEvents();
-            case "tell":
+            case "deliver":
                 return this.cluster.api.releaseEvents();
             case "wait":
                 return this.#clock.advance(5);
         }
     }
 
-    /** No faults any more, everything ends, and everybody looks around until nothing is left to be done. */
+    /** No faults any more, everything ends, and all agents check until nothing is left to be done. */
     async quiet(): Promise<void> {
         this.cluster.api.fault = () => undefined;
         this.cluster.api.releaseEvents();

@@ -125,7 +125,7 @@ describe("OwnAllocations", () => {
         expect(own.get("10.0.0.1")?.spec.pod?.containerID).toBe("c3");
     });
 
-    it("tells when another deletes an allocation, and that the address was freed", async () => {
+    it("reports when another deletes an allocation, and that the address was freed", async () => {
         stored("10.0.0.1");
         await start();
         const gone: string[] = [];
@@ -146,7 +146,7 @@ describe("OwnAllocations", () => {
         own.note({ ...next, metadata: { ...next.metadata, uid: "next", resourceVersion: "900" } });
         expect(gone).toEqual(["u"]);
         expect(own.ofContainer({ containerId: "c1", ifName: "eth0" })).toEqual([]);
-        // the watch, which is late, tells of a change of the object before
+        // the watch, which is late, reports a change of the object before
         const late = stored("10.0.0.1");
         stored("10.0.0.9");
         await eventually(() => own.get("10.0.0.9") !== undefined);
@@ -162,11 +162,11 @@ describe("OwnAllocations", () => {
         expect(addresses()).toEqual([]);
     });
 
-    it("forgets, a minute later, what it wrote and what was gone before the watch could tell", async () => {
+    it("forgets, a minute later, what it wrote and what was gone before the watch could report it", async () => {
         await start();
         own.note({
             ...allocation("10.0.0.9"),
-            metadata: { name: "10.0.0.9", uid: "never-told", resourceVersion: "50" },
+            metadata: { name: "10.0.0.9", uid: "never-reported", resourceVersion: "50" },
         });
         stored("10.0.0.1");
         await eventually(() => addresses().length === 2);
@@ -203,7 +203,7 @@ describe("OwnAllocations", () => {
         expect(notified).toEqual(["10.0.0.9"]);
     });
 
-    it("says why they are not known while they are not, and nothing once they are", async () => {
+    it("reports why they are not known while they are not, and nothing once they are", async () => {
         const error = away();
         api.fault = () => ({ refuse: error });
         expect(own.lastError).toBeUndefined();
@@ -216,7 +216,7 @@ describe("OwnAllocations", () => {
         expect(own.size).toBe(0);
     });
 
-    it("lets go of an allocation that was kept for its StatefulSet, by the answer and by the watch", async () => {
+    it("drops an allocation that was kept for its StatefulSet, by the answer and by the watch", async () => {
         const owner = { kind: "StatefulSet", namespace: "ns", name: "web", index: 2 } as const;
         await start();
         const reserve = (given: IpAllocation): IpAllocation => {
@@ -249,7 +249,7 @@ describe("OwnAllocations", () => {
         expect(addresses()).toEqual(["10.0.0.9"]);
     });
 
-    it("lets no late answer bring back what the watch has told and ended already, but what was asked for after that", async () => {
+    it("lets no late answer bring back what the watch has reported and ended already, but what was asked for after that", async () => {
         await start();
         const created = stored("10.0.0.1");
         await eventually(() => own.get("10.0.0.1") !== undefined);
@@ -337,7 +337,7 @@ describe("OwnAllocations", () => {
     it("forgets nothing that it wrote while it has no watch, however long ago that was", async () => {
         own.note({
             ...allocation("10.0.0.9"),
-            metadata: { name: "10.0.0.9", uid: "never-told", resourceVersion: "50" },
+            metadata: { name: "10.0.0.9", uid: "never-reported", resourceVersion: "50" },
         });
         await clock.advance(60_001);
         own.settle();
@@ -396,7 +396,7 @@ describe("OwnAllocations after etcd was restored from a backup", () => {
         });
     }
 
-    it("takes what a list says, also if its versions are older, and reports who lost an address", async () => {
+    it("takes what a list has, also if its versions are older, and reports who lost an address", async () => {
         await startWithBackup();
         const gone: string[] = [];
         own.onGone(({ spec }) => gone.push(spec.pod?.uid ?? ""));

@@ -119,7 +119,7 @@ describe("an ADD under way", () => {
         expect(only().addedAt).toBe(10);
     });
 
-    it("that was stopped says by whom, and whose fault that is", async () => {
+    it("that was stopped reports by whom, and whose fault that is", async () => {
         const away = new AntreaError("SHUTDOWN", "environment", "the agent ends");
         for (const [reason, fault] of [
             [away, "environment"],
@@ -193,7 +193,7 @@ describe("an ADD under way", () => {
         }
     });
 
-    it("tells the log who has which address", async () => {
+    it("logs who has which address", async () => {
         await node.add();
         expect(log.find(({ message }) => message === "Pod interface added")).toMatchObject({
             level: "info",

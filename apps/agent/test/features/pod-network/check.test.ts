@@ -115,13 +115,13 @@ describe("CHECK of an interface", () => {
         expect(opened).toEqual([record.netns]);
     });
 
-    it("says it when the namespace goes while it checks", async () => {
+    it("reports it when the namespace goes while it checks", async () => {
         const gone = new NetlinkError("ENOENT", "environment", "no such file");
         node.netnsIdFailure = gone;
         await expect(check()).rejects.toMatchObject({ code: "NETNS", cause: gone });
     });
 
-    it("looks into the namespace that the runtime names when the record lost it, and the other way round", async () => {
+    it("checks the namespace that the runtime names when the record lost it, and the other way round", async () => {
         node.record = { ...record, netns: "" };
         await check();
         node.record = record;
@@ -293,7 +293,7 @@ describe("CHECK of an interface", () => {
         ],
     ];
 
-    it.each(wrong)("says it when %s: %s", async (_, code, change, what) => {
+    it.each(wrong)("reports it when %s: %s", async (_, code, change, what) => {
         change(node);
         await expect(check()).rejects.toMatchObject({
             name: "CheckError",

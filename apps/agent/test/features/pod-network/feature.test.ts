@@ -121,7 +121,7 @@ describe("the job that searches for lost bandwidth limits", () => {
         expect(agent.events).toMatchObject([{ reason: "BandwidthLimitLost", regarding: { name: "a" } }]);
     });
 
-    it("looks twice after the start of the agent", async () => {
+    it("checks twice after the start of the agent", async () => {
         agent = new OneAgent();
         agent.pods = [podOf("a", bandwidth)];
         await agent.start();

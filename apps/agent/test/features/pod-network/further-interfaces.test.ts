@@ -190,7 +190,7 @@ describe("an ADD of a Pod with networks", () => {
         expect(networks.held()).toEqual(nothingHeld);
     });
 
-    it("keeps an address whose link cannot be set down, and says so, until its container is gone", async () => {
+    it("keeps an address whose link cannot be set down, and reports it, until its container is gone", async () => {
         begin([planOf("eth1", { pool: "100" })]);
         const { steps } = networks.node;
         steps.failure = (_, name) =>

@@ -114,7 +114,7 @@ describe("a round of the reconcile", () => {
         expect(networks.held()).toMatchObject({ addresses: ["192.168.100.2", "192.168.200.2"] });
     });
 
-    it("says which container could not be restored and why, and does the rest", async () => {
+    it("reports which container could not be restored and why, and does the rest", async () => {
         await networks.node.add({ containerId: other, podUid: "uid-1", podName: "web-1" });
         networks.ports.clear();
         let times = 0;
@@ -184,7 +184,7 @@ describe("a restart of the agent", () => {
         expect(networks.held()).toEqual(nothingHeld);
     });
 
-    it("restores what OVS lost meanwhile, and says for which container it cannot", async () => {
+    it("restores what OVS lost meanwhile, and reports for which container it cannot", async () => {
         await networks.node.add();
         setLink("eth1", { up: false });
         await networks.restart();
@@ -199,7 +199,7 @@ describe("a restart of the agent", () => {
         ]);
     });
 
-    it("says nothing of interfaces on a Node without any", async () => {
+    it("reports nothing of interfaces on a Node without any", async () => {
         await networks.restart();
         expect(networks.log.filter(({ message }) => message.includes("further"))).toEqual([]);
     });

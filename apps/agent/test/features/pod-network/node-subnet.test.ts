@@ -123,12 +123,12 @@ describe("what is given out", () => {
         expect(textsOf(subnet.allocate("a"))).toEqual(["10.1.2.2"]);
     });
 
-    it.each(["10.1.2.0/31", "fd00::/127"])("of %s is nothing, said as such", (cidr) => {
+    it.each(["10.1.2.0/31", "fd00::/127"])("of %s is nothing, reported as such", (cidr) => {
         expect(() => subnetOf(cidr).allocate("a")).toThrow(expect.objectContaining({ code: "EXHAUSTED" }));
     });
 });
 
-describe("while nobody can tell whether addresses are claimed", () => {
+describe("while it is unknown whether addresses are claimed", () => {
     const prefix = parsePrefix("fd00:1::/64");
 
     it("one is given of which it is known, in the same block", () => {
@@ -243,7 +243,7 @@ describe("failure", () => {
         }
     });
 
-    it("without a podCIDR says so", () => {
+    it("without a podCIDR reports it", () => {
         expect(() => subnetOf().allocate("a")).toThrow(expect.objectContaining({ code: "NO_SUBNET" }));
     });
 });

@@ -291,7 +291,7 @@ describe("an interface whose port gets another number, and a step of restoring i
             node.steps.failure = (step) => (step === at ? "before" : undefined);
             await node.reconciler.restoreAll(signal).catch(() => undefined);
             node.steps.clear();
-            // The look of each minute: flows first.
+            // The check of each minute: flows first.
             await node.flowTable.repair();
             await node.reconciler.reconcile(signal);
             const [port] = node.stored.values();

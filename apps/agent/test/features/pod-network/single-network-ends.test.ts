@@ -99,7 +99,7 @@ describe("the DEL of one interface", () => {
         expect(networks.held()).toEqual(nothingHeld);
     });
 
-    it("goes on when its link cannot be deleted, and says so", async () => {
+    it("goes on when its link cannot be deleted, and reports it", async () => {
         await networks.addOne("net1");
         networks.node.steps.failure = (_, name) => (name === "deleteLink" ? "before" : undefined);
         await networks.single.delete(net1);
@@ -183,7 +183,7 @@ describe("the DEL of one interface", () => {
             expect(networks.warnings()).toEqual([]);
         });
 
-        it("says it when it cannot be given back", async () => {
+        it("reports it when it cannot be given back", async () => {
             await networks.addOne("net1");
             networks.node.steps.failure = (_, name) => (name === "pod batch" ? "before" : undefined);
             await networks.single.delete(net1);

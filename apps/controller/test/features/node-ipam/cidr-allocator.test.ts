@@ -133,7 +133,7 @@ describe("CidrAllocator", () => {
         expect(allocator.usage).toMatchObject([{ free: 4 }, { free: 0 }]);
     });
 
-    it("rests a subnet for ten minutes, and says when it is free", () => {
+    it("rests a subnet for ten minutes, and reports when it is free", () => {
         const allocator = new CidrAllocator(four);
         for (const node of ["a", "b", "c", "d"]) assign(allocator, node);
         allocator.gone("b", t0);

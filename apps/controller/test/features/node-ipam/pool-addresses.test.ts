@@ -203,7 +203,7 @@ describe("allocations of addresses that no IPPool has", () => {
     it.each([
         ["fails otherwise than by an answer of the API server", new TypeError("a bug"), undefined],
         ["is aborted", new KubeError("ABORTED", "list"), AbortSignal.abort()],
-    ])("release none, and the look rejects, when the list of the Pods %s", async (_what, failure, signal) => {
+    ])("release none, and the check rejects, when the list of the Pods %s", async (_what, failure, signal) => {
         const place = new Place();
         Object.assign(place, { failing: ["n1"], failure });
         place.allocationOf("10.244.0.9", { node: "n1" });

@@ -95,7 +95,7 @@ describe("the status of IPPools", () => {
         expect((await cluster.api.get(ipPools, { name: "busy" })).metadata?.resourceVersion).toBe(before);
     });
 
-    it("says when all addresses are gone, by condition and event, and when some came free", async () => {
+    it("reports when all addresses are gone, by condition and event, and when some came free", async () => {
         await using term = cluster.term();
         await cluster.pool("tiny", "10.0.3.8-10.0.3.9");
         await cluster.claim("10.0.3.8", "tiny", podOn("n1", "a"));

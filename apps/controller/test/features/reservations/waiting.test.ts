@@ -59,7 +59,7 @@ describe("OwnWrites", () => {
         expect([own.has("10.0.0.2"), own.of("ns/web").length]).toEqual([isOurs, isOurs ? 1 : 0]);
     });
 
-    it("forgets addresses that were taken, and what the watch never tells", async () => {
+    it("forgets addresses that were taken, and what the watch never reports", async () => {
         const clock = new ManualClock();
         const own = new OwnWrites(clock);
         await own.writing("ns/web", "10.0.0.1", () => Promise.resolve(undefined));
@@ -70,7 +70,7 @@ describe("OwnWrites", () => {
         expect(own.prune()).toEqual([]);
         expect(own.has("10.0.0.3")).toBe(true);
         await clock.advance(60_000);
-        // Whose it was is to be looked at: what was planned counted on it.
+        // Whose it was is to be checked: what was planned counted on it.
         expect(own.prune()).toEqual(["ns/web"]);
         expect(own.has("10.0.0.3")).toBe(false);
     });

@@ -14,7 +14,7 @@ function blockOf(cache: AllocationCache, text: string): BlockAllocations | undef
     return [...cache.blocksIn(prefixRange(parsePrefix(text)))][0]?.[1];
 }
 
-/** Everything that the book says, as text. */
+/** Everything that the cache has, as text. */
 function contents(cache: AllocationCache): unknown {
     const names = (allocations: Iterable<Allocation>): readonly string[] =>
         [...allocations].map(({ metadata }) => metadata.name).sort();
@@ -105,7 +105,7 @@ describe("AllocationCache", () => {
         );
     });
 
-    it("tells what was and what is, after it knows itself", async () => {
+    it("reports what was and what is, after its own update", async () => {
         const { cache, send } = await cacheOf([allocation("10.0.0.1", "p", { owner: ownedBySet("web", 0) })]);
         const notified: string[] = [];
         const state = (object: Allocation | undefined): string =>

@@ -120,7 +120,7 @@ describe("AllocationWriter.change", () => {
         expect(server.calls).toEqual([]);
     });
 
-    it("judges anew after a conflict, and lets go of what changed", async () => {
+    it("judges anew after a conflict, and leaves what changed", async () => {
         const server = new Server(held, ["CONFLICT", "CONFLICT"]);
         let judged = 0;
         const judge = (): Fate => ((judged += 1) < 3 ? "delete" : undefined);

@@ -31,7 +31,7 @@ export class FakeWiring implements Wiring {
     readonly #records = new Map<string, PoolInterface>();
     readonly #locks = new KeyedLock();
     readonly adding = new Multiset();
-    /** By container: when `wire` made the record, or what a test says instead. */
+    /** By container: when `wire` made the record, or what a test sets instead. */
     readonly wiredAt = new Map<string, number>();
     readonly dead = new Set<string>();
     readonly cut = new Set<string>();
