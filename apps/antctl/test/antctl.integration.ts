@@ -530,7 +530,7 @@ describe("a cluster without our kinds", () => {
         await using bare = await TestApiServer.start();
         const { code, stderr } = await antctl(["ipam", "show"], { env: { KUBECONFIG: bare.kubeconfig() } });
         expect(code).toBe(1);
-        expect(stderr).toMatch(/^error: the cluster does not know IPPools and IPAllocations\n {2}next: install Antrea/);
+        expect(stderr).toMatch(/^error: the cluster has no CRDs IPPool and IPAllocation\n {2}next: install Antrea/);
     });
 });
 

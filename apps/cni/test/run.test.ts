@@ -98,7 +98,7 @@ describe("run", () => {
         ["ADD", 4, 11, "the Antrea agent does not answer on this Node yet: why"],
         ["DEL", 14, 11, "the Antrea agent does not answer on this Node yet: why"],
         ["STATUS", 14, 50, "the Antrea agent does not answer on this Node yet: why"],
-        ["GC", 12, 202, "the Antrea agent on this Node does not know the command GC"],
+        ["GC", 12, 202, "the Antrea agent on this Node does not support the command GC"],
         ["ADD", 13, 201, "the call of the Antrea agent failed with gRPC status 13: why"],
         ["ADD", 99, 201, "the call of the Antrea agent failed with gRPC status 99: why"],
     ])("%s with gRPC status %i is CNI error %i", async (command, grpc, code, msg) => {
