@@ -19,7 +19,7 @@ if [ -z "${REUSE:-}" ]; then
     "$TOOLS/cluster/create.sh" "$cluster"
 fi
 "$TOOLS/images/load.sh" "$cluster"
-# what could not be installed stays, to be looked at
+# what could not be installed stays, to be inspected
 "$TOOLS/cluster/install-chart.sh" "$cluster" || KEEP=1 exec "$TOOLS/cluster/leave.sh" "$cluster" 1
 [ "${1:-}" != --prepare ] || exit 0
 run_suites() {

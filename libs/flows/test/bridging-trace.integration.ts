@@ -281,7 +281,7 @@ describe.each([
             ["from the subnet: no translation", packet(from("a"), mac.gw, at.a, at.service), fresh, "gw", commit(0, 3)],
         ])("%s", (...row) => check(row));
 
-        it("looks an answer up in the zone of the translation", async () => {
+        it("looks up an answer in the zone of the translation", async () => {
             const { text } = await ovs.trace(reply, known);
             expect(text).toContain(`ct(zone=${snatZone},nat),recirc`);
         });

@@ -131,7 +131,7 @@ describe("PendingRequests", () => {
 });
 
 describe("Waiters", () => {
-    it("say why what they wait for may not have come", async () => {
+    it("report why what they wait for may not have come", async () => {
         const waiters = new Waiters();
         const never = (): undefined => undefined;
         const why = (): unknown => gone;
