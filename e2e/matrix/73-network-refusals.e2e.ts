@@ -60,7 +60,7 @@ it("NICs that another has or that are none: the Node's condition names each, wit
     expect(condition).toMatchObject({
         status: "False",
         reason: "NICTaken",
-        message: `${taken} belongs to ${master}; take it out, or name ${master}; lo is no Ethernet link; name another NIC`,
+        message: `${taken} belongs to ${master}; take it out, or name ${master}; lo is no Ethernet link; name another NIC; no NIC of the bridge is connected`,
     });
     expect((await portsOf(first)).map(({ name }) => name)).toEqual([]);
 });

@@ -16,7 +16,7 @@ export {
 export { ifnameFault } from "./names.ts";
 export { CniResultError, convertResult, encodeResult, type ConvertedResult } from "./result-convert.ts";
 export { parsed } from "./parsed.ts";
-export { parseDns, parseResult, parseRoute, type ParseResultOptions } from "./result-parse.ts";
+export { parseDns, parseResult, parseRoute, routeDestination, type ParseResultOptions } from "./result-parse.ts";
 export { type CniDns, type CniInterface, type CniIp, type CniResult, type CniRoute } from "./result.ts";
 export { cniMethodPath, cniServiceDefinition, type CniMethod, type CniMethodName } from "./service.ts";
 export { shown } from "./shown.ts";

@@ -1,5 +1,5 @@
 import { present } from "@antrea/errors";
-import { addressInPrefix, parseIp, parseMac, parsePrefix, type Family } from "@antrea/ip";
+import { addressInPrefix, parseIp, parseMac, parsePrefix, type Family, type Prefix } from "@antrea/ip";
 import { JsonReader } from "./json-object.ts";
 import { parsed } from "./parsed.ts";
 import { type CniDns, type CniInterface, type CniIp, type CniResult, type CniRoute } from "./result.ts";
@@ -83,13 +83,18 @@ function checkIpVersion(reader: JsonReader, family: Family): void {
     }
 }
 
+/** The destination of a route, whose text may have host bits. Throws IpError `INVALID_PREFIX`; never for a parsed route. */
+export function routeDestination({ dst }: Pick<CniRoute, "dst">): Prefix {
+    return parsePrefix(dst, { hostBits: "mask" });
+}
+
 /**
- * Parses an element of `routes` of a result or a configuration; `dst` stays as written and may have host bits. Throws
- * `CniCallError` INVALID_NETWORK_CONFIG with key, value and rule in the message.
+ * Parses an element of `routes` of a result or a configuration; `dst` stays as written and may have host bits, see
+ * `routeDestination`. Throws `CniCallError` INVALID_NETWORK_CONFIG with key, value and rule in the message.
  */
 export function parseRoute(reader: JsonReader): CniRoute {
     const dst = reader.text("dst");
-    const { family } = parsed(reader, "dst", () => parsePrefix(dst, { hostBits: "mask" }));
+    const { family } = parsed(reader, "dst", () => routeDestination({ dst }));
     const gw = some(reader.optionalText("gw"));
     if (gw !== undefined && parsed(reader, "gw", () => parseIp(gw)).family !== family) {
         throw reader.invalid("gw", `must be of the family of the destination ${dst}`);

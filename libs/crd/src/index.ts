@@ -6,6 +6,7 @@ export {
     blockText,
     forceDeleteAnnotation,
     macAnnotation,
+    noNicConnected,
     podIpsAnnotation,
     poolsAnnotation,
     secondaryBridgeCondition,

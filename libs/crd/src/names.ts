@@ -88,6 +88,12 @@ export const uplinkCondition = "antrea.io/UplinkBridged";
 export const secondaryBridgeCondition = "antrea.io/SecondaryBridgeReady";
 
 /**
+ * The end of the message of `secondaryBridgeCondition` while it is `False` and no Pod can be connected. Without it Pods are
+ * connected by the other NICs.
+ */
+export const noNicConnected = "no NIC of the bridge is connected";
+
+/**
  * Annotation on Pods with the state of their networks (multi-network specification 1.3), written by the plugin that
  * attached them; of Pods, an agent writes nothing else.
  */

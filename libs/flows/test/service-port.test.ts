@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@jest/globals";
 import { flowKey, type Flow } from "@antrea/openflow";
-import { deadBucketId, type Endpoint } from "@antrea/services";
+import { bucketCount, deadBucketId, type Endpoint } from "@antrea/services";
 import { cookieOf, learnedCookie, nodeParts, OfPort, Table } from "../src/index.ts";
 import { exampleNode, pipelineFlows } from "./examples.ts";
 import { endpoint, portFlows, servedPort, serviceNode } from "./service-examples.ts";
@@ -22,10 +22,28 @@ describe("the group of a port", () => {
         expect(weights.reduce((sum, weight) => sum + weight)).toBeLessThanOrEqual(256);
     });
 
-    it("leaves more than 256 endpoints to ovs-vswitchd", () => {
-        const [group] = groupsOf(many(257));
-        expect(group?.selection).toBeUndefined();
-        expect(group?.buckets.every(({ weight }) => weight === undefined)).toBe(true);
+    it.each([193, 255, 257, 1_000])("lets ovs-vswitchd choose among %d endpoints, by client and port", (count) => {
+        for (const [protocol, port] of [["TCP", "tcp_src"] as const, ["UDP", "udp_src"] as const]) {
+            const served = servedPort("10.96.0.10", many(count), { protocol });
+            const [group] = portFlows(node, 1, served).groups;
+            const fields = [{ field: "ipv4_src" }, { field: port }];
+            expect(group?.selection).toEqual({ method: "hash", fields });
+            expect(group?.buckets.every(({ weight, watchPort }) => (weight ?? watchPort) === undefined)).toBe(true);
+        }
+    });
+
+    it("chooses by the address of IPv6, and by the port of SCTP", () => {
+        const many6 = Array.from({ length: 300 }, (_, at) => endpoint(`fd00:11::${(at + 1).toString(16)}`));
+        const [group] = portFlows(node, 1, servedPort("fd00:96::10", many6, { protocol: "SCTP" })).groups;
+        expect(group?.selection).toEqual({
+            method: "hash",
+            fields: [{ field: "ipv6_src" }, { field: "sctp_src" }],
+        });
+    });
+
+    it("has as many buckets as antctl takes for right", () => {
+        for (let count = 2; count <= 300; count += 1)
+            expect([count, groupsOf(many(count))[0]?.buckets.length]).toEqual([count, bucketCount(count)]);
     });
 
     it("has an id for each bucket", () => {
@@ -132,6 +150,17 @@ describe("affinity", () => {
         expect(groups).toEqual([]);
         const learning = flows.flows.filter(({ actions }) => actions.some(({ type }) => type === "learn"));
         expect(learning).toHaveLength(1);
+    });
+
+    it("remembers 65,536 clients of each port", () => {
+        const learned = ["http", "https"].flatMap((name) =>
+            portFlows(node, 1, servedPort("10.96.0.10", many(3), { name }), {
+                affinitySeconds: 10,
+            }).flows.flows.flatMap(({ actions }) => actions.filter((action) => action.type === "learn")),
+        );
+        // one for each endpoint
+        expect(learned.map(({ limit }) => limit)).toEqual(Array.from({ length: 6 }, () => 65_536));
+        expect(new Set(learned.map(({ cookie }) => cookie)).size).toBe(2);
     });
 
     it("gives learned flows a cookie without a round, another for each port and family", () => {

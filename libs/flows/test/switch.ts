@@ -51,6 +51,18 @@ export class TestSwitch implements AsyncDisposable {
         ]);
     }
 
+    /** Sends frames in by a port, from the first table on; resolves when the datapath has processed them. */
+    async receive(frames: Iterable<Uint8Array>, inPort: number): Promise<void> {
+        const connection = this.#connect();
+        let count = 0;
+        for (const data of frames) {
+            connection.packetOut({ inPort, actions: [{ type: "resubmit", table: 0 }], data });
+            count += 1;
+            if (count % 500 === 0) await connection.barrier();
+        }
+        await connection.barrier();
+    }
+
     #connect(): OpenFlowConnection {
         if (this.#connection !== undefined) return this.#connection;
         const logger = { debug: ignore, info: ignore, warn: ignore };

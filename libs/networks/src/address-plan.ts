@@ -1,7 +1,7 @@
 import { CniCallError } from "@antrea/cni";
 import { formatIp, type IpAddress } from "@antrea/ip";
 import { type IpamSection, type StaticAddress } from "./ipam-section.ts";
-import { type WantedAddress, type WantedAddresses } from "./requested.ts";
+import { type AddressSource, type WantedAddress, type WantedAddresses } from "./requested.ts";
 
 /** One address that an interface needs of an IPPool. */
 export interface PlannedDemand {
@@ -41,7 +41,7 @@ export type PoolOf = (ip: IpAddress, match: PoolMatch) => string | undefined;
  * if a static one has no prefix length.
  */
 export function planAddresses(section: IpamSection, wanted: WantedAddresses, poolOf: PoolOf): AddressPlan {
-    const { addresses, source } = wanted;
+    const { addresses } = wanted;
     if (section.ippools.length === 0 && addresses.length === 0) {
         throw invalid(
             "ipam: has neither IPPools nor addresses; next: name an IPPool in ipam.ippools, or write an address in ipam.addresses",
@@ -51,8 +51,9 @@ export function planAddresses(section: IpamSection, wanted: WantedAddresses, poo
     const order: (number | StaticAddress)[] = demands.map((_, index) => index);
     const given = new Map<number, StaticAddress>();
     const seen = new Set<string>();
-    const match: PoolMatch = source === "ipam.addresses" ? "usable" : "range";
     for (const address of addresses) {
+        const { source = wanted.source } = address;
+        const match: PoolMatch = source === "ipam.addresses" ? "usable" : "range";
         const text = formatIp(address.ip);
         if (seen.has(text)) throw invalid(`${source}: has ${text} twice; next: remove one of them`);
         seen.add(text);
@@ -81,7 +82,7 @@ export function addressesOf(
     return order.flatMap((one) => (typeof one === "number" ? (given.get(one) ?? claimed[one] ?? []) : [one]));
 }
 
-function staticOf({ ip, prefixLength, gateway }: WantedAddress, source: WantedAddresses["source"]): StaticAddress {
+function staticOf({ ip, prefixLength, gateway }: WantedAddress, source: AddressSource): StaticAddress {
     if (prefixLength !== undefined) return { ip, prefixLength, gateway };
     const verb = source === "ipam.addresses" ? "hands it out" : "contains it";
     throw invalid(

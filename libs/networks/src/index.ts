@@ -10,6 +10,7 @@ export { NetworkError, type NetworkErrorDetails } from "./error.ts";
 export { keysText } from "./ignored-keys.ts";
 export { ipamResult } from "./ipam-result.ts";
 export { antreaIpamType, parseIpamSection, type IpamSection, type StaticAddress } from "./ipam-section.ts";
+export { ipv6MtuFault } from "./mtu.ts";
 export {
     networkOfCall,
     parseNetwork,

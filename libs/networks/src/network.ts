@@ -1,9 +1,17 @@
 import { messageOf } from "@antrea/errors";
-import { CniCallError, isJsonObject, parseNetworkConfig, type JsonObject, type NetworkConfig } from "@antrea/cni";
-import { minMtuOfIpv6 } from "@antrea/ip";
+import {
+    CniCallError,
+    isJsonObject,
+    parseNetworkConfig,
+    routeDestination,
+    type JsonObject,
+    type NetworkConfig,
+} from "@antrea/cni";
+import type { Family } from "@antrea/ip";
 import { fault, NetworkError } from "./error.ts";
 import { ignoredBesidePlugins, ignoredKeysOf } from "./ignored-keys.ts";
 import { antreaIpamType, parseIpamSection, type IpamSection } from "./ipam-section.ts";
+import { ipv6MtuFault } from "./mtu.ts";
 
 /** A NetworkAttachmentDefinition (k8s.cni.cncf.io/v1), as far as it is read. */
 export interface NetworkDefinition {
@@ -191,16 +199,10 @@ function ownNetwork(
         throw refused(network, "ipam", config.ipam?.raw, "has neither IPPools nor addresses", next);
     }
     refuseRouteKeys(ipam, network);
+    refuseSecondDefault(ipam, network);
     const mtu = config.mtu;
-    if (mtu !== undefined && mtu < minMtuOfIpv6 && hasIpv6(ipam)) {
-        throw refused(
-            network,
-            "mtu",
-            mtu,
-            "is under the minimum of IPv6, 1280 (RFC 8200)",
-            "raise it, or use IPv4 only",
-        );
-    }
+    const lowMtu = mtu === undefined || !hasIpv6(ipam) ? undefined : ipv6MtuFault(mtu);
+    if (lowMtu !== undefined) throw refused(network, "mtu", mtu, lowMtu.rule, lowMtu.next);
     const ignored = [...ignoredKeysOf(config.raw), ...(ipam?.ignored ?? []).map((key) => `ipam.${key}`)];
     const common = { network, mtu, ipam, ignored, resourceName: undefined, deviceId: undefined };
     const vlan = vlanOf(config.raw["vlan"] ?? undefined, network);
@@ -225,6 +227,21 @@ function refuseRouteKeys(ipam: IpamSection | undefined, network: string): void {
             const rule = "is refused, as it has no effect on the routes of a network of Antrea";
             throw refused(network, `ipam.routes[${index}].${key}`, route[key], rule, `remove ${key}`);
         }
+    }
+}
+
+/** A Pod has one default route of each family: a second one could have no effect. */
+function refuseSecondDefault(ipam: IpamSection | undefined, network: string): void {
+    const first = new Map<Family, number>();
+    for (const [index, route] of (ipam?.routes ?? []).entries()) {
+        const { family, length } = routeDestination(route);
+        if (length > 0) continue;
+        const other = first.get(family);
+        if (other !== undefined) {
+            const rule = `is a second default route of IPv${family}, after ipam.routes[${other}]`;
+            throw refused(network, `ipam.routes[${index}].dst`, route.dst, rule, "keep one of them");
+        }
+        first.set(family, index);
     }
 }
 

@@ -3,17 +3,22 @@ import { IpError, parseIp, prefixContains, prefixOf, type IpAddress } from "@ant
 import { type IpamSection } from "./ipam-section.ts";
 import { parseRequestedIp, type RequestedIp } from "./requested-ip.ts";
 
+/** Where an address of a call comes from, for messages: the field that has it. */
+export type AddressSource = "ipam.addresses" | "CNI_ARGS" | "args.cni.ips" | "runtimeConfig.ips" | "ips";
+
 /** An address that a call requests, or that its configuration lists; `gateway` is undefined if it has none. */
 export interface WantedAddress extends RequestedIp {
     readonly gateway: IpAddress | undefined;
+    /** Undefined: that of the list. */
+    readonly source?: AddressSource | undefined;
 }
 
 /** The addresses of a call beside those that IPPools choose; may be empty. */
 export interface WantedAddresses {
     /** In the order of the result. */
     readonly addresses: readonly WantedAddress[];
-    /** Where they come from, for messages. */
-    readonly source: "ipam.addresses" | "CNI_ARGS" | "args.cni.ips" | "runtimeConfig.ips" | "ips";
+    /** Of those that have none of their own. */
+    readonly source: AddressSource;
 }
 
 /**
@@ -34,10 +39,9 @@ export function wantedAddresses(
     if (byArgs.length > 0) return { addresses: byArgs.map(parsed("args.cni.ips")), source: "args.cni.ips" };
     const added = itemsOf(args.all.get("IP")).map(parsed("CNI_ARGS.IP"));
     const gateways = itemsOf(args.all.get("GATEWAY")).map(parsedGateway);
-    return {
-        addresses: [...section.addresses, ...added.map((address) => withGateway(address, gateways))],
-        source: added.length > 0 ? "CNI_ARGS" : "ipam.addresses",
-    };
+    if (added.length === 0) return { addresses: section.addresses, source: "ipam.addresses" };
+    const listed = section.addresses.map((address): WantedAddress => ({ ...address, source: "ipam.addresses" }));
+    return { addresses: [...listed, ...added.map((address) => withGateway(address, gateways))], source: "CNI_ARGS" };
 }
 
 function itemsOf(text = ""): readonly string[] {

@@ -99,6 +99,20 @@ describe("planAddresses", () => {
             expect(demands(planFrom(source, ["four"], "10.2.0.1"))).toEqual(["four 10.2.0.1"]);
     });
 
+    it("judges each address by its own origin: one of the network beside requested ones is as without these", () => {
+        const listed = { ...wanted("10.2.0.1/24"), source: "ipam.addresses" as const };
+        const section = parseIpamSection({ type: "antrea", ippools: ["four"] });
+        const both = (own: WantedAddress, ...requested: readonly string[]): AddressPlan =>
+            planAddresses(section, { addresses: [own, ...requested.map(wanted)], source: "CNI_ARGS" }, poolOf);
+        const made = both(listed, "10.2.0.7");
+        expect(demands(made)).toEqual(["four 10.2.0.7"]);
+        expect(result(made)).toEqual(["10.2.0.7/16 via 10.2.0.1", "10.2.0.1/24"]);
+        expect(() => both({ ...listed, prefixLength: undefined }, "10.2.0.7")).toThrow(
+            /^ipam\.addresses: 10\.2\.0\.1 has no prefix length, and no IPPool hands it out; next: /,
+        );
+        expect(() => both(listed, "192.0.2.9")).toThrow(/^CNI_ARGS: 192\.0\.2\.9 has no prefix length, /);
+    });
+
     it.each<[string, () => unknown, string]>([
         ["nothing", () => plan([]), "ipam: has neither IPPools nor addresses; next: name an IPPool in ipam.ippools"],
         [

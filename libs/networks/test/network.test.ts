@@ -82,9 +82,9 @@ describe("parseNetwork", () => {
         expect(parse({ cniVersion, name: "list", plugins: [plugin] })).toEqual(parse(vlan100));
     });
 
-    it("leaves out what is not set: mtu, vlan 0, ipam", () => {
+    it("leaves out what is not set: mtu 0, vlan 0, ipam", () => {
         const { type, cniVersion } = vlan100;
-        expect(parse({ type, cniVersion, networkType: "vlan", vlan: 0, ipam: {} })).toEqual({
+        expect(parse({ type, cniVersion, networkType: "vlan", mtu: 0, vlan: 0, ipam: {} })).toEqual({
             kind: "vlan",
             network: "ns/net1",
             mtu: undefined,
@@ -140,7 +140,7 @@ describe("parseNetwork", () => {
         [
             "mtu under 1280 with IPv6",
             { ...vlan100, mtu: 1279, ipam: { type: "antrea", addresses: [{ address: "2001:db8::5/64" }] } },
-            /mtu: 1279 is under the minimum of IPv6/,
+            /mtu: 1279 is under 1280, the minimum of IPv6 \(RFC 8200\); next: raise it, or use IPv4 only$/,
         ],
         [
             "another IPAM",
@@ -189,6 +189,18 @@ describe("parseNetwork", () => {
             },
             /ipam\.routes\[1\]\.table: 100 is refused, as the routes .* main table; next: remove table$/,
         ],
+        [
+            "two default routes of a family",
+            {
+                ...vlan100,
+                ipam: {
+                    type: "antrea",
+                    ippools: ["a"],
+                    routes: [{ dst: "0.0.0.0/0" }, { dst: "::/0" }, { dst: "10.0.0.1/0", gw: "10.2.0.9" }],
+                },
+            },
+            /ipam\.routes\[2\]\.dst: "10\.0\.0\.1\/0" is a second default route of IPv4, after ipam\.routes\[0\]; next: keep one/,
+        ],
         ...["mtu", "advmss", "priority", "scope"].map((key): [string, unknown, RegExp] => [
             `${key} of a route`,
             { ...vlan100, ipam: { type: "antrea", ippools: ["a"], routes: [{ dst: "10.0.0.0/8", [key]: 200 }] } },
@@ -213,6 +225,11 @@ describe("parseNetwork", () => {
         ["vlan", { ...sriov, vlan: 5 }, resource, /vlan: 5 has no effect in a network of type sriov/],
     ])("refuses an SR-IOV network with %s", (_, config, annotations, message) => {
         expect(refusal(config, annotations)).toMatch(message);
+    });
+
+    it("accepts a default route of each family", () => {
+        const routes = [{ dst: "0.0.0.0/0" }, { dst: "::/0" }, { dst: "10.0.0.0/8" }];
+        expect(refusal({ ...vlan100, ipam: { type: "antrea", ippools: ["a"], routes } })).toBe("accepted");
     });
 
     it("accepts a gateway outside of the subnet", () => {

@@ -60,6 +60,16 @@ describe("wantedAddresses", () => {
         expect(wanted(document, args)).toEqual(expected);
     });
 
+    it("keeps apart what the section lists from what CNI_ARGS adds", () => {
+        const config = parseNetworkConfig(
+            JSON.stringify({ cniVersion: "1.0.0", name: "n", type: "macvlan", ...listed }),
+        );
+        const section = parseIpamSection(listed.ipam);
+        const args = parseCniArgs("IP=10.0.3.5/24");
+        const { addresses, source } = wantedAddresses(section, { args, config });
+        expect(addresses.map((address) => address.source ?? source)).toEqual(["ipam.addresses", "CNI_ARGS"]);
+    });
+
     it.each<[string, object, string, RegExp]>([
         ["an address", listed, "IP=x", /^INVALID_ENVIRONMENT_VARIABLES CNI_ARGS\.IP: "x" is refused/],
         [

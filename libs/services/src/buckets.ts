@@ -17,18 +17,20 @@ export interface DeadBucket {
 }
 
 /**
- * How OVS chooses among the endpoints of a select group, which is to be sent with selection method `dp_hash`.
+ * How OVS chooses among the endpoints of a select group, named by its selection method.
  *
  * - `dp_hash`: the datapath chooses, by a table of slots that OVS fills in proportion to the weights.
- * - `default`: OVS 3.1 would need more than 256 slots for these weights, so ovs-vswitchd chooses, for each new connection,
- *   by rendezvous hashing over bucket ids, which is even for any number of buckets of one weight.
+ * - `hash`, over address and port of the client: ovs-vswitchd chooses, for each new connection, by rendezvous hashing over
+ *   bucket ids, which is even for any number of buckets without weights.
  */
-export interface BucketSelection {
-    readonly method: "dp_hash" | "default";
-    /** In the order of the endpoints. */
-    readonly weights: readonly number[];
-    readonly dead: DeadBucket | undefined;
-}
+export type BucketSelection =
+    | {
+          readonly method: "dp_hash";
+          /** In the order of the endpoints. */
+          readonly weights: readonly number[];
+          readonly dead: DeadBucket | undefined;
+      }
+    | { readonly method: "hash" };
 
 /** Limits of OVS 3.1 for the method dp_hash (ofproto/ofproto-dpif.c). */
 const minSlots = 16;
@@ -46,12 +48,12 @@ export const deadBucketId = 0;
  * Returns how OVS is to choose among `count` endpoints, 1 or more, so that the busiest has at most 1.25 times the mean up
  * to 64 endpoints and 1.5 times above.
  *
- * OVS gives a group the next power of two of (sum of weights / lowest weight) slots, 16 to 256, and divides them by the
- * method of Webster; if it needed more, ovs-vswitchd chooses. With equal weights alone six of ten endpoints get two of
- * 16 slots and four get one. So the weights are the slots themselves: below 128 endpoints at least eight each, or all
- * that there are, beside a dead bucket of one slot. It stands before the endpoints with fewer slots, since then OVS
- * places its slot before one of theirs. For more than 256 endpoints, and from 193 to 255, among which 256 slots cannot
- * be divided so evenly, the weights need more slots.
+ * For `dp_hash` OVS gives a group the next power of two of (sum of weights / lowest weight) slots, 16 to 256, and divides
+ * them by the method of Webster. With equal weights alone six of ten endpoints get two of 16 slots and four get one. So the
+ * weights are the slots themselves: below 128 endpoints at least eight each, or all that there are, beside a dead bucket
+ * of one slot. It stands before the endpoints with fewer slots, since then OVS places its slot before one of theirs. More
+ * than 256 endpoints have no slot each, and 256 slots cannot be divided so evenly among 193 to 255: these need `hash`. It
+ * names its fields, since without them OVS leaves out the ports of UDP, and a client has one endpoint for all connections.
  */
 export function bucketSelection(count: number): BucketSelection {
     if (count < maxSlots / 2) {
@@ -61,11 +63,14 @@ export function bucketSelection(count: number): BucketSelection {
     }
     const { each, more } = divided(maxSlots, count);
     const busiest = more === 0 ? each : each + 1;
-    if (count <= maxSlots && busiest * count <= maxShare * maxSlots) {
-        return { method: "dp_hash", weights: weightsOf(count, each, more), dead: undefined };
-    }
-    // with less than a slot for the weight of the dead bucket, also below 256 endpoints
-    return { method: "default", weights: weightsOf(count, 2, 0), dead: { before: 0, weight: 1 } };
+    if (count > maxSlots || busiest * count > maxShare * maxSlots) return { method: "hash" };
+    return { method: "dp_hash", weights: weightsOf(count, each, more), dead: undefined };
+}
+
+/** Returns the number of buckets of a group of `count` endpoints: with the dead one, if `bucketSelection` has it. */
+export function bucketCount(count: number): number {
+    const selection = bucketSelection(count);
+    return selection.method === "dp_hash" && selection.dead !== undefined ? count + 1 : count;
 }
 
 /**

@@ -42,6 +42,7 @@ export { type IgnoredReason, type LoadBalancerMode, type ServiceSettings } from 
 
 // Groups: how OVS divides connections among endpoints.
 export {
+    bucketCount,
     bucketIds,
     bucketSelection,
     deadBucketId,

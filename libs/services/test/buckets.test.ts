@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@jest/globals";
 import { parseIp } from "@antrea/ip";
 import fc from "fast-check";
-import { bucketIds, bucketSelection, deadBucketId, type BucketTarget } from "../src/index.ts";
+import { bucketCount, bucketIds, bucketSelection, deadBucketId, type BucketTarget } from "../src/index.ts";
 
 interface Bucket {
     /** Undefined for the dead bucket. */
@@ -9,12 +9,13 @@ interface Bucket {
     readonly weight: number;
 }
 
-/** The endpoint of each slot as ofproto-dpif.c of OVS 3.1 divides them; undefined if it needs more than 256. */
-function slotsOfOvs(buckets: readonly Bucket[]): readonly (number | undefined)[] | undefined {
+/** The endpoint of each slot as ofproto-dpif.c of OVS 3.1 divides them. */
+function slotsOfOvs(buckets: readonly Bucket[]): readonly (number | undefined)[] {
     const total = buckets.reduce((sum, { weight }) => sum + weight, 0);
     const needed = Math.ceil(total / Math.min(...buckets.map(({ weight }) => weight)));
     const slots = Math.max(16, 2 ** Math.ceil(Math.log2(needed)));
-    if (slots > 256) return undefined;
+    // with more, OVS would not use dp_hash
+    expect(slots).toBeLessThanOrEqual(256);
     const hits = buckets.map(() => 0);
     return Array.from({ length: slots }, () => {
         let winner = 0;
@@ -29,13 +30,13 @@ function slotsOfOvs(buckets: readonly Bucket[]): readonly (number | undefined)[]
 
 /** The slots of each endpoint, those of the dead bucket counted for the next live one; undefined without slots. */
 function sharesOf(count: number): readonly number[] | undefined {
-    const { method, weights, dead } = bucketSelection(count);
+    const selection = bucketSelection(count);
+    if (selection.method === "hash") return undefined;
+    const { weights, dead } = selection;
     const live: readonly Bucket[] = weights.map((weight, endpoint) => ({ endpoint, weight }));
-    const buckets =
-        dead === undefined ? live : live.toSpliced(dead.before, 0, { endpoint: undefined, weight: dead.weight });
-    const table = slotsOfOvs(buckets);
-    expect([count, table === undefined ? "default" : "dp_hash"]).toEqual([count, method]);
-    if (table === undefined) return undefined;
+    const table = slotsOfOvs(
+        dead === undefined ? live : live.toSpliced(dead.before, 0, { endpoint: undefined, weight: dead.weight }),
+    );
     const shares = Array.from({ length: count }, () => 0);
     table.forEach((_, slot) => {
         let at = slot;
@@ -71,13 +72,18 @@ describe("bucketSelection", () => {
         [127, "dp_hash: 1 × 3, dead, 126 × 2"],
         [128, "dp_hash: 128 × 2"],
         [192, "dp_hash: 64 × 2, 128 × 1"],
-        [193, "default: dead, 193 × 2"],
-        [255, "default: dead, 255 × 2"],
+        [193, "hash"],
+        [255, "hash"],
         [256, "dp_hash: 256 × 1"],
-        [257, "default: dead, 257 × 2"],
-        [5000, "default: dead, 5000 × 2"],
+        [257, "hash"],
+        [5000, "hash"],
     ])("for %i endpoints: %s", (count, expected) => {
-        const { method, weights, dead } = bucketSelection(count);
+        const selection = bucketSelection(count);
+        if (selection.method === "hash") {
+            expect([expected, bucketCount(count)]).toEqual(["hash", count]);
+            return;
+        }
+        const { weights, dead } = selection;
         const parts: string[] = [];
         for (let at = 0; at < count;) {
             if (at === dead?.before) parts.push("dead");
@@ -86,7 +92,8 @@ describe("bucketSelection", () => {
             parts.push(`${length} × ${weights[at] ?? 0}`);
             at += length;
         }
-        expect([`${method}: ${parts.join(", ")}`, dead?.weight ?? 1]).toEqual([expected, 1]);
+        expect([`dp_hash: ${parts.join(", ")}`, dead?.weight ?? 1]).toEqual([expected, 1]);
+        expect(bucketCount(count)).toBe(count + (dead === undefined ? 0 : 1));
     });
 });
 

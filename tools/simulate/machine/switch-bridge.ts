@@ -114,7 +114,9 @@ export class MachineSwitchBridge implements Required<SwitchBridge> {
             const refused = names.find((name) => (known.get(name)?.ofPort ?? -1) <= 0);
             if (refused === undefined) return names.flatMap((name) => known.get(name) ?? []);
             const reason = known.get(refused)?.error ?? "no reason given";
-            throw new OvsBridgeError("PORT_REFUSED", "environment", `OVS could not add port ${refused}: ${reason}`);
+            throw new OvsBridgeError("PORT_REFUSED", "environment", `OVS could not add port ${refused}: ${reason}`, {
+                details: { port: refused, reason },
+            });
         }, ovs);
     }
 

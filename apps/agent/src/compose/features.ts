@@ -156,7 +156,7 @@ export function featuresOf(
         "pod-network": pods,
         "host-services": host,
         services: served,
-        "service-health": serviceHealth(platform, served),
+        "service-health": serviceHealth(platform, served, host.stack),
         "node-routes": nodeRoutes(platform, pods, served),
         masquerade: masquerade(platform, {
             clusterPrefixes: () => allPodPrefixes(platform.nodes.list()),

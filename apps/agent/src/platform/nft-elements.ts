@@ -26,12 +26,12 @@ export class NftElements {
         return this.#sets.size > 0;
     }
 
-    /** Adds an element, or replaces its value; undefined: removes it. No effect if it is so already. */
-    set(set: string, element: string, value: string | undefined): void {
+    /** Adds an element, or replaces its value; undefined: removes it. Returns false, without effect, if it is so already. */
+    set(set: string, element: string, value: string | undefined): boolean {
         const elements = this.#sets.get(set);
-        if (elements === undefined) return;
+        if (elements === undefined) return false;
         const now = elements.get(element);
-        if (now === value) return;
+        if (now === value) return false;
         const changes = this.#changes.get(set) ?? new Map<string, Change>();
         const { before } = changes.get(element) ?? { before: now };
         if (before === value) changes.delete(element);
@@ -40,6 +40,7 @@ export class NftElements {
         else this.#changes.delete(set);
         if (value === undefined) elements.delete(element);
         else elements.set(element, value);
+        return true;
     }
 
     /** The commands of nft(8) that add all elements to a new table. */

@@ -82,9 +82,10 @@ export class NftTable {
      *
      * @param element as `nft -n` lists it
      * @param value that of a map, "" in a set; undefined: removes the element
+     * @returns whether it was another one
      */
-    setElement(set: string, element: string, value: string | undefined): void {
-        this.#elements.set(set, element, value);
+    setElement(set: string, element: string, value: string | undefined): boolean {
+        return this.#elements.set(set, element, value);
     }
 
     /**

@@ -8,13 +8,21 @@ export const interruptions = ["not made", "answer lost", "killed before", "kille
 
 /**
  * Interrupts one of the calls that go out to real parts of a Node. Only asynchronous methods count, which is what the calls to
- * the kernel, OVS and the API server are.
+ * the kernel, OVS and the API server are; that one is, is known once it was called.
  */
 export class Interruptions {
     #calls: string[] | undefined;
     #at = -1;
     #how: (typeof interruptions)[number] = "not made";
     #killed = Promise.withResolvers<void>();
+    #interrupted: string | undefined;
+    /** Names of calls that have returned promises. */
+    readonly #asynchronous = new Set<string>();
+
+    /** The name of the call that the last `during` interrupted; undefined if the work made fewer calls. */
+    get interrupted(): string | undefined {
+        return this.#interrupted;
+    }
 
     /** The part with its calls counted under this name. */
     of<T extends object>(name: string, part: T): T {
@@ -24,15 +32,16 @@ export class Interruptions {
                 if (typeof value !== "function") return value;
                 return (...args: readonly unknown[]): unknown => {
                     const call = (): unknown => Reflect.apply(value, target, args);
-                    if (this.#calls === undefined || typeof key === "symbol") return call();
-                    const number = this.#calls.length;
-                    const interrupted = number === this.#at;
-                    if (!interrupted) {
-                        const result = call();
-                        if (result instanceof Promise) this.#calls.push(`${name}.${key}`);
-                        return result;
+                    if (typeof key === "symbol") return call();
+                    const full = `${name}.${key}`;
+                    if (this.#calls?.length === this.#at && this.#asynchronous.has(full))
+                        return this.#interrupt(full, call);
+                    const result = call();
+                    if (result instanceof Promise) {
+                        this.#asynchronous.add(full);
+                        this.#calls?.push(full);
                     }
-                    return this.#interrupt(`${name}.${key}`, call);
+                    return result;
                 };
             },
         });
@@ -57,6 +66,7 @@ export class Interruptions {
     async during(at: number, how: (typeof interruptions)[number], work: () => Promise<unknown>): Promise<boolean> {
         [this.#at, this.#how, this.#calls] = [at, how, []];
         this.#killed = Promise.withResolvers();
+        this.#interrupted = undefined;
         const ended = work().then(
             () => false,
             () => false,
@@ -70,6 +80,7 @@ export class Interruptions {
 
     async #interrupt(name: string, call: () => unknown): Promise<unknown> {
         this.#calls?.push(name);
+        this.#interrupted = name;
         const how = this.#how;
         if (how === "answer lost" || how === "killed after") await call();
         if (how === "not made" || how === "answer lost") {

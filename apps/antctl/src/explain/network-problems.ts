@@ -1,6 +1,5 @@
 import { AntreaError } from "@antrea/errors";
-import { minMtuOfIpv6 } from "@antrea/ip";
-import { type AddressPlan, type OwnNetwork } from "@antrea/networks";
+import { ipv6MtuFault, type AddressPlan, type OwnNetwork } from "@antrea/networks";
 import { type Allocation } from "../cluster/index.ts";
 import { blockOf, type Block } from "./block.ts";
 import { nodeOf, type Facts } from "./facts.ts";
@@ -70,9 +69,9 @@ export function ownProblems(
         const next = 'request no address, or give the network an ipam of type "antrea"';
         add(true, "the requested addresses cannot be had, as the network has no ipam", next);
     }
-    if (mtu !== undefined && mtu < minMtuOfIpv6 && trials.some(({ trial }) => trial.ipVersion === 6)) {
-        add(true, `mtu ${mtu} is under ${minMtuOfIpv6}, the minimum of IPv6`, "raise it, or use IPv4 only");
-    }
+    const hasIpv6 = trials.some(({ trial }) => trial.ipVersion === 6);
+    const lowMtu = mtu === undefined || !hasIpv6 ? undefined : ipv6MtuFault(mtu);
+    if (lowMtu !== undefined) add(true, `mtu: ${mtu} ${lowMtu.rule}`, lowMtu.next);
     if (selection.ignored.length > 0) {
         add(false, `the keys ${selection.ignored.join(", ")} of the annotation have no effect`, "remove them");
     }
@@ -83,11 +82,9 @@ export function ownProblems(
         add(true, `Node ${node.name} reports no bridge for it`, next);
     }
     if (node?.networkBridge?.ready === false) {
-        add(
-            true,
-            `the bridge of Node ${node.name} is not ready: ${node.networkBridge.message}`,
-            "correct what it reports",
-        );
+        const { connectsPods, message } = node.networkBridge;
+        const what = connectsPods ? "connects Pods, but is not as configured" : "connects no Pod";
+        add(!connectsPods, `the bridge of Node ${node.name} ${what}: ${message}`, "correct what it reports");
     }
     return problems;
 }

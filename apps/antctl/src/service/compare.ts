@@ -1,4 +1,4 @@
-import { bucketSelection } from "@antrea/services";
+import { bucketCount } from "@antrea/services";
 import { count, someOf } from "../output/index.ts";
 import { outcomeText } from "./outcome-text.ts";
 import { type OvsPlace } from "./ovs-reader.ts";
@@ -45,9 +45,7 @@ export function uncompared(found: readonly OvsPlace[]): readonly string[] {
 function outcomeDifferences(wanted: Outcome, has: Outcome): readonly string[] {
     if (wanted.kind === "endpoints" && has.kind === "group") {
         const { length } = wanted.endpoints;
-        const { method, dead } = bucketSelection(length);
-        // such a large group has no dead one, though the selection has
-        const buckets = length + (method === "dp_hash" && dead !== undefined ? 1 : 0);
+        const buckets = bucketCount(length);
         if (has.buckets === undefined || has.buckets === buckets) return [];
         return [`the group in OVS has ${has.buckets} buckets, and ${buckets} are needed for ${length} endpoints`];
     }

@@ -25,9 +25,14 @@ describe("readNode", () => {
     });
 
     it("has the condition of its bridge of networks, if its agent reports one", () => {
-        const condition = { type: "antrea.io/SecondaryBridgeReady", status: "False", message: "eth1 has an address" };
-        const { networkBridge } = readNode({ metadata: { name: "n" }, status: { conditions: [condition] } });
-        expect(networkBridge).toEqual({ ready: false, message: "eth1 has an address" });
+        const bridgeOf = (status: string, message: string) => {
+            const condition = { type: "antrea.io/SecondaryBridgeReady", status, message };
+            return readNode({ metadata: { name: "n" }, status: { conditions: [condition] } }).networkBridge;
+        };
+        const [some, none] = ["eth1 has an address", "eth1 has an address; no NIC of the bridge is connected"];
+        expect(bridgeOf("False", some)).toEqual({ ready: false, connectsPods: true, message: some });
+        expect(bridgeOf("False", none)).toEqual({ ready: false, connectsPods: false, message: none });
+        expect(bridgeOf("True", "")).toEqual({ ready: true, connectsPods: true, message: "" });
         expect(readNode({ metadata: { name: "n" } }).networkBridge).toBeUndefined();
     });
 });

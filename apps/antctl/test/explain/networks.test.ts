@@ -7,6 +7,7 @@ import { poolNamesOf } from "../../src/explain/network-plan.ts";
 import { renderExplain } from "../../src/explain/render.ts";
 import { explain, type ExplainReport } from "../../src/explain/report.ts";
 import { readNetworks } from "../../src/explain/requested-networks.ts";
+import { type PoolSet } from "../../src/pools/index.ts";
 import {
     allocation,
     node,
@@ -22,7 +23,12 @@ import {
     web6,
 } from "../support/objects.ts";
 
-const bridged = node("node1", { networkBridge: { ready: true, message: "the NICs eth1 are ports of br-secondary" } });
+const bridged = node("node1", {
+    networkBridge: { ready: true, connectsPods: true, message: "the NICs eth1 are ports of br-secondary" },
+});
+/** The pools on a Node of whose bridge something is wrong. */
+const withBridge = (connectsPods: boolean, message: string): PoolSet =>
+    poolSet([web], [node("node1", { networkBridge: { ready: false, connectsPods, message } })]);
 /** A range of VLAN 2 and one of VLAN 3. */
 const both = poolObject(
     "both",
@@ -304,7 +310,7 @@ describe("what keeps a Pod from its networks", () => {
             /has no ipam/,
             /request no address/,
         ],
-        ["a small MTU", "small", {}, /mtu 1000 is under 1280/, /raise it/],
+        ["a small MTU", "small", {}, /mtu: 1000 is under 1280, the minimum of IPv6/, /raise it/],
         [
             "pools with the gate off",
             "ofpools",
@@ -314,15 +320,10 @@ describe("what keeps a Pod from its networks", () => {
         ],
         ["no bridge", "plain", { pools: poolSet([web], [node1]) }, /Node node1 reports no bridge for it/, /ovsBridges/],
         [
-            "a bridge that is not ready",
+            "a bridge without a NIC",
             "plain",
-            {
-                pools: poolSet(
-                    [web],
-                    [node("node1", { networkBridge: { ready: false, message: "eth1 has an address" } })],
-                ),
-            },
-            /the bridge of Node node1 is not ready: eth1 has an address/,
+            { pools: withBridge(false, "eth1 does not exist; no NIC of the bridge is connected") },
+            /^network shop\/plain: the bridge of Node node1 connects no Pod: eth1 does not exist; no NIC of the bridge/,
             /correct/,
         ],
         [
@@ -357,6 +358,12 @@ describe("what keeps a Pod from its networks", () => {
         ["with the gate off", "vlan100", { secondary: { state: "off" } }, /Antrea does not attach it/],
         ["with a wrong annotation and the gate off", "a,,b", { secondary: { state: "off" } }, /is empty/],
         ["a network that the user may not read", "secret", {}, /you may not read/],
+        [
+            "a NIC that is not usable beside others",
+            "plain",
+            { pools: withBridge(true, "eth1 has an address") },
+            /^network shop\/plain: the bridge of Node node1 connects Pods, but is not as configured: eth1 has an address$/,
+        ],
         [
             "keys without effect",
             [{ name: "plain", "cni-args": {} }],

@@ -125,7 +125,7 @@ describe("a network is refused", () => {
         [
             "an MTU too small for IPv6",
             { ...vlan, mtu: 1000, ...ipam({ addresses: [{ address: "fd00::5/64" }] }) },
-            /mtu: 1000 is under the minimum of IPv6/,
+            /mtu: 1000 is under 1280, the minimum of IPv6 \(RFC 8200\); next: raise it/,
         ],
         ["a version of CNI of the future", { ...vlan, cniVersion: "9.0.0" }, /9\.0\.0/],
         [

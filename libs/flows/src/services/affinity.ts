@@ -7,7 +7,10 @@ import { load, partsAre, Reg } from "../registers.ts";
 import { Priority, Table } from "../tables.ts";
 import { protocolFields } from "./protocols.ts";
 
-/** Most clients of a port of a Service whose endpoint is remembered. */
+/**
+ * Most clients whose endpoint is remembered, of each port of a Service and family: OVS counts the flows of one cookie. The
+ * endpoint of further ones depends on their address alone.
+ */
 const maxClients = 65_536;
 const hashBits = 40n;
 

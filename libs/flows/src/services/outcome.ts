@@ -61,7 +61,7 @@ function outcomeOf(next: NextTable, input: OutcomeInput, scope: Scope): Outcome 
     const id = groupIds[scope];
     return {
         actions: [numbered, { type: "group", group: id }],
-        group: selectGroup(id, endpoints, toEndpoint),
+        group: selectGroup(id, port, endpoints, toEndpoint),
         flows: [],
     };
 }

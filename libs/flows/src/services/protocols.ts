@@ -3,16 +3,17 @@ import { type Protocol } from "@antrea/services";
 import { IpProto } from "../fields.ts";
 import { partsAre, Reg } from "../registers.ts";
 
-/** IP protocol number, and the match field of the destination port. */
+/** IP protocol number, and the match fields of the destination port and of the source port. */
 export interface ProtocolFields {
     readonly ip_proto: number;
     readonly portField: FieldName;
+    readonly sourcePortField: FieldName;
 }
 
 const fields = {
-    TCP: { ip_proto: IpProto.tcp, portField: "tcp_dst" },
-    UDP: { ip_proto: IpProto.udp, portField: "udp_dst" },
-    SCTP: { ip_proto: IpProto.sctp, portField: "sctp_dst" },
+    TCP: { ip_proto: IpProto.tcp, portField: "tcp_dst", sourcePortField: "tcp_src" },
+    UDP: { ip_proto: IpProto.udp, portField: "udp_dst", sourcePortField: "udp_src" },
+    SCTP: { ip_proto: IpProto.sctp, portField: "sctp_dst", sourcePortField: "sctp_src" },
 } as const satisfies Readonly<Record<Protocol, ProtocolFields>>;
 
 /** Returns the fields of a transport protocol. */

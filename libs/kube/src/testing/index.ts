@@ -1,4 +1,4 @@
 export { eventually } from "./eventually.ts";
-export { freePort, freePorts, TestApiServerError } from "./programs.ts";
+export { freePort, freePorts, Program, programPath, TestApiServerError } from "./programs.ts";
 export { TestApiServer, type TestApiServerOptions, type TestNodeOptions } from "./test-api-server.ts";
 export { networkDefinitionsCrd } from "./network-definitions.ts";

@@ -18,10 +18,10 @@ const defaultCache = process.env.ANTREA_CACHE ?? join(process.env.HOME ?? "/root
 const versions = new URL("../../../../tools/versions.env", import.meta.url);
 
 /**
- * Returns the path of the pinned version of `etcd` or `kube-apiserver` in the cache (default: ANTREA_CACHE, else
+ * Returns the path of the pinned version of one of these programs in the cache (default: ANTREA_CACHE, else
  * `$HOME/.cache/antrea`). Throws TestApiServerError PROGRAM_MISSING.
  */
-export function programPath(name: "etcd" | "kube-apiserver", cache: string = defaultCache): string {
+export function programPath(name: "etcd" | "kube-apiserver" | "kube-proxy", cache: string = defaultCache): string {
     const pinned = new Map(
         readFileSync(versions, "utf8")
             .split("\n")

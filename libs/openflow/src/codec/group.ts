@@ -43,7 +43,7 @@ export type GroupSelection =
           readonly method: "hash";
           /** 64 bits, the salt of the hash. Default 0. */
           readonly param?: bigint;
-          /** Default: addresses and ports of all layers. */
+          /** Default: addresses and ports of all layers, without the ports of UDP. */
           readonly fields?: readonly SelectionField[];
       };
 
@@ -54,7 +54,7 @@ export interface Group {
     readonly type: GroupType;
     /** Their order matters in `fast_failover` only. */
     readonly buckets: readonly GroupBucket[];
-    /** Only in `select`. Default: `dp_hash`, symmetric, with at most 256 slots, else `hash` of all fields. */
+    /** Only in `select`. Default: `dp_hash`, symmetric, with at most 256 slots, else `hash` without fields. */
     readonly selection?: GroupSelection;
 }
 

@@ -1,3 +1,4 @@
+export { frame, type FrameMacs, type Tuple } from "./frame.ts";
 export {
     PrivateOvs,
     PrivateOvsError,

@@ -1,7 +1,8 @@
 import { parseIp } from "@antrea/ip";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "@jest/globals";
 import { type BundleMod, type CtFlush, type Match } from "../../src/codec/index.ts";
-import { add, datagrams, frame, LiveSwitch, type Entry, type Tuple } from "./live.ts";
+import { frame, type Tuple } from "../../src/testing/index.ts";
+import { add, datagrams, LiveSwitch, type Entry } from "./live.ts";
 
 type Protocol = "udp" | "tcp";
 const [dns, other, dns6] = ["10.96.0.10", "10.96.0.11", "fd00:96::a"];

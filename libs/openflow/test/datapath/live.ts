@@ -1,4 +1,4 @@
-import { formatIp, ipToBytes, parseIp, type IpAddress } from "@antrea/ip";
+import { formatIp, parseIp } from "@antrea/ip";
 import {
     Port,
     type Action,
@@ -8,7 +8,7 @@ import {
     type GroupSelection,
 } from "../../src/codec/index.ts";
 import { OpenFlowConnection } from "../../src/connection/index.ts";
-import { PrivateOvs } from "../../src/testing/index.ts";
+import { frame, PrivateOvs, type Tuple } from "../../src/testing/index.ts";
 import { silent } from "../connection/peer.ts";
 
 /** An Open vSwitch in a network namespace of its own, with one bridge and a connection to it. */
@@ -121,14 +121,6 @@ export function* datagrams(count: number, to: string, client: string): Generator
     }
 }
 
-/** One datagram, or what conntrack knows of a connection in one direction. */
-export interface Tuple {
-    readonly src: string;
-    readonly dst: string;
-    readonly sport: number;
-    readonly dport: number;
-}
-
 /** An entry of conntrack: the first packet as it came, and the answer that it expects. */
 export interface Entry {
     readonly protocol: string;
@@ -136,45 +128,6 @@ export interface Entry {
     readonly reply: Tuple;
     readonly zone: number;
     readonly mark: number;
-}
-
-/** An Ethernet frame with a datagram, or a SYN, of correct checksums. */
-export function frame({ src, dst, sport, dport }: Tuple, protocol: "udp" | "tcp" = "udp"): Uint8Array {
-    const [from, to] = [parseIp(src), parseIp(dst)];
-    const body = new Uint8Array(protocol === "udp" ? 8 : 20);
-    const view = new DataView(body.buffer);
-    view.setUint16(0, sport);
-    view.setUint16(2, dport);
-    if (protocol === "udp") view.setUint16(4, body.length);
-    else {
-        view.setUint16(12, 0x5002);
-        view.setUint16(14, 0xffff);
-    }
-    const number = protocol === "udp" ? 17 : 6;
-    const pseudo = [...ipToBytes(from), ...ipToBytes(to), 0, number, 0, body.length];
-    view.setUint16(protocol === "udp" ? 6 : 16, checksum([...pseudo, ...body]));
-    return Uint8Array.from([...ethernet(from.family), ...ipHeader(from, to, number, body.length), ...body]);
-}
-
-function ethernet(family: 4 | 6): readonly number[] {
-    return [2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, ...(family === 4 ? [0x08, 0x00] : [0x86, 0xdd])];
-}
-
-function ipHeader(from: IpAddress, to: IpAddress, protocol: number, length: number): readonly number[] {
-    const addresses = [...ipToBytes(from), ...ipToBytes(to)];
-    if (from.family === 6) return [0x60, 0, 0, 0, 0, length, protocol, 64, ...addresses];
-    const head = [0x45, 0, 0, 20 + length, 0, 1, 0, 0, 64, protocol];
-    const sum = checksum([...head, 0, 0, ...addresses]);
-    return [...head, sum >> 8, sum & 0xff, ...addresses];
-}
-
-function checksum(bytes: readonly number[]): number {
-    let sum = 0;
-    bytes.forEach((byte, index) => {
-        sum += index % 2 === 0 ? byte << 8 : byte;
-    });
-    while (sum > 0xffff) sum = (sum >> 16) + (sum & 0xffff);
-    return ~sum & 0xffff;
 }
 
 /** How often each of them comes. */

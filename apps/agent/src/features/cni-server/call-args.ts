@@ -39,6 +39,15 @@ export function podOf(args: CniCmdArgs): { readonly pod?: string } {
     }
 }
 
+/** The attachment of the call and its Pod; undefined as `podOf` is empty. */
+export function podIfAny(args: CniCmdArgs): PodAttachment | undefined {
+    try {
+        return podAttachmentOf(args);
+    } catch {
+        return undefined;
+    }
+}
+
 /** The attachment of the call, as the runtime names it. */
 export function attachmentOf(args: CniCmdArgs): Attachment {
     return { containerId: args.containerId, ifName: args.ifname };

@@ -12,13 +12,20 @@ import {
 import { formatIp } from "@antrea/ip";
 import type { Logger } from "@antrea/runtime";
 import { noPools, type AddressBackend } from "./address-calls.ts";
-import { attachmentOf, checkArgs, podAttachmentOf, podOf, previousOf } from "./call-args.ts";
+import { attachmentOf, checkArgs, podAttachmentOf, podIfAny, podOf, previousOf } from "./call-args.ts";
 import type { CheckRequest } from "./check-request.ts";
 import { addressCalls, networkCalls, type DecodedCall, type InterfaceCalls } from "./interface-calls.ts";
 import { noNetworks, type NetworkBackend } from "./network-calls.ts";
+import type { RefusedPart } from "./refused-adds.ts";
 import { purposeOf } from "./served-config.ts";
 import { StatusLog } from "./status-log.ts";
-import type { AddRequest, Attachment, InterfaceAddress, PodRecord } from "../../platform/pod-interfaces/index.ts";
+import type {
+    AddRequest,
+    Attachment,
+    InterfaceAddress,
+    PodAttachment,
+    PodRecord,
+} from "../../platform/pod-interfaces/index.ts";
 
 /** The properties of the interface in the result of an ADD; `netns` is the path that the runtime passed. */
 export interface AddedInterface extends Pick<PodRecord, "hostIfName" | "ifName" | "mac" | "netns"> {
@@ -68,6 +75,8 @@ export interface CniCallsComponents {
     readonly logger: Logger;
     /** Called once for each call, at its end. */
     readonly observe: ObserveCall;
+    /** Called for each ADD of a Pod that its configuration alone refuses; must neither throw nor block. Absent: not needed. */
+    readonly refused?: (pod: PodAttachment, error: CniCallError, part: RefusedPart) => void;
     /** Monotonic clock in milliseconds. */
     readonly now: () => number;
 }
@@ -124,17 +133,20 @@ export class CniCalls {
         if (purpose.kind === "addresses") {
             if (addresses !== undefined)
                 return this.#answerInterface(addressCalls(addresses, asked), command, asked, signal);
-            if (command !== "del" && command !== "gc") throw noPools(config.name);
+            if (command !== "del" && command !== "gc")
+                throw this.#refused(command, args, noPools(config.name), "addresses");
         }
         if (purpose.kind === "network") {
             if (networks !== undefined)
                 return this.#answerInterface(networkCalls(networks, asked), command, asked, signal);
-            if (command !== "del" && command !== "gc") throw noNetworks(config.name, purpose.networkType);
+            if (command !== "del" && command !== "gc")
+                throw this.#refused(command, args, noNetworks(config.name, purpose.networkType), "interface");
         }
         const isServed = purpose.kind === "pod-network";
         // DEL deletes whatever exists; for GC such a network has no interfaces here.
         if (!isServed && command === "gc") return empty;
-        if (purpose.kind === "unserved" && command !== "del") throw purpose.error;
+        if (purpose.kind === "unserved" && command !== "del")
+            throw this.#refused(command, args, purpose.error, "interface");
         switch (command) {
             case "add":
                 return encodeResult(await this.#add(args, config, receivedAt, signal), config.cniVersion);
@@ -151,6 +163,13 @@ export class CniCalls {
                 this.#status();
                 return empty;
         }
+    }
+
+    /** The error, which is reported if it is that of a Pod's ADD. */
+    #refused(command: CniCommand, args: CniCmdArgs, error: CniCallError, part: RefusedPart): CniCallError {
+        const pod = command === "add" ? podIfAny(args) : undefined;
+        if (pod !== undefined) this.#components.refused?.(pod, error, part);
+        return error;
     }
 
     /** A call for one interface apart from that on the Pod network. */

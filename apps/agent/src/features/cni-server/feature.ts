@@ -12,6 +12,7 @@ import { leavesForGood } from "./leaves-for-good.ts";
 import { observeCalls } from "./metrics.ts";
 import type { NetworkBackend } from "./network-calls.ts";
 import { netnsPathHere } from "./netns-path.ts";
+import { RefusedAdds } from "./refused-adds.ts";
 import type { CniServer } from "./server.ts";
 
 const resyncMs = 60_000;
@@ -72,7 +73,7 @@ function once(work: () => void): () => void {
  * @param errorCodes the CNI error codes of the Pod network's errors
  */
 export function cniServer(platform: Platform, parts: CniNodeParts, errorCodes: readonly ErrorCodeOf[]): CniFeature {
-    const { clock, config, environment, jobs, kube, metrics, readiness } = platform;
+    const { clock, config, environment, events, jobs, kube, metrics, readiness } = platform;
     const logger = platform.logger.child("cni-server");
     const content = environment.conflist ?? conflistText({ portmap: true, bandwidth: true });
     const conflist = parts.conflist({
@@ -95,7 +96,14 @@ export function cniServer(platform: Platform, parts: CniNodeParts, errorCodes: r
         isNodeNetns: (path) => isNodeNetns(path, config.hostProcPathPrefix),
         podUid: (namespace, name) => podUidOf(kube.api, namespace, name),
     });
-    const calls = new CniCalls({ backend, logger, observe: observeCalls(metrics), now: () => clock.monotonic() });
+    const refusedAdds = new RefusedAdds({ kube, events, logger });
+    const calls = new CniCalls({
+        backend,
+        logger,
+        observe: observeCalls(metrics),
+        refused: (...refusal) => void refusedAdds.report(...refusal),
+        now: () => clock.monotonic(),
+    });
     const server = parts.cniServer(calls, { socketPath: config.cniSocket });
     return {
         part: { name: "cni-server", start: () => server.start(), preStop: () => server.stop() },

@@ -10,7 +10,7 @@ import {
 import { CniCallError } from "@antrea/cni";
 import { isAborted } from "@antrea/errors";
 import { formatIp, sameIp, type IpAddress } from "@antrea/ip";
-import type { Logger } from "@antrea/runtime";
+import type { LogFields, Logger } from "@antrea/runtime";
 import type {
     Attachment,
     NetworkAddress,
@@ -64,8 +64,8 @@ export interface DelegatedAdd extends PodAttachment {
     readonly receivedAt: number;
 }
 
-/** More than the networks of a cluster. */
-const maxLogged = 1_024;
+/** More than the networks of a cluster, three messages of each. */
+const maxLogged = 3_072;
 
 /**
  * Gives the addresses of IPPools to interfaces that other CNI plugins make (`"ipam": {"type": "antrea"}`, CNI
@@ -74,7 +74,7 @@ const maxLogged = 1_024;
  */
 export class DelegatedIpam {
     readonly #components: DelegatedIpamComponents;
-    /** Networks of which something without effect was logged. */
+    /** Networks with what was logged of them. */
     readonly #logged = new Set<string>();
 
     constructor(components: DelegatedIpamComponents) {
@@ -203,31 +203,27 @@ export class DelegatedIpam {
                 gateway !== undefined &&
                 demands.slice(0, section.ippools.length).some(({ fixed }) => fixed && sameIp(fixed, ip)),
         );
-        if (section.ignored.length === 0 && inVlan === undefined && ofPool === undefined) return;
-        if (this.#logged.has(network)) return;
-        this.#logged.add(network);
-        if (this.#logged.size > maxLogged) this.#logged.delete(this.#logged.values().next().value ?? "");
-        const { logger } = this.#components;
         if (ofPool !== undefined) {
-            logger.warn("the gateway of an address has no effect: a listed IPPool gives the address, with its own", {
-                network,
-                address: formatIp(ofPool.ip),
-            });
+            const text = "the gateway of an address has no effect: a listed IPPool gives the address, with its own";
+            this.#warnOnce(network, text, { address: formatIp(ofPool.ip) });
         }
         if (section.ignored.length > 0) {
-            logger.warn("keys of the IPAM section have no effect", { network, keys: section.ignored });
+            this.#warnOnce(network, "keys of the IPAM section have no effect", { keys: section.ignored });
         }
         if (inVlan !== undefined) {
-            logger.warn(
-                "the VLAN of an IPPool has no effect: another plugin makes the interface, and decides its VLAN",
-                {
-                    network,
-                    plugin: type,
-                    pool: inVlan.pool,
-                    vlan: inVlan.vlan,
-                },
-            );
+            const text =
+                "the VLAN of an IPPool has no effect: another plugin makes the interface, and decides its VLAN";
+            this.#warnOnce(network, text, { plugin: type, pool: inVlan.pool, vlan: inVlan.vlan });
         }
+    }
+
+    /** Each message once of a network. */
+    #warnOnce(network: string, message: string, fields: LogFields): void {
+        const key = `${network} ${message}`;
+        if (this.#logged.has(key)) return;
+        this.#logged.add(key);
+        if (this.#logged.size > maxLogged) this.#logged.delete(this.#logged.values().next().value ?? "");
+        this.#components.logger.warn(message, { network, ...fields });
     }
 }
 

@@ -15,6 +15,7 @@ import { HostRules, removeHostRules } from "./host-rules.ts";
 import { HostStack } from "./host-stack.ts";
 import { readListeningPorts } from "./listening.ts";
 import { NodeAddresses } from "./node-addresses.ts";
+import { NodePortReport } from "./node-port-report.ts";
 import { RoutedServiceCidrs } from "./service-cidrs.ts";
 
 const resyncMs = 60_000;
@@ -31,6 +32,7 @@ export type HostServicesPlatform = Pick<
     | "clock"
     | "config"
     | "environment"
+    | "events"
     | "flowTable"
     | "health"
     | "host"
@@ -84,12 +86,21 @@ function serving(
     routes: HostServiceRoutes,
     others: ServiceCidrs | undefined,
 ): HostServicesFeature {
-    const { clock, config, environment, health, jobs, kube, netlink, node, nodes } = platform;
+    const { clock, config, environment, events, health, jobs, kube, netlink, node, nodes } = platform;
     const logger = platform.logger.child("host-services");
     const own = new ServiceCidrWatch({ api: kube.api, clock, logger });
     const cidrs = new RoutedServiceCidrs(others ?? own);
     const rules = rulesOf(platform);
-    const addresses = new NodeAddresses({ netlink }, { nodePortAddresses: config.antreaProxy.nodePortAddresses });
+    const { nodePortAddresses } = config.antreaProxy;
+    const addresses = new NodeAddresses({ netlink }, { nodePortAddresses });
+    const nodePortReport = new NodePortReport(
+        { logger, record: (event) => events.record(event) },
+        {
+            nodeName: environment.nodeName,
+            families: node.podPrefixes.map(({ family }) => family),
+            cidrs: nodePortAddresses,
+        },
+    );
     const gatewayRoutes = { gatewayName: config.hostGateway, protocol: proxyRouteProtocol };
     const listeners = new DisposableStack();
     const triggers = { rules: (): void => undefined, routes: (): void => undefined, addresses: (): void => undefined };
@@ -119,6 +130,7 @@ function serving(
         triggers.addresses = trigger(
             jobs.every("host-services/addresses", resyncMs, async (limit) => {
                 const changed = await addresses.read();
+                nodePortReport.update(addresses.known.nodePorts);
                 stack.addressesChanged(changed);
                 if (changed.size > 0) triggers.routes();
                 await platform.flowTable.set(addressOwner, flows(), limit);
@@ -180,9 +192,9 @@ function serving(
     };
 }
 
-function rulesOf({ config, host, logger, node }: HostServicesPlatform): HostRules {
+function rulesOf({ clock, config, host, logger, node }: HostServicesPlatform): HostRules {
     return new HostRules(
-        { generation: host.rulesGeneration, logger: logger.child("host-services"), nft: host.nft },
+        { clock, generation: host.rulesGeneration, logger: logger.child("host-services"), nft: host.nft },
         {
             families: node.podPrefixes.map(({ family }) => family),
             gatewayName: config.hostGateway,

@@ -1,3 +1,4 @@
+import type { Clock } from "@antrea/async";
 import { parseIp, type IpAddress } from "@antrea/ip";
 import type { Logger } from "@antrea/runtime";
 import { NftTable, type RulesGeneration, type RunNft } from "../../platform/nftables.ts";
@@ -9,6 +10,15 @@ export interface HostRulesComponents {
     readonly logger: Logger;
     readonly nft: RunNft;
     readonly generation: RulesGeneration;
+    readonly clock: Clock;
+}
+
+/** Whether the host has the rules of all Services. */
+export interface RulesState {
+    /** Whether the table was written by this start, or was there from an earlier one. */
+    readonly areInstalled: boolean;
+    /** Milliseconds for which the oldest change, or a repair, has been waiting; undefined: none is. */
+    readonly waitingMs: number | undefined;
 }
 
 /**
@@ -17,18 +27,33 @@ export interface HostRulesComponents {
  * `ensure` must not overlap.
  */
 export class HostRules {
+    readonly #clock: Clock;
     readonly #logger: Logger;
     readonly #nft: RunNft;
     readonly #table: NftTable;
     readonly #script: string;
     readonly #ofService = new Map<string, readonly RuleElement[]>();
     readonly #owners = new Map<string, string>();
+    #areInstalled = false;
+    /** Since when the oldest change waits that no `ensure` has begun to write, and that one of the current call. */
+    #waitingSince: number | undefined;
+    #writingSince: number | undefined;
 
-    constructor({ generation, logger, nft }: HostRulesComponents, input: RulesetInput) {
+    constructor({ clock, generation, logger, nft }: HostRulesComponents, input: RulesetInput) {
+        this.#clock = clock;
         this.#logger = logger;
         this.#nft = nft;
         this.#table = new NftTable({ generation, nft }, { family: "inet", name: tableName, sets: allSets });
         this.#script = ruleset(input);
+    }
+
+    /** The state now. */
+    get state(): RulesState {
+        const since = this.#writingSince ?? this.#waitingSince;
+        return {
+            areInstalled: this.#areInstalled,
+            waitingMs: since === undefined ? undefined : this.#clock.monotonic() - since,
+        };
     }
 
     /**
@@ -36,6 +61,7 @@ export class HostRules {
      */
     async standIns(): Promise<readonly (readonly [ip: IpAddress, standIn: IpAddress])[]> {
         if (!(await hasTable(this.#nft))) return [];
+        this.#areInstalled = true;
         const listing = await this.#nft(["-n", "list", "table", "inet", tableName], "");
         const maps = listing.matchAll(/^\tmap own[46] \{\n[^}]*/gm);
         const elements = [...maps].flatMap(([text]) => [
@@ -44,21 +70,24 @@ export class HostRules {
         return elements.map(([, ip = "", standIn = ""]) => [parseIp(ip), parseIp(standIn)]);
     }
 
-    /** Replaces the elements of a Service, which `ensure` writes. */
-    set(service: string, elements: readonly RuleElement[]): void {
+    /** Replaces the elements of a Service, which `ensure` writes. Returns whether there is something to write. */
+    set(service: string, elements: readonly RuleElement[]): boolean {
         const kept = new Set(elements.map(keyOf));
+        let hasChanged = false;
         for (const one of this.#ofService.get(service) ?? []) {
             const key = keyOf(one);
             if (kept.has(key) || this.#owners.get(key) !== service) continue;
             this.#owners.delete(key);
-            this.#table.setElement(one.set, one.element, undefined);
+            if (this.#table.setElement(one.set, one.element, undefined)) hasChanged = true;
         }
         for (const one of elements) {
             this.#owners.set(keyOf(one), service);
-            this.#table.setElement(one.set, one.element, one.value);
+            if (this.#table.setElement(one.set, one.element, one.value)) hasChanged = true;
         }
         if (elements.length === 0) this.#ofService.delete(service);
         else this.#ofService.set(service, elements);
+        if (hasChanged) this.#waitingSince ??= this.#clock.monotonic();
+        return hasChanged;
     }
 
     /**
@@ -66,7 +95,20 @@ export class HostRules {
      * call tries again.
      */
     async ensure(): Promise<void> {
-        if (!(await this.#table.ensure(this.#script))) return;
+        const since = this.#waitingSince ?? this.#clock.monotonic();
+        this.#writingSince = since;
+        // of what changes from here on a further call takes care
+        this.#waitingSince = undefined;
+        try {
+            const isReplaced = await this.#table.ensure(this.#script);
+            this.#areInstalled = true;
+            if (!isReplaced) return;
+        } catch (error) {
+            this.#waitingSince = since;
+            throw error;
+        } finally {
+            this.#writingSince = undefined;
+        }
         this.#logger.info("rules of Services installed", {
             table: `inet ${tableName}`,
             services: this.#ofService.size,

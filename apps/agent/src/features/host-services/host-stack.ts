@@ -1,7 +1,7 @@
 import { formatIp, type Family, type IpAddress } from "@antrea/ip";
 import type { Problem, ServedService } from "@antrea/services";
 import { elementsOf } from "./elements.ts";
-import type { HostRules } from "./host-rules.ts";
+import type { HostRules, RulesState } from "./host-rules.ts";
 import type { NodeAddresses } from "./node-addresses.ts";
 import { StandIns } from "./stand-ins.ts";
 import { UsedPorts, type UsedPortsComponents } from "./used-ports.ts";
@@ -15,7 +15,7 @@ export interface PreparedService {
 
 /** Dependencies of HostStack. */
 export interface HostStackComponents {
-    readonly rules: Pick<HostRules, "set">;
+    readonly rules: Pick<HostRules, "set" | "state">;
     readonly addresses: Pick<NodeAddresses, "has" | "known">;
     /** Where programs of the Node listen. */
     readonly listening: UsedPortsComponents["read"];
@@ -48,6 +48,11 @@ export class HostStack {
     /** Whether OVS has all Services that are known: before, the rules of an earlier start stay. */
     get isComplete(): boolean {
         return this.#isComplete;
+    }
+
+    /** Whether the host has the rules of the Services. */
+    get rulesState(): RulesState {
+        return this.#components.rules.state;
     }
 
     /** The addresses of a family at which Pods reach the NodePorts of this Node. */
@@ -94,10 +99,11 @@ export class HostStack {
             this.#usedPorts.forget(key);
         }
         const own = (this.#external.get(key) ?? []).filter((ip) => now?.prepared.standIns.has(formatIp(ip)));
-        rules.set(key, now === undefined ? [] : elementsOf(now.service, now.prepared.standIns));
+        const hasChanged = rules.set(key, now === undefined ? [] : elementsOf(now.service, now.prepared.standIns));
         if (now === undefined) this.#waiting.delete(key);
         if (this.#standIns.keepOnly(key, own)) this.#retry();
-        onRules();
+        // most changes are of endpoints only, and a check may list the whole table
+        if (hasChanged) onRules();
     }
 
     /** OVS has all Services, or all that are known while the API server does not answer. */

@@ -101,7 +101,7 @@ export class PoolAllocator {
             if (isAborted(error)) throw error;
             const failure = isForNetwork(request) ? ofNetwork(error, request) : error;
             metrics.failed(failure instanceof IpPoolError ? failure.code : "INTERNAL");
-            events.allocationFailed(pod, failure);
+            events.allocationFailed(pod, failure, request);
             throw failure;
         }
     }

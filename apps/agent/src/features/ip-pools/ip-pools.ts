@@ -3,7 +3,7 @@ import { allocationName } from "@antrea/crd";
 import { isAborted } from "@antrea/errors";
 import { type IpAddress } from "@antrea/ip";
 import { type Pool } from "@antrea/ipam";
-import { type KubeError, type NamedPodUid } from "@antrea/kube";
+import { type KubeError } from "@antrea/kube";
 import { PoolAllocator } from "./allocator.ts";
 import { Blocks } from "./blocks.ts";
 import { AllocationReconciler } from "./allocation-reconciler.ts";
@@ -177,7 +177,7 @@ export class IpPools implements AsyncDisposable {
     async requestOf(attachment: PodAttachment, signal: AbortSignal): Promise<AddressRequest | undefined> {
         const { containerId, ifName } = attachment;
         const pod = podOf(attachment);
-        const wanted = await this.#resolve(pod, signal);
+        const wanted = await this.#resolve(attachment, signal);
         if (wanted === undefined) return undefined;
         const claim = async (limit: AbortSignal): Promise<AddressAllocation> => {
             const addresses = await this.allocator.claim({ ...wanted, pod, containerId, ifName }, limit);
@@ -200,7 +200,7 @@ export class IpPools implements AsyncDisposable {
                 throw ofNetwork(error, asked);
             }
         };
-        const statefulSet = await this.#reported(pod, placeOf);
+        const statefulSet = await this.#reported(asked, placeOf);
         return { pod, containerId, ifName, network, demands, statefulSet };
     }
 
@@ -212,7 +212,7 @@ export class IpPools implements AsyncDisposable {
     /** Records on the Pod that an interface of a network got no addresses, and counts it. */
     networkFailed(asked: PodAttachment, error: unknown): void {
         this.#metrics.failed(error instanceof IpPoolError ? error.code : "INTERNAL");
-        this.#events.allocationFailed(podOf(asked), error);
+        this.#events.allocationFailed(podOf(asked), error, asked);
     }
 
     /** The allocations for interfaces that other plugins make in these containers. To be called once. */
@@ -352,18 +352,18 @@ export class IpPools implements AsyncDisposable {
         await this.close();
     }
 
-    #resolve(pod: NamedPodUid, signal: AbortSignal): Promise<PoolsWanted | undefined> {
-        return this.#reported(pod, () => this.podPools.resolve(pod, signal));
+    #resolve(attachment: PodAttachment, signal: AbortSignal): Promise<PoolsWanted | undefined> {
+        return this.#reported(attachment, () => this.podPools.resolve(podOf(attachment), signal));
     }
 
     /** Counts a failure of the work, and records it as an event on the Pod. */
-    async #reported<T>(pod: NamedPodUid, work: () => Promise<T>): Promise<T> {
+    async #reported<T>(asked: PodAttachment, work: () => Promise<T>): Promise<T> {
         try {
             return await work();
         } catch (error) {
             if (!isAborted(error)) {
                 this.#metrics.failed(error instanceof IpPoolError ? error.code : "INTERNAL");
-                this.#events.allocationFailed(pod, error);
+                this.#events.allocationFailed(podOf(asked), error, asked);
             }
             throw error;
         }

@@ -1,7 +1,7 @@
 import { type IpAllocation } from "@antrea/crd";
-import { messageOf } from "@antrea/errors";
 import { formatIp } from "@antrea/ip";
 import { type EventInput, type NamedPodUid } from "@antrea/kube";
+import { eventNote, type Sandbox } from "../../platform/pod-interfaces/index.ts";
 import { newSandboxStep } from "../../platform/pod-object.ts";
 import { holderText, type Holder } from "./allocations.ts";
 import { isStaticUid, type ClaimedAddress } from "./types.ts";
@@ -28,9 +28,9 @@ export class PodEvents {
         this.#components = components;
     }
 
-    /** Records that no address could be allocated, with the reason from the error. */
-    allocationFailed(pod: NamedPodUid, error: unknown): void {
-        this.#warn(pod, "IPAllocationFailed", "AllocateIP", messageOf(error));
+    /** Records that no address could be allocated in this sandbox of the Pod, with the reason from the error. */
+    allocationFailed(pod: NamedPodUid, error: unknown, sandbox: Sandbox): void {
+        this.#warn(pod, "IPAllocationFailed", "AllocateIP", eventNote(error, sandbox));
     }
 
     /**

@@ -76,8 +76,8 @@ export function podNetworks(
         isCalledFirst: () => isCalledFirst(environment.cniConfFolder, cniFiles),
         known: (key) => watch.get(key),
         findDevices,
-        surroundings: async (signal) => {
-            if (pools !== undefined) await orAborted(pools.synced(signal), signal);
+        surroundings: async (needsPools, signal) => {
+            if (needsPools && pools !== undefined) await orAborted(pools.synced(signal), signal);
             return {
                 bridgeProblem: bridge === undefined ? noBridge : bridge.problem,
                 nicMtu: bridge?.mtu ?? 0,

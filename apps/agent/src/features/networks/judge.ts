@@ -107,7 +107,7 @@ function functionOf(
     }
     if (device === undefined) throw new NetworksError("NO_DEVICE", `network ${network}: no device was looked for`);
     const { mac: own, ...rest } = device;
-    return { device: rest, mac: own, mtu: mtu ?? device.linkMtu };
+    return { device: rest, mac: own, mtu: mtu ?? Math.min(defaultMtu, device.linkMtu) };
 }
 
 function planned(

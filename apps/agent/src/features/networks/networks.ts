@@ -1,7 +1,7 @@
 import { orAborted } from "@antrea/async";
-import { CniCallError } from "@antrea/cni";
-import { isAborted, messageOf } from "@antrea/errors";
-import { parsePrefix, type Family } from "@antrea/ip";
+import { CniCallError, routeDestination } from "@antrea/cni";
+import { AntreaError, isAborted, messageOf } from "@antrea/errors";
+import type { Family } from "@antrea/ip";
 import { pods, referenceTo, type ApiClient, type EventInput, type Pod } from "@antrea/kube";
 import {
     keysText,
@@ -14,12 +14,13 @@ import {
     type OwnNetwork,
 } from "@antrea/networks";
 import type { Logger } from "@antrea/runtime";
-import type {
-    AddRequest,
-    DeviceDemand,
-    FoundDevice,
-    NetworkCall,
-    PlannedNetwork,
+import {
+    eventNote,
+    type AddRequest,
+    type DeviceDemand,
+    type FoundDevice,
+    type NetworkCall,
+    type PlannedNetwork,
 } from "../../platform/pod-interfaces/index.ts";
 import { isPodOf } from "../../platform/pod-object.ts";
 import { annotationHash } from "./annotation-hash.ts";
@@ -34,8 +35,8 @@ export interface NetworksComponents {
     readonly definitions: Pick<Definitions, "find">;
     /** Whether the container runtime calls this plugin first, so that no meta plugin attaches networks. */
     readonly isCalledFirst: () => Promise<boolean>;
-    /** What networks are judged against, now. Rejects if the IPPools are not known in time. */
-    readonly surroundings: (signal: AbortSignal) => Promise<Surroundings>;
+    /** What networks are judged against, now. Rejects if the IPPools are needed and not known in time. */
+    readonly surroundings: (needsPools: boolean, signal: AbortSignal) => Promise<Surroundings>;
     /** A virtual function for each demand, in their order; rejects with the error that ADD returns. */
     readonly findDevices: (
         pod: AddRequest,
@@ -102,7 +103,10 @@ export class Networks {
                 network.kind === "foreign" ? [] : [{ network, selection }],
             );
             if (own.length === 0) return [];
-            const surroundings = await this.#components.surroundings(signal);
+            const surroundings = await this.#surroundings(
+                own.map(({ network }) => network),
+                signal,
+            );
             const asked = own.map(({ network, selection }) => ({ network, ...interfaceRequestOf(selection, network) }));
             const complete = await this.#withDevices(request, asked, signal);
             const planned = complete.map((one) => judgeNamed(one.network, one, surroundings));
@@ -111,7 +115,7 @@ export class Networks {
         } catch (error) {
             if (!isAborted(error)) {
                 this.#components.metrics.failed(error);
-                this.#notAttached(pod, error);
+                this.#notAttached(pod, request, error);
             }
             throw error;
         }
@@ -122,7 +126,7 @@ export class Networks {
         const { asked, ifName, mac, wanted } = call;
         if (asked.ignored.length > 0) void this.#reportIgnoredOf(call);
         try {
-            const surroundings = await this.#components.surroundings(signal);
+            const surroundings = await this.#surroundings([asked], signal);
             const asking = { network: asked, ifName, mac, wanted, defaultGateways: [] };
             const [complete = asking] = await this.#withDevices(call, [asking], signal);
             return judgeNamed(asked, complete, surroundings);
@@ -145,7 +149,7 @@ export class Networks {
         if (hasEvent) return;
         try {
             const pod = await this.#pod(request, AbortSignal.timeout(askLimitMs));
-            if (pod !== undefined) this.#notAttached(pod, error);
+            if (pod !== undefined) this.#notAttached(pod, request, error);
         } catch (cause) {
             this.#components.logger.debug("no event about networks", { reason: messageOf(cause) });
         }
@@ -163,6 +167,20 @@ export class Networks {
         } catch (cause) {
             signal.throwIfAborted();
             const text = `the networks of Pod ${namespace}/${name} cannot be read (${messageOf(cause)})`;
+            throw new NetworksError("API_AWAY", `${text}; next: ${untilApiAnswers}`);
+        }
+    }
+
+    /** What these networks are judged against. Rejects with NetworksError `API_AWAY`, or on abort with the signal's reason. */
+    async #surroundings(own: readonly OwnNetwork[], signal: AbortSignal): Promise<Surroundings> {
+        const pooled = [...new Set(own.filter(({ ipam }) => ipam !== undefined).map(({ network }) => network))];
+        try {
+            return await this.#components.surroundings(pooled.length > 0, signal);
+        } catch (cause) {
+            signal.throwIfAborted();
+            // The message of an error about the IPPools has its cause.
+            const reason = cause instanceof AntreaError ? cause.message : messageOf(cause);
+            const text = `network ${pooled.join(", ")}: the IPPools are not known yet (${reason})`;
             throw new NetworksError("API_AWAY", `${text}; next: ${untilApiAnswers}`);
         }
     }
@@ -260,8 +278,8 @@ export class Networks {
         );
     }
 
-    #notAttached(pod: Pod, error: unknown): void {
-        this.#event(pod, "Warning", "NetworksNotAttached", messageOf(error));
+    #notAttached(pod: Pod, request: AddRequest, error: unknown): void {
+        this.#event(pod, "Warning", "NetworksNotAttached", eventNote(error, request));
     }
 
     #event(pod: Pod, type: "Normal" | "Warning", reason: string, note: string): void {
@@ -276,7 +294,7 @@ export class Networks {
 function refuseSecondDefaults(planned: readonly PlannedNetwork[]): void {
     const first = new Map<Family, string>();
     for (const { network, defaultGateways, routes } of planned) {
-        const defaults = routes.map(({ dst }) => parsePrefix(dst)).filter(({ length }) => length === 0);
+        const defaults = routes.map(routeDestination).filter(({ length }) => length === 0);
         for (const family of new Set([...defaultGateways, ...defaults].map((one) => one.family))) {
             const other = first.get(family);
             if (other !== undefined) {

@@ -242,6 +242,17 @@ export class FurtherInterfaces {
         return true;
     }
 
+    /**
+     * As `remove`, of an ADD that failed: its namespace goes on, so the links are deleted too; that of an interface whose port
+     * is not deleted yet is down and goes with the namespace. Never rejects.
+     */
+    async removeFailed(containerId: string): Promise<void> {
+        const made = this.ofContainer(containerId).map(({ record }) => record);
+        await this.remove(containerId, "release");
+        const removed = made.filter((record) => !isFunction(record) && this.get(record) === undefined);
+        await Promise.all(removed.map((record) => this.#ports.deleteLink(record)));
+    }
+
     /** After single interfaces were removed from a container that lives on. Never rejects: what the kernel refuses is logged. */
     async #returnDefaultRoutes(containerId: string, removed: readonly NetworkRecord[]): Promise<void> {
         const { logger, podInterfaces } = this.#components;

@@ -1,5 +1,5 @@
 import { formatIp } from "@antrea/ip";
-import { addressesOf } from "@antrea/networks";
+import { addressesOf, ipv6MtuFault } from "@antrea/networks";
 import { PodNetworkError } from "./errors.ts";
 import type { PodLinkDraft } from "./link.ts";
 import { draftMacOf, macOf } from "./names.ts";
@@ -16,9 +16,6 @@ import type {
 export interface NetworkDraft extends PodAttachment, PodLinkDraft {
     readonly planned: PlannedNetwork;
 }
-
-/** RFC 8200 section 5. */
-const minMtuOfIpv6 = 1_280;
 
 /** The MAC address of an interface before an address of an IPPool is known, or without one, as text. */
 export function macOfDraft({ containerId, ifName, planned }: NetworkDraft): string {
@@ -39,12 +36,10 @@ export function networkRecordOf(
     // The VLAN of a virtual function is set where it was made.
     const vlan = planned.device === undefined ? (planned.vlan ?? vlanOf(claimed, network)) : 0;
     const addresses = recordAddresses(planned, claimed);
-    if (mtu < minMtuOfIpv6 && addresses.some(({ ip }) => ip.family === 6)) {
-        throw new PodNetworkError(
-            "LOW_MTU",
-            "caller",
-            `network ${network}: mtu: ${mtu} is under ${minMtuOfIpv6}, the minimum of IPv6 (RFC 8200), and an address of the interface is IPv6; next: raise it, or use IPPools of IPv4 only`,
-        );
+    const lowMtu = addresses.some(({ ip }) => ip.family === 6) ? ipv6MtuFault(mtu) : undefined;
+    if (lowMtu !== undefined) {
+        const text = `network ${network}: mtu: ${mtu} ${lowMtu.rule}; next: ${lowMtu.next}`;
+        throw new PodNetworkError("LOW_MTU", "caller", text);
     }
     // A static address may be that of several Pods, which must not share a MAC address.
     const [first] = claimed;

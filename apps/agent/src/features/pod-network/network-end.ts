@@ -1,6 +1,6 @@
-import type { CniRoute } from "@antrea/cni";
+import { routeDestination, type CniRoute } from "@antrea/cni";
 import { isErrorOf } from "@antrea/errors";
-import { formatIp, formatPrefix, parseIp, parsePrefix, sameIp, type IpAddress, type Prefix } from "@antrea/ip";
+import { formatIp, formatPrefix, parseIp, sameIp, type IpAddress, type Prefix } from "@antrea/ip";
 import { isNetlinkError, NetlinkError, RouteTable, type Netlink } from "@antrea/netlink";
 import { kernelNamespaces, preparePodEnd, type PodLinkDraft, type PodLinkOptions } from "./link.ts";
 import { podServiceRouteProtocol } from "../../platform/kernel-ids.ts";
@@ -122,8 +122,8 @@ function isSameGateway(one: IpAddress | undefined, other: IpAddress | undefined)
 }
 
 /** Whether the route takes the place of the Pod's default route. */
-function isDefaultRoute({ dst }: CniRoute): boolean {
-    return parsePrefix(dst).length === 0;
+function isDefaultRoute(route: CniRoute): boolean {
+    return routeDestination(route).length === 0;
 }
 
 /**
@@ -156,10 +156,10 @@ interface NetworkRoute {
 }
 
 /** A route without a gateway uses the first one of its family, if the interface has any. */
-function routeOf({ dst, gw }: CniRoute, { addresses }: Pick<NetworkRecord, "addresses">): NetworkRoute {
-    const prefix = parsePrefix(dst);
-    const first = addresses.find(({ gateway }) => gateway?.family === prefix.family)?.gateway;
-    return { dst: prefix, via: gw === undefined ? first : parseIp(gw) };
+function routeOf(route: CniRoute, { addresses }: Pick<NetworkRecord, "addresses">): NetworkRoute {
+    const dst = routeDestination(route);
+    const first = addresses.find(({ gateway }) => gateway?.family === dst.family)?.gateway;
+    return { dst, via: route.gw === undefined ? first : parseIp(route.gw) };
 }
 
 /**

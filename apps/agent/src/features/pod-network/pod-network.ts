@@ -303,10 +303,9 @@ export class PodNetwork implements InterfaceControl {
             // What fails on the Pod network is no failure of the others.
             if (error !== failedOwn) reportFailure(request, error, progress, this.#components.networksFailed);
             const known = this.find(request.containerId, request.ifName);
-            if (known !== undefined) {
-                await this.remove(known, "release");
-                await deletePodLink(netlink, known.record).catch(() => undefined);
-            } else await further.remove(request.containerId, "release");
+            const removed = known && this.#unwiring.remove(known, "release");
+            await Promise.all([removed, further.removeFailed(request.containerId)]);
+            if (known !== undefined) await deletePodLink(netlink, known.record).catch(() => undefined);
             throw error;
         }
     }

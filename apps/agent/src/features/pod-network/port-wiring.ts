@@ -1,8 +1,9 @@
 import { settleAll } from "@antrea/async";
-import { messageOf } from "@antrea/errors";
+import { isErrorOf, messageOf } from "@antrea/errors";
 import { formatIp } from "@antrea/ip";
 import { isNetlinkError } from "@antrea/netlink";
 import { podLinkGroup } from "../../platform/kernel-ids.ts";
+import { OvsBridgeError } from "../../platform/ovs/bridge/index.ts";
 import {
     pendingAlias,
     podText,
@@ -87,15 +88,17 @@ export class PortWiring {
         await this.#components.ports.ensurePorts(records.map(portOf), signal);
     }
 
-    /** Waits until OVS has opened the ports, at most 20 s, and sets the links up that are not isolated. Resolves with the ports. */
+    /**
+     * Waits until OVS has opened the ports, at most 20 s, and sets the links up that are not isolated. Resolves with the ports.
+     * An OvsBridgeError `PORT_REFUSED` names network and interface in place of the port.
+     */
     async opened(records: readonly NetworkRecord[], signal: AbortSignal): Promise<readonly NetworkPort[]> {
         const { netlink, ports, mutex } = this.#components;
         if (records.length === 0) return [];
-        const opened = await ports.opened(
-            records.map(({ hostIfName }) => hostIfName),
-            openLimitMs,
-            signal,
-        );
+        const names = records.map(({ hostIfName }) => hostIfName);
+        const opened = await ports.opened(names, openLimitMs, signal).catch((error: unknown) => {
+            throw ofInterface(error, records);
+        });
         const correct = async ({ hostIfName, isolated }: NetworkRecord): Promise<void> => {
             const link = await netlink.link(hostIfName);
             if (link === undefined) return;
@@ -189,6 +192,17 @@ export class PortWiring {
             });
         }
     }
+}
+
+/** As each sandbox of a Pod has a port of another name: without it, all attempts of the Pod are one event. */
+function ofInterface(error: unknown, records: readonly NetworkRecord[]): unknown {
+    if (!isErrorOf(OvsBridgeError, error, "PORT_REFUSED")) return error;
+    const { details } = error;
+    const { port = "", reason = "" } = details;
+    const record = records.find(({ hostIfName }) => hostIfName === port);
+    if (record === undefined) return error;
+    const text = `network ${record.network}: OVS could not add the port of interface ${record.ifName}: ${reason.replaceAll(` ${port}`, "")}; next: see the log of ovs-vswitchd on this Node`;
+    return new OvsBridgeError(error.code, error.fault, text, { details });
 }
 
 function portOf(record: NetworkRecord): Parameters<NetworkPorts["ensurePorts"]>[0][number] {

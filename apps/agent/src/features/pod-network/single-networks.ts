@@ -182,6 +182,7 @@ export class SingleNetworks {
         try {
             await further.add([{ ...planned, attachedBy: "meta-plugin" }], call, this.#progress(call, signal));
             await this.#moveDefaultRoutes(containerId);
+            this.#logTakenDefault(call);
         } catch (error) {
             // All or nothing, as all networks of a Pod together.
             if (further.get(call) !== undefined) await further.remove(containerId, "release", ifName);
@@ -200,6 +201,29 @@ export class SingleNetworks {
         const { further, network } = this.#components;
         const own = network.find(containerId, "eth0");
         if (own !== undefined) await further.moveDefaultRoutes(own.record);
+    }
+
+    /** Of the annotation a second default route is refused; a meta plugin's call is for one network, and the last one has it. */
+    #logTakenDefault(call: NetworkCall): void {
+        const { further, logger } = this.#components;
+        const own = further.get(call)?.record;
+        const earlier = further
+            .ofContainer(call.containerId)
+            .flatMap(({ record, leaving }) => (leaving === undefined && record.ifName !== call.ifName ? [record] : []));
+        const taken = (own?.defaultGateways ?? []).flatMap(({ family }) => {
+            const from = earlier.findLast(({ defaultGateways }) =>
+                defaultGateways.some((one) => one.family === family),
+            );
+            return from === undefined ? [] : [{ family, from: from.network }];
+        });
+        if (own === undefined || taken.length === 0) return;
+        logger.info("the default route of a Pod leads to another network now", {
+            pod: podText(call),
+            container: call.containerId,
+            families: taken.map(({ family }) => family),
+            from: [...new Set(taken.map(({ from }) => from))],
+            to: own.network,
+        });
     }
 
     #progress(call: NetworkCall, signal: AbortSignal): Progress {

@@ -1,5 +1,5 @@
 import type { Clock } from "@antrea/async";
-import { secondaryBridgeCondition } from "@antrea/crd";
+import { noNicConnected, secondaryBridgeCondition } from "@antrea/crd";
 import { isAborted, messageOf } from "@antrea/errors";
 import type { Netlink } from "@antrea/netlink";
 import type { Logger } from "@antrea/runtime";
@@ -158,8 +158,7 @@ export class SecondaryBridge {
     /** The condition of the Node; undefined before the first check. */
     get condition(): ConditionText | undefined {
         if (this.#failure !== undefined) {
-            const message = `the bridge cannot be made as configured: ${this.#failure}`;
-            return { type: secondaryBridgeCondition, status: "False", reason: "BridgeNotReady", message };
+            return this.#notReady("BridgeNotReady", `the bridge cannot be made as configured: ${this.#failure}`);
         }
         if (this.#nics === undefined) return undefined;
         const [first] = this.#problems();
@@ -168,8 +167,13 @@ export class SecondaryBridge {
             const message = `the NICs ${this.#nicNames.join(", ")} are ports of ${name}`;
             return { type: secondaryBridgeCondition, status: "True", reason: "BridgeReady", message };
         }
-        const { reason } = first;
-        return { type: secondaryBridgeCondition, status: "False", reason, message: this.#problemText() };
+        return this.#notReady(first.reason, this.#problemText());
+    }
+
+    /** The message reports whether that keeps Pods from the bridge. */
+    #notReady(reason: string, text: string): ConditionText {
+        const message = this.connected > 0 ? text : `${text}; ${noNicConnected}`;
+        return { type: secondaryBridgeCondition, status: "False", reason, message };
     }
 
     #problemText(): string {

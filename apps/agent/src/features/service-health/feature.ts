@@ -7,7 +7,7 @@ import { answerProxy } from "./answers.ts";
 import { HealthPorts } from "./health-ports.ts";
 import { ServiceChecks } from "./service-checks.ts";
 
-/** A change that has not got into OVS for this time makes the proxy unhealthy, as for kube-proxy. */
+/** A change that has not got into OVS, or into the host's rules, for this time makes the proxy unhealthy, as for kube-proxy. */
 const healthyMs = 60_000;
 const passMs = 60_000;
 /** The key of the port for the proxy itself; those of Services have a slash. */
@@ -27,6 +27,12 @@ export interface InstalledServices {
     syncState(): { readonly waitingMs: number | undefined; readonly syncedAt: number | undefined };
 }
 
+/** What the feature needs of the one that leads clients outside to Services in OVS. */
+export interface HostStackState {
+    /** Whether the host's rules are there, and for how long changes of them have been waiting. */
+    readonly rulesState: { readonly areInstalled: boolean; readonly waitingMs: number | undefined };
+}
+
 /** Whether the agent has this feature; `servesNode` as that of NodePlatform. */
 export function servesHealth({ antreaProxy }: Pick<AgentConfig, "antreaProxy">, servesNode: boolean): boolean {
     return servesNode && !antreaProxy.disableServiceHealthCheckServer;
@@ -35,14 +41,23 @@ export function servesHealth({ antreaProxy }: Pick<AgentConfig, "antreaProxy">, 
 /**
  * Health checks of load balancers, with `proxyAll`: the health check node ports of Services, and `/healthz` and `/livez` of
  * AntreaProxy as those of kube-proxy. Adds the job `service-health/ports`. Undefined if kube-proxy serves them.
+ *
+ * @param host undefined only without `proxyAll`
  */
-export function serviceHealth(platform: ServiceHealthPlatform, served: InstalledServices): Feature | undefined {
+export function serviceHealth(
+    platform: ServiceHealthPlatform,
+    served: InstalledServices,
+    host: HostStackState | undefined,
+): Feature | undefined {
     const { clock, environment, events, jobs, metrics, node, nodes, servesNode } = platform;
     const { nodePortAddresses, serviceHealthCheckServerBindAddress } = platform.config.antreaProxy;
-    if (!servesHealth(platform.config, servesNode)) return undefined;
+    if (host === undefined || !servesHealth(platform.config, servesNode)) return undefined;
     const { nodeName } = environment;
     const logger = platform.logger.child("service-health");
-    const isHealthy = (): boolean => (served.syncState().waitingMs ?? 0) < healthyMs;
+    const isHealthy = (): boolean => {
+        const { areInstalled, waitingMs } = host.rulesState;
+        return areInstalled && [served.syncState().waitingMs, waitingMs].every((ms = 0) => ms < healthyMs);
+    };
     // an own Node that was never seen is not known to be going: the API server may be away
     let isGoing = false;
     const ports: HealthPorts = new HealthPorts({

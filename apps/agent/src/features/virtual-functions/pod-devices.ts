@@ -36,7 +36,9 @@ export class PodDevices {
 
     /**
      * A device for each demand, in its order: devices of one resource in the order of their names, without those that
-     * are interfaces of the container already; a demand that was met before gets the same device. Rejects with FunctionError
+     * are interfaces of the container already; a demand that was met before gets the same device. One that a container of
+     * another Pod still has is taken only if no other is left: the kubelet lists the devices of an earlier Pod of the same
+     * name, as of a StatefulSet, too. Rejects with FunctionError
      * `NO_KUBELET`, `TOO_FEW`, `NOT_OF_POD`, `HELD` or `NO_LINK`, with NetlinkError, or on abort with the signal's reason.
      */
     async find(
@@ -47,7 +49,10 @@ export class PodDevices {
         const [first] = demands;
         if (first === undefined) return [];
         const allocated = await this.#allocated(pod, first.network, signal);
-        const own = this.#functions().filter((record) => record.containerId === pod.containerId);
+        const functions = this.#functions();
+        const own = functions.filter((record) => record.containerId === pod.containerId);
+        const isHeld = (id: string): boolean =>
+            functions.some(({ device, podUid }) => device.id === id && (podUid === "" || podUid !== pod.podUid));
         const chosen: string[] = own.map(({ device }) => device.id);
         const found: FoundDevice[] = [];
         for (const demand of demands) {
@@ -56,7 +61,7 @@ export class PodDevices {
                 found.push({ ...known.device, mac: known.mac });
                 continue;
             }
-            const id = chooseId(pod, demand, allocated, chosen);
+            const id = chooseId(pod, demand, allocated, { chosen, isHeld });
             chosen.push(id);
             found.push(await this.#device(pod, demand, id));
         }
@@ -120,7 +125,7 @@ function chooseId(
     pod: PodAttachment,
     { deviceId, ifName, network, resourceName }: DeviceDemand,
     allocated: readonly AllocatedDevices[],
-    chosen: readonly string[],
+    { chosen, isHeld }: { readonly chosen: readonly string[]; readonly isHeld: (id: string) => boolean },
 ): string {
     if (resourceName === undefined) {
         const has = allocated.flatMap(({ ids }) => ids);
@@ -135,7 +140,8 @@ function chooseId(
         );
     }
     const ids = [...new Set(allocated.filter(({ resource }) => resource === resourceName).flatMap((one) => one.ids))];
-    const id = ids.toSorted().find((one) => !chosen.includes(one));
+    const left = ids.toSorted().filter((one) => !chosen.includes(one));
+    const id = left.find((one) => !isHeld(one)) ?? left[0];
     if (id !== undefined) return id;
     throw new FunctionError(
         "TOO_FEW",

@@ -1,5 +1,6 @@
 export { attachmentKey, isSameAttachment, podText, type Attachment, type PodAttachment } from "./attachment.ts";
 export { type InterfaceControl } from "./control.ts";
+export { eventNote, type Sandbox } from "./event-note.ts";
 export { fromExternalIds, toExternalIds, unfinishedExternalIds } from "./external-ids.ts";
 export { containerOfAlias, fromAlias, pendingAlias, releasedAlias, toAlias, type AliasRecord } from "./link-alias.ts";
 export { fromNetworkAlias, toNetworkAlias, type NetworkAlias } from "./network-alias.ts";

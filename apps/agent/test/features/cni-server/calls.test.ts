@@ -15,14 +15,18 @@ import { FakeBackend } from "./fake-backend.ts";
 let backend: FakeBackend;
 let calls: CniCalls;
 let observed: string[];
+/** Pod, interface, part and message of refused ADDs. */
+let refused: string[];
 
 beforeEach(() => {
     backend = new FakeBackend();
-    observed = [];
+    [observed, refused] = [[], []];
     calls = new CniCalls({
         backend,
         logger: silentLogger,
         now: () => 4711,
+        refused: ({ podNamespace, podName, podUid, ifName }, { message }, part) =>
+            void refused.push(`${podNamespace}/${podName} ${podUid} ${ifName} ${part}: ${message}`),
         observe: (...call) => observed.push(call.join(" ")),
     });
 });
@@ -432,6 +436,15 @@ describe("configurations of networks that are not served", () => {
         expect(error.message).toMatch(new RegExp(`next: .*${next}`));
         expect(backend.adds).toEqual([]);
         expect(backend.wired.size).toBe(0);
+        const part =
+            keyAndValue.startsWith("ipam.type") && error.message.startsWith("network ") ? "addresses" : "interface";
+        expect(refused).toEqual([`default/web-0 uid-0 net1 ${part}: ${error.message}`]);
+    });
+
+    it("an ADD that is refused without a Pod is the error of the call alone", async () => {
+        for (const args of ["", "K8S_POD_NAME=web-0", "no pair"])
+            await errorOf("add", argsOf({ type: "bridge", name: "x" }, { args }));
+        expect(refused).toEqual([]);
     });
 
     it.each(configurations)("DEL of %s succeeds, and deletes what an earlier version made", async (_, config) => {
@@ -454,7 +467,7 @@ describe("configurations of networks that are not served", () => {
             expect(error).toMatchObject({ cniCode: ErrorCode.UNSUPPORTED_FIELD });
             expect(error.message).toContain(keyAndValue);
         }
-        expect(backend.checks).toEqual([]);
+        expect([backend.checks, refused]).toEqual([[], []]);
     });
 
     it("the Pod network as Antrea has written it, with host-local, is served: the Node's subnet is what it means", async () => {

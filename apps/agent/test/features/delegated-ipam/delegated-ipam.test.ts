@@ -158,6 +158,21 @@ describe("ADD of an interface that another plugin makes", () => {
             { network: "macnet", plugin: "macvlan", pool: "pool1", vlan: 7 },
         ]);
     });
+
+    it("logs of a network what appears later too, and the same of another network", async () => {
+        const warnings = (): readonly unknown[] => log.records.filter(({ level }) => level === "warn");
+        const inVlan = { network: "macnet", vlan: 7 };
+        const keys = { network: "macnet", keys: ["range"] };
+        await ipam.add(add({ ippools: ["pool1"] }), limit);
+        expect(warnings()).toMatchObject([inVlan]);
+        await ipam.add(add({ ippools: ["pool1"], range: "x" }), limit);
+        expect(warnings()).toMatchObject([inVlan, keys]);
+        await ipam.add({ ...add({ ippools: ["pool1"], range: "x" }), network: "other" }, limit);
+        expect(warnings().slice(2)).toMatchObject([
+            { network: "other", keys: ["range"] },
+            { network: "other", vlan: 7 },
+        ]);
+    });
 });
 
 describe("CHECK", () => {

@@ -374,6 +374,8 @@ it("NodePorts are served at nodePortAddresses only, to all clients", async () =>
         expect(await ask(from, nodeIps[6], at.tcp)).toBe("ECONNREFUSED");
     }
     expect(await ask(undefined, "127.0.0.1", at.tcp)).toBe("ECONNREFUSED");
+    const notes = cluster.events.filter(({ reason }) => reason === "NodePortsNotServed").map((event) => event.note);
+    expect(notes).toEqual([expect.stringContaining("contains no IPv6 address of Node")]);
 });
 
 it("a skipped Service is the host's, and refused if nobody serves it there", async () => {

@@ -23,6 +23,7 @@ const text = ({ set, element, value }: RuleElement): string => `${set} ${element
 const texts = (service: ServedService, standIns: Readonly<Record<string, string>> = {}): readonly string[] =>
     elementsOf(service, new Map(Object.entries(standIns).map(([own, standIn]) => [own, parseIp(standIn)]))).map(text);
 
+const installed = { areInstalled: true, waitingMs: undefined };
 const nothing = (): Promise<ListeningPorts> => Promise.resolve(new ListeningPorts([]));
 
 const onHost = (...all: readonly string[]): ServedPort["endpoints"] => {
@@ -105,6 +106,7 @@ describe("the host's stack", () => {
     let marked: string[];
     let programs: ListeningSocket[];
     let reads: number;
+    let writes: number;
     let stack: HostStack;
 
     beforeEach(() => {
@@ -113,8 +115,17 @@ describe("the host's stack", () => {
         marked = [];
         programs = [];
         reads = 0;
+        writes = 0;
         stack = new HostStack({
-            rules: { set: (key, elements) => void rules.set(key, elements.map(text)) },
+            rules: {
+                set: (key, elements) => {
+                    const before = rules.get(key) ?? [];
+                    const now = elements.map(text);
+                    rules.set(key, now);
+                    return before.join() !== now.join();
+                },
+                state: installed,
+            },
             addresses: {
                 has: (ip) => own.has(formatIp(ip)),
                 known: { own: [], nodePorts: ["192.0.2.1", "2001:db8::1"].map((ip) => parseIp(ip)) },
@@ -123,7 +134,7 @@ describe("the host's stack", () => {
                 reads += 1;
                 return Promise.resolve(new ListeningPorts(programs));
             },
-            onRules: () => undefined,
+            onRules: () => void (writes += 1),
         });
         stack.onChange((key) => void marked.push(key));
     });
@@ -146,6 +157,20 @@ describe("the host's stack", () => {
         expect(stack.standIn(parseIp("192.0.2.1"))).toEqual(standIn);
         stack.served("default/two", undefined);
         expect(stack.standIn(parseIp("192.0.2.1"))).toBeUndefined();
+    });
+
+    it("has something to write if elements change, not for other endpoints", () => {
+        const service = at([external("198.51.100.7")]);
+        serve(service);
+        expect(writes).toBe(1);
+        serve(at([external("198.51.100.7")], { endpoints: { cluster: endpointsAt("10.10.1.3"), local: [] } }));
+        expect(writes).toBe(1);
+        serve(at([external("198.51.100.8")]));
+        expect(writes).toBe(2);
+        stack.served(service.key, undefined);
+        expect(writes).toBe(3);
+        stack.served(service.key, undefined);
+        expect(writes).toBe(3);
     });
 
     it("prepares the Services of an address anew that the Node got or lost, and no others", () => {
@@ -189,7 +214,7 @@ describe("the host's stack", () => {
         if (one === undefined || two === undefined) throw new TypeError();
         const earlier = [...serve(one), ...serve(two)].map(([ip, standIn]) => [parseIp(ip), standIn] as const);
         const again = new HostStack({
-            rules: { set: () => undefined },
+            rules: { set: () => true, state: installed },
             addresses: { has: (ip) => own.has(formatIp(ip)), known: { own: [], nodePorts: [] } },
             listening: nothing,
             onRules: () => undefined,
@@ -209,7 +234,7 @@ describe("the host's stack", () => {
         const standIn = serve(service).get("2001:db8::1");
         expect(standIn && formatIp(standIn)).toMatch(/^fc01::aabb:ccde:/);
         const again = new HostStack({
-            rules: { set: () => undefined },
+            rules: { set: () => true, state: installed },
             addresses: { has: () => true, known: { own: [], nodePorts: [] } },
             listening: nothing,
             onRules: () => undefined,

@@ -13,8 +13,8 @@ let at: Awaited<ReturnType<NodeNetwork["addService"]>>;
 
 const listing = (...options: readonly string[]): string => run("nft", ...options, "list", "table", ...table.split(" "));
 
-/** All that proxyAll has on the Node, but the elements of sets. */
-const onNode = (): string =>
+/** The rules, but the elements of sets, and the routes of proxyAll. */
+const rulesAndRoutes = (): string =>
     [
         // in one call, as the table may go meanwhile
         /^table inet antrea-services \{$[^]*?^\}$/m.exec(run("nft", "-t", "list", "ruleset", "inet"))?.[0] ?? "",
@@ -24,6 +24,12 @@ const onNode = (): string =>
             run("ip", family, "route", "show", "table", "all", "proto", "181"),
             run("ip", family, "rule"),
         ]),
+    ].join("\n");
+
+/** All that proxyAll has on the Node, but the elements of sets. */
+const onNode = (): string =>
+    [
+        rulesAndRoutes(),
         run("ip", "neighbour", "show", "dev", "antrea-gw0", "nud", "permanent"),
         run("sysctl", "net.ipv4.conf.antrea-gw0.rp_filter"),
     ].join("\n");
@@ -41,7 +47,9 @@ async function changeEndpoints(pod: "a" | "b"): Promise<void> {
     expect(await eventually(heardNow, (text) => text === wanted, 10_000)).toBe(wanted);
 }
 
+/** Of `onNode` and `rulesAndRoutes`. */
 let before = "";
+let withoutRules = "";
 
 beforeAll(async () => {
     network = await NodeNetwork.start();
@@ -50,6 +58,7 @@ beforeAll(async () => {
     // else the first start may not have put everything there yet when it is removed
     await eventually(onNode, (text) => !text.includes("181"), 10_000);
     before = onNode();
+    withoutRules = rulesAndRoutes();
     await network.cluster.stopAgent();
     await network.cluster.startAgent(proxyAll);
     at = await network.addService("kept", { type: "NodePort", externalIPs: ["198.51.100.7"] });
@@ -82,7 +91,7 @@ it("a Service changes elements and nothing else, and endpoints not even those", 
     expect(listing("-a", "-t")).toBe(structure);
 });
 
-it("what others remove comes back, and nothing is written when others change what is theirs", async () => {
+it("what others remove comes back, at the next change at once, and rules stay when others change what is theirs", async () => {
     const wanted = onNode();
     const elements = new Set(listing().match(/\S+ \. (?:tcp|udp) \. \d+/g));
     run("nft", "delete", "table", ...table.split(" "));
@@ -93,20 +102,33 @@ it("what others remove comes back, and nothing is written when others change wha
     expect(await eventually(onNode, (text) => text === wanted, 90_000)).toBe(wanted);
     expect(new Set(listing().match(/\S+ \. (?:tcp|udp) \. \d+/g))).toEqual(elements);
     await isServed();
-    // the check of each minute also comes after a change of endpoints, which is none of rules
+    // the check of each minute also comes with a change of rules, such as those of a further Service
+    const addressAt = async (ip: string): Promise<void> => {
+        const name = `at-${ip.replaceAll(".", "-")}`;
+        await network.addService(name, { externalIPs: [ip] });
+        await eventually(listing, (text) => text.includes(`${ip} . tcp . 80`), 10_000);
+        expect(listing()).toContain(`${ip} . tcp . 80`);
+        await network.cluster.deleteService(name);
+        await eventually(listing, (text) => !text.includes(`${ip} .`), 10_000);
+        expect(listing()).not.toContain(`${ip} .`);
+    };
     run("nft", "add", "table", "inet", "others");
     const structure = listing("-a", "-t");
-    const generation = rulesGeneration();
-    await changeEndpoints("b");
-    await new Promise((resolve) => setTimeout(resolve, 2_000));
-    expect(rulesGeneration()).toBe(generation);
+    await addressAt("198.51.100.9");
     expect(listing("-a", "-t")).toBe(structure);
     run("nft", "delete", "element", ...table.split(" "), "nodeports4", `{ tcp . ${at.tcp} }`);
-    const isBack = (text: string): boolean => text.includes(`tcp . ${at.tcp}`);
     const nodePorts = (): string => run("nft", "list", "set", ...table.split(" "), "nodeports4");
     expect(nodePorts()).not.toContain(`tcp . ${at.tcp}`);
-    await changeEndpoints("a");
-    expect(await eventually(nodePorts, isBack, 10_000)).toContain(`tcp . ${at.tcp}`);
+    await addressAt("198.51.100.10");
+    expect(nodePorts()).toContain(`tcp . ${at.tcp}`);
+    await isServed();
+});
+
+it("an element that others removed is back within a minute, without any change", async () => {
+    run("nft", "delete", "element", ...table.split(" "), "nodeports4", `{ tcp . ${at.tcp} }`);
+    const nodePorts = (): string => run("nft", "list", "set", ...table.split(" "), "nodeports4");
+    const isBack = (text: string): boolean => text.includes(`tcp . ${at.tcp}`);
+    expect(await eventually(nodePorts, isBack, 90_000)).toContain(`tcp . ${at.tcp}`);
     await isServed();
 });
 
@@ -127,6 +149,8 @@ it("all of it outlives the agent, and its start while the API server is away", a
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     expect(onNode()).toBe(wanted);
     await isServed();
+    // the rules are there
+    expect((await fetch(`http://${nodeIps[4]}:10256/livez`)).status).toBe(200);
     await network.cluster.server.startApiServer();
     const external = (): Promise<string> => ask(network.outside, "198.51.100.7", 80);
     expect(await external()).toBe(`a ${outsideIps[4]}`);
@@ -226,4 +250,14 @@ it("nothing of it is left when proxyAll is switched off, and it comes again", as
     await network.cluster.startAgent(proxyAll);
     expect(await eventually(onNode, (text) => text === wanted, 10_000)).toBe(wanted);
     await isServed();
+});
+
+it("no rule and no route is left by the commands for a rollback to a release without AntreaProxy", async () => {
+    await network.cluster.stopAgent();
+    const page = readFileSync(join(import.meta.dirname, "../../../../../docs/operations.md"), "utf8");
+    const [, commands = ""] = /^```sh\n(nft delete table[^]*?)^```$/m.exec(page) ?? [];
+    expect(commands).not.toBe("");
+    expect(rulesAndRoutes()).not.toBe(withoutRules);
+    run("sh", "-ec", commands);
+    expect(rulesAndRoutes()).toBe(withoutRules);
 });

@@ -5,6 +5,7 @@ import { PodEvents } from "../../../src/features/ip-pools/pod-events.ts";
 import { type ClaimedAddress } from "../../../src/features/ip-pools/index.ts";
 
 const pod: NamedPodUid = { namespace: "default", name: "web", uid: "uid-web" };
+const sandbox = { containerId: "ab12" };
 const claimed = (ip: string): ClaimedAddress => {
     return { ip: parseIp(ip), pool: "pool1", gateway: parseIp("10.2.0.1"), prefixLength: 24, vlan: 0 };
 };
@@ -19,8 +20,8 @@ beforeEach(() => {
 
 describe("events of pool allocation", () => {
     it("are of the Pod's object, whose UID is left out while nobody knows it", () => {
-        events.allocationFailed(pod, new Error("no"));
-        events.allocationFailed({ ...pod, uid: "" }, new Error("no"));
+        events.allocationFailed(pod, new Error("no"), sandbox);
+        events.allocationFailed({ ...pod, uid: "" }, new Error("no"), sandbox);
         const regarding = { apiVersion: "v1", kind: "Pod", namespace: "default", name: "web" };
         expect(recorded.map((event) => event.regarding)).toEqual([{ ...regarding, uid: "uid-web" }, regarding]);
     });
@@ -37,14 +38,23 @@ describe("events of pool allocation", () => {
             events.poolChanged(one, "10.2.0.9", "why"),
         ];
         expect(report(unnamed)).toEqual([false, false, false, false, false, false, false]);
-        events.allocationFailed(unnamed, new Error("no"));
+        events.allocationFailed(unnamed, new Error("no"), sandbox);
         expect(recorded).toEqual([]);
         expect(report(pod)).toEqual([true, true, true, true, true, true, true]);
         expect(recorded).toHaveLength(7);
     });
 
+    it("that no address was allocated are equal for all sandboxes of a Pod", () => {
+        for (const containerId of ["ab12", "cd34"]) {
+            const error = new Error(`network red: container ${containerId} of Pod default/web has no interface`);
+            events.allocationFailed(pod, error, { containerId });
+        }
+        expect(recorded[0]?.note).toBe("network red: the container of Pod default/web has no interface");
+        expect(recorded[1]).toEqual(recorded[0]);
+    });
+
     it("report by reason and action what the agent did, and as warnings what needs a user's attention", () => {
-        events.allocationFailed(pod, new Error("why"));
+        events.allocationFailed(pod, new Error("why"), sandbox);
         events.waiting(pod, "not reserved yet");
         events.notRouted(pod, [claimed("10.2.0.9"), claimed("fd02::9")]);
         events.heldElsewhere(pod, "10.2.0.9", "Pod a/b");

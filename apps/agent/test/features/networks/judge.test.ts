@@ -67,19 +67,21 @@ function demandsOf({ addresses }: PlannedNetwork): readonly string[] {
 
 describe("a network of kind sriov", () => {
     const device = { bus: "pci", id: "0000:af:06.0", linkName: "ens1f0v0", linkMtu: 9000 } as const;
-    const planned = (keys: Readonly<Record<string, unknown>> = {}): PlannedNetwork => {
+    const planned = (keys: Readonly<Record<string, unknown>> = {}, linkMtu = 9000): PlannedNetwork => {
         const one = network({ networkType: "sriov", ...keys });
-        const request = { ...interfaceRequestOf(selection(), one), device: { ...device, mac: "02:00:00:00:00:01" } };
+        const found = { ...device, linkMtu, mac: "02:00:00:00:00:01" };
+        const request = { ...interfaceRequestOf(selection(), one), device: found };
         // No bridge is needed, and the NICs of one do not matter.
         return judge(one, request, { ...whole, bridgeProblem: "there is none", nicMtu: 0 });
     };
 
-    it("is its device, with the MAC address and the MTU that it has", () => {
-        expect(planned()).toMatchObject({ device, mac: "02:00:00:00:00:01", mtu: 9000, vlan: undefined });
+    it("is its device, with the MAC address that it has", () => {
+        expect(planned()).toMatchObject({ device, mac: "02:00:00:00:00:01", vlan: undefined });
     });
 
-    it("has the MTU of the network", () => {
-        expect(planned({ mtu: 1500 }).mtu).toBe(1500);
+    it("has the MTU of the network, else 1500, or that of the device if it is less", () => {
+        expect([{ mtu: 9000 }, { mtu: 1400 }, {}].map((keys) => planned(keys).mtu)).toEqual([9000, 1400, 1500]);
+        expect(planned({}, 1450).mtu).toBe(1450);
     });
 
     it("has addresses as others", () => {

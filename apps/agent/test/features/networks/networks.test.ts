@@ -221,6 +221,22 @@ describe("the networks of a Pod", () => {
         ]);
     });
 
+    it("may have routes whose destinations have host bits", async () => {
+        const routes = [{ dst: "10.20.0.5/16" }, { dst: "3ffe:ffff:0:01ff::1/64" }, { dst: "10.0.0.1/0" }];
+        kube.addNetwork("default/routed", vlanConfig({ ipam: { ...pooled.ipam, routes } }));
+        kube.addPod("routed");
+        expect((await plan())[0]?.routes).toEqual(routes);
+        expect(recorded).toEqual([]);
+    });
+
+    it("may have a default route of each family, also in several networks", async () => {
+        const routed = (dst: string) => vlanConfig({ ipam: { ...pooled.ipam, routes: [{ dst }] } });
+        kube.addNetwork("default/four", routed("0.0.0.0/0"));
+        kube.addNetwork("default/six", routed("::/0"));
+        kube.addPod("four,six");
+        expect(await plan()).toHaveLength(2);
+    });
+
     it("claim from the IPPools what these contain, once they are known", async () => {
         let isKnown = false;
         synced = async () => {
@@ -234,8 +250,10 @@ describe("the networks of a Pod", () => {
         expect(planned?.addresses?.demands).toEqual([{ pool: "pool1", fixed: parseIp("10.2.0.7") }]);
     });
 
-    it("need no IPPools without IPAM", async () => {
+    it("need no IPPools without IPAM, nor that these are known", async () => {
         kube.addPod("net2");
+        synced = () => Promise.reject(new Error("not synced"));
+        expect(await plan()).toHaveLength(1);
         const [planned] = await make({ pools: undefined }).plan(request, new AbortController().signal);
         expect(planned).toMatchObject({ network: "default/net2", mtu: 1500, addresses: undefined });
     });
@@ -364,7 +382,33 @@ describe("a refusal is the error of the ADD and one event with the same text", (
             "BAD_REQUEST",
             /^network default\/net2: ips: 10\.9\.0\.7 .*; next: /,
         ],
+        [
+            "of a default route where another network has one",
+            "def,net2,six,again",
+            {},
+            "BAD_REQUEST",
+            /^network default\/again: a second default route of IPv4, after that of network default\/def; next: keep one /,
+        ],
+        [
+            "of a default route where the annotation has one",
+            '[{"name": "net1", "default-route": ["10.2.0.1"]}, {"name": "def"}]',
+            {},
+            "BAD_REQUEST",
+            /^network default\/def: a second default route of IPv4, after that of network default\/net1; next: /,
+        ],
+        [
+            "of two default routes of one network",
+            "two",
+            {},
+            "INVALID_NETWORK",
+            /^network default\/two: ipam\.routes\[1\]\.dst: "0\.0\.0\.0\/0" is a second default route of IPv4, after ipam\.routes\[0\]; next: /,
+        ],
     ])("%s", async (_, annotation, needs, code, text) => {
+        const routed = (...routes: readonly object[]) => vlanConfig({ ipam: { ...pooled.ipam, routes } });
+        kube.addNetwork("default/def", routed({ dst: "0.0.0.0/0" }));
+        kube.addNetwork("default/six", routed({ dst: "::/0", gw: "fd00::1" }));
+        kube.addNetwork("default/again", routed({ dst: "10.0.0.1/0" }));
+        kube.addNetwork("default/two", routed({ dst: "0.0.0.0/0" }, { dst: "0.0.0.0/0", gw: "10.2.0.9" }));
         kube.addNetwork("default/bad", vlanConfig({ vlan: 5000 }));
         kube.addNetwork("default/big", vlanConfig({ mtu: 9000 }));
         kube.addNetwork("default/sriov", vlanConfig({ networkType: "sriov" }), {
@@ -393,10 +437,14 @@ describe("a refusal is the error of the ADD and one event with the same text", (
     });
 
     it("when the IPPools are not known in time", async () => {
-        kube.addPod("net1");
-        synced = () => Promise.reject(new KubeError("CONNECTION_FAILED", "the IPPools are not known"));
-        await expect(plan()).rejects.toThrow("the IPPools are not known");
-        expect(eventTexts()).toEqual(["Warning NetworksNotAttached the IPPools are not known"]);
+        kube.addPod("net1,net2,net1");
+        const cause = new KubeError("CONNECTION_FAILED", "no connection");
+        const text = "reading the IPPools did not end in time; is the API server up? no connection";
+        synced = () => Promise.reject(new AntreaError("API_AWAY", "timeout", text, { cause }));
+        const message = `network default/net1: the IPPools are not known yet (${text}); next: wait, as the kubelet tries again; if it stays so, see whether the API server is up`;
+        await expect(plan()).rejects.toMatchObject({ code: "API_AWAY", fault: "timeout", message });
+        expect(eventTexts()).toEqual([`Warning NetworksNotAttached ${message}`]);
+        expect(await failures("API_AWAY")).toBe(1);
     });
 
     it("but after what is reported of other plugins", async () => {
@@ -525,6 +573,20 @@ describe("a network that a meta plugin asks for", () => {
         expect(await failures("PORT_REFUSED")).toBe(2);
     });
 
+    it("that could not be made is the same event for each sandbox of the Pod, which the runtime makes for each attempt", async () => {
+        kube.addPod(undefined);
+        const networks = make();
+        for (const part of ["ab12", "cd34"]) {
+            const sandbox = { ...request, containerId: part.repeat(16), netns: `/var/run/netns/${part}` };
+            const text = `interface net1 of container ${sandbox.containerId} vanished from ${sandbox.netns}`;
+            await networks.failed(sandbox, new AntreaError("LINK_VANISHED", "environment", text));
+        }
+        expect(recorded[0]?.note).toBe(
+            "interface net1 of the container vanished from the network namespace of the Pod",
+        );
+        expect(recorded[1]).toEqual(recorded[0]);
+    });
+
     it("is no event when the caller leaves", async () => {
         kube.addPod(undefined);
         const stop = new AbortController();
@@ -532,7 +594,7 @@ describe("a network that a meta plugin asks for", () => {
             queueMicrotask(() => stop.abort());
             return new Promise(() => undefined);
         };
-        await expect(planCall(callOf({}), stop.signal)).rejects.toThrow();
+        await expect(planCall(callOf(pooled), stop.signal)).rejects.toThrow();
         expect([kube.requests, recorded]).toEqual([[], []]);
     });
 });

@@ -12,6 +12,7 @@ import {
 } from "../../../src/features/pod-network/index.ts";
 import type { NetworksOfPods } from "../../../src/features/pod-network/feature.ts";
 import type { NetworkPort } from "../../../src/features/pod-network/further-types.ts";
+import { OvsBridgeError } from "../../../src/platform/ovs/bridge/index.ts";
 import {
     NetworkInterfaces,
     toExternalIds,
@@ -295,7 +296,10 @@ export class FakeNetworks {
                         names.map((name) => {
                             const port = ports.get(name);
                             if ((port?.ofPort ?? -1) > 0 && port !== undefined) return port;
-                            throw new NetlinkError("ENODEV", "environment", `port ${name} is not opened`);
+                            const reason = `could not open network device ${name} (No such device)`;
+                            throw new OvsBridgeError("PORT_REFUSED", "environment", `${name} is not opened`, {
+                                details: { port: name, reason },
+                            });
                         }),
                     signal,
                 ),

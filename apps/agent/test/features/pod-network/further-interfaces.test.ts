@@ -236,10 +236,32 @@ describe("an ADD of a Pod with networks", () => {
         expect(networks.failed).toEqual([expect.stringContaining(`${step} failed`)]);
     });
 
+    it("fails with the same text in each sandbox if OVS refuses its port, whose name each has another", async () => {
+        for (const id of [container, older]) {
+            networks.node.steps.failure = (_, name) => {
+                if (name !== "network ports opened") return undefined;
+                for (const [at, port] of networks.ports)
+                    if (port.externalIds.get("if-dev") === "eth2") networks.ports.set(at, { ...port, ofPort: -1 });
+                return undefined;
+            };
+            const error = await refusal(networks.node.add({ containerId: id, netns: `/run/netns/${id.slice(0, 8)}` }));
+            expect(error).toMatchObject({
+                code: "PORT_REFUSED",
+                details: { port: hostInterfaceName("web-0", id, "eth2") },
+            });
+        }
+        const text =
+            "network default/eth2: OVS could not add the port of interface eth2: could not open network device (No such device); next: see the log of ovs-vswitchd on this Node";
+        expect(networks.failed).toEqual([text, text]);
+        expect(networks.held()).toEqual(nothingHeld);
+    });
+
     it("is no failure of its networks if the interface on the Pod network cannot be made, or it is stopped", async () => {
         networks.node.steps.failure = (_, name) => (name === "ensurePort" ? "before" : undefined);
         expect(messageOf(await refusal(networks.node.add()))).toBe("ensurePort failed");
         networks.node.steps.failure = () => undefined;
+        expect(networks.held()).toEqual(nothingHeld);
+        expect(networks.inside()).toEqual({});
         const stop = new AbortController();
         const stopped = refusal(networks.node.network.add(networks.node.request(), stop.signal));
         stop.abort();

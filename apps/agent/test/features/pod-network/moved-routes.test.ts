@@ -88,6 +88,12 @@ describe("the default route", () => {
         expect(routes()).toEqual(["0.0.0.0/0 via 192.168.100.9 dev eth1"]);
     });
 
+    it("moves also where its destination is written with host bits", async () => {
+        begin([planOf("eth1", { pool: "100", routes: [{ dst: "10.0.0.1/0" }] })]);
+        await networks.node.add();
+        expect(routes()).toEqual(["0.0.0.0/0 via 192.168.100.1 dev eth1"]);
+    });
+
     it("without a gateway is refused, with what is missing", async () => {
         begin([planOf("eth1", { routes: [{ dst: "0.0.0.0/0" }] })]);
         expect(await refusal(networks.node.add())).toMatchObject({
@@ -237,6 +243,16 @@ describe("the routes of a network", () => {
             "10.20.0.0/16 via 192.168.100.1 dev eth1",
             "10.30.0.0/16 via 192.168.100.254 dev eth1",
             "10.40.0.0/16 via - dev eth2",
+        ]);
+    });
+
+    it("lead to the range of a destination that has host bits", async () => {
+        begin([planOf("eth1", { pool: "100", routes: [{ dst: "10.20.0.5/16" }, { dst: "3ffe:ffff:0:01ff::1/64" }] })]);
+        await networks.node.add();
+        expect(routes()).toEqual([
+            "0.0.0.0/0 via 10.10.1.1 dev eth0",
+            "10.20.0.0/16 via 192.168.100.1 dev eth1",
+            "3ffe:ffff:0:1ff::/64 via - dev eth1",
         ]);
     });
 

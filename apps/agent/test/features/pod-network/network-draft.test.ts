@@ -59,7 +59,7 @@ describe("an MTU under 1280", () => {
     it("is refused with an address of IPv6, whatever IPPool it is from", () => {
         const claimed = [of("192.168.1.7", "a"), of("fd00::7", "b")];
         expect(() => record(claimed, { mtu: 1279 })).toThrow(
-            /^network default\/net1: mtu: 1279 is under 1280, .*; next: raise it/,
+            /^network default\/net1: mtu: 1279 is under 1280, the minimum of IPv6 \(RFC 8200\); next: raise it, or use IPv4 only$/,
         );
         expect(record(claimed, { mtu: 1280 })).toMatchObject({ mtu: 1280 });
     });

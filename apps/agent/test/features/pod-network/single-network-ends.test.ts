@@ -124,6 +124,29 @@ describe("the DEL of one interface", () => {
             expect(routes()).toEqual(["0.0.0.0/0 via 10.10.1.1 dev eth0"]);
         });
 
+        it("takes it from the network that had it, which the log has once with the names of both", async () => {
+            const moves = (): readonly unknown[] =>
+                networks.log.filter(({ message }) => message.startsWith("the default route of a Pod"));
+            await networks.addOne("net1");
+            await networks.addOne("net3");
+            expect(moves()).toEqual([]);
+            await networks.addOne("net2");
+            await networks.addOne("net2");
+            expect(moves()).toEqual([
+                {
+                    level: "info",
+                    message: "the default route of a Pod leads to another network now",
+                    fields: {
+                        pod: "default/web-0",
+                        container,
+                        families: [4],
+                        from: ["default/net1"],
+                        to: "default/net2",
+                    },
+                },
+            ]);
+        });
+
         it("gives it back where the records were rebuilt from the links", async () => {
             await networks.addOne("net1");
             networks.ports.clear();

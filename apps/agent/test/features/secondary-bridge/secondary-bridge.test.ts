@@ -112,7 +112,7 @@ describe("before the first check", () => {
         expect(state.condition).toMatchObject({
             status: "False",
             reason: "BridgeNotReady",
-            message: "the bridge cannot be made as configured: no database",
+            message: "the bridge cannot be made as configured: no database; no NIC of the bridge is connected",
         });
     });
 });
@@ -129,6 +129,17 @@ describe("with all NICs", () => {
             message: "the NICs nic0, nic1 are ports of br1",
         });
         expect(log).toEqual([]);
+    });
+
+    it("Pods stay connected when the bridge cannot be checked, and the condition does not say otherwise", async () => {
+        await check();
+        bridge.failure = new Error("no database");
+        await expect(state.check(signal)).rejects.toThrow("no database");
+        expect([state.problem, state.connected]).toEqual([undefined, 2]);
+        expect(state.condition).toMatchObject({
+            reason: "BridgeNotReady",
+            message: "the bridge cannot be made as configured: no database",
+        });
     });
 
     it("the NICs are set up and apart from the Node, and nothing else is, also when they are reset", async () => {
@@ -269,7 +280,9 @@ describe("without any NIC", () => {
         expect(state.problem).toMatch(
             /^no NIC of br1 is connected: nic0 does not exist; .*; OVS cannot open nic1: busy/,
         );
-        expect(state.condition?.message).toMatch(/^nic0 does not exist; .*; OVS cannot open nic1: busy/);
+        expect(state.condition?.message).toMatch(
+            /^nic0 does not exist; .*; OVS cannot open nic1: busy; .*; no NIC of the bridge is connected$/,
+        );
     });
 
     it("the bridge is made nevertheless, and has no MTU", async () => {

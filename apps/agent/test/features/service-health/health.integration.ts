@@ -9,13 +9,15 @@ import type { ServedHealthCheck, ServedService } from "@antrea/services";
 import { loadAgentConfig } from "@antrea/settings";
 import {
     serviceHealth,
+    type HostStackState,
     type InstalledServices,
     type ServiceHealthPlatform,
 } from "../../../src/features/service-health/feature.ts";
 import { eventually } from "../../support/eventually.ts";
 import { listLogger, type LogEntry } from "../../support/logger.ts";
 
-// The feature with real HTTP on loopback. The test reports what OVS has, as features/services does.
+// The feature with real HTTP on loopback. The test reports what OVS and the host have, as features/services and
+// features/host-services do.
 
 type OnInstalled = Parameters<InstalledServices["onInstalled"]>[0];
 type SyncState = ReturnType<InstalledServices["syncState"]>;
@@ -25,6 +27,7 @@ class Agent implements AsyncDisposable {
     readonly events: EventInput[] = [];
     readonly logs: LogEntry[] = [];
     state: SyncState = { waitingMs: undefined, syncedAt: Date.parse("2026-11-27T10:00:00Z") };
+    rules: HostStackState["rulesState"] = { areInstalled: true, waitingMs: undefined };
     readonly #feature: ReturnType<typeof serviceHealth>;
     readonly #jobs: Jobs;
     #install: OnInstalled = () => undefined;
@@ -54,6 +57,7 @@ class Agent implements AsyncDisposable {
                 servesNode,
             },
             { onInstalled: (listener) => void (this.#install = listener), syncState: () => this.state },
+            servesNode ? rulesOf(this) : undefined,
         );
     }
 
@@ -82,6 +86,14 @@ class Agent implements AsyncDisposable {
         await this.#jobs.stop();
         await this.#feature?.stop?.();
     }
+}
+
+function rulesOf(agent: Agent): HostStackState {
+    return {
+        get rulesState() {
+            return agent.rules;
+        },
+    };
 }
 
 interface Answer {
@@ -314,18 +326,29 @@ describe("the health of the proxy", () => {
         expect(await both()).toEqual([200, 200]);
     });
 
-    it("fails everywhere while a change has been waiting for a minute", async () => {
+    it.each<[string, (on: Agent, waitingMs: number) => void]>([
+        ["OVS", (on, waitingMs) => void (on.state = { ...on.state, waitingMs })],
+        ["the rules of the host", (on, waitingMs) => void (on.rules = { ...on.rules, waitingMs })],
+    ])("fails everywhere while a change has been waiting for %s for a minute", async (_, wait) => {
         agent.serve("shop/web", { port: a, localEndpoints: 1 });
         expect(await becomes(a, 200)).toBe(200);
-        agent.state = { ...agent.state, waitingMs: 59_999 };
+        wait(agent, 59_999);
         expect([await statusOf(a), await both()]).toEqual([200, [200, 200]]);
-        agent.state = { ...agent.state, waitingMs: 60_000 };
+        wait(agent, 60_000);
         expect([await statusOf(a), await both()]).toEqual([503, [503, 503]]);
         expect(await get(a)).toMatchObject({ weight: "1", body: { localEndpoints: 1, serviceProxyHealthy: false } });
         expect((await get(proxy, "/livez"))?.body).toMatchObject({
             lastUpdated: "2026-11-27T10:00:00.000Z",
             healthy: false,
         });
+    });
+
+    it("fails everywhere until the host has rules, though OVS serves", async () => {
+        agent.rules = { areInstalled: false, waitingMs: 10 };
+        agent.serve("shop/web", { port: a, localEndpoints: 1 });
+        expect([await becomes(a, 503), await both()]).toEqual([503, [503, 503]]);
+        agent.rules = { areInstalled: true, waitingMs: undefined };
+        expect([await statusOf(a), await both()]).toEqual([200, [200, 200]]);
     });
 
     it("has no status before OVS got the first change", async () => {

@@ -149,7 +149,7 @@ export class ServiceCluster implements AsyncDisposable {
         };
         const host = hostServices(platform, undefined);
         const feature = services(platform, host.stack, host.cidrs);
-        const health = serviceHealth(platform, feature);
+        const health = serviceHealth(platform, feature, host.stack);
         return {
             ...feature,
             stage: async (signal) => {

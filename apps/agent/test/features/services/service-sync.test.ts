@@ -1,94 +1,12 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { beforeEach, describe, expect, it } from "@jest/globals";
-import { systemClock } from "@antrea/async";
-import { nodeTables, Pipeline, serviceTables, Table } from "@antrea/flows";
+import { Table } from "@antrea/flows";
 import { formatIp } from "@antrea/ip";
-import { WorkQueue } from "@antrea/kube";
-import { formatActions, OpenFlowError } from "@antrea/openflow";
-import { type ServedService, type ServiceObject, type SliceObject } from "@antrea/services";
-import fc from "fast-check";
-import { ServiceSync, type ServiceSyncComponents } from "../../../src/features/services/service-sync.ts";
-import { FlowTable } from "../../../src/platform/ovs/flow-table/index.ts";
-import { silentLogger } from "../../support/logger.ts";
-import { FakeSwitch } from "../../platform/ovs/flow-table/fake-switch.ts";
-import { emptyIndex } from "./examples.ts";
+import { OpenFlowError } from "@antrea/openflow";
+import { fnv1a } from "../../../src/platform/fnv1a.ts";
+import { service, slice, Start } from "./start.ts";
 
-const next = new Pipeline([...nodeTables, ...serviceTables({ bridging: false, proxyAll: false })]);
 const key = "default/web";
-
-function service(name: string, spec: Readonly<Record<string, unknown>> = {}): ServiceObject {
-    return {
-        metadata: { name, namespace: "default", uid: `uid-${name}`, creationTimestamp: "2026-01-01T00:00:00Z" },
-        spec: { clusterIPs: [`10.96.0.${name.length}`], ports: [{ port: 80 }], ...spec },
-    };
-}
-
-function slice(of: string, ips: readonly string[]): SliceObject {
-    return {
-        metadata: { name: `${of}-1`, namespace: "default", labels: { "kubernetes.io/service-name": of } },
-        addressType: "IPv4",
-        endpoints: ips.map((ip) => ({ addresses: [ip], nodeName: "here" })),
-        ports: [{ name: "", port: 8080 }],
-    };
-}
-
-/** A start of the agent with an index, a queue and a switch. */
-class Start {
-    readonly index = emptyIndex();
-    readonly ovs = new FakeSwitch();
-    readonly changes: (readonly [before: ServedService | undefined, after: ServedService | undefined])[] = [];
-    readonly sync: ServiceSync;
-    readonly queue: WorkQueue;
-    readonly requeued = new Map<string, number | undefined>();
-    now = 0;
-    hasRejectMeter = true;
-
-    constructor(host?: ServiceSyncComponents["host"]) {
-        const flowTable = new FlowTable({ link: this.ovs, logger: silentLogger });
-        flowTable.useRound(1);
-        this.sync = new ServiceSync({
-            index: this.index,
-            flowTable,
-            next,
-            learned: { changed: () => Promise.resolve() },
-            events: { report: () => undefined, forget: () => undefined },
-            host,
-            isBridging: false,
-            keepsFragments: false,
-            hasRejectMeter: () => this.hasRejectMeter,
-            onChanged: (before, after) => void this.changes.push([before, after]),
-            clock: { ...systemClock, now: () => this.now },
-        });
-        this.queue = new WorkQueue(
-            { logger: silentLogger },
-            { name: "services", concurrency: 4, initialBackoffMs: 1 },
-            async (one, signal) => {
-                const { requeueAfterMs } = await this.sync.reconcile(one, signal);
-                this.requeued.set(one, requeueAfterMs);
-            },
-        );
-        this.queue.start(new AbortController().signal);
-    }
-
-    mark(keys: Iterable<string>): void {
-        for (const one of keys) this.queue.add(one);
-    }
-
-    /** What the switch does with Services: each flow, with the buckets of its group in the place of the group's id. */
-    get served(): readonly string[] {
-        const groups = new Map(this.ovs.groups.map(({ id, ...group }) => [id, JSON.stringify(group, textOf)]));
-        return this.ovs.flows
-            .map(({ cookie: _, actions, ...flow }) => {
-                const made = actions.map((action) =>
-                    action.type === "group" ? groups.get(action.group) : formatActions([action]),
-                );
-                return `${JSON.stringify(flow, textOf)} ${made.join()}`;
-            })
-            .sort();
-    }
-}
-
-const textOf = (_key: string, value: unknown): unknown => (typeof value === "bigint" ? `${value}n` : value);
 
 let start: Start;
 beforeEach(() => {
@@ -250,16 +168,57 @@ describe("Services in the flow table", () => {
     it("with affinity are sent again when their salt changes", async () => {
         const sessionAffinity = "ClientIP";
         const sessionAffinityConfig = { clientIP: { timeoutSeconds: 60 } };
+        // the Service has a moment of its own for it
+        start.now = 60_000 - (fnv1a("uid-web") % 60_000);
         start.mark(start.index.setService(service("web", { sessionAffinity, sessionAffinityConfig })));
         await set("10.10.0.2", "10.10.0.3");
         expect(start.requeued.get(key)).toBe(60_000);
         const before = start.served;
-        start.now = 60_001;
+        start.now += 60_001;
         start.mark([key]);
         await start.queue.idle();
         expect(start.requeued.get(key)).toBe(59_999);
         const changed = start.served.filter((line) => !before.includes(line));
         expect([start.served.length, changed.length]).toEqual([before.length, 1]);
+    });
+
+    it("follow another zone of the Node all, and leave time for others after as many as are under way at once", async () => {
+        const [count, concurrency] = [2_000, 256];
+        start = new Start(undefined, concurrency);
+        const inZone = (zone: string): ReadonlySet<string> =>
+            start.index.setNode({ metadata: { name: "here", labels: { "topology.kubernetes.io/zone": zone } } });
+        inZone("a");
+        for (let at = 0; at < count; at += 1) {
+            start.index.setService(service(`s${at}`, { clusterIPs: [`10.97.${at >> 8}.${at & 0xff}`] }));
+            const endpoints = ["a", "b"].map((zone) => ({
+                addresses: [zone === "a" ? "10.10.0.2" : "10.10.0.3"],
+                hints: { forZones: [{ name: zone }] },
+            }));
+            start.index.setSlice({ ...slice(`s${at}`, []), endpoints });
+        }
+        start.mark(start.index.keys);
+        await start.queue.idle();
+        const served = start.index.served.bind(start.index);
+        let computed = 0;
+        start.index.served = (one) => {
+            computed += 1;
+            return served(one);
+        };
+        const touched = inZone("b");
+        expect([touched.size, computed]).toEqual([count, 0]);
+        start.mark(touched);
+        const atOnce: number[] = [];
+        while (start.queue.size > 0) {
+            const before = computed;
+            await turn();
+            atOnce.push(computed - before);
+        }
+        expect(computed).toBe(count);
+        expect(Math.max(...atOnce)).toBeLessThanOrEqual(concurrency);
+        const chosen = Array.from(start.sync.installed.values(), ({ ports }) =>
+            ports.flatMap(({ endpoints }) => endpoints.cluster.map(({ ip }) => formatIp(ip))).join(),
+        );
+        expect(new Set(chosen)).toEqual(new Set(["10.10.0.3"]));
     });
 
     it("get an address, protocol and port when the older one has gone", async () => {
@@ -281,94 +240,4 @@ describe("Services in the flow table", () => {
         expect(start.served.join()).toContain("nat(dst=10.10.0.7:8080)");
         expect(start.served).toHaveLength(1);
     });
-});
-
-type Event =
-    | {
-          readonly kind: "service";
-          readonly name: string;
-          readonly ip: number;
-          readonly affinity: boolean;
-          readonly udp: boolean;
-      }
-    | { readonly kind: "slice"; readonly name: string; readonly ips: readonly number[] }
-    | { readonly kind: "delete" | "forget"; readonly name: string }
-    | { readonly kind: "wait" | "lost" | "refused" };
-
-const names = fc.constantFrom("a", "bb", "ccc");
-const event: fc.Arbitrary<Event> = fc.oneof(
-    fc.record({
-        kind: fc.constant("service" as const),
-        name: names,
-        ip: fc.integer({ min: 1, max: 4 }),
-        affinity: fc.boolean(),
-        udp: fc.boolean(),
-    }),
-    fc.record({
-        kind: fc.constant("slice" as const),
-        name: names,
-        ips: fc.uniqueArray(fc.integer({ min: 2, max: 30 }), { maxLength: 20 }),
-    }),
-    fc.record({ kind: fc.constantFrom("delete" as const, "forget" as const), name: names }),
-    fc.record({ kind: fc.constantFrom("wait" as const, "lost" as const, "refused" as const) }),
-);
-
-function happen(to: Start, one: Event): void {
-    switch (one.kind) {
-        case "service":
-            return to.mark(
-                to.index.setService(
-                    service(one.name, {
-                        clusterIPs: [`10.96.0.${one.ip}`],
-                        ports: [{ port: 80, protocol: one.udp ? "UDP" : "TCP" }],
-                        sessionAffinity: one.affinity ? "ClientIP" : "None",
-                    }),
-                ),
-            );
-        case "slice":
-            return to.mark(
-                to.index.setSlice(
-                    slice(
-                        one.name,
-                        one.ips.map((ip) => `10.10.0.${ip}`),
-                    ),
-                ),
-            );
-        case "delete":
-            return to.mark(to.index.deleteService(`default/${one.name}`));
-        case "forget":
-            return to.mark(to.index.deleteSlice(`default/${one.name}-1`));
-        case "lost":
-            to.ovs.failures.push({ error: new OpenFlowError("TIMEOUT", "timeout", "no answer"), applied: true });
-            break;
-        case "refused":
-            to.ovs.failures.push({ error: new OpenFlowError("REFUSED", "remote", "refused"), applied: false });
-            break;
-        case "wait":
-            break;
-    }
-}
-
-it("any events end in the flows of a fresh start with the same objects", async () => {
-    await fc.assert(
-        fc.asyncProperty(fc.array(event, { maxLength: 40 }), async (events) => {
-            const changed = new Start();
-            for (const one of events) {
-                happen(changed, one);
-                if (one.kind === "wait") await changed.queue.idle();
-            }
-            while (changed.queue.size > 0) await turn();
-            const last = new Map<string, Event>();
-            for (const one of events) {
-                if (one.kind === "service" || one.kind === "delete") last.set(`service ${one.name}`, one);
-                if (one.kind === "slice" || one.kind === "forget") last.set(`slice ${one.name}`, one);
-            }
-            const fresh = new Start();
-            for (const one of last.values()) happen(fresh, one);
-            while (fresh.queue.size > 0) await turn();
-            expect(changed.served).toEqual(fresh.served);
-            await Promise.all([changed.queue.close(), fresh.queue.close()]);
-        }),
-        { numRuns: 150 },
-    );
 });

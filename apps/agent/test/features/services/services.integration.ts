@@ -532,6 +532,49 @@ describe("when OVS and the agent have ended while the API server is away", () =>
         for (const name of ["early", "late"]) await cluster.deleteService(name);
     });
 
+    it.each([
+        ["goes on", false],
+        ["ends then too", true],
+    ])("are all served if ovs-vswitchd is killed within the first sync, and the API server %s", async (_, isAway) => {
+        const { node, server } = cluster;
+        const [early] = await cluster.addService("early", [{ port: 80 }]);
+        const [late] = await cluster.addService("late", [{ port: 80 }]);
+        for (const name of ["early", "late"]) await cluster.setEndpoints(name, 4, [at(0, 4)]);
+        await isJournaled('"name":"early-v4"', '"name":"late-v4"', at(0, 4));
+        await cluster.stopAgent();
+        // OVS has nothing of an earlier start
+        await node.ovs.restartVswitchd();
+        const killed = Promise.withResolvers<void>();
+        let kills = 0;
+        cluster.onAgent = ({ flowTable }) => {
+            const apply = flowTable.apply.bind(flowTable);
+            flowTable.apply = async (changes, signal) => {
+                const others = changes.filter(({ owner }) => owner !== "service/default/late");
+                if (kills > 0 || others.length === changes.length) return apply(changes, signal);
+                kills += 1;
+                await apply(others, signal);
+                if (isAway) await server.stopApiServer();
+                // SIGKILL with the bundle under way
+                const sent = apply(changes, signal);
+                await Promise.allSettled([sent, node.ovs.restartVswitchd()]);
+                killed.resolve();
+                return sent;
+            };
+        };
+        await cluster.startAgent();
+        cluster.onAgent = () => undefined;
+        await killed.promise;
+        const began = performance.now();
+        await cluster.agent.resync();
+        for (const ip of [early, late])
+            expect(await heard(ip, (text) => text.startsWith("a "))).toBe(`a ${clientIps[0]}`);
+        // eslint-disable-next-line no-restricted-syntax -- the time is the promise; it takes about a second
+        expect(performance.now() - began).toBeLessThan(10_000);
+        expect(kills).toBe(1);
+        if (isAway) await server.startApiServer();
+        for (const name of ["early", "late"]) await cluster.deleteService(name);
+    });
+
     it("are served but for those whose lines are damaged", async () => {
         const [whole] = await cluster.addService("whole", [{ port: 80 }]);
         const [damaged] = await cluster.addService("damaged", [{ port: 80 }]);

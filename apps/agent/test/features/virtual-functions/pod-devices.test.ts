@@ -108,6 +108,23 @@ describe("the devices of a Pod", () => {
         expect(await find([demand], { has, records, links: {} })).toMatchObject([{ linkName: "was", linkMtu: 1400 }]);
     });
 
+    it("are not those of an earlier Pod of the name, which the kubelet lists too, while others are left", async () => {
+        const has = [
+            allocated("intel.com/a", "0000:af:06.0"),
+            allocated("intel.com/a", "0000:af:06.1", "0000:af:06.2"),
+        ];
+        const records = [recordOf("0000:af:06.0", { containerId: "c0", podUid: "u0" })];
+        const second = { ...demand, ifName: "eth2" };
+        expect(ids(await find([demand], { has, records }))).toEqual(["0000:af:06.1"]);
+        expect(ids(await find([demand, second], { has, records }))).toEqual(["0000:af:06.1", "0000:af:06.2"]);
+        await expect(find([demand, second, { ...demand, ifName: "eth3" }], { has, records })).rejects.toMatchObject({
+            code: "HELD",
+        });
+        // Those of an earlier sandbox of the Pod itself are its own.
+        const same = [recordOf("0000:af:06.0", { containerId: "c0" })];
+        expect(ids(await find([demand], { has, records: same }))).toEqual(["0000:af:06.0"]);
+    });
+
     it("are those that a meta plugin names", async () => {
         const has = [allocated("intel.com/a", "0000:af:06.0"), allocated("intel.com/b", "mlx5_core.sf.4")];
         const named = { ...demand, resourceName: undefined, deviceId: "mlx5_core.sf.4" };

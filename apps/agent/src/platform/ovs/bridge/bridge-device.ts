@@ -1,6 +1,7 @@
 import { isAborted, messageOf } from "@antrea/errors";
+import { OvsBridgeError } from "./bridge-error.ts";
 import { removeIfDeviceIsLost, type LostDeviceComponents } from "./lost-device.ts";
-import { OvsBridgeError, type OvsBridge, type OvsBridgeOptions } from "./ovs-bridge.ts";
+import type { OvsBridge, OvsBridgeOptions } from "./ovs-bridge.ts";
 
 /** The device that ovs-vswitchd creates for the userspace datapath besides its bridges. */
 const userspaceDevice = "ovs-netdev";

@@ -1,7 +1,8 @@
 export { BridgeDevice } from "./bridge-device.ts";
 export { vswitchdAck, configurationColumns, type VswitchdAckLimits } from "./vswitchd-ack.ts";
 export { removeIfDeviceIsLost } from "./lost-device.ts";
-export { OvsBridge, OvsBridgeError, type OvsBridgeOptions, type OvsPort, type PortSpec } from "./ovs-bridge.ts";
+export { OvsBridgeError, type PortRefusal } from "./bridge-error.ts";
+export { OvsBridge, type OvsBridgeOptions, type OvsPort, type PortSpec } from "./ovs-bridge.ts";
 export { monitoredColumns, type OvsDatabase } from "./ovs-database.ts";
 export {
     ownSwitchBridges,

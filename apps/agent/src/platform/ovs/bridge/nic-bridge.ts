@@ -14,7 +14,8 @@ import {
     type InputRow,
     type Row,
 } from "@antrea/ovsdb";
-import { OvsBridge, OvsBridgeError, type OvsPort, type PortSpec } from "./ovs-bridge.ts";
+import { OvsBridgeError } from "./bridge-error.ts";
+import { OvsBridge, type OvsPort, type PortSpec } from "./ovs-bridge.ts";
 import type { OvsDatabase } from "./ovs-database.ts";
 import type { VswitchdAckLimits } from "./vswitchd-ack.ts";
 

@@ -1,4 +1,3 @@
-import { AntreaError } from "@antrea/errors";
 import {
     byUuid,
     insert,
@@ -18,6 +17,7 @@ import {
     type Operation,
     type Row,
 } from "@antrea/ovsdb";
+import { OvsBridgeError, portRefused } from "./bridge-error.ts";
 import type { OvsDatabase } from "./ovs-database.ts";
 import { vswitchdAck, type VswitchdAckLimits } from "./vswitchd-ack.ts";
 import { formatRounds, nextRounds, roundsKey, type Rounds } from "./rounds.ts";
@@ -70,13 +70,6 @@ export interface OvsPort {
 
 /** Key in other_config of table Open_vSwitch: OVS keeps the kernel's flows and does not forward new ones itself. */
 const flowRestoreKey = "flow-restore-wait";
-
-/**
- * - `PORT_REFUSED`: OVS could not open the link of a port; the message has its reason.
- * - `BRIDGE_MISSING`: the database has no bridge of this name.
- * - `NO_DEVICE`: a device of OVS is missing, and OVS does not create it again.
- */
-export class OvsBridgeError extends AntreaError<"PORT_REFUSED" | "BRIDGE_MISSING" | "FOREIGN_BRIDGE" | "NO_DEVICE"> {}
 
 /**
  * The bridge of the agent and its ports in OVSDB (ovs-vswitchd.conf.db(5)). Reads use the session's copy. Writes are
@@ -331,11 +324,7 @@ export class OvsBridge {
             { timeoutMs, signal, what: `the number that ovs-vswitchd gives to port ${name}` },
         );
         if (found.ofPort !== undefined && found.ofPort > 0) return found.ofPort;
-        throw new OvsBridgeError(
-            "PORT_REFUSED",
-            "environment",
-            `OVS could not add port ${name} to ${this.#options.bridge}: ${found.error ?? "no reason given"}; see the log of ovs-vswitchd`,
-        );
+        throw portRefused(name, this.#options.bridge, found.error);
     }
 
     /** Waits until ovs-vswitchd has applied the database contents; see `vswitchdAck`. */

@@ -20,8 +20,8 @@ import {
     type Row,
 } from "@antrea/ovsdb";
 import type { OpenFlowConnection } from "@antrea/openflow/connection";
+import { OvsBridgeError, portRefused } from "./bridge-error.ts";
 import type { NicBridge, PatchPort } from "./nic-bridge.ts";
-import { OvsBridgeError } from "./ovs-bridge.ts";
 import type { OvsDatabase } from "./ovs-database.ts";
 import {
     bridgeColumns,
@@ -225,15 +225,12 @@ export class SwitchBridge {
                 const found = this.#named(names);
                 return found.length < names.length ? undefined : found;
             },
-            { timeoutMs, signal, what: `ovs-vswitchd to open the ports ${names.join(", ")} of ${this.name}` },
+            // Without their names, which differ from sandbox to sandbox of a Pod: the message is one event for all attempts.
+            { timeoutMs, signal, what: `the numbers of new ports of ${this.name} from ovs-vswitchd` },
         );
         const refused = ports.find(({ ofPort = -1 }) => ofPort <= 0);
         if (refused === undefined) return ports;
-        throw new OvsBridgeError(
-            "PORT_REFUSED",
-            "environment",
-            `OVS could not add port ${refused.name} to ${this.name}: ${refused.error ?? "no reason given"}; see the log of ovs-vswitchd`,
-        );
+        throw portRefused(refused.name, this.name, refused.error);
     }
 
     #isAsWanted(row: Row): boolean {

@@ -25,3 +25,17 @@ it("reads UDP connections and skips all else", () => {
         ["10.10.1.2 1003 10.96.0.1 53", "10.96.0.1 53 10.10.1.2 1003", 0, 0],
     ]);
 });
+
+it.each<[string, string]>([
+    [
+        "without a port",
+        "udp,orig=(src=10.0.0.1,dst=10.0.0.2,sport=1),reply=(src=10.0.0.2,dst=10.0.0.1,sport=2,dport=1)",
+    ],
+    ["a port", "udp,orig=(src=::1,dst=::2,sport=65536,dport=2),reply=(src=::2,dst=::1,sport=2,dport=1)"],
+    ["a zone", "udp,orig=(src=::1,dst=::2,sport=1,dport=2),reply=(src=::2,dst=::1,sport=2,dport=1),zone=65536"],
+    ["a mark", "udp,orig=(src=::1,dst=::2,sport=1,dport=2),reply=(src=::2,dst=::1,sport=2,dport=1),mark=0x100000000"],
+    ["families", "udp,orig=(src=10.0.0.1,dst=::2,sport=1,dport=2),reply=(src=::2,dst=::1,sport=2,dport=1)"],
+    ["one line", "udp,orig=(src=::1,dst=::2,sport=1,dport=2\n),reply=(src=::2,dst=::1,sport=2,dport=1)"],
+])("skips what does not fit: %s", (_name, one) => {
+    expect([...udpConnections(one)]).toEqual([]);
+});

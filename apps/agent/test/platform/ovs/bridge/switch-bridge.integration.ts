@@ -385,11 +385,12 @@ describe("the ports of Pods", () => {
             name: "OvsBridgeError",
             code: "PORT_REFUSED",
             message: expect.stringMatching(/port no-link to br1: .*no-link.*; see the log of ovs-vswitchd/),
+            details: { port: "no-link", reason: expect.stringContaining(" no-link ") },
         });
         await bridge.opened(["pod0"], 50_000);
         await expect(bridge.opened(["pod0", "pod1"], 200)).rejects.toMatchObject({
             code: "TIMEOUT",
-            message: expect.stringContaining("pod0, pod1"),
+            message: "the numbers of new ports of br1 from ovs-vswitchd did not come within 200 ms",
         });
         await expect(bridge.opened(["pod1"], 50_000, AbortSignal.abort())).rejects.toMatchObject({ code: "ABORTED" });
     });
